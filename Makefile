@@ -1,0 +1,151 @@
+# Sherwood. `make help` lists the targets. README.md explains the two that matter: run and test.
+#
+# Sources are found by folder, so adding a file needs no edit here:
+#   table/*.c table/cpu/*.c table/cuda/*.cu   -> libtable.a    (the table)
+#   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
+#   server/*.c                                -> libserver.a, sherwoodd (main.c)
+#   client/*.c                                -> libsherwood.a, libsherwood.so
+#   client/cli/*.c                            -> sherwood-cli
+#   bench/load/*.c                            -> sherwood-load
+#   tests/<folder>/test_*.c                   -> tests/<folder>/test_*  (Criterion)
+#   tests/fuzz/fuzz_*.c                       -> fuzz/fuzz_*            (libFuzzer, clang)
+# SAN=address|thread builds everything again under build/address, build/thread.
+
+VERSION := 0.1.0
+SOVERSION := 0
+
+SAN ?=
+BUILD := build$(if $(SAN),/$(SAN))
+CC := gcc
+PREFIX ?= /usr/local
+DESTDIR ?=
+ARCH ?= sm_90
+NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
+# -mcx16: 128-bit slots are written by cmpxchg16b. Every x86-64 since 2006 has it.
+MACHINE := $(if $(filter x86_64,$(shell uname -m)),-mcx16)
+OPTIMIZE := -O2 -g
+ifeq ($(SAN),address)
+  OPTIMIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+else ifeq ($(SAN),thread)
+  OPTIMIZE := -O1 -g -fsanitize=thread
+endif
+PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson
+CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
+CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) -pthread
+PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE))
+
+# --- sources -------------------------------------------------------------------------------------
+TABLE_SRC := $(wildcard table/*.c table/cpu/*.c)
+PROTO_SRC := $(wildcard proto/*.c)
+SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c))
+CLIENT_SRC := $(wildcard client/*.c)
+CLI_SRC := $(wildcard client/cli/*.c)
+LOAD_SRC := $(wildcard bench/load/*.c)
+TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c)
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+CUDA_SRC := $(wildcard table/cuda/*.cu)
+GPU_TEST_SRC := $(wildcard tests/gpu/*.cu tests/gpu/*.c)
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+GEN := $(BUILD)/gen/proto/sherwood.pb-c.h
+
+ifneq ($(NVCC),)
+  CUDA_OBJ := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(CUDA_SRC))
+  CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+  CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl
+  # host code is C++17 here; the ABI with C is table/backend.h
+  NVCCFLAGS := -std=c++17 -O3 -lineinfo -arch=$(ARCH) -D_GNU_SOURCE -I. -Xcompiler -Wall,-Wextra,-pthread \
+               --expt-relaxed-constexpr -Werror all-warnings
+  TABLE_OBJ := $(call obj,$(filter-out table/cuda/%,$(TABLE_SRC))) $(CUDA_OBJ)
+else
+  CUDA_LIBS :=
+  TABLE_OBJ := $(call obj,$(TABLE_SRC) table/cuda/absent.c)
+endif
+
+include $(wildcard tests/gpu/gpu.mk) $(wildcard deploy/install.mk) $(wildcard tests/tests.mk) $(wildcard bench/bench.mk)
+
+# --- programs ------------------------------------------------------------------------------------
+PROGRAMS := $(if $(wildcard server/main.c),$(BUILD)/sherwoodd) $(if $(CLI_SRC),$(BUILD)/sherwood-cli) \
+            $(if $(LOAD_SRC),$(BUILD)/sherwood-load)
+LIBS_PUBLIC := $(if $(CLIENT_SRC),$(BUILD)/libsherwood.a $(BUILD)/libsherwood.so)
+
+.PHONY: all
+all: $(PROGRAMS) $(LIBS_PUBLIC) ## build the daemon, the tools and the client library
+	@$(if $(NVCC),,echo 'CPU-only build: nvcc was not found.')
+
+# nvcc compiles its host code with g++.
+.PHONY: deps
+deps: ## install the Debian packages that building needs, if any is missing
+	@deploy/deps build $(if $(NVCC),g++)
+
+# A second make, because pkg-config and protoc-c may be there only now.
+.PHONY: run
+run: deps ## build, and run the daemon in the foreground: make run ARGS="--port 7000"
+	@$(MAKE) --no-print-directory all
+	@exec $(BUILD)/sherwoodd $(ARGS)
+
+$(BUILD)/libtable.a: $(TABLE_OBJ)
+$(BUILD)/libproto.a: $(call obj,$(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libserver.a: $(call obj,$(SERVER_SRC))
+$(BUILD)/libclient.a: $(call obj,$(CLIENT_SRC))
+$(BUILD)/lib%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $(filter %.o,$^)
+
+# What a user links: the client and the codec in one archive, and as a shared library.
+$(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+	$(CC) -shared $(LDFLAGS) -Wl,-soname,libsherwood.so.$(SOVERSION) -Wl,--exclude-libs,ALL \
+	  $(if $(wildcard client/sherwood.map),-Wl$(,)--version-script=client/sherwood.map) -o $@ $(filter %.o,$^) -lprotobuf-c
+$(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
+	ln -sf libsherwood.so.$(VERSION) $(BUILD)/libsherwood.so.$(SOVERSION)
+	ln -sf libsherwood.so.$(VERSION) $@
+, := ,
+
+SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih libsystemd 2>/dev/null) $(CUDA_LIBS) -lm
+CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson 2>/dev/null) -lm
+
+$(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(SERVER_LIBS)
+$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -ledit
+$(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+# --- objects -------------------------------------------------------------------------------------
+$(BUILD)/gen/proto/sherwood.pb-c.c: proto/sherwood.proto
+	@mkdir -p $(BUILD)/gen
+	protoc-c --c_out=$(BUILD)/gen proto/sherwood.proto
+$(BUILD)/gen/proto/sherwood.pb-c.h: $(BUILD)/gen/proto/sherwood.pb-c.c
+# Generated code is not held to our warnings.
+$(BUILD)/obj/gen/proto/sherwood.pb-c.o: $(BUILD)/gen/proto/sherwood.pb-c.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(OPTIMIZE) -fPIC -w -I$(BUILD)/gen -c -o $@ $<
+
+$(BUILD)/obj/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	@echo "  CC  $<"
+	@$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+$(BUILD)/obj/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	@echo "  NVCC  $<"
+	@$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+.PHONY: clean
+clean: ## remove everything built
+	rm -rf build
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 16

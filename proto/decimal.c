@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decimal.c - unsigned integers as decimal text: eight digits at a time in, two at a time out.
+ */
+#include "proto/decimal.h"
+
+#include <string.h>
+
+/* 19 digits always fit in a uint64_t; the twentieth may overflow. */
+#define DIGITS_SAFE (SW_DECIMAL_DIGITS_MAX - 1)
+
+static const char digit_pairs[200] = "00010203040506070809"
+                                     "10111213141516171819"
+                                     "20212223242526272829"
+                                     "30313233343536373839"
+                                     "40414243444546474849"
+                                     "50515253545556575859"
+                                     "60616263646566676869"
+                                     "70717273747576777879"
+                                     "80818283848586878889"
+                                     "90919293949596979899";
+
+static const uint64_t powers_of_ten[SW_DECIMAL_DIGITS_MAX] = {
+    1U,
+    10U,
+    100U,
+    1000U,
+    10000U,
+    100000U,
+    1000000U,
+    10000000U,
+    100000000U,
+    1000000000U,
+    10000000000U,
+    100000000000U,
+    1000000000000U,
+    10000000000000U,
+    100000000000000U,
+    1000000000000000U,
+    10000000000000000U,
+    100000000000000000U,
+    1000000000000000000U,
+    10000000000000000000U,
+};
+
+/* First byte lowest, whatever the machine's order; compiles to one load on x86-64. */
+static inline uint64_t load_eight(const uint8_t *text)
+{
+    return (uint64_t)text[0] | (uint64_t)text[1] << 8 | (uint64_t)text[2] << 16 |
+           (uint64_t)text[3] << 24 | (uint64_t)text[4] << 32 | (uint64_t)text[5] << 40 |
+           (uint64_t)text[6] << 48 | (uint64_t)text[7] << 56;
+}
+
+/* A digit has a high nibble of 3, also after adding 6. */
+static inline bool are_eight_digits(uint64_t chunk)
+{
+    const uint64_t high = 0xF0F0F0F0F0F0F0F0U;
+    return ((chunk & high) | ((chunk + 0x0606060606060606U) & high) >> 4) == 0x3333333333333333U;
+}
+
+/* Joins neighbours: digits to pairs, pairs to fours, fours to eight. The first digit is the lowest
+ * byte, so each step weighs the lower half of a lane more. */
+static inline uint64_t join_eight_digits(uint64_t chunk)
+{
+    chunk = (chunk & 0x0F0F0F0F0F0F0F0FU) * ((10U << 8) + 1) >> 8;
+    chunk = (chunk & 0x00FF00FF00FF00FFU) * ((100U << 16) + 1) >> 16;
+    return (chunk & 0x0000FFFF0000FFFFU) * ((UINT64_C(10000) << 32) + 1) >> 32;
+}
+
+bool sw_decimal_parse(const uint8_t *text, size_t size, uint64_t max, uint64_t *out)
+{
+    const uint8_t *end = text + size;
+    if (size == 0) {
+        return false;
+    }
+    while (text < end && *text == '0') {
+        text++;
+    }
+    size = (size_t)(end - text);
+    if (size > SW_DECIMAL_DIGITS_MAX) {
+        return false;
+    }
+    const uint8_t *safe_end = size > DIGITS_SAFE ? end - 1 : end;
+    uint64_t value = 0;
+    for (; safe_end - text >= 8; text += 8) {
+        uint64_t chunk = load_eight(text);
+        if (!are_eight_digits(chunk)) {
+            return false;
+        }
+        value = value * 100000000 + join_eight_digits(chunk);
+    }
+    for (; text < safe_end; text++) {
+        uint8_t digit = (uint8_t)(*text - '0');
+        if (digit > 9) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    if (text < end) {
+        uint8_t digit = (uint8_t)(*text - '0');
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    if (value > max) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+size_t sw_decimal_digits(uint64_t value)
+{
+    /* bits * log10(2), rounded down, is the digit count or one less (19 for 64 bits); 1233 / 4096
+     * is near enough. */
+    unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1);
+    unsigned guess = bits * 1233 >> 12;
+    return guess + (value >= powers_of_ten[guess]) + (value == 0);
+}
+
+size_t sw_decimal_format(uint64_t value, char *out)
+{
+    size_t digits = sw_decimal_digits(value);
+    char *end = out + digits;
+    while (value >= 100) {
+        uint64_t rest = value / 100;
+        end -= 2;
+        memcpy(end, digit_pairs + 2 * (value - rest * 100), 2);
+        value = rest;
+    }
+    if (value >= 10) {
+        memcpy(end - 2, digit_pairs + 2 * value, 2);
+    } else {
+        end[-1] = (char)('0' + value);
+    }
+    return digits;
+}

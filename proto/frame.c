@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * frame.c - what surrounds and follows the header of a bulk frame: the prefix, the layout of the
+ * body, and whether a request makes sense. The header itself is in header.c.
+ */
+#include "proto/frame.h"
+
+#include <assert.h>
+
+#include "proto/sherwood.pb-c.h"
+
+/* Byte offsets within a prefix. */
+enum { OFFSET_VERSION = 3, OFFSET_HEADER = 4, OFFSET_BODY = 8 };
+
+static_assert(SW_FRAME_PREFIX_BYTES + SW_FRAME_HEADER_BYTES_MAX == SW_FRAME_HEAD_BYTES_MAX,
+              "the largest head has no padding");
+static_assert(SW_FRAME_HEAD_BYTES_MAX % SW_FRAME_ALIGN == 0, "a frame's body stays aligned");
+
+#define SAME_OPERATION(name)                                                    \
+    static_assert((int)SW_OPERATION_##name == (int)SHERWOOD__OPERATION__##name, \
+                  "sherwood.proto: Operation " #name)
+SAME_OPERATION(GET);
+SAME_OPERATION(SET);
+SAME_OPERATION(SUM);
+SAME_OPERATION(MIN);
+SAME_OPERATION(MAX);
+SAME_OPERATION(SET_ABSENT);
+SAME_OPERATION(SET_PRESENT);
+SAME_OPERATION(INCREMENT);
+SAME_OPERATION(DECREMENT);
+SAME_OPERATION(DELETE);
+SAME_OPERATION(HELLO);
+SAME_OPERATION(PING);
+SAME_OPERATION(STATS);
+SAME_OPERATION(CLEAR);
+SAME_OPERATION(SCAN);
+
+#define SAME_STATUS(name)                                                \
+    static_assert((int)SW_REPLY_##name == (int)SHERWOOD__STATUS__##name, \
+                  "sherwood.proto: Status " #name)
+SAME_STATUS(OK);
+SAME_STATUS(BAD_REQUEST);
+SAME_STATUS(UNKNOWN_OPERATION);
+SAME_STATUS(OUT_OF_MEMORY);
+SAME_STATUS(SERVER_ERROR);
+SAME_STATUS(SHUTTING_DOWN);
+SAME_STATUS(TIMED_OUT);
+SAME_STATUS(TOO_MANY_CONNECTIONS);
+
+const char *sw_frame_error_text(int error)
+{
+    switch (error) {
+    case 0:
+        return "no error";
+#define SW_FRAME_ERROR_TEXT(name, value, text) \
+    case name:                                 \
+        return text;
+        SW_FRAME_ERROR_MAP(SW_FRAME_ERROR_TEXT)
+#undef SW_FRAME_ERROR_TEXT
+    default:
+        return "unknown error";
+    }
+}
+
+bool sw_operation_is_data(uint32_t operation)
+{
+    return operation >= SW_OPERATION_GET && operation <= SW_OPERATION_DELETE;
+}
+
+bool sw_operation_is_known(uint32_t operation)
+{
+    return sw_operation_is_data(operation) ||
+           (operation >= SW_OPERATION_HELLO && operation <= SW_OPERATION_SCAN);
+}
+
+bool sw_operation_has_operands(uint32_t operation)
+{
+    return operation >= SW_OPERATION_SET && operation <= SW_OPERATION_DECREMENT;
+}
+
+static struct sw_body_layout two_arrays(uint64_t first_bytes, uint64_t second_bytes)
+{
+    uint64_t second = sw_frame_align(first_bytes);
+    return (struct sw_body_layout){0, second, second + sw_frame_align(second_bytes)};
+}
+
+struct sw_body_layout sw_request_layout(const struct sw_request *request)
+{
+    if (!sw_operation_is_data(request->operation)) {
+        return two_arrays(0, 0);
+    }
+    uint64_t count = request->count;
+    bool operands = sw_operation_has_operands(request->operation);
+    return two_arrays(count * request->key_bytes, operands ? count * request->value_bytes : 0);
+}
+
+struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, bool is_scan)
+{
+    uint64_t count = reply->count;
+    if (reply->status != SW_REPLY_OK) {
+        return two_arrays(0, 0);
+    }
+    if (is_scan) {
+        return two_arrays(count * reply->key_bytes, count * reply->value_bytes);
+    }
+    return two_arrays(reply->has_values ? count * reply->value_bytes : 0,
+                      sw_found_bytes(reply->count));
+}
+
+/* The little-endian integer at [begin, end), of which only the bytes before `size` have arrived: as
+ * the low bytes come first, a lower bound of the whole. */
+static uint64_t load_arrived(const uint8_t *bytes, size_t size, size_t begin, size_t end)
+{
+    uint64_t value = 0;
+    for (size_t i = begin; i < end && i < size; i++) {
+        value |= (uint64_t)bytes[i] << (8 * (i - begin));
+    }
+    return value;
+}
+
+int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_bytes_max,
+                           struct sw_frame_prefix *prefix)
+{
+    static const uint8_t magic[OFFSET_VERSION] = {SW_FRAME_MAGIC, 'S', 'W'};
+
+    for (size_t i = 0; i < OFFSET_VERSION && i < size; i++) {
+        if (bytes[i] != magic[i]) {
+            return SW_FRAME_E_MAGIC;
+        }
+    }
+    if (size > OFFSET_VERSION && bytes[OFFSET_VERSION] != SW_FRAME_VERSION) {
+        return SW_FRAME_E_VERSION;
+    }
+    uint64_t header_bytes = load_arrived(bytes, size, OFFSET_HEADER, OFFSET_BODY);
+    if (header_bytes > SW_FRAME_HEADER_BYTES_MAX || (header_bytes == 0 && size >= OFFSET_BODY)) {
+        return SW_FRAME_E_HEADER_SIZE;
+    }
+    uint64_t body_bytes = load_arrived(bytes, size, OFFSET_BODY, SW_FRAME_PREFIX_BYTES);
+    if (body_bytes > body_bytes_max) {
+        return SW_FRAME_E_BODY_SIZE;
+    }
+    if (size < SW_FRAME_PREFIX_BYTES) {
+        return 0;
+    }
+    prefix->header_bytes = (uint32_t)header_bytes;
+    prefix->body_bytes = body_bytes;
+    return SW_FRAME_PREFIX_BYTES;
+}
+
+/* HELLO is how a client learns the widths. Other requests without arrays may leave them out, but
+ * not contradict the table: a CLEAR that expects another table is not carried out. */
+static bool width_fits(uint32_t operation, uint32_t bytes, uint32_t table_bytes)
+{
+    bool has_arrays = sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN;
+    return operation == SW_OPERATION_HELLO || bytes == table_bytes || (bytes == 0 && !has_arrays);
+}
+
+int sw_request_check(const struct sw_request *request, uint32_t key_bytes, uint32_t value_bytes,
+                     uint32_t ops_max, uint64_t body_bytes)
+{
+    uint32_t operation = request->operation;
+
+    if (!sw_operation_is_known(operation)) {
+        return SW_FRAME_E_OPERATION;
+    }
+    if (!width_fits(operation, request->key_bytes, key_bytes) ||
+        !width_fits(operation, request->value_bytes, value_bytes)) {
+        return SW_FRAME_E_WIDTH;
+    }
+    bool counts = sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN;
+    if (counts && (request->count == 0 || request->count > ops_max)) {
+        return SW_FRAME_E_COUNT;
+    }
+    if (body_bytes != sw_request_layout(request).bytes) {
+        return SW_FRAME_E_LAYOUT;
+    }
+    return 0;
+}

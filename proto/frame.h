@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * frame.h - bulk frames: bytes to structs and back. No I/O, no allocation.
+ *
+ * | offset | bytes          | what                                                        |
+ * | 0      | 4              | magic: 0xD5 'S' 'W' version (1); 0xD5 is not ASCII          |
+ * | 4      | 4              | header_bytes, little-endian                                 |
+ * | 8      | 8              | body_bytes, little-endian                                   |
+ * | 16     | header_bytes   | Request or Reply (sherwood.proto)                           |
+ * |        |                | zeros up to a multiple of 64 from the start of the frame    |
+ * |        | body_bytes     | arrays, each followed by zeros up to a multiple of 64       |
+ *
+ * Body of a request: keys; then operands, for writes that take one (not DELETE). None for control.
+ * Body of a reply: values, if has_values; then the found bitmap (bit i % 64 of 64-bit word i / 64;
+ * unused bits are zero). Of a SCAN reply: keys, then values. A reply whose status is not OK has
+ * none. Every frame is a multiple of 64 bytes long, so arrays keep their alignment along a
+ * connection.
+ *
+ * All functions are pure and may be called from any thread.
+ */
+#ifndef SHERWOOD_PROTO_FRAME_H
+#define SHERWOOD_PROTO_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SW_FRAME_MAGIC 0xD5
+#define SW_FRAME_VERSION 1
+#define SW_FRAME_PREFIX_BYTES 16
+#define SW_FRAME_ALIGN 64
+/* A header is a few integers and, in replies, two short texts. */
+#define SW_FRAME_HEADER_BYTES_MAX 1008
+/* Prefix, header and padding of any frame fit in this. */
+#define SW_FRAME_HEAD_BYTES_MAX 1024
+#define SW_FRAME_TEXT_BYTES_MAX 256
+/* The most keys any server may allow in a frame; a server's own limit is in ServerInfo. */
+#define SW_FRAME_OPS_MAX (1U << 24)
+
+/* What can be wrong with bytes. Values are negative; text is for the peer. */
+#define SW_FRAME_ERROR_MAP(X)                                              \
+    X(SW_FRAME_E_MAGIC, -1, "not a bulk frame (bad magic)")                \
+    X(SW_FRAME_E_VERSION, -2, "unsupported frame version")                 \
+    X(SW_FRAME_E_HEADER_SIZE, -3, "frame header is empty or too large")    \
+    X(SW_FRAME_E_BODY_SIZE, -4, "frame body is too large")                 \
+    X(SW_FRAME_E_HEADER, -5, "frame header is not a valid message")        \
+    X(SW_FRAME_E_OPERATION, -6, "unknown operation")                       \
+    X(SW_FRAME_E_WIDTH, -7, "key or value width differs from the table's") \
+    X(SW_FRAME_E_COUNT, -8, "count is zero or passes the server's limit")  \
+    X(SW_FRAME_E_LAYOUT, -9, "body length contradicts count and widths")   \
+    X(SW_FRAME_E_SPACE, -10, "output buffer too small")
+
+enum sw_frame_error {
+#define SW_FRAME_ERROR_ENUM(name, value, text) name = value,
+    SW_FRAME_ERROR_MAP(SW_FRAME_ERROR_ENUM)
+#undef SW_FRAME_ERROR_ENUM
+};
+const char *sw_frame_error_text(int error);
+
+/* Values are those of enum Operation in sherwood.proto (asserted in frame.c). */
+enum sw_operation {
+    SW_OPERATION_GET = 1,
+    SW_OPERATION_SET,
+    SW_OPERATION_SUM,
+    SW_OPERATION_MIN,
+    SW_OPERATION_MAX,
+    SW_OPERATION_SET_ABSENT,
+    SW_OPERATION_SET_PRESENT,
+    SW_OPERATION_INCREMENT,
+    SW_OPERATION_DECREMENT,
+    SW_OPERATION_DELETE,
+    SW_OPERATION_HELLO = 32,
+    SW_OPERATION_PING,
+    SW_OPERATION_STATS,
+    SW_OPERATION_CLEAR,
+    SW_OPERATION_SCAN
+};
+bool sw_operation_is_known(uint32_t operation);
+/* GET .. DELETE: has a body of keys. */
+bool sw_operation_is_data(uint32_t operation);
+/* SET .. DECREMENT: has operands too. */
+bool sw_operation_has_operands(uint32_t operation);
+
+/* Values are those of enum Status. */
+enum sw_reply_status {
+    SW_REPLY_OK = 0,
+    SW_REPLY_BAD_REQUEST,
+    SW_REPLY_UNKNOWN_OPERATION,
+    SW_REPLY_OUT_OF_MEMORY,
+    SW_REPLY_SERVER_ERROR,
+    SW_REPLY_SHUTTING_DOWN,
+    SW_REPLY_TIMED_OUT,
+    SW_REPLY_TOO_MANY_CONNECTIONS
+};
+
+struct sw_frame_prefix {
+    uint32_t header_bytes;
+    uint64_t body_bytes;
+};
+
+struct sw_request {
+    uint64_t request_id;
+    uint32_t operation; /* any value a peer may send: check with sw_request_check */
+    uint32_t count;
+    uint32_t key_bytes;
+    uint32_t value_bytes;
+    bool want_values;
+    uint64_t cursor;
+};
+
+struct sw_operation_stats {
+    uint64_t operations, probes, hits, misses;
+};
+
+struct sw_server_stats {
+    struct sw_operation_stats get, upsert, delete;
+    uint64_t inserted, updated, deleted, failures, refused;
+    uint64_t occupied, capacity_slots, stash_occupied, batches, connections, uptime_seconds;
+};
+
+struct sw_server_info {
+    char version[32]; /* texts are NUL-terminated, cut to fit */
+    char backend[16];
+    char backend_reason[128];
+    uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
+    uint64_t capacity_slots, occupied_max;
+};
+
+struct sw_reply {
+    uint64_t request_id;
+    uint32_t status;
+    uint32_t count;
+    uint32_t key_bytes;
+    uint32_t value_bytes;
+    bool has_values;
+    uint64_t hits;
+    uint64_t cursor;
+    char message[SW_FRAME_TEXT_BYTES_MAX]; /* NUL-terminated; empty if OK */
+    bool has_info;
+    bool has_stats;
+    struct sw_server_info info;
+    struct sw_server_stats stats;
+};
+
+/* Bytes from the start of a frame to its body, and of an array in a body. */
+static inline uint64_t sw_frame_align(uint64_t bytes)
+{
+    return (bytes + SW_FRAME_ALIGN - 1) / SW_FRAME_ALIGN * SW_FRAME_ALIGN;
+}
+static inline uint64_t sw_frame_head_bytes(uint32_t header_bytes)
+{
+    return sw_frame_align(SW_FRAME_PREFIX_BYTES + (uint64_t)header_bytes);
+}
+/* Bytes of the found bitmap of `count` keys, without padding. */
+static inline uint64_t sw_found_bytes(uint32_t count)
+{
+    return ((uint64_t)count + 63) / 64 * 8;
+}
+
+/* Where the arrays of a body lie, in bytes from its start. */
+struct sw_body_layout {
+    uint64_t first;  /* keys (request, SCAN reply), values (other replies) */
+    uint64_t second; /* operands, found bitmap, values of a SCAN; == bytes if there is none */
+    uint64_t bytes;  /* the whole body */
+};
+struct sw_body_layout sw_request_layout(const struct sw_request *request);
+/* Of the OK reply to `request`, given as sw_reply (count, widths, has_values; is_scan). */
+struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, bool is_scan);
+
+/* Reads a prefix from the first `size` bytes. Returns SW_FRAME_PREFIX_BYTES, 0 if more bytes are
+ * needed, or an error as soon as the bytes at hand show one (the first bad magic byte is enough).
+ * body_bytes_max is the caller's limit. */
+int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_bytes_max,
+                           struct sw_frame_prefix *prefix);
+
+/* Decodes the protobuf header (header_bytes of it). Returns 0 or SW_FRAME_E_HEADER. Memory use is
+ * bounded by a fixed buffer on the stack, whatever the bytes. */
+int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request);
+int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply);
+
+/* Does the request make sense against the table's widths, the operation limit and the frame's
+ * body_bytes? Returns 0 or an error. */
+int sw_request_check(const struct sw_request *request, uint32_t key_bytes, uint32_t value_bytes,
+                     uint32_t ops_max, uint64_t body_bytes);
+
+/* Writes prefix, header and padding. Returns the bytes written (a multiple of 64) or
+ * SW_FRAME_E_SPACE; SW_FRAME_HEAD_BYTES_MAX is always enough. The body follows from wherever it is.
+ */
+int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uint8_t *out,
+                      size_t out_bytes);
+int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,
+                    size_t out_bytes);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * header.c - the protobuf header of a bulk frame, to structs and back. Decoding takes all its
+ * memory from a fixed buffer on the stack.
+ */
+#include "proto/frame.h"
+
+#include <assert.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "proto/arena.h"
+#include "proto/sherwood.pb-c.h"
+
+/* A full Reply takes about 2 KiB. The rest is for fields of later versions: an unknown field takes
+ * some 70 bytes while a header is decoded, so that 200 of them fit, and a header of 1008 bytes that
+ * is made of nothing else is refused. */
+#define ARENA_BYTES 16384
+
+/* Everything a decoder allocates, and the messages it may be handed, stay within these. */
+static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + sizeof(Sherwood__Stats) +
+                      3 * sizeof(Sherwood__OperationStats) + SW_FRAME_HEADER_BYTES_MAX <
+                  ARENA_BYTES / 4,
+              "known fields take a small part of the arena");
+
+/* NUL-terminated, cut to fit; what follows an embedded NUL is dropped. */
+static void copy_text(char *out, size_t out_bytes, ProtobufCBinaryData text)
+{
+    size_t size = text.len < out_bytes ? text.len : out_bytes - 1;
+    size = size > 0 ? strnlen((const char *)text.data, size) : 0;
+    if (size > 0) {
+        memcpy(out, text.data, size);
+    }
+    memset(out + size, 0, out_bytes - size);
+}
+
+/* Borrows `text`, which protobuf-c does not write to. */
+static ProtobufCBinaryData borrow_text(const char *text, size_t bytes_max)
+{
+    return (ProtobufCBinaryData){strnlen(text, bytes_max - 1), (uint8_t *)(uintptr_t)text};
+}
+
+int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request)
+{
+    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    struct sw_arena arena;
+
+    if (size > SW_FRAME_HEADER_BYTES_MAX) {
+        return SW_FRAME_E_HEADER;
+    }
+    sw_arena_init(&arena, memory, sizeof(memory));
+    const Sherwood__Request *in = sherwood__request__unpack(&arena.allocator, size, header);
+    if (in == NULL) {
+        return SW_FRAME_E_HEADER;
+    }
+    *request = (struct sw_request){
+        .request_id = in->request_id,
+        .operation = (uint32_t)in->operation,
+        .count = in->count,
+        .key_bytes = in->key_bytes,
+        .value_bytes = in->value_bytes,
+        .want_values = in->want_values,
+        .cursor = in->cursor,
+    };
+    return 0;
+}
+
+static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out)
+{
+    copy_text(out->version, sizeof(out->version), in->version);
+    copy_text(out->backend, sizeof(out->backend), in->backend);
+    copy_text(out->backend_reason, sizeof(out->backend_reason), in->backend_reason);
+    out->key_bytes = in->key_bytes;
+    out->value_bytes = in->value_bytes;
+    out->frame_ops_max = in->frame_ops_max;
+    out->requests_in_flight_max = in->requests_in_flight_max;
+    out->capacity_slots = in->capacity_slots;
+    out->occupied_max = in->occupied_max;
+}
+
+static struct sw_operation_stats read_operation_stats(const Sherwood__OperationStats *in)
+{
+    if (in == NULL) {
+        return (struct sw_operation_stats){0};
+    }
+    return (struct sw_operation_stats){in->operations, in->probes, in->hits, in->misses};
+}
+
+static void read_stats(const Sherwood__Stats *in, struct sw_server_stats *out)
+{
+    *out = (struct sw_server_stats){
+        .get = read_operation_stats(in->get),
+        .upsert = read_operation_stats(in->upsert),
+        .delete = read_operation_stats(in->delete_),
+        .inserted = in->inserted,
+        .updated = in->updated,
+        .deleted = in->deleted,
+        .failures = in->failures,
+        .refused = in->refused,
+        .occupied = in->occupied,
+        .capacity_slots = in->capacity_slots,
+        .stash_occupied = in->stash_occupied,
+        .batches = in->batches,
+        .connections = in->connections,
+        .uptime_seconds = in->uptime_seconds,
+    };
+}
+
+int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
+{
+    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    struct sw_arena arena;
+
+    if (size > SW_FRAME_HEADER_BYTES_MAX) {
+        return SW_FRAME_E_HEADER;
+    }
+    sw_arena_init(&arena, memory, sizeof(memory));
+    const Sherwood__Reply *in = sherwood__reply__unpack(&arena.allocator, size, header);
+    if (in == NULL) {
+        return SW_FRAME_E_HEADER;
+    }
+    *reply = (struct sw_reply){
+        .request_id = in->request_id,
+        .status = (uint32_t)in->status,
+        .count = in->count,
+        .key_bytes = in->key_bytes,
+        .value_bytes = in->value_bytes,
+        .has_values = in->has_values,
+        .hits = in->hits,
+        .cursor = in->cursor,
+        .has_info = in->info != NULL,
+        .has_stats = in->stats != NULL,
+    };
+    copy_text(reply->message, sizeof(reply->message), in->message);
+    if (in->info != NULL) {
+        read_info(in->info, &reply->info);
+    }
+    if (in->stats != NULL) {
+        read_stats(in->stats, &reply->stats);
+    }
+    return 0;
+}
+
+static void store_little_endian(uint8_t *out, size_t bytes, uint64_t value)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        out[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+static int encode(const ProtobufCMessage *message, uint64_t body_bytes, uint8_t *out,
+                  size_t out_bytes)
+{
+    /* request_id = 0, spelled out: proto3 leaves zeros out, and a header is never empty. */
+    static const uint8_t all_zero[] = {0x08, 0x00};
+
+    size_t packed = protobuf_c_message_get_packed_size(message);
+    size_t header = packed > 0 ? packed : sizeof(all_zero);
+    if (header > SW_FRAME_HEADER_BYTES_MAX || sw_frame_head_bytes((uint32_t)header) > out_bytes) {
+        return SW_FRAME_E_SPACE;
+    }
+    size_t head = (size_t)sw_frame_head_bytes((uint32_t)header);
+    out[0] = SW_FRAME_MAGIC;
+    out[1] = 'S';
+    out[2] = 'W';
+    out[3] = SW_FRAME_VERSION;
+    store_little_endian(out + 4, 4, header);
+    store_little_endian(out + 8, 8, body_bytes);
+    if (packed > 0) {
+        protobuf_c_message_pack(message, out + SW_FRAME_PREFIX_BYTES);
+    } else {
+        memcpy(out + SW_FRAME_PREFIX_BYTES, all_zero, sizeof(all_zero));
+    }
+    size_t end = SW_FRAME_PREFIX_BYTES + header;
+    memset(out + end, 0, head - end);
+    return (int)head;
+}
+
+int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uint8_t *out,
+                      size_t out_bytes)
+{
+    Sherwood__Request message;
+
+    sherwood__request__init(&message);
+    message.request_id = request->request_id;
+    message.operation = (Sherwood__Operation)request->operation;
+    message.count = request->count;
+    message.key_bytes = request->key_bytes;
+    message.value_bytes = request->value_bytes;
+    message.want_values = request->want_values;
+    message.cursor = request->cursor;
+    return encode(&message.base, body_bytes, out, out_bytes);
+}
+
+static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *out)
+{
+    sherwood__server_info__init(out);
+    out->version = borrow_text(in->version, sizeof(in->version));
+    out->backend = borrow_text(in->backend, sizeof(in->backend));
+    out->backend_reason = borrow_text(in->backend_reason, sizeof(in->backend_reason));
+    out->key_bytes = in->key_bytes;
+    out->value_bytes = in->value_bytes;
+    out->frame_ops_max = in->frame_ops_max;
+    out->requests_in_flight_max = in->requests_in_flight_max;
+    out->capacity_slots = in->capacity_slots;
+    out->occupied_max = in->occupied_max;
+}
+
+static void write_operation_stats(const struct sw_operation_stats *in,
+                                  Sherwood__OperationStats *out)
+{
+    sherwood__operation_stats__init(out);
+    out->operations = in->operations;
+    out->probes = in->probes;
+    out->hits = in->hits;
+    out->misses = in->misses;
+}
+
+/* Stats and the messages it points to. */
+struct stats_message {
+    Sherwood__Stats stats;
+    Sherwood__OperationStats get, upsert, delete;
+};
+
+static void write_stats(const struct sw_server_stats *in, struct stats_message *out)
+{
+    sherwood__stats__init(&out->stats);
+    write_operation_stats(&in->get, &out->get);
+    write_operation_stats(&in->upsert, &out->upsert);
+    write_operation_stats(&in->delete, &out->delete);
+    out->stats.get = &out->get;
+    out->stats.upsert = &out->upsert;
+    out->stats.delete_ = &out->delete;
+    out->stats.inserted = in->inserted;
+    out->stats.updated = in->updated;
+    out->stats.deleted = in->deleted;
+    out->stats.failures = in->failures;
+    out->stats.refused = in->refused;
+    out->stats.occupied = in->occupied;
+    out->stats.capacity_slots = in->capacity_slots;
+    out->stats.stash_occupied = in->stash_occupied;
+    out->stats.batches = in->batches;
+    out->stats.connections = in->connections;
+    out->stats.uptime_seconds = in->uptime_seconds;
+}
+
+int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,
+                    size_t out_bytes)
+{
+    Sherwood__Reply message;
+    Sherwood__ServerInfo info;
+    struct stats_message stats;
+
+    sherwood__reply__init(&message);
+    message.request_id = reply->request_id;
+    message.status = (Sherwood__Status)reply->status;
+    message.message = borrow_text(reply->message, sizeof(reply->message));
+    message.count = reply->count;
+    message.key_bytes = reply->key_bytes;
+    message.value_bytes = reply->value_bytes;
+    message.has_values = reply->has_values;
+    message.hits = reply->hits;
+    message.cursor = reply->cursor;
+    if (reply->has_info) {
+        write_info(&reply->info, &info);
+        message.info = &info;
+    }
+    if (reply->has_stats) {
+        write_stats(&reply->stats, &stats);
+        message.stats = &stats.stats;
+    }
+    return encode(&message.base, body_bytes, out, out_bytes);
+}

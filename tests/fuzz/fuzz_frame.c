@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_frame.c - libFuzzer target for bulk frames: the prefix, then the header as a request and as
+ * a reply.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/frame.h"
+
+#define BODY_MAX (UINT64_C(1) << 30)
+#define OPS_MAX (1U << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Kept in release builds, unlike assert. */
+static void require(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+/* A copy in a heap block of just its size, so that over-reads are seen. */
+static uint8_t *copy_of(const uint8_t *bytes, size_t size)
+{
+    uint8_t *copy = malloc(size + (size == 0));
+    require(copy != NULL);
+    if (size > 0) {
+        memcpy(copy, bytes, size);
+    }
+    return copy;
+}
+
+static int check_prefix(const uint8_t *data, size_t size, struct sw_frame_prefix *prefix)
+{
+    int whole = sw_frame_prefix_decode(data, size, BODY_MAX, prefix);
+    require(whole == SW_FRAME_PREFIX_BYTES || whole <= 0);
+    require(whole != 0 || size < SW_FRAME_PREFIX_BYTES);
+    size_t end = size < SW_FRAME_PREFIX_BYTES ? size : SW_FRAME_PREFIX_BYTES;
+    for (size_t part = 0; part < end; part++) {
+        struct sw_frame_prefix unused;
+        uint8_t *copy = copy_of(data, part);
+        int got = sw_frame_prefix_decode(copy, part, BODY_MAX, &unused);
+        free(copy);
+        require(got == 0 || got == whole);
+    }
+    if (whole > 0) {
+        require(prefix->header_bytes > 0 && prefix->header_bytes <= SW_FRAME_HEADER_BYTES_MAX);
+        require(prefix->body_bytes <= BODY_MAX);
+    }
+    return whole;
+}
+
+static void check_request(const uint8_t *header, size_t size, uint64_t body_bytes)
+{
+    struct sw_request request;
+    int error = sw_request_decode(header, size, &request);
+    require(error == 0 || error == SW_FRAME_E_HEADER);
+    if (error != 0) {
+        return;
+    }
+    /* What was understood survives being written and read once more. */
+    uint8_t first[SW_FRAME_HEAD_BYTES_MAX];
+    uint8_t second[SW_FRAME_HEAD_BYTES_MAX];
+    struct sw_frame_prefix prefix;
+    struct sw_request again;
+    int bytes = sw_request_encode(&request, body_bytes, first, sizeof(first));
+    require(bytes > 0 && bytes % SW_FRAME_ALIGN == 0);
+    require(sw_frame_prefix_decode(first, (size_t)bytes, BODY_MAX, &prefix) > 0);
+    require(prefix.body_bytes == body_bytes);
+    require(sw_request_decode(first + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &again) == 0);
+    require(sw_request_encode(&again, body_bytes, second, sizeof(second)) == bytes);
+    require(memcmp(first, second, (size_t)bytes) == 0);
+
+    for (uint32_t width = 4; width <= 8; width += 4) {
+        if (sw_request_check(&request, width, width, OPS_MAX, body_bytes) != 0) {
+            continue;
+        }
+        struct sw_body_layout layout = sw_request_layout(&request);
+        require(layout.bytes == body_bytes);
+        require(layout.first <= layout.second && layout.second <= layout.bytes);
+        require(layout.bytes % SW_FRAME_ALIGN == 0);
+        require(sw_operation_is_known(request.operation));
+        if (sw_operation_is_data(request.operation)) {
+            uint64_t array = (uint64_t)request.count * width;
+            bool operands = sw_operation_has_operands(request.operation);
+            require(layout.second - layout.first >= array);
+            require(layout.bytes - layout.second >= (operands ? array : 0));
+        } else {
+            require(layout.bytes == 0);
+        }
+    }
+}
+
+static void check_reply(const uint8_t *header, size_t size, uint64_t body_bytes)
+{
+    struct sw_reply reply;
+    int error = sw_reply_decode(header, size, &reply);
+    require(error == 0 || error == SW_FRAME_E_HEADER);
+    if (error != 0) {
+        return;
+    }
+    require(memchr(reply.message, 0, sizeof(reply.message)) != NULL);
+    require(memchr(reply.info.version, 0, sizeof(reply.info.version)) != NULL);
+    require(memchr(reply.info.backend, 0, sizeof(reply.info.backend)) != NULL);
+    require(memchr(reply.info.backend_reason, 0, sizeof(reply.info.backend_reason)) != NULL);
+
+    uint8_t first[SW_FRAME_HEAD_BYTES_MAX];
+    uint8_t second[SW_FRAME_HEAD_BYTES_MAX];
+    struct sw_frame_prefix prefix;
+    struct sw_reply again;
+    int bytes = sw_reply_encode(&reply, body_bytes, first, sizeof(first));
+    require(bytes > 0 && bytes % SW_FRAME_ALIGN == 0);
+    require(sw_frame_prefix_decode(first, (size_t)bytes, BODY_MAX, &prefix) > 0);
+    require(sw_reply_decode(first + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &again) == 0);
+    require(sw_reply_encode(&again, body_bytes, second, sizeof(second)) == bytes);
+    require(memcmp(first, second, (size_t)bytes) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct sw_frame_prefix prefix;
+
+    if (check_prefix(data, size, &prefix) <= 0) {
+        return 0;
+    }
+    size_t left = size - SW_FRAME_PREFIX_BYTES;
+    size_t header_bytes = prefix.header_bytes < left ? prefix.header_bytes : left;
+    uint8_t *header = copy_of(data + SW_FRAME_PREFIX_BYTES, header_bytes);
+    check_request(header, header_bytes, prefix.body_bytes);
+    check_reply(header, header_bytes, prefix.body_bytes);
+    free(header);
+    return 0;
+}

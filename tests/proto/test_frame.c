@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_frame.c - prefixes, layouts, and which requests make sense.
+ */
+#include "proto/frame.h"
+
+#include <stdio.h>
+
+#include "tests/proto/guard.h"
+
+static struct guard guard;
+
+static void setup(void)
+{
+    guard = guard_create(4096);
+}
+
+static void teardown(void)
+{
+    guard_destroy(&guard);
+}
+
+TestSuite(frame, .init = setup, .fini = teardown);
+
+#define BODY_MAX ((UINT64_C(1) << 40) + 5)
+
+static int decode(const uint8_t *bytes, size_t size, struct sw_frame_prefix *prefix)
+{
+    return sw_frame_prefix_decode(guard_place(&guard, bytes, size), size, BODY_MAX, prefix);
+}
+
+static void put_prefix(uint8_t *out, uint32_t header_bytes, uint64_t body_bytes)
+{
+    static const uint8_t magic[4] = {0xD5, 'S', 'W', 1};
+    memcpy(out, magic, sizeof(magic));
+    for (int i = 0; i < 4; i++) {
+        out[4 + i] = (uint8_t)(header_bytes >> (8 * i));
+    }
+    for (int i = 0; i < 8; i++) {
+        out[8 + i] = (uint8_t)(body_bytes >> (8 * i));
+    }
+}
+
+Test(frame, every_split_point_of_valid_prefixes)
+{
+    static const uint32_t headers[] = {1, 2, 255, 256, SW_FRAME_HEADER_BYTES_MAX};
+    static const uint64_t bodies[] = {0, 64, UINT64_C(0x123456789A), BODY_MAX};
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+        for (size_t j = 0; j < sizeof(bodies) / sizeof(bodies[0]); j++) {
+            uint8_t bytes[SW_FRAME_PREFIX_BYTES + 8] = {0};
+            struct sw_frame_prefix prefix;
+            put_prefix(bytes, headers[i], bodies[j]);
+            for (size_t size = 0; size < SW_FRAME_PREFIX_BYTES; size++) {
+                cr_assert(decode(bytes, size, &prefix) == 0, "%zu bytes", size);
+            }
+            for (size_t size = SW_FRAME_PREFIX_BYTES; size <= sizeof(bytes); size++) {
+                prefix = (struct sw_frame_prefix){0};
+                cr_assert(decode(bytes, size, &prefix) == SW_FRAME_PREFIX_BYTES);
+                cr_assert(prefix.header_bytes == headers[i] && prefix.body_bytes == bodies[j]);
+            }
+        }
+    }
+}
+
+/* The error must show as soon as `shown` bytes are there, and no other before. */
+static void refuse(const uint8_t *bytes, size_t shown, int error)
+{
+    for (size_t size = 0; size <= SW_FRAME_PREFIX_BYTES; size++) {
+        struct sw_frame_prefix prefix = {.header_bytes = 77};
+        int got = decode(bytes, size, &prefix);
+        cr_assert(got == (size < shown ? 0 : error), "%zu bytes gave %d", size, got);
+        cr_assert(prefix.header_bytes == 77, "an error wrote the prefix");
+    }
+}
+
+Test(frame, wrong_magic_shows_at_its_first_byte)
+{
+    for (size_t at = 0; at < 4; at++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            uint8_t bytes[SW_FRAME_PREFIX_BYTES];
+            put_prefix(bytes, 10, 64);
+            if (bytes[at] == byte) {
+                continue;
+            }
+            bytes[at] = (uint8_t)byte;
+            refuse(bytes, at + 1, at < 3 ? SW_FRAME_E_MAGIC : SW_FRAME_E_VERSION);
+        }
+    }
+    refuse((const uint8_t *)"GET / HTTP/1.1\r\n", 1, SW_FRAME_E_MAGIC);
+    refuse((const uint8_t *)"*1\r\n$4\r\nPING\r\n*1", 1, SW_FRAME_E_MAGIC);
+}
+
+Test(frame, wrong_sizes_show_as_early_as_they_can)
+{
+    uint8_t bytes[SW_FRAME_PREFIX_BYTES];
+    put_prefix(bytes, 0, 64);
+    refuse(bytes, 8, SW_FRAME_E_HEADER_SIZE);
+    put_prefix(bytes, SW_FRAME_HEADER_BYTES_MAX + 1, 64); /* 0x03F1 */
+    refuse(bytes, 6, SW_FRAME_E_HEADER_SIZE);
+    put_prefix(bytes, 1U << 20, 64);
+    refuse(bytes, 7, SW_FRAME_E_HEADER_SIZE);
+    put_prefix(bytes, UINT32_MAX, 64);
+    refuse(bytes, 6, SW_FRAME_E_HEADER_SIZE);
+    put_prefix(bytes, 1U << 31, 64);
+    refuse(bytes, 8, SW_FRAME_E_HEADER_SIZE);
+    put_prefix(bytes, 10, BODY_MAX + 1);
+    refuse(bytes, 14, SW_FRAME_E_BODY_SIZE);
+    put_prefix(bytes, 10, UINT64_C(1) << 63);
+    refuse(bytes, 16, SW_FRAME_E_BODY_SIZE);
+    put_prefix(bytes, 10, UINT64_MAX);
+    refuse(bytes, 14, SW_FRAME_E_BODY_SIZE);
+}
+
+Test(frame, errors_have_texts)
+{
+#define TEXT_IS(name, value, text)                     \
+    cr_assert_str_eq(sw_frame_error_text(name), text); \
+    cr_assert((name) == (value));
+    SW_FRAME_ERROR_MAP(TEXT_IS)
+    cr_assert_str_eq(sw_frame_error_text(0), "no error");
+    cr_assert_str_eq(sw_frame_error_text(-1000), "unknown error");
+}
+
+Test(frame, operations_are_classed)
+{
+    for (uint32_t operation = 0; operation < 300; operation++) {
+        bool data = operation >= 1 && operation <= 10;
+        bool control = operation >= 32 && operation <= 36;
+        cr_assert(sw_operation_is_data(operation) == data, "%u", operation);
+        cr_assert(sw_operation_is_known(operation) == (data || control), "%u", operation);
+        bool operands = data && operation != SW_OPERATION_GET && operation != SW_OPERATION_DELETE;
+        cr_assert(sw_operation_has_operands(operation) == operands, "%u", operation);
+    }
+    cr_assert(!sw_operation_is_known(UINT32_MAX));
+    cr_assert(!sw_operation_is_data(UINT32_MAX));
+}
+
+Test(frame, layouts_are_aligned_and_just_large_enough)
+{
+    static const uint32_t widths[] = {4, 8};
+    static const uint32_t counts[] = {1,  2,  7,  8,   9,   15,  16,   17,
+                                      63, 64, 65, 511, 512, 513, 1000, SW_FRAME_OPS_MAX};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        for (size_t w = 0; w < 2; w++) {
+            uint64_t array = ((uint64_t)counts[i] * widths[w] + 63) / 64 * 64;
+            uint64_t found = ((uint64_t)counts[i] + 511) / 512 * 64;
+            struct sw_request request = {
+                .count = counts[i], .key_bytes = widths[w], .value_bytes = widths[w]};
+            for (uint32_t operation = 0; operation <= 40; operation++) {
+                request.operation = operation;
+                struct sw_body_layout layout = sw_request_layout(&request);
+                bool data = sw_operation_is_data(operation);
+                bool operands = sw_operation_has_operands(operation);
+                cr_assert(layout.first == 0);
+                cr_assert(layout.second == (data ? array : 0));
+                cr_assert(layout.bytes == (operands ? 2 * array : layout.second));
+            }
+            struct sw_reply reply = {
+                .count = counts[i], .key_bytes = widths[w], .value_bytes = widths[w]};
+            struct sw_body_layout layout = sw_reply_layout(&reply, false);
+            cr_assert(layout.first == 0 && layout.second == 0 && layout.bytes == found);
+            reply.has_values = true;
+            layout = sw_reply_layout(&reply, false);
+            cr_assert(layout.first == 0 && layout.second == array && layout.bytes == array + found);
+            layout = sw_reply_layout(&reply, true);
+            cr_assert(layout.first == 0 && layout.second == array && layout.bytes == 2 * array);
+            reply.status = SW_REPLY_OUT_OF_MEMORY;
+            layout = sw_reply_layout(&reply, false);
+            cr_assert(layout.bytes == 0, "a reply that is not OK has no body");
+        }
+    }
+    struct sw_reply none = {.status = SW_REPLY_OK};
+    cr_assert(sw_reply_layout(&none, false).bytes == 0);
+    cr_assert(sw_reply_layout(&none, true).bytes == 0);
+}
+
+Test(frame, heads_are_multiples_of_64)
+{
+    for (uint32_t header = 1; header <= SW_FRAME_HEADER_BYTES_MAX; header++) {
+        uint64_t head = sw_frame_head_bytes(header);
+        cr_assert(head % 64 == 0 && head >= header + 16 && head < header + 16 + 64);
+        cr_assert(head <= SW_FRAME_HEAD_BYTES_MAX);
+    }
+    cr_assert(sw_found_bytes(0) == 0 && sw_found_bytes(1) == 8 && sw_found_bytes(64) == 8);
+    cr_assert(sw_found_bytes(65) == 16 && sw_found_bytes(UINT32_MAX) == (UINT64_C(1) << 29));
+}
+
+/* --- requests ------------------------------------------------------------------------------------
+ */
+
+#define OPS_MAX 1000
+
+static int check(uint32_t operation, uint32_t key_bytes, uint32_t value_bytes, uint32_t count,
+                 uint64_t body_bytes)
+{
+    struct sw_request request = {.request_id = 9,
+                                 .operation = operation,
+                                 .count = count,
+                                 .key_bytes = key_bytes,
+                                 .value_bytes = value_bytes};
+    return sw_request_check(&request, 8, 8, OPS_MAX, body_bytes);
+}
+
+Test(frame, requests_that_make_sense_pass)
+{
+    for (uint32_t operation = SW_OPERATION_GET; operation <= SW_OPERATION_DELETE; operation++) {
+        for (uint32_t count = 1; count <= OPS_MAX; count++) {
+            uint64_t array = (count * 8 + 63) / 64 * 64;
+            uint64_t body = sw_operation_has_operands(operation) ? 2 * array : array;
+            cr_assert(check(operation, 8, 8, count, body) == 0, "%u of %u", operation, count);
+            cr_assert(check(operation, 8, 8, count, body + 64) == SW_FRAME_E_LAYOUT);
+            cr_assert(check(operation, 8, 8, count, body - 64) == SW_FRAME_E_LAYOUT);
+            cr_assert(check(operation, 8, 8, count, body - 1) == SW_FRAME_E_LAYOUT);
+            cr_assert(check(operation, 8, 8, count, 0) == SW_FRAME_E_LAYOUT);
+        }
+    }
+    cr_assert(check(SW_OPERATION_SCAN, 8, 8, 1, 0) == 0);
+    cr_assert(check(SW_OPERATION_SCAN, 8, 8, OPS_MAX, 0) == 0);
+    cr_assert(check(SW_OPERATION_HELLO, 0, 0, 0, 0) == 0);
+    cr_assert(check(SW_OPERATION_HELLO, 4, 4, 0, 0) == 0, "HELLO is how widths are learnt");
+    for (uint32_t operation = SW_OPERATION_PING; operation <= SW_OPERATION_CLEAR; operation++) {
+        cr_assert(check(operation, 0, 0, 0, 0) == 0);
+        cr_assert(check(operation, 8, 8, 0, 0) == 0);
+    }
+}
+
+Test(frame, requests_that_do_not_are_named_in_order)
+{
+    /* unknown operation, before everything else */
+    static const uint32_t unknown[] = {0, 11, 31, 37, 99, UINT32_MAX};
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+        cr_assert(check(unknown[i], 3, 3, 0, 17) == SW_FRAME_E_OPERATION, "%u", unknown[i]);
+    }
+    /* widths, before the count */
+    static const uint32_t widths[] = {0, 1, 4, 7, 9, 16, UINT32_MAX};
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+        for (uint32_t operation = 1; operation <= SW_OPERATION_SCAN; operation++) {
+            bool arrays = sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN;
+            if (!sw_operation_is_known(operation) || operation == SW_OPERATION_HELLO ||
+                (!arrays && widths[i] == 0)) {
+                continue;
+            }
+            cr_assert(check(operation, widths[i], 8, 0, 17) == SW_FRAME_E_WIDTH);
+            cr_assert(check(operation, 8, widths[i], 0, 17) == SW_FRAME_E_WIDTH);
+        }
+    }
+    /* count, before the layout */
+    for (uint32_t operation = SW_OPERATION_GET; operation <= SW_OPERATION_DELETE; operation++) {
+        cr_assert(check(operation, 8, 8, 0, 0) == SW_FRAME_E_COUNT);
+        cr_assert(check(operation, 8, 8, OPS_MAX + 1, 17) == SW_FRAME_E_COUNT);
+        cr_assert(check(operation, 8, 8, UINT32_MAX, 0) == SW_FRAME_E_COUNT);
+    }
+    cr_assert(check(SW_OPERATION_SCAN, 8, 8, 0, 0) == SW_FRAME_E_COUNT);
+    cr_assert(check(SW_OPERATION_SCAN, 8, 8, OPS_MAX + 1, 0) == SW_FRAME_E_COUNT);
+    /* control has no body */
+    for (uint32_t operation = SW_OPERATION_HELLO; operation <= SW_OPERATION_SCAN; operation++) {
+        cr_assert(check(operation, 8, 8, 1, 64) == SW_FRAME_E_LAYOUT);
+    }
+}
