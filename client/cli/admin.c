@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin.c - commands on the table and the server.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client/cli/answer.h"
+#include "client/cli/commands.h"
+#include "client/cli/numbers.h"
+
+#define SCAN_COUNT 10
+
+void sw_cli_ping(struct sw_cli *cli, int code, int count, char **words)
+{
+    (void)code;
+    if (sherwood_ping(cli->client) != SHERWOOD_OK) {
+        sw_cli_library_error(cli);
+    } else if (count == 2) {
+        fprintf(cli->out, cli->raw ? "%s\n" : "\"%s\"\n", words[1]);
+    } else {
+        sw_answer_status(cli, "PONG");
+    }
+}
+
+void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct sherwood_stats stats;
+    (void)code;
+    (void)count;
+    (void)words;
+    if (sherwood_stats(cli->client, &stats) == SHERWOOD_OK) {
+        sw_answer_integer(cli, stats.occupied);
+    } else {
+        sw_cli_library_error(cli);
+    }
+}
+
+static void answer_scan(struct sw_cli *cli, uint64_t cursor, const void *keys, uint32_t count)
+{
+    uint32_t width = sherwood_server(cli->client)->key_bytes;
+    sw_answer_entry(cli, 0, 0, 2, true, cursor);
+    if (!cli->raw) {
+        fprintf(cli->out, "2) ");
+    }
+    if (count == 0) {
+        sw_answer_empty(cli);
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+        sw_answer_entry(cli, 3, i, count, true, sw_cli_number_at(keys, width, i));
+    }
+}
+
+void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
+{
+    uint64_t cursor = 0;
+    uint64_t wanted = SCAN_COUNT;
+    uint32_t limit = sherwood_server(cli->client)->frame_ops_max;
+    (void)code;
+    if (!sw_cli_number(cli, "cursor", words[1], UINT64_MAX, &cursor)) {
+        return;
+    }
+    if (count != 2 && (count != 4 || strcasecmp(words[2], "COUNT") != 0)) {
+        sw_answer_error(cli, "ERR syntax error: SCAN cursor [COUNT n]");
+        return;
+    }
+    if (count == 4 && !sw_cli_number(cli, "count", words[3], limit, &wanted)) {
+        return;
+    }
+    struct sw_cli_arrays arrays;
+    if (wanted == 0) {
+        sw_answer_error(cli, "ERR syntax error: COUNT is at least 1");
+    } else if (sw_cli_arrays_init(cli, &arrays, (size_t)wanted)) {
+        uint32_t got = 0;
+        if (sherwood_scan(cli->client, &cursor, arrays.keys, arrays.values, (uint32_t)wanted,
+                          &got) == SHERWOOD_OK) {
+            answer_scan(cli, cursor, arrays.keys, got);
+        } else {
+            sw_cli_library_error(cli);
+        }
+        sw_cli_arrays_fini(&arrays);
+    }
+}
+
+void sw_cli_flushall(struct sw_cli *cli, int code, int count, char **words)
+{
+    (void)code;
+    (void)count;
+    (void)words;
+    if (sherwood_clear(cli->client) == SHERWOOD_OK) {
+        sw_answer_status(cli, "OK");
+    } else {
+        sw_cli_library_error(cli);
+    }
+}
+
+static void info_operation(FILE *out, const char *name, const struct sherwood_operation_stats *s)
+{
+    fprintf(out, "%s_operations:%" PRIu64 "\n", name, s->operations);
+    fprintf(out, "%s_hits:%" PRIu64 "\n", name, s->hits);
+    fprintf(out, "%s_misses:%" PRIu64 "\n", name, s->misses);
+    fprintf(out, "%s_probes:%" PRIu64 "\n", name, s->probes);
+}
+
+static void info_server(FILE *out, const char *address, const struct sherwood_server *server,
+                        const struct sherwood_stats *stats)
+{
+    fprintf(out, "# Server\n");
+    fprintf(out, "address:%s\n", address);
+    fprintf(out, "sherwood_version:%s\n", server->version);
+    fprintf(out, "uptime_in_seconds:%" PRIu64 "\n", stats->uptime_seconds);
+    fprintf(out, "connected_clients:%" PRIu64 "\n", stats->connections);
+    fprintf(out, "frame_keys_max:%" PRIu32 "\n", server->frame_ops_max);
+    fprintf(out, "requests_in_flight_max:%" PRIu32 "\n", server->requests_in_flight_max);
+    fprintf(out, "backend:%s\n", server->backend);
+    fprintf(out, "backend_reason:%s\n", server->backend_reason);
+}
+
+static void info_table(FILE *out, const struct sherwood_server *server,
+                       const struct sherwood_stats *stats)
+{
+    double load =
+        stats->capacity_slots == 0 ? 0 : (double)stats->occupied / (double)stats->capacity_slots;
+    fprintf(out, "\n# Table\n");
+    fprintf(out, "key_bytes:%" PRIu32 "\n", server->key_bytes);
+    fprintf(out, "value_bytes:%" PRIu32 "\n", server->value_bytes);
+    fprintf(out, "keys:%" PRIu64 "\n", stats->occupied);
+    fprintf(out, "keys_max:%" PRIu64 "\n", server->occupied_max);
+    fprintf(out, "capacity_slots:%" PRIu64 "\n", stats->capacity_slots);
+    fprintf(out, "load:%.4f\n", load);
+    fprintf(out, "stash_keys:%" PRIu64 "\n", stats->stash_occupied);
+}
+
+void sw_cli_info(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct sherwood_stats stats;
+    (void)code;
+    (void)count;
+    (void)words;
+    if (sherwood_stats(cli->client, &stats) != SHERWOOD_OK) {
+        sw_cli_library_error(cli);
+        return;
+    }
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    info_server(cli->out, cli->options->address, server, &stats);
+    info_table(cli->out, server, &stats);
+    fprintf(cli->out, "\n# Stats\n");
+    info_operation(cli->out, "get", &stats.get);
+    info_operation(cli->out, "upsert", &stats.upsert);
+    info_operation(cli->out, "delete", &stats.remove);
+    fprintf(cli->out, "inserted:%" PRIu64 "\n", stats.inserted);
+    fprintf(cli->out, "updated:%" PRIu64 "\n", stats.updated);
+    fprintf(cli->out, "deleted:%" PRIu64 "\n", stats.deleted);
+    fprintf(cli->out, "probe_failures:%" PRIu64 "\n", stats.failures);
+    fprintf(cli->out, "refused:%" PRIu64 "\n", stats.refused);
+    fprintf(cli->out, "batches:%" PRIu64 "\n", stats.batches);
+}
+
+void sw_cli_help_command(struct sw_cli *cli, int code, int count, char **words)
+{
+    const struct sw_cli_command *command = sw_cli_commands();
+    (void)code;
+    for (; command->name != NULL; ++command) {
+        if (count == 1) {
+            fprintf(cli->out, "  %-9s %-30s %s\n", command->name, command->arguments,
+                    command->summary);
+        } else if (strcasecmp(command->name, words[1]) == 0) {
+            fprintf(cli->out, "  %s %s\n  %s\n", command->name, command->arguments,
+                    command->summary);
+            if (command->details != NULL) {
+                fprintf(cli->out, "%s", command->details);
+            }
+            return;
+        }
+    }
+    if (count > 1) {
+        sw_answer_error(cli, "ERR no help on '%s': HELP lists the commands", words[1]);
+    }
+}
+
+void sw_cli_quit(struct sw_cli *cli, int code, int count, char **words)
+{
+    (void)code;
+    (void)count;
+    (void)words;
+    cli->quit = true;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.c - how answers look: as redis-cli shows them to people, or plain for programs.
+ */
+#include "client/cli/answer.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+void sw_answer_status(struct sw_cli *cli, const char *text)
+{
+    fprintf(cli->out, "%s\n", text);
+}
+
+void sw_answer_integer(struct sw_cli *cli, uint64_t value)
+{
+    fprintf(cli->out, "%s%" PRIu64 "\n", cli->raw ? "" : "(integer) ", value);
+}
+
+void sw_answer_number(struct sw_cli *cli, bool present, uint64_t value)
+{
+    if (!present) {
+        fprintf(cli->out, "%s\n", cli->raw ? "" : "(nil)");
+    } else if (cli->raw) {
+        fprintf(cli->out, "%" PRIu64 "\n", value);
+    } else {
+        fprintf(cli->out, "\"%" PRIu64 "\"\n", value);
+    }
+}
+
+static int digits(size_t n)
+{
+    int width = 1;
+    while (n >= 10) {
+        n /= 10;
+        width++;
+    }
+    return width;
+}
+
+void sw_answer_entry(struct sw_cli *cli, int indent, size_t i, size_t count, bool present,
+                     uint64_t value)
+{
+    if (!cli->raw) {
+        /* The first entry follows what its line began with. */
+        fprintf(cli->out, "%*s%*zu) ", i == 0 ? 0 : indent, "", digits(count), i + 1);
+    }
+    sw_answer_number(cli, present, value);
+}
+
+void sw_answer_empty(struct sw_cli *cli)
+{
+    fprintf(cli->out, "%s\n", cli->raw ? "" : "(empty array)");
+}
+
+void sw_answer_error(struct sw_cli *cli, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(cli->out, "%s", cli->raw ? "" : "(error) ");
+    vfprintf(cli->out, format, arguments);
+    fprintf(cli->out, "\n");
+    va_end(arguments);
+    cli->failed = true;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * commands.c - the table of commands, and what runs them.
+ */
+#include "client/cli/commands.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#include "client/cli/answer.h"
+
+/* name, arguments, summary, details, words, connects, function, code */
+static const struct sw_cli_command commands[] = {
+    {"PING", "[text]", "Is the server there?", NULL, 1, 2, true, sw_cli_ping, 0},
+    {"GET", "key", "The value of a key, or nil.", NULL, 2, 2, true, sw_cli_get, SHERWOOD_GET},
+    {"SET", "key value [NX|XX] [GET]", "Set a key.",
+     "  NX: only if it is absent. XX: only if it is present. nil means that it was not set.\n"
+     "  GET: answer the value before (nil if absent) instead of OK.\n"
+     "  Keys and values are unsigned decimal integers of the server's width (INFO shows it).\n",
+     3, 5, true, sw_cli_set, SHERWOOD_SET},
+    {"MGET", "key [key ...]", "The values of keys, in one frame.", NULL, 2, 0, true, sw_cli_mget,
+     SHERWOOD_GET},
+    {"MSET", "key value [key value ...]", "Set keys, in one frame.",
+     "  More keys than a command line holds: sherwood-cli load FILE.\n", 3, 0, true, sw_cli_mset,
+     SHERWOOD_SET},
+    {"DEL", "key [key ...]", "Remove keys; how many were there?", NULL, 2, 0, true, sw_cli_count,
+     SHERWOOD_DELETE},
+    {"EXISTS", "key [key ...]", "How many of the keys are there?",
+     "  A key that is named twice counts twice.\n", 2, 0, true, sw_cli_count, SHERWOOD_GET},
+    {"INCR", "key", "Add 1; refused where it would overflow.", NULL, 2, 2, true, sw_cli_combine,
+     SHERWOOD_INCREMENT},
+    {"DECR", "key", "Subtract 1; refused below zero.", NULL, 2, 2, true, sw_cli_combine,
+     SHERWOOD_DECREMENT},
+    {"INCRBY", "key n", "Add n; refused where it would overflow.",
+     "  An absent key counts as 0. Answers the new value.\n", 3, 3, true, sw_cli_combine,
+     SHERWOOD_INCREMENT},
+    {"DECRBY", "key n", "Subtract n; refused below zero.",
+     "  An absent key counts as 0. Answers the new value.\n", 3, 3, true, sw_cli_combine,
+     SHERWOOD_DECREMENT},
+    {"SUM", "key n", "Add n modulo 2^width; absent: set.", "  Answers the new value.\n", 3, 3, true,
+     sw_cli_combine, SHERWOOD_SUM},
+    {"MIN", "key n", "Keep the smaller; absent: set.", "  Answers the new value.\n", 3, 3, true,
+     sw_cli_combine, SHERWOOD_MIN},
+    {"MAX", "key n", "Keep the larger; absent: set.", "  Answers the new value.\n", 3, 3, true,
+     sw_cli_combine, SHERWOOD_MAX},
+    {"DBSIZE", "", "How many keys are there?", NULL, 1, 1, true, sw_cli_dbsize, 0},
+    {"SCAN", "cursor [COUNT n]", "Some keys, and the cursor for the next.",
+     "  Begin with cursor 0; it is over when the answer's cursor is 0 again.\n"
+     "  Pairs instead of keys: sherwood-cli dump FILE.\n",
+     2, 4, true, sw_cli_scan, 0},
+    {"FLUSHALL", "", "Remove every key.", NULL, 1, 1, true, sw_cli_flushall, 0},
+    {"INFO", "", "The server, its table and its counters.", NULL, 1, 1, true, sw_cli_info, 0},
+    {"HELP", "[command]", "This list, or more on one command.", NULL, 1, 2, false,
+     sw_cli_help_command, 0},
+    {"QUIT", "", "Leave. So do EXIT and Ctrl-D.", NULL, 1, 1, false, sw_cli_quit, 0},
+    {"EXIT", "", "Leave.", NULL, 1, 1, false, sw_cli_quit, 0},
+    {.name = NULL},
+};
+
+const struct sw_cli_command *sw_cli_commands(void)
+{
+    return commands;
+}
+
+static const struct sw_cli_command *look_up(const char *name)
+{
+    const struct sw_cli_command *command = commands;
+    while (command->name != NULL && strcasecmp(command->name, name) != 0) {
+        command++;
+    }
+    return command->name == NULL ? NULL : command;
+}
+
+void sw_cli_run(struct sw_cli *cli, int count, char **words)
+{
+    cli->failed = false;
+    if (count == 0) {
+        return;
+    }
+    const struct sw_cli_command *command = look_up(words[0]);
+    if (command == NULL) {
+        sw_answer_error(cli, "ERR unknown command '%.64s': HELP lists the commands", words[0]);
+        return;
+    }
+    if (count < command->words_min || (command->words_max != 0 && count > command->words_max)) {
+        sw_answer_error(cli, "ERR wrong number of arguments: %s %s", command->name,
+                        command->arguments);
+        return;
+    }
+    if (!command->connects || sw_cli_connect(cli)) {
+        command->run(cli, command->code, count, words);
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * commands.h - the commands of sherwood-cli and their table.
+ */
+#ifndef SHERWOOD_CLIENT_CLI_COMMANDS_H
+#define SHERWOOD_CLIENT_CLI_COMMANDS_H
+
+#include "client/cli/cli.h"
+
+struct sw_cli_command {
+    const char *name; /* upper case */
+    const char *arguments;
+    const char *summary;
+    const char *details; /* or NULL */
+    int words_min;       /* the name counts */
+    int words_max;       /* 0: no limit */
+    bool connects;
+    /* Answers on cli->out; sets cli->failed after an error. `which` is `code` below. */
+    void (*run)(struct sw_cli *cli, int code, int count, char **words);
+    int code; /* tells apart commands that share a function: a sherwood_operation */
+};
+
+/* Runs one command of `count` words. */
+void sw_cli_run(struct sw_cli *cli, int count, char **words);
+/* The table, ended by a NULL name. */
+const struct sw_cli_command *sw_cli_commands(void);
+
+/* data.c */
+void sw_cli_get(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_set(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_count(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words);
+/* admin.c */
+void sw_cli_ping(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_flushall(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_info(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_help_command(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_quit(struct sw_cli *cli, int code, int count, char **words);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data.c - commands on keys.
+ */
+#include <strings.h>
+
+#include "client/cli/answer.h"
+#include "client/cli/commands.h"
+#include "client/cli/numbers.h"
+
+static uint64_t key_max(const struct sw_cli *cli)
+{
+    return sw_cli_width_max(sherwood_server(cli->client)->key_bytes);
+}
+
+static uint64_t value_max(const struct sw_cli *cli)
+{
+    return sw_cli_width_max(sherwood_server(cli->client)->value_bytes);
+}
+
+/* Keys from words[0], words[stride], ...; values, if stride is 2, from the words between. */
+static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int stride, char **words)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    for (size_t i = 0; i < arrays->count; ++i) {
+        uint64_t key = 0;
+        uint64_t value = 0;
+        char **at = words + i * (size_t)stride;
+        if (!sw_cli_number(cli, "key", at[0], key_max(cli), &key) ||
+            (stride == 2 && !sw_cli_number(cli, "value", at[1], value_max(cli), &value))) {
+            return false;
+        }
+        sw_cli_number_put(arrays->keys, server->key_bytes, i, key);
+        sw_cli_number_put(arrays->values, server->value_bytes, i, value);
+    }
+    return true;
+}
+
+/* One key, one operand: what every command on a single key comes down to. */
+static bool run_one(struct sw_cli *cli, int operation, const char *key_word, uint64_t operand,
+                    bool *found, uint64_t *previous)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    uint64_t key_number = 0;
+    uint64_t key = 0;
+    uint64_t value = 0;
+    uint64_t bits = 0;
+    *previous = 0;
+    if (!sw_cli_number(cli, "key", key_word, key_max(cli), &key_number)) {
+        return false;
+    }
+    sw_cli_number_put(&key, server->key_bytes, 0, key_number);
+    sw_cli_number_put(&value, server->value_bytes, 0, operand);
+    if (sherwood_run(cli->client, (enum sherwood_operation)operation, &key, &value, 1, previous,
+                     &bits) != SHERWOOD_OK) {
+        return sw_cli_library_error(cli);
+    }
+    *found = (bits & 1) != 0;
+    return true;
+}
+
+void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
+{
+    bool found = false;
+    uint64_t value = 0;
+    (void)count;
+    if (run_one(cli, code, words[1], 0, &found, &value)) {
+        sw_answer_number(cli, found, value);
+    }
+}
+
+void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
+{
+    bool wants_previous = false;
+    for (int i = 3; i < count; ++i) {
+        if (strcasecmp(words[i], "GET") == 0) {
+            wants_previous = true;
+        } else if (strcasecmp(words[i], "NX") == 0 && code != SHERWOOD_SET_PRESENT) {
+            code = SHERWOOD_SET_ABSENT;
+        } else if (strcasecmp(words[i], "XX") == 0 && code != SHERWOOD_SET_ABSENT) {
+            code = SHERWOOD_SET_PRESENT;
+        } else {
+            sw_answer_error(cli, "ERR syntax error: SET key value [NX|XX] [GET]");
+            return;
+        }
+    }
+    uint64_t value = 0;
+    uint64_t previous = 0;
+    bool found = false;
+    if (!sw_cli_number(cli, "value", words[2], value_max(cli), &value) ||
+        !run_one(cli, code, words[1], value, &found, &previous)) {
+        return;
+    }
+    bool done = code == SHERWOOD_SET || found == (code == SHERWOOD_SET_PRESENT);
+    if (wants_previous) {
+        sw_answer_number(cli, found, previous);
+    } else if (done) {
+        sw_answer_status(cli, "OK");
+    } else {
+        sw_answer_number(cli, false, 0);
+    }
+}
+
+/* What is stored after an operation on `previous` (0 if absent). False if it was refused. */
+static bool combine(int code, bool found, uint64_t previous, uint64_t operand, uint64_t max,
+                    uint64_t *now)
+{
+    *now = operand;
+    switch (code) {
+    case SHERWOOD_INCREMENT:
+        *now = previous + operand;
+        return operand <= max - previous;
+    case SHERWOOD_DECREMENT:
+        *now = previous - operand;
+        return operand <= previous;
+    case SHERWOOD_SUM:
+        *now = (previous + operand) & max;
+        return true;
+    case SHERWOOD_MIN:
+        *now = found && previous < operand ? previous : operand;
+        return true;
+    case SHERWOOD_MAX:
+        *now = found && previous > operand ? previous : operand;
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* INCR, DECR (by 1), INCRBY, DECRBY, SUM, MIN, MAX. */
+void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
+{
+    uint64_t operand = 1;
+    uint64_t previous = 0;
+    uint64_t now = 0;
+    bool found = false;
+    if (count == 3 && !sw_cli_number(cli, "value", words[2], value_max(cli), &operand)) {
+        return;
+    }
+    if (!run_one(cli, code, words[1], operand, &found, &previous)) {
+        return;
+    }
+    if (combine(code, found, previous, operand, value_max(cli), &now)) {
+        sw_answer_integer(cli, now);
+    } else {
+        sw_answer_error(cli, "ERR increment or decrement would overflow");
+    }
+}
+
+void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct sw_cli_arrays arrays;
+    if (!sw_cli_arrays_init(cli, &arrays, (size_t)count - 1)) {
+        return;
+    }
+    if (read_arrays(cli, &arrays, 1, words + 1)) {
+        if (sherwood_run(cli->client, (enum sherwood_operation)code, arrays.keys, NULL,
+                         arrays.count, arrays.values, arrays.found) != SHERWOOD_OK) {
+            sw_cli_library_error(cli);
+        } else {
+            uint32_t width = sherwood_server(cli->client)->value_bytes;
+            for (size_t i = 0; i < arrays.count; ++i) {
+                sw_answer_entry(cli, 0, i, arrays.count, sherwood_found(arrays.found, i),
+                                sw_cli_number_at(arrays.values, width, i));
+            }
+        }
+    }
+    sw_cli_arrays_fini(&arrays);
+}
+
+void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct sw_cli_arrays arrays;
+    if (count % 2 == 0) {
+        sw_answer_error(cli, "ERR wrong number of arguments for 'mset' command");
+        return;
+    }
+    if (!sw_cli_arrays_init(cli, &arrays, (size_t)(count - 1) / 2)) {
+        return;
+    }
+    if (read_arrays(cli, &arrays, 2, words + 1)) {
+        if (sherwood_run(cli->client, (enum sherwood_operation)code, arrays.keys, arrays.values,
+                         arrays.count, NULL, NULL) == SHERWOOD_OK) {
+            sw_answer_status(cli, "OK");
+        } else {
+            sw_cli_library_error(cli);
+        }
+    }
+    sw_cli_arrays_fini(&arrays);
+}
+
+/* DEL, EXISTS: how many of the keys were there. */
+void sw_cli_count(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct sw_cli_arrays arrays;
+    if (!sw_cli_arrays_init(cli, &arrays, (size_t)count - 1)) {
+        return;
+    }
+    if (read_arrays(cli, &arrays, 1, words + 1)) {
+        if (sherwood_run(cli->client, (enum sherwood_operation)code, arrays.keys, NULL,
+                         arrays.count, NULL, arrays.found) == SHERWOOD_OK) {
+            uint64_t hits = 0;
+            for (size_t i = 0; i < sherwood_found_words(arrays.count); ++i) {
+                hits += (uint64_t)__builtin_popcountll(arrays.found[i]);
+            }
+            sw_answer_integer(cli, hits);
+        } else {
+            sw_cli_library_error(cli);
+        }
+    }
+    sw_cli_arrays_fini(&arrays);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * load.c - sherwood-cli load: pairs of a file into the table, several frames in flight.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/cli/cli.h"
+#include "client/cli/pairs.h"
+#include "client/cli/progress.h"
+
+struct batch {
+    struct sherwood_request request;
+    void *keys;
+    void *values;
+    uint64_t line_first, line_last;
+    bool flying;
+};
+
+struct load {
+    struct sw_cli *cli;
+    struct sw_pairs_reader *reader;
+    struct sw_progress progress;
+    struct batch batches[SW_CLI_FRAMES];
+    uint32_t batches_count;
+    uint32_t batch_keys;
+    uint64_t whole_bytes; /* of the file; 0 if unknown */
+    uint64_t stored;      /* pairs the server has acknowledged */
+    bool failed;          /* a batch was refused or lost: said once, not for each in flight */
+};
+
+static bool init(struct load *load)
+{
+    const struct sherwood_server *server = sherwood_server(load->cli->client);
+    uint32_t limit = server->frame_ops_max;
+    load->batch_keys = limit < SW_CLI_FRAME_KEYS ? limit : SW_CLI_FRAME_KEYS;
+    load->batches_count = server->requests_in_flight_max < SW_CLI_FRAMES
+                              ? server->requests_in_flight_max
+                              : SW_CLI_FRAMES;
+    for (uint32_t i = 0; i < load->batches_count; ++i) {
+        struct batch *batch = &load->batches[i];
+        batch->keys = malloc((size_t)load->batch_keys * server->key_bytes);
+        batch->values = malloc((size_t)load->batch_keys * server->value_bytes);
+        if (batch->keys == NULL || batch->values == NULL) {
+            fprintf(load->cli->messages, "sherwood-cli: not enough memory for the batches\n");
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fini(struct load *load)
+{
+    for (uint32_t i = 0; i < SW_CLI_FRAMES; ++i) {
+        free(load->batches[i].keys);
+        free(load->batches[i].values);
+    }
+}
+
+/* Waits for the batch, if it is on its way. */
+static bool settle(struct load *load, struct batch *batch)
+{
+    if (!batch->flying) {
+        return true;
+    }
+    batch->flying = false;
+    int status = sherwood_wait(load->cli->client, &batch->request);
+    if (status == SHERWOOD_OK) {
+        load->stored += batch->request.count;
+        return true;
+    }
+    if (load->failed) {
+        return false;
+    }
+    load->failed = true;
+    const char *unit = load->reader->format == SW_CLI_FORMAT_CSV ? "lines" : "pairs";
+    fprintf(load->cli->messages, "sherwood-cli: %s %" PRIu64 " to %" PRIu64 " of %s: %s\n", unit,
+            batch->line_first, batch->line_last, load->reader->name,
+            sherwood_error(load->cli->client));
+    if (status == SHERWOOD_E_FULL) {
+        fprintf(load->cli->messages,
+                "sherwood-cli: start sherwoodd with more capacity, then load again\n");
+    }
+    return false;
+}
+
+/* Fills and sends one batch. Sets *more if the file may have more. */
+static bool send_batch(struct load *load, struct batch *batch, bool *more)
+{
+    struct sw_pairs_reader *reader = load->reader;
+    batch->line_first = reader->line + 1;
+    size_t count = sw_pairs_read(reader, batch->keys, batch->values, load->batch_keys);
+    batch->line_last = reader->line;
+    *more = false;
+    if (reader->error != 0) {
+        fprintf(load->cli->messages, "sherwood-cli: %s: %s\n", reader->name,
+                strerror(reader->error));
+        return false;
+    }
+    if (reader->bad > 0) {
+        return false;
+    }
+    if (count == 0) {
+        return true;
+    }
+    *more = true;
+    batch->request = (struct sherwood_request){.operation = SHERWOOD_SET,
+                                               .count = (uint32_t)count,
+                                               .keys = batch->keys,
+                                               .values = batch->values};
+    if (sherwood_submit(load->cli->client, &batch->request) != SHERWOOD_OK) {
+        fprintf(load->cli->messages, "sherwood-cli: %s\n", sherwood_error(load->cli->client));
+        return false;
+    }
+    batch->flying = true;
+    return true;
+}
+
+static bool run(struct load *load)
+{
+    bool good = true;
+    bool more = true;
+    uint32_t i = 0;
+    for (; good && more; i = (i + 1) % load->batches_count) {
+        good = settle(load, &load->batches[i]) && send_batch(load, &load->batches[i], &more);
+        sw_progress_update(&load->progress, load->reader->read_bytes, load->whole_bytes,
+                           load->stored);
+    }
+    /* Also after an error: what was sent is waited for, so that the count is right. */
+    for (uint32_t n = 0; n < load->batches_count; ++n) {
+        good = settle(load, &load->batches[(i + n) % load->batches_count]) && good;
+    }
+    return good;
+}
+
+static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_format format)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    struct stat facts;
+    struct load load = {.cli = cli, .reader = calloc(1, sizeof *load.reader)};
+    bool good = false;
+    if (load.reader == NULL) {
+        fprintf(cli->messages, "sherwood-cli: not enough memory\n");
+        return false;
+    }
+    *load.reader = (struct sw_pairs_reader){.format = format,
+                                            .key_bytes = server->key_bytes,
+                                            .value_bytes = server->value_bytes,
+                                            .fd = fd,
+                                            .messages = cli->messages,
+                                            .name = name};
+    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        load.whole_bytes = (uint64_t)facts.st_size;
+    }
+    sw_progress_start(&load.progress, cli->messages, "loaded", cli->options->quiet);
+    if (init(&load)) {
+        good = run(&load);
+        sw_progress_finish(&load.progress, load.stored, good);
+    }
+    if (!good) {
+        fprintf(cli->messages,
+                "sherwood-cli: load stopped; pairs known to be stored: %" PRIu64
+                "; loading the whole file again later is safe\n",
+                load.stored);
+    }
+    fini(&load);
+    free(load.reader);
+    return good;
+}
+
+int sw_cli_load(struct sw_cli *cli, const char *path)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    const char *name = is_stdin ? "stdin" : path;
+    enum sw_cli_format format = cli->options->format;
+    if (format == SW_CLI_FORMAT_UNKNOWN) {
+        format = sw_cli_format_of_path(path);
+    }
+    if (format == SW_CLI_FORMAT_UNKNOWN) {
+        fprintf(cli->messages,
+                "sherwood-cli: %s: is it CSV or binary? Name it .csv or .bin, or add --format csv "
+                "or --format bin\n",
+                name);
+        return 1;
+    }
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    bool good = sw_cli_connect(cli) && load_file(cli, fd, name, format);
+    if (!is_stdin) {
+        close(fd);
+    }
+    return good ? 0 : 1;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * main.c - sherwood-cli: a prompt, one command, commands from a pipe, load and dump.
+ */
+#include <strings.h>
+#include <unistd.h>
+
+#include "client/cli/commands.h"
+
+/* load and dump take a file; everything else is a command of the table. */
+static int run_words(struct sw_cli *cli, int count, char **words)
+{
+    bool load = strcasecmp(words[0], "load") == 0;
+    if (!load && strcasecmp(words[0], "dump") != 0) {
+        sw_cli_run(cli, count, words);
+        return cli->failed ? 1 : 0;
+    }
+    if (count != 2) {
+        fprintf(cli->messages, "usage: sherwood-cli [options] %s FILE\n", words[0]);
+        return 2;
+    }
+    return load ? sw_cli_load(cli, words[1]) : sw_cli_dump(cli, words[1]);
+}
+
+static int run(struct sw_cli *cli, int argc, char **argv)
+{
+    int words = cli->options->words;
+    if (words < argc) {
+        return run_words(cli, argc - words, argv + words);
+    }
+    if (isatty(STDIN_FILENO) != 1) {
+        return sw_cli_pipe(cli, stdin);
+    }
+    return sw_cli_connect(cli) ? sw_cli_prompt(cli) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    char text[SW_CLI_ERROR_BYTES];
+    struct sw_cli_options options;
+    if (!sw_cli_options_read(argc, argv, &options, text, sizeof text)) {
+        fprintf(stderr, "sherwood-cli: %s. See sherwood-cli --help.\n", text);
+        return 2;
+    }
+    if (options.help || options.version) {
+        if (options.help) {
+            sw_cli_help(stdout);
+        } else {
+            printf("sherwood-cli %s\n", SHERWOOD_VERSION);
+        }
+        return fflush(stdout) == 0 ? 0 : 1;
+    }
+    struct sw_cli cli = {.options = &options,
+                         .out = stdout,
+                         .messages = stderr,
+                         .raw = options.raw < 0 ? isatty(STDOUT_FILENO) != 1 : options.raw == 1};
+    int status = run(&cli, argc, argv);
+    sherwood_close(cli.client);
+    if (fflush(stdout) != 0) {
+        fprintf(stderr, "sherwood-cli: stdout: the output could not be written\n");
+        status = 1;
+    }
+    return status;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * numbers.c - arrays of the server's width, and numbers from words.
+ */
+#include "client/cli/numbers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "client/cli/answer.h"
+#include "proto/decimal.h"
+
+bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
+                   uint64_t *out)
+{
+    if (sw_decimal_parse((const uint8_t *)word, strlen(word), max, out)) {
+        return true;
+    }
+    sw_answer_error(
+        cli, "ERR %s \"%.40s\" is not an unsigned integer or out of range (0 to %" PRIu64 ")", what,
+        word, max);
+    return false;
+}
+
+bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t count)
+{
+    *arrays = (struct sw_cli_arrays){.count = count};
+    arrays->keys = calloc(count, sizeof(uint64_t));
+    arrays->values = calloc(count, sizeof(uint64_t));
+    arrays->found = calloc(sherwood_found_words(count), sizeof(uint64_t));
+    if (arrays->keys == NULL || arrays->values == NULL || arrays->found == NULL) {
+        sw_cli_arrays_fini(arrays);
+        sw_answer_error(cli, "ERR not enough memory for %zu keys", count);
+        return false;
+    }
+    return true;
+}
+
+void sw_cli_arrays_fini(struct sw_cli_arrays *arrays)
+{
+    free(arrays->keys);
+    free(arrays->values);
+    free(arrays->found);
+    *arrays = (struct sw_cli_arrays){0};
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * numbers.h - arrays of the server's width, and numbers from words.
+ */
+#ifndef SHERWOOD_CLIENT_CLI_NUMBERS_H
+#define SHERWOOD_CLIENT_CLI_NUMBERS_H
+
+#include <string.h>
+
+#include "client/cli/cli.h"
+
+static inline uint64_t sw_cli_width_max(uint32_t bytes)
+{
+    return bytes == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
+}
+static inline uint64_t sw_cli_number_at(const void *array, uint32_t bytes, size_t i)
+{
+    uint64_t value = 0;
+    memcpy(&value, (const uint8_t *)array + i * bytes, bytes);
+    return value;
+}
+static inline void sw_cli_number_put(void *array, uint32_t bytes, size_t i, uint64_t value)
+{
+    memcpy((uint8_t *)array + i * bytes, &value, bytes);
+}
+
+/* Reads a word as a number up to `max`; answers an error that names `what` if it is none. */
+bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
+                   uint64_t *out);
+
+/* A number used as key or value of one frame: the arrays of a command. */
+struct sw_cli_arrays {
+    size_t count;
+    void *keys;
+    void *values;
+    uint64_t *found;
+};
+/* Room for `count` keys, values and found bits, zeroed. Answers an error if memory is short. */
+bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t count);
+void sw_cli_arrays_fini(struct sw_cli_arrays *arrays);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.c - the command line of sherwood-cli.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client/cli/cli.h"
+
+#define DEFAULT_HOST "127.0.0.1"
+#define DEFAULT_PORT "7379"
+
+enum long_option { OPTION_HELP = 256, OPTION_VERSION, OPTION_FORMAT, OPTION_RAW, OPTION_NO_RAW };
+
+static const char help_text[] =
+    "sherwood-cli - talk to a Sherwood server from the command line\n"
+    "\n"
+    "  sherwood-cli [options]                  a prompt; HELP there lists the commands\n"
+    "  sherwood-cli [options] COMMAND ...      run one command\n"
+    "  sherwood-cli [options] < commands.txt   run commands, one a line\n"
+    "  sherwood-cli [options] load FILE        store the pairs of a file\n"
+    "  sherwood-cli [options] dump FILE        write every pair to a file\n"
+    "\n"
+    "Options\n"
+    "  -h HOST, -p PORT    where the server listens (default " DEFAULT_HOST ", " DEFAULT_PORT ")\n"
+    "  -s PATH             its Unix socket instead\n"
+    "  -a ADDRESS          either as one text: host:port, [v6]:port or unix:/path\n"
+    "  --format csv|bin    how FILE is laid out; else its name tells (.csv, .bin)\n"
+    "  --raw, --no-raw     plain answers; answers for people. Default: plain unless on a terminal\n"
+    "  -q                  load and dump: no progress, no summary\n"
+    "  --help, --version\n"
+    "\n"
+    "Files\n"
+    "  csv: a line a pair, key,value in decimal; the first line may be a header.\n"
+    "  bin: key, value, key, value, ... little-endian, of the server's widths (see INFO).\n"
+    "  FILE may be - for stdin and stdout. load keeps the order of the file, so of a repeated key\n"
+    "  the last value stays; a bad line is named and nothing from its batch on is stored. dump\n"
+    "  removes nothing; while others change the table, a pair may come twice or be missed if it\n"
+    "  was not there throughout.\n"
+    "\n"
+    "Examples\n"
+    "  sherwood-cli set 42 7\n"
+    "  sherwood-cli get 42\n"
+    "  sherwood-cli mget 1 2 3\n"
+    "  sherwood-cli load pairs.csv\n"
+    "  sherwood-cli dump - | sort -n > all.csv\n"
+    "\n"
+    "Exit status: 0; 1 if the server, a command or a file failed; 2 if the command line is "
+    "wrong.\n";
+
+void sw_cli_help(FILE *out)
+{
+    fputs(help_text, out);
+}
+
+enum sw_cli_format sw_cli_format_named(const char *name)
+{
+    if (strcmp(name, "csv") == 0) {
+        return SW_CLI_FORMAT_CSV;
+    }
+    bool is_binary = strcmp(name, "bin") == 0 || strcmp(name, "binary") == 0;
+    return is_binary ? SW_CLI_FORMAT_BINARY : SW_CLI_FORMAT_UNKNOWN;
+}
+
+enum sw_cli_format sw_cli_format_of_path(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot == NULL ? SW_CLI_FORMAT_UNKNOWN : sw_cli_format_named(dot + 1);
+}
+
+struct where {
+    const char *host, *port, *socket, *address;
+};
+
+/* One address out of -h, -p, -s and -a. */
+static bool set_address(struct sw_cli_options *options, const struct where *where, char *text,
+                        size_t text_bytes)
+{
+    bool by_host = where->host != NULL || where->port != NULL;
+    if ((where->address != NULL) + (where->socket != NULL) + by_host > 1) {
+        snprintf(text, text_bytes, "name one address: -a, or -s, or -h and -p");
+        return false;
+    }
+    const char *host = where->host != NULL ? where->host : DEFAULT_HOST;
+    const char *port = where->port != NULL ? where->port : DEFAULT_PORT;
+    bool v6 = strchr(host, ':') != NULL && host[0] != '[';
+    int size;
+    if (where->address != NULL) {
+        size = snprintf(options->address, sizeof options->address, "%s", where->address);
+    } else if (where->socket != NULL) {
+        size = snprintf(options->address, sizeof options->address, "unix:%s", where->socket);
+    } else {
+        size = snprintf(options->address, sizeof options->address, v6 ? "[%s]:%s" : "%s:%s", host,
+                        port);
+    }
+    if (size < 0 || (size_t)size >= sizeof options->address) {
+        snprintf(text, text_bytes, "the address is longer than %zu bytes",
+                 sizeof options->address - 1);
+        return false;
+    }
+    return true;
+}
+
+/* Returns false for an option that is not known or lacks its argument. */
+static bool take_option(int option, const char *argument, struct sw_cli_options *options,
+                        struct where *where)
+{
+    switch (option) {
+    case 'h':
+        where->host = argument;
+        return true;
+    case 'p':
+        where->port = argument;
+        return true;
+    case 's':
+        where->socket = argument;
+        return true;
+    case 'a':
+        where->address = argument;
+        return true;
+    case 'q':
+        options->quiet = true;
+        return true;
+    case OPTION_HELP:
+        options->help = true;
+        return true;
+    case OPTION_VERSION:
+        options->version = true;
+        return true;
+    case OPTION_RAW:
+    case OPTION_NO_RAW:
+        options->raw = option == OPTION_RAW;
+        return true;
+    case OPTION_FORMAT:
+        options->format = sw_cli_format_named(argument);
+        return options->format != SW_CLI_FORMAT_UNKNOWN;
+    default:
+        return false;
+    }
+}
+
+/* Reads options from argv[1] on. `order` is "+" to stop at the first other word. Returns the index
+ * of the first word that is no option, or -1. */
+static int read_options(int argc, char **argv, const char *order, struct sw_cli_options *options,
+                        struct where *where)
+{
+    static const struct option longs[] = {
+        {"host", required_argument, NULL, 'h'},
+        {"port", required_argument, NULL, 'p'},
+        {"socket", required_argument, NULL, 's'},
+        {"address", required_argument, NULL, 'a'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"format", required_argument, NULL, OPTION_FORMAT},
+        {"raw", no_argument, NULL, OPTION_RAW},
+        {"no-raw", no_argument, NULL, OPTION_NO_RAW},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    char letters[32];
+    snprintf(letters, sizeof letters, "%sh:p:s:a:q", order);
+    opterr = 0;
+    optind = 0; /* start afresh, whatever was read before */
+    for (;;) {
+        int option = getopt_long(argc, argv, letters, longs, NULL);
+        if (option == -1) {
+            return optind;
+        }
+        if (!take_option(option, optarg, options, where)) {
+            return -1;
+        }
+    }
+}
+
+bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, char *text,
+                         size_t text_bytes)
+{
+    struct where where = {0};
+    *options = (struct sw_cli_options){.raw = -1};
+    int words = read_options(argc, argv, "+", options, &where);
+    if (words > 0 && words < argc &&
+        (strcasecmp(argv[words], "load") == 0 || strcasecmp(argv[words], "dump") == 0)) {
+        /* Options may follow these two: they are moved before the file, the command after them. */
+        char *command = argv[words];
+        int file = read_options(argc - words, argv + words, "", options, &where);
+        words = file < 0 ? -1 : words + file - 1;
+        if (words > 0) {
+            argv[words] = command;
+        }
+    }
+    if (words < 0) {
+        snprintf(text, text_bytes,
+                 "\"%s\" is not understood: an unknown option, or a missing or wrong "
+                 "argument",
+                 argv[optind > 0 && optind <= argc ? optind - 1 : 0]);
+        return false;
+    }
+    options->words = words;
+    return set_address(options, &where, text, text_bytes);
+}

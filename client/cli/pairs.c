@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pairs.c - files of key,value pairs: read in batches, written in batches.
+ */
+#include "client/cli/pairs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/numbers.h"
+#include "proto/decimal.h"
+
+/* Fills the buffer behind what is left in it. */
+static void fill(struct sw_pairs_reader *reader)
+{
+    size_t left = reader->end - reader->begin;
+    memmove(reader->buffer, reader->buffer + reader->begin, left);
+    reader->begin = 0;
+    reader->end = left;
+    while (!reader->ended && reader->end < sizeof reader->buffer) {
+        ssize_t got =
+            read(reader->fd, reader->buffer + reader->end, sizeof reader->buffer - reader->end);
+        if (got > 0) {
+            reader->end += (size_t)got;
+            reader->read_bytes += (uint64_t)got;
+        } else if (got == 0 || errno != EINTR) {
+            reader->error = got == 0 ? 0 : errno;
+            reader->ended = true;
+        }
+    }
+}
+
+static void report(struct sw_pairs_reader *reader, const char *what, const uint8_t *line,
+                   size_t size)
+{
+    reader->bad++;
+    fprintf(reader->messages, "%s:%" PRIu64 ": %s: \"", reader->name, reader->line, what);
+    for (size_t i = 0; i < size && i < 60; ++i) {
+        fputc(line[i] >= ' ' && line[i] <= '~' ? line[i] : '.', reader->messages);
+    }
+    fprintf(reader->messages, "%s\"\n", size > 60 ? "..." : "");
+}
+
+/* The next line without its end; *size is SIZE_MAX if it is too long. False at the end. */
+static bool next_line(struct sw_pairs_reader *reader, const uint8_t **line, size_t *size)
+{
+    if (reader->end - reader->begin <= SW_PAIRS_LINE_BYTES_MAX && !reader->ended) {
+        fill(reader);
+    }
+    size_t have = reader->end - reader->begin;
+    if (have == 0 || reader->error != 0) {
+        return false;
+    }
+    size_t search = have < SW_PAIRS_LINE_BYTES_MAX ? have : SW_PAIRS_LINE_BYTES_MAX;
+    *line = reader->buffer + reader->begin;
+    const uint8_t *newline = memchr(*line, '\n', search);
+    reader->line++;
+    if (newline == NULL && search < have) {
+        *size = SIZE_MAX;
+        return true;
+    }
+    *size = newline == NULL ? have : (size_t)(newline - *line);
+    reader->begin += *size + (newline != NULL);
+    return true;
+}
+
+struct field {
+    const uint8_t *text;
+    size_t size;
+};
+
+static struct field trim(const uint8_t *text, size_t size)
+{
+    while (size > 0 && (text[0] == ' ' || text[0] == '\t')) {
+        text++;
+        size--;
+    }
+    while (size > 0 &&
+           (text[size - 1] == ' ' || text[size - 1] == '\t' || text[size - 1] == '\r')) {
+        size--;
+    }
+    return (struct field){text, size};
+}
+
+static bool looks_like_a_number(struct field field)
+{
+    return field.size > 0 && ((field.text[0] >= '0' && field.text[0] <= '9') ||
+                              field.text[0] == '-' || field.text[0] == '+');
+}
+
+/* Takes one CSV line. True if it holds a pair; false for one that is skipped or bad. */
+static bool take_line(struct sw_pairs_reader *reader, const uint8_t *line, size_t size,
+                      uint64_t *key, uint64_t *value)
+{
+    struct field whole = trim(line, size);
+    if (whole.size == 0) {
+        return false;
+    }
+    const uint8_t *comma = memchr(whole.text, ',', whole.size);
+    if (comma == NULL) {
+        report(reader, "not key,value", whole.text, whole.size);
+        return false;
+    }
+    size_t before = (size_t)(comma - whole.text);
+    struct field first = trim(whole.text, before);
+    struct field second = trim(comma + 1, whole.size - before - 1);
+    bool header = reader->line == 1 && !looks_like_a_number(first) && !looks_like_a_number(second);
+    if (header && first.size > 0 && second.size > 0) {
+        return false;
+    }
+    if (!sw_decimal_parse(first.text, first.size, sw_cli_width_max(reader->key_bytes), key)) {
+        report(reader, "the key is not an unsigned integer or out of range", whole.text,
+               whole.size);
+        return false;
+    }
+    if (!sw_decimal_parse(second.text, second.size, sw_cli_width_max(reader->value_bytes), value)) {
+        report(reader, "the value is not an unsigned integer or out of range", whole.text,
+               whole.size);
+        return false;
+    }
+    return true;
+}
+
+static size_t read_csv(struct sw_pairs_reader *reader, void *keys, void *values, size_t max)
+{
+    size_t count = 0;
+    const uint8_t *line;
+    size_t size;
+    while (count < max && reader->bad < SW_PAIRS_BAD_MAX && next_line(reader, &line, &size)) {
+        uint64_t key;
+        uint64_t value;
+        if (size == SIZE_MAX) {
+            report(reader, "the line is too long", line, SW_PAIRS_LINE_BYTES_MAX);
+            reader->ended = true;
+            reader->end = reader->begin;
+        } else if (take_line(reader, line, size, &key, &value)) {
+            sw_cli_number_put(keys, reader->key_bytes, count, key);
+            sw_cli_number_put(values, reader->value_bytes, count, value);
+            count++;
+        }
+    }
+    return count;
+}
+
+static size_t read_binary(struct sw_pairs_reader *reader, void *keys, void *values, size_t max)
+{
+    size_t pair_bytes = reader->key_bytes + reader->value_bytes;
+    size_t count = 0;
+    while (count < max) {
+        if (reader->end - reader->begin < pair_bytes) {
+            fill(reader);
+        }
+        size_t have = reader->end - reader->begin;
+        if (have < pair_bytes || reader->error != 0) {
+            if (have > 0 && reader->error == 0) {
+                fprintf(reader->messages,
+                        "%s: ends within pair %" PRIu64 ": %zu bytes are left of a pair of %zu: is "
+                        "it of another width?\n",
+                        reader->name, reader->line + 1, have, pair_bytes);
+                reader->bad++;
+                reader->end = reader->begin;
+            }
+            break;
+        }
+        const uint8_t *pair = reader->buffer + reader->begin;
+        memcpy((uint8_t *)keys + count * reader->key_bytes, pair, reader->key_bytes);
+        memcpy((uint8_t *)values + count * reader->value_bytes, pair + reader->key_bytes,
+               reader->value_bytes);
+        reader->begin += pair_bytes;
+        reader->line++;
+        count++;
+    }
+    return count;
+}
+
+size_t sw_pairs_read(struct sw_pairs_reader *reader, void *keys, void *values, size_t max)
+{
+    return reader->format == SW_CLI_FORMAT_CSV ? read_csv(reader, keys, values, max)
+                                               : read_binary(reader, keys, values, max);
+}
+
+bool sw_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes, uint32_t value_bytes,
+                    const void *keys, const void *values, size_t count)
+{
+    char line[2 * SW_DECIMAL_DIGITS_MAX + 2];
+    for (size_t i = 0; i < count; ++i) {
+        size_t size;
+        if (format == SW_CLI_FORMAT_CSV) {
+            size = sw_decimal_format(sw_cli_number_at(keys, key_bytes, i), line);
+            line[size++] = ',';
+            size += sw_decimal_format(sw_cli_number_at(values, value_bytes, i), line + size);
+            line[size++] = '\n';
+        } else {
+            memcpy(line, (const uint8_t *)keys + i * key_bytes, key_bytes);
+            memcpy(line + key_bytes, (const uint8_t *)values + i * value_bytes, value_bytes);
+            size = key_bytes + value_bytes;
+        }
+        if (fwrite_unlocked(line, 1, size, out) != size) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.c - the connection behind the commands, and commands from a pipe.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/answer.h"
+#include "client/cli/commands.h"
+
+bool sw_cli_connect(struct sw_cli *cli)
+{
+    char text[SW_CLI_ERROR_BYTES];
+    if (cli->client != NULL) {
+        return true;
+    }
+    if (sherwood_connect_text(cli->options->address, NULL, &cli->client, text, sizeof text) !=
+        SHERWOOD_OK) {
+        fflush(cli->out);
+        fprintf(cli->messages, "%s\n", text);
+        cli->failed = true;
+        return false;
+    }
+    return true;
+}
+
+bool sw_cli_library_error(struct sw_cli *cli)
+{
+    const char *text = sherwood_error(cli->client);
+    /* A call of no keys touches no wire: it only says whether the connection is over. */
+    int status = sherwood_run(cli->client, SHERWOOD_GET, NULL, NULL, 0, NULL, NULL);
+    if (status == SHERWOOD_OK) {
+        sw_answer_error(cli, "ERR %s", text);
+        return false;
+    }
+    sw_answer_error(cli, "%s", text);
+    sherwood_close(cli->client);
+    cli->client = NULL;
+    return false;
+}
+
+void sw_cli_run_line(struct sw_cli *cli, char *line)
+{
+    int words_max = (int)(strlen(line) / 2 + 1);
+    char **words = malloc((size_t)words_max * sizeof *words);
+    if (words == NULL) {
+        sw_answer_error(cli, "ERR not enough memory for %d words", words_max);
+        return;
+    }
+    int count = sw_cli_split(line, words, words_max);
+    if (count < 0) {
+        sw_answer_error(cli, "ERR unbalanced quotes");
+    } else {
+        sw_cli_run(cli, count, words);
+    }
+    free(words);
+    /* Whoever reads the other end of a pipe waits for this answer. */
+    fflush(cli->out);
+}
+
+int sw_cli_pipe(struct sw_cli *cli, FILE *in)
+{
+    char *line = malloc(SW_CLI_LINE_BYTES_MAX);
+    if (line == NULL) {
+        fprintf(cli->messages, "sherwood-cli: not enough memory\n");
+        return 1;
+    }
+    int status = 0;
+    while (!cli->quit && fgets(line, SW_CLI_LINE_BYTES_MAX, in) != NULL) {
+        size_t size = strlen(line);
+        if (size + 1 == SW_CLI_LINE_BYTES_MAX && line[size - 1] != '\n') {
+            fprintf(cli->messages,
+                    "sherwood-cli: a line is longer than %u bytes: split it, or use load\n",
+                    SW_CLI_LINE_BYTES_MAX - 1);
+            status = 1;
+            break;
+        }
+        sw_cli_run_line(cli, line);
+        status = cli->failed ? 1 : status;
+    }
+    free(line);
+    return status;
+}

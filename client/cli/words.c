@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * words.c - a line into words, quotes as in redis-cli.
+ */
+#include <ctype.h>
+
+#include "client/cli/cli.h"
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    c = (char)tolower((unsigned char)c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The character after a backslash; moves *from past it. */
+static char unescape(const char **from)
+{
+    char c = *(*from)++;
+    switch (c) {
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case 'x':
+        if (hex((*from)[0]) >= 0 && hex((*from)[1]) >= 0) {
+            char byte = (char)(hex((*from)[0]) * 16 + hex((*from)[1]));
+            *from += 2;
+            return byte;
+        }
+        return c;
+    default:
+        return c;
+    }
+}
+
+/* Copies the inside of a quoted word; *from is behind the opening quote. */
+static bool take_quoted(const char **from, char **to, char quote)
+{
+    while (**from != quote) {
+        if (**from == '\0') {
+            return false;
+        }
+        char c = *(*from)++;
+        if (c == '\\' && **from != '\0' && (quote == '"' || **from == '\'')) {
+            c = unescape(from);
+        }
+        *(*to)++ = c;
+    }
+    (*from)++;
+    return **from == '\0' || isspace((unsigned char)**from);
+}
+
+int sw_cli_split(char *line, char **words, int words_max)
+{
+    const char *from = line;
+    char *to = line; /* never passes `from`: quotes and escapes only shrink a word */
+    int count = 0;
+    for (;;) {
+        while (isspace((unsigned char)*from)) {
+            from++;
+        }
+        if (*from == '\0') {
+            return count;
+        }
+        if (count == words_max) {
+            return -1;
+        }
+        words[count++] = to;
+        while (*from != '\0' && !isspace((unsigned char)*from)) {
+            if (*from == '"' || *from == '\'') {
+                char quote = *from++;
+                if (!take_quoted(&from, &to, quote)) {
+                    return -1;
+                }
+            } else {
+                *to++ = *from++;
+            }
+        }
+        bool last = *from == '\0';
+        if (!last) {
+            from++;
+        }
+        *to++ = '\0';
+        if (last) {
+            return count;
+        }
+    }
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control.c - requests without keys: ping, clear, scan, statistics.
+ */
+#include "client/internal.h"
+
+/* Queues a control request, waits for a free flight if need be, and for its reply. */
+static int exchange(struct sherwood *client, const struct sw_request *header, void *first,
+                    void *second, struct sw_reply *reply, int timeout_ms)
+{
+    struct sw_client_call call = {.flights = 1, .reply = reply};
+    while (client->broken == 0 && !sw_client_flight_free(client)) {
+        (void)sw_client_step(client, timeout_ms);
+    }
+    if (client->broken != 0) {
+        return client->broken;
+    }
+    struct sw_client_flight *flight = sw_client_flight_queue(client, header, NULL, NULL);
+    if (flight == NULL) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
+    }
+    flight->first = first;
+    flight->second = second;
+    flight->call = &call;
+    return sw_client_finish_call(client, &call, timeout_ms);
+}
+
+int sw_client_control(struct sherwood *client, uint32_t operation, struct sw_reply *reply,
+                      int timeout_ms)
+{
+    struct sw_request header = {.operation = operation,
+                                .key_bytes = client->server.key_bytes,
+                                .value_bytes = client->server.value_bytes};
+    return exchange(client, &header, NULL, NULL, reply, timeout_ms);
+}
+
+int sherwood_ping(struct sherwood *client)
+{
+    return client == NULL
+               ? SHERWOOD_E_INVALID
+               : sw_client_control(client, SW_OPERATION_PING, NULL, client->request_timeout_ms);
+}
+
+int sherwood_clear(struct sherwood *client)
+{
+    return client == NULL
+               ? SHERWOOD_E_INVALID
+               : sw_client_control(client, SW_OPERATION_CLEAR, NULL, client->request_timeout_ms);
+}
+
+int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
+                  uint32_t capacity, uint32_t *count)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    if (cursor == NULL || count == NULL || capacity == 0) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "scan: needs a cursor, a count and room for at least one entry");
+    }
+    uint32_t limit = client->server.frame_ops_max;
+    struct sw_request header = {.operation = SW_OPERATION_SCAN,
+                                .count = capacity < limit ? capacity : limit,
+                                .key_bytes = client->server.key_bytes,
+                                .value_bytes = client->server.value_bytes,
+                                .want_values = true,
+                                .cursor = *cursor};
+    struct sw_reply reply = {0};
+    *count = 0;
+    int rc = exchange(client, &header, keys, values, &reply, client->request_timeout_ms);
+    if (rc == SHERWOOD_OK) {
+        *cursor = reply.cursor;
+        *count = reply.count;
+    }
+    return rc;
+}
+
+static struct sherwood_operation_stats operation_stats(const struct sw_operation_stats *from)
+{
+    return (struct sherwood_operation_stats){from->operations, from->probes, from->hits,
+                                             from->misses};
+}
+
+int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    if (stats == NULL) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "stats: no struct to fill");
+    }
+    struct sw_reply reply = {0};
+    int rc = sw_client_control(client, SW_OPERATION_STATS, &reply, client->request_timeout_ms);
+    if (rc != SHERWOOD_OK) {
+        return rc;
+    }
+    if (!reply.has_stats) {
+        return sw_client_break(client, SHERWOOD_E_PROTOCOL,
+                               "%s: the server answered STATS without statistics", client->address);
+    }
+    const struct sw_server_stats *from = &reply.stats;
+    *stats = (struct sherwood_stats){
+        .get = operation_stats(&from->get),
+        .upsert = operation_stats(&from->upsert),
+        .remove = operation_stats(&from->delete),
+        .inserted = from->inserted,
+        .updated = from->updated,
+        .deleted = from->deleted,
+        .failures = from->failures,
+        .refused = from->refused,
+        .occupied = from->occupied,
+        .capacity_slots = from->capacity_slots,
+        .stash_occupied = from->stash_occupied,
+        .batches = from->batches,
+        .connections = from->connections,
+        .uptime_seconds = from->uptime_seconds,
+    };
+    return SHERWOOD_OK;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * error.c - codes and sentences.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "client/internal.h"
+
+const char *sherwood_status_text(int status)
+{
+    switch (status) {
+#define STATUS_CASE(name, value, text) \
+    case name:                         \
+        return text;
+        SHERWOOD_STATUS_MAP(STATUS_CASE)
+#undef STATUS_CASE
+    default:
+        return "unknown status";
+    }
+}
+
+const char *sherwood_error(const struct sherwood *client)
+{
+    return client == NULL ? "" : client->error;
+}
+
+int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(client->error, sizeof client->error, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+int sw_client_break(struct sherwood *client, int status, const char *format, ...)
+{
+    if (client->broken != 0) {
+        return client->broken;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(client->error, sizeof client->error, format, arguments);
+    va_end(arguments);
+    client->broken = status;
+    client->queue_count = 0;
+    client->receiving = NULL;
+    for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; ++i) {
+        if (client->flights[i].id != 0) {
+            sw_client_flight_finish(client, &client->flights[i], status, NULL);
+        }
+    }
+    return status;
+}
+
+int sw_client_status(uint32_t reply_status)
+{
+    switch (reply_status) {
+    case SW_REPLY_OK:
+        return SHERWOOD_OK;
+    case SW_REPLY_BAD_REQUEST:
+    case SW_REPLY_UNKNOWN_OPERATION:
+        return SHERWOOD_E_REQUEST;
+    case SW_REPLY_OUT_OF_MEMORY:
+        return SHERWOOD_E_FULL;
+    case SW_REPLY_SERVER_ERROR:
+    case SW_REPLY_SHUTTING_DOWN:
+    case SW_REPLY_TIMED_OUT:
+        return SHERWOOD_E_SERVER;
+    case SW_REPLY_TOO_MANY_CONNECTIONS:
+        return SHERWOOD_E_CONNECTION;
+    default:
+        return SHERWOOD_E_PROTOCOL;
+    }
+}
+
+void sw_client_clean(const char *text, size_t size, char *out, size_t out_bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < size && text[i] != '\0' && n + 1 < out_bytes; ++i) {
+        out[n++] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '.';
+    }
+    out[n] = '\0';
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reply.c - does a reply fit the request it names? Nothing a server sends is believed before.
+ */
+#include <string.h>
+
+#include "client/internal.h"
+
+static int contradiction(struct sherwood *client, const char *what)
+{
+    return sw_client_break(client, SHERWOOD_E_PROTOCOL,
+                           "%s: the server's reply %s: the client and the server do not agree on "
+                           "the protocol (server version %s)",
+                           client->address, what,
+                           client->server.version[0] != '\0' ? client->server.version : "unknown");
+}
+
+/* "<what the server said>", or a phrase if it said nothing. */
+static void server_said(const struct sherwood *client, char *out, size_t out_bytes)
+{
+    sw_client_clean(client->reply.message, sizeof client->reply.message, out, out_bytes);
+    if (out[0] == '\0') {
+        const char *text = sherwood_status_text(sw_client_status(client->reply.status));
+        sw_client_clean(text, strlen(text), out, out_bytes);
+    }
+}
+
+/* A status other than OK. The frame has no body. */
+static int refused(struct sherwood *client, struct sw_client_flight *flight)
+{
+    char said[SW_FRAME_TEXT_BYTES_MAX];
+    int status = sw_client_status(client->reply.status);
+    server_said(client, said, sizeof said);
+    if (status == SHERWOOD_E_PROTOCOL) {
+        return contradiction(client, "has an unknown status");
+    }
+    if (client->reply.status == SW_REPLY_TOO_MANY_CONNECTIONS) {
+        return sw_client_break(client, status,
+                               "%s: the server has all the connections it allows (%s): close some, "
+                               "or raise its limit",
+                               client->address, said);
+    }
+    if (flight == NULL || !flight->sent) {
+        /* It speaks of the connection as a whole, or gave up on a frame before its end: what
+         * follows on this connection could not be told apart. */
+        return sw_client_break(client, SHERWOOD_E_CONNECTION,
+                               "%s: the server ended the connection: %s", client->address, said);
+    }
+    sw_client_fail(client, status, "the server refused the request: %s", said);
+    sw_client_flight_finish(client, flight, status, &client->reply);
+    return SHERWOOD_OK;
+}
+
+static bool width_differs(uint32_t said, uint32_t expected, bool needed)
+{
+    return said != expected && (needed || said != 0);
+}
+
+/* NULL, or what is wrong with an OK reply. */
+static const char *check_ok(const struct sw_reply *reply, const struct sw_client_flight *flight,
+                            uint64_t body_bytes)
+{
+    const struct sw_request *request = &flight->header;
+    bool is_scan = request->operation == SW_OPERATION_SCAN;
+    bool is_data = sw_operation_is_data(request->operation);
+    if (!is_scan && !is_data) {
+        return body_bytes == 0 ? NULL : "has a body that was not asked for";
+    }
+    if (is_data ? reply->count != request->count : reply->count > request->count) {
+        return "is for another number of keys than was asked for";
+    }
+    if (is_data && reply->has_values != request->want_values) {
+        return "has values that were not asked for, or lacks those that were";
+    }
+    bool has_entries = is_scan && reply->count > 0;
+    if (width_differs(reply->key_bytes, request->key_bytes, has_entries) ||
+        width_differs(reply->value_bytes, request->value_bytes, has_entries || reply->has_values)) {
+        return "has another key or value width than the server announced";
+    }
+    struct sw_reply expected = *reply;
+    expected.key_bytes = request->key_bytes;
+    expected.value_bytes = request->value_bytes;
+    expected.has_values = is_scan || request->want_values;
+    if (body_bytes != sw_reply_layout(&expected, is_scan).bytes) {
+        return "has a body length that contradicts its count and widths";
+    }
+    return is_data && reply->hits > reply->count ? "counts more hits than keys" : NULL;
+}
+
+static void add_part(struct sherwood *client, void *data, uint64_t bytes)
+{
+    if (bytes > 0) {
+        client->parts[client->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
+    }
+}
+
+/* An array with its padding; without an array to go to, the bytes are discarded. */
+static void add_array(struct sherwood *client, void *data, uint64_t bytes)
+{
+    add_part(client, data, bytes);
+    add_part(client, NULL, sw_frame_align(bytes) - bytes);
+}
+
+static void set_parts(struct sherwood *client, const struct sw_client_flight *flight)
+{
+    uint64_t count = client->reply.count;
+    uint64_t value_bytes = count * flight->header.value_bytes;
+    client->part = 0;
+    client->parts_count = 0;
+    if (flight->header.operation == SW_OPERATION_SCAN) {
+        add_array(client, flight->first, count * flight->header.key_bytes);
+        add_array(client, flight->second, value_bytes);
+    } else {
+        add_array(client, flight->first, flight->header.want_values ? value_bytes : 0);
+        add_array(client, flight->second, sw_found_bytes(client->reply.count));
+    }
+}
+
+int sw_client_reply(struct sherwood *client, uint64_t body_bytes)
+{
+    const struct sw_reply *reply = &client->reply;
+    struct sw_client_flight *flight = sw_client_flight_find(client, reply->request_id);
+    if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
+        return contradiction(client, "answers a request that was never made");
+    }
+    if (reply->status != SW_REPLY_OK) {
+        if (body_bytes != 0) {
+            return contradiction(client, "refuses, yet has a body");
+        }
+        return refused(client, flight);
+    }
+    if (!flight->sent) {
+        return contradiction(client, "came before the request had been sent");
+    }
+    const char *wrong = check_ok(reply, flight, body_bytes);
+    if (wrong != NULL) {
+        return contradiction(client, wrong);
+    }
+    if (body_bytes == 0) {
+        sw_client_flight_finish(client, flight, SHERWOOD_OK, reply);
+        return SHERWOOD_OK;
+    }
+    client->receiving = flight;
+    set_parts(client, flight);
+    return SHERWOOD_OK;
+}

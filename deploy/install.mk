@@ -1,0 +1,67 @@
+# make install [PREFIX=/usr/local] [DESTDIR=]: programs, client library, man pages, units.
+#   bin/                    sherwoodd, sherwood-cli, sherwood-load
+#   include/ lib/           sherwood.h, libsherwood.so (and soname links), libsherwood.a, sherwood.pc
+#   share/man/              man pages, made from deploy/man/*.scd by scdoc
+#   share/doc/sherwood/     examples
+#   lib/systemd/, sysusers.d, tmpfiles.d   what deploy/ has of it, @PREFIX@ filled in
+#   SYSCONFDIR/sherwood/    sherwood.conf, unless there is one already
+# DESTDIR is where a package is put together; it appears in no installed file. Nothing is enabled,
+# started or added to the system's users: that is the package's or the operator's business.
+
+SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
+INSTALL_ROOT = $(DESTDIR)$(PREFIX)
+SCDOC := $(shell command -v scdoc 2>/dev/null)
+
+MAN_SCD := $(wildcard deploy/man/*.scd)
+MAN_PAGES = $(wildcard $(addprefix deploy/man/*.,1 3 5 7 8)) \
+            $(if $(SCDOC),$(patsubst deploy/man/%.scd,$(BUILD)/man/%,$(MAN_SCD)))
+UNITS := $(wildcard deploy/*.service deploy/*.socket deploy/systemd/*.service deploy/systemd/*.socket)
+SYSUSERS := $(wildcard deploy/sysusers.d/*.conf deploy/*.sysusers deploy/systemd/*.sysusers)
+TMPFILES := $(wildcard deploy/tmpfiles.d/*.conf deploy/*.tmpfiles deploy/systemd/*.tmpfiles)
+
+$(BUILD)/man/%: deploy/man/%.scd
+	@mkdir -p $(@D)
+	scdoc < $< > $@
+$(BUILD)/sherwood.pc: client/sherwood.pc.in FORCE
+	@mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+.PHONY: FORCE
+FORCE:
+
+# In install_filled: a file, a folder, a name.
+define install_filled
+	install -d $(INSTALL_ROOT)/$(2)
+	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' $(1) > $(INSTALL_ROOT)/$(2)/$(3)
+	chmod 644 $(INSTALL_ROOT)/$(2)/$(3)
+
+endef
+
+.PHONY: install install-programs install-library install-man install-system
+install: install-programs install-library install-man install-system ## install into DESTDIR and PREFIX
+
+install-programs: all
+	install -d $(INSTALL_ROOT)/bin
+	install -m 755 $(PROGRAMS) $(INSTALL_ROOT)/bin/
+
+install-library: all $(BUILD)/sherwood.pc
+	install -d $(INSTALL_ROOT)/include $(INSTALL_ROOT)/lib/pkgconfig $(INSTALL_ROOT)/share/doc/sherwood/examples
+	install -m 644 client/sherwood.h $(INSTALL_ROOT)/include/
+	install -m 644 $(BUILD)/libsherwood.a $(INSTALL_ROOT)/lib/
+	install -m 755 $(BUILD)/libsherwood.so.$(VERSION) $(INSTALL_ROOT)/lib/
+	ln -sf libsherwood.so.$(VERSION) $(INSTALL_ROOT)/lib/libsherwood.so.$(SOVERSION)
+	ln -sf libsherwood.so.$(VERSION) $(INSTALL_ROOT)/lib/libsherwood.so
+	install -m 644 $(BUILD)/sherwood.pc $(INSTALL_ROOT)/lib/pkgconfig/
+	install -m 644 $(wildcard client/examples/*.c) $(INSTALL_ROOT)/share/doc/sherwood/examples/
+
+install-man: $(MAN_PAGES)
+	@$(if $(and $(MAN_SCD),$(if $(SCDOC),,x)),echo "install: no man pages: scdoc is not installed")
+	$(foreach p,$(MAN_PAGES),install -D -m 644 $(p) $(INSTALL_ROOT)/share/man/man$(patsubst .%,%,$(suffix $(p)))/$(notdir $(p)) &&) true
+
+install-system:
+	$(foreach u,$(UNITS),$(call install_filled,$(u),lib/systemd/system,$(notdir $(u))))
+	$(foreach u,$(SYSUSERS),$(call install_filled,$(u),lib/sysusers.d,$(basename $(notdir $(u))).conf))
+	$(foreach u,$(TMPFILES),$(call install_filled,$(u),lib/tmpfiles.d,$(basename $(notdir $(u))).conf))
+	@if [ -f deploy/sherwood.conf ]; then \
+	  to=$(DESTDIR)$(SYSCONFDIR)/sherwood/sherwood.conf; \
+	  if [ -e "$$to" ]; then echo "install: $$to is kept as it is"; \
+	  else install -D -m 644 deploy/sherwood.conf "$$to"; fi; fi

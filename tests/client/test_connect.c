@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_connect.c - addresses, greetings, and the sentences of those that fail.
+ */
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/sherwood.h"
+#include "tests/support/fake_server.h"
+
+static const struct sherwood_options quick = {.connect_timeout_ms = 300};
+
+static void expect_failure(const char *address, int code, const char *says)
+{
+    struct sherwood *client = (struct sherwood *)1;
+    char text[512];
+    int rc = sherwood_connect_text(address, &quick, &client, text, sizeof text);
+    cr_expect_eq(rc, code, "%s: code %d, not %d: %s", address, rc, code, text);
+    cr_expect_null(client, "%s", address);
+    cr_expect(strstr(text, says) != NULL, "%s: \"%s\" does not say \"%s\"", address, text, says);
+}
+
+Test(connect, addresses_that_are_none)
+{
+    static const char *const bad[] = {
+        "",        "127.0.0.1", "127.0.0.1:", ":7379",   "::1:7379",   "[::1]",   "[::1:7379",
+        "[]:7379", "a:",        "unix:",      "1:2:3:4", "host:99999", "h:http-x"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        expect_failure(bad[i], SHERWOOD_E_ADDRESS, "");
+    }
+    char path[200];
+    memset(path, 'a', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    memcpy(path, "unix:", 5);
+    expect_failure(path, SHERWOOD_E_ADDRESS, "socket path");
+    expect_failure("no address", SHERWOOD_E_ADDRESS, "host:port");
+}
+
+Test(connect, arguments)
+{
+    struct sherwood *client = NULL;
+    cr_expect_eq(sherwood_connect(NULL, NULL, &client), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_connect("127.0.0.1:1", NULL, NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_ping(NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_get(NULL, NULL, 1, NULL, NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_clear(NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_stats(NULL, NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_submit(NULL, NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_wait(NULL, NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_wait_any(NULL, NULL), SHERWOOD_E_INVALID);
+    cr_expect_str_empty(sherwood_error(NULL));
+    cr_expect_null(sherwood_server(NULL));
+    sherwood_close(NULL);
+}
+
+Test(connect, every_code_has_a_text)
+{
+    for (int code = SHERWOOD_E_BUSY; code <= SHERWOOD_OK; ++code) {
+        cr_expect_str_neq(sherwood_status_text(code), "unknown status", "%d", code);
+    }
+    cr_expect_str_eq(sherwood_status_text(-1000), "unknown status");
+}
+
+Test(connect, nobody_listens)
+{
+    /* Bound, not listening: connecting is refused, and nobody else takes the port meanwhile. */
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof name;
+    char address[64];
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(bind(fd, (struct sockaddr *)&name, sizeof name), 0);
+    cr_assert_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
+    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(name.sin_port));
+    expect_failure(address, SHERWOOD_E_CONNECTION, "is sherwoodd running there?");
+    expect_failure("unix:/nonexistent/socket", SHERWOOD_E_CONNECTION, "is sherwoodd running");
+    close(fd);
+}
+
+struct greeting {
+    struct sw_reply reply;
+    const char *raw; /* instead of the reply */
+    bool silent;
+};
+
+static void greet(int fd, void *user)
+{
+    struct greeting *greeting = user;
+    struct sw_request request;
+    if (!sw_fake_read(fd, &request, NULL, 0)) {
+        return;
+    }
+    if (greeting->silent) {
+        char byte;
+        (void)!read(fd, &byte, 1);
+    } else if (greeting->raw != NULL) {
+        sw_fake_write(fd, greeting->raw, strlen(greeting->raw));
+    } else {
+        if (greeting->reply.request_id != 0) {
+            greeting->reply.request_id = request.request_id;
+        }
+        sw_fake_reply(fd, &greeting->reply, NULL, 0);
+    }
+}
+
+static void expect_greeting(struct greeting greeting, int code, const char *says)
+{
+    struct sw_fake_server server;
+    sw_fake_start(&server, greet, &greeting);
+    expect_failure(server.address, code, says);
+    sw_fake_stop(&server);
+}
+
+static struct greeting with_info(uint32_t key_bytes, uint32_t value_bytes, uint32_t ops_max,
+                                 uint32_t in_flight)
+{
+    struct greeting greeting = {.reply = {.request_id = 1, .has_info = true}};
+    greeting.reply.info = (struct sw_server_info){.key_bytes = key_bytes,
+                                                  .value_bytes = value_bytes,
+                                                  .frame_ops_max = ops_max,
+                                                  .requests_in_flight_max = in_flight};
+    return greeting;
+}
+
+Test(connect, greetings_this_client_cannot_use)
+{
+    expect_greeting(with_info(8, 16, 1024, 4), SHERWOOD_E_PROTOCOL, "width");
+    expect_greeting(with_info(0, 8, 1024, 4), SHERWOOD_E_PROTOCOL, "width");
+    expect_greeting(with_info(8, 8, 63, 4), SHERWOOD_E_PROTOCOL, "frame limit");
+    expect_greeting(with_info(8, 8, SW_FRAME_OPS_MAX + 1, 4), SHERWOOD_E_PROTOCOL, "frame limit");
+    expect_greeting(with_info(8, 8, 64, 0), SHERWOOD_E_PROTOCOL, "in flight");
+    expect_greeting((struct greeting){.reply = {.request_id = 1}}, SHERWOOD_E_PROTOCOL,
+                    "says nothing");
+    expect_greeting((struct greeting){.raw = "-ERR unknown command\r\n"}, SHERWOOD_E_PROTOCOL,
+                    "-ERR unknown command");
+    expect_greeting((struct greeting){.raw = "HTTP/1.1 400 Bad Request\r\n"}, SHERWOOD_E_PROTOCOL,
+                    "is it the right port?");
+    expect_greeting((struct greeting){.raw = ""}, SHERWOOD_E_CONNECTION, "greeting");
+    expect_greeting((struct greeting){.silent = true}, SHERWOOD_E_TIMEOUT, "nothing answered");
+}
+
+Test(connect, a_server_with_too_many_connections)
+{
+    struct greeting greeting = {
+        .reply = {.status = SW_REPLY_TOO_MANY_CONNECTIONS, .message = "100 connections are open"}};
+    expect_greeting(greeting, SHERWOOD_E_CONNECTION, "100 connections are open");
+    greeting.reply.request_id = 1;
+    expect_greeting(greeting, SHERWOOD_E_CONNECTION, "all the connections it allows");
+}
+
+/* Says so before it has read anything, and closes: the refusal must win over the broken pipe. */
+static void refuse_at_once(int fd, void *user)
+{
+    struct sw_reply reply = {.status = SW_REPLY_TOO_MANY_CONNECTIONS, .message = "full house"};
+    (void)user;
+    sw_fake_reply(fd, &reply, NULL, 0);
+}
+
+Test(connect, a_refusal_before_the_greeting)
+{
+    struct sw_fake_server server;
+    sw_fake_start(&server, refuse_at_once, NULL);
+    for (int i = 0; i < 20; ++i) {
+        expect_failure(server.address, SHERWOOD_E_CONNECTION, "full house");
+    }
+    sw_fake_stop(&server);
+}
+
+Test(connect, facts_of_the_server)
+{
+    struct sw_fake_table table;
+    struct sw_fake_server server;
+    struct sherwood *client = NULL;
+    sw_fake_table_init(&table, 4, 8, 64);
+    table.in_flight_max = 100000;
+    sw_fake_start(&server, sw_fake_table_script, &table);
+    cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
+    const struct sherwood_server *facts = sherwood_server(client);
+    cr_expect_str_eq(facts->version, "fake");
+    cr_expect_str_eq(facts->backend, "cpu");
+    cr_expect_str_eq(facts->backend_reason, "a test");
+    cr_expect_eq(facts->key_bytes, 4);
+    cr_expect_eq(facts->value_bytes, 8);
+    cr_expect_eq(facts->frame_ops_max, 65536);
+    cr_expect_eq(facts->requests_in_flight_max, 256, "the client's own limit");
+    cr_expect_eq(facts->capacity_slots, 1000);
+    cr_expect_eq(facts->occupied_max, 850);
+    cr_expect_eq(sherwood_ping(client), SHERWOOD_OK);
+    sherwood_close(client);
+    sw_fake_stop(&server);
+    sw_fake_table_fini(&table);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_misbehave.c - servers that lie, stop, close or say nothing: the client's code, its sentence,
+ * and that it gives up instead of believing or hanging.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/sherwood.h"
+#include "tests/support/fake_server.h"
+
+#define KEYS 100
+
+struct script {
+    void (*answer)(int fd, const struct sw_request *request, struct sw_reply *reply);
+    bool greets;
+};
+
+/* Greets, reads one request, lets the case answer it, closes. */
+static void run_script(int fd, void *user)
+{
+    const struct script *script = user;
+    struct sw_request request = {0};
+    uint8_t body[4096];
+    if (script->greets && !sw_fake_hello(fd, 8, 8, 1024, 4)) {
+        return;
+    }
+    if (sw_fake_read(fd, &request, body, sizeof body)) {
+        struct sw_reply reply = sw_fake_ok(&request);
+        script->answer(fd, &request, &reply);
+    }
+}
+
+/* Gets KEYS keys from such a server; returns the code, and checks that it sticks if it should. */
+static int get_from(void (*answer)(int, const struct sw_request *, struct sw_reply *), bool sticks,
+                    char *text, size_t text_bytes)
+{
+    struct script script = {answer, true};
+    struct sw_fake_server server;
+    struct sherwood *client = NULL;
+    struct sherwood_options options = {.request_timeout_ms = 300};
+    uint64_t keys[KEYS] = {0};
+    uint64_t values[KEYS];
+    uint64_t found[(KEYS + 63) / 64];
+    sw_fake_start(&server, run_script, &script);
+    int rc = sherwood_connect_text(server.address, &options, &client, text, text_bytes);
+    cr_assert_eq(rc, SHERWOOD_OK, "%s", text);
+    rc = sherwood_get(client, keys, KEYS, values, found);
+    strncpy(text, sherwood_error(client), text_bytes - 1);
+    text[text_bytes - 1] = '\0';
+    int again = sherwood_run(client, SHERWOOD_GET, keys, NULL, 0, NULL, NULL);
+    cr_assert_eq(again, sticks ? rc : SHERWOOD_OK, "a further call returns %d after %d", again, rc);
+    sherwood_close(client);
+    sw_fake_stop(&server);
+    return rc;
+}
+
+static size_t body_bytes(const struct sw_reply *reply)
+{
+    return (size_t)sw_reply_layout(reply, false).bytes;
+}
+
+static void good(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t body[4096] = {0};
+    (void)request;
+    sw_fake_reply(fd, reply, body, body_bytes(reply));
+}
+static void wrong_id(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->request_id += 7;
+    good(fd, request, reply);
+}
+static void stale_id(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->request_id -= 1; /* HELLO's, answered already */
+    good(fd, request, reply);
+}
+static void zero_id(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->request_id = 0;
+    good(fd, request, reply);
+}
+static void wrong_value_width(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->value_bytes = 4;
+    good(fd, request, reply);
+}
+static void wrong_key_width(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->key_bytes = 4;
+    good(fd, request, reply);
+}
+static void wrong_count(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->count = KEYS + 64;
+    good(fd, request, reply);
+}
+static void no_values(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->has_values = false;
+    good(fd, request, reply);
+}
+static void too_many_hits(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->hits = KEYS + 1;
+    good(fd, request, reply);
+}
+static void body_too_long(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t body[4096] = {0};
+    (void)request;
+    sw_fake_reply(fd, reply, body, body_bytes(reply) + 64);
+}
+static void body_too_short(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t body[4096] = {0};
+    (void)request;
+    sw_fake_reply(fd, reply, body, body_bytes(reply) - 64);
+}
+static void body_absent(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)request;
+    sw_fake_reply(fd, reply, NULL, 0);
+}
+static void body_huge(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    (void)request;
+    int size = sw_reply_encode(reply, UINT64_C(1) << 60, head, sizeof head);
+    sw_fake_write(fd, head, (size_t)size);
+}
+static void unknown_status(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)request;
+    *reply = (struct sw_reply){.request_id = reply->request_id, .status = 99};
+    sw_fake_reply(fd, reply, NULL, 0);
+}
+static void refusal_with_body(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t body[64] = {0};
+    (void)request;
+    *reply = (struct sw_reply){.request_id = reply->request_id, .status = SW_REPLY_SERVER_ERROR};
+    sw_fake_reply(fd, reply, body, sizeof body);
+}
+static void bad_magic(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)request;
+    (void)reply;
+    sw_fake_write(fd, "-ERR what\r\n", 11);
+}
+static void bad_header(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t bytes[64] = {0xD5, 'S', 'W', 1, 48};
+    (void)request;
+    (void)reply;
+    memset(bytes + 16, 0xFF, 48);
+    sw_fake_write(fd, bytes, sizeof bytes);
+}
+
+Test(misbehave, lies_are_protocol_errors)
+{
+    static const struct {
+        const char *name;
+        void (*answer)(int, const struct sw_request *, struct sw_reply *);
+        const char *says;
+    } lies[] = {
+        {"wrong id", wrong_id, "never made"},
+        {"id of an answered request", stale_id, "never made"},
+        {"id zero", zero_id, "never made"},
+        {"value width", wrong_value_width, "width"},
+        {"key width", wrong_key_width, "width"},
+        {"count", wrong_count, "number of keys"},
+        {"no values", no_values, "lacks"},
+        {"hits", too_many_hits, "hits"},
+        {"body too long", body_too_long, "body length"},
+        {"body too short", body_too_short, "body length"},
+        {"body absent", body_absent, "body length"},
+        {"body huge", body_huge, "too large"},
+        {"unknown status", unknown_status, "status"},
+        {"refusal with a body", refusal_with_body, "body"},
+        {"bad magic", bad_magic, "magic"},
+        {"bad header", bad_header, "header"},
+    };
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; ++i) {
+        char text[512];
+        int rc = get_from(lies[i].answer, true, text, sizeof text);
+        cr_expect_eq(rc, SHERWOOD_E_PROTOCOL, "%s: code %d: %s", lies[i].name, rc, text);
+        cr_expect(strstr(text, lies[i].says) != NULL, "%s: \"%s\"", lies[i].name, text);
+    }
+    char text[512];
+    cr_expect_eq(get_from(good, false, text, sizeof text), SHERWOOD_OK, "the honest one: %s", text);
+}
+
+static void close_at_once(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)fd;
+    (void)request;
+    (void)reply;
+}
+static void close_in_head(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    (void)request;
+    sw_reply_encode(reply, body_bytes(reply), head, sizeof head);
+    sw_fake_write(fd, head, 20);
+}
+static void close_in_body(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    uint8_t body[4096] = {0};
+    (void)request;
+    int size = sw_reply_encode(reply, body_bytes(reply), head, sizeof head);
+    sw_fake_write(fd, head, (size_t)size);
+    sw_fake_write(fd, body, body_bytes(reply) - 1);
+}
+static void end_of_connection(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)request;
+    *reply =
+        (struct sw_reply){.status = SW_REPLY_TIMED_OUT, .message = "half a frame for too long"};
+    sw_fake_reply(fd, reply, NULL, 0);
+}
+
+Test(misbehave, closing_is_a_connection_error)
+{
+    char text[512];
+    cr_expect_eq(get_from(close_at_once, true, text, sizeof text), SHERWOOD_E_CONNECTION);
+    cr_expect(strstr(text, "unanswered requests: 1") != NULL, "%s", text);
+    cr_expect_eq(get_from(close_in_head, true, text, sizeof text), SHERWOOD_E_CONNECTION);
+    cr_expect_eq(get_from(close_in_body, true, text, sizeof text), SHERWOOD_E_CONNECTION);
+    cr_expect_eq(get_from(end_of_connection, true, text, sizeof text), SHERWOOD_E_CONNECTION);
+    cr_expect(strstr(text, "half a frame for too long") != NULL, "%s", text);
+}
+
+static void full(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)request;
+    *reply = (struct sw_reply){.request_id = reply->request_id,
+                               .status = SW_REPLY_OUT_OF_MEMORY,
+                               .message = "no room\nleft"};
+    sw_fake_reply(fd, reply, NULL, 0);
+}
+static void stopping(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)request;
+    *reply = (struct sw_reply){.request_id = reply->request_id, .status = SW_REPLY_SHUTTING_DOWN};
+    sw_fake_reply(fd, reply, NULL, 0);
+}
+static void bad_request(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    (void)request;
+    *reply = (struct sw_reply){.request_id = reply->request_id, .status = SW_REPLY_BAD_REQUEST};
+    sw_fake_reply(fd, reply, NULL, 0);
+}
+
+Test(misbehave, refusals_leave_the_connection_usable)
+{
+    char text[512];
+    cr_expect_eq(get_from(full, false, text, sizeof text), SHERWOOD_E_FULL);
+    cr_expect(strstr(text, "no room.left") != NULL, "control characters are replaced: %s", text);
+    cr_expect_eq(get_from(stopping, false, text, sizeof text), SHERWOOD_E_SERVER);
+    cr_expect_eq(get_from(bad_request, false, text, sizeof text), SHERWOOD_E_REQUEST);
+}
+
+static void silence(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    char byte;
+    (void)request;
+    (void)reply;
+    (void)!read(fd, &byte, 1); /* until the client closes */
+}
+
+Test(misbehave, silence_times_out)
+{
+    char text[512];
+    cr_expect_eq(get_from(silence, true, text, sizeof text), SHERWOOD_E_TIMEOUT);
+    cr_expect(strstr(text, "300 ms") != NULL, "%s", text);
+}
+
+/* One byte each 100 ms: slower than the timeout as a whole, but it moves. */
+static void trickle(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t frame[4096 + SW_FRAME_HEAD_BYTES_MAX] = {0};
+    (void)request;
+    size_t size = (size_t)sw_reply_encode(reply, body_bytes(reply), frame, sizeof frame);
+    size += body_bytes(reply);
+    for (size_t i = 0; i < 8; ++i) {
+        sw_fake_write(fd, frame + i, 1);
+        usleep(100 * 1000);
+    }
+    sw_fake_write(fd, frame + 8, size - 8);
+}
+
+Test(misbehave, slow_progress_is_progress)
+{
+    char text[512];
+    cr_expect_eq(get_from(trickle, false, text, sizeof text), SHERWOOD_OK, "%s", text);
+}
+
+/* Greets, then never reads again. */
+static void never_reads(int fd, void *user)
+{
+    (void)user;
+    if (sw_fake_hello(fd, 8, 8, 1U << 20, 4)) {
+        sleep(1);
+    }
+}
+
+Test(misbehave, a_server_that_never_reads_times_out)
+{
+    struct sw_fake_server server;
+    struct sherwood *client = NULL;
+    struct sherwood_options options = {.request_timeout_ms = 200};
+    size_t count = 1U << 20;
+    uint64_t *keys = calloc(count, sizeof *keys);
+    sw_fake_start(&server, never_reads, NULL);
+    cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
+    cr_expect_eq(sherwood_set(client, keys, keys, count), SHERWOOD_E_TIMEOUT);
+    cr_expect_eq(sherwood_ping(client), SHERWOOD_E_TIMEOUT, "the connection is over");
+    sherwood_close(client);
+    sw_fake_stop(&server);
+    free(keys);
+}
+
+/* Answers a request before it has arrived whole. */
+static void answers_early(int fd, void *user)
+{
+    const bool *refuses = user;
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    struct sw_request request = {0};
+    struct sw_frame_prefix prefix;
+    if (!sw_fake_hello(fd, 8, 8, 1U << 20, 4) || read(fd, head, 64) != 64 ||
+        sw_frame_prefix_decode(head, 64, UINT64_MAX, &prefix) <= 0 ||
+        sw_request_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &request) != 0) {
+        return;
+    }
+    struct sw_reply reply = sw_fake_ok(&request);
+    if (*refuses) {
+        reply = (struct sw_reply){.request_id = request.request_id,
+                                  .status = SW_REPLY_BAD_REQUEST,
+                                  .message = "I do not like it"};
+    }
+    sw_fake_reply(fd, &reply, NULL, 0);
+    usleep(100 * 1000);
+}
+
+Test(misbehave, an_answer_before_the_end_of_the_request_ends_the_connection)
+{
+    for (int refuses = 0; refuses < 2; ++refuses) {
+        bool flag = refuses == 1;
+        struct sw_fake_server server;
+        struct sherwood *client = NULL;
+        size_t count = 1U << 20;
+        uint64_t *keys = calloc(count, sizeof *keys);
+        sw_fake_start(&server, answers_early, &flag);
+        cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
+        int rc = sherwood_set(client, keys, keys, count);
+        cr_expect_eq(rc, flag ? SHERWOOD_E_CONNECTION : SHERWOOD_E_PROTOCOL, "%d", rc);
+        const char *says = flag ? "I do not like it" : "before the request";
+        cr_expect(strstr(sherwood_error(client), says) != NULL, "%s", sherwood_error(client));
+        sherwood_close(client);
+        sw_fake_stop(&server);
+        free(keys);
+    }
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inproc.c - runs the Criterion tests of a program by fork(), one child a test.
+ *
+ * Linked into sanitized builds. Criterion starts its tests in a way ThreadSanitizer cannot follow,
+ * and ignores the exit status by which LeakSanitizer reports. The functions here have the names of
+ * Criterion's own hooks, and those of the program win over those of the library.
+ *
+ * Prints one TAP line a test. Exits with 1 if a test failed or there was none.
+ */
+#include <stdint.h>
+
+#include <criterion/criterion.h>
+#include <criterion/internal/assert/types.h>
+#include <criterion/logging.h>
+#include <criterion/parameterized.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Exit statuses of a child; a test that wants one of its own uses others. */
+enum { EXIT_ABORTED = 90, EXIT_SKIPPED = 91, EXIT_DIED = 92, EXIT_FAILED = 93 };
+
+#define TIMEOUT_SECONDS 60
+#define SANITIZER_SLOWDOWN 5
+
+extern struct criterion_test *__start_cr_tst[];
+extern struct criterion_test *__stop_cr_tst[];
+extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
+extern struct criterion_suite *__stop_cr_sts[] __attribute__((weak));
+
+/* The test this child runs. Criterion's hooks have no context argument. */
+static struct {
+    const struct criterion_test *test;
+    const struct criterion_test_extra_data *suite; /* NULL if not declared */
+    void *parameter;
+    int failed; /* set by any thread of the test */
+} current;
+
+static void mark_failed(void)
+{
+    __atomic_store_n(&current.failed, 1, __ATOMIC_RELAXED);
+}
+
+void criterion_internal_test_setup(void)
+{
+    if (current.suite != NULL && current.suite->init != NULL) {
+        current.suite->init();
+    }
+    if (current.test->data->init != NULL) {
+        current.test->data->init();
+    }
+}
+
+void criterion_internal_test_main(void (*test)(void))
+{
+    if (current.parameter != NULL) {
+        ((void (*)(void *))test)(current.parameter);
+    } else {
+        test();
+    }
+}
+
+void criterion_internal_test_teardown(void)
+{
+    if (current.test->data->fini != NULL) {
+        current.test->data->fini();
+    }
+    if (current.suite != NULL && current.suite->fini != NULL) {
+        current.suite->fini();
+    }
+}
+
+void criterion_send_assert(struct criterion_assert_stats *stats)
+{
+    if (!stats->passed) {
+        mark_failed();
+        fprintf(stderr, "%s:%u: Assertion failed: %s\n", stats->file, stats->line,
+                stats->message != NULL ? stats->message : "");
+    }
+}
+
+void cr_log(enum criterion_severity severity, const char *format, ...)
+{
+    va_list arguments;
+    (void)severity;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+void cri_asserts_passed_incr(void)
+{
+}
+
+void cri_assert_node_send(const char *file, size_t line, struct cri_assert_node *node)
+{
+    if (!node->pass) {
+        mark_failed();
+        fprintf(stderr, "%s:%zu: Assertion failed: %s %s\n", file, line,
+                node->repr != NULL ? node->repr : "", node->message != NULL ? node->message : "");
+    }
+}
+
+void criterion_abort_test(void)
+{
+    fflush(NULL);
+    _exit(EXIT_ABORTED);
+}
+
+void criterion_continue_test(void)
+{
+}
+
+void criterion_skip_test(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "skipped: ");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(EXIT_SKIPPED);
+}
+
+void criterion_test_die(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(EXIT_DIED);
+}
+
+static const struct criterion_test_extra_data *suite_of(const struct criterion_test *test)
+{
+    for (struct criterion_suite **suite = __start_cr_sts; suite < __stop_cr_sts; suite++) {
+        if (*suite != NULL && strcmp((*suite)->name, test->category) == 0) {
+            return (*suite)->data;
+        }
+    }
+    return NULL;
+}
+
+static unsigned timeout_of(const struct criterion_test_extra_data *test,
+                           const struct criterion_test_extra_data *suite)
+{
+    double seconds = TIMEOUT_SECONDS;
+    if (test->timeout > 0) {
+        seconds = test->timeout;
+    } else if (suite != NULL && suite->timeout > 0) {
+        seconds = suite->timeout;
+    }
+    return ((unsigned)seconds + 1) * SANITIZER_SLOWDOWN;
+}
+
+/* Runs one test, or one case of a parameterized one. Returns whether it did what it should. */
+static bool run(const struct criterion_test *test, void *parameter)
+{
+    current.test = test;
+    current.suite = suite_of(test);
+    current.parameter = parameter;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) {
+        perror("fork");
+        return false;
+    }
+    if (child == 0) {
+        alarm(timeout_of(test->data, current.suite));
+        test->test();
+        fflush(NULL);
+        exit(__atomic_load_n(&current.failed, __ATOMIC_RELAXED) ? EXIT_FAILED : 0);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child) {
+        perror("waitpid");
+        return false;
+    }
+    bool skipped = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED;
+    bool passed = skipped;
+    if (test->data->signal != 0) {
+        passed |= WIFSIGNALED(status) && WTERMSIG(status) == test->data->signal;
+    } else {
+        passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code;
+    }
+    printf("%sok %s::%s%s\n", passed ? "" : "not ", test->category, test->name,
+           skipped ? " # SKIP" : "");
+    if (WIFSIGNALED(status) && !passed) {
+        printf("# ended by signal %d\n", WTERMSIG(status));
+    }
+    return passed;
+}
+
+static unsigned run_cases(const struct criterion_test *test, unsigned *failed)
+{
+    if (test->data->param_ == NULL) {
+        *failed += !run(test, NULL);
+        return 1;
+    }
+    struct criterion_test_params cases = test->data->param_();
+    for (size_t i = 0; i < cases.length; i++) {
+        *failed += !run(test, (char *)cases.params + i * cases.size);
+    }
+    if (cases.cleanup != NULL) {
+        cases.cleanup(&cases);
+    }
+    return (unsigned)cases.length;
+}
+
+int main(void)
+{
+    unsigned count = 0;
+    unsigned failed = 0;
+    for (struct criterion_test **test = __start_cr_tst; test < __stop_cr_tst; test++) {
+        if (*test != NULL && !(*test)->data->disabled) {
+            count += run_cases(*test, &failed);
+        }
+    }
+    printf("1..%u\n# %u failed\n", count, failed);
+    return failed > 0 || count == 0;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table_fixture.c - runs batches on a table and on the oracle, and compares.
+ */
+#include "tests/support/table_fixture.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/mix.h"
+
+#define ULL(x) ((unsigned long long)(x))
+
+struct sw_table_config fixture_config(uint32_t slot_bits)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.slot_bits = slot_bits;
+    config.capacity_slots = 1 << 12;
+    config.batch_ops_max = 4096;
+    config.stash_slots = 256;
+    config.threads = 1;
+    config.seed = 1;
+    return config;
+}
+
+static void *io(struct fixture *fixture, size_t element_bytes)
+{
+    void *memory = sw_io_alloc(fixture->table, fixture->ops_max * element_bytes + 8);
+    cr_assert_not_null(memory);
+    memset(memory, 0xA5, fixture->ops_max * element_bytes + 8);
+    return memory;
+}
+
+void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
+{
+    char reason[512];
+    memset(fixture, 0, sizeof(*fixture));
+    int status = sw_table_create(config, &fixture->table, reason, sizeof(reason));
+    cr_assert_eq(status, SW_OK, "create: %s: %s", sw_status_text(status), reason);
+    cr_assert_eq(sw_queue_create(fixture->table, &fixture->queue), SW_OK);
+    sw_table_info(fixture->table, &fixture->info);
+    fixture->ops_max = config->batch_ops_max;
+    fixture->key_max = config->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
+    fixture->oracle = oracle_create(config->slot_bits / 2, fixture->info.occupied_max);
+    fixture->operations = calloc(fixture->ops_max, sizeof(*fixture->operations));
+    cr_assert_not_null(fixture->operations);
+    fixture->ops = io(fixture, 1);
+    fixture->keys = io(fixture, 8);
+    fixture->values = io(fixture, 8);
+    fixture->previous = io(fixture, 8);
+    fixture->found = io(fixture, 8);
+    fixture->group_ends = io(fixture, 4);
+    fixture->group_refused = io(fixture, 1);
+    fixture->leftover_keys = io(fixture, 8);
+    fixture->leftover_values = io(fixture, 8);
+}
+
+void fixture_close(struct fixture *fixture)
+{
+    sw_io_free(fixture->table, fixture->ops, fixture->ops_max + 8);
+    sw_io_free(fixture->table, fixture->keys, fixture->ops_max * (size_t)8 + 8);
+    sw_io_free(fixture->table, fixture->values, fixture->ops_max * (size_t)8 + 8);
+    sw_io_free(fixture->table, fixture->previous, fixture->ops_max * (size_t)8 + 8);
+    sw_io_free(fixture->table, fixture->found, fixture->ops_max * (size_t)8 + 8);
+    sw_io_free(fixture->table, fixture->group_ends, fixture->ops_max * (size_t)4 + 8);
+    sw_io_free(fixture->table, fixture->group_refused, fixture->ops_max + 8);
+    sw_io_free(fixture->table, fixture->leftover_keys, fixture->ops_max * (size_t)8 + 8);
+    sw_io_free(fixture->table, fixture->leftover_values, fixture->ops_max * (size_t)8 + 8);
+    sw_queue_destroy(fixture->queue);
+    sw_table_destroy(fixture->table);
+    oracle_destroy(fixture->oracle);
+    free(fixture->operations);
+}
+
+uint64_t fixture_load(const struct fixture *fixture, const void *array, size_t i)
+{
+    return fixture->info.key_bytes == 4 ? ((const uint32_t *)array)[i]
+                                        : ((const uint64_t *)array)[i];
+}
+
+void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_t value)
+{
+    if (fixture->info.key_bytes == 4) {
+        ((uint32_t *)array)[i] = (uint32_t)value;
+    } else {
+        ((uint64_t *)array)[i] = value;
+    }
+}
+
+void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t key, uint64_t operand)
+{
+    fixture->operations[i] = (struct oracle_operation){
+        .op = (uint8_t)op, .key = key & fixture->key_max, .operand = operand & fixture->key_max};
+}
+
+static struct sw_batch make_batch(struct fixture *fixture, uint32_t count, uint32_t groups)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .count = count,
+                             .ops = fixture->ops,
+                             .keys = fixture->keys,
+                             .values = fixture->values,
+                             .previous = fixture->previous,
+                             .found = fixture->found,
+                             .group_count = groups,
+                             .group_ends = groups > 0 ? fixture->group_ends : NULL,
+                             .group_refused = groups > 0 ? fixture->group_refused : NULL,
+                             .leftover_keys = fixture->leftover_keys,
+                             .leftover_values = fixture->leftover_values};
+    bool one_op = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct oracle_operation *o = &fixture->operations[i];
+        fixture->ops[i] = o->op;
+        fixture_store(fixture, fixture->keys, i, o->key);
+        fixture_store(fixture, fixture->values, i, o->operand);
+        one_op &= o->op == fixture->operations[0].op;
+    }
+    for (uint32_t g = 0; g < groups; g++) {
+        fixture->group_ends[g] = (uint32_t)((uint64_t)count * (g + 1) / groups);
+    }
+    if (one_op && count > 0 && count % 2 == 0) {
+        batch.ops = NULL; /* both ways to say it are tested */
+        batch.op = (enum sw_op)fixture->operations[0].op;
+    }
+    return batch;
+}
+
+static void compare_answers(const struct fixture *fixture, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        const struct oracle_operation *o = &fixture->operations[i];
+        bool found = (fixture->found[i / 64] >> (i % 64)) & 1;
+        uint64_t previous = fixture_load(fixture, fixture->previous, i);
+        cr_assert_eq(found, o->found, "seed %llu, operation %u (op %u key %llx): found is %d",
+                     ULL(fixture->seed), i, o->op, ULL(o->key), found);
+        cr_assert_eq(previous, o->previous,
+                     "seed %llu, operation %u (op %u key %llx): previous %llx, not %llx",
+                     ULL(fixture->seed), i, o->op, ULL(o->key), ULL(previous), ULL(o->previous));
+    }
+}
+
+static void compare_counters(const struct sw_counters *got, const struct sw_counters *expected)
+{
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        cr_assert_eq(got->by_class[c].operations, expected->by_class[c].operations, "class %d", c);
+        cr_assert_eq(got->by_class[c].hits, expected->by_class[c].hits, "class %d", c);
+        cr_assert_eq(got->by_class[c].misses, expected->by_class[c].misses, "class %d", c);
+    }
+    cr_assert_eq(got->inserted, expected->inserted);
+    cr_assert_eq(got->updated, expected->updated);
+    cr_assert_eq(got->deleted, expected->deleted);
+    cr_assert_eq(got->refused, expected->refused);
+}
+
+static void add_counters(struct sw_counters *sum, const struct sw_counters *more)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)more;
+    for (size_t i = 0; i < sizeof(*sum) / sizeof(uint64_t); i++) {
+        to[i] += from[i];
+    }
+}
+
+/* What was handed back is in the oracle, and goes. */
+static void take_back(struct fixture *fixture, const struct sw_batch *batch)
+{
+    for (uint32_t k = 0; k < batch->leftover_count; k++) {
+        uint64_t held;
+        uint64_t key = fixture_load(fixture, fixture->leftover_keys, k);
+        uint64_t value = fixture_load(fixture, fixture->leftover_values, k);
+        cr_assert(oracle_get(fixture->oracle, key, &held), "left-over key %llx was never stored",
+                  ULL(key));
+        cr_assert_eq(held, value, "left-over key %llx", ULL(key));
+        oracle_remove(fixture->oracle, key);
+    }
+}
+
+int fixture_run(struct fixture *fixture, uint32_t count, uint32_t groups)
+{
+    struct sw_batch batch = make_batch(fixture, count, groups);
+    struct sw_counters expected = {0};
+    bool admitted_all = true;
+    int status = sw_batch_run(fixture->queue, &batch);
+    uint32_t begin = 0;
+    for (uint32_t g = 0; g < (groups > 0 ? groups : 1); g++) {
+        uint32_t end = groups > 0 ? fixture->group_ends[g] : count;
+        bool admitted =
+            oracle_apply(fixture->oracle, fixture->operations + begin, end - begin, &expected);
+        if (groups > 0) {
+            cr_assert_eq(fixture->group_refused[g], !admitted, "seed %llu, group %u of %u",
+                         ULL(fixture->seed), g, groups);
+        }
+        if (admitted) {
+            compare_answers(fixture, begin, end);
+        }
+        admitted_all &= admitted;
+        begin = end;
+    }
+    cr_assert_eq(status, admitted_all ? SW_OK : SW_E_FULL, "seed %llu, status: %s",
+                 ULL(fixture->seed), sw_status_text(status));
+    if (count % 64 != 0 && count > 0) {
+        cr_assert_eq(fixture->found[count / 64] >> (count % 64), 0, "unused bits of found");
+    }
+    compare_counters(&batch.counters, &expected);
+    take_back(fixture, &batch);
+    add_counters(&fixture->expected, &expected);
+    fixture->batches++;
+    return status;
+}
+
+int fixture_run_one(struct fixture *fixture, enum sw_op op, uint64_t key, uint64_t operand)
+{
+    fixture_set(fixture, 0, op, key, operand);
+    return fixture_run(fixture, 1, 0);
+}
+
+void fixture_insert_range(struct fixture *fixture, uint64_t first, uint64_t count)
+{
+    uint32_t n = 0;
+    for (uint64_t k = 0; k < count; k++) {
+        fixture_set(fixture, n++, SW_SET, first + k, (first + k) * 7 + 1);
+        if (n == fixture->ops_max || k + 1 == count) {
+            fixture_run(fixture, n, 0);
+            n = 0;
+        }
+    }
+}
+
+void fixture_clear(struct fixture *fixture)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
+    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.deleted, oracle_count(fixture->oracle));
+    fixture->expected.deleted += oracle_count(fixture->oracle);
+    fixture->batches++;
+    oracle_clear(fixture->oracle);
+}
+
+uint64_t fixture_key_of(const struct fixture *fixture, uint64_t m)
+{
+    return fixture->info.slot_bits == 64 ? sw_unmix_32((uint32_t)m, fixture->info.seed)
+                                         : sw_unmix_64(m, fixture->info.seed);
+}
+
+static uint64_t m_of(const struct fixture *fixture, uint64_t key)
+{
+    return fixture->info.slot_bits == 64 ? sw_mix_32((uint32_t)key, fixture->info.seed)
+                                         : sw_mix_64(key, fixture->info.seed);
+}
+
+uint64_t fixture_first_m(const struct fixture *fixture, uint64_t bucket)
+{
+    unsigned bits = fixture->info.slot_bits / 2;
+    uint64_t m = (uint64_t)((long double)bucket / (long double)fixture->info.buckets *
+                            (bits == 64 ? 18446744073709551616.0L : 4294967296.0L));
+    return m + (bits == 64 ? 1U << 10 : 2); /* past what the division rounded away */
+}
+
+static void look_up(struct fixture *fixture, uint32_t *n, uint64_t key)
+{
+    fixture_set(fixture, (*n)++, SW_GET, key, 0);
+    if (*n == fixture->ops_max) {
+        fixture_run(fixture, *n, 0);
+        *n = 0;
+    }
+}
+
+void fixture_audit(struct fixture *fixture)
+{
+    char violation[512];
+    int status = sw_table_check(fixture->table, violation, sizeof(violation));
+    cr_assert_eq(status, SW_OK, "seed %llu, check: %s: %s", ULL(fixture->seed),
+                 sw_status_text(status), violation);
+
+    uint32_t n = 0;
+    size_t position = 0;
+    uint64_t key;
+    uint64_t value;
+    look_up(fixture, &n, 0);
+    look_up(fixture, &n, fixture->key_max);
+    look_up(fixture, &n, fixture_key_of(fixture, fixture->key_max));
+    while (oracle_next(fixture->oracle, &position, &key, &value)) {
+        uint64_t m = m_of(fixture, key);
+        look_up(fixture, &n, key);
+        look_up(fixture, &n, key - 1);
+        look_up(fixture, &n, key + 1);
+        look_up(fixture, &n, fixture_key_of(fixture, (m - 1) & fixture->key_max));
+        look_up(fixture, &n, fixture_key_of(fixture, (m + 1) & fixture->key_max));
+    }
+    if (n > 0) {
+        fixture_run(fixture, n, 0);
+    }
+
+    struct sw_table_stats stats;
+    sw_table_stats(fixture->table, &stats);
+    cr_assert_eq(stats.occupied, oracle_count(fixture->oracle), "occupied %llu, not %llu",
+                 ULL(stats.occupied), ULL(oracle_count(fixture->oracle)));
+    cr_assert_eq(stats.batches, fixture->batches);
+    compare_counters(&stats.counters, &fixture->expected);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table_fixture.h - a table, the I/O memory of one queue, and the oracle that says what is right.
+ *
+ * Failures are Criterion assertions. Threads: a fixture belongs to one thread.
+ */
+#ifndef SHERWOOD_TESTS_SUPPORT_TABLE_FIXTURE_H
+#define SHERWOOD_TESTS_SUPPORT_TABLE_FIXTURE_H
+
+#include "table/table.h"
+#include "tests/support/oracle.h"
+#include "tests/support/random.h"
+
+struct fixture {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    struct sw_table_info info;
+    struct oracle *oracle;
+    struct oracle_operation *operations; /* [ops_max]: what the next batch does */
+    uint32_t ops_max;
+    uint64_t key_max; /* all ones in the table's width */
+    /* I/O memory, room for ops_max each */
+    uint8_t *ops;
+    void *keys;
+    void *values;
+    void *previous;
+    uint64_t *found;
+    uint32_t *group_ends;
+    uint8_t *group_refused;
+    void *leftover_keys;
+    void *leftover_values;
+    struct sw_counters expected; /* what the table's counters must be; probes, failures not kept */
+    uint64_t batches;
+    uint64_t seed; /* of the test's random numbers: set it, and failures name it */
+};
+
+/* A small CPU table: 2^12 slots, one thread, batches of 4096, seed 1. */
+struct sw_table_config fixture_config(uint32_t slot_bits);
+
+void fixture_open(struct fixture *fixture, const struct sw_table_config *config);
+void fixture_close(struct fixture *fixture);
+
+/* Elements of the arrays, whatever their width. */
+uint64_t fixture_load(const struct fixture *fixture, const void *array, size_t i);
+void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_t value);
+
+void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t key,
+                 uint64_t operand);
+
+/* Runs operations[0..count) as one batch, on the table and on the oracle, and compares every answer
+ * and counter. `groups` of about equal size, 0 for none declared. What is handed back must be what
+ * the oracle holds, and is taken from it. Returns the batch's status. */
+int fixture_run(struct fixture *fixture, uint32_t count, uint32_t groups);
+
+/* One operation as a batch of its own. */
+int fixture_run_one(struct fixture *fixture, enum sw_op op, uint64_t key, uint64_t operand);
+
+/* Runs every operation as `op`, in an array of keys from `first` upwards. */
+void fixture_insert_range(struct fixture *fixture, uint64_t first, uint64_t count);
+
+void fixture_clear(struct fixture *fixture);
+
+/* Scans the invariants; looks up every key of the oracle, and keys beside each (key - 1, key + 1,
+ * and those of m - 1, m + 1); compares the statistics. */
+void fixture_audit(struct fixture *fixture);
+
+/* The key whose mixed value is m. */
+uint64_t fixture_key_of(const struct fixture *fixture, uint64_t m);
+
+/* Smallest m of a home bucket. */
+uint64_t fixture_first_m(const struct fixture *fixture, uint64_t bucket);
+
+#endif
