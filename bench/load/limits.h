@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * limits.h - the bounds of sherwood-load, and what it does when an option is not given.
+ */
+#ifndef SHERWOOD_LOAD_LIMITS_H
+#define SHERWOOD_LOAD_LIMITS_H
+
+#include <assert.h>
+
+#define SW_LOAD_KEYS_DEFAULT 10000000
+#define SW_LOAD_FRAME_DEFAULT 65536
+#define SW_LOAD_MGET_DEFAULT 100
+#define SW_LOAD_SEED_DEFAULT 1
+#define SW_LOAD_BULK_CONNECTIONS_DEFAULT 4
+#define SW_LOAD_BULK_DEPTH_DEFAULT 2
+/* What redis-benchmark users know: -c 50, and a pipeline of 64. */
+#define SW_LOAD_RESP_CONNECTIONS_DEFAULT 50
+#define SW_LOAD_RESP_DEPTH_DEFAULT 64
+
+#define SW_LOAD_KEYS_MAX (1ULL << 40)
+#define SW_LOAD_CONNECTIONS_MAX 4096
+#define SW_LOAD_THREADS_MAX 256
+/* Keys of a frame (the protocol's limit; a server's own may be lower), and of a pipeline of MGET.
+ */
+#define SW_LOAD_FRAME_MAX (1U << 24)
+#define SW_LOAD_BULK_DEPTH_MAX 1024
+#define SW_LOAD_RESP_DEPTH_MAX 65536
+#define SW_LOAD_MGET_MAX 65536
+#define SW_LOAD_SECONDS_MAX 86400
+/* Buffers of all connections together: a run that would need more is refused at the start. */
+#define SW_LOAD_BUFFER_BYTES_MAX (16ULL << 30)
+/* A peer that sends nothing for so long, with requests unanswered, has failed. */
+#define SW_LOAD_SILENCE_MS 30000
+#define SW_LOAD_CONNECT_MS 5000
+
+#define SW_LOAD_ERROR_BYTES 512
+
+static_assert(SW_LOAD_FRAME_DEFAULT <= SW_LOAD_FRAME_MAX, "the default is allowed");
+
+#endif

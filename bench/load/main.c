@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * main.c - sherwood-load: load a server and verify what it answers.
+ */
+#include "bench/load/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_PEER = 3 };
+
+static int exit_code(int status)
+{
+    switch (status) {
+    case SW_LOAD_OK:
+        return EXIT_SUCCESS;
+    case SW_LOAD_E_MISMATCH:
+        return EXIT_MISMATCH;
+    case SW_LOAD_E_USAGE:
+        return EXIT_USAGE;
+    default:
+        return EXIT_PEER;
+    }
+}
+
+/* The actions that are no run. */
+static int answer(const struct sw_load_options *options)
+{
+    const struct sw_load_workload workload = {
+        .seed = options->seed,
+        .keys = options->keys,
+        .key_bytes = options->key_bits / 8,
+        .value_bytes = options->key_bits / 8,
+    };
+    switch (options->action) {
+    case SW_LOAD_ACTION_HELP:
+        fputs(sw_load_help, stdout);
+        break;
+    case SW_LOAD_ACTION_VERSION:
+        printf("sherwood-load %s\n", SHERWOOD_VERSION);
+        break;
+    case SW_LOAD_ACTION_KEY_OF:
+        printf("%" PRIu64 "\n", sw_load_key(&workload, options->action_argument));
+        break;
+    default:
+        printf("%" PRIu64 "\n", sw_load_value(&workload, options->action_argument));
+        break;
+    }
+    return EXIT_SUCCESS;
+}
+
+static int run(const struct sw_load_options *options)
+{
+    char error[SW_LOAD_ERROR_BYTES];
+    struct sw_load_result *result = calloc(1, sizeof *result);
+    if (!result) {
+        fprintf(stderr, "sherwood-load: not enough memory\n");
+        return EXIT_PEER;
+    }
+    int status = sw_load_run(options, result, error);
+    if (status != SW_LOAD_OK && status != SW_LOAD_E_MISMATCH) {
+        fprintf(stderr, "sherwood-load: %s\n", error);
+    } else if (options->json && !options->quiet) {
+        if (sw_load_report_json(stdout, options, result)) {
+            fprintf(stderr, "sherwood-load: the JSON could not be written\n");
+            status = SW_LOAD_E_NOMEM;
+        }
+    } else if (!options->quiet) {
+        sw_load_report_text(stdout, options, result);
+    }
+    if (status == SW_LOAD_E_MISMATCH) {
+        sw_load_report_mismatches(stderr, result);
+    }
+    free(result);
+    return exit_code(status);
+}
+
+int main(int argc, char **argv)
+{
+    struct sw_load_options options;
+    char error[SW_LOAD_ERROR_BYTES];
+    if (sw_load_options_parse(argc, argv, &options, error, sizeof error)) {
+        fprintf(stderr, "sherwood-load: %s\n", error);
+        return EXIT_USAGE;
+    }
+    return options.action == SW_LOAD_ACTION_RUN ? run(&options) : answer(&options);
+}

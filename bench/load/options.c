@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.c - command line to struct sw_load_options.
+ */
+#include "bench/load/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum {
+    OPTION_SEED = 256,
+    OPTION_SECONDS,
+    OPTION_PROTOCOL,
+    OPTION_MGET,
+    OPTION_KEY_BITS,
+    OPTION_JSON,
+    OPTION_KEY_OF,
+    OPTION_VALUE_OF
+};
+
+static const struct option long_options[] = {
+    {"address", required_argument, NULL, 'a'},
+    {"keys", required_argument, NULL, 'n'},
+    {"frame", required_argument, NULL, 'f'},
+    {"connections", required_argument, NULL, 'c'},
+    {"threads", required_argument, NULL, 't'},
+    {"depth", required_argument, NULL, 'd'},
+    {"operation", required_argument, NULL, 'o'},
+    {"protocol", required_argument, NULL, OPTION_PROTOCOL},
+    {"mget", required_argument, NULL, OPTION_MGET},
+    {"seed", required_argument, NULL, OPTION_SEED},
+    {"seconds", required_argument, NULL, OPTION_SECONDS},
+    {"key-bits", required_argument, NULL, OPTION_KEY_BITS},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"key-of", required_argument, NULL, OPTION_KEY_OF},
+    {"value-of", required_argument, NULL, OPTION_VALUE_OF},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char *const protocol_names[] = {"bulk", "resp"};
+static const char *const operation_names[] = {"set-get", "set", "get", "mget"};
+
+const char *sw_load_protocol_name(enum sw_load_protocol protocol)
+{
+    return protocol_names[protocol];
+}
+
+const char *sw_load_operation_name(enum sw_load_operation operation)
+{
+    return operation_names[operation];
+}
+
+bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out)
+{
+    static const char units[] = "kmg";
+    uint64_t value = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value)) {
+            return false;
+        }
+    }
+    if (at == text) {
+        return false;
+    }
+    if (*at != '\0') {
+        const char *unit = strchr(units, *at | 0x20);
+        if (!unit) {
+            return false;
+        }
+        uint64_t base = at[1] == 'i' ? 1024 : 1000;
+        at += at[1] == 'i' ? 2 : 1;
+        for (const char *u = units; u <= unit; u++) {
+            if (__builtin_mul_overflow(value, base, &value)) {
+                return false;
+            }
+        }
+    }
+    if (*at != '\0' || value > max) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+/* Returns the index of `text` in `names`, or -1. */
+static int find_name(const char *text, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+struct message {
+    char *text;
+    size_t bytes;
+};
+
+static int read_number(const char *name, uint64_t min, uint64_t max, uint64_t *out,
+                       const struct message *message)
+{
+    if (!sw_load_number_parse(optarg, max, out) || *out < min) {
+        snprintf(message->text, message->bytes, "--%s %s: a number from %llu to %llu is needed",
+                 name, optarg, (unsigned long long)min, (unsigned long long)max);
+        return -1;
+    }
+    return 0;
+}
+
+static int read_u32(const char *name, uint32_t max, uint32_t *out, const struct message *message)
+{
+    uint64_t value;
+    if (read_number(name, 1, max, &value, message)) {
+        return -1;
+    }
+    *out = (uint32_t)value;
+    return 0;
+}
+
+static int read_name(const char *name, const char *const *names, int count, int *out,
+                     const struct message *message)
+{
+    *out = find_name(optarg, names, count);
+    if (*out >= 0) {
+        return 0;
+    }
+    snprintf(message->text, message->bytes, "--%s %s is not known (sherwood-load --help)", name,
+             optarg);
+    return -1;
+}
+
+static int read_option(int option, struct sw_load_options *out, const struct message *message)
+{
+    int name = 0, status = 0;
+    switch (option) {
+    case 'a':
+        out->address = optarg;
+        return 0;
+    case 'n':
+        return read_number("keys", 1, SW_LOAD_KEYS_MAX, &out->keys, message);
+    case 'f':
+        return read_u32("frame", SW_LOAD_FRAME_MAX, &out->frame, message);
+    case 'c':
+        return read_u32("connections", SW_LOAD_CONNECTIONS_MAX, &out->connections, message);
+    case 't':
+        return read_u32("threads", SW_LOAD_THREADS_MAX, &out->threads, message);
+    case 'd':
+        return read_u32("depth", SW_LOAD_RESP_DEPTH_MAX, &out->depth, message);
+    case 'o':
+        status = read_name("operation", operation_names, 4, &name, message);
+        out->operation = (enum sw_load_operation)name;
+        return status;
+    case OPTION_PROTOCOL:
+        status = read_name("protocol", protocol_names, 2, &name, message);
+        out->protocol = (enum sw_load_protocol)name;
+        return status;
+    case OPTION_MGET:
+        return read_u32("mget", SW_LOAD_MGET_MAX, &out->mget, message);
+    case OPTION_SEED:
+        return read_number("seed", 0, UINT64_MAX, &out->seed, message);
+    case OPTION_SECONDS:
+        return read_u32("seconds", SW_LOAD_SECONDS_MAX, &out->seconds, message);
+    case OPTION_KEY_BITS:
+        return read_u32("key-bits", 64, &out->key_bits, message);
+    case OPTION_JSON:
+        out->json = true;
+        return 0;
+    case 'q':
+        out->quiet = true;
+        return 0;
+    case OPTION_KEY_OF:
+        out->action = SW_LOAD_ACTION_KEY_OF;
+        return read_number("key-of", 0, UINT64_MAX, &out->action_argument, message);
+    case OPTION_VALUE_OF:
+        out->action = SW_LOAD_ACTION_VALUE_OF;
+        return read_number("value-of", 0, UINT64_MAX, &out->action_argument, message);
+    case 'h':
+        out->action = SW_LOAD_ACTION_HELP;
+        return 0;
+    case 'V':
+        out->action = SW_LOAD_ACTION_VERSION;
+        return 0;
+    default:
+        snprintf(message->text, message->bytes,
+                 "unknown option, or one without its argument "
+                 "(sherwood-load --help)");
+        return -1;
+    }
+}
+
+static void fill_defaults(struct sw_load_options *out)
+{
+    bool bulk = out->protocol == SW_LOAD_BULK;
+    if (out->connections == 0) {
+        out->connections =
+            bulk ? SW_LOAD_BULK_CONNECTIONS_DEFAULT : SW_LOAD_RESP_CONNECTIONS_DEFAULT;
+    }
+    if (out->depth == 0) {
+        out->depth = bulk ? SW_LOAD_BULK_DEPTH_DEFAULT : SW_LOAD_RESP_DEPTH_DEFAULT;
+    }
+    if (out->threads == 0) {
+        long processors = sysconf(_SC_NPROCESSORS_ONLN);
+        uint32_t most = processors < 1 ? 1 : (uint32_t)processors;
+        out->threads = most < SW_LOAD_THREADS_MAX ? most : SW_LOAD_THREADS_MAX;
+    }
+    if (out->threads > out->connections) {
+        out->threads = out->connections;
+    }
+}
+
+/* Returns what is wrong with options that are each right, or NULL. */
+static const char *contradiction(const struct sw_load_options *options, bool key_bits_given)
+{
+    bool bulk = options->protocol == SW_LOAD_BULK;
+    if (options->key_bits != 32 && options->key_bits != 64) {
+        return "--key-bits is 32 or 64";
+    }
+    if (options->action == SW_LOAD_ACTION_VALUE_OF && options->key_bits == 32 &&
+        options->action_argument > UINT32_MAX) {
+        return "--value-of: the key has more than 32 bits";
+    }
+    if (options->action != SW_LOAD_ACTION_RUN) {
+        return NULL;
+    }
+    if (bulk && key_bits_given) {
+        return "--key-bits is for --protocol resp: a bulk server says its own width";
+    }
+    if (bulk && options->operation == SW_LOAD_MGET) {
+        return "--operation mget needs --protocol resp (a bulk get is always of many keys)";
+    }
+    if (bulk && options->depth > SW_LOAD_BULK_DEPTH_MAX) {
+        return "--depth of bulk frames is at most 1024";
+    }
+    if (!bulk && options->key_bits == 32 && options->keys > (1ULL << 32)) {
+        return "there are only 2^32 keys of 32 bits";
+    }
+    return NULL;
+}
+
+int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
+                          size_t text_bytes)
+{
+    const struct message message = {text, text_bytes};
+    *out = (struct sw_load_options){
+        .address = "127.0.0.1:7379",
+        .keys = SW_LOAD_KEYS_DEFAULT,
+        .seed = SW_LOAD_SEED_DEFAULT,
+        .frame = SW_LOAD_FRAME_DEFAULT,
+        .mget = SW_LOAD_MGET_DEFAULT,
+    };
+    optind = 0; /* a full reset of getopt, so that a process may parse more than once */
+    opterr = 0;
+    int option;
+    while ((option = getopt_long(argc, argv, "a:n:f:c:t:d:o:qhV", long_options, NULL)) != -1) {
+        if (read_option(option, out, &message)) {
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        snprintf(text, text_bytes, "%s: there are no arguments besides options (--help)",
+                 argv[optind]);
+        return -1;
+    }
+    bool key_bits_given = out->key_bits != 0;
+    out->key_bits = key_bits_given ? out->key_bits : 64;
+    fill_defaults(out);
+    const char *wrong = contradiction(out, key_bits_given);
+    if (wrong) {
+        snprintf(text, text_bytes, "%s", wrong);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.h - what the command line of sherwood-load asks for.
+ */
+#ifndef SHERWOOD_LOAD_OPTIONS_H
+#define SHERWOOD_LOAD_OPTIONS_H
+
+#include "bench/load/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sw_load_protocol { SW_LOAD_BULK, SW_LOAD_RESP };
+
+enum sw_load_operation { SW_LOAD_SET_GET, SW_LOAD_SET, SW_LOAD_GET, SW_LOAD_MGET };
+
+/* What to do instead of a run. */
+enum sw_load_action {
+    SW_LOAD_ACTION_RUN,
+    SW_LOAD_ACTION_HELP,
+    SW_LOAD_ACTION_VERSION,
+    SW_LOAD_ACTION_KEY_OF,
+    SW_LOAD_ACTION_VALUE_OF
+};
+
+struct sw_load_options {
+    enum sw_load_action action;
+    uint64_t action_argument; /* KEY_OF: an index; VALUE_OF: a key */
+    const char *address;      /* borrowed from argv */
+    enum sw_load_protocol protocol;
+    enum sw_load_operation operation;
+    uint64_t keys;
+    uint64_t seed;
+    uint32_t frame; /* bulk: keys a frame */
+    uint32_t mget;  /* RESP mget: keys a command */
+    uint32_t connections;
+    uint32_t threads; /* at most `connections` */
+    uint32_t depth;
+    uint32_t seconds;  /* 0: every key once */
+    uint32_t key_bits; /* 32 or 64: RESP, --key-of and --value-of; bulk learns it from the server */
+    bool json;
+    bool quiet;
+};
+
+/* Reads the command line; `out` is complete on success. Returns 0, or -1 with one sentence in
+ * `text`. Allocates nothing; keeps pointers into argv. */
+int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
+                          size_t text_bytes);
+
+/* Digits, with an optional K, M, G (thousands) or Ki, Mi, Gi (1024s). Returns false for anything
+ * else and for values above `max`. */
+bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out);
+
+const char *sw_load_protocol_name(enum sw_load_protocol protocol);
+const char *sw_load_operation_name(enum sw_load_operation operation);
+
+/* The text of --help. */
+extern const char sw_load_help[];
+
+#endif

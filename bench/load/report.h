@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report.h - the result of a run, for people or as JSON.
+ */
+#ifndef SHERWOOD_LOAD_REPORT_H
+#define SHERWOOD_LOAD_REPORT_H
+
+#include "bench/load/run.h"
+
+#include <stdio.h>
+
+void sw_load_report_text(FILE *out, const struct sw_load_options *options,
+                         const struct sw_load_result *result);
+/* One JSON object and a newline. Returns 0, or -1 if memory is short or `out` fails. */
+int sw_load_report_json(FILE *out, const struct sw_load_options *options,
+                        const struct sw_load_result *result);
+/* One line for each phase with missing or wrong keys. */
+void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result);
+
+#endif

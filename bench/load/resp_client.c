@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resp_client.c - a pipelined RESP client for integer keys (see resp_client.h).
+ */
+#include "bench/load/resp_client.h"
+
+#include "bench/load/resp_reply.h"
+#include "proto/decimal.h"
+#include "proto/resp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* "*3\r\n$3\r\nSET\r\n", or the head of an MGET of any length. */
+#define COMMAND_HEAD_BYTES_MAX 40
+/* Every key brings at most a head, a key and a value. */
+#define KEY_BYTES_MAX (COMMAND_HEAD_BYTES_MAX + 2 * SW_RESP_INTEGER_BYTES_MAX)
+
+uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes)
+{
+    return (uint64_t)unit_keys * (KEY_BYTES_MAX + key_bytes) + SW_LOAD_RESP_INPUT_BYTES;
+}
+
+int sw_load_resp_prepare(struct sw_load_resp_client *client, uint32_t unit_keys, uint32_t key_bytes)
+{
+    client->keys_max = unit_keys;
+    client->keys = calloc(unit_keys, key_bytes);
+    client->output = malloc((size_t)unit_keys * KEY_BYTES_MAX);
+    client->input = malloc(SW_LOAD_RESP_INPUT_BYTES);
+    return client->keys && client->output && client->input ? SW_LOAD_OK : SW_LOAD_E_NOMEM;
+}
+
+void sw_load_resp_fini(struct sw_load_resp_client *client)
+{
+    free(client->keys);
+    free(client->output);
+    free(client->input);
+    if (client->fd >= 0) {
+        close(client->fd);
+    }
+    *client = (struct sw_load_resp_client){.fd = -1};
+}
+
+#define PUT_TEXT(out, text) sw_resp_put_bytes((out), (text), sizeof(text) - 1)
+
+static char *format_sets(const struct sw_load_workload *workload, const void *keys, uint32_t count,
+                         char *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = sw_load_element(keys, workload->key_bytes, i);
+        out = PUT_TEXT(out, "*3\r\n$3\r\nSET\r\n");
+        out = sw_resp_put_bulk_integer(out, key);
+        out = sw_resp_put_bulk_integer(out, sw_load_value(workload, key));
+    }
+    return out;
+}
+
+static char *format_gets(const struct sw_load_workload *workload, const void *keys, uint32_t count,
+                         char *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out = PUT_TEXT(out, "*2\r\n$3\r\nGET\r\n");
+        out = sw_resp_put_bulk_integer(out, sw_load_element(keys, workload->key_bytes, i));
+    }
+    return out;
+}
+
+static char *format_mgets(const struct sw_load_workload *workload, const void *keys, uint32_t count,
+                          uint32_t each, char *out)
+{
+    for (uint32_t first = 0; first < count; first += each) {
+        uint32_t last = count - first < each ? count : first + each;
+        out = sw_resp_put_array(out, (uint64_t)(last - first) + 1);
+        out = PUT_TEXT(out, "$4\r\nMGET\r\n");
+        for (uint32_t i = first; i < last; i++) {
+            out = sw_resp_put_bulk_integer(out, sw_load_element(keys, workload->key_bytes, i));
+        }
+    }
+    return out;
+}
+
+int sw_load_resp_flush(struct sw_load_resp_client *client, struct sw_load_worker *worker)
+{
+    while (client->output_sent < client->output_bytes) {
+        ssize_t sent = send(client->fd, client->output + client->output_sent,
+                            client->output_bytes - client->output_sent, MSG_NOSIGNAL);
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            break;
+        }
+        if (sent < 0 && errno != EINTR) {
+            return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "sending failed: %s",
+                                       strerror(errno));
+        }
+        client->output_sent += sent > 0 ? (size_t)sent : 0;
+    }
+    client->wants_write = client->output_sent < client->output_bytes;
+    return SW_LOAD_OK;
+}
+
+int sw_load_resp_submit(struct sw_load_resp_client *client, struct sw_load_worker *worker,
+                        bool *more)
+{
+    const struct sw_load_workload *workload = worker->workload;
+    uint32_t count = sw_load_worker_take(worker, sw_load_now_ns(), client->keys);
+    if (count == 0) {
+        *more = false;
+        return SW_LOAD_OK;
+    }
+    char *end = client->output;
+    switch (worker->phase->operation) {
+    case SW_LOAD_SET:
+        end = format_sets(workload, client->keys, count, end);
+        break;
+    case SW_LOAD_MGET:
+        end = format_mgets(workload, client->keys, count, worker->options->mget, end);
+        break;
+    default:
+        end = format_gets(workload, client->keys, count, end);
+        break;
+    }
+    client->output_bytes = (size_t)(end - client->output);
+    client->output_sent = 0;
+    client->keys_count = count;
+    client->keys_answered = 0;
+    client->submitted_ns = sw_load_now_ns();
+    return sw_load_resp_flush(client, worker);
+}
+
+static int unexpected(struct sw_load_worker *worker, const struct sw_load_reply *reply)
+{
+    if (reply->kind == SW_LOAD_REPLY_ERROR) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server answered: %.*s",
+                                   (int)(reply->size < 200 ? reply->size : 200),
+                                   (const char *)reply->text);
+    }
+    return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
+                               "the server's reply does not fit the command");
+}
+
+static void check_value(struct sw_load_worker *worker, uint64_t key,
+                        const struct sw_load_reply *reply)
+{
+    uint64_t value = 0;
+    if (reply->kind == SW_LOAD_REPLY_NULL) {
+        sw_load_worker_mismatch(worker, key, true, 0);
+    } else if (!sw_decimal_parse(reply->text, reply->size, UINT64_MAX, &value) ||
+               value != sw_load_value(worker->workload, key)) {
+        sw_load_worker_mismatch(worker, key, false, value);
+    }
+}
+
+/* Uses one reply, or one element of an MGET reply. Returns 0 or an error. */
+static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *worker,
+                     const struct sw_load_reply *reply)
+{
+    uint64_t key =
+        sw_load_element(client->keys, worker->workload->key_bytes, client->keys_answered);
+    bool is_value = reply->kind == SW_LOAD_REPLY_BULK || reply->kind == SW_LOAD_REPLY_NULL;
+    switch (worker->phase->operation) {
+    case SW_LOAD_SET:
+        if (reply->kind != SW_LOAD_REPLY_STATUS || reply->size != 2 ||
+            memcmp(reply->text, "OK", 2) != 0) {
+            return unexpected(worker, reply);
+        }
+        break;
+    case SW_LOAD_MGET:
+        if (client->array_left == 0) {
+            uint32_t left = client->keys_count - client->keys_answered;
+            uint32_t expected = left < worker->options->mget ? left : worker->options->mget;
+            if (reply->kind != SW_LOAD_REPLY_ARRAY || reply->size != expected) {
+                return unexpected(worker, reply);
+            }
+            client->array_left = expected;
+            return SW_LOAD_OK;
+        }
+        if (!is_value) {
+            return unexpected(worker, reply);
+        }
+        client->array_left--;
+        check_value(worker, key, reply);
+        break;
+    default:
+        if (!is_value) {
+            return unexpected(worker, reply);
+        }
+        check_value(worker, key, reply);
+        break;
+    }
+    client->keys_answered++;
+    return SW_LOAD_OK;
+}
+
+/* Uses the complete replies of the input buffer and moves what is left to its start. */
+static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *worker)
+{
+    size_t at = 0;
+    while (client->keys_answered < client->keys_count) {
+        struct sw_load_reply reply;
+        int64_t used = sw_load_reply_parse(client->input + at, client->input_bytes - at, &reply);
+        if (used < 0) {
+            return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
+                                       "the server's bytes are not a RESP reply");
+        }
+        if (used == 0) {
+            break;
+        }
+        at += (size_t)used;
+        int status = use_reply(client, worker, &reply);
+        if (status) {
+            return status;
+        }
+    }
+    client->input_bytes -= at;
+    memmove(client->input, client->input + at, client->input_bytes);
+    if (client->keys_answered == client->keys_count && client->input_bytes) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
+                                   "the server sent more replies than there were commands");
+    }
+    if (client->input_bytes == SW_LOAD_RESP_INPUT_BYTES) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "a reply is longer than %d bytes",
+                                   SW_LOAD_RESP_INPUT_BYTES);
+    }
+    return SW_LOAD_OK;
+}
+
+int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker *worker)
+{
+    size_t room = SW_LOAD_RESP_INPUT_BYTES - client->input_bytes;
+    ssize_t received = recv(client->fd, client->input + client->input_bytes, room, 0);
+    if (received < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+            return SW_LOAD_OK;
+        }
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "receiving failed: %s", strerror(errno));
+    }
+    if (received == 0) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server closed the connection");
+    }
+    client->input_bytes += (size_t)received;
+    int status = use_input(client, worker);
+    if (status == SW_LOAD_OK && client->keys_count && client->keys_answered == client->keys_count) {
+        sw_load_worker_done(worker, client->submitted_ns, sw_load_now_ns(), client->keys_count);
+        client->keys_count = 0;
+        client->keys_answered = 0;
+    }
+    return status;
+}

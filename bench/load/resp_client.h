@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resp_client.h - one connection that sends pipelines of SET, GET or MGET and checks the replies.
+ *
+ * A pipeline is the commands of one unit: it is formatted at once, sent as the socket takes it, and
+ * done when its last reply has been read. Replies are looked at where they lie in the input buffer.
+ * One thread at a time. Nothing is allocated after prepare.
+ */
+#ifndef SHERWOOD_LOAD_RESP_CLIENT_H
+#define SHERWOOD_LOAD_RESP_CLIENT_H
+
+#include "bench/load/worker.h"
+
+/* Input is read in pieces of this size; longer than any reply this client asks for. */
+#define SW_LOAD_RESP_INPUT_BYTES 65536
+
+struct sw_load_resp_client {
+    int fd;
+    bool wants_write;  /* the socket took only a part: the caller polls for room */
+    uint32_t keys_max; /* of a unit */
+    void *keys;        /* of the unit in flight, key_bytes wide; owned */
+    char *output;      /* owned */
+    size_t output_bytes;
+    size_t output_sent;
+    uint8_t *input; /* owned */
+    size_t input_bytes;
+    uint32_t keys_count;    /* of the unit in flight; 0: idle */
+    uint32_t keys_answered; /* of those */
+    uint32_t array_left;    /* elements still to come of an MGET reply */
+    uint64_t submitted_ns;
+};
+
+/* Buffers for units of `unit_keys` keys. Returns 0 or SW_LOAD_E_NOMEM. */
+int sw_load_resp_prepare(struct sw_load_resp_client *client, uint32_t unit_keys,
+                         uint32_t key_bytes);
+/* Bytes that prepare will allocate. */
+uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes);
+/* Frees the buffers and closes the socket. */
+void sw_load_resp_fini(struct sw_load_resp_client *client);
+
+/* Takes the next unit and starts to send it; the client must be idle. *more becomes false if the
+ * phase has no more units. Returns 0 or an error kept in the worker. */
+int sw_load_resp_submit(struct sw_load_resp_client *client, struct sw_load_worker *worker,
+                        bool *more);
+/* Sends what the socket takes. */
+int sw_load_resp_flush(struct sw_load_resp_client *client, struct sw_load_worker *worker);
+/* Reads what has arrived and checks it. When the unit is complete the client is idle. */
+int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker *worker);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resp_reply.h - RESP2 replies as a client sees them. No I/O, no allocation; any thread.
+ */
+#ifndef SHERWOOD_LOAD_RESP_REPLY_H
+#define SHERWOOD_LOAD_RESP_REPLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum sw_load_reply_kind {
+    SW_LOAD_REPLY_STATUS,  /* "+OK": text, size */
+    SW_LOAD_REPLY_ERROR,   /* "-ERR why": text, size */
+    SW_LOAD_REPLY_INTEGER, /* ":42": text, size */
+    SW_LOAD_REPLY_BULK,    /* "$2", "42": text, size */
+    SW_LOAD_REPLY_NULL,    /* "$-1" or "*-1" */
+    SW_LOAD_REPLY_ARRAY    /* "*3": size elements follow */
+};
+
+struct sw_load_reply {
+    enum sw_load_reply_kind kind;
+    const uint8_t *text; /* into the bytes parsed */
+    size_t size;
+};
+
+/* A count or a bulk string above this is taken for garbage. */
+#define SW_LOAD_REPLY_SIZE_MAX (1U << 20)
+
+/* Parses one reply, or the head of an array. Returns the bytes consumed (> 0), 0 if more are
+ * needed, -1 if the bytes are no reply. */
+int64_t sw_load_reply_parse(const uint8_t *bytes, size_t size, struct sw_load_reply *reply);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run.c - sets up connections and workers, and runs the phases (see run.h).
+ */
+#include "bench/load/run.h"
+
+#include "bench/load/progress.h"
+#include "bench/load/resp_client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_NS 50000000
+
+/* Where workers wait until all threads of the phase stand, and the main thread, with a time limit,
+ * until all have left it. */
+struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t opened;
+    pthread_cond_t left;
+    bool is_open;
+    uint32_t finished;
+};
+
+struct thread_argument {
+    struct sw_load_worker *worker;
+    const struct sw_load_transport *transport;
+    struct gate *gate;
+};
+
+struct run {
+    const struct sw_load_options *options;
+    const struct sw_load_transport *transport;
+    struct sw_load_workload workload;
+    struct sw_load_server server;
+    uint32_t workers_count; /* with connections */
+    struct sw_load_worker *workers;
+    struct thread_argument *arguments;
+    struct gate gate;
+};
+
+static uint32_t unit_keys(const struct sw_load_options *options, enum sw_load_operation operation)
+{
+    if (options->protocol == SW_LOAD_BULK) {
+        return options->frame;
+    }
+    return options->depth * (operation == SW_LOAD_MGET ? options->mget : 1);
+}
+
+/* Refuses a run whose buffers would pass the limit, before anything is allocated. */
+static int check_memory(const struct sw_load_options *options, char *error)
+{
+    if (options->operation == SW_LOAD_MGET &&
+        (uint64_t)options->depth * options->mget > SW_LOAD_FRAME_MAX) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "--depth times --mget is above %u keys, which is the limit", SW_LOAD_FRAME_MAX);
+        return SW_LOAD_E_USAGE;
+    }
+    uint64_t bytes = options->protocol == SW_LOAD_BULK
+                         ? (uint64_t)options->depth * options->frame * 25
+                         : sw_load_resp_bytes(unit_keys(options, options->operation), 8);
+    bytes *= options->connections;
+    if (bytes <= SW_LOAD_BUFFER_BYTES_MAX) {
+        return SW_LOAD_OK;
+    }
+    snprintf(
+        error, SW_LOAD_ERROR_BYTES,
+        "%u connections with this much in flight need %llu MiB of buffers; the limit is %llu MiB",
+        options->connections, (unsigned long long)(bytes >> 20),
+        (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
+    return SW_LOAD_E_USAGE;
+}
+
+static void run_fini(struct run *run)
+{
+    for (uint32_t i = 0; i < run->workers_count; i++) {
+        run->transport->destroy(run->workers[i].connections);
+        free(run->workers[i].latency);
+    }
+    free(run->workers);
+    free(run->arguments);
+    pthread_cond_destroy(&run->gate.left);
+    pthread_cond_destroy(&run->gate.opened);
+    pthread_mutex_destroy(&run->gate.mutex);
+}
+
+static int init_worker(struct run *run, uint32_t i, char *error)
+{
+    const struct sw_load_options *options = run->options;
+    struct sw_load_worker *worker = &run->workers[i];
+    uint32_t share = options->connections / options->threads;
+    share += i < options->connections % options->threads;
+    worker->options = options;
+    worker->workload = &run->workload;
+    worker->random = options->seed * 0x9e3779b97f4a7c15ULL + ((uint64_t)(i + 1) << 56);
+    worker->latency = calloc(1, sizeof *worker->latency);
+    run->workers_count++;
+    if (!worker->latency) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory");
+        return SW_LOAD_E_NOMEM;
+    }
+    return run->transport->connect(options, share, &worker->connections, &run->server, error);
+}
+
+static int run_init(struct run *run, const struct sw_load_options *options, char *error)
+{
+    *run = (struct run){
+        .options = options,
+        .transport =
+            options->protocol == SW_LOAD_BULK ? &sw_load_bulk_transport : &sw_load_resp_transport,
+    };
+    pthread_mutex_init(&run->gate.mutex, NULL);
+    pthread_cond_init(&run->gate.opened, NULL);
+    pthread_cond_init(&run->gate.left, NULL);
+    run->workers = calloc(options->threads, sizeof *run->workers);
+    run->arguments = calloc(options->threads, sizeof *run->arguments);
+    if (!run->workers || !run->arguments) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u threads", options->threads);
+        return SW_LOAD_E_NOMEM;
+    }
+    int status = SW_LOAD_OK;
+    for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
+        status = init_worker(run, i, error);
+    }
+    if (status) {
+        return status;
+    }
+    run->workload = (struct sw_load_workload){
+        .seed = options->seed,
+        .keys = options->keys,
+        .key_bytes = run->server.key_bytes,
+        .value_bytes = run->server.value_bytes,
+    };
+    for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
+        status = run->transport->prepare(run->workers[i].connections, &run->workload, error);
+    }
+    return status;
+}
+
+static void *worker_main(void *context)
+{
+    struct thread_argument *argument = context;
+    struct sw_load_worker *worker = argument->worker;
+    struct gate *gate = argument->gate;
+    pthread_mutex_lock(&gate->mutex);
+    while (!gate->is_open) {
+        pthread_cond_wait(&gate->opened, &gate->mutex);
+    }
+    pthread_mutex_unlock(&gate->mutex);
+    worker->start_ns = sw_load_now_ns();
+    worker->end_ns = worker->start_ns;
+    worker->status = argument->transport->run(worker);
+    if (worker->status) {
+        atomic_store_explicit(&worker->phase->stop, true, memory_order_relaxed);
+    }
+    pthread_mutex_lock(&gate->mutex);
+    gate->finished++;
+    pthread_cond_signal(&gate->left);
+    pthread_mutex_unlock(&gate->mutex);
+    return NULL;
+}
+
+/* Waits until all workers have finished, printing progress now and then. */
+static void follow(struct run *run, const struct sw_load_phase *phase)
+{
+    struct sw_load_progress progress;
+    sw_load_progress_start(&progress, sw_load_operation_name(phase->operation),
+                           phase->seconds ? 0 : run->workload.keys, phase->seconds,
+                           run->options->quiet, sw_load_now_ns());
+    pthread_mutex_lock(&run->gate.mutex);
+    while (run->gate.finished < run->workers_count) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += POLL_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&run->gate.left, &run->gate.mutex, &until);
+        uint64_t done = 0;
+        for (uint32_t i = 0; i < run->workers_count; i++) {
+            done += atomic_load_explicit(&run->workers[i].keys_done, memory_order_relaxed);
+        }
+        sw_load_progress_update(&progress, done, sw_load_now_ns());
+    }
+    pthread_mutex_unlock(&run->gate.mutex);
+    sw_load_progress_end(&progress);
+}
+
+/* Resets a worker for the phase and starts its thread, which waits at the gate. */
+static int start_worker(struct run *run, struct sw_load_phase *phase, uint32_t i)
+{
+    struct sw_load_worker *worker = &run->workers[i];
+    worker->phase = phase;
+    worker->status = SW_LOAD_OK;
+    worker->missing = worker->wrong = 0;
+    worker->example.is_set = false;
+    atomic_store_explicit(&worker->keys_done, 0, memory_order_relaxed);
+    sw_load_histogram_reset(worker->latency);
+    run->arguments[i] =
+        (struct thread_argument){.worker = worker, .transport = run->transport, .gate = &run->gate};
+    return pthread_create(&worker->thread, NULL, worker_main, &run->arguments[i]);
+}
+
+static void open_gate(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->mutex);
+    gate->is_open = true;
+    pthread_cond_broadcast(&gate->opened);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+/* Runs the threads of a phase to its end. If one cannot be started, those that were find the phase
+ * stopped and leave. */
+static int run_threads(struct run *run, struct sw_load_phase *phase, char *error)
+{
+    uint32_t started = 0;
+    run->gate.is_open = false;
+    run->gate.finished = 0;
+    while (started < run->workers_count && start_worker(run, phase, started) == 0) {
+        started++;
+    }
+    bool is_complete = started == run->workers_count;
+    if (!is_complete) {
+        atomic_store_explicit(&phase->stop, true, memory_order_relaxed);
+    }
+    open_gate(&run->gate);
+    if (is_complete) {
+        follow(run, phase);
+    }
+    for (uint32_t i = 0; i < started; i++) {
+        pthread_join(run->workers[i].thread, NULL);
+    }
+    if (!is_complete) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "cannot start %u threads", run->workers_count);
+        return SW_LOAD_E_NOMEM;
+    }
+    return SW_LOAD_OK;
+}
+
+/* Adds up what the workers found. */
+static void collect(const struct run *run, const struct sw_load_phase *phase,
+                    struct sw_load_phase_result *result)
+{
+    uint64_t start_ns = UINT64_MAX, end_ns = 0;
+    memset(result, 0, sizeof *result);
+    result->operation = phase->operation;
+    for (uint32_t i = 0; i < run->workers_count; i++) {
+        const struct sw_load_worker *worker = &run->workers[i];
+        result->keys += atomic_load_explicit(&worker->keys_done, memory_order_relaxed);
+        result->missing += worker->missing;
+        result->wrong += worker->wrong;
+        if (worker->example.is_set && !result->example.is_set) {
+            result->example = worker->example;
+        }
+        sw_load_histogram_merge(&result->latency, worker->latency);
+        start_ns = worker->start_ns < start_ns ? worker->start_ns : start_ns;
+        end_ns = worker->end_ns > end_ns ? worker->end_ns : end_ns;
+    }
+    result->seconds = (double)(end_ns - start_ns) / 1e9;
+}
+
+static int run_phase(struct run *run, enum sw_load_operation operation, uint32_t seconds,
+                     struct sw_load_phase_result *result, char *error)
+{
+    struct sw_load_phase phase = {
+        .operation = operation,
+        .unit_keys = unit_keys(run->options, operation),
+        .seconds = seconds,
+    };
+    phase.units = (run->workload.keys + phase.unit_keys - 1) / phase.unit_keys;
+    atomic_init(&phase.next, 0);
+    atomic_init(&phase.stop, false);
+    int status = run_threads(run, &phase, error);
+    if (status) {
+        return status;
+    }
+    for (uint32_t i = 0; i < run->workers_count; i++) {
+        if (run->workers[i].status) {
+            memcpy(error, run->workers[i].error, SW_LOAD_ERROR_BYTES);
+            return run->workers[i].status;
+        }
+    }
+    collect(run, &phase, result);
+    return result->missing || result->wrong ? SW_LOAD_E_MISMATCH : SW_LOAD_OK;
+}
+
+int sw_load_run(const struct sw_load_options *options, struct sw_load_result *out, char *error)
+{
+    struct run run;
+    error[0] = '\0';
+    int status = check_memory(options, error);
+    if (status) {
+        return status;
+    }
+    status = run_init(&run, options, error);
+    if (status == SW_LOAD_OK) {
+        out->server = run.server;
+        out->workload = run.workload;
+        out->phases_count = 0;
+        if (options->operation == SW_LOAD_SET_GET) {
+            status = run_phase(&run, SW_LOAD_SET, 0, &out->phases[out->phases_count++], error);
+            if (status == SW_LOAD_OK) {
+                status = run_phase(&run, SW_LOAD_GET, options->seconds,
+                                   &out->phases[out->phases_count++], error);
+            }
+        } else {
+            status = run_phase(&run, options->operation, options->seconds,
+                               &out->phases[out->phases_count++], error);
+        }
+    }
+    run_fini(&run);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * workload.h - which keys a run uses and what value each must have.
+ *
+ * Key number i of 0 .. keys-1 is mix(i ^ seed): mix is invertible, so the keys are distinct, and
+ * they are spread over the whole width. The value of a key is another mix of the key and the seed.
+ * Both are pure functions, so any later run with the same --seed and --keys can verify what an
+ * earlier one stored. Pure; any thread.
+ */
+#ifndef SHERWOOD_LOAD_WORKLOAD_H
+#define SHERWOOD_LOAD_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sw_load_workload {
+    uint64_t seed;
+    uint64_t keys;        /* how many; at most 2^32 if key_bytes is 4 */
+    uint32_t key_bytes;   /* 4 or 8 */
+    uint32_t value_bytes; /* 4 or 8 */
+};
+
+uint64_t sw_load_key(const struct sw_load_workload *workload, uint64_t index);
+uint64_t sw_load_value(const struct sw_load_workload *workload, uint64_t key);
+
+/* Fills `keys` (elements of key_bytes) with the keys first .. first+count-1. */
+void sw_load_fill_keys(const struct sw_load_workload *workload, uint64_t first, size_t count,
+                       void *keys);
+/* Fills `keys` with random existing keys; *random is the generator's state. */
+void sw_load_fill_random(const struct sw_load_workload *workload, uint64_t *random, size_t count,
+                         void *keys);
+/* Fills `values` (elements of value_bytes) with the values of `keys`. */
+void sw_load_fill_values(const struct sw_load_workload *workload, const void *keys, size_t count,
+                         void *values);
+/* How many of `values` are not the values of `keys`. */
+size_t sw_load_count_wrong(const struct sw_load_workload *workload, const void *keys,
+                           const void *values, size_t count);
+
+/* Element i of an array of `bytes`-wide (4 or 8) elements. */
+static inline uint64_t sw_load_element(const void *array, uint32_t bytes, size_t i)
+{
+    return bytes == 4 ? ((const uint32_t *)array)[i] : ((const uint64_t *)array)[i];
+}
+
+#endif

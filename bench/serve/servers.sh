@@ -1,0 +1,99 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# SPDX-License-Identifier: MIT
+#
+# servers.sh - starting and stopping servers; sourced by bench/demo.sh and bench/serve/compare.sh.
+#
+# Expects `set -euo pipefail`, and two variables: build (folder of the programs) and work (an empty
+# folder for logs and sockets, removed by stop_servers). Sets sherwood_pid, sherwood_port,
+# http_port, redis_pid, redis_port.
+
+sherwood_pid='' redis_pid=''
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# wait_until SECONDS command...: true as soon as the command succeeds.
+wait_until() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        sleep 0.05
+    done
+}
+
+# port_of TEXT N: the port of the N-th 127.0.0.1:port in a text.
+port_of() {
+    grep -oE '127\.0\.0\.1:[0-9]+' <<<"$1" | sed -n "$2s/.*://p"
+}
+
+sherwood_says_ports() {
+    kill -0 "$sherwood_pid" || return 0 # ended: no use to wait longer
+    [ -n "$(port_of "$(cat "$work/sherwoodd.log")" 2)" ]
+}
+
+# start_sherwood [flags...]: on ports that the kernel picks; returns when it is ready.
+start_sherwood() {
+    "$build/sherwoodd" --bind 127.0.0.1 --port 0 --http-bind 127.0.0.1 --http-port 0 \
+        --unix-socket "$work/sherwood.sock" "$@" >"$work/sherwoodd.log" 2>&1 &
+    sherwood_pid=$!
+    wait_until 60 sherwood_says_ports || true
+    # Not /dev/fd: the log is small and grows while it is read.
+    local log
+    log=$(cat "$work/sherwoodd.log")
+    sherwood_port=$(port_of "$log" 1)
+    http_port=$(port_of "$log" 2)
+    if ! kill -0 "$sherwood_pid" 2>/dev/null || [ -z "$http_port" ]; then
+        cat "$work/sherwoodd.log" >&2
+        fail "sherwoodd did not start"
+    fi
+    wait_until 30 curl -fs "http://127.0.0.1:$http_port/readyz" ||
+        fail "sherwoodd does not answer /readyz"
+}
+
+# stop_sherwood: SIGTERM; sets stop_status (exit status) and stop_ms.
+stop_sherwood() {
+    local start
+    start=$(date +%s%N)
+    kill -TERM "$sherwood_pid"
+    stop_status=0
+    wait "$sherwood_pid" || stop_status=$?
+    stop_ms=$((($(date +%s%N) - start) / 1000000))
+    sherwood_pid=''
+}
+
+# start_redis [flags...]: redis-server cannot ask the kernel for a port, so a few are tried.
+start_redis() {
+    local try
+    for try in 1 2 3 4 5; do
+        redis_port=$((20000 + RANDOM % 12000))
+        redis-server --port "$redis_port" --bind 127.0.0.1 --save '' --appendonly no \
+            --dir "$work" "$@" >"$work/redis.log" 2>&1 &
+        redis_pid=$!
+        if wait_until 5 redis-cli -p "$redis_port" PING && kill -0 "$redis_pid" 2>/dev/null; then
+            return 0
+        fi
+        kill "$redis_pid" 2>/dev/null || true
+        wait "$redis_pid" || true
+        redis_pid=''
+        echo "redis-server: try $try on port $redis_port failed" >&2
+    done
+    cat "$work/redis.log" >&2
+    fail "redis-server did not start"
+}
+
+# For an EXIT trap: ends what is still running and removes $work.
+stop_servers() {
+    local pid
+    for pid in $sherwood_pid $redis_pid; do
+        kill -TERM "$pid" 2>/dev/null || continue
+        wait_until 5 not_running "$pid" || kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    rm -rf "$work"
+}
+not_running() {
+    ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status"
+}

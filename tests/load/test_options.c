@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_options.c - the command line of sherwood-load.
+ */
+#include "bench/load/options.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS_MAX 32
+
+/* Parses "a b c" as arguments. The words must outlive `options`, so they are the caller's. */
+static int parse(char *line, struct sw_load_options *options, char *text, size_t text_bytes)
+{
+    char *words[WORDS_MAX] = {"sherwood-load"};
+    int count = 1;
+    for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) {
+        cr_assert_lt(count, WORDS_MAX);
+        words[count++] = word;
+    }
+    return sw_load_options_parse(count, words, options, text, text_bytes);
+}
+
+Test(options, defaults)
+{
+    struct sw_load_options options;
+    char line[] = "", text[256] = "";
+    cr_assert_eq(parse(line, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(options.action, SW_LOAD_ACTION_RUN);
+    cr_assert_str_eq(options.address, "127.0.0.1:7379");
+    cr_assert_eq(options.protocol, SW_LOAD_BULK);
+    cr_assert_eq(options.operation, SW_LOAD_SET_GET);
+    cr_assert_eq(options.keys, 10000000);
+    cr_assert_eq(options.frame, 65536);
+    cr_assert_eq(options.seconds, 0);
+    cr_assert_gt(options.connections, 0);
+    cr_assert_gt(options.depth, 0);
+    cr_assert(options.threads >= 1 && options.threads <= options.connections);
+}
+
+Test(options, everything_given)
+{
+    struct sw_load_options options;
+    char line[] = "-a unix:/tmp/x --protocol resp -o mget --mget 7 -n 3M -c 9 -t 20 -d 5 --seed 11",
+         text[256] = "";
+    cr_assert_eq(parse(line, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_str_eq(options.address, "unix:/tmp/x");
+    cr_assert_eq(options.protocol, SW_LOAD_RESP);
+    cr_assert_eq(options.operation, SW_LOAD_MGET);
+    cr_assert_eq(options.mget, 7);
+    cr_assert_eq(options.keys, 3000000);
+    cr_assert_eq(options.connections, 9);
+    cr_assert_eq(options.threads, 9, "no more threads than connections");
+    cr_assert_eq(options.depth, 5);
+    cr_assert_eq(options.seed, 11);
+    cr_assert_eq(options.key_bits, 64);
+}
+
+Test(options, what_is_wrong_is_said)
+{
+    static const struct {
+        const char *line, *says;
+    } samples[] = {
+        {"-n 0", "--keys 0: a number from 1"},
+        {"-n ten", "--keys ten: a number"},
+        {"-f 16777217", "--frame 16777217"},
+        {"-c 4097", "--connections 4097"},
+        {"--threads -1", "--threads -1"},
+        {"-o put", "--operation put is not known"},
+        {"--protocol http", "--protocol http is not known"},
+        {"-o mget", "needs --protocol resp"},
+        {"-d 1025", "--depth of bulk frames"},
+        {"--key-bits 32", "for --protocol resp"},
+        {"--protocol resp --key-bits 33", "32 or 64"},
+        {"--protocol resp --key-bits 32 -n 4294967297", "2^32 keys"},
+        {"--value-of 4294967296 --key-bits 32", "more than 32 bits"},
+        {"--nonsense", "unknown option"},
+        {"--seed", "without its argument"},
+        {"something", "no arguments besides options"},
+    };
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        struct sw_load_options options;
+        char line[128], text[256] = "";
+        snprintf(line, sizeof line, "%s", samples[i].line);
+        cr_assert_eq(parse(line, &options, text, sizeof text), -1, "'%s' passed", samples[i].line);
+        cr_assert(strstr(text, samples[i].says), "'%s': %s", samples[i].line, text);
+    }
+}
+
+Test(options, numbers)
+{
+    static const struct {
+        const char *text;
+        uint64_t value;
+    } good[] = {
+        {"0", 0},           {"1", 1},         {"007", 7},
+        {"64Ki", 65536},    {"64k", 64000},   {"10M", 10000000},
+        {"2g", 2000000000}, {"1Gi", 1 << 30}, {"18446744073709551615", UINT64_MAX},
+    };
+    static const char *const bad[] = {
+        "",
+        "-1",
+        "+1",
+        " 1",
+        "1 ",
+        "1.5",
+        "k",
+        "1T",
+        "1KiB",
+        "1kk",
+        "18446744073709551616",
+        "18446744073709552K",
+        "0x10",
+    };
+    uint64_t value;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        cr_assert(sw_load_number_parse(good[i].text, UINT64_MAX, &value), "%s", good[i].text);
+        cr_assert_eq(value, good[i].value, "%s", good[i].text);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_assert_not(sw_load_number_parse(bad[i], UINT64_MAX, &value), "'%s' passed", bad[i]);
+    }
+    cr_assert_not(sw_load_number_parse("1001", 1000, &value));
+}

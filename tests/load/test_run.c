@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_run.c - whole runs by RESP against a server in this process that answers right, wrong, with
+ * errors or not to the end: the run must notice each.
+ */
+#include "bench/load/run.h"
+#include "proto/decimal.h"
+#include "proto/resp.h"
+
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KEYS 5003
+#define INPUT_BYTES (1U << 20)
+#define ARGUMENTS_MAX 512
+#define SESSIONS_MAX 8
+
+/* What the server does wrong, with the key of one index. */
+enum fault { NONE, MISSING, WRONG, GARBLED, ERROR, TOO_MANY, CLOSE };
+
+struct server {
+    int listener;
+    char address[32];
+    enum fault fault;
+    uint64_t fault_key;
+    struct sw_load_workload workload;
+    pthread_t thread;
+};
+
+struct session {
+    struct server *server;
+    int fd;
+};
+
+static char *put_text(char *out, const char *text)
+{
+    return sw_resp_put_bytes(out, text, strlen(text));
+}
+
+/* The reply for one key; NULL if the connection is to be closed. */
+static char *answer_key(const struct server *server, bool is_set, uint64_t key, char *out)
+{
+    enum fault fault = key == server->fault_key ? server->fault : NONE;
+    uint64_t value = sw_load_value(&server->workload, key);
+    switch (fault) {
+    case CLOSE:
+        return NULL;
+    case ERROR:
+        return put_text(out, "-OOM the table is full\r\n");
+    case GARBLED:
+        return put_text(out, "what?\r\n");
+    case TOO_MANY:
+        out = put_text(out, "+OK\r\n");
+        break;
+    case MISSING:
+        return is_set ? put_text(out, "+OK\r\n") : put_text(out, "$-1\r\n");
+    case WRONG:
+        value ^= 1;
+        break;
+    case NONE:
+        break;
+    }
+    return is_set ? put_text(out, "+OK\r\n") : sw_resp_put_bulk_integer(out, value);
+}
+
+static char *answer(const struct server *server, const struct sw_resp_command *command, char *out)
+{
+    const char *name = (const char *)command->arguments[0].text;
+    bool is_set = name[0] == 'S', is_mget = name[0] == 'M';
+    uint32_t last = is_set ? 2 : command->count;
+    if (is_mget) {
+        out = sw_resp_put_array(out, command->count - 1);
+    }
+    for (uint32_t i = 1; i < last && out; i++) {
+        uint64_t key = 0;
+        cr_assert(sw_decimal_parse(command->arguments[i].text, command->arguments[i].size,
+                                   UINT64_MAX, &key));
+        if (is_set) {
+            uint64_t value = 0;
+            cr_assert(sw_decimal_parse(command->arguments[2].text, command->arguments[2].size,
+                                       UINT64_MAX, &value));
+            cr_assert_eq(value, sw_load_value(&server->workload, key), "SET of another value");
+        }
+        out = answer_key(server, is_set, key, out);
+    }
+    return out;
+}
+
+static void *serve_one(void *context)
+{
+    const struct session *session = context;
+    static const struct sw_resp_limits limits = {ARGUMENTS_MAX, 64, 64, INPUT_BYTES};
+    struct sw_resp_argument arguments[ARGUMENTS_MAX];
+    uint8_t unquoted[64];
+    struct sw_resp_command command = {.arguments = arguments, .unquoted = unquoted};
+    uint8_t *input = malloc(INPUT_BYTES);
+    char *output = malloc(INPUT_BYTES), *end = output;
+    size_t have = 0;
+    ssize_t got;
+    while (end && (got = recv(session->fd, input + have, INPUT_BYTES - have, 0)) > 0) {
+        size_t at = 0;
+        int64_t used;
+        have += (size_t)got;
+        end = output;
+        while (end && (used = sw_resp_parse(input + at, have - at, &limits, &command)) > 0) {
+            end = answer(session->server, &command, end);
+            at += (size_t)used;
+        }
+        have -= at;
+        memmove(input, input + at, have);
+        if (end && end > output) {
+            (void)!send(session->fd, output, (size_t)(end - output), MSG_NOSIGNAL);
+        }
+    }
+    free(input);
+    free(output);
+    close(session->fd);
+    return NULL;
+}
+
+/* A thread for each connection. They end when the client closes, which it has when the run is over;
+ * until then they look at the server. */
+static void *serve(void *context)
+{
+    struct server *server = context;
+    struct session sessions[SESSIONS_MAX];
+    pthread_t threads[SESSIONS_MAX];
+    uint32_t count = 0;
+    int fd;
+    while ((fd = accept(server->listener, NULL, NULL)) >= 0) {
+        cr_assert_lt(count, SESSIONS_MAX);
+        sessions[count] = (struct session){.server = server, .fd = fd};
+        cr_assert(pthread_create(&threads[count], NULL, serve_one, &sessions[count]) == 0);
+        count++;
+    }
+    while (count > 0) {
+        pthread_join(threads[--count], NULL);
+    }
+    return NULL;
+}
+
+static void start(struct server *server, enum fault fault)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof name;
+    *server = (struct server){
+        .fault = fault,
+        .workload = {.seed = 9, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
+    };
+    server->fault_key = sw_load_key(&server->workload, KEYS / 2);
+    server->listener = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert(bind(server->listener, (struct sockaddr *)&name, size) == 0);
+    cr_assert(listen(server->listener, 16) == 0);
+    cr_assert(getsockname(server->listener, (struct sockaddr *)&name, &size) == 0);
+    snprintf(server->address, sizeof server->address, "127.0.0.1:%u", ntohs(name.sin_port));
+    cr_assert(pthread_create(&server->thread, NULL, serve, server) == 0);
+}
+
+static void stop(struct server *server)
+{
+    shutdown(server->listener, SHUT_RDWR);
+    pthread_join(server->thread, NULL);
+    close(server->listener);
+}
+
+static struct sw_load_options options_for(const struct server *server,
+                                          enum sw_load_operation operation)
+{
+    return (struct sw_load_options){
+        .address = server->address,
+        .protocol = SW_LOAD_RESP,
+        .operation = operation,
+        .keys = KEYS,
+        .seed = 9,
+        .mget = 7,
+        .connections = 5,
+        .threads = 2,
+        .depth = 16,
+        .key_bits = 64,
+        .quiet = true,
+    };
+}
+
+/* Runs against a server with this fault; the caller frees the result. */
+static struct sw_load_result *run(enum fault fault, enum sw_load_operation operation, int *status,
+                                  char *error)
+{
+    struct server server;
+    struct sw_load_result *result = calloc(1, sizeof *result);
+    cr_assert(result);
+    start(&server, fault);
+    struct sw_load_options options = options_for(&server, operation);
+    *status = sw_load_run(&options, result, error);
+    stop(&server);
+    return result;
+}
+
+Test(run, every_key_once_and_all_right)
+{
+    static const enum sw_load_operation operations[] = {SW_LOAD_SET, SW_LOAD_GET, SW_LOAD_MGET,
+                                                        SW_LOAD_SET_GET};
+    for (size_t i = 0; i < 4; i++) {
+        char error[SW_LOAD_ERROR_BYTES];
+        int status;
+        struct sw_load_result *result = run(NONE, operations[i], &status, error);
+        cr_assert_eq(status, SW_LOAD_OK, "%s", error);
+        cr_assert_eq(result->phases_count, operations[i] == SW_LOAD_SET_GET ? 2 : 1);
+        for (uint32_t p = 0; p < result->phases_count; p++) {
+            const struct sw_load_phase_result *phase = &result->phases[p];
+            uint64_t unit = phase->operation == SW_LOAD_MGET ? 16 * 7 : 16;
+            cr_assert_eq(phase->keys, KEYS);
+            cr_assert_eq(phase->latency.count, (KEYS + unit - 1) / unit);
+            cr_assert_eq(phase->missing + phase->wrong, 0);
+            cr_assert_gt(phase->seconds, 0);
+        }
+        free(result);
+    }
+}
+
+Test(run, a_missing_and_a_wrong_key_are_found)
+{
+    static const enum sw_load_operation operations[] = {SW_LOAD_GET, SW_LOAD_MGET, SW_LOAD_SET_GET};
+    for (size_t i = 0; i < 6; i++) {
+        char error[SW_LOAD_ERROR_BYTES];
+        int status;
+        bool missing = i % 2;
+        struct sw_load_result *result =
+            run(missing ? MISSING : WRONG, operations[i / 2], &status, error);
+        cr_assert_eq(status, SW_LOAD_E_MISMATCH, "case %zu: %d", i, status);
+        const struct sw_load_phase_result *phase = &result->phases[result->phases_count - 1];
+        const struct sw_load_example *example = &phase->example;
+        cr_assert_eq(phase->keys, KEYS, "the run goes to its end");
+        cr_assert_eq(phase->missing, missing);
+        cr_assert_eq(phase->wrong, !missing);
+        cr_assert(example->is_set && example->missing == missing);
+        cr_assert_eq(example->key, sw_load_key(&result->workload, KEYS / 2));
+        cr_assert_eq(example->expected, sw_load_value(&result->workload, example->key));
+        cr_assert_eq(example->found, missing ? 0 : (example->expected ^ 1));
+        free(result);
+    }
+}
+
+Test(run, faults_of_the_server_end_the_run)
+{
+    static const struct {
+        enum fault fault;
+        const char *says;
+    } cases[] = {
+        {ERROR, "the server answered: OOM the table is full"},
+        {GARBLED, "not a RESP reply"},
+        {TOO_MANY, ""}, /* what comes first depends on the operation */
+        {CLOSE, "clos"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int o = 0; o < 3; o++) {
+            static const enum sw_load_operation operations[] = {SW_LOAD_SET, SW_LOAD_GET,
+                                                                SW_LOAD_MGET};
+            char error[SW_LOAD_ERROR_BYTES];
+            int status;
+            free(run(cases[i].fault, operations[o], &status, error));
+            cr_assert_eq(status, SW_LOAD_E_PEER, "case %zu, operation %d", i, o);
+            cr_assert(strstr(error, cases[i].says), "case %zu, operation %d: %s", i, o, error);
+        }
+    }
+}
+
+Test(run, nobody_listens)
+{
+    struct server server;
+    char error[SW_LOAD_ERROR_BYTES];
+    struct sw_load_result *result = calloc(1, sizeof *result);
+    start(&server, NONE);
+    stop(&server);
+    struct sw_load_options options = options_for(&server, SW_LOAD_GET);
+    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_PEER);
+    cr_assert(strstr(error, "cannot connect"), "%s", error);
+    free(result);
+}
+
+/* Refused before anything is allocated or connected. */
+Test(run, buffers_have_a_limit)
+{
+    static const struct {
+        uint32_t depth, mget;
+        const char *says;
+    } cases[] = {
+        {SW_LOAD_RESP_DEPTH_MAX, SW_LOAD_MGET_MAX, "--depth times --mget"},
+        {SW_LOAD_FRAME_MAX / SW_LOAD_MGET_MAX, SW_LOAD_MGET_MAX, "the limit is 16384 MiB"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct server server = {.address = "127.0.0.1:1"};
+        char error[SW_LOAD_ERROR_BYTES];
+        struct sw_load_options options = options_for(&server, SW_LOAD_MGET);
+        options.connections = SW_LOAD_CONNECTIONS_MAX;
+        options.depth = cases[i].depth;
+        options.mget = cases[i].mget;
+        cr_assert_eq(sw_load_run(&options, NULL, error), SW_LOAD_E_USAGE, "case %zu", i);
+        cr_assert(strstr(error, cases[i].says), "case %zu: %s", i, error);
+    }
+}
