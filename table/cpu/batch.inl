@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * batch.inl - carries out one batch of operations. Included by batch.c once per width.
+ */
+
+static struct RH(work) RH(work_of)(const struct sw_batch *batch)
+{
+    struct RH(work) work = {.ops = batch->ops,
+                            .op = batch->op,
+                            .count = batch->count,
+                            .keys = batch->keys,
+                            .values = batch->values,
+                            .previous = batch->previous,
+                            .found = batch->found,
+                            .group_count = batch->group_count > 0 ? batch->group_count : 1,
+                            .group_ends = batch->group_ends,
+                            .group_refused = batch->group_count > 0 ? batch->group_refused : NULL};
+    return work;
+}
+
+static void RH(run_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    struct RH(work) work = RH(work_of)(batch);
+    if (batch->count >= SW_PARALLEL_GETS_MIN && try_parallel(cpu)) {
+        RH(parallel_get)(cpu, &work, &batch->counters);
+        sw_pool_give_back(cpu->pool);
+    } else {
+        RH(get_range)(table, &work, 0, batch->count, &batch->counters);
+    }
+    admit_all(batch);
+}
+
+static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) * work,
+                          struct sw_batch *batch)
+{
+    RH_WORD *keys = batch->leftover_keys;
+    RH_WORD *values = batch->leftover_values;
+    for (uint32_t k = 0; k < work->leftover_count; k++) {
+        keys[k] = RH(unmix)(table, work->leftovers[k].m);
+        values[k] = work->leftovers[k].value;
+    }
+    batch->leftover_count = work->leftover_count;
+}
+
+/* True if there is room for every key of the batch that is absent now. Looks them all up, which
+ * costs far less than doing a large batch in order. */
+static bool RH(absent_fit)(struct sw_cpu *cpu, const struct RH(work) * work)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    struct RH(work) reads = {.count = work->count, .keys = work->keys};
+    struct sw_counters counters = {0};
+    RH(parallel_get)(cpu, &reads, &counters);
+    return table->state->occupied + counters.by_class[SW_CLASS_GET].misses <= table->occupied_max;
+}
+
+/* Carries the batch out on all threads, or returns false with nothing done. */
+static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool room,
+                                struct sw_counters *counters)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    bool stash_room =
+        table->stash.slots == NULL || table->state->stash_occupied <= table->stash_max;
+    if (work->count < SW_PARALLEL_WRITES_MIN || !stash_room || !try_parallel(cpu)) {
+        return false;
+    }
+    bool fits = room || RH(absent_fit)(cpu, work);
+    if (fits) {
+        RH(parallel_upsert)(cpu, work, counters);
+    }
+    sw_pool_give_back(cpu->pool);
+    return fits;
+}
+
+static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, bool deletes)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    const struct sw_state *state = table->state;
+    struct RH(work) work = RH(work_of)(batch);
+    uint64_t stash_before = state->stash_occupied;
+    bool room = state->occupied + batch->count <= table->occupied_max;
+
+    work.leftovers = table->stash.slots == NULL ? cpu->scratch.entries : NULL;
+    if (!deletes && RH(run_in_parallel)(cpu, &work, room, &batch->counters)) {
+        admit_all(batch);
+    } else {
+        bool sure =
+            room && (table->stash.slots == NULL || stash_before + batch->count <= table->stash_max);
+        work.undo = sure ? NULL : cpu->scratch.records;
+        if (!RH(execute_in_order)(table, &work, &batch->counters)) {
+            batch->status = SW_E_FULL;
+        }
+    }
+    RH(hand_back)(table, &work, batch);
+    batch->_stash_change = (int64_t)(state->stash_occupied - stash_before);
+}

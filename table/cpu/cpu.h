@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu.h - the CPU backend's table, shared by its files.
+ *
+ * Threads: `slots` and `state` are read inside the lock's read phases and written inside its write
+ * phases; `scratch` is touched in write phases only. Everything else is constant after open.
+ */
+#ifndef SHERWOOD_TABLE_CPU_CPU_H
+#define SHERWOOD_TABLE_CPU_CPU_H
+
+#include "table/backend.h"
+#include "table/cpu/phase_lock.h"
+#include "table/cpu/pool.h"
+
+/* Write batches carried out in parallel are cut by the top bits of m into this many partitions. */
+#define SW_CPU_PARTITION_BITS 6
+#define SW_CPU_PARTITIONS (1U << SW_CPU_PARTITION_BITS)
+/* And by position into this many slices a thread, so that a late thread finds less left. */
+#define SW_CPU_SLICES_PER_THREAD 4
+#define SW_CPU_THREADS_MAX 256
+
+/* Where write batches work; sized for batch_ops_max operations. */
+struct sw_cpu_scratch {
+    void *memory;
+    uint64_t bytes;
+    void *records;     /* undo records in order, or the partitioned operations in parallel */
+    void *entries;     /* slots: what is to be inserted, or was left over */
+    uint32_t *index;   /* [4 * operations]: finds entries by key; NULL with one thread */
+    uint32_t *offsets; /* [slices][partitions]; NULL with one thread */
+};
+
+struct sw_cpu {
+    struct sw_phase_lock lock;
+    struct sw_pool *pool;
+    struct sw_geometry geometry;
+    uint32_t slot_bits;
+    uint32_t batch_ops_max;
+    void *slots;
+    union {
+        struct sw_table_s64 s64;
+        struct sw_table_s128 s128;
+    } table;
+    struct sw_state state;
+    struct sw_cpu_scratch scratch;
+};
+
+/* batch.c: carries out a batch of operations, in the phase it needs. */
+void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
+
+#endif

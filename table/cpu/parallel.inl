@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parallel.inl - one large batch on all threads of the pool. Included by parallel.c once per width.
+ *
+ * Reads are cut into chunks. Writes go through these steps, each on all threads, each finished
+ * before the next begins:
+ *
+ *   count, scatter  operations are partitioned by the top bits of m; a partition keeps their order
+ *   update          (A) a partition's operations are applied in order. Keys of the table change in
+ *                   place, nothing moves. Absent keys are gathered, each once: later operations on
+ *                   such a key are applied to what was gathered.
+ *   insert, answer  (B) what was gathered is inserted: absent, distinct. Beside it the answers,
+ *                   which lie in order of partition, go to where the caller wants them.
+ *
+ * A key belongs to one partition, so one thread sees all its operations in their order.
+ */
+
+/* An operation in its partition; after `update`, its answer. */
+struct RH(record) {
+    RH_WORD m;
+    RH_WORD value; /* operand, then the value before the operation */
+    uint32_t i;    /* position in the batch */
+    uint8_t op;
+    uint8_t found;
+};
+
+struct RH(partition) {
+    uint32_t first; /* record, entry */
+    uint32_t count;
+    uint32_t gathered;  /* entries to insert */
+    uint32_t left_over; /* entries that met the cap, at the front of the partition's entries */
+    struct sw_counters counters;
+};
+
+struct RH(job) {
+    const struct RH(table) * table;
+    const struct RH(work) * work;
+    struct RH(record) * records;
+    struct RH(slot) * entries;
+    uint32_t *index;
+    uint32_t (*offsets)[SW_CPU_PARTITIONS]; /* of a slice: its next record in each partition */
+    uint32_t slices;
+    uint32_t slice_ops; /* multiple of 64 */
+    uint32_t next;      /* piece of work to take, atomic */
+    struct sw_counters *counters;
+    struct RH(partition) partitions[SW_CPU_PARTITIONS];
+};
+
+static uint32_t RH(partition_of)(RH_WORD m)
+{
+    return (uint32_t)(m >> (sizeof(RH_WORD) * 8 - SW_CPU_PARTITION_BITS));
+}
+
+static uint32_t RH(slice_end)(const struct RH(job) * job, uint32_t slice)
+{
+    uint64_t end = ((uint64_t)slice + 1) * job->slice_ops;
+    return end < job->work->count ? (uint32_t)end : job->work->count;
+}
+
+/* --- reads --- */
+
+#define GET_CHUNK 1024U
+
+static void RH(get_job)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct RH(job) *job = context;
+    struct sw_counters counters = {0};
+    uint32_t count = job->work->count;
+    (void)thread;
+    (void)threads;
+    for (;;) {
+        uint64_t begin = (uint64_t)take(&job->next) * GET_CHUNK;
+        if (begin >= count) {
+            break;
+        }
+        uint32_t end = count - begin < GET_CHUNK ? count : (uint32_t)begin + GET_CHUNK;
+        RH(get_range)(job->table, job->work, (uint32_t)begin, end, &counters);
+    }
+    const struct sw_op_counters *mine = &counters.by_class[SW_CLASS_GET];
+    struct sw_op_counters *all = &job->counters->by_class[SW_CLASS_GET];
+    __atomic_fetch_add(&all->operations, mine->operations, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->probes, mine->probes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->hits, mine->hits, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->misses, mine->misses, __ATOMIC_RELAXED);
+}
+
+void RH(parallel_get)(struct sw_cpu *cpu, const struct RH(work) * work,
+                      struct sw_counters *counters)
+{
+    struct RH(job) job = {.table = &cpu->table.RH_FIELD, .work = work, .counters = counters};
+    sw_pool_run(cpu->pool, RH(get_job), &job);
+}
+
+#undef GET_CHUNK
+
+/* --- writes: partition --- */
+
+static void RH(count_job)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct RH(job) *job = context;
+    (void)thread;
+    (void)threads;
+    for (uint32_t s = take(&job->next); s < job->slices; s = take(&job->next)) {
+        uint32_t counts[SW_CPU_PARTITIONS] = {0};
+        uint32_t end = RH(slice_end)(job, s);
+        for (uint32_t i = s * job->slice_ops; i < end; i++) {
+            counts[RH(partition_of)(RH(mix)(job->table, job->work->keys[i]))]++;
+        }
+        memcpy(job->offsets[s], counts, sizeof(counts));
+    }
+}
+
+/* Turns the counts into the offsets at which each slice writes, partition by partition. */
+static void RH(place_slices)(struct RH(job) * job)
+{
+    uint32_t at = 0;
+    for (uint32_t p = 0; p < SW_CPU_PARTITIONS; p++) {
+        job->partitions[p].first = at;
+        for (uint32_t s = 0; s < job->slices; s++) {
+            uint32_t count = job->offsets[s][p];
+            job->offsets[s][p] = at;
+            at += count;
+        }
+        job->partitions[p].count = at - job->partitions[p].first;
+    }
+}
+
+static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct RH(job) *job = context;
+    const struct RH(work) *work = job->work;
+    (void)thread;
+    (void)threads;
+    for (uint32_t s = take(&job->next); s < job->slices; s = take(&job->next)) {
+        uint32_t *offsets = job->offsets[s];
+        uint32_t end = RH(slice_end)(job, s);
+        for (uint32_t i = s * job->slice_ops; i < end; i++) {
+            RH_WORD m = RH(mix)(job->table, work->keys[i]);
+            struct RH(record) *record = &job->records[offsets[RH(partition_of)(m)]++];
+            record->m = m;
+            record->value = work->values != NULL ? work->values[i] : 0;
+            record->i = i;
+            record->op = work->ops != NULL ? work->ops[i] : (uint8_t)work->op;
+        }
+    }
+}
+
+/* --- writes: update in place, gather what is absent --- */
+
+/* The keys gathered in one partition: open addressing, 0 is free, k + 1 means entries[k]. */
+struct RH(gather) {
+    struct RH(slot) * entries;
+    uint32_t *index;
+    uint32_t shift;
+    uint32_t mask;
+    uint32_t count;
+};
+
+static void RH(gather_init)(struct RH(gather) * gather, const struct RH(job) * job,
+                            const struct RH(partition) * partition)
+{
+    uint32_t bits = 1;
+    while ((1U << bits) < 2 * partition->count) {
+        bits++;
+    }
+    gather->entries = job->entries + partition->first;
+    gather->index = job->index + 4 * (size_t)partition->first;
+    gather->shift = 64 - bits;
+    gather->mask = (1U << bits) - 1;
+    gather->count = 0;
+    memset(gather->index, 0, sizeof(uint32_t) << bits);
+}
+
+/* The index cell of m, or the free one where it belongs. */
+static uint32_t *RH(gather_find)(const struct RH(gather) * gather, RH_WORD m)
+{
+    uint32_t at = (uint32_t)((m * 0x9e3779b97f4a7c15ULL) >> gather->shift);
+    while (gather->index[at] != 0 && gather->entries[gather->index[at] - 1].m != m) {
+        at = (at + 1) & gather->mask;
+    }
+    return &gather->index[at];
+}
+
+static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * record,
+                              struct sw_counters *counters)
+{
+    uint32_t *cell = RH(gather_find)(gather, record->m);
+    struct RH(slot) *entry = *cell != 0 ? &gather->entries[*cell - 1] : NULL;
+    RH_WORD old = entry != NULL ? entry->value : 0;
+    RH_WORD out;
+    if (RH(decide)(record->op, entry != NULL, old, record->value, &out) == SW_EFFECT_WRITE) {
+        if (entry != NULL) {
+            entry->value = out;
+            counters->updated++;
+        } else {
+            gather->entries[gather->count].m = record->m;
+            gather->entries[gather->count].value = out;
+            *cell = ++gather->count;
+            counters->inserted++;
+        }
+    }
+    record->value = old;
+    record->found = entry != NULL;
+}
+
+/* The key is in the table, or is the one that lives in the side cell. */
+static void RH(update_present)(const struct RH(table) * table, const struct RH(place) * place,
+                               struct RH(record) * record, struct sw_counters *counters)
+{
+    RH_WORD out;
+    if (RH(decide)(record->op, place->found, place->value, record->value, &out) ==
+        SW_EFFECT_WRITE) {
+        RH(write_at)(table, place, record->m, out);
+        if (place->found) {
+            counters->updated++;
+        } else {
+            table->state->side_present = 1;
+            counters->inserted++;
+        }
+    }
+    record->value = place->value;
+    record->found = place->found;
+}
+
+static void RH(update_partition)(const struct RH(job) * job, struct RH(partition) * partition)
+{
+    struct RH(record) *records = job->records + partition->first;
+    struct sw_counters counters = {0};
+    struct RH(gather) gather;
+    RH(gather_init)(&gather, job, partition);
+    for (uint32_t r = 0; r < partition->count && r < AHEAD; r++) {
+        RH(prefetch)(job->table, records[r].m);
+    }
+    for (uint32_t r = 0; r < partition->count; r++) {
+        struct RH(record) *record = &records[r];
+        struct sw_op_counters *count = &counters.by_class[sw_op_class_of(record->op)];
+        if (partition->count - r > AHEAD) {
+            RH(prefetch)(job->table, records[r + AHEAD].m);
+        }
+        struct RH(place) place = RH(locate)(job->table, record->m, &count->probes);
+        if (place.found || record->m == RH_EMPTY) {
+            RH(update_present)(job->table, &place, record, &counters);
+        } else {
+            RH(update_absent)(&gather, record, &counters);
+        }
+        count->operations++;
+        count->hits += record->found;
+        count->misses += !record->found;
+    }
+    partition->gathered = gather.count;
+    partition->left_over = 0;
+    partition->counters = counters;
+}
+
+static void RH(update_job)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct RH(job) *job = context;
+    (void)thread;
+    (void)threads;
+    for (uint32_t p = take(&job->next); p < SW_CPU_PARTITIONS; p = take(&job->next)) {
+        if (job->partitions[p].count > 0) {
+            RH(update_partition)(job, &job->partitions[p]);
+        }
+    }
+}
+
+/* --- writes: insert, answer --- */
+
+static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition) * partition)
+{
+    struct RH(slot) *entries = job->entries + partition->first;
+    uint64_t probes = 0;
+    for (uint32_t k = 0; k < partition->gathered && k < AHEAD; k++) {
+        RH(prefetch)(job->table, entries[k].m);
+    }
+    for (uint32_t k = 0; k < partition->gathered; k++) {
+        struct RH(slot) hand = entries[k];
+        if (partition->gathered - k > AHEAD) {
+            RH(prefetch)(job->table, entries[k + AHEAD].m);
+        }
+        if (!RH(insert_absent)(&job->table->main, &hand, &probes)) {
+            entries[partition->left_over++] = hand;
+        }
+    }
+    partition->counters.by_class[SW_CLASS_UPSERT].probes += probes;
+    partition->counters.failures += partition->left_over;
+}
+
+static void RH(answer_slice)(const struct RH(job) * job, uint32_t slice)
+{
+    const struct RH(work) *work = job->work;
+    uint32_t begin = slice * job->slice_ops;
+    uint32_t end = RH(slice_end)(job, slice);
+    if (work->found != NULL) {
+        memset(work->found + begin / 64, 0, ((size_t)end - begin + 63) / 64 * 8);
+    }
+    for (uint32_t p = 0; p < SW_CPU_PARTITIONS; p++) {
+        uint32_t r = slice > 0 ? job->offsets[slice - 1][p] : job->partitions[p].first;
+        for (; r < job->offsets[slice][p]; r++) {
+            const struct RH(record) *record = &job->records[r];
+            if (work->previous != NULL) {
+                work->previous[record->i] = record->value;
+            }
+            if (work->found != NULL) {
+                work->found[record->i / 64] |= (uint64_t)record->found << (record->i % 64);
+            }
+        }
+    }
+}
+
+static void RH(insert_job)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct RH(job) *job = context;
+    uint32_t pieces = SW_CPU_PARTITIONS + job->slices;
+    (void)thread;
+    (void)threads;
+    for (uint32_t p = take(&job->next); p < pieces; p = take(&job->next)) {
+        if (p >= SW_CPU_PARTITIONS) {
+            RH(answer_slice)(job, p - SW_CPU_PARTITIONS);
+        } else if (job->partitions[p].count > 0) {
+            RH(insert_partition)(job, &job->partitions[p]);
+        }
+    }
+}
+
+/* Adds up; what met the cap goes to the stash, or to the front of the entries. */
+static void RH(settle)(struct RH(job) * job, struct RH(work) * work, struct sw_counters *counters)
+{
+    const struct RH(table) *table = job->table;
+    struct sw_state *state = table->state;
+    for (uint32_t p = 0; p < SW_CPU_PARTITIONS; p++) {
+        const struct RH(partition) *partition = &job->partitions[p];
+        if (partition->count == 0) {
+            continue;
+        }
+        struct sw_counters sum = partition->counters;
+        for (uint32_t k = 0; k < partition->left_over; k++) {
+            struct RH(slot) hand = job->entries[partition->first + k];
+            if (table->stash.slots != NULL) {
+                state->stash_occupied++;
+                RH(insert_absent)
+                (&table->stash, &hand, &sum.by_class[SW_CLASS_UPSERT].probes);
+            } else {
+                state->occupied--;
+                work->leftovers[work->leftover_count++] = hand;
+            }
+        }
+        state->occupied += sum.inserted;
+        RH(add_counters)(counters, &sum);
+    }
+}
+
+void RH(parallel_upsert)(struct sw_cpu *cpu, struct RH(work) * work, struct sw_counters *counters)
+{
+    uint32_t slices = sw_pool_threads(cpu->pool) * SW_CPU_SLICES_PER_THREAD;
+    struct RH(job) job = {.table = &cpu->table.RH_FIELD,
+                          .work = work,
+                          .records = cpu->scratch.records,
+                          .entries = cpu->scratch.entries,
+                          .index = cpu->scratch.index,
+                          .offsets = (uint32_t(*)[SW_CPU_PARTITIONS])cpu->scratch.offsets};
+    job.slice_ops = ((work->count + slices - 1) / slices + 63) / 64 * 64;
+    job.slices = (work->count + job.slice_ops - 1) / job.slice_ops;
+    sw_pool_run(cpu->pool, RH(count_job), &job);
+    RH(place_slices)(&job);
+    job.next = 0;
+    sw_pool_run(cpu->pool, RH(scatter_job), &job);
+    job.next = 0;
+    sw_pool_run(cpu->pool, RH(update_job), &job);
+    job.next = 0;
+    sw_pool_run(cpu->pool, RH(insert_job), &job);
+    RH(settle)(&job, work, counters);
+}

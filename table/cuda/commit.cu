@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * commit.cu - second half of a write batch: admit it, carry out its net effects, report.
+ *
+ * Order of the kernels, each a phase of robin_hood.h: updates in place (and marks of the buckets
+ * that lose an entry), clusters of those buckets, punches, repairs, inserts. Every kernel but the
+ * last leaves at once unless the batch was admitted; the host never looks in between.
+ *
+ * The grids fit the whole batch; the lists' lengths are known on the device only.
+ */
+#include "table/cuda/reduce.cuh"
+
+static __device__ inline uint64_t thread_number(void)
+{
+    return (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+}
+
+/* The array a bucket counted over both arrays lies in; *bucket is counted in that array after. */
+template <int BITS>
+static __device__ inline typename sw_width<BITS>::view
+view_of(const typename sw_width<BITS>::table *table, uint64_t *bucket, uint32_t *in_stash)
+{
+    *in_stash = *bucket >= table->main.buckets_total;
+    *bucket -= *in_stash ? table->main.buckets_total : 0;
+    return *in_stash ? table->stash : table->main;
+}
+
+/* One thread. Decides as applying the operations in order would, or leaves that to the serial
+ * kernel: with nothing inserted nothing can be refused; with nothing deleted the number of entries
+ * only grows, so its end tells. */
+template <int BITS>
+static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
+                                    const struct sw_cuda_batch<BITS> batch)
+{
+    struct sw_cuda_control *control = device.control;
+    struct sw_state *state = device.table.state;
+    uint64_t inserted = control->counters.inserted;
+    bool fits = state->occupied + inserted <= device.table.occupied_max &&
+                state->stash_occupied <= device.table.stash_max;
+    control->stash_before = state->stash_occupied;
+    if (inserted != 0 && !fits) {
+        bool whole = batch.group_count == 1 && control->counters.deleted == 0;
+        memset(&control->counters, 0, sizeof(control->counters));
+        control->mode = whole ? SW_CUDA_REFUSED : SW_CUDA_SERIAL;
+        if (whole) {
+            control->counters.refused = batch.count;
+            if (batch.group_refused != NULL) {
+                batch.group_refused[0] = 1;
+            }
+        }
+        return;
+    }
+    control->mode = SW_CUDA_COMMIT;
+    state->occupied += control->inserts;
+    state->occupied -= control->deletes;
+    state->stash_occupied -= control->deletes_in_stash;
+    if (control->side_effect == SW_NET_DELETE) {
+        state->side_present = 0;
+        state->occupied--;
+    } else if (control->side_effect != SW_NET_NONE) {
+        state->occupied += control->side_effect == SW_NET_INSERT;
+        state->side_present = 1;
+        state->side_value = control->side_value;
+    }
+}
+
+/* Updates. Nothing moves in this kernel, so the value half may be stored by itself. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    update_kernel(const struct sw_cuda_device<BITS> device)
+{
+    const struct sw_cuda_control *control = device.control;
+    uint64_t i = thread_number();
+    if (control->mode == SW_CUDA_COMMIT && i < control->updates) {
+        struct sw_cuda_update<BITS> update = device.scratch.updates[i];
+        device.table.main.slots[update.slot].value = update.value;
+    }
+}
+
+/* Lists, once each, the buckets that will lose an entry. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    touch_kernel(const struct sw_cuda_device<BITS> device)
+{
+    struct sw_cuda_control *control = device.control;
+    uint64_t i = thread_number();
+    uint64_t bucket = 0;
+    bool first = false;
+    if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
+        bucket = device.scratch.deletes[i] / SW_BUCKET_SLOTS;
+        uint32_t bit = 1U << (bucket % 32);
+        first = (atomicOr(device.scratch.touched_bits + bucket / 32, bit) & bit) == 0;
+    }
+    uint32_t at = sw_list_append(&control->touched, first);
+    if (first) {
+        device.scratch.touched[at] = bucket;
+    }
+}
+
+/* Lists the clusters of the touched buckets, each from its first touched bucket on. Reads only. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    cluster_kernel(const struct sw_cuda_device<BITS> device)
+{
+    typedef sw_width<BITS> W;
+    struct sw_cuda_control *control = device.control;
+    uint64_t i = thread_number();
+    struct sw_cuda_cluster cluster = {};
+    bool first = false;
+    if (control->mode == SW_CUDA_COMMIT && i < control->touched) {
+        uint64_t bucket = device.scratch.touched[i]; /* of both arrays */
+        uint64_t b = bucket;
+        typename W::view view = view_of<BITS>(&device.table, &b, &cluster.in_stash);
+        uint64_t start = bucket - b;
+        cluster.first = b;
+        first = true;
+        while (first && !W::is_boundary(&view, b)) {
+            b--;
+            uint64_t word = (start + b) / 32;
+            first = (device.scratch.touched_bits[word] >> ((start + b) % 32) & 1) == 0;
+        }
+        cluster.end = first ? W::cluster_end(&view, cluster.first + 1) : 0;
+    }
+    uint32_t at = sw_list_append(&control->clusters, first);
+    if (first) {
+        device.scratch.clusters[at] = cluster;
+    }
+}
+
+/* Takes the entries out, and the marks away. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    punch_kernel(const struct sw_cuda_device<BITS> device)
+{
+    const struct sw_cuda_control *control = device.control;
+    uint64_t i = thread_number();
+    if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
+        uint64_t slot = device.scratch.deletes[i];
+        sw_width<BITS>::punch(device.table.main.slots + slot);
+        device.scratch.touched_bits[slot / SW_BUCKET_SLOTS / 32] = 0;
+    }
+}
+
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    repair_kernel(const struct sw_cuda_device<BITS> device)
+{
+    struct sw_cuda_control *control = device.control;
+    uint64_t i = thread_number();
+    uint64_t probes = 0;
+    if (control->mode == SW_CUDA_COMMIT && i < control->clusters) {
+        struct sw_cuda_cluster cluster = device.scratch.clusters[i];
+        typename sw_width<BITS>::view view =
+            cluster.in_stash ? device.table.stash : device.table.main;
+        sw_width<BITS>::repair_cluster(&view, cluster.first, cluster.end, &probes);
+    }
+    sw_warp_add(&control->counters.by_class[SW_CLASS_DELETE].probes, probes);
+}
+
+/* Inserts absent, distinct keys. What meets the probe cap goes to the stash or is handed back. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    insert_kernel(const struct sw_cuda_device<BITS> device)
+{
+    typedef sw_width<BITS> W;
+    const typename W::table *table = &device.table;
+    struct sw_cuda_control *control = device.control;
+    uint64_t i = thread_number();
+    uint64_t probes = 0;
+    uint64_t failures = 0;
+    if (control->mode == SW_CUDA_COMMIT && i < control->inserts) {
+        typename W::slot hand = device.scratch.inserts[i];
+        if (!W::insert_absent(&table->main, &hand, &probes)) {
+            failures = 1;
+            if (table->stash.slots == NULL) {
+                device.scratch.leftovers[atomicAdd(&control->leftovers, 1U)] = hand;
+                atomicAdd((unsigned long long *)&table->state->occupied, ~0ULL);
+            } else {
+                atomicAdd((unsigned long long *)&table->state->stash_occupied, 1ULL);
+                if (!W::insert_absent(&table->stash, &hand, &probes)) {
+                    atomicAdd(&control->lost, 1U);
+                }
+            }
+        }
+    }
+    sw_warp_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_warp_add(&control->counters.failures, failures);
+}
+
+/* One thread applies the batch in order, group by group. Rare: only where the limit is near. */
+template <int BITS>
+static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
+                                     const struct sw_cuda_batch<BITS> batch)
+{
+    struct sw_cuda_control *control = device.control;
+    if (control->mode != SW_CUDA_SERIAL) {
+        return;
+    }
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    typename sw_width<BITS>::work work = {};
+    work.ops = batch.ops != NULL ? scratch->ops : NULL;
+    work.op = batch.op;
+    work.count = batch.count;
+    work.keys = scratch->keys;
+    work.values = scratch->operands;
+    work.previous = scratch->previous;
+    work.found = scratch->found;
+    work.group_count = batch.group_count;
+    work.group_ends = batch.group_ends;
+    work.group_refused = batch.group_refused;
+    work.undo = scratch->undo;
+    work.leftovers = scratch->leftovers;
+    sw_width<BITS>::execute_in_order(&device.table, &work, &control->counters);
+    control->leftovers = work.leftover_count;
+}
+
+/* Before the slots are set to EMPTY. */
+template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_device<BITS> device)
+{
+    device.control->counters.deleted = device.table.state->occupied;
+    device.control->stash_before = device.table.state->stash_occupied;
+    memset(device.table.state, 0, sizeof(*device.table.state));
+}
+
+static __device__ inline void report(struct sw_cuda_control *control, const struct sw_state *state,
+                                     struct sw_cuda_record *record, uint64_t ticket)
+{
+    record->counters = control->counters;
+    record->status = control->lost != 0               ? SW_E_DEVICE
+                     : control->counters.refused != 0 ? SW_E_FULL
+                                                      : SW_OK;
+    record->leftover_count = control->leftovers;
+    record->stash_change = (int64_t)(state->stash_occupied - control->stash_before);
+    memset(control, 0, sizeof(*control));
+    sw_record_done(record, ticket);
+}
+
+/* Copies the answers to the host and reports. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    finish_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
+{
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    uint64_t i = thread_number();
+    if (i < batch.count && batch.previous != NULL) {
+        batch.previous[i] = scratch->previous[i];
+    }
+    if (i % 64 == 0 && i < batch.count && batch.found != NULL) {
+        ((uint64_t *)batch.found)[i / 64] = scratch->found[i / 64];
+    }
+    if (i < device.control->leftovers) {
+        typename sw_width<BITS>::slot entry = scratch->leftovers[i];
+        batch.leftover_keys[i] = sw_width<BITS>::unmix(&device.table, entry.m);
+        batch.leftover_values[i] = entry.value;
+    }
+    if (sw_last_block(&device.control->blocks_done) && threadIdx.x == 0) {
+        report(device.control, device.table.state, batch.record, batch.ticket);
+    }
+}
+
+/* The launchers. A kernel that fails to launch ends the sequence. */
+
+#define LAUNCH(error, kernel, blocks, threads, stream, ...)            \
+    do {                                                               \
+        if ((error) == cudaSuccess) {                                  \
+            kernel<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__); \
+            (error) = cudaGetLastError();                              \
+        }                                                              \
+    } while (0)
+
+static uint32_t blocks_for(uint32_t count)
+{
+    uint32_t blocks = (count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
+    return blocks > 0 ? blocks : 1;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, bool may_delete,
+                                  cudaStream_t stream)
+{
+    uint32_t blocks = blocks_for(batch->count);
+    cudaError_t error = cudaSuccess;
+    LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch);
+    LAUNCH(error, update_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+    if (may_delete) {
+        LAUNCH(error, touch_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+        LAUNCH(error, cluster_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+        LAUNCH(error, punch_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+        LAUNCH(error, repair_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+    }
+    LAUNCH(error, insert_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+    if (may_delete || batch->group_count > 1) {
+        LAUNCH(error, serial_kernel<BITS>, 1, 1, stream, *device, *batch);
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_clear(const struct sw_cuda_device<BITS> *device, uint64_t slots_total,
+                                 cudaStream_t stream)
+{
+    cudaError_t error = cudaSuccess;
+    LAUNCH(error, clear_kernel<BITS>, 1, 1, stream, *device);
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(device->table.main.slots, 0xFF,
+                                slots_total * sizeof(typename sw_width<BITS>::slot), stream);
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    cudaError_t error = cudaSuccess;
+    LAUNCH(error, finish_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream, *device,
+           *batch);
+    return error;
+}
+
+#define INSTANTIATE(BITS)                                                                          \
+    template cudaError_t sw_cuda_launch_commit<BITS>(const struct sw_cuda_device<BITS> *,          \
+                                                     const struct sw_cuda_batch<BITS> *, bool,     \
+                                                     cudaStream_t);                                \
+    template cudaError_t sw_cuda_launch_clear<BITS>(const struct sw_cuda_device<BITS> *, uint64_t, \
+                                                    cudaStream_t);                                 \
+    template cudaError_t sw_cuda_launch_finish<BITS>(                                              \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+INSTANTIATE(64)
+INSTANTIATE(128)

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * queue.cu - queues: one stream each, batches in flight, and the order between queues.
+ *
+ * Order: a batch waits, on the device, for the last write batch; a write batch also waits for the
+ * reads of every queue before it changes anything. Submission happens under one mutex, so "last" is
+ * well defined and no event is recorded twice at once. The host waits for nothing but that mutex.
+ */
+#include "table/cuda/host.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Polls that find nothing before the stream is asked whether it still lives. */
+#define IDLE_POLLS 65536
+
+static struct sw_cuda_record *record_of(struct sw_cuda_queue *queue, uint64_t ticket)
+{
+    return &queue->records[ticket % SW_CUDA_IN_FLIGHT_MAX];
+}
+
+/* --- the order of batches; under the mutex ---------------------------------------------------- */
+
+/* What follows on the queue's stream comes after the last write batch. */
+static cudaError_t wait_for_write(struct sw_cuda_queue *queue)
+{
+    struct sw_cuda_table *table = queue->table;
+    if (queue->writes_seen == table->writes) {
+        return cudaSuccess;
+    }
+    queue->writes_seen = table->writes;
+    return cudaStreamWaitEvent(queue->stream, table->write_done, 0);
+}
+
+/* What follows on the queue's stream comes after the reads of all queues. Later write batches wait
+ * for this one, so they need not wait for these reads again. */
+static cudaError_t wait_for_reads(struct sw_cuda_queue *queue)
+{
+    cudaError_t error = cudaSuccess;
+    for (struct sw_cuda_queue *other = queue->table->queues; other != NULL; other = other->next) {
+        if (!other->reads_pending) {
+            continue;
+        }
+        other->reads_pending = false;
+        if (other != queue && error == cudaSuccess) {
+            error = cudaEventRecord(other->reads_done, other->stream);
+            if (error == cudaSuccess) {
+                error = cudaStreamWaitEvent(queue->stream, other->reads_done, 0);
+            }
+        }
+    }
+    return error;
+}
+
+static cudaError_t write_submitted(struct sw_cuda_queue *queue)
+{
+    queue->writes_seen = ++queue->table->writes;
+    return cudaEventRecord(queue->table->write_done, queue->stream);
+}
+
+/* --- submit ----------------------------------------------------------------------------------- */
+
+/* The batch with types, and where it reports. */
+template <int BITS>
+static struct sw_cuda_batch<BITS> typed_batch(struct sw_cuda_queue *queue,
+                                              const struct sw_batch *batch, uint64_t ticket) {
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_batch<BITS> typed = {
+    };
+    typed.record = record_of(queue, ticket);
+    typed.ticket = ticket;
+    typed.group_count = 1;
+    if (batch->kind != SW_BATCH_OPERATIONS) {
+        return typed;
+    }
+    typed.op = batch->op;
+    typed.count = batch->count;
+    typed.ops = batch->ops;
+    typed.keys = (const word *)batch->keys;
+    typed.values = (const word *)batch->values;
+    typed.previous = (word *)batch->previous;
+    typed.found = (uint32_t *)batch->found;
+    if (batch->group_count > 0) {
+        typed.group_count = batch->group_count;
+        typed.group_ends = batch->group_ends;
+        typed.group_refused = batch->group_refused;
+    }
+    typed.leftover_keys = (word *)batch->leftover_keys;
+    typed.leftover_values = (word *)batch->leftover_values;
+    return typed;
+}
+
+/* Whether every operation reads, and whether any may delete. */
+static void
+classify(const struct sw_batch *batch, bool *reads, bool *deletes)
+{
+    if (batch->ops == NULL) {
+        *reads = batch->op == SW_GET;
+        *deletes = batch->op == SW_DELETE;
+        return;
+    }
+    uint8_t any = 0;
+    uint8_t any_delete = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        any |= batch->ops[i];
+        any_delete |= batch->ops[i] == SW_DELETE;
+    }
+    *reads = any == SW_GET;
+    *deletes = any_delete != 0;
+}
+
+static_assert(SW_GET == 0, "classify takes the union of the operations' bits");
+
+template <int BITS>
+static cudaError_t submit_operations(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                     uint64_t ticket)
+{
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    bool reads = false;
+    bool deletes = false;
+    classify(batch, &reads, &deletes);
+    cudaError_t error = wait_for_write(queue);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (reads || batch->count == 0) {
+        queue->reads_pending = true;
+        return sw_cuda_launch_get<BITS>(
+            device, &typed, &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX], queue->stream);
+    }
+    error = sw_cuda_launch_plan<BITS>(device, &typed, queue->stream);
+    if (error == cudaSuccess) {
+        error = wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_commit<BITS>(device, &typed, deletes, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(device, &typed, queue->stream);
+    }
+    return error == cudaSuccess ? write_submitted(queue) : error;
+}
+
+template <int BITS>
+static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                uint64_t ticket)
+{
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    cudaError_t error = wait_for_write(queue);
+    if (error == cudaSuccess) {
+        error = wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error =
+            sw_cuda_launch_clear<BITS>(device, queue->table->geometry.slots_total, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(device, &typed, queue->stream);
+    }
+    return error == cudaSuccess ? write_submitted(queue) : error;
+}
+
+/* Copies the windows, then completes the record as an empty batch of reads would. */
+template <int BITS>
+static cudaError_t submit_scan(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                               uint64_t ticket)
+{
+    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    cudaError_t error = wait_for_write(queue);
+    if (error == cudaSuccess) {
+        queue->reads_pending = true;
+        error = sw_cuda_scan_copy(queue, batch);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return sw_cuda_launch_get<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
+                                    &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX], queue->stream);
+}
+
+template <int BITS>
+static cudaError_t enqueue(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                           uint64_t ticket)
+{
+    switch (batch->kind) {
+    case SW_BATCH_CLEAR:
+        return submit_clear<BITS>(queue, batch, ticket);
+    case SW_BATCH_SCAN:
+        return submit_scan<BITS>(queue, batch, ticket);
+    default:
+        return submit_operations<BITS>(queue, batch, ticket);
+    }
+}
+
+static bool enqueue_in_order(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                             uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    cudaError_t error = cudaSetDevice(table->device);
+    pthread_mutex_lock(&table->order);
+    if (error == cudaSuccess) {
+        error = table->slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
+                                       : enqueue<128>(queue, batch, ticket);
+    }
+    pthread_mutex_unlock(&table->order);
+    return sw_cuda_check(table, error, "submit");
+}
+
+int sw_cuda_submit(void *context, struct sw_batch *batch)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    uint64_t ticket = queue->ticket + 1;
+    if (__atomic_load_n(&queue->table->lost, __ATOMIC_RELAXED) != 0) {
+        return SW_E_DEVICE;
+    }
+    if (queue->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] ||
+        (batch->kind == SW_BATCH_SCAN && queue->scan.running)) {
+        return SW_E_BUSY;
+    }
+    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
+        memset(batch->group_refused, 0, batch->group_count);
+    }
+    if (!enqueue_in_order(queue, batch, ticket)) {
+        return SW_E_DEVICE;
+    }
+    queue->ticket = ticket;
+    queue->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] = true;
+    queue->scan.running |= batch->kind == SW_BATCH_SCAN;
+    batch->_ticket = ticket;
+    return SW_OK;
+}
+
+/* --- poll ------------------------------------------------------------------------------------- */
+
+static bool is_done(struct sw_cuda_queue *queue, uint64_t ticket)
+{
+    return __atomic_load_n(&record_of(queue, ticket)->done, __ATOMIC_ACQUIRE) == ticket;
+}
+
+/* A stream that fails, or ends without the record, will never complete the batch. */
+static void check_alive(struct sw_cuda_queue *queue, uint64_t ticket)
+{
+    cudaError_t error = cudaStreamQuery(queue->stream);
+    if (error == cudaSuccess && !is_done(queue, ticket)) {
+        error = cudaErrorUnknown;
+    }
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* the runtime notes it as an error; the next launch must not */
+        return;
+    }
+    sw_cuda_check(queue->table, error, "batch");
+}
+
+/* The windows were too small for the cursor to move: reads larger ones. */
+static int scan_again(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+{
+    cudaError_t error = sw_cuda_scan_reserve(queue, 2 * queue->scan.window);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        return SW_E_NOMEM;
+    }
+    if (!sw_cuda_check(queue->table, error, "memory for a scan")) {
+        return SW_E_DEVICE;
+    }
+    record_of(queue, batch->_ticket)->done = 0;
+    return enqueue_in_order(queue, batch, batch->_ticket) ? SW_PENDING : SW_E_DEVICE;
+}
+
+/* Takes the results from the record. Returns the status, SW_PENDING if the batch goes on. */
+static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    const struct sw_cuda_record *record = record_of(queue, batch->_ticket);
+    if (record->status == SW_E_DEVICE) {
+        sw_cuda_check(queue->table, cudaErrorUnknown, "an entry found no place in the stash");
+        return SW_E_DEVICE;
+    }
+    if (batch->kind == SW_BATCH_SCAN) {
+        return sw_cuda_scan_answer(queue, batch) ? SW_OK : scan_again(queue, batch);
+    }
+    batch->counters = record->counters;
+    batch->leftover_count = record->leftover_count;
+    batch->_stash_change = record->stash_change;
+    return record->status;
+}
+
+int sw_cuda_poll(void *context, struct sw_batch *batch)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    int status = SW_PENDING;
+    if (is_done(queue, batch->_ticket)) {
+        status = collect(queue, batch);
+    } else if (__atomic_load_n(&queue->table->lost, __ATOMIC_RELAXED) != 0) {
+        status = SW_E_DEVICE;
+    } else if (++queue->idle_polls >= IDLE_POLLS) {
+        queue->idle_polls = 0;
+        check_alive(queue, batch->_ticket);
+    }
+    if (status == SW_PENDING) {
+        return SW_PENDING;
+    }
+    queue->idle_polls = 0;
+    queue->busy[batch->_ticket % SW_CUDA_IN_FLIGHT_MAX] = false;
+    if (batch->kind == SW_BATCH_SCAN) {
+        queue->scan.running = false;
+    }
+    batch->status = status;
+    return status;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static cudaError_t allocate(struct sw_cuda_queue *queue)
+{
+    const size_t records_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_record);
+    const size_t tallies_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_tally);
+    uint64_t window = (uint64_t)queue->table->geometry.max_probe + 2;
+    cudaError_t error = cudaSetDevice(queue->table->device);
+    if (error == cudaSuccess) {
+        error = cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&queue->reads_done, cudaEventDisableTiming);
+    }
+    if (error == cudaSuccess) {
+        error = cudaHostAlloc((void **)&queue->records, records_bytes,
+                              cudaHostAllocMapped | cudaHostAllocPortable);
+    }
+    if (error == cudaSuccess) {
+        memset(queue->records, 0, records_bytes);
+        error = cudaMalloc((void **)&queue->tallies, tallies_bytes);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(queue->tallies, 0, tallies_bytes, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);
+    }
+    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+}
+
+static void release(struct sw_cuda_queue *queue)
+{
+    /* errors have no one to go to here: the table is lost, or all of this succeeds */
+    (void)cudaSetDevice(queue->table->device);
+    if (queue->stream != NULL) {
+        (void)cudaStreamSynchronize(queue->stream);
+        (void)cudaStreamDestroy(queue->stream);
+    }
+    if (queue->reads_done != NULL) {
+        (void)cudaEventDestroy(queue->reads_done);
+    }
+    (void)cudaFreeHost(queue->records);
+    (void)cudaFree(queue->tallies);
+    (void)cudaFreeHost(queue->scan.staging);
+    free(queue);
+}
+
+int sw_cuda_queue_open(void *context, void **out)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)calloc(1, sizeof(*queue));
+    *out = NULL;
+    if (queue == NULL) {
+        return SW_E_NOMEM;
+    }
+    queue->table = table;
+    cudaError_t error = allocate(queue);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* leaves the context as it was */
+        release(queue);
+        return SW_E_NOMEM;
+    }
+    if (!sw_cuda_check(table, error, "a new queue")) {
+        release(queue);
+        return SW_E_DEVICE;
+    }
+    pthread_mutex_lock(&table->order);
+    queue->next = table->queues;
+    table->queues = queue;
+    pthread_mutex_unlock(&table->order);
+    *out = queue;
+    return SW_OK;
+}
+
+void sw_cuda_queue_close(void *context)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    struct sw_cuda_table *table = queue->table;
+    pthread_mutex_lock(&table->order);
+    for (struct sw_cuda_queue **at = &table->queues; *at != NULL; at = &(*at)->next) {
+        if (*at == queue) {
+            *at = queue->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&table->order);
+    release(queue);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reduce.cuh - sums over warps and blocks, and the end of a grid.
+ */
+#ifndef SHERWOOD_TABLE_CUDA_REDUCE_CUH
+#define SHERWOOD_TABLE_CUDA_REDUCE_CUH
+
+#include "table/cuda/device.cuh"
+
+#define SW_WARP_ALL 0xffffffffU
+
+/* The sum over a warp, valid in lane 0. Every lane must call it. */
+static __device__ inline uint64_t sw_warp_sum(uint64_t x)
+{
+    for (int offset = 16; offset > 0; offset /= 2) {
+        x += __shfl_down_sync(SW_WARP_ALL, x, offset);
+    }
+    return x;
+}
+
+/* Adds x of every thread to *total, with one atomic per warp that has anything to add. */
+static __device__ inline void sw_warp_add(uint64_t *total, uint64_t x)
+{
+    uint64_t sum = sw_warp_sum(x);
+    if (threadIdx.x % 32 == 0 && sum != 0) {
+        atomicAdd((unsigned long long *)total, (unsigned long long)sum);
+    }
+}
+
+/* Gives each thread that wants one a place in a list of length *length. Every lane must call it. */
+static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
+{
+    uint32_t lane = threadIdx.x % 32;
+    uint32_t wanting = __ballot_sync(SW_WARP_ALL, want);
+    uint32_t base = 0;
+    if (lane == 0 && wanting != 0) {
+        base = atomicAdd(length, (uint32_t)__popc(wanting));
+    }
+    base = __shfl_sync(SW_WARP_ALL, base, 0);
+    return base + (uint32_t)__popc(wanting & ((1U << lane) - 1));
+}
+
+/* True, in all its threads, in the last block of the grid to come here. What the other blocks wrote
+ * before is visible to it and, once it has written the record, to the host. *blocks_done is zero
+ * before; the caller sets it back. Every thread of every block must call it, once. */
+static __device__ inline bool sw_last_block(unsigned int *blocks_done)
+{
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence_system();
+        last = atomicAdd(blocks_done, 1U) == gridDim.x - 1;
+        __threadfence_system();
+    }
+    __syncthreads();
+    return last;
+}
+
+/* Tells the host. For one thread; the rest of the record has been written by the same thread. */
+static __device__ inline void sw_record_done(struct sw_cuda_record *record, uint64_t ticket)
+{
+    __threadfence_system();
+    *(volatile uint64_t *)&record->done = ticket;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * width.cuh - the functions and types of robin_hood.h chosen by slot width, for kernel templates.
+ */
+#ifndef SHERWOOD_TABLE_CUDA_WIDTH_CUH
+#define SHERWOOD_TABLE_CUDA_WIDTH_CUH
+
+#include "table/robin_hood.h"
+
+template <int BITS> struct sw_width;
+
+#define SW_WIDTH(bits, word_type, suffix)                                                        \
+    template <> struct sw_width<bits> {                                                          \
+        typedef word_type word;                                                                  \
+        typedef struct sw_slot_##suffix slot;                                                    \
+        typedef struct sw_view_##suffix view;                                                    \
+        typedef struct sw_table_##suffix table;                                                  \
+        typedef struct sw_work_##suffix work;                                                    \
+        typedef struct sw_undo_##suffix undo;                                                    \
+        typedef struct sw_place_##suffix place;                                                  \
+        static constexpr word empty = (word)-1;                                                  \
+        static __host__ __device__ uint64_t home(const view *v, word m)                          \
+        {                                                                                        \
+            return sw_home_##suffix(v, m);                                                       \
+        }                                                                                        \
+        static __device__ word mix(const table *t, word key)                                     \
+        {                                                                                        \
+            return sw_mix_##suffix(t, key);                                                      \
+        }                                                                                        \
+        static __device__ word unmix(const table *t, word m)                                     \
+        {                                                                                        \
+            return sw_unmix_##suffix(t, m);                                                      \
+        }                                                                                        \
+        static __device__ void bucket_read(const view *v, uint64_t b, slot out[SW_BUCKET_SLOTS]) \
+        {                                                                                        \
+            sw_bucket_read_##suffix(sw_bucket_##suffix(v, b), out);                              \
+        }                                                                                        \
+        static __device__ int probe(const slot held[SW_BUCKET_SLOTS], word m, word *value)       \
+        {                                                                                        \
+            return sw_probe_##suffix(held, m, value);                                            \
+        }                                                                                        \
+        static __device__ slot *find_from(const view *v, word m, uint64_t b, word *value,        \
+                                          uint64_t *probes)                                      \
+        {                                                                                        \
+            return sw_find_from_##suffix(v, m, b, value, probes);                                \
+        }                                                                                        \
+        static __device__ place locate(const table *t, word m, uint64_t *probes)                 \
+        {                                                                                        \
+            return sw_locate_##suffix(t, m, probes);                                             \
+        }                                                                                        \
+        static __device__ enum sw_effect decide(uint32_t op, bool found, word old, word operand, \
+                                                word *out)                                       \
+        {                                                                                        \
+            return sw_decide_##suffix(op, found, old, operand, out);                             \
+        }                                                                                        \
+        static __device__ bool insert_absent(const view *v, slot *hand, uint64_t *probes)        \
+        {                                                                                        \
+            return sw_insert_absent_##suffix(v, hand, probes);                                   \
+        }                                                                                        \
+        static __device__ bool is_boundary(const view *v, uint64_t b)                            \
+        {                                                                                        \
+            return sw_is_boundary_##suffix(v, b);                                                \
+        }                                                                                        \
+        static __device__ uint64_t cluster_end(const view *v, uint64_t b)                        \
+        {                                                                                        \
+            return sw_cluster_end_##suffix(v, b);                                                \
+        }                                                                                        \
+        static __device__ void repair_cluster(const view *v, uint64_t first, uint64_t end,       \
+                                              uint64_t *probes)                                  \
+        {                                                                                        \
+            sw_repair_cluster_##suffix(v, first, end, probes);                                   \
+        }                                                                                        \
+        static __device__ void punch(slot *s)                                                    \
+        {                                                                                        \
+            sw_slot_store_##suffix(s, sw_slot_empty_##suffix());                                 \
+        }                                                                                        \
+        static __device__ bool execute_in_order(const table *t, work *w, struct sw_counters *c)  \
+        {                                                                                        \
+            return sw_execute_in_order_##suffix(t, w, c);                                        \
+        }                                                                                        \
+    };
+
+SW_WIDTH(64, uint32_t, s64)
+SW_WIDTH(128, uint64_t, s128)
+#undef SW_WIDTH
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * execute.inl - what operations do to a table: decide, apply, undo. Included by robin_hood.h once
+ * per width, after robin_hood.inl.
+ *
+ * get_range answers reads and may run beside itself. execute_in_order applies any batch one
+ * operation after the other and must run alone; it is the meaning of a batch. Parallel backends
+ * (cpu/parallel.c, cuda/) use locate and decide in phases of their own and must agree with it.
+ */
+
+struct RH(table) {
+    struct RH(view) main;
+    struct RH(view) stash; /* slots is NULL if left-overs are handed back */
+    struct sw_state *state;
+    uint64_t occupied_max; /* entries at which an insert is refused */
+    uint64_t stash_max;    /* entries of the stash above which an insert is refused */
+    uint64_t seed;
+};
+
+/* A batch's arrays (sw_batch, with their types) and its scratch. */
+struct RH(work) {
+    const uint8_t *ops; /* NULL: all are `op` */
+    uint32_t op;
+    uint32_t count;
+    const RH_WORD *keys;
+    const RH_WORD *values;
+    RH_WORD *previous;
+    uint64_t *found;
+    uint32_t group_count; /* at least 1 */
+    const uint32_t *group_ends;
+    uint8_t *group_refused;
+    struct RH(undo) * undo;      /* [largest group]; needed only if something may be refused */
+    struct RH(slot) * leftovers; /* [count], entries as stored; NULL if the table has a stash */
+    uint32_t leftover_count;
+};
+
+struct RH(undo) {
+    RH_WORD m;
+    RH_WORD old;
+    uint8_t found;
+    uint8_t effect;
+};
+
+/* Where a key is. */
+struct RH(place) {
+    struct RH(slot) * slot; /* NULL if absent, or in the side cell */
+    bool found;
+    bool in_stash;
+    RH_WORD value; /* 0 if absent */
+};
+
+SW_HD static inline RH_WORD RH(mix)(const struct RH(table) * table, RH_WORD key)
+{
+#if RH_BITS == 64
+    return sw_mix_32(key, table->seed);
+#else
+    return sw_mix_64(key, table->seed);
+#endif
+}
+
+SW_HD static inline RH_WORD RH(unmix)(const struct RH(table) * table, RH_WORD m)
+{
+#if RH_BITS == 64
+    return sw_unmix_32(m, table->seed);
+#else
+    return sw_unmix_64(m, table->seed);
+#endif
+}
+
+SW_HD static inline struct RH(place)
+    RH(locate)(const struct RH(table) * table, RH_WORD m, uint64_t *probes)
+{
+    struct RH(place) place;
+    place.slot = NULL;
+    place.found = false;
+    place.in_stash = false;
+    place.value = 0;
+    if (m == RH_EMPTY) {
+        place.found = table->state->side_present != 0;
+        place.value = place.found ? (RH_WORD)table->state->side_value : 0;
+        return place;
+    }
+    place.slot = RH(find)(&table->main, m, &place.value, probes);
+    if (place.slot == NULL && table->state->stash_occupied != 0) {
+        place.slot = RH(find)(&table->stash, m, &place.value, probes);
+        place.in_stash = place.slot != NULL;
+    }
+    place.found = place.slot != NULL;
+    return place;
+}
+
+/* What `op` does to a key whose value is `old` (found) or that is absent; *out is the new value. */
+SW_HD static inline enum sw_effect RH(decide)(uint32_t op, bool found, RH_WORD old, RH_WORD operand,
+                                              RH_WORD *out)
+{
+    *out = operand;
+    switch (op) {
+    case SW_SET:
+        return SW_EFFECT_WRITE;
+    case SW_SUM:
+        *out = found ? (RH_WORD)(old + operand) : operand;
+        return SW_EFFECT_WRITE;
+    case SW_MIN:
+        *out = found && old < operand ? old : operand;
+        return SW_EFFECT_WRITE;
+    case SW_MAX:
+        *out = found && old > operand ? old : operand;
+        return SW_EFFECT_WRITE;
+    case SW_SET_ABSENT:
+        return found ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_SET_PRESENT:
+        return found ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
+    case SW_INCREMENT:
+        old = found ? old : 0;
+        *out = (RH_WORD)(old + operand);
+        return *out < old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_DECREMENT:
+        old = found ? old : 0;
+        *out = (RH_WORD)(old - operand);
+        return operand > old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_DELETE:
+        return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
+    default:
+        return SW_EFFECT_NONE; /* SW_GET */
+    }
+}
+
+/* Writes the value of a present key; nothing moves. */
+SW_HD static inline void RH(write_at)(const struct RH(table) * table,
+                                      const struct RH(place) * place, RH_WORD m, RH_WORD value)
+{
+    if (m == RH_EMPTY) {
+        table->state->side_value = value;
+        return;
+    }
+    struct RH(slot) entry;
+    entry.m = m;
+    entry.value = value;
+    RH(slot_store)(place->slot, entry);
+}
+
+/* Removes a present key. For one thread alone. */
+SW_HD static inline void RH(remove)(const struct RH(table) * table, const struct RH(place) * place,
+                                    RH_WORD m, uint64_t *probes)
+{
+    table->state->occupied--;
+    if (m == RH_EMPTY) {
+        table->state->side_present = 0;
+        return;
+    }
+    if (place->in_stash) {
+        table->state->stash_occupied--;
+    }
+    RH(remove_at)(place->in_stash ? &table->stash : &table->main, place->slot, probes);
+}
+
+/* Inserts an absent key. What meets the cap goes to the stash, or to the work's left-overs. */
+SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(work) * work,
+                                    RH_WORD m, RH_WORD value, uint64_t *probes)
+{
+    struct RH(slot) hand;
+    table->state->occupied++;
+    if (m == RH_EMPTY) {
+        table->state->side_present = 1;
+        table->state->side_value = value;
+        return;
+    }
+    hand.m = m;
+    hand.value = value;
+    if (RH(insert_absent)(&table->main, &hand, probes)) {
+        return;
+    }
+    if (table->stash.slots != NULL) {
+        table->state->stash_occupied++;
+        RH(insert_absent)(&table->stash, &hand, probes);
+    } else {
+        table->state->occupied--;
+        work->leftovers[work->leftover_count++] = hand;
+    }
+}
+
+/* Applies operation i. Returns false, with nothing changed, if it would pass the limit. */
+SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(work) * work,
+                                   uint32_t i, uint32_t op, RH_WORD m, struct RH(undo) * undo,
+                                   bool *found, struct sw_counters *counters)
+{
+    struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
+    struct RH(place) place = RH(locate)(table, m, &count->probes);
+    RH_WORD out = 0;
+    RH_WORD operand = work->values != NULL ? work->values[i] : 0;
+    enum sw_effect effect = RH(decide)(op, place.found, place.value, operand, &out);
+
+    if (effect == SW_EFFECT_REMOVE) {
+        RH(remove)(table, &place, m, &count->probes);
+        counters->deleted++;
+    } else if (effect == SW_EFFECT_WRITE && place.found) {
+        RH(write_at)(table, &place, m, out);
+        counters->updated++;
+    } else if (effect == SW_EFFECT_WRITE) {
+        if (table->state->occupied >= table->occupied_max ||
+            table->state->stash_occupied > table->stash_max) {
+            return false;
+        }
+        uint64_t outside = table->state->stash_occupied + work->leftover_count;
+        RH(insert)(table, work, m, out, &count->probes);
+        counters->failures += table->state->stash_occupied + work->leftover_count - outside;
+        counters->inserted++;
+    }
+    if (undo != NULL) {
+        undo->m = m;
+        undo->old = place.value;
+        undo->found = place.found;
+        undo->effect = (uint8_t)effect;
+    }
+    if (work->previous != NULL) {
+        work->previous[i] = place.value;
+    }
+    *found = place.found;
+    count->operations++;
+    count->hits += place.found;
+    count->misses += !place.found;
+    return true;
+}
+
+/* Takes back a write to an entry that was handed back later in its group. A key inserted anew after
+ * that may be listed twice, so the newest is meant, and the order of the list is kept. */
+SW_HD static inline void RH(undo_leftover)(struct RH(work) * work, const struct RH(undo) * undo,
+                                           uint32_t leftovers_before)
+{
+    uint32_t k = work->leftover_count;
+    while (k > leftovers_before && work->leftovers[k - 1].m != undo->m) {
+        k--;
+    }
+    if (k == leftovers_before) {
+        return;
+    }
+    if (undo->found) {
+        work->leftovers[k - 1].value = undo->old;
+        return;
+    }
+    work->leftover_count--;
+    for (; k <= work->leftover_count; k++) {
+        work->leftovers[k - 1] = work->leftovers[k];
+    }
+}
+
+/* Takes back the first `count` operations of a group, last first. The layout depends on the
+ * contents alone, so this restores it, up to entries that stay in the stash. Left-overs of the
+ * group fit again once everything else is as it was. */
+SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct RH(work) * work,
+                                        uint32_t count, uint32_t leftovers_before)
+{
+    uint64_t probes = 0;
+    while (count-- > 0) {
+        const struct RH(undo) *undo = &work->undo[count];
+        if (undo->effect == SW_EFFECT_NONE) {
+            continue;
+        }
+        struct RH(place) place = RH(locate)(table, undo->m, &probes);
+        if (undo->effect == SW_EFFECT_REMOVE) {
+            RH(insert)(table, work, undo->m, undo->old, &probes);
+        } else if (undo->found && place.found) {
+            RH(write_at)(table, &place, undo->m, undo->old);
+        } else if (place.found) {
+            RH(remove)(table, &place, undo->m, &probes);
+        } else {
+            RH(undo_leftover)(work, undo, leftovers_before);
+        }
+    }
+    while (work->leftover_count > leftovers_before) {
+        struct RH(slot) entry = work->leftovers[--work->leftover_count];
+        RH(insert)(table, work, entry.m, entry.value, &probes);
+    }
+}
+
+SW_HD static inline void RH(prefetch)(const struct RH(table) * table, RH_WORD m)
+{
+#if defined(__CUDA_ARCH__)
+    (void)table;
+    (void)m;
+#else
+    __builtin_prefetch(RH(bucket)(&table->main, RH(home)(&table->main, m)), 0, 3);
+#endif
+}
+
+/* Operations whose buckets are on their way from memory while one is worked on. */
+#define RH_AHEAD 16
+
+SW_HD static inline void RH(add_counters)(struct sw_counters *to, const struct sw_counters *from)
+{
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        to->by_class[c].operations += from->by_class[c].operations;
+        to->by_class[c].probes += from->by_class[c].probes;
+        to->by_class[c].hits += from->by_class[c].hits;
+        to->by_class[c].misses += from->by_class[c].misses;
+    }
+    to->inserted += from->inserted;
+    to->updated += from->updated;
+    to->deleted += from->deleted;
+    to->failures += from->failures;
+    to->refused += from->refused;
+}
+
+/* Answers reads [begin, end) of the work; begin is a multiple of 64. Only counts GETs. */
+SW_HD static inline void RH(get_range)(const struct RH(table) * table, const struct RH(work) * work,
+                                       uint32_t begin, uint32_t end, struct sw_counters *counters)
+{
+    struct sw_op_counters *count = &counters->by_class[SW_CLASS_GET];
+    RH_WORD ahead[RH_AHEAD];
+    uint64_t word = 0;
+    uint64_t hits = 0;
+    for (uint32_t i = begin; i < end && i < begin + RH_AHEAD; i++) {
+        ahead[i % RH_AHEAD] = RH(mix)(table, work->keys[i]);
+        RH(prefetch)(table, ahead[i % RH_AHEAD]);
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        RH_WORD m = ahead[i % RH_AHEAD];
+        if (end - i > RH_AHEAD) {
+            ahead[i % RH_AHEAD] = RH(mix)(table, work->keys[i + RH_AHEAD]);
+            RH(prefetch)(table, ahead[i % RH_AHEAD]);
+        }
+        struct RH(place) place = RH(locate)(table, m, &count->probes);
+        if (work->previous != NULL) {
+            work->previous[i] = place.value;
+        }
+        word |= (uint64_t)place.found << (i % 64);
+        hits += place.found;
+        if (i % 64 == 63 || i + 1 == end) {
+            if (work->found != NULL) {
+                work->found[i / 64] = word;
+            }
+            word = 0;
+        }
+    }
+    count->operations += end - begin;
+    count->hits += hits;
+    count->misses += end - begin - hits;
+}
+
+/* Sets or clears bit i. */
+SW_HD static inline void RH(set_found)(struct RH(work) * work, uint32_t i, bool found)
+{
+    if (work->found == NULL) {
+        return;
+    }
+    if (i % 64 == 0) {
+        work->found[i / 64] = 0;
+    }
+    work->found[i / 64] |= (uint64_t)found << (i % 64);
+}
+
+/* Applies the whole work in order. Returns true if no group was refused. */
+SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
+                                              struct RH(work) * work, struct sw_counters *counters)
+{
+    RH_WORD ahead[RH_AHEAD];
+    bool all = true;
+    uint32_t i = 0;
+    for (; i < work->count && i < RH_AHEAD; i++) {
+        ahead[i] = RH(mix)(table, work->keys[i]);
+        RH(prefetch)(table, ahead[i]);
+    }
+    i = 0;
+    for (uint32_t g = 0; g < work->group_count; g++) {
+        uint32_t end = work->group_count == 1 ? work->count : work->group_ends[g];
+        uint32_t first = i;
+        uint32_t leftovers_before = work->leftover_count;
+        struct sw_counters group;
+        bool admitted = true;
+        memset(&group, 0, sizeof(group));
+        for (; i < end; i++) {
+            RH_WORD m = ahead[i % RH_AHEAD];
+            bool found = false;
+            if (work->count - i > RH_AHEAD) {
+                ahead[i % RH_AHEAD] = RH(mix)(table, work->keys[i + RH_AHEAD]);
+                RH(prefetch)(table, ahead[i % RH_AHEAD]);
+            }
+            if (admitted &&
+                !RH(apply)(table, work, i, work->ops != NULL ? work->ops[i] : work->op, m,
+                           work->undo != NULL ? &work->undo[i - first] : NULL, &found, &group)) {
+                RH(undo_group)(table, work, i - first, leftovers_before);
+                admitted = false;
+            }
+            RH(set_found)(work, i, found);
+        }
+        if (!admitted) {
+            counters->refused += end - first;
+            all = false;
+        } else {
+            RH(add_counters)(counters, &group);
+        }
+        if (work->group_refused != NULL) {
+            work->group_refused[g] = !admitted;
+        }
+    }
+    return all;
+}
+
+#undef RH_AHEAD

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * geometry.c - how large a table's arrays are. The formulae and where they come from:
+ * table/README.md, "Geometry".
+ */
+#include "table/geometry.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "table/robin_hood.h"
+
+/* Home buckets of a table of 32-bit keys: more than there are keys would be waste. */
+#define BUCKETS_MAX_32 (1ULL << 32)
+/* Arrays larger than this cannot be addressed on any machine; keeps all products in 64 bits. */
+#define SLOTS_MAX (1ULL << 56)
+#define BATCH_OPS_MAX (1U << 24)
+
+__attribute__((format(printf, 3, 4))) static int refuse(char *reason, size_t reason_size,
+                                                        const char *format, ...)
+{
+    if (reason != NULL && reason_size > 0) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(reason, reason_size, format, arguments);
+        va_end(arguments);
+    }
+    return SW_E_INVALID;
+}
+
+static int validate(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    if ((unsigned)config->backend > SW_BACKEND_CUDA) {
+        return refuse(reason, reason_size, "the backend must be auto, cpu or cuda");
+    }
+    if (config->slot_bits != 64 && config->slot_bits != 128) {
+        return refuse(reason, reason_size, "slots must have 64 or 128 bits, not %u",
+                      (unsigned)config->slot_bits);
+    }
+    if (!(config->max_load > 0.0 && config->max_load <= 1.0)) {
+        return refuse(reason, reason_size, "the maximum load must be above 0 and at most 1, not %g",
+                      config->max_load);
+    }
+    if (config->batch_ops_max == 0 || config->batch_ops_max > BATCH_OPS_MAX) {
+        return refuse(reason, reason_size, "a batch must hold between 1 and %u operations, not %u",
+                      BATCH_OPS_MAX, (unsigned)config->batch_ops_max);
+    }
+    if (config->capacity_slots > SLOTS_MAX || config->stash_slots > SLOTS_MAX) {
+        return refuse(reason, reason_size, "the capacity and the stash must be at most 2^56 slots");
+    }
+    if (config->slot_bits == 64 && (config->capacity_slots > BUCKETS_MAX_32 * SW_BUCKET_SLOTS ||
+                                    config->stash_slots > BUCKETS_MAX_32)) {
+        return refuse(reason, reason_size,
+                      "tables of 64-bit slots must have at most 2^34 slots and 2^32 stash slots");
+    }
+    return SW_OK;
+}
+
+/* The positive root of load (e^t - 1) = t, for load in (0, 1). The left side minus the right is
+ * convex, zero at 0 and falls first, so Newton's method from above comes down to the root. */
+static double queue_root(double load)
+{
+    double t = 2.0 * log(1.0 / load) + 1.0;
+    while (load * expm1(t) < t) {
+        t *= 2.0;
+    }
+    for (int i = 0; i < 200; i++) {
+        double step = (load * expm1(t) - t) / (load * exp(t) - 1.0);
+        t -= step;
+        if (!(step > t * 1e-9)) {
+            break;
+        }
+    }
+    return t;
+}
+
+uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_slots)
+{
+    /* Of a full table: the overflow wanders like a Brownian bridge, whose range passes 3 sqrt(n)
+     * with probability 1e-6. Holds for every load, and is the smaller one close to 1. */
+    double cap = ceil(3.0 * sqrt((double)buckets * bucket_slots) / bucket_slots) + 1.0;
+    if (load < 1.0) {
+        double theta = queue_root(load);
+        double queue = ceil(log((double)buckets * 1e6) / (theta * bucket_slots)) + 1.0;
+        cap = queue < cap ? queue : cap;
+    }
+    if (cap > (double)buckets) {
+        cap = (double)buckets; /* all of them in the last bucket would need no more */
+    }
+    return cap < (double)UINT32_MAX ? (uint32_t)cap : UINT32_MAX;
+}
+
+static void plan_stash(const struct sw_table_config *config, struct sw_geometry *geometry)
+{
+    if (config->stash_slots == 0) {
+        geometry->stash_buckets = 0;
+        geometry->stash_buckets_total = 0;
+        geometry->stash_max = 0;
+        return;
+    }
+    uint64_t entries = config->stash_slots + config->batch_ops_max;
+    if (entries > geometry->occupied_max) {
+        entries = geometry->occupied_max;
+    }
+    geometry->stash_buckets = (entries + SW_BUCKET_SLOTS - 1) / SW_BUCKET_SLOTS;
+    geometry->stash_buckets_total = 2 * geometry->stash_buckets;
+    geometry->stash_max = config->stash_slots;
+}
+
+int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *geometry,
+                     char *reason, size_t reason_size)
+{
+    int status = validate(config, reason, reason_size);
+    if (status != SW_OK) {
+        return status;
+    }
+    uint64_t buckets = (config->capacity_slots + SW_BUCKET_SLOTS - 1) / SW_BUCKET_SLOTS;
+    buckets = buckets > 0 ? buckets : 1;
+    uint64_t capacity = buckets * SW_BUCKET_SLOTS;
+
+    geometry->buckets = buckets;
+    geometry->max_probe = config->max_probe;
+    if (config->max_probe == 0) {
+        geometry->max_probe = sw_geometry_max_probe(config->max_load, buckets, SW_BUCKET_SLOTS);
+    } else if (config->max_probe > buckets) {
+        geometry->max_probe = (uint32_t)buckets;
+    }
+    geometry->buckets_total = buckets + geometry->max_probe;
+    /* a product of two doubles may round up past the capacity only at 1.0, where it is exact
+     * below 2^53 and clamped above */
+    geometry->occupied_max = (uint64_t)((double)capacity * config->max_load);
+    if (geometry->occupied_max > capacity) {
+        geometry->occupied_max = capacity;
+    }
+    if (geometry->occupied_max == 0) {
+        geometry->occupied_max = 1;
+    }
+    plan_stash(config, geometry);
+    geometry->slots_total =
+        (geometry->buckets_total + geometry->stash_buckets_total) * SW_BUCKET_SLOTS;
+    /* at most 2^56 + 2^34 slots and twice that of stash, 16 bytes each: below 2^63 */
+    geometry->bytes_total = geometry->slots_total * (config->slot_bits / 8);
+    return SW_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * geometry.h - how large a table's arrays are: buckets, probe cap, tail and stash.
+ */
+#ifndef SHERWOOD_TABLE_GEOMETRY_H
+#define SHERWOOD_TABLE_GEOMETRY_H
+
+#include <stdint.h>
+
+#include "table/table.h"
+
+struct sw_geometry {
+    uint64_t buckets;       /* home buckets of the main array */
+    uint64_t buckets_total; /* and the tail: buckets + max_probe */
+    uint32_t max_probe;
+    uint64_t occupied_max;
+    uint64_t stash_buckets;       /* home buckets of the stash; 0: left-overs are handed back */
+    uint64_t stash_buckets_total; /* twice as many, so that whatever the homes, stash_entries fit */
+    uint64_t stash_max;           /* entries of the stash above which inserts are refused */
+    uint64_t slots_total;         /* of both arrays: main first, then the stash */
+    uint64_t bytes_total;
+};
+
+/* Computes the geometry of a valid configuration. Returns SW_OK or SW_E_INVALID (with a sentence in
+ * `reason`). */
+int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *geometry,
+                     char *reason, size_t reason_size);
+
+/* The probe cap, in buckets, at which one of `buckets` buckets of `bucket_slots` slots filled to
+ * `load` is expected to overflow with probability 1e-6: a bucket's overflow is the queue of a
+ * deterministic server, P(queue > q) = exp(-theta q), theta the root of load (e^t - 1) = t. */
+uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_slots);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * robin_hood.inl - find, insert, remove and repair on an ordered Robin Hood table.
+ *
+ * Entries are ordered by their mixed key m over the buckets: x in bucket a and y in bucket b > a
+ * means x < y. Each bucket holds the smallest of what ever reached it, so the layout is a function
+ * of the contents alone. The rules (which slot is the victim, what is compared, how the cap counts)
+ * and what breaks without them: table/README.md.
+ *
+ * Phases: find runs beside find; insert_absent beside insert_absent, of distinct absent keys;
+ * repair_cluster beside repair_cluster of other clusters. Never mixed.
+ */
+
+/* A run of buckets. Plain data: passed by value to kernels. */
+struct RH(view) {
+    struct RH(slot) * slots;
+    uint64_t buckets;       /* home buckets */
+    uint64_t buckets_total; /* and the tail that takes displaced entries */
+    uint64_t max_probe;     /* largest displacement, in buckets */
+};
+
+/* Monotone in m: homes follow the order of the entries. */
+SW_HD static inline uint64_t RH(home)(const struct RH(view) * view, RH_WORD m)
+{
+#if RH_BITS == 64
+    return ((uint64_t)m * view->buckets) >> 32;
+#elif defined(__CUDA_ARCH__)
+    return __umul64hi(m, view->buckets);
+#else
+    return (uint64_t)(((sw_u128)m * view->buckets) >> 64);
+#endif
+}
+
+/* One past the last bucket an entry with this home may sit in. */
+SW_HD static inline uint64_t RH(reach)(const struct RH(view) * view, uint64_t home)
+{
+    uint64_t end = home + view->max_probe + 1;
+    return end < view->buckets_total ? end : view->buckets_total;
+}
+
+SW_HD static inline struct RH(slot) * RH(bucket)(const struct RH(view) * view, uint64_t bucket)
+{
+    return view->slots + bucket * SW_BUCKET_SLOTS;
+}
+
+/* A relaxed load of each slot, in any phase. */
+SW_HD static inline void RH(bucket_load)(const struct RH(slot) * bucket,
+                                         struct RH(slot) out[SW_BUCKET_SLOTS])
+{
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        out[i] = RH(slot_load)(bucket + i);
+    }
+}
+
+/* The same where nobody else writes: in a read phase, or alone. On a GPU in loads of 16 bytes. */
+SW_HD static inline void RH(bucket_read)(const struct RH(slot) * bucket,
+                                         struct RH(slot) out[SW_BUCKET_SLOTS])
+{
+#if defined(__CUDA_ARCH__) && RH_BITS == 64
+    for (int i = 0; i < SW_BUCKET_SLOTS; i += 2) {
+        uint4 pair = *(const uint4 *)(bucket + i);
+        out[i].value = pair.x;
+        out[i].m = pair.y;
+        out[i + 1].value = pair.z;
+        out[i + 1].m = pair.w;
+    }
+#elif defined(__CUDA_ARCH__)
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        ulonglong2 slot = *(const ulonglong2 *)(bucket + i);
+        out[i].value = slot.x;
+        out[i].m = slot.y;
+    }
+#else
+    RH(bucket_load)(bucket, out);
+#endif
+}
+
+/* What a bucket says of m (not all ones): the index of its slot (*value is set), SW_PROBE_ABSENT or
+ * SW_PROBE_NEXT. A slot larger than m (EMPTY is the largest) proves that m is absent. */
+SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], RH_WORD m,
+                                  RH_WORD *value)
+{
+    bool larger = false;
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        if (held[i].m == m) {
+            *value = held[i].value;
+            return i;
+        }
+        larger |= held[i].m > m;
+    }
+    return larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
+}
+
+/* Finds m (not all ones) in bucket b, at or after its home, or later. Returns its slot, or NULL.
+ * *value is set on a hit; *probes grows by the buckets inspected. For phases without writers. */
+SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view, RH_WORD m,
+                                                    uint64_t b, RH_WORD *value, uint64_t *probes)
+{
+    uint64_t end = RH(reach)(view, RH(home)(view, m));
+    for (; b < end; b++) {
+        struct RH(slot) *bucket = RH(bucket)(view, b);
+        struct RH(slot) held[SW_BUCKET_SLOTS];
+        RH(bucket_read)(bucket, held);
+        ++*probes;
+        int at = RH(probe)(held, m, value);
+        if (at != SW_PROBE_NEXT) {
+            return at == SW_PROBE_ABSENT ? NULL : bucket + at;
+        }
+    }
+    return NULL;
+}
+
+SW_HD static inline struct RH(slot) *
+    RH(find)(const struct RH(view) * view, RH_WORD m, RH_WORD *value, uint64_t *probes)
+{
+    return RH(find_from)(view, m, RH(home)(view, m), value, probes);
+}
+
+/* The index of the slot with the largest m, the lowest among EMPTY ones (m is otherwise unique);
+ * *top is that slot. Selected, not indexed: a GPU then keeps `held` in registers. */
+SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOTS],
+                                       struct RH(slot) * top)
+{
+    int max = 0;
+    *top = held[0];
+    for (int i = 1; i < SW_BUCKET_SLOTS; i++) {
+        if (held[i].m > top->m) {
+            max = i;
+            *top = held[i];
+        }
+    }
+    return max;
+}
+
+/* The occupied slot with the smallest m, or -1 if the bucket is empty. */
+SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOTS])
+{
+    int min = -1;
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        if (held[i].m != RH_EMPTY && (min < 0 || held[i].m < held[min].m)) {
+            min = i;
+        }
+    }
+    return min;
+}
+
+/* Inserts an entry whose key is absent and, among the inserts of this phase, unique. Returns true
+ * when everything found a place. Otherwise *hand is the entry, usually an older one, that met the
+ * cap and is no longer in the table. */
+SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * hand,
+                                           uint64_t *probes)
+{
+    uint64_t b = RH(home)(view, hand->m);
+    while (b < RH(reach)(view, RH(home)(view, hand->m))) {
+        struct RH(slot) *bucket = RH(bucket)(view, b);
+        struct RH(slot) held[SW_BUCKET_SLOTS];
+        RH(bucket_load)(bucket, held);
+        ++*probes;
+        for (;;) {
+            struct RH(slot) top;
+            int max = RH(bucket_max)(held, &top);
+            if (top.m <= hand->m) {
+                break; /* full of smaller entries, and will stay so: go on to the next bucket */
+            }
+            struct RH(slot) was = RH(slot_cas)(bucket + max, top, *hand);
+            if (!RH(slot_same)(was, top)) {
+                for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+                    held[i] = i == max ? was : held[i]; /* another insert's: only smaller */
+                }
+                continue;
+            }
+            if (was.m == RH_EMPTY) {
+                return true;
+            }
+            *hand = was;
+            break;
+        }
+        b++;
+    }
+    return false;
+}
+
+/* Moves the smallest entry of bucket `from` into `hole` if it may sit in bucket `to`. */
+SW_HD static inline bool RH(pull)(const struct RH(view) * view, struct RH(slot) * hole, uint64_t to,
+                                  uint64_t from)
+{
+    struct RH(slot) held[SW_BUCKET_SLOTS];
+    struct RH(slot) *bucket = RH(bucket)(view, from);
+    RH(bucket_load)(bucket, held);
+    int min = RH(bucket_min)(held);
+    if (min < 0 || RH(home)(view, held[min].m) > to) {
+        return false;
+    }
+    RH(slot_store)(hole, held[min]);
+    RH(slot_store)(bucket + min, RH(slot_empty)());
+    return true;
+}
+
+/* Removes the entry in `slot` of an otherwise canonical table and closes the gap: each following
+ * bucket gives its smallest entry while that was displaced past the hole. For one thread alone. */
+SW_HD static inline void RH(remove_at)(const struct RH(view) * view, struct RH(slot) * slot,
+                                       uint64_t *probes)
+{
+    struct RH(slot) *hole = slot;
+    uint64_t b = (uint64_t)(slot - view->slots) / SW_BUCKET_SLOTS;
+    RH(slot_store)(slot, RH(slot_empty)());
+    for (; b + 1 < view->buckets_total; b++) {
+        struct RH(slot) *next = RH(bucket)(view, b + 1);
+        struct RH(slot) held[SW_BUCKET_SLOTS];
+        RH(bucket_load)(next, held);
+        ++*probes;
+        int min = RH(bucket_min)(held);
+        if (min < 0 || RH(home)(view, held[min].m) > b) {
+            return;
+        }
+        RH(slot_store)(hole, held[min]);
+        hole = next + min;
+        RH(slot_store)(hole, RH(slot_empty)());
+    }
+}
+
+/* True if no entry in bucket b or later has its home before b. Entries never cross such a boundary
+ * when others are removed: the buckets between two boundaries (a cluster) are repaired alone. */
+SW_HD static inline bool RH(is_boundary)(const struct RH(view) * view, uint64_t b)
+{
+    struct RH(slot) held[SW_BUCKET_SLOTS];
+    if (b == 0 || b >= view->buckets_total) {
+        return true;
+    }
+    RH(bucket_load)(RH(bucket)(view, b), held);
+    int min = RH(bucket_min)(held);
+    return min < 0 || RH(home)(view, held[min].m) >= b;
+}
+
+/* First bucket at or after b that is a boundary. Before anything of the phase is removed. */
+SW_HD static inline uint64_t RH(cluster_end)(const struct RH(view) * view, uint64_t b)
+{
+    while (!RH(is_boundary)(view, b)) {
+        b++;
+    }
+    return b;
+}
+
+/* Restores the canonical layout of buckets [first, end) after any of their entries were punched
+ * out: first is at or before the first hole's bucket, end the cluster's end as found before the
+ * punches. One thread a cluster, left to right, from the next bucket that holds anything. */
+SW_HD static inline void RH(repair_cluster)(const struct RH(view) * view, uint64_t first,
+                                            uint64_t end, uint64_t *probes)
+{
+    uint64_t from = first + 1;
+    for (uint64_t b = first; b < end; b++) {
+        struct RH(slot) *bucket = RH(bucket)(view, b);
+        if (from <= b) {
+            from = b + 1;
+        }
+        ++*probes;
+        for (int i = 0; i < SW_BUCKET_SLOTS && from < end; i++) {
+            if (RH(slot_load)(bucket + i).m != RH_EMPTY) {
+                continue;
+            }
+            while (from < end) {
+                struct RH(slot) held[SW_BUCKET_SLOTS];
+                RH(bucket_load)(RH(bucket)(view, from), held);
+                if (RH(bucket_min)(held) >= 0) {
+                    break;
+                }
+                from++;
+                ++*probes;
+            }
+            if (from >= end || !RH(pull)(view, bucket + i, b, from)) {
+                break; /* what follows belongs further right */
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan.inl - merges the entries of two windows in order of m. Included by scan.c once per width.
+ *
+ * Entries are sorted at bucket level, so all of an array's entries below some m lie in its window:
+ * that limit is found first, then both windows are read up to the smaller of their limits.
+ */
+
+/* Entries from `cursor` to `limit` of one window, ascending. */
+struct RH(stream) {
+    const struct RH(view) * view;
+    const struct sw_scan_window *window;
+    RH_WORD cursor;
+    RH_WORD limit;                         /* exclusive; all ones: no limit */
+    uint64_t next;                         /* bucket of the window to read next */
+    struct RH(slot) held[SW_BUCKET_SLOTS]; /* entries of one bucket, ascending */
+    int at;
+    int count;
+};
+
+/* The smallest m whose home is b (b < buckets). */
+static RH_WORD RH(first_of)(const struct RH(view) * view, uint64_t b)
+{
+    sw_u128 shifted = (sw_u128)b << (sizeof(RH_WORD) * 8);
+    return (RH_WORD)((shifted + view->buckets - 1) / view->buckets);
+}
+
+static const struct RH(slot) *
+    RH(window_bucket)(const struct sw_scan_window *window, uint64_t index)
+{
+    return (const struct RH(slot) *)window->slots + index * SW_BUCKET_SLOTS;
+}
+
+/* The m below which every entry of the array at or after the window's start lies in the window. */
+static RH_WORD RH(window_limit)(const struct RH(view) * view, const struct sw_scan_window *window)
+{
+    uint64_t end = window->first + window->buckets;
+    struct RH(slot) last[SW_BUCKET_SLOTS];
+    if (window->buckets == 0 || end >= view->buckets_total) {
+        return RH_EMPTY;
+    }
+    RH(bucket_load)(RH(window_bucket)(window, window->buckets - 1), last);
+    struct RH(slot) top = last[0];
+    for (int i = 1; i < SW_BUCKET_SLOTS; i++) {
+        top = last[i].m > top.m ? last[i] : top;
+    }
+    if (top.m != RH_EMPTY) {
+        return top.m + 1; /* the next bucket may hold entries of any home, all larger */
+    }
+    /* nothing was displaced past a bucket that is not full */
+    return end < view->buckets ? RH(first_of)(view, end) : RH_EMPTY;
+}
+
+/* Reads the next bucket: its entries in [cursor, limit), sorted. Returns its number of EMPTY slots.
+ */
+static int RH(stream_bucket)(struct RH(stream) * stream)
+{
+    struct RH(slot) raw[SW_BUCKET_SLOTS];
+    int empty = 0;
+    RH(bucket_load)(RH(window_bucket)(stream->window, stream->next), raw);
+    stream->at = 0;
+    stream->count = 0;
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        if (raw[i].m == RH_EMPTY) {
+            empty++;
+        } else if (raw[i].m >= stream->cursor && raw[i].m < stream->limit) {
+            int at = stream->count++;
+            for (; at > 0 && stream->held[at - 1].m > raw[i].m; at--) {
+                stream->held[at] = stream->held[at - 1];
+            }
+            stream->held[at] = raw[i];
+        }
+    }
+    stream->next++;
+    return empty;
+}
+
+/* The stream's next entry, or NULL. */
+static const struct RH(slot) * RH(stream_peek)(struct RH(stream) * stream)
+{
+    uint64_t last_home = RH(home)(stream->view, stream->limit - 1);
+    while (stream->at == stream->count && stream->next < stream->window->buckets) {
+        uint64_t bucket = stream->window->first + stream->next;
+        if (RH(stream_bucket)(stream) > 0 && bucket >= last_home) {
+            stream->next = stream->window->buckets; /* what follows has a later home */
+        }
+    }
+    return stream->at < stream->count ? &stream->held[stream->at] : NULL;
+}
+
+static bool RH(collect)(const struct RH(table) * table, const struct sw_state *state,
+                        const struct sw_scan_window *main, const struct sw_scan_window *stash,
+                        struct sw_batch *batch)
+{
+    RH_WORD *keys = batch->scan_keys;
+    RH_WORD *values = batch->scan_values;
+    uint32_t count = 0;
+    if (batch->cursor > RH_EMPTY) {
+        batch->scan_count = 0;
+        batch->cursor = 0;
+        return true;
+    }
+    RH_WORD cursor = (RH_WORD)batch->cursor;
+    RH_WORD limit = RH(window_limit)(&table->main, main);
+    RH_WORD stash_limit = RH(window_limit)(&table->stash, stash);
+    limit = stash_limit < limit ? stash_limit : limit;
+    if (limit <= cursor && limit != RH_EMPTY) {
+        return false;
+    }
+    struct RH(stream)
+        streams[2] = {{.view = &table->main, .window = main, .cursor = cursor, .limit = limit},
+                      {.view = &table->stash, .window = stash, .cursor = cursor, .limit = limit}};
+    while (count < batch->count) {
+        const struct RH(slot) *a = RH(stream_peek)(&streams[0]);
+        const struct RH(slot) *b = RH(stream_peek)(&streams[1]);
+        if (a == NULL && b == NULL) {
+            cursor = limit;
+            break;
+        }
+        struct RH(stream) *from =
+            b == NULL || (a != NULL && a->m < b->m) ? &streams[0] : &streams[1];
+        struct RH(slot) entry = from->held[from->at++];
+        keys[count] = RH(unmix)(table, entry.m);
+        values[count++] = entry.value;
+        cursor = entry.m + 1;
+    }
+    batch->cursor = cursor;
+    if (cursor == RH_EMPTY && (count < batch->count || state->side_present == 0)) {
+        if (state->side_present != 0) {
+            keys[count] = RH(unmix)(table, RH_EMPTY);
+            values[count++] = (RH_WORD)state->side_value;
+        }
+        batch->cursor = 0;
+    }
+    batch->scan_count = count;
+    return true;
+}

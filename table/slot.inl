@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * slot.inl - one slot, and the few ways to touch it. Included by robin_hood.h once per width.
+ *
+ * | bytes (64-bit slot) | bytes (128-bit slot) | field                                      |
+ * | 0..3                | 0..7                 | value                                      |
+ * | 4..7                | 8..15                | m, the mixed key; all ones = EMPTY         |
+ *
+ * An EMPTY slot has every bit set. Read as one little-endian integer, m is the high half.
+ *
+ * Loads are relaxed and, for 128-bit slots, may tear between the halves: every decision is taken on
+ * m alone, and in an insert phase every write is one full-slot compare-and-swap, so a torn pair can
+ * only make that fail (CORRECTNESS.md, 10).
+ */
+
+struct RH(slot) {
+    alignas(2 * sizeof(RH_WORD)) RH_WORD value;
+    RH_WORD m;
+};
+static_assert(sizeof(struct RH(slot)) == 2 * sizeof(RH_WORD), "one slot, one compare-and-swap");
+
+SW_HD static inline struct RH(slot) RH(slot_empty)(void)
+{
+    struct RH(slot) empty;
+    empty.value = RH_EMPTY;
+    empty.m = RH_EMPTY;
+    return empty;
+}
+
+SW_HD static inline bool RH(slot_same)(struct RH(slot) a, struct RH(slot) b)
+{
+    return a.m == b.m && a.value == b.value;
+}
+
+/* A relaxed load, in any phase. */
+SW_HD static inline struct RH(slot) RH(slot_load)(const struct RH(slot) * slot)
+{
+    struct RH(slot) out;
+#if defined(__CUDA_ARCH__) && RH_BITS == 64
+    uint64_t word = *(const volatile uint64_t *)slot;
+    out.value = (uint32_t)word;
+    out.m = (uint32_t)(word >> 32);
+#elif defined(__CUDA_ARCH__)
+    asm volatile("ld.relaxed.gpu.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(out.value), "=l"(out.m)
+                 : "l"(slot)
+                 : "memory");
+#elif RH_BITS == 64
+    uint64_t word = __atomic_load_n((const uint64_t *)(const void *)slot, __ATOMIC_RELAXED);
+    out.value = (uint32_t)word;
+    out.m = (uint32_t)(word >> 32);
+#else
+    out.m = __atomic_load_n(&slot->m, __ATOMIC_RELAXED);
+    out.value = __atomic_load_n(&slot->value, __ATOMIC_RELAXED);
+#endif
+    return out;
+}
+
+/* A store by the only thread that may write this slot in this phase; others may read it. */
+SW_HD static inline void RH(slot_store)(struct RH(slot) * slot, struct RH(slot) entry)
+{
+#if RH_BITS == 64
+    uint64_t word = ((uint64_t)entry.m << 32) | entry.value;
+#if defined(__CUDA_ARCH__)
+    *(volatile uint64_t *)slot = word;
+#else
+    __atomic_store_n((uint64_t *)(void *)slot, word, __ATOMIC_RELAXED);
+#endif
+#elif defined(__CUDA_ARCH__)
+    ((volatile RH_WORD *)slot)[0] = entry.value;
+    ((volatile RH_WORD *)slot)[1] = entry.m;
+#else
+    __atomic_store_n(&slot->value, entry.value, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->m, entry.m, __ATOMIC_RELAXED);
+#endif
+}
+
+/* If the slot holds `expected`, replaces it by `desired`, in one step; returns what it held. */
+SW_HD static inline struct RH(slot)
+    RH(slot_cas)(struct RH(slot) * slot, struct RH(slot) expected, struct RH(slot) desired)
+{
+    struct RH(slot) held;
+#if RH_BITS == 64
+    uint64_t want = ((uint64_t)expected.m << 32) | expected.value;
+    uint64_t word = ((uint64_t)desired.m << 32) | desired.value;
+#if defined(__CUDA_ARCH__)
+    word =
+        atomicCAS((unsigned long long *)slot, (unsigned long long)want, (unsigned long long)word);
+#else
+    __atomic_compare_exchange_n((uint64_t *)(void *)slot, &want, word, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    word = want;
+#endif
+    held.value = (uint32_t)word;
+    held.m = (uint32_t)(word >> 32);
+#elif defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n\t"
+                 ".reg .b128 want, put, old;\n\t"
+                 "mov.b128 want, {%2, %3};\n\t"
+                 "mov.b128 put, {%4, %5};\n\t"
+                 "atom.relaxed.gpu.global.cas.b128 old, [%6], want, put;\n\t"
+                 "mov.b128 {%0, %1}, old;\n\t"
+                 "}"
+                 : "=l"(held.value), "=l"(held.m)
+                 : "l"(expected.value), "l"(expected.m), "l"(desired.value), "l"(desired.m),
+                   "l"(__cvta_generic_to_global(slot))
+                 : "memory");
+#else
+#error "128-bit slots need atom.cas.b128: build for sm_90 or newer (make ARCH=sm_90)"
+#endif
+#else
+    sw_u128 want = ((sw_u128)expected.m << 64) | expected.value;
+    sw_u128 word = ((sw_u128)desired.m << 64) | desired.value;
+    word = __sync_val_compare_and_swap((sw_u128 *)(void *)slot, want, word);
+    held.value = (uint64_t)word;
+    held.m = (uint64_t)(word >> 64);
+#endif
+    return held;
+}

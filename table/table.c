@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.c - the public face of the table: validates, chooses the backend, keeps the statistics.
+ */
+#include "table/table.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/backend.h"
+#include "table/check.h"
+#include "table/geometry.h"
+
+#define REASON_BYTES 512
+
+/* sw_counters are added up word by word. */
+#define COUNTER_WORDS (sizeof(struct sw_counters) / sizeof(uint64_t))
+
+struct sw_table {
+    const struct sw_backend *backend;
+    void *memory; /* the backend's */
+    enum sw_backend_kind kind;
+    uint32_t slot_bits;
+    uint32_t batch_ops_max;
+    uint64_t stash_slots;
+    uint64_t seed;
+    struct sw_geometry geometry;
+    char reason[REASON_BYTES];
+    /* sums over the batches that were polled to their end */
+    _Atomic uint64_t counters[COUNTER_WORDS];
+    _Atomic uint64_t handed_back;
+    _Atomic uint64_t stash_occupied;
+    _Atomic uint64_t batches;
+};
+
+struct sw_queue {
+    struct sw_table *table;
+    void *memory; /* the backend's */
+};
+
+void sw_table_config_init(struct sw_table_config *config)
+{
+    memset(config, 0, sizeof(*config));
+    config->backend = SW_BACKEND_AUTO;
+    config->slot_bits = 128;
+    config->capacity_slots = 1ULL << 24;
+    config->max_load = 0.85;
+    config->seed = 0x5368657277006f64ULL;
+    config->batch_ops_max = 1U << 20;
+    config->stash_slots = 1ULL << 16;
+}
+
+/* --- create --- */
+
+static int open_cpu(struct sw_table *table, const struct sw_table_config *config, const char *why)
+{
+    char detail[REASON_BYTES / 2] = "";
+    int status =
+        sw_backend_cpu.open(config, &table->geometry, &table->memory, detail, sizeof(detail));
+    table->backend = &sw_backend_cpu;
+    table->kind = SW_BACKEND_CPU;
+    if (status == SW_OK && why[0] != '\0') {
+        snprintf(table->reason, sizeof(table->reason), "%s; %s", why, detail);
+    } else {
+        snprintf(table->reason, sizeof(table->reason), "%s", detail);
+    }
+    return status;
+}
+
+static int open_cuda(struct sw_table *table, const struct sw_table_config *config)
+{
+    table->backend = sw_backend_cuda();
+    table->kind = SW_BACKEND_CUDA;
+    return table->backend->open(config, &table->geometry, &table->memory, table->reason,
+                                sizeof(table->reason));
+}
+
+/* Leaves the reason for the choice, or for the failure, in table->reason. */
+static int open_backend(struct sw_table *table, const struct sw_table_config *config)
+{
+    char why[REASON_BYTES / 2];
+    if (config->backend == SW_BACKEND_CPU) {
+        return open_cpu(table, config, "chosen by configuration");
+    }
+    if (sw_backend_cuda() == NULL) {
+        if (config->backend == SW_BACKEND_CUDA) {
+            snprintf(table->reason, sizeof(table->reason),
+                     "this build has no CUDA backend: install nvcc and build again, or choose the "
+                     "CPU backend");
+            return SW_E_NOTBUILT;
+        }
+        return open_cpu(table, config, "this build has no CUDA backend");
+    }
+    int status = open_cuda(table, config);
+    if (status != SW_E_NODEVICE || config->backend == SW_BACKEND_CUDA) {
+        return status;
+    }
+    snprintf(why, sizeof(why), "no CUDA device answered: %.200s", table->reason);
+    return open_cpu(table, config, why);
+}
+
+int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
+                    size_t reason_size)
+{
+    char unused[1];
+    if (reason == NULL || reason_size == 0) {
+        reason = unused;
+        reason_size = sizeof(unused);
+    }
+    reason[0] = '\0';
+    *out = NULL;
+    struct sw_table *table = calloc(1, sizeof(*table));
+    if (table == NULL) {
+        snprintf(reason, reason_size, "%s", sw_status_text(SW_E_NOMEM));
+        return SW_E_NOMEM;
+    }
+    int status = sw_geometry_plan(config, &table->geometry, reason, reason_size);
+    if (status == SW_OK) {
+        table->slot_bits = config->slot_bits;
+        table->batch_ops_max = config->batch_ops_max;
+        table->stash_slots = config->stash_slots;
+        table->seed = config->seed;
+        status = open_backend(table, config);
+        if (status != SW_OK) {
+            snprintf(reason, reason_size, "%s", table->reason);
+        }
+    }
+    if (status != SW_OK) {
+        free(table);
+        return status;
+    }
+    *out = table;
+    return SW_OK;
+}
+
+void sw_table_destroy(struct sw_table *table)
+{
+    if (table != NULL) {
+        table->backend->close(table->memory);
+        free(table);
+    }
+}
+
+/* --- facts and statistics --- */
+
+void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
+{
+    *info = (struct sw_table_info){
+        .backend = table->kind,
+        .backend_name = table->backend->name,
+        .backend_reason = table->reason,
+        .slot_bits = table->slot_bits,
+        .key_bytes = table->slot_bits / 16,
+        .value_bytes = table->slot_bits / 16,
+        .bucket_slots = SW_BUCKET_SLOTS,
+        .max_probe = table->geometry.max_probe,
+        .buckets = table->geometry.buckets,
+        .capacity_slots = table->geometry.buckets * SW_BUCKET_SLOTS,
+        .occupied_max = table->geometry.occupied_max,
+        .stash_slots = table->stash_slots,
+        .bytes_reserved = table->geometry.bytes_total,
+        .seed = table->seed,
+        .batch_ops_max = table->batch_ops_max,
+    };
+}
+
+/* Adds a completed batch to the sums. Relaxed: each is a count of its own. */
+static void account(struct sw_table *table, const struct sw_batch *batch)
+{
+    uint64_t words[COUNTER_WORDS];
+    memcpy(words, &batch->counters, sizeof(words));
+    for (size_t i = 0; i < COUNTER_WORDS; i++) {
+        if (words[i] != 0) {
+            atomic_fetch_add_explicit(&table->counters[i], words[i], memory_order_relaxed);
+        }
+    }
+    atomic_fetch_add_explicit(&table->handed_back, batch->leftover_count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&table->stash_occupied, (uint64_t)batch->_stash_change,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&table->batches, 1, memory_order_relaxed);
+}
+
+void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
+{
+    uint64_t words[COUNTER_WORDS];
+    for (size_t i = 0; i < COUNTER_WORDS; i++) {
+        words[i] = atomic_load_explicit(&table->counters[i], memory_order_relaxed);
+    }
+    memcpy(&stats->counters, words, sizeof(words));
+    stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
+    stats->stash_occupied = atomic_load_explicit(&table->stash_occupied, memory_order_relaxed);
+    stats->occupied = stats->counters.inserted - stats->counters.deleted -
+                      atomic_load_explicit(&table->handed_back, memory_order_relaxed);
+    /* where batches are polled in another order than they took effect, or while this reads, the
+     * sums pass through states that never were, below zero included */
+    stats->occupied = stats->occupied >> 63 != 0 ? 0 : stats->occupied;
+    stats->stash_occupied = stats->stash_occupied >> 63 != 0 ? 0 : stats->stash_occupied;
+}
+
+/* --- I/O memory and queues --- */
+
+void *sw_io_alloc(struct sw_table *table, size_t bytes)
+{
+    return table->backend->io_alloc(table->memory, bytes);
+}
+
+void sw_io_free(struct sw_table *table, void *memory, size_t bytes)
+{
+    if (memory != NULL) {
+        table->backend->io_free(table->memory, memory, bytes);
+    }
+}
+
+int sw_queue_create(struct sw_table *table, struct sw_queue **out)
+{
+    *out = NULL;
+    struct sw_queue *queue = calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return SW_E_NOMEM;
+    }
+    queue->table = table;
+    int status = table->backend->queue_open(table->memory, &queue->memory);
+    if (status != SW_OK) {
+        free(queue);
+        return status;
+    }
+    *out = queue;
+    return SW_OK;
+}
+
+void sw_queue_destroy(struct sw_queue *queue)
+{
+    if (queue != NULL) {
+        queue->table->backend->queue_close(queue->memory);
+        free(queue);
+    }
+}
+
+/* --- batches --- */
+
+static bool groups_are_valid(const struct sw_batch *batch)
+{
+    uint32_t before = 0;
+    if (batch->group_count == 0) {
+        return true;
+    }
+    if (batch->group_ends == NULL) {
+        return false;
+    }
+    for (uint32_t g = 0; g < batch->group_count; g++) {
+        if (batch->group_ends[g] < before) {
+            return false;
+        }
+        before = batch->group_ends[g];
+    }
+    return before == batch->count;
+}
+
+/* The operations of a batch as a set of bits, 0 if one of them does not exist. */
+static uint32_t operations_of(const struct sw_batch *batch)
+{
+    if (batch->ops == NULL) {
+        return (unsigned)batch->op < SW_OP_COUNT ? 1U << batch->op : 0;
+    }
+    uint32_t seen = 1U << SW_GET; /* an empty batch is valid */
+    uint8_t largest = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        largest = batch->ops[i] > largest ? batch->ops[i] : largest;
+        seen |= 1U << (batch->ops[i] & 31);
+    }
+    return largest < SW_OP_COUNT ? seen : 0;
+}
+
+static bool operations_are_valid(const struct sw_table *table, const struct sw_batch *batch)
+{
+    if (batch->count > table->batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
+        return false;
+    }
+    uint32_t seen = operations_of(batch);
+    bool upserts = (seen & ~(1U << SW_GET | 1U << SW_DELETE)) != 0 && batch->count > 0;
+    if (seen == 0 || (upserts && batch->values == NULL)) {
+        return false;
+    }
+    if (upserts && table->stash_slots == 0 &&
+        (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
+        return false;
+    }
+    return groups_are_valid(batch);
+}
+
+static bool batch_is_valid(const struct sw_table *table, const struct sw_batch *batch)
+{
+    switch (batch->kind) {
+    case SW_BATCH_OPERATIONS:
+        return operations_are_valid(table, batch);
+    case SW_BATCH_CLEAR:
+        return true;
+    case SW_BATCH_SCAN:
+        return batch->count > 0 && batch->count <= table->batch_ops_max &&
+               batch->scan_keys != NULL && batch->scan_values != NULL;
+    default:
+        return false;
+    }
+}
+
+int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
+{
+    if (!batch_is_valid(queue->table, batch)) {
+        return SW_E_INVALID;
+    }
+    batch->status = SW_OK;
+    batch->scan_count = 0;
+    batch->leftover_count = 0;
+    batch->_stash_change = 0;
+    memset(&batch->counters, 0, sizeof(batch->counters));
+    return queue->table->backend->submit(queue->memory, batch);
+}
+
+int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status = queue->table->backend->poll(queue->memory, batch);
+    if (status != SW_PENDING) {
+        account(queue->table, batch);
+    }
+    return status;
+}
+
+int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status = sw_batch_submit(queue, batch);
+    if (status != SW_OK) {
+        return status;
+    }
+    do {
+        status = sw_batch_poll(queue, batch);
+    } while (status == SW_PENDING);
+    return status;
+}
+
+/* --- audit --- */
+
+size_t sw_table_raw_bytes(const struct sw_table *table)
+{
+    return (size_t)table->geometry.bytes_total;
+}
+
+int sw_table_raw_copy(struct sw_table *table, void *slots)
+{
+    struct sw_state state;
+    return table->backend->read_back(table->memory, &state, slots);
+}
+
+int sw_table_check(struct sw_table *table, char *violation, size_t violation_size)
+{
+    struct sw_state state;
+    void *slots = malloc(sw_table_raw_bytes(table));
+    if (violation != NULL && violation_size > 0) {
+        violation[0] = '\0';
+    }
+    if (slots == NULL) {
+        return SW_E_NOMEM;
+    }
+    int status = table->backend->read_back(table->memory, &state, slots);
+    if (status == SW_OK) {
+        status = sw_check_slots(table->slot_bits, &table->geometry, &state, slots, violation,
+                                violation_size);
+    }
+    free(slots);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.h - the hash table behind one small C interface, whatever it runs on.
+ *
+ * A table maps unsigned integer keys to unsigned integer values of one width (32 or 64 bits). It
+ * lives in GPU memory (CUDA backend) or in host memory (CPU backend); both run the ordered Robin
+ * Hood algorithm of robin_hood.h and hold the same keys in the same buckets after the same batches.
+ *
+ * Work arrives in batches. A batch takes effect as if its operations were applied one after the
+ * other in array order, repeated keys included. Batches of one queue take effect in the order of
+ * their submission. Batches of different queues take effect in some one order: writes never overlap
+ * each other or a read, reads overlap freely.
+ *
+ * Threads: a table may be used by any number of threads; a queue by one thread at a time.
+ * Memory: everything is allocated by sw_table_create and sw_queue_create, nothing per batch.
+ */
+#ifndef SHERWOOD_TABLE_H
+#define SHERWOOD_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Status codes: name, value, text. Negative values are errors; SW_PENDING is not. */
+#define SW_STATUS_MAP(X)                                                                          \
+    X(SW_OK, 0, "done")                                                                           \
+    X(SW_PENDING, 1, "still running")                                                             \
+    X(SW_E_INVALID, -1, "invalid argument")                                                       \
+    X(SW_E_NOMEM, -2, "not enough memory")                                                        \
+    X(SW_E_FULL, -3, "refused: the table would pass its maximum load")                            \
+    X(SW_E_NODEVICE, -4, "no usable CUDA device")                                                 \
+    X(SW_E_NOTBUILT, -5, "this build has no CUDA backend (nvcc was not found when it was built)") \
+    X(SW_E_DEVICE, -6, "the device failed; the table is lost")                                    \
+    X(SW_E_BUSY, -7, "too many batches in flight on this queue")
+
+enum sw_status {
+#define SW_STATUS_ENUM(name, value, text) name = value,
+    SW_STATUS_MAP(SW_STATUS_ENUM)
+#undef SW_STATUS_ENUM
+};
+
+/* Text of a status, static storage. */
+const char *sw_status_text(int status);
+
+/* What one operation does to its key. "operand" is values[i]; arithmetic is modulo 2^width for SUM
+ * and refused (the key stays as it was) where INCREMENT would pass the largest value or DECREMENT
+ * zero. An absent key counts as 0 for INCREMENT and DECREMENT. */
+enum sw_op {
+    SW_GET = 0,         /* read */
+    SW_SET = 1,         /* insert or replace */
+    SW_SUM = 2,         /* insert, or add the operand */
+    SW_MIN = 3,         /* insert, or keep the smaller */
+    SW_MAX = 4,         /* insert, or keep the larger */
+    SW_SET_ABSENT = 5,  /* insert if the key is absent (NX) */
+    SW_SET_PRESENT = 6, /* replace if the key is present (XX) */
+    SW_INCREMENT = 7,   /* add, refused on overflow */
+    SW_DECREMENT = 8,   /* subtract, refused below zero */
+    SW_DELETE = 9,      /* remove */
+    SW_OP_COUNT = 10
+};
+
+/* Operations are counted in three classes. */
+enum sw_op_class { SW_CLASS_GET, SW_CLASS_UPSERT, SW_CLASS_DELETE, SW_CLASS_COUNT };
+
+struct sw_op_counters {
+    uint64_t operations; /* operations carried out: hits + misses */
+    uint64_t probes;     /* buckets inspected on their behalf */
+    uint64_t hits;       /* the key was present before the operation */
+    uint64_t misses;     /* it was not */
+};
+
+struct sw_counters {
+    struct sw_op_counters by_class[SW_CLASS_COUNT];
+    uint64_t inserted; /* absent key, now present */
+    uint64_t updated;  /* present key, value written (the same value included) */
+    uint64_t deleted;  /* present key, now absent */
+    uint64_t failures; /* entries that met the probe cap: handed back, or put in the stash */
+    uint64_t refused;  /* operations of groups refused with SW_E_FULL; counted nowhere else */
+};
+
+enum sw_backend_kind { SW_BACKEND_AUTO, SW_BACKEND_CPU, SW_BACKEND_CUDA };
+
+struct sw_table_config {
+    enum sw_backend_kind backend;
+    uint32_t slot_bits;      /* 64: u32 keys and values; 128: u64 keys and values */
+    uint64_t capacity_slots; /* rounded up to whole buckets; at least 1 bucket */
+    double max_load;         /* occupied / capacity at which writes are refused, (0, 1] */
+    uint32_t max_probe;      /* largest displacement in buckets; 0: derived from max_load */
+    uint64_t seed;           /* of the mixing function; equal seeds give equal layouts */
+    uint32_t batch_ops_max;  /* operations a batch may hold, at most 2^24 */
+    uint64_t stash_slots;    /* where entries that meet the cap are kept; 0: they are handed back */
+    uint32_t threads;        /* CPU backend: threads for large batches; 0: one per core */
+    int device;              /* CUDA backend: device ordinal */
+};
+
+/* Defaults: 128-bit slots, 2^24 of them, load 0.85, AUTO, batches of 2^20, a stash of 2^16 slots.
+ */
+void sw_table_config_init(struct sw_table_config *config);
+
+struct sw_table;
+struct sw_queue;
+
+/* Creates an empty table. On failure *out is NULL, the status is returned and `reason` (if not
+ * NULL) receives one sentence that says what to do. The caller owns *out. On SW_BACKEND_AUTO the
+ * CUDA backend is taken if the build has it and a device answers, otherwise the CPU backend. */
+int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
+                    size_t reason_size);
+
+/* Frees the table. Every queue must have been destroyed. NULL is allowed. */
+void sw_table_destroy(struct sw_table *table);
+
+/* Facts that do not change after create. Strings live as long as the table. */
+struct sw_table_info {
+    enum sw_backend_kind backend; /* never AUTO */
+    const char *backend_name;     /* "cpu" or "cuda" */
+    const char
+        *backend_reason; /* why it was chosen: "no CUDA device answered", "NVIDIA H200", .. */
+    uint32_t slot_bits;
+    uint32_t key_bytes;   /* 4 or 8 */
+    uint32_t value_bytes; /* 4 or 8 */
+    uint32_t bucket_slots;
+    uint32_t max_probe;
+    uint64_t buckets;        /* home buckets, without the max_probe tail buckets */
+    uint64_t capacity_slots; /* buckets * bucket_slots */
+    uint64_t occupied_max;   /* entries at which writes are refused */
+    uint64_t stash_slots;
+    uint64_t bytes_reserved; /* of device memory, or host memory for the CPU backend */
+    uint64_t seed;
+    uint32_t batch_ops_max;
+};
+void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
+
+struct sw_table_stats {
+    struct sw_counters counters; /* of all batches whose completion was polled */
+    uint64_t occupied;           /* entries held, those of the stash included */
+    uint64_t stash_occupied;
+    uint64_t batches;
+};
+void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
+
+/* I/O memory: what batches point into. The backend reaches it without a copy (pinned and mapped on
+ * CUDA). 64-byte aligned, owned by the caller, given back with sw_io_free before the table goes. */
+void *sw_io_alloc(struct sw_table *table, size_t bytes);
+void sw_io_free(struct sw_table *table, void *memory, size_t bytes);
+
+/* A queue: batches submitted to it take effect in submission order. One per I/O thread. */
+int sw_queue_create(struct sw_table *table, struct sw_queue **out);
+/* Every batch of the queue must have completed. NULL is allowed. */
+void sw_queue_destroy(struct sw_queue *queue);
+
+enum sw_batch_kind {
+    SW_BATCH_OPERATIONS, /* get, upsert, delete */
+    SW_BATCH_CLEAR,      /* remove everything; counters.deleted receives how many entries */
+    SW_BATCH_SCAN        /* read entries in layout order, from a cursor */
+};
+
+/* One batch, in the caller's storage. Arrays are borrowed until sw_batch_poll says it is done, and
+ * must lie in I/O memory of the table (the struct itself need not). Key and value arrays hold
+ * integers of the table's width, little-endian, aligned to it. `found` words are 64 bits: the
+ * answer of operation i is bit i % 64 of word i / 64; unused bits of the last word are zero. */
+struct sw_batch {
+    enum sw_batch_kind kind;
+    enum sw_op op;      /* what every operation does, if ops is NULL */
+    uint32_t count;     /* operations; SCAN: entries wanted, at least 1 */
+    const uint8_t *ops; /* [count] enum sw_op each, or NULL */
+    const void *keys;   /* [count] */
+    const void *values; /* [count] operands; NULL if every operation is GET or DELETE */
+    void *previous;     /* out [count]: value before the operation, 0 if absent; or NULL */
+    uint64_t *found;    /* out [(count + 63) / 64]: was the key present before it; or NULL */
+
+    /* Admission is all or nothing by group: either every operation of a group takes effect or,
+     * where the table would pass occupied_max, none. Group g is [group_ends[g-1], group_ends[g]).
+     * With group_count 0 the batch is one group. group_refused (bytes, 0 or 1) is written if not
+     * NULL. An operation of a refused group leaves `previous` and `found` unspecified. */
+    uint32_t group_count;
+    const uint32_t *group_ends; /* [group_count], ascending, last == count */
+    uint8_t *group_refused;     /* out [group_count], or NULL */
+
+    /* SCAN: entries whose mixed key is >= cursor, ascending. Every entry present from the first
+     * call (cursor 0) to the last (cursor comes back as 0) is returned at least once, whatever else
+     * is inserted or deleted meanwhile. A call may return fewer than `count`, or none, and still
+     * have a cursor that is not 0. Arrays have room for `count`. */
+    uint64_t cursor;     /* in and out */
+    void *scan_keys;     /* out */
+    void *scan_values;   /* out */
+    uint32_t scan_count; /* out */
+
+    /* Tables without a stash: entries that met the probe cap and are no longer in the table; often
+     * not the caller's keys but older ones. Room for `count` each, required if stash_slots is 0. */
+    void *leftover_keys;
+    void *leftover_values;
+    uint32_t leftover_count; /* out */
+
+    /* Out, valid once polled done. */
+    int status; /* SW_OK; SW_E_FULL if at least one group was refused; SW_E_DEVICE */
+    struct sw_counters counters;
+
+    void *user; /* the caller's, never touched */
+
+    /* The backend's, from submit to completion. */
+    struct sw_batch *_next;
+    uint64_t _ticket;
+    int64_t _stash_change; /* entries of the stash after the batch, minus before it */
+};
+
+/* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules
+ * above), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE. Never waits for the
+ * device. On the CPU backend the work is done before it returns. */
+int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
+
+/* SW_PENDING while running, otherwise batch->status. Once it is not SW_PENDING the batch belongs to
+ * the caller again and the table's statistics include it. Batches of a queue complete in order.
+ * Never blocks and makes no driver call while the batch is pending. */
+int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
+
+/* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */
+int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
+
+/* Audits the whole table: the invariants of CORRECTNESS (docs: table/README.md) by a full scan.
+ * Blocks; no batch may be in flight. Returns SW_OK, or SW_E_INVALID with the first violation as
+ * text in `violation`. */
+int sw_table_check(struct sw_table *table, char *violation, size_t violation_size);
+
+/* Copies all slots (buckets + max_probe tail buckets, in order; then the stash's) to host memory
+ * for tests that compare backends bucket by bucket. `slots` has room for sw_table_raw_bytes(). */
+size_t sw_table_raw_bytes(const struct sw_table *table);
+int sw_table_raw_copy(struct sw_table *table, void *slots);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

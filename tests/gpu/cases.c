@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cases.c - cases about contents and layout.
+ */
+#include "tests/gpu/cases.h"
+
+#include <string.h>
+
+static uint64_t entries_at(const struct pair *pair, double load)
+{
+    struct sw_table_info info;
+    sw_table_info(pair->side[0].table, &info);
+    return (uint64_t)((double)info.capacity_slots * load);
+}
+
+void fill_random(struct pair *pair, uint32_t count, uint64_t universe, uint32_t deletes)
+{
+    pair->in.op = -1;
+    pair->in.count = count;
+    pair->in.group_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool hot = pair_below(pair, 8) == 0;
+        pair->in.keys[i] = pair_key(pair, pair_below(pair, hot && universe > 8 ? 8 : universe));
+        pair->in.values[i] = pair_below(pair, 2) == 0 ? pair_below(pair, 1000) : pair_random(pair);
+        pair->in.ops[i] = pair_below(pair, 100) < deletes ? (uint8_t)SW_DELETE
+                                                          : (uint8_t)pair_below(pair, SW_DELETE);
+    }
+}
+
+/* Random batches on keys that fit the load. Every sixth batch is small and has keys beyond the
+ * maximum load: it is refused, or applied in order. */
+bool case_mixed(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t entries = entries_at(pair, load);
+    uint64_t beyond = entries_at(pair, 1.1);
+    uint32_t count_max = load > 0.9 ? pair->n_max / 8 : pair->n_max;
+    if (!pair_range(pair, SW_SET, 0, entries) || !pair_compare(pair, false)) {
+        return false;
+    }
+    for (uint32_t round = 0; round < scale->rounds; round++) {
+        if (round % 6 == 5) {
+            fill_random(pair, 256, beyond, 10);
+        } else {
+            uint32_t count = 1 + (uint32_t)pair_below(pair, count_max);
+            fill_random(pair, count, entries, round % 3 == 0 ? 50 : 15);
+        }
+        if (!pair_run(pair, false) || (round % 4 == 3 && !pair_compare(pair, false))) {
+            return false;
+        }
+    }
+    return pair_compare(pair, false) && pair_lookup(pair, 0, beyond);
+}
+
+/* Batches of one operation each, without an array of operations. */
+bool case_each_operation(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t universe = entries_at(pair, load);
+    for (uint32_t round = 0; round < 3 + scale->rounds / 8; round++) {
+        for (int op = SW_GET; op < SW_OP_COUNT; op++) {
+            fill_random(pair, pair->n_max / 2 + (uint32_t)pair_below(pair, 64), universe, 0);
+            pair->in.op = op;
+            if (!pair_run(pair, false)) {
+                return false;
+            }
+        }
+        if (!pair_compare(pair, false)) {
+            return false;
+        }
+    }
+    return pair_lookup(pair, 0, universe);
+}
+
+/* Deletes half of a full table at random, then fills it again, then deletes everything. */
+bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t entries = entries_at(pair, load);
+    (void)scale;
+    if (!pair_range(pair, SW_SET, 0, entries)) {
+        return false;
+    }
+    for (uint64_t at = 0; at < entries;) {
+        uint32_t count = 0;
+        for (; at < entries && count < pair->n_max; at++) {
+            if (pair_below(pair, 2) == 0) {
+                pair->in.keys[count++] = pair_key(pair, at);
+            }
+        }
+        pair->in.op = SW_DELETE;
+        pair->in.count = count;
+        pair->in.group_count = 0;
+        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
+            return false;
+        }
+    }
+    return pair_lookup(pair, 0, entries) && pair_range(pair, SW_SET, 0, entries) &&
+           pair_compare(pair, false) && pair_lookup(pair, 0, entries) &&
+           pair_range(pair, SW_DELETE, 0, entries) && pair_compare(pair, false) &&
+           pair_lookup(pair, 0, entries);
+}
+
+/* Keys 0 and all ones, those beside them, and those whose mixed values are extreme: the side cell
+ * is one of them. */
+bool case_extremes(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t ones = pair->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
+    uint64_t keys[] = {0,
+                       1,
+                       ones,
+                       ones - 1,
+                       pair_key_of(pair, 0),
+                       pair_key_of(pair, 1),
+                       pair_key_of(pair, ones),
+                       pair_key_of(pair, ones - 1),
+                       pair_key_of(pair, ones / 2)};
+    (void)load;
+    for (uint32_t round = 0; round < 4 * scale->rounds; round++) {
+        uint32_t count = 1 + (uint32_t)pair_below(pair, 40);
+        fill_random(pair, count, 8, round % 2 == 0 ? 40 : 10);
+        for (uint32_t i = 0; i < count; i++) {
+            pair->in.keys[i] = keys[pair_below(pair, sizeof(keys) / sizeof(keys[0]))];
+            if (pair_below(pair, 4) == 0) {
+                pair->in.values[i] = ones - pair_below(pair, 2);
+            }
+        }
+        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
+            return false;
+        }
+    }
+    return pair_scan(pair, 3);
+}
+
+/* One key, many operations in one batch: all increments, then all kinds. */
+bool case_hot_key(struct pair *pair, const struct scale *scale, double load)
+{
+    (void)load;
+    for (int kind = 0; kind < 2; kind++) {
+        fill_random(pair, scale->hot, 1, 10);
+        pair->in.op = kind == 0 ? SW_INCREMENT : -1;
+        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
+            return false;
+        }
+    }
+    return pair_lookup(pair, 0, 1);
+}
+
+/* Batches beyond the size from which a thread answers several keys. */
+bool case_big_batch(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t entries = entries_at(pair, load);
+    (void)scale;
+    if (!pair_range(pair, SW_SET, 0, entries) || !pair_compare(pair, false)) {
+        return false;
+    }
+    fill_random(pair, pair->n_max, 2 * entries, 0);
+    pair->in.op = SW_GET;
+    if (!pair_run(pair, false)) {
+        return false;
+    }
+    fill_random(pair, pair->n_max, entries, 30);
+    return pair_run(pair, false) && pair_compare(pair, false) && pair_lookup(pair, 0, entries);
+}
+
+bool case_scan_and_clear(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t entries = entries_at(pair, load);
+    (void)scale;
+    pair->in.op = SW_SET;
+    pair->in.count = 2;
+    pair->in.group_count = 0;
+    pair->in.keys[0] = pair_key_of(pair, UINT64_MAX);
+    pair->in.keys[1] = pair_key_of(pair, 0);
+    return pair_scan(pair, 7) && pair_run(pair, false) && pair_scan(pair, 1) &&
+           pair_range(pair, SW_SET, 0, entries - 2) && pair_scan(pair, pair->n_max) &&
+           pair_scan(pair, 1000) && pair_clear(pair) && pair_compare(pair, false) &&
+           pair_scan(pair, 5) && pair_lookup(pair, 0, entries) &&
+           pair_range(pair, SW_SET_ABSENT, 0, entries / 2) && pair_compare(pair, false) &&
+           pair_clear(pair) && pair_compare(pair, false);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cases_limits.c - cases about the probe cap, the maximum load, and several batches at once.
+ */
+#include "tests/gpu/cases.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The i-th of keys that all have the same home bucket (the middle one), in scattered order. */
+static uint64_t one_home_key(const struct pair *pair, uint64_t i)
+{
+    uint64_t scattered = (i & ~63ULL) | (i * 37 & 63);
+    uint64_t middle = pair->slot_bits == 64 ? 1ULL << 31 : 1ULL << 63;
+    return pair_key_of(pair, middle + scattered);
+}
+
+static bool one_home_range(struct pair *pair, enum sw_op op, uint64_t first, uint64_t count,
+                           uint64_t step)
+{
+    pair->in.op = (int)op;
+    pair->in.count = 0;
+    pair->in.group_count = 0;
+    for (uint64_t i = 0; i < count; i += step) {
+        pair->in.keys[pair->in.count] = one_home_key(pair, first + i);
+        pair->in.values[pair->in.count++] = pair_random(pair);
+    }
+    return pair_run(pair, false) && pair_compare(pair, false);
+}
+
+/* More keys of one home than the cap allows, in batches of distinct keys: what fits, what is left
+ * over and what the stash holds depend on the contents alone, so they are compared exactly. */
+bool case_one_home(struct pair *pair, const struct scale *scale, double load)
+{
+    (void)scale;
+    (void)load;
+    return one_home_range(pair, SW_SET, 64, 64, 1) && one_home_range(pair, SW_GET, 0, 192, 1) &&
+           one_home_range(pair, SW_SET, 0, 64, 1) && one_home_range(pair, SW_GET, 0, 192, 1) &&
+           one_home_range(pair, SW_DELETE, 0, 128, 3) && one_home_range(pair, SW_GET, 0, 192, 1) &&
+           one_home_range(pair, SW_SET, 128, 64, 1) && one_home_range(pair, SW_GET, 0, 192, 1) &&
+           one_home_range(pair, SW_SUM, 192, 512, 1) && one_home_range(pair, SW_GET, 0, 704, 1) &&
+           pair_scan(pair, 16) && one_home_range(pair, SW_DELETE, 0, 704, 2) &&
+           one_home_range(pair, SW_GET, 0, 704, 1) && one_home_range(pair, SW_DELETE, 0, 704, 1) &&
+           one_home_range(pair, SW_GET, 0, 704, 1);
+}
+
+/* The same with all operations mixed and keys repeated. Needs a stash. */
+bool case_one_home_mixed(struct pair *pair, const struct scale *scale, double load)
+{
+    (void)load;
+    for (uint32_t round = 0; round < 2 * scale->rounds; round++) {
+        fill_random(pair, 1 + (uint32_t)pair_below(pair, 400), 300, round % 2 == 0 ? 60 : 10);
+        for (uint32_t i = 0; i < pair->in.count; i++) {
+            pair->in.keys[i] = one_home_key(pair, pair_below(pair, 300));
+        }
+        if (!pair_run(pair, true) || !pair_compare(pair, true)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t occupied_max(const struct pair *pair)
+{
+    struct sw_table_info info;
+    sw_table_info(pair->side[0].table, &info);
+    return info.occupied_max;
+}
+
+/* Groups of 1 to 8 operations on a table that is nearly full. */
+bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t limit = occupied_max(pair);
+    (void)load;
+    if (!pair_range(pair, SW_SET, 0, limit - 20)) {
+        return false;
+    }
+    for (uint32_t round = 0; round < 2 * scale->rounds; round++) {
+        uint32_t count = 1 + (uint32_t)pair_below(pair, 300);
+        uint32_t end = 0;
+        fill_random(pair, count, limit + 200, round % 4 == 0 ? 0 : round % 4 == 1 ? 45 : 20);
+        while (end < count) {
+            end += 1 + (uint32_t)pair_below(pair, 8);
+            end = end < count ? end : count;
+            pair->in.group_ends[pair->in.group_count++] = end;
+        }
+        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
+            return false;
+        }
+    }
+    return pair_lookup(pair, 0, limit + 200);
+}
+
+/* One group: refused as a whole, or admitted because deletes come first. */
+bool case_refused_whole(struct pair *pair, const struct scale *scale, double load)
+{
+    uint64_t limit = occupied_max(pair);
+    (void)scale;
+    (void)load;
+    if (!pair_range(pair, SW_SET, 0, limit) || !pair_range(pair, SW_SET, limit - 1, 2) ||
+        !pair_range(pair, SW_SUM, 0, limit) || !pair_range(pair, SW_SET_ABSENT, limit, 1)) {
+        return false;
+    }
+    if (pair->side[1].batch.status != SW_E_FULL) {
+        return pair_fail(pair, "an insert into a full table was not refused");
+    }
+    for (int order = 0; order < 2; order++) {
+        for (uint32_t i = 0; i < 20; i++) {
+            bool insert = (i % 2 == 1) == (order == 0);
+            pair->in.keys[i] = pair_key(pair, insert ? limit + i : 2 * i);
+            pair->in.ops[i] = insert ? SW_SET : SW_DELETE;
+            pair->in.values[i] = i;
+        }
+        pair->in.op = -1;
+        pair->in.count = 20;
+        pair->in.group_count = 0;
+        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
+            return false;
+        }
+    }
+    return pair_lookup(pair, 0, limit + 40);
+}
+
+/* --- several batches at once --- */
+
+#define FLIGHT 80 /* more than a queue of the CUDA backend takes */
+
+struct flight {
+    struct sw_batch batch;
+    uint64_t *memory; /* I/O: key, operand, previous, found */
+    bool running;
+};
+
+static bool land(struct pair *pair, struct flight *flight, uint64_t expected)
+{
+    int status;
+    do {
+        status = sw_batch_poll(pair->side[1].queue, &flight->batch);
+    } while (status == SW_PENDING);
+    flight->running = false;
+    uint64_t previous = pair->slot_bits == 64 ? ((uint32_t *)flight->memory)[4] : flight->memory[2];
+    if (status != SW_OK || previous != expected) {
+        return pair_fail(pair, "batch in flight: status %s, counter %llu where %llu was due",
+                         sw_status_text(status), (unsigned long long)previous,
+                         (unsigned long long)expected);
+    }
+    return true;
+}
+
+/* Increments one counter by many batches of one queue, none polled before the queue refuses:
+ * batches take effect in order, each sees what the one before it left; every third only reads. */
+bool case_in_flight(struct pair *pair, const struct scale *scale, double load)
+{
+    struct flight flights[FLIGHT];
+    uint64_t total = 1000 + 50 * (uint64_t)scale->rounds;
+    uint64_t landed = 0;
+    uint64_t busy = 0;
+    bool good = true;
+    (void)load;
+    memset(flights, 0, sizeof(flights));
+    for (int f = 0; f < FLIGHT; f++) {
+        flights[f].memory = sw_io_alloc(pair->side[1].table, 64);
+        good = good && flights[f].memory != NULL;
+    }
+    for (uint64_t i = 0; good && i < total; i++) {
+        struct flight *flight = &flights[i % FLIGHT];
+        struct sw_batch *batch = &flight->batch;
+        while (good && flight->running) {
+            good = land(pair, &flights[landed % FLIGHT], (landed * 2 + 2) / 3);
+            landed++;
+        }
+        memset(flight->memory, 0, 64);
+        ((uint32_t *)flight->memory)[0] = 77; /* the key */
+        ((uint32_t *)flight->memory)[2] = 1;  /* the operand */
+        memset(batch, 0, sizeof(*batch));
+        batch->op = i % 3 == 2 ? SW_GET : SW_INCREMENT;
+        batch->count = 1;
+        batch->keys = flight->memory;
+        batch->values = flight->memory + 1;
+        batch->previous = flight->memory + 2;
+        batch->found = flight->memory + 3;
+        batch->leftover_keys = flight->memory + 4;
+        batch->leftover_values = flight->memory + 5;
+        int status;
+        while (good && (status = sw_batch_submit(pair->side[1].queue, batch)) != SW_OK) {
+            busy++;
+            good = (status == SW_E_BUSY || pair_fail(pair, "submit: %s", sw_status_text(status))) &&
+                   land(pair, &flights[landed % FLIGHT], (landed * 2 + 2) / 3);
+            landed++;
+        }
+        flight->running = good;
+    }
+    for (; good && landed < total; landed++) {
+        good = land(pair, &flights[landed % FLIGHT], (landed * 2 + 2) / 3);
+    }
+    for (int f = 0; f < FLIGHT; f++) {
+        sw_io_free(pair->side[1].table, flights[f].memory, 64);
+    }
+    if (good && busy == 0 && scale->tested == SW_BACKEND_CUDA) {
+        return pair_fail(pair, "the queue never said that it was full");
+    }
+    return good;
+}
+
+#define THREADS 4
+
+struct worker {
+    pthread_t thread;
+    struct pair pair;
+    uint32_t number;
+    uint32_t rounds;
+    uint64_t universe;
+    bool good;
+};
+
+/* Every thread has queues and keys of its own on the shared tables. */
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct pair *pair = &worker->pair;
+    worker->good = true;
+    for (uint32_t round = 0; worker->good && round < worker->rounds; round++) {
+        fill_random(pair, 1 + (uint32_t)pair_below(pair, pair->n_max), 1, 25);
+        for (uint32_t i = 0; i < pair->in.count; i++) {
+            uint64_t key = pair_below(pair, worker->universe);
+            pair->in.keys[i] = pair_key(pair, key * THREADS + worker->number);
+        }
+        pair->in.op = round % 3 == 1 ? SW_GET : -1;
+        worker->good = pair_run(pair, false);
+    }
+    return NULL;
+}
+
+bool case_threads(struct pair *pair, const struct scale *scale, double load)
+{
+    struct worker *workers = calloc(THREADS, sizeof(*workers));
+    struct sw_table_info info;
+    int started = 0;
+    sw_table_info(pair->side[0].table, &info);
+    for (uint32_t t = 0; workers != NULL && t < THREADS; t++, started++) {
+        struct worker *worker = &workers[t];
+        worker->number = t;
+        worker->rounds = scale->rounds;
+        worker->universe = (uint64_t)((double)info.capacity_slots * load) / THREADS;
+        if (pair_share(&worker->pair, pair, pair->random + t) != SW_OK ||
+            pthread_create(&worker->thread, NULL, work, worker) != 0) {
+            pair_fail(pair, "thread %u: %s", t, worker->pair.failure);
+            pair_close(&worker->pair);
+            break;
+        }
+    }
+    for (int t = 0; t < started; t++) {
+        pthread_join(workers[t].thread, NULL);
+        if (!workers[t].good) {
+            pair_fail(pair, "thread %d: %s", t, workers[t].pair.failure);
+        }
+        pair->operations += workers[t].pair.operations;
+        pair_close(&workers[t].pair);
+    }
+    free(workers);
+    return pair->failure[0] == '\0' && pair_compare(pair, false) &&
+           pair_lookup(pair, 0, (uint64_t)((double)info.capacity_slots * load));
+}

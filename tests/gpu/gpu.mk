@@ -1,0 +1,53 @@
+# The GPU tests, and a folder that carries them to a machine with a GPU.
+#   make test-gpu   builds and runs test_table_gpu here; fails where no CUDA device answers
+#   make bundle     build/bundle: programs, the libraries they need, run-gpu-tests.sh
+
+ifneq ($(NVCC),)
+GPU_OUT := $(BUILD)/tests/gpu
+GPU_COMMON := $(call obj,$(filter tests/gpu/pair%.c tests/gpu/cases%.c,$(wildcard tests/gpu/*.c)))
+
+.PHONY: test-gpu bundle
+test-gpu: $(GPU_OUT)/test_table_gpu ## run the table tests on the GPU of this machine
+	$< --full
+
+$(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
+$(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
+$(GPU_OUT)/%:
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+
+# The bundle's programs look for libraries beside themselves. RPATH, not RUNPATH: the libraries'
+# own libraries lie there too.
+BUNDLE := $(BUILD)/bundle
+BUNDLE_LDFLAGS = $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
+BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,test_table_gpu bench_table_gpu \
+  $(if $(wildcard server/main.c),sherwoodd) $(if $(LOAD_SRC),sherwood-load) $(if $(CLI_SRC),sherwood-cli))
+# glibc is the machine's own; every other shared library goes along.
+NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
+
+$(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
+$(BUNDLE)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
+$(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
+$(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
+$(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
+$(BUNDLE)/test_table_gpu $(BUNDLE)/bench_table_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+$(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
+$(BUNDLE)/sherwood-load: BUNDLE_LIBS = $(CLIENT_LIBS)
+$(BUNDLE)/sherwood-cli: BUNDLE_LIBS = $(CLIENT_LIBS) -ledit
+$(BUNDLE)/%:
+	@mkdir -p $(@D)
+	$(CC) $(BUNDLE_LDFLAGS) -o $@ $^ $(BUNDLE_LIBS)
+
+bundle: $(BUNDLE_PROGRAMS) tests/gpu/run-gpu-tests.sh ## build/bundle: what a GPU machine needs to run the tests
+	rm -rf $(BUNDLE)/lib
+	mkdir -p $(BUNDLE)/lib
+	cp tests/gpu/run-gpu-tests.sh $(BUNDLE)/
+	for library in $$(ldd $(BUNDLE_PROGRAMS) | awk '$$2 == "=>" && $$3 ~ /^\// {print $$3}' | sort -u); do \
+	  basename $$library | grep -Eq '$(NOT_BUNDLED)' || cp -L $$library $(BUNDLE)/lib/ || exit 1; \
+	done
+	ls -l $(BUNDLE) $(BUNDLE)/lib
+else
+.PHONY: test-gpu bundle
+test-gpu bundle:
+	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
+endif

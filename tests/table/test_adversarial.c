@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_adversarial.c - keys chosen to hurt: all of one bucket, dense runs, extremes; and what
+ * happens at the probe cap, with a stash (nothing is lost) and without (it is handed back).
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "tests/support/table_fixture.h"
+
+TestSuite(adversarial, .timeout = 120);
+
+/* Batches of `count` absent keys whose m runs upwards or downwards from `first`. */
+static void insert_run(struct fixture *fixture, uint64_t first, uint32_t count, bool down)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t m = down ? first + count - 1 - i : first + i;
+        fixture_set(fixture, i, SW_SET, fixture_key_of(fixture, m), m ^ 0x5555);
+    }
+    fixture_run(fixture, count, 0);
+}
+
+static void delete_every(struct fixture *fixture, uint64_t first, uint32_t count, uint32_t step)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i += step) {
+        fixture_set(fixture, n++, SW_DELETE, fixture_key_of(fixture, first + i), 0);
+    }
+    fixture_run(fixture, n, 0);
+}
+
+/* Keys of one home, as many as the cap and the stash take together. */
+static void one_home(uint32_t slot_bits, uint64_t bucket, uint32_t count)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, bucket);
+    insert_run(&fixture, first, count, bucket % 2 != 0);
+    fixture_audit(&fixture);
+    for (uint32_t step = 7; step > 1; step -= 2) {
+        delete_every(&fixture, first, count, step);
+        fixture_audit(&fixture);
+        insert_run(&fixture, first, count, bucket % 2 == 0);
+        fixture_audit(&fixture);
+    }
+    delete_every(&fixture, first, count, 1);
+    fixture_audit(&fixture);
+    cr_assert_eq(oracle_count(fixture.oracle), 0);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, one_home_64)
+{
+    one_home(64, 0, 90);
+    one_home(64, 511, 90);
+    one_home(64, 1023, 90);
+}
+
+Test(adversarial, one_home_128)
+{
+    one_home(128, 0, 300);
+    one_home(128, 511, 300);
+    one_home(128, 1023, 300);
+}
+
+static void dense(uint32_t slot_bits, uint64_t first)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    fixture_insert_range(&fixture, first, 3000);
+    fixture_audit(&fixture);
+    for (uint32_t i = 0; i < 1500; i++) {
+        fixture_set(&fixture, i, SW_DELETE, first + 2 * i, 0);
+    }
+    fixture_run(&fixture, 1500, 0);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, dense_keys)
+{
+    dense(64, 0);
+    dense(128, 0);
+    dense(64, UINT32_MAX - 1499); /* wraps around to 0: the largest keys and the smallest */
+    dense(128, UINT64_MAX - 1499);
+    dense(128, 1ULL << 32);
+}
+
+/* The keys 0 and all ones, and those whose m is 0 and all ones (the one that has no slot). */
+static void extremes(uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    const uint64_t keys[] = {0, fixture.key_max, fixture_key_of(&fixture, 0),
+                             fixture_key_of(&fixture, fixture.key_max),
+                             fixture_key_of(&fixture, fixture.key_max - 1)};
+    for (uint32_t subset = 0; subset < 32; subset++) {
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < 5; k++) {
+            if ((subset >> k & 1) != 0) {
+                fixture_set(&fixture, n++, SW_SET, keys[k], fixture.key_max - k);
+                fixture_set(&fixture, n++, SW_SUM, keys[k], 2);
+            }
+        }
+        fixture_run(&fixture, n, 0);
+        fixture_audit(&fixture);
+        for (uint32_t k = 0; k < 5; k++) {
+            fixture_set(&fixture, k, SW_DELETE, keys[k], 0);
+        }
+        fixture_run(&fixture, 5, 0);
+        cr_assert_eq(oracle_count(fixture.oracle), 0);
+        fixture_audit(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
+Test(adversarial, extremes)
+{
+    extremes(64);
+    extremes(128);
+}
+
+static void set_first_keys(struct fixture *fixture, uint64_t m, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        fixture_set(fixture, i, SW_SET, fixture_key_of(fixture, m + i), i);
+    }
+}
+
+/* At cap 1 a home takes 8 entries: the others go to the stash and everything stays found. */
+static void cap_with_stash(uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct sw_table_stats stats;
+    struct fixture fixture;
+    config.max_probe = 1;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 100);
+    set_first_keys(&fixture, first, 100);
+    fixture_run(&fixture, 100, 0);
+    fixture_audit(&fixture);
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.stash_occupied, 92);
+    cr_assert_eq(stats.counters.failures, 92);
+    cr_assert_eq(stats.occupied, 100);
+
+    /* updates and deletes reach the stash; what it held is inserted anew */
+    for (int round = 0; round < 4; round++) {
+        for (uint32_t i = 0; i < 100; i++) {
+            fixture_set(&fixture, i, SW_SUM, fixture_key_of(&fixture, first + i), 3);
+        }
+        fixture_run(&fixture, 100, 0);
+        fixture_audit(&fixture);
+        delete_every(&fixture, first, 100, 2 + (uint32_t)round);
+        fixture_audit(&fixture);
+        set_first_keys(&fixture, first, 100);
+        fixture_run(&fixture, 100, 5);
+        fixture_audit(&fixture);
+    }
+    delete_every(&fixture, first, 100, 1);
+    fixture_audit(&fixture);
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.stash_occupied, 0);
+    set_first_keys(&fixture, first, 50);
+    fixture_run(&fixture, 50, 0);
+    fixture_clear(&fixture);
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.stash_occupied, 0);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, cap_with_stash)
+{
+    cap_with_stash(64);
+    cap_with_stash(128);
+}
+
+/* Crafted keys fill the stash; then inserts are refused, and nothing acknowledged is lost. */
+static void stash_fills_up(uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct sw_table_stats stats;
+    struct fixture fixture;
+    config.max_probe = 1;
+    config.stash_slots = 10;
+    config.batch_ops_max = 64;
+    fixture_open(&fixture, &config);
+    oracle_destroy(fixture.oracle); /* two buckets, the stash's 10, and the one that passed it */
+    fixture.oracle = oracle_create(slot_bits / 2, 8 + 10 + 1);
+    uint64_t first = fixture_first_m(&fixture, 7);
+    for (uint32_t i = 0; i < 64; i++) {
+        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i), i);
+    }
+    cr_assert_eq(fixture_run(&fixture, 64, 64), SW_E_FULL);
+    fixture_audit(&fixture);
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.stash_occupied, 11);
+    cr_assert_eq(stats.counters.refused, 64 - 19);
+    /* updates still work, and room comes back */
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first + 3), 9), SW_OK);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first + 40), 9),
+                 SW_E_FULL);
+    fixture_set(&fixture, 0, SW_SUM, fixture_key_of(&fixture, first + 3), 5);
+    fixture_set(&fixture, 1, SW_SET, fixture_key_of(&fixture, first + 41), 9);
+    cr_assert_eq(fixture_run(&fixture, 2, 0), SW_E_FULL, "the sum is taken back");
+    fixture_audit(&fixture);
+    for (uint32_t i = 0; i < 19; i++) {
+        fixture_run_one(&fixture, SW_DELETE, fixture_key_of(&fixture, first + i), 0);
+    }
+    fixture_audit(&fixture);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first + 40), 9), SW_OK);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, stash_fills_up)
+{
+    stash_fills_up(64);
+    stash_fills_up(128);
+}
+
+/* Refused groups that were partly applied move entries to the stash and back: it stays bounded. */
+static void refused_groups_at_the_cap(uint32_t slot_bits, uint64_t stash_slots)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct random random = {slot_bits + stash_slots};
+    struct fixture fixture;
+    config.capacity_slots = 256;
+    config.max_load = 0.5;
+    config.max_probe = 1;
+    config.stash_slots = stash_slots;
+    config.batch_ops_max = 512;
+    fixture_open(&fixture, &config);
+    fixture.seed = random.state;
+    uint64_t bases[4];
+    for (uint32_t b = 0; b < 4; b++) {
+        bases[b] = fixture_first_m(&fixture, 10 + b * 9);
+    }
+    for (int step = 0; step < 300; step++) {
+        uint32_t count = 1 + (uint32_t)random_below(&random, 200);
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t m = bases[random_below(&random, 4)] + random_below(&random, 40);
+            fixture_set(&fixture, i, random_below(&random, 3) == 0 ? SW_DELETE : SW_SUM,
+                        fixture_key_of(&fixture, m), random_next(&random));
+        }
+        fixture_run(&fixture, count, 1 + (uint32_t)random_below(&random, 4));
+        fixture_audit(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
+Test(adversarial, refused_groups_at_the_cap)
+{
+    refused_groups_at_the_cap(64, 200);
+    refused_groups_at_the_cap(128, 200);
+}
+
+/* Without a stash: what the table holds and what was handed back is what was offered. */
+static void cap_without_stash(uint32_t slot_bits, bool down)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct sw_table_stats stats;
+    struct fixture fixture;
+    config.max_probe = 2;
+    config.stash_slots = 0;
+    fixture_open(&fixture, &config);
+    uint64_t offered = 0;
+    for (uint64_t bucket = 20; bucket < 60; bucket += 3) {
+        insert_run(&fixture, fixture_first_m(&fixture, bucket), 30, down);
+        offered += 30;
+        fixture_audit(&fixture);
+    }
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.occupied + stats.counters.failures, offered);
+    cr_assert_gt(stats.counters.failures, 0);
+    cr_assert_eq(stats.stash_occupied, 0);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, cap_without_stash)
+{
+    cap_without_stash(64, false);
+    cap_without_stash(64, true);
+    cap_without_stash(128, false);
+    cap_without_stash(128, true);
+}
+
+/* A refused group takes back what it had handed back: the table is as before, bit by bit, but for
+ * the order within a bucket. */
+static void refused_group_without_stash(uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct fixture fixture;
+    config.capacity_slots = 64;
+    config.max_load = 0.5;
+    config.max_probe = 1;
+    config.stash_slots = 0;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 5);
+    for (uint32_t i = 0; i < 8; i++) { /* both buckets of the home are full */
+        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + 100 + i), i);
+    }
+    fixture_run(&fixture, 8, 0);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        fixture_set(&fixture, n++, SW_SUM, fixture_key_of(&fixture, first + 107 - i), 50);
+        fixture_set(&fixture, n++, SW_DELETE, fixture_key_of(&fixture, first + 100 + i), 0);
+        fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + i), i);
+        fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 10 + i), i);
+        /* what fell out comes in again under its own key, and may fall out again */
+        fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 107), i);
+    }
+    for (uint32_t i = 0; i < 200; i++) { /* until the limit is passed */
+        fixture_set(&fixture, n++, SW_SET, 1000 + i, i);
+    }
+    cr_assert_eq(fixture_run(&fixture, n, 0), SW_E_FULL);
+    cr_assert_eq(oracle_count(fixture.oracle), 8);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, refused_group_without_stash)
+{
+    refused_group_without_stash(64);
+    refused_group_without_stash(128);
+}
+
+/* A key that fell out, came in anew and fell out again in a group that is refused: of its two
+ * places in the list of left-overs the newer is taken back, and the older returns to the table. */
+static void key_left_over_twice(uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct fixture fixture;
+    config.capacity_slots = 64;
+    config.max_load = 0.5;
+    config.max_probe = 1;
+    config.stash_slots = 0;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 5);
+    for (uint32_t i = 0; i < 8; i++) { /* both buckets of the home are full */
+        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + 100 + i), i);
+    }
+    fixture_run(&fixture, 8, 0);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + i), i);
+        fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 107), 99);
+        fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 107 - i), 98);
+    }
+    for (uint32_t i = 0; i < 200; i++) { /* until the limit is passed */
+        fixture_set(&fixture, n++, SW_SET, 1000 + i, i);
+    }
+    cr_assert_eq(fixture_run(&fixture, n, 0), SW_E_FULL);
+    cr_assert_eq(oracle_count(fixture.oracle), 8);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, key_left_over_twice)
+{
+    key_left_over_twice(64);
+    key_left_over_twice(128);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_concurrent.c - several threads, each with a queue of its own, on one table. Meant to be run
+ * under ThreadSanitizer too.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "table/cpu/parallel.h"
+#include "tests/support/table_fixture.h"
+
+TestSuite(concurrent, .timeout = 120);
+
+#define THREADS 4
+#define BATCHES 30
+#define OPS 500U
+#define SHARED_KEYS 200U
+
+struct submitter {
+    struct sw_table *table;
+    uint32_t number;
+    uint32_t ops;
+    uint32_t batches;
+    uint64_t errors; /* wrong answers: asserted by the main thread */
+    uint64_t sum;    /* of what was added to the shared keys */
+};
+
+static struct sw_table *create(uint32_t slot_bits, uint32_t threads, uint32_t ops,
+                               uint64_t capacity)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct sw_table *table;
+    char reason[256];
+    config.capacity_slots = capacity;
+    config.threads = threads;
+    config.batch_ops_max = ops;
+    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
+    return table;
+}
+
+static void join_all(struct submitter *submitters, void *(*main)(void *))
+{
+    pthread_t threads[THREADS];
+    for (uint32_t t = 0; t < THREADS; t++) {
+        cr_assert_eq(pthread_create(&threads[t], NULL, main, &submitters[t]), 0);
+    }
+    for (uint32_t t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], NULL);
+        cr_assert_eq(submitters[t].errors, 0, "thread %u saw %llu wrong answers", t,
+                     (unsigned long long)submitters[t].errors);
+    }
+}
+
+static void check(struct sw_table *table)
+{
+    char violation[256];
+    int status = sw_table_check(table, violation, sizeof(violation));
+    cr_assert_eq(status, SW_OK, "%s", violation);
+}
+
+/* Own keys: sets, reads back, deletes every third, reads back. */
+static void *disjoint_main(void *argument)
+{
+    struct submitter *me = argument;
+    struct sw_queue *queue;
+    if (sw_queue_create(me->table, &queue) != SW_OK) {
+        me->errors++;
+        return NULL;
+    }
+    uint64_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
+    uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
+    uint64_t *previous = sw_io_alloc(me->table, me->ops * sizeof(*previous));
+    uint64_t *found = sw_io_alloc(me->table, (me->ops + 63) / 64 * sizeof(*found));
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .count = me->ops,
+                             .keys = keys,
+                             .values = values,
+                             .previous = previous,
+                             .found = found};
+    for (uint32_t b = 0; b < me->batches; b++) {
+        for (uint32_t i = 0; i < me->ops; i++) {
+            keys[i] = (uint64_t)(b * me->ops + i) * THREADS + me->number;
+            values[i] = keys[i] * 3;
+        }
+        batch.op = SW_SET;
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += batch.counters.inserted != me->ops;
+        batch.op = SW_GET;
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        for (uint32_t i = 0; i < me->ops; i++) {
+            me->errors += previous[i] != keys[i] * 3 || (found[i / 64] >> (i % 64) & 1) == 0;
+        }
+        for (uint32_t i = 0; i < me->ops; i++) {
+            keys[i] += i % 3 == 0 ? 0 : 1000000000; /* absent */
+        }
+        batch.op = SW_DELETE;
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += batch.counters.deleted != (me->ops + 2) / 3;
+        batch.op = SW_GET;
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += batch.counters.by_class[SW_CLASS_GET].hits != 0;
+    }
+    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
+    sw_io_free(me->table, values, me->ops * sizeof(*values));
+    sw_io_free(me->table, previous, me->ops * sizeof(*previous));
+    sw_io_free(me->table, found, (me->ops + 63) / 64 * sizeof(*found));
+    sw_queue_destroy(queue);
+    return NULL;
+}
+
+static void disjoint(uint32_t threads, uint32_t ops, uint32_t batches)
+{
+    struct sw_table *table = create(128, threads, ops, 1 << 19);
+    struct submitter submitters[THREADS];
+    for (uint32_t t = 0; t < THREADS; t++) {
+        submitters[t] = (struct submitter){table, t, ops, batches, 0, 0};
+    }
+    join_all(submitters, disjoint_main);
+    struct sw_table_stats stats;
+    sw_table_stats(table, &stats);
+    uint64_t each = (uint64_t)THREADS * batches;
+    cr_assert_eq(stats.batches, each * 4);
+    cr_assert_eq(stats.counters.inserted, each * ops);
+    cr_assert_eq(stats.counters.deleted, each * ((ops + 2) / 3));
+    cr_assert_eq(stats.occupied, stats.counters.inserted - stats.counters.deleted);
+    check(table);
+    sw_table_destroy(table);
+}
+
+Test(concurrent, disjoint_keys)
+{
+    disjoint(1, OPS, BATCHES);
+    disjoint(2, OPS, BATCHES);
+}
+
+/* Batches large enough for the threads of the pool, which all submitters want at once. */
+Test(concurrent, disjoint_keys_in_parallel)
+{
+    disjoint(3, SW_PARALLEL_WRITES_MIN, 2);
+}
+
+/* The same keys for all: what was added must be there, and what each read can only grow. */
+static void *sums_main(void *argument)
+{
+    struct submitter *me = argument;
+    struct sw_queue *queue;
+    struct random random = {me->number};
+    uint64_t lowest[SHARED_KEYS] = {0};
+    if (sw_queue_create(me->table, &queue) != SW_OK) {
+        me->errors++;
+        return NULL;
+    }
+    uint32_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
+    uint32_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
+    uint32_t *previous = sw_io_alloc(me->table, me->ops * sizeof(*previous));
+    for (uint32_t b = 0; b < me->batches; b++) {
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = b % 3 == 2 ? SW_GET : SW_SUM,
+                                 .count = me->ops,
+                                 .keys = keys,
+                                 .values = values,
+                                 .previous = previous};
+        for (uint32_t i = 0; i < me->ops; i++) {
+            keys[i] = (uint32_t)random_below(&random, SHARED_KEYS);
+            values[i] = (uint32_t)random_below(&random, 10);
+            me->sum += batch.op == SW_SUM ? values[i] : 0;
+        }
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        for (uint32_t i = 0; i < me->ops; i++) {
+            me->errors += previous[i] < lowest[keys[i]];
+            lowest[keys[i]] = previous[i];
+        }
+    }
+    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
+    sw_io_free(me->table, values, me->ops * sizeof(*values));
+    sw_io_free(me->table, previous, me->ops * sizeof(*previous));
+    sw_queue_destroy(queue);
+    return NULL;
+}
+
+static void sums(uint32_t threads, uint32_t ops, uint32_t batches)
+{
+    struct sw_table *table = create(64, threads, ops, 1 << 17);
+    struct submitter submitters[THREADS];
+    uint64_t offered = 0;
+    uint64_t stored = 0;
+    for (uint32_t t = 0; t < THREADS; t++) {
+        submitters[t] = (struct submitter){table, t, ops, batches, 0, 0};
+    }
+    join_all(submitters, sums_main);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        offered += submitters[t].sum;
+    }
+    struct sw_queue *queue;
+    uint32_t keys[SHARED_KEYS];
+    uint32_t values[SHARED_KEYS];
+    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    struct sw_batch batch = {
+        .kind = SW_BATCH_SCAN, .count = SHARED_KEYS, .scan_keys = keys, .scan_values = values};
+    do {
+        cr_assert_eq(sw_batch_run(queue, &batch), SW_OK);
+        for (uint32_t i = 0; i < batch.scan_count; i++) {
+            stored += values[i];
+        }
+    } while (batch.cursor != 0);
+    cr_assert_eq(stored, offered);
+    sw_queue_destroy(queue);
+    check(table);
+    sw_table_destroy(table);
+}
+
+Test(concurrent, sums_over_the_same_keys)
+{
+    sums(1, OPS, BATCHES);
+    sums(2, OPS, BATCHES);
+}
+
+Test(concurrent, sums_over_the_same_keys_in_parallel)
+{
+    sums(3, SW_PARALLEL_WRITES_MIN, 6);
+}
+
+/* One thread clears while the others insert, scan and read the statistics. */
+static void *chaos_main(void *argument)
+{
+    struct submitter *me = argument;
+    struct sw_queue *queue;
+    struct random random = {me->number};
+    if (sw_queue_create(me->table, &queue) != SW_OK) {
+        me->errors++;
+        return NULL;
+    }
+    uint64_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
+    uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
+    for (uint32_t b = 0; b < me->batches; b++) {
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = (enum sw_op)(b % SW_OP_COUNT),
+                                 .count = me->ops,
+                                 .keys = keys,
+                                 .values = values,
+                                 .scan_keys = keys,
+                                 .scan_values = values};
+        struct sw_table_stats stats;
+        if (me->number == 0 && b % 4 == 0) {
+            batch.kind = SW_BATCH_CLEAR;
+        } else if (me->number == 1) {
+            batch.kind = SW_BATCH_SCAN;
+        }
+        for (uint32_t i = 0; i < me->ops; i++) {
+            keys[i] = random_below(&random, 5000);
+            values[i] = i;
+        }
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        sw_table_stats(me->table, &stats);
+    }
+    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
+    sw_io_free(me->table, values, me->ops * sizeof(*values));
+    sw_queue_destroy(queue);
+    return NULL;
+}
+
+Test(concurrent, clear_and_scan_among_writes)
+{
+    struct sw_table *table = create(128, 2, OPS, 1 << 15);
+    struct submitter submitters[THREADS];
+    for (uint32_t t = 0; t < THREADS; t++) {
+        submitters[t] = (struct submitter){table, t, OPS, 3 * BATCHES, 0, 0};
+    }
+    join_all(submitters, chaos_main);
+    check(table);
+    sw_table_destroy(table);
+}

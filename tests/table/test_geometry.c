@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_geometry.c - sizes of a table's arrays, and what is refused.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "table/geometry.h"
+
+TestSuite(geometry, .timeout = 60);
+
+static struct sw_geometry plan(const struct sw_table_config *config)
+{
+    struct sw_geometry geometry;
+    char reason[256] = "";
+    cr_assert_eq(sw_geometry_plan(config, &geometry, reason, sizeof(reason)), SW_OK, "%s", reason);
+    return geometry;
+}
+
+/* The caps that were found by measuring tables of 2^27 slots. */
+Test(geometry, probe_cap_by_load)
+{
+    const struct {
+        double load;
+        uint32_t low;
+        uint32_t high;
+    } expected[] = {{0.75, 14, 17}, {0.85, 25, 27}, {0.95, 76, 80}, {0.985, 255, 262}};
+    for (int i = 0; i < 4; i++) {
+        uint32_t cap = sw_geometry_max_probe(expected[i].load, 1ULL << 25, 4);
+        cr_assert(cap >= expected[i].low && cap <= expected[i].high, "load %g: cap %u",
+                  expected[i].load, cap);
+    }
+}
+
+Test(geometry, probe_cap_is_bounded)
+{
+    for (uint64_t buckets = 1; buckets <= 1ULL << 40; buckets *= 2) {
+        uint32_t before = 0;
+        for (int percent = 1; percent <= 100; percent++) {
+            uint32_t cap = sw_geometry_max_probe(percent / 100.0, buckets, 4);
+            cr_assert(cap >= 1 && cap <= buckets, "%d %% of %llu: cap %u", percent,
+                      (unsigned long long)buckets, cap);
+            cr_assert_geq(cap, before, "the cap falls at load %d %%", percent);
+            before = cap;
+        }
+    }
+    cr_assert_geq(sw_geometry_max_probe(1e-300, 1ULL << 25, 4), 1);
+    cr_assert_geq(sw_geometry_max_probe(nextafter(1.0, 0.0), 1ULL << 25, 4), 3729);
+}
+
+Test(geometry, defaults)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    struct sw_geometry geometry = plan(&config);
+    cr_assert_eq(geometry.buckets, 1ULL << 22);
+    cr_assert_eq(geometry.buckets_total, geometry.buckets + geometry.max_probe);
+    cr_assert_eq(geometry.occupied_max, (uint64_t)(0.85 * (1 << 24)));
+    cr_assert_eq(geometry.stash_max, 1U << 16);
+    cr_assert_eq(geometry.stash_buckets, ((1U << 16) + (1U << 20)) / 4);
+    cr_assert_eq(geometry.stash_buckets_total, 2 * geometry.stash_buckets);
+    cr_assert_eq(geometry.slots_total, (geometry.buckets_total + geometry.stash_buckets_total) * 4);
+    cr_assert_eq(geometry.bytes_total, geometry.slots_total * 16);
+    config.slot_bits = 64;
+    cr_assert_eq(plan(&config).bytes_total, geometry.slots_total * 8);
+}
+
+/* Whatever is asked for fits together: checked over many shapes. */
+Test(geometry, parts_fit_together)
+{
+    const double loads[] = {1e-9, 0.1, 0.85, 1.0};
+    const uint64_t stashes[] = {0, 1, 7, 65536};
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    for (uint64_t slots = 0; slots < 1ULL << 32; slots = slots * 3 + 1) {
+        for (int l = 0; l < 4; l++) {
+            for (int s = 0; s < 4; s++) {
+                config.capacity_slots = slots;
+                config.max_load = loads[l];
+                config.stash_slots = stashes[s];
+                struct sw_geometry g = plan(&config);
+                cr_assert(g.buckets >= 1 && g.buckets * 4 >= slots && g.buckets * 4 < slots + 5);
+                cr_assert(g.occupied_max >= 1 && g.occupied_max <= g.buckets * 4);
+                cr_assert_eq(g.buckets_total, g.buckets + g.max_probe);
+                uint64_t most = stashes[s] + config.batch_ops_max;
+                most = most < g.occupied_max ? most : g.occupied_max;
+                cr_assert_geq(g.stash_buckets * 4, stashes[s] > 0 ? most : 0);
+                cr_assert_eq(g.stash_buckets_total, 2 * g.stash_buckets);
+            }
+        }
+    }
+}
+
+Test(geometry, given_probe_cap)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.max_probe = 3;
+    cr_assert_eq(plan(&config).max_probe, 3);
+    config.capacity_slots = 5;
+    cr_assert_eq(plan(&config).max_probe, 2, "no more than there are buckets");
+}
+
+static void refused(struct sw_table_config config, const char *word)
+{
+    struct sw_geometry geometry;
+    char reason[256] = "";
+    cr_assert_eq(sw_geometry_plan(&config, &geometry, reason, sizeof(reason)), SW_E_INVALID);
+    cr_assert_not_null(strstr(reason, word), "\"%s\" says nothing of \"%s\"", reason, word);
+    cr_assert_eq(sw_geometry_plan(&config, &geometry, NULL, 0), SW_E_INVALID);
+}
+
+Test(geometry, what_is_refused)
+{
+    struct sw_table_config good;
+    sw_table_config_init(&good);
+    struct sw_table_config bad = good;
+    bad.slot_bits = 32;
+    refused(bad, "64 or 128");
+    bad = good;
+    bad.max_load = 0.0;
+    refused(bad, "load");
+    bad.max_load = 1.0001;
+    refused(bad, "load");
+    bad.max_load = NAN;
+    refused(bad, "load");
+    bad = good;
+    bad.batch_ops_max = 0;
+    refused(bad, "batch");
+    bad.batch_ops_max = (1U << 24) + 1;
+    refused(bad, "batch");
+    bad = good;
+    bad.capacity_slots = UINT64_MAX;
+    refused(bad, "capacity");
+    bad = good;
+    bad.stash_slots = UINT64_MAX;
+    refused(bad, "stash");
+    bad = good;
+    bad.slot_bits = 64;
+    bad.capacity_slots = (1ULL << 34) + 1;
+    refused(bad, "2^34");
+    bad = good;
+    bad.backend = (enum sw_backend_kind)7;
+    refused(bad, "backend");
+}
+
+/* The largest that is allowed does not overflow. */
+Test(geometry, largest)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.capacity_slots = 1ULL << 56;
+    config.stash_slots = 1ULL << 56;
+    config.max_load = 1.0;
+    struct sw_geometry g = plan(&config);
+    cr_assert_eq(g.occupied_max, 1ULL << 56);
+    cr_assert_eq(g.bytes_total / 16, g.slots_total);
+    cr_assert_eq(g.slots_total / 4, g.buckets_total + g.stash_buckets_total);
+    cr_assert_gt(g.slots_total, 1ULL << 56);
+}

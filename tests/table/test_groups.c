@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_groups.c - admission near the limit: a group takes effect as a whole or not at all.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/table_fixture.h"
+
+TestSuite(groups, .timeout = 60);
+
+static void open_small(struct fixture *fixture, uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    config.capacity_slots = 256;
+    config.max_load = 0.5;
+    fixture_open(fixture, &config);
+    cr_assert_eq(fixture->info.occupied_max, 128);
+}
+
+static void exact_limit(uint32_t slot_bits)
+{
+    struct fixture fixture;
+    open_small(&fixture, slot_bits);
+    fixture_insert_range(&fixture, 0, 127);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 127, 1), SW_OK, "the last that fits");
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 128, 1), SW_E_FULL);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 127, 2), SW_OK, "updates need no room");
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET_PRESENT, 128, 2), SW_OK, "writes nothing");
+    cr_assert_eq(fixture_run_one(&fixture, SW_DECREMENT, 128, 2), SW_OK, "writes nothing");
+    cr_assert_eq(fixture_run_one(&fixture, SW_GET, 128, 2), SW_OK);
+    cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, 0, 0), SW_OK);
+    cr_assert_eq(fixture_run_one(&fixture, SW_INCREMENT, 128, 1), SW_OK);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, fixture.key_max), 1),
+                 SW_E_FULL, "the side cell counts");
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(groups, exact_limit)
+{
+    exact_limit(64);
+    exact_limit(128);
+}
+
+/* The slots of two moments hold the same entries, bucket by bucket. */
+static int by_word(const void *a, const void *b)
+{
+    return memcmp(a, b, 16);
+}
+
+static void normalize(const struct fixture *fixture, unsigned char *slots)
+{
+    size_t slot_bytes = fixture->info.slot_bits / 8;
+    size_t bytes = sw_table_raw_bytes(fixture->table);
+    unsigned char wide[4][16];
+    for (size_t at = 0; at < bytes; at += 4 * slot_bytes) {
+        memset(wide, 0, sizeof(wide));
+        for (size_t i = 0; i < 4; i++) {
+            memcpy(wide[i], slots + at + i * slot_bytes, slot_bytes);
+        }
+        qsort(wide, 4, 16, by_word);
+        for (size_t i = 0; i < 4; i++) {
+            memcpy(slots + at + i * slot_bytes, wide[i], slot_bytes);
+        }
+    }
+}
+
+static void refused_group_changes_nothing(uint32_t slot_bits)
+{
+    struct fixture fixture;
+    open_small(&fixture, slot_bits);
+    fixture_insert_range(&fixture, 0, 120);
+    size_t bytes = sw_table_raw_bytes(fixture.table);
+    unsigned char *before = malloc(bytes);
+    unsigned char *after = malloc(bytes);
+    cr_assert(before != NULL && after != NULL);
+    cr_assert_eq(sw_table_raw_copy(fixture.table, before), SW_OK);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 40; i++) {
+        fixture_set(&fixture, n++, SW_SUM, i, 5);
+        fixture_set(&fixture, n++, SW_DELETE, i + 50, 0);
+        fixture_set(&fixture, n++, SW_SET, 1000 + 2 * i, 5);
+        fixture_set(&fixture, n++, SW_SET, 1001 + 2 * i, 5);
+        fixture_set(&fixture, n++, SW_SET, i + 50, 5); /* back, with another value */
+    }
+    cr_assert_eq(fixture_run(&fixture, n, 0), SW_E_FULL);
+    cr_assert_eq(sw_table_raw_copy(fixture.table, after), SW_OK);
+    normalize(&fixture, before);
+    normalize(&fixture, after);
+    cr_assert_eq(memcmp(before, after, bytes), 0);
+    fixture_audit(&fixture);
+    free(before);
+    free(after);
+    fixture_close(&fixture);
+}
+
+Test(groups, refused_group_changes_nothing)
+{
+    refused_group_changes_nothing(64);
+    refused_group_changes_nothing(128);
+}
+
+/* Random groups around the limit, of all sizes, empty ones included. */
+static void random_groups(uint32_t slot_bits, uint64_t seed)
+{
+    struct random random = {seed};
+    struct fixture fixture;
+    open_small(&fixture, slot_bits);
+    fixture.seed = seed;
+    unsigned refused = 0;
+    for (int step = 0; step < 150; step++) {
+        uint32_t count = (uint32_t)random_below(&random, 120);
+        for (uint32_t i = 0; i < count; i++) {
+            fixture_set(&fixture, i, (enum sw_op)random_below(&random, SW_OP_COUNT),
+                        random_below(&random, 220), random_next(&random));
+        }
+        uint32_t groups = (uint32_t)random_below(&random, 2 * (uint64_t)count + 2);
+        refused += fixture_run(&fixture, count, groups) == SW_E_FULL;
+        fixture_audit(&fixture);
+    }
+    cr_assert_gt(refused, 10, "seed %llu never came near the limit", (unsigned long long)seed);
+    fixture_close(&fixture);
+}
+
+Test(groups, random_groups)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        random_groups(64, seed);
+        random_groups(128, seed);
+    }
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_operations.c - random batches of every operation, with repeated keys, against the oracle, at
+ * loads from 0.1 to 1.0. Every stored key is looked up after every step.
+ */
+#include <criterion/criterion.h>
+
+#include "tests/support/table_fixture.h"
+
+TestSuite(operations, .timeout = 120);
+
+/* Random operations over `keys` keys. */
+static void random_batch(struct fixture *fixture, struct random *random, uint32_t count,
+                         uint64_t keys)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = random_below(random, keys);
+        uint64_t operand = random_next(random);
+        if (random_below(random, 4) == 0) {
+            operand = random_below(random, 3); /* small, and equal to others */
+        }
+        if (random_below(random, 64) == 0) {
+            key = fixture_key_of(fixture, fixture->key_max - random_below(random, 2));
+        }
+        fixture_set(fixture, i, (enum sw_op)random_below(random, SW_OP_COUNT), key, operand);
+    }
+}
+
+static void mixed(uint32_t slot_bits, uint64_t seed)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct random random = {seed};
+    struct fixture fixture;
+    config.seed = seed;
+    fixture_open(&fixture, &config);
+    fixture.seed = seed;
+    for (int step = 0; step < 40; step++) {
+        uint32_t count = (uint32_t)random_below(&random, 700);
+        uint32_t groups = (uint32_t)random_below(&random, 2) * (count / 7 + 1);
+        random_batch(&fixture, &random, count, 10 + random_below(&random, 6000));
+        fixture_run(&fixture, count, groups);
+        fixture_audit(&fixture);
+        if (step == 25) {
+            fixture_clear(&fixture);
+            fixture_audit(&fixture);
+        }
+    }
+    fixture_close(&fixture);
+}
+
+Test(operations, mixed_64)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        mixed(64, seed);
+    }
+}
+
+Test(operations, mixed_128)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        mixed(128, seed);
+    }
+}
+
+/* Every pair of operations on one key, present and absent, in one batch and in two. */
+static void pairs(uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct fixture fixture;
+    config.capacity_slots = 64;
+    fixture_open(&fixture, &config);
+    const uint64_t operands[] = {0, 1, 5, fixture.key_max - 1, fixture.key_max};
+    uint64_t keys[] = {3, fixture_key_of(&fixture, fixture.key_max)};
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t x = 0; x < SW_OP_COUNT * SW_OP_COUNT * 25U * 4; x++) {
+            enum sw_op first = (enum sw_op)(x % SW_OP_COUNT);
+            enum sw_op second = (enum sw_op)(x / SW_OP_COUNT % SW_OP_COUNT);
+            uint32_t rest = x / (SW_OP_COUNT * SW_OP_COUNT);
+            uint64_t a = operands[rest % 5];
+            uint64_t b = operands[rest / 5 % 5];
+            fixture_run_one(&fixture, rest / 25 % 2 ? SW_SET : SW_DELETE, keys[k], 7);
+            if (rest / 50 != 0) {
+                fixture_run_one(&fixture, first, keys[k], a);
+                fixture_run_one(&fixture, second, keys[k], b);
+            } else {
+                fixture_set(&fixture, 0, first, keys[k], a);
+                fixture_set(&fixture, 1, second, keys[k], b);
+                fixture_run(&fixture, 2, 0);
+            }
+            fixture_run_one(&fixture, SW_GET, keys[k], 0);
+        }
+        fixture_audit(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
+Test(operations, pairs_64)
+{
+    pairs(64);
+}
+
+Test(operations, pairs_128)
+{
+    pairs(128);
+}
+
+/* Fills to a load and keeps churning there: deletes as many as it inserts. */
+static void at_load(uint32_t slot_bits, double load)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct random random = {(uint64_t)(load * 1000)};
+    struct fixture fixture;
+    config.max_load = 1.0;
+    config.batch_ops_max = 1024;
+    fixture_open(&fixture, &config);
+    fixture.seed = random.state;
+    uint64_t entries = (uint64_t)((double)fixture.info.capacity_slots * load);
+    uint64_t next = 0;
+    uint64_t oldest = 0;
+    while (next < entries) {
+        uint32_t n = 0;
+        while (n < 1000 && next < entries) {
+            fixture_set(&fixture, n++, SW_SET, next * 3, random_next(&random));
+            next++;
+        }
+        fixture_run(&fixture, n, 0);
+        fixture_audit(&fixture);
+    }
+    for (int step = 0; step < 6; step++) {
+        uint32_t n = 0;
+        while (n < 1000) {
+            fixture_set(&fixture, n++, SW_DELETE, oldest++ * 3, 0);
+            fixture_set(&fixture, n++, (enum sw_op)(1 + random_below(&random, 3)), next++ * 3,
+                        random_next(&random));
+            if (oldest == next) {
+                break;
+            }
+        }
+        cr_assert_eq(fixture_run(&fixture, n, 0), SW_OK);
+        fixture_audit(&fixture);
+    }
+    cr_assert_eq(oracle_count(fixture.oracle), entries);
+    fixture_close(&fixture);
+}
+
+Test(operations, loads_64)
+{
+    const double loads[] = {0.1, 0.5, 0.85, 0.95, 0.98, 1.0};
+    for (int i = 0; i < 6; i++) {
+        at_load(64, loads[i]);
+    }
+}
+
+Test(operations, loads_128)
+{
+    const double loads[] = {0.1, 0.5, 0.85, 0.95, 0.98, 1.0};
+    for (int i = 0; i < 6; i++) {
+        at_load(128, loads[i]);
+    }
+}
+
+/* The smallest tables. */
+Test(operations, tiny_tables)
+{
+    for (uint64_t slots = 0; slots <= 24; slots += 3) {
+        for (uint32_t bits = 64; bits <= 128; bits += 64) {
+            struct sw_table_config config = fixture_config(bits);
+            struct random random = {slots};
+            struct fixture fixture;
+            config.capacity_slots = slots;
+            config.max_load = 1.0;
+            config.stash_slots = slots % 2;
+            fixture_open(&fixture, &config);
+            fixture.seed = slots;
+            for (int step = 0; step < 60; step++) {
+                random_batch(&fixture, &random, 20, 2 * slots + 4);
+                fixture_run(&fixture, 20, (uint32_t)random_below(&random, 10));
+                fixture_audit(&fixture);
+            }
+            fixture_close(&fixture);
+        }
+    }
+}
+
+/* Answers and operands that nobody wants may be left out. */
+Test(operations, optional_arrays)
+{
+    struct sw_table_config config = fixture_config(128);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    fixture_insert_range(&fixture, 0, 100);
+    for (uint32_t i = 0; i < 100; i++) {
+        fixture_store(&fixture, fixture.keys, i, i);
+    }
+    struct sw_batch batch = {
+        .kind = SW_BATCH_OPERATIONS, .op = SW_GET, .count = 100, .keys = fixture.keys};
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].hits, 100);
+    batch.op = SW_DELETE;
+    batch.count = 50;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.deleted, 50);
+    batch.count = 0;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    fixture_close(&fixture);
+}
+
+/* One bucket is looked at where one is enough. */
+Test(operations, probes_are_counted)
+{
+    struct sw_table_config config = fixture_config(128);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    for (uint32_t i = 0; i < 64; i++) {
+        fixture_store(&fixture, fixture.keys, i, i);
+        fixture_store(&fixture, fixture.values, i, i);
+    }
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_GET,
+                             .count = 64,
+                             .keys = fixture.keys,
+                             .values = fixture.values};
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].probes, 64);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].misses, 64);
+    batch.op = SW_SET;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_UPSERT].probes, 128,
+                 "one to look, one to insert");
+    batch.op = SW_GET;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].probes, 64);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].hits, 64);
+    fixture_close(&fixture);
+}

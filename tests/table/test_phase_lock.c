@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_phase_lock.c - readers share, a writer is alone, nobody waits forever.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "table/cpu/phase_lock.h"
+
+TestSuite(phase_lock, .timeout = 60);
+
+struct shared {
+    struct sw_phase_lock lock;
+    atomic_int readers;
+    atomic_int writers;
+    atomic_int errors;
+    atomic_bool stop;
+    long value; /* written by writers only: a race would be seen by ThreadSanitizer */
+};
+
+static void nap(void)
+{
+    struct timespec short_time = {0, 20000};
+    nanosleep(&short_time, NULL);
+}
+
+static void *reader_main(void *argument)
+{
+    struct shared *shared = argument;
+    for (int i = 0; i < 300; i++) {
+        sw_phase_lock_enter_read(&shared->lock);
+        atomic_fetch_add(&shared->readers, 1);
+        long value = shared->value;
+        nap();
+        if (atomic_load(&shared->writers) != 0 || shared->value != value) {
+            atomic_fetch_add(&shared->errors, 1);
+        }
+        atomic_fetch_sub(&shared->readers, 1);
+        sw_phase_lock_leave_read(&shared->lock);
+    }
+    return NULL;
+}
+
+static void *writer_main(void *argument)
+{
+    struct shared *shared = argument;
+    for (int i = 0; i < 300; i++) {
+        sw_phase_lock_enter_write(&shared->lock);
+        if (atomic_fetch_add(&shared->writers, 1) != 0 || atomic_load(&shared->readers) != 0) {
+            atomic_fetch_add(&shared->errors, 1);
+        }
+        shared->value++;
+        atomic_fetch_sub(&shared->writers, 1);
+        sw_phase_lock_leave_write(&shared->lock);
+    }
+    return NULL;
+}
+
+Test(phase_lock, excludes)
+{
+    struct shared shared = {.value = 0};
+    pthread_t threads[8];
+    cr_assert_eq(sw_phase_lock_init(&shared.lock), 0);
+    for (int t = 0; t < 8; t++) {
+        void *(*start)(void *) = t % 2 != 0 ? writer_main : reader_main;
+        cr_assert_eq(pthread_create(&threads[t], NULL, start, &shared), 0);
+    }
+    for (int t = 0; t < 8; t++) {
+        pthread_join(threads[t], NULL);
+    }
+    cr_assert_eq(atomic_load(&shared.errors), 0);
+    cr_assert_eq(shared.value, 4 * 300);
+    sw_phase_lock_fini(&shared.lock);
+}
+
+static void *visitor_main(void *argument)
+{
+    struct shared *shared = argument;
+    sw_phase_lock_enter_read(&shared->lock);
+    sw_phase_lock_leave_read(&shared->lock);
+    return NULL;
+}
+
+/* A reader comes and goes while another stays. */
+Test(phase_lock, readers_share)
+{
+    struct shared shared = {.value = 0};
+    pthread_t thread;
+    cr_assert_eq(sw_phase_lock_init(&shared.lock), 0);
+    sw_phase_lock_enter_read(&shared.lock);
+    cr_assert_eq(pthread_create(&thread, NULL, visitor_main, &shared), 0);
+    pthread_join(thread, NULL);
+    sw_phase_lock_leave_read(&shared.lock);
+    sw_phase_lock_enter_write(&shared.lock);
+    sw_phase_lock_leave_write(&shared.lock);
+    sw_phase_lock_fini(&shared.lock);
+}
+
+static void *endless_reader_main(void *argument)
+{
+    struct shared *shared = argument;
+    while (!atomic_load(&shared->stop)) {
+        sw_phase_lock_enter_read(&shared->lock);
+        nap();
+        sw_phase_lock_leave_read(&shared->lock);
+    }
+    return NULL;
+}
+
+static void *endless_writer_main(void *argument)
+{
+    struct shared *shared = argument;
+    while (!atomic_load(&shared->stop)) {
+        sw_phase_lock_enter_write(&shared->lock);
+        nap();
+        sw_phase_lock_leave_write(&shared->lock);
+    }
+    return NULL;
+}
+
+/* Under a stream of readers that never leaves the lock empty, a writer gets in; and the reverse. A
+ * lock that lets one side starve hangs here until the test's time is over. */
+static void does_not_starve(void *(*crowd)(void *), bool writer)
+{
+    struct shared shared = {.value = 0};
+    pthread_t threads[4];
+    cr_assert_eq(sw_phase_lock_init(&shared.lock), 0);
+    for (int t = 0; t < 4; t++) {
+        cr_assert_eq(pthread_create(&threads[t], NULL, crowd, &shared), 0);
+    }
+    for (int i = 0; i < 200; i++) {
+        if (writer) {
+            sw_phase_lock_enter_write(&shared.lock);
+            sw_phase_lock_leave_write(&shared.lock);
+        } else {
+            sw_phase_lock_enter_read(&shared.lock);
+            sw_phase_lock_leave_read(&shared.lock);
+        }
+    }
+    atomic_store(&shared.stop, true);
+    for (int t = 0; t < 4; t++) {
+        pthread_join(threads[t], NULL);
+    }
+    sw_phase_lock_fini(&shared.lock);
+}
+
+Test(phase_lock, writer_does_not_starve)
+{
+    does_not_starve(endless_reader_main, true);
+}
+
+Test(phase_lock, reader_does_not_starve)
+{
+    does_not_starve(endless_writer_main, false);
+}

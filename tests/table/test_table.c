@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_table.c - creating a table, what it says of itself, and batches that are not valid.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "table/backend.h"
+#include "tests/support/table_fixture.h"
+
+TestSuite(table, .timeout = 60);
+
+static void create_fails(const struct sw_table_config *config, int expected, const char *word)
+{
+    char reason[512] = "untouched";
+    struct sw_table *table = (struct sw_table *)reason;
+    int status = sw_table_create(config, &table, reason, sizeof(reason));
+    cr_assert_eq(status, expected, "%s", sw_status_text(status));
+    cr_assert_null(table);
+    cr_assert_not_null(strstr(reason, word), "\"%s\" says nothing of \"%s\"", reason, word);
+    cr_assert_eq(sw_table_create(config, &table, NULL, 0), expected);
+    cr_assert_null(table);
+}
+
+Test(table, absurd_capacity)
+{
+    struct sw_table_config config = fixture_config(128);
+    config.capacity_slots = 1ULL << 56;
+    create_fails(&config, SW_E_NOMEM, "memory");
+    config.capacity_slots = 1ULL << 44; /* addresses there are, memory there is not */
+    create_fails(&config, SW_E_NOMEM, "memory");
+    config = fixture_config(128);
+    config.stash_slots = 1ULL << 50;
+    config.capacity_slots = 1ULL << 52;
+    create_fails(&config, SW_E_NOMEM, "lower the capacity");
+    config.capacity_slots = UINT64_MAX;
+    create_fails(&config, SW_E_INVALID, "capacity");
+}
+
+Test(table, wrong_configuration)
+{
+    struct sw_table_config config = fixture_config(128);
+    config.slot_bits = 96;
+    create_fails(&config, SW_E_INVALID, "64 or 128");
+}
+
+Test(table, cuda_without_a_device)
+{
+    struct sw_table_config config = fixture_config(128);
+    struct sw_table *table;
+    char reason[512];
+    config.backend = SW_BACKEND_CUDA;
+    int status = sw_table_create(&config, &table, reason, sizeof(reason));
+    if (status == SW_OK) {
+        sw_table_destroy(table);
+        cr_skip_test("a CUDA device answers here");
+    }
+    cr_assert_eq(status, sw_backend_cuda() == NULL ? SW_E_NOTBUILT : SW_E_NODEVICE, "%s", reason);
+    cr_assert_gt(strlen(reason), 20, "\"%s\"", reason);
+}
+
+Test(table, automatic_choice)
+{
+    struct sw_table_config config = fixture_config(128);
+    struct sw_table *table;
+    struct sw_table_info info;
+    config.backend = SW_BACKEND_AUTO;
+    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    sw_table_info(table, &info);
+    cr_assert_neq(info.backend, SW_BACKEND_AUTO);
+    if (info.backend == SW_BACKEND_CPU) {
+        cr_assert_str_eq(info.backend_name, "cpu");
+        cr_assert_not_null(strstr(info.backend_reason, sw_backend_cuda() == NULL
+                                                           ? "this build has no CUDA backend"
+                                                           : "no CUDA device answered"),
+                           "%s", info.backend_reason);
+    } else {
+        cr_assert_str_eq(info.backend_name, "cuda");
+    }
+    sw_table_destroy(table);
+    sw_table_destroy(NULL);
+}
+
+Test(table, info)
+{
+    struct sw_table_config config = fixture_config(64);
+    struct sw_table_info info;
+    struct sw_table *table;
+    config.capacity_slots = 4095;
+    config.threads = 3;
+    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    sw_table_info(table, &info);
+    cr_assert_eq(info.backend, SW_BACKEND_CPU);
+    cr_assert_not_null(strstr(info.backend_reason, "3 threads"), "%s", info.backend_reason);
+    cr_assert_eq(info.slot_bits, 64);
+    cr_assert_eq(info.key_bytes, 4);
+    cr_assert_eq(info.value_bytes, 4);
+    cr_assert_eq(info.bucket_slots, 4);
+    cr_assert_eq(info.buckets, 1024);
+    cr_assert_eq(info.capacity_slots, 4096);
+    cr_assert_eq(info.occupied_max, 3481);
+    cr_assert_eq(info.stash_slots, 256);
+    cr_assert_eq(info.seed, 1);
+    cr_assert_eq(info.batch_ops_max, 4096);
+    cr_assert_eq(info.bytes_reserved, sw_table_raw_bytes(table));
+    sw_table_destroy(table);
+}
+
+Test(table, io_memory)
+{
+    struct sw_table_config config = fixture_config(64);
+    struct sw_table *table;
+    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    for (size_t bytes = 0; bytes < 100000; bytes = bytes * 3 + 1) {
+        uint8_t *memory = sw_io_alloc(table, bytes);
+        cr_assert_not_null(memory);
+        cr_assert_eq((uintptr_t)memory % 64, 0);
+        memset(memory, 1, bytes);
+        sw_io_free(table, memory, bytes);
+    }
+    cr_assert_null(sw_io_alloc(table, SIZE_MAX));
+    cr_assert_null(sw_io_alloc(table, SIZE_MAX - 63));
+    sw_io_free(table, NULL, 0);
+    sw_table_destroy(table);
+}
+
+/* Returns what submit says of a batch that was spoiled by `spoil`. */
+static int submit(struct fixture *fixture, void (*spoil)(struct sw_batch *, struct fixture *))
+{
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .count = 100,
+                             .ops = fixture->ops,
+                             .keys = fixture->keys,
+                             .values = fixture->values,
+                             .previous = fixture->previous,
+                             .found = fixture->found,
+                             .group_count = 2,
+                             .group_ends = fixture->group_ends,
+                             .scan_keys = fixture->keys,
+                             .scan_values = fixture->values,
+                             .leftover_keys = fixture->leftover_keys,
+                             .leftover_values = fixture->leftover_values};
+    memset(fixture->ops, SW_SET, 200);
+    fixture->group_ends[0] = 50;
+    fixture->group_ends[1] = 100;
+    spoil(&batch, fixture);
+    int status = sw_batch_submit(fixture->queue, &batch);
+    if (status == SW_OK) {
+        status = sw_batch_poll(fixture->queue, &batch);
+    }
+    return status;
+}
+
+#define SPOIL(name, code)                                             \
+    static void name(struct sw_batch *batch, struct fixture *fixture) \
+    {                                                                 \
+        (void)batch;                                                  \
+        (void)fixture;                                                \
+        code;                                                         \
+    }
+SPOIL(nothing, )
+SPOIL(unknown_kind, batch->kind = (enum sw_batch_kind)9)
+SPOIL(unknown_op, batch->ops = NULL; batch->op = SW_OP_COUNT)
+SPOIL(huge_op, batch->ops = NULL; batch->op = (enum sw_op)(1U << 30))
+SPOIL(unknown_op_inside, fixture->ops[99] = SW_OP_COUNT)
+SPOIL(unknown_op_aliasing, fixture->ops[0] = 32)
+SPOIL(no_keys, batch->keys = NULL)
+SPOIL(no_values, batch->values = NULL)
+SPOIL(too_many, batch->count = 4097; batch->group_count = 0)
+SPOIL(groups_fall, fixture->group_ends[0] = 101)
+SPOIL(groups_end_early, fixture->group_ends[1] = 99)
+SPOIL(groups_end_late, fixture->group_ends[1] = 101)
+SPOIL(no_group_ends, batch->group_ends = NULL)
+SPOIL(scan_nothing, batch->kind = SW_BATCH_SCAN; batch->count = 0)
+SPOIL(scan_nowhere, batch->kind = SW_BATCH_SCAN; batch->scan_keys = NULL)
+SPOIL(scan_no_values, batch->kind = SW_BATCH_SCAN; batch->scan_values = NULL)
+SPOIL(scan_too_many, batch->kind = SW_BATCH_SCAN; batch->count = 4097)
+SPOIL(no_leftovers, batch->leftover_keys = NULL)
+SPOIL(no_leftover_values, batch->leftover_values = NULL)
+SPOIL(reads_need_little, memset(fixture->ops, SW_GET, 50); memset(fixture->ops + 50, SW_DELETE, 50);
+      batch->values = NULL; batch->leftover_keys = NULL)
+
+Test(table, batches_that_are_not_valid)
+{
+    struct sw_table_config config = fixture_config(128);
+    struct fixture fixture;
+    void (*const spoilers[])(struct sw_batch *, struct fixture *) = {
+        unknown_kind,        unknown_op,       huge_op,         unknown_op_inside,
+        unknown_op_aliasing, no_keys,          no_values,       too_many,
+        groups_fall,         groups_end_early, groups_end_late, no_group_ends,
+        scan_nothing,        scan_nowhere,     scan_no_values,  scan_too_many};
+    fixture_open(&fixture, &config);
+    for (size_t i = 0; i < sizeof(spoilers) / sizeof(spoilers[0]); i++) {
+        cr_assert_eq(submit(&fixture, spoilers[i]), SW_E_INVALID, "spoiler %zu", i);
+    }
+    struct sw_table_stats stats;
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.batches, 0);
+    cr_assert_eq(stats.occupied, 0);
+    cr_assert_eq(submit(&fixture, nothing), SW_OK);
+    cr_assert_eq(submit(&fixture, reads_need_little), SW_OK);
+    cr_assert_eq(submit(&fixture, no_leftovers), SW_OK, "the stash takes them");
+    fixture_close(&fixture);
+
+    config.stash_slots = 0;
+    fixture_open(&fixture, &config);
+    cr_assert_eq(submit(&fixture, no_leftovers), SW_E_INVALID);
+    cr_assert_eq(submit(&fixture, no_leftover_values), SW_E_INVALID);
+    cr_assert_eq(submit(&fixture, reads_need_little), SW_OK);
+    fixture_close(&fixture);
+}
