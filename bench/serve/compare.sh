@@ -12,7 +12,7 @@
 #   BACKEND=auto        CONNECTIONS=4, DEPTH=2 (bulk)       SHERWOOD_FLAGS='--loops 4 ...'
 #   LOAD_THREADS        of the load generators; half the cores
 #   REDIS_IO_THREADS    1; redis recommends more only for hosts with at least 4 cores
-#   OUTPUT=output/<time>/serve
+#   OUTPUT=output/<time>/serve   COMMIT (where there is no git checkout)
 # It writes raw.csv (every measurement), summary.csv, run_info.txt, and the servers' logs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -127,8 +127,8 @@ fill() {
 }
 
 write_info() {
-    local commit
-    commit=$(git rev-parse -q --verify HEAD 2>/dev/null || echo 'not a git checkout')
+    local commit=${COMMIT:-}
+    [ -n "$commit" ] || commit=$(git rev-parse -q --verify HEAD 2>/dev/null || echo "not a git checkout")
     [ -z "$(git status --porcelain 2>/dev/null)" ] || commit="$commit, with changes"
     {
         echo "date: $(date --utc +%Y-%m-%dT%H:%M:%SZ)"

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bulk.c - receiving frames, and starting what they ask for.
+ */
+#include "server/bulk.h"
+
+#include <string.h>
+
+#include "server/conn.h"
+#include "server/frame_slot.h"
+#include "server/limits.h"
+#include "server/loop.h"
+
+/* --- memory of a frame ------------------------------------------------------------------------ */
+
+/* Bytes of the answer's arrays: values if wanted, and the found bitmap; of a SCAN, keys and values.
+ */
+static struct sw_body_layout answer_layout(const struct sw_request *request)
+{
+    struct sw_reply reply = {
+        .count = request->count,
+        .key_bytes = request->key_bytes,
+        .value_bytes = request->value_bytes,
+        .has_values = request->want_values,
+    };
+    return sw_reply_layout(&reply, request->operation == SW_OPERATION_SCAN);
+}
+
+/* The answer's padding must not carry what the memory held before. */
+static void clear_padding(uint8_t *body, struct sw_body_layout layout)
+{
+    if (layout.second >= SW_FRAME_ALIGN) {
+        memset(body + layout.second - SW_FRAME_ALIGN, 0, SW_FRAME_ALIGN);
+    }
+    if (layout.bytes >= SW_FRAME_ALIGN) {
+        memset(body + layout.bytes - SW_FRAME_ALIGN, 0, SW_FRAME_ALIGN);
+    }
+}
+
+/* A frame with memory for the request's body and the answer's, or NULL with the connection stalled
+ * (no arena memory) or closed (no memory at all). */
+static struct sw_frame *take_frame(struct sw_conn *conn, const struct sw_request *request,
+                                   uint64_t body_bytes)
+{
+    struct sw_loop *loop = conn->loop;
+    bool waits = loop->arena_closed || (loop->arena_waiters > 0 && !conn->retried);
+    struct sw_body_layout answer = {0};
+    if (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN) {
+        answer = answer_layout(request);
+    }
+    struct sw_frame *frame = sw_frame_take(loop, conn);
+    if (frame == NULL) {
+        sw_conn_abort(conn);
+        return NULL;
+    }
+    if (body_bytes + answer.bytes > 0 &&
+        (waits || !sw_frame_reserve(frame, body_bytes + answer.bytes))) {
+        sw_frame_put(frame);
+        SW_COUNT(&loop->counters, arena_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_ARENA);
+        return NULL;
+    }
+    frame->request = *request;
+    frame->body_bytes = body_bytes;
+    frame->answer_layout = answer;
+    if (frame->memory != NULL) {
+        frame->answer = frame->memory + body_bytes;
+        clear_padding(frame->answer, answer);
+    }
+    return frame;
+}
+
+/* --- what a frame asks for -------------------------------------------------------------------- */
+
+/* The operations of the protocol, as the table's. */
+static enum sw_op op_of(uint32_t operation)
+{
+    static const uint8_t ops[] = {
+        [SW_OPERATION_GET] = SW_GET,
+        [SW_OPERATION_SET] = SW_SET,
+        [SW_OPERATION_SUM] = SW_SUM,
+        [SW_OPERATION_MIN] = SW_MIN,
+        [SW_OPERATION_MAX] = SW_MAX,
+        [SW_OPERATION_SET_ABSENT] = SW_SET_ABSENT,
+        [SW_OPERATION_SET_PRESENT] = SW_SET_PRESENT,
+        [SW_OPERATION_INCREMENT] = SW_INCREMENT,
+        [SW_OPERATION_DECREMENT] = SW_DECREMENT,
+        [SW_OPERATION_DELETE] = SW_DELETE,
+    };
+    return (enum sw_op)ops[operation];
+}
+
+static void start_data(struct sw_frame *frame)
+{
+    const struct sw_request *request = &frame->request;
+    struct sw_body_layout body = sw_request_layout(request);
+    frame->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_OPERATIONS,
+        .op = op_of(request->operation),
+        .count = request->count,
+        .keys = frame->memory + body.first,
+        .values =
+            sw_operation_has_operands(request->operation) ? frame->memory + body.second : NULL,
+        .previous = request->want_values ? frame->answer : NULL,
+        .found = (uint64_t *)(void *)(frame->answer + frame->answer_layout.second),
+    };
+    if (!request->want_values) {
+        frame->flight.batch.found = (uint64_t *)(void *)frame->answer;
+    }
+    sw_frame_fly(frame);
+}
+
+static void start_scan(struct sw_frame *frame)
+{
+    const struct sw_request *request = &frame->request;
+    frame->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_SCAN,
+        .count = request->count,
+        .cursor = request->cursor,
+        .scan_keys = frame->answer,
+        .scan_values = frame->answer + frame->answer_layout.second,
+    };
+    sw_frame_fly(frame);
+}
+
+static void fill_info(const struct sw_loop *loop, struct sw_server_info *info)
+{
+    const struct sw_table_info *table = &loop->info;
+    memset(info, 0, sizeof(*info));
+    strncpy(info->version, SHERWOOD_VERSION, sizeof(info->version) - 1);
+    strncpy(info->backend, table->backend_name, sizeof(info->backend) - 1);
+    strncpy(info->backend_reason, table->backend_reason, sizeof(info->backend_reason) - 1);
+    info->key_bytes = table->key_bytes;
+    info->value_bytes = table->value_bytes;
+    info->frame_ops_max = loop->config->frame_ops_max;
+    info->requests_in_flight_max = loop->config->frames_in_flight_max;
+    info->capacity_slots = table->capacity_slots;
+    info->occupied_max = table->occupied_max;
+}
+
+static struct sw_operation_stats stats_of(const struct sw_op_counters *counters)
+{
+    return (struct sw_operation_stats){counters->operations, counters->probes, counters->hits,
+                                       counters->misses};
+}
+
+static void fill_stats(const struct sw_loop *loop, struct sw_server_stats *stats)
+{
+    struct sw_snapshot snapshot;
+    loop->owner.snapshot(loop->owner.server, &snapshot);
+    const struct sw_counters *counters = &snapshot.stats.counters;
+    *stats = (struct sw_server_stats){
+        .get = stats_of(&counters->by_class[SW_CLASS_GET]),
+        .upsert = stats_of(&counters->by_class[SW_CLASS_UPSERT]),
+        .delete = stats_of(&counters->by_class[SW_CLASS_DELETE]),
+        .inserted = counters->inserted,
+        .updated = counters->updated,
+        .deleted = counters->deleted,
+        .failures = counters->failures,
+        .refused = counters->refused,
+        .occupied = snapshot.stats.occupied,
+        .capacity_slots = snapshot.info.capacity_slots,
+        .stash_occupied = snapshot.stats.stash_occupied,
+        .batches = snapshot.stats.batches,
+        .connections = snapshot.connections,
+        .uptime_seconds = snapshot.uptime_seconds,
+    };
+}
+
+/* The whole frame is here. */
+static void start(struct sw_frame *frame)
+{
+    struct sw_conn *conn = frame->conn;
+    struct sw_loop *loop = conn->loop;
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
+    if (sw_operation_is_data(frame->request.operation)) {
+        start_data(frame);
+        return;
+    }
+    switch (frame->request.operation) {
+    case SW_OPERATION_SCAN:
+        start_scan(frame);
+        return;
+    case SW_OPERATION_CLEAR:
+        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
+        sw_frame_fly(frame);
+        return;
+    case SW_OPERATION_HELLO:
+        reply.has_info = true;
+        fill_info(loop, &reply.info);
+        break;
+    case SW_OPERATION_STATS:
+        reply.has_stats = true;
+        fill_stats(loop, &reply.stats);
+        break;
+    default: /* PING */
+        break;
+    }
+    sw_frame_answer(frame, &reply, NULL, 0);
+}
+
+/* --- receiving -------------------------------------------------------------------------------- */
+
+void sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_status status,
+                    const char *message)
+{
+    struct sw_reply reply = {.request_id = request_id, .status = status};
+    struct sw_frame *frame = sw_frame_take(conn->loop, conn);
+    if (frame == NULL) {
+        sw_conn_abort(conn);
+        return;
+    }
+    strncpy(reply.message, message, sizeof(reply.message) - 1);
+    sw_conn_accept(conn, false);
+    sw_frame_answer(frame, &reply, NULL, 0);
+}
+
+/* The stream cannot be followed any further. */
+static void refuse_bytes(struct sw_conn *conn, int error)
+{
+    SW_COUNT(&conn->loop->counters, frame_protocol_errors, 1);
+    sw_bulk_refuse(conn, 0, SW_REPLY_BAD_REQUEST, sw_frame_error_text(error));
+    sw_conn_drain(conn, false);
+}
+
+/* Control requests report on what came before them on the connection. */
+static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
+{
+    if (conn->in_flight >= conn->loop->config->frames_in_flight_max) {
+        SW_COUNT(&conn->loop->counters, frames_in_flight_pauses, 1);
+        sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
+        return true;
+    }
+    if (request->operation == SW_OPERATION_STATS && conn->in_flight > 0) {
+        sw_conn_stall(conn, SW_STALL_BARRIER);
+        return true;
+    }
+    return false;
+}
+
+static uint64_t body_bytes_max(const struct sw_loop *loop)
+{
+    uint64_t ops = loop->config->frame_ops_max;
+    return sw_frame_align(ops * loop->info.key_bytes) +
+           sw_frame_align(ops * loop->info.value_bytes);
+}
+
+/* Begins the frame whose head is at `bytes`. Returns the bytes consumed: the head and what there is
+ * of the body; 0 if the head is incomplete or the frame has to wait. */
+static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+{
+    struct sw_loop *loop = conn->loop;
+    struct sw_frame_prefix prefix;
+    struct sw_request request;
+    int error = sw_frame_prefix_decode(bytes, size, body_bytes_max(loop), &prefix);
+    if (error < 0) {
+        refuse_bytes(conn, error);
+        return size;
+    }
+    size_t head_bytes =
+        error == 0 ? SW_FRAME_PREFIX_BYTES : sw_frame_head_bytes(prefix.header_bytes);
+    if (error == 0 || size < head_bytes) {
+        conn->input.need = head_bytes;
+        return 0;
+    }
+    error = sw_request_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &request);
+    if (error < 0) {
+        refuse_bytes(conn, error);
+        return size;
+    }
+    error = sw_request_check(&request, loop->info.key_bytes, loop->info.value_bytes,
+                             loop->config->frame_ops_max, prefix.body_bytes);
+    if (error < 0) {
+        /* The framing is sound: this request is refused, the next one may be better. */
+        sw_bulk_refuse(conn, request.request_id,
+                       error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION
+                                                     : SW_REPLY_BAD_REQUEST,
+                       sw_frame_error_text(error));
+        conn->discard_bytes = prefix.body_bytes;
+        return head_bytes;
+    }
+    if (must_wait(conn, &request)) {
+        return 0;
+    }
+    struct sw_frame *frame = take_frame(conn, &request, prefix.body_bytes);
+    if (frame == NULL) {
+        return 0;
+    }
+    size_t here =
+        size - head_bytes < prefix.body_bytes ? size - head_bytes : (size_t)prefix.body_bytes;
+    if (here > 0) {
+        memcpy(frame->memory, bytes + head_bytes, here);
+    }
+    frame->received = here;
+    if (here == prefix.body_bytes) {
+        start(frame);
+    } else {
+        conn->receiving = frame;
+    }
+    return head_bytes + here;
+}
+
+size_t sw_bulk_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+{
+    size_t at = 0;
+    while (at < size && conn->receiving == NULL) {
+        if (conn->discard_bytes > 0) {
+            size_t drop = size - at < conn->discard_bytes ? size - at : (size_t)conn->discard_bytes;
+            conn->discard_bytes -= drop;
+            at += drop;
+            continue;
+        }
+        size_t consumed = begin(conn, bytes + at, size - at);
+        at += consumed;
+        if (consumed == 0 || conn->state > SW_CONN_DRAINING) {
+            break;
+        }
+    }
+    return at;
+}
+
+uv_buf_t sw_bulk_buffer(struct sw_conn *conn)
+{
+    struct sw_frame *frame = conn->receiving;
+    return uv_buf_init((char *)frame->memory + frame->received,
+                       (unsigned)(frame->body_bytes - frame->received));
+}
+
+void sw_bulk_received(struct sw_conn *conn, size_t bytes)
+{
+    struct sw_frame *frame = conn->receiving;
+    frame->received += bytes;
+    if (frame->received == frame->body_bytes) {
+        conn->receiving = NULL;
+        start(frame);
+    }
+}
+
+void sw_bulk_drop(struct sw_conn *conn)
+{
+    if (conn->receiving != NULL) {
+        sw_frame_put(conn->receiving);
+        conn->receiving = NULL;
+    }
+}

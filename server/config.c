@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.c - defaults, then the file, then flags; and what must hold between options.
+ */
+#include "server/config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "proto/frame.h"
+#include "server/config_options.h"
+#include "table/geometry.h"
+
+#ifndef SHERWOOD_VERSION
+#define SHERWOOD_VERSION "unknown"
+#endif
+
+/* getopt_long codes: rows of the option table from FLAG_OPTION on. */
+enum { FLAG_CONFIG = 256, FLAG_CHECK, FLAG_HELP, FLAG_VERSION, FLAG_OPTION };
+#define FLAGS_MAX 72
+
+struct flags {
+    const char *config_path;
+    bool check, help, version;
+};
+
+void sw_config_init(struct sw_config *config)
+{
+    const struct sw_option *option = NULL;
+    char error[SW_CONFIG_ERROR_BYTES];
+    memset(config, 0, sizeof *config);
+    for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
+        /* Cannot fail: the tests set every default. */
+        (void)sw_option_set(option, option->standard, config, error, sizeof error);
+    }
+}
+
+void sw_config_table(const struct sw_config *config, struct sw_table_config *table)
+{
+    sw_table_config_init(table);
+    table->backend = (enum sw_backend_kind)config->backend;
+    table->slot_bits = config->key_bits * 2;
+    table->capacity_slots = config->capacity;
+    table->max_load = config->max_load;
+    table->max_probe = config->max_probe;
+    table->seed = config->seed;
+    table->batch_ops_max = config->round_ops_max > config->frame_ops_max ? config->round_ops_max
+                                                                         : config->frame_ops_max;
+    table->stash_slots = config->stash;
+    table->threads = config->threads;
+    table->device = (int)config->device;
+}
+
+bool sw_config_get(const struct sw_config *config, size_t index, const char **name, char *value,
+                   size_t value_bytes)
+{
+    const struct sw_option *option = sw_option_at(index);
+    if (option == NULL) {
+        return false;
+    }
+    *name = option->name;
+    sw_option_format(option, config, false, value, value_bytes);
+    return true;
+}
+
+/* Bytes of the largest bulk request and of its answer. */
+static void frame_bytes(const struct sw_config *config, uint64_t *request, uint64_t *reply)
+{
+    uint64_t array = sw_frame_align((uint64_t)config->frame_ops_max * config->key_bits / 8);
+    *request = SW_FRAME_HEAD_BYTES_MAX + 2 * array;
+    *reply =
+        SW_FRAME_HEAD_BYTES_MAX + array + sw_frame_align(sw_found_bytes(config->frame_ops_max));
+}
+
+static int check_listeners(const struct sw_config *config, bool activated, char *error,
+                           size_t error_bytes)
+{
+    if (config->bind[0] == '\0' && config->unix_socket[0] == '\0' && !activated) {
+        snprintf(error, error_bytes,
+                 "there is nothing to listen on: bind and unix-socket are both empty, and the "
+                 "service manager passed no socket");
+        return -1;
+    }
+    if (config->port != 0 && config->port == config->http_port && config->bind[0] != '\0' &&
+        strcmp(config->bind, config->http_bind) == 0) {
+        snprintf(error, error_bytes,
+                 "port and http-port are both %u on %s: RESP and HTTP need ports of their own",
+                 config->port, config->bind);
+        return -1;
+    }
+    return 0;
+}
+
+static int check_memory(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    uint64_t request = 0, reply = 0;
+    frame_bytes(config, &request, &reply);
+    if (request + reply > config->arena_bytes) {
+        snprintf(error, error_bytes,
+                 "arena-bytes %llu cannot hold one frame of frame-ops-max %u keys and its answer: "
+                 "that takes %llu bytes",
+                 (unsigned long long)config->arena_bytes, config->frame_ops_max,
+                 (unsigned long long)(request + reply));
+        return -1;
+    }
+    if (config->resp_arguments_max > config->round_ops_max) {
+        snprintf(
+            error, error_bytes,
+            "resp-arguments-max %u is more than round-ops-max %u: a command's keys go into one "
+            "batch",
+            config->resp_arguments_max, config->round_ops_max);
+        return -1;
+    }
+    if (config->resp_request_bytes_max > config->arena_bytes / 4) {
+        snprintf(error, error_bytes,
+                 "resp-request-bytes-max %llu is more than a quarter of arena-bytes %llu",
+                 (unsigned long long)config->resp_request_bytes_max,
+                 (unsigned long long)config->arena_bytes);
+        return -1;
+    }
+    if (reply > config->output_bytes_max) {
+        snprintf(error, error_bytes,
+                 "output-bytes-max %llu is less than the answer to a frame of frame-ops-max %u "
+                 "keys: that takes %llu bytes",
+                 (unsigned long long)config->output_bytes_max, config->frame_ops_max,
+                 (unsigned long long)reply);
+        return -1;
+    }
+    if (config->output_bytes_pause > config->output_bytes_max) {
+        snprintf(error, error_bytes, "output-bytes-pause %llu is more than output-bytes-max %llu",
+                 (unsigned long long)config->output_bytes_pause,
+                 (unsigned long long)config->output_bytes_max);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
+{
+    struct sw_table_config table;
+    struct sw_geometry geometry;
+    char reason[256] = "";
+    if (check_listeners(config, activated, error, error_bytes) != 0 ||
+        check_memory(config, error, error_bytes) != 0) {
+        return -1;
+    }
+    sw_config_table(config, &table);
+    if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) != SW_OK) {
+        snprintf(error, error_bytes, "the table cannot be built: %s", reason);
+        return -1;
+    }
+    return 0;
+}
+
+static void list_flags(struct option *flags)
+{
+    const struct sw_option *option = NULL;
+    size_t count = 0;
+    flags[count++] = (struct option){"config", required_argument, NULL, FLAG_CONFIG};
+    flags[count++] = (struct option){"check-config", no_argument, NULL, FLAG_CHECK};
+    flags[count++] = (struct option){"help", no_argument, NULL, FLAG_HELP};
+    flags[count++] = (struct option){"version", no_argument, NULL, FLAG_VERSION};
+    for (size_t i = 0; (option = sw_option_at(i)) != NULL && count + 1 < FLAGS_MAX; i++) {
+        flags[count++] =
+            (struct option){option->name, required_argument, NULL, (int)(FLAG_OPTION + i)};
+    }
+    flags[count] = (struct option){NULL, 0, NULL, 0};
+}
+
+/* The sentence for a flag that getopt_long refused. */
+static void refuse_flag(const char *flag, int code, int refused, char *error, size_t error_bytes)
+{
+    char name[64];
+    if (code == ':') {
+        snprintf(error, error_bytes, "%.64s needs a value", flag);
+        return;
+    }
+    if (refused >= FLAG_CONFIG) { /* known, but it takes no value */
+        snprintf(error, error_bytes, "%.64s: this flag takes no value", flag);
+        return;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(flag + strspn(flag, "-"), "="),
+             flag + strspn(flag, "-"));
+    snprintf(error, error_bytes, "unknown flag '%.64s'; did you mean --%s? (--help lists them)",
+             flag, sw_option_nearest(name)->name);
+}
+
+/* One pass over the command line. With `config` NULL it only fills `flags`. */
+static int read_flags(int argc, char **argv, struct flags *flags, struct sw_config *config,
+                      char *error, size_t error_bytes)
+{
+    struct option list[FLAGS_MAX];
+    int code = 0;
+    list_flags(list);
+    opterr = 0;
+    optind = 0; /* glibc: start afresh */
+    while ((code = getopt_long(argc, argv, "+:", list, NULL)) != -1) {
+        switch (code) {
+        case FLAG_CONFIG:
+            flags->config_path = optarg;
+            break;
+        case FLAG_CHECK:
+            flags->check = true;
+            break;
+        case FLAG_HELP:
+            flags->help = true;
+            break;
+        case FLAG_VERSION:
+            flags->version = true;
+            break;
+        case ':':
+        case '?':
+            refuse_flag(argv[optind - 1], code, optopt, error, error_bytes);
+            return -1;
+        default:
+            if (config != NULL && sw_option_set(sw_option_at((size_t)(code - FLAG_OPTION)), optarg,
+                                                config, error, error_bytes) != 0) {
+                return -1;
+            }
+            break;
+        }
+    }
+    if (optind < argc) {
+        snprintf(error, error_bytes,
+                 "unexpected argument '%.64s': options are written --name value", argv[optind]);
+        return -1;
+    }
+    return 0;
+}
+
+enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **argv)
+{
+    struct flags flags = {0};
+    char error[SW_CONFIG_ERROR_BYTES] = "";
+
+    sw_config_init(config);
+    if (read_flags(argc, argv, &flags, NULL, error, sizeof error) != 0) {
+        goto refused;
+    }
+    if (flags.help) {
+        sw_config_print_help(stdout);
+        return SW_CONFIG_EXIT;
+    }
+    if (flags.version) {
+        printf("sherwoodd %s\n", SHERWOOD_VERSION);
+        return SW_CONFIG_EXIT;
+    }
+    if (flags.config_path != NULL &&
+        sw_config_read_file(flags.config_path, config, error, sizeof error) != 0) {
+        goto refused;
+    }
+    if (read_flags(argc, argv, &flags, config, error, sizeof error) != 0 ||
+        sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof error) != 0) {
+        goto refused;
+    }
+    if (flags.check) {
+        sw_config_print(config, stdout);
+        return SW_CONFIG_EXIT;
+    }
+    return SW_CONFIG_RUN;
+
+refused:
+    fprintf(stderr, "sherwoodd: %s\n", error);
+    return SW_CONFIG_ERROR;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.h - everything an operator can set, from defaults, a file and flags, in that order.
+ *
+ * config_options.c holds one table with a row an option: name, section of the file, type, bounds,
+ * help. The flag is --name, the key in the file is name; --help, --check-config and the man page's
+ * list come from that table. Constant after start.
+ */
+#ifndef SHERWOOD_SERVER_CONFIG_H
+#define SHERWOOD_SERVER_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SW_CONFIG_PATH_MAX 108 /* sizeof sun_path: uv_pipe_bind cuts longer ones silently */
+
+struct sw_config {
+    /* [server] */
+    char bind[64];                        /* address of RESP and bulk frames; empty: no TCP */
+    uint32_t port;                        /* 7379 */
+    char unix_socket[SW_CONFIG_PATH_MAX]; /* empty: none */
+    uint32_t unix_socket_mode;            /* octal, 0660 */
+    char http_bind[64];                   /* empty: no HTTP */
+    uint32_t http_port;                   /* 9379 */
+    uint32_t loops;                       /* I/O threads; 0: half the cores, at least 1 */
+    uint32_t log_level;                   /* syslog priorities; 6: info */
+
+    /* [table] */
+    uint32_t backend;   /* enum sw_backend_kind */
+    uint32_t device;    /* CUDA device ordinal */
+    uint32_t key_bits;  /* 32 or 64: keys and values */
+    uint64_t capacity;  /* slots; accepts K, M, G (binary) */
+    double max_load;    /* 0.85 */
+    uint32_t max_probe; /* 0: from max_load */
+    uint64_t seed;      /* 0: random at start */
+    uint32_t threads;   /* CPU backend, large batches; 0: all cores */
+    uint64_t stash;     /* slots for entries that meet the probe cap */
+
+    /* [limits] */
+    uint32_t connections_max;      /* 10000 */
+    uint64_t arena_bytes;          /* I/O memory of a loop, 256 MiB; size of frames in flight */
+    uint32_t round_ops_max;        /* RESP operations a loop gathers for one batch, 131072 */
+    uint32_t frame_ops_max;        /* keys in a bulk frame, 1048576 */
+    uint32_t frames_in_flight_max; /* of a connection, 64 */
+    uint64_t output_bytes_max;     /* unsent answers of a connection before it is closed, 64 MiB */
+    uint64_t output_bytes_pause;   /* unsent answers at which its input is paused, 1 MiB */
+    uint32_t resp_arguments_max;   /* of a command, 131072 */
+    uint64_t resp_request_bytes_max; /* of a command, 4 MiB */
+    uint32_t request_timeout_ms;     /* from a request's first byte to its last, 30000; 0: none */
+    uint32_t write_timeout_ms; /* without the peer taking a byte of its answers, 60000; 0: none */
+    uint32_t idle_timeout_ms;  /* without a request, 0: none */
+};
+
+enum sw_config_action {
+    SW_CONFIG_RUN,  /* start the daemon */
+    SW_CONFIG_EXIT, /* --help, --version, --check-config: done, exit 0 */
+    SW_CONFIG_ERROR /* a sentence on stderr was written; exit 2 */
+};
+
+void sw_config_init(struct sw_config *config);
+
+/* Defaults, then the file named by --config (if any), then flags. Writes help and errors to stdout
+ * and stderr. Contradictions between options are errors here. */
+enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **argv);
+
+/* What the table is to be created with. `seed` 0 stays 0: whoever creates the table draws one. */
+struct sw_table_config;
+void sw_config_table(const struct sw_config *config, struct sw_table_config *table);
+
+/* The value of option `name` as text, for CONFIG GET; false if there is none. `index` enumerates:
+ * returns false past the last. */
+bool sw_config_get(const struct sw_config *config, size_t index, const char **name, char *value,
+                   size_t value_bytes);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config_options.c - the table of options.
+ */
+#include "server/config_options.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "server/log.h"
+#include "table/table.h"
+
+#define SW_K (1ULL << 10)
+#define SW_M (1ULL << 20)
+#define SW_G (1ULL << 30)
+#define SW_T (1ULL << 40)
+#define SW_DAY_MS 86400000
+
+static const struct sw_option_choice backends[] = {
+    {"auto", SW_BACKEND_AUTO}, {"cpu", SW_BACKEND_CPU}, {"cuda", SW_BACKEND_CUDA}, {NULL, 0}};
+static const struct sw_option_choice levels[] = {
+    {"error", SW_LOG_ERROR}, {"warning", SW_LOG_WARNING}, {"notice", SW_LOG_NOTICE},
+    {"info", SW_LOG_INFO},   {"debug", SW_LOG_DEBUG},     {NULL, 0}};
+static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 0}};
+
+#define SW_FIELD(field) offsetof(struct sw_config, field), sizeof(((struct sw_config *)0)->field)
+#define SW_WHOLE(section, name, type, field, min, max, standard, metavar, help)             \
+    {                                                                                       \
+        name, section, type, SW_FIELD(field), 0, 0, min, max, NULL, standard, metavar, help \
+    }
+#define SW_STRING(section, name, type, field, standard, metavar, help) \
+    SW_WHOLE(section, name, type, field, 0, 0, standard, metavar, help)
+#define SW_CHOICE(section, name, field, choices, standard, metavar, help)                         \
+    {                                                                                             \
+        name, section, SW_OPTION_CHOICE, SW_FIELD(field), 0, 0, 0, 0, choices, standard, metavar, \
+            help                                                                                  \
+    }
+
+static const struct sw_option options[] = {
+    SW_STRING("server", "bind", SW_OPTION_ADDRESS, bind, "127.0.0.1", "ADDRESS",
+              "Address that RESP clients and bulk clients connect to, IPv4 or IPv6. Empty: no TCP "
+              "port. There is no password: an address that others can reach lets them read and "
+              "write everything."),
+    SW_WHOLE("server", "port", SW_OPTION_NUMBER, port, 0, 65535, "7379", "PORT",
+             "Port for RESP and bulk frames; the first byte tells them apart. 0: the kernel picks "
+             "a free one, shown in the start line."),
+    SW_STRING("server", "unix-socket", SW_OPTION_TEXT, unix_socket, "", "PATH",
+              "Unix socket for RESP and bulk frames, at most 107 bytes. Empty: none."),
+    SW_WHOLE("server", "unix-socket-mode", SW_OPTION_OCTAL, unix_socket_mode, 0, 0777, "0660",
+             "MODE", "Permissions of the Unix socket, octal."),
+    SW_STRING("server", "http-bind", SW_OPTION_ADDRESS, http_bind, "127.0.0.1", "ADDRESS",
+              "Address of /metrics, /healthz and /readyz. Empty: no HTTP."),
+    SW_WHOLE("server", "http-port", SW_OPTION_NUMBER, http_port, 0, 65535, "9379", "PORT",
+             "Port of the same. 0: the kernel picks a free one, shown in the start line."),
+    SW_WHOLE("server", "loops", SW_OPTION_NUMBER, loops, 0, 256, "0", "N",
+             "I/O threads. 0: half the cores, at least one."),
+    SW_CHOICE("server", "log-level", log_level, levels, "info", "LEVEL",
+              "Least urgent messages to log: error, warning, notice, info or debug."),
+
+    SW_CHOICE("table", "backend", backend, backends, "auto", "KIND",
+              "Where the table lives: cuda (GPU memory), cpu (host memory), or auto: cuda if this "
+              "build has it and a device answers, otherwise cpu. Asking for cuda where there is "
+              "none is an error."),
+    SW_WHOLE("table", "device", SW_OPTION_NUMBER, device, 0, 255, "0", "N", "CUDA device ordinal."),
+    SW_CHOICE("table", "key-bits", key_bits, widths, "64", "BITS",
+              "Width of keys and of values, 32 or 64. A slot takes twice that."),
+    SW_WHOLE("table", "capacity", SW_OPTION_SIZE, capacity, 1, SW_T, "16M", "SLOTS",
+             "Slots of the table: 8 bytes each with 32-bit keys, 16 with 64-bit keys. All of it is "
+             "allocated at start."),
+    {"max-load", "table", SW_OPTION_RATIO, SW_FIELD(max_load), 0.01, 1.0, 0, 0, NULL, "0.85",
+     "RATIO",
+     "Part of the slots that may be filled. A write that would pass it is refused as out "
+     "of memory and changes nothing."},
+    SW_WHOLE("table", "max-probe", SW_OPTION_NUMBER, max_probe, 0, 65535, "0", "BUCKETS",
+             "How far from its home bucket an entry may lie. 0: derived from max-load and "
+             "capacity."),
+    SW_WHOLE("table", "seed", SW_OPTION_NUMBER, seed, 0, UINT64_MAX, "0", "N",
+             "Seed of the mixing function. 0: random at every start, so that clients cannot choose "
+             "keys that collide. Equal seeds give equal layouts."),
+    SW_WHOLE("table", "threads", SW_OPTION_NUMBER, threads, 0, 1024, "0", "N",
+             "Threads of the CPU backend for large batches. 0: one a core."),
+    SW_WHOLE("table", "stash", SW_OPTION_SIZE, stash, 64, SW_G, "64K", "SLOTS",
+             "Slots for entries that meet max-probe. They are looked up and counted as any other."),
+
+    SW_WHOLE("limits", "connections-max", SW_OPTION_NUMBER, connections_max, 1, 1000000, "10000",
+             "N", "Connections open at once. One more is answered with an error and closed."),
+    SW_WHOLE("limits", "arena-bytes", SW_OPTION_SIZE, arena_bytes, SW_M, SW_T, "256M", "BYTES",
+             "I/O memory of each loop, for requests and answers in flight. A connection is paused "
+             "while there is none left for it."),
+    SW_WHOLE("limits", "round-ops-max", SW_OPTION_SIZE, round_ops_max, 1, 16 * SW_M, "128K", "N",
+             "RESP operations that a loop gathers for one batch."),
+    SW_WHOLE("limits", "frame-ops-max", SW_OPTION_SIZE, frame_ops_max, 1, 16 * SW_M, "1M", "N",
+             "Keys in one bulk frame."),
+    SW_WHOLE("limits", "frames-in-flight-max", SW_OPTION_NUMBER, frames_in_flight_max, 1, 65536,
+             "64", "N",
+             "Bulk frames of a connection that are not yet answered. Above it the "
+             "connection is paused."),
+    SW_WHOLE("limits", "output-bytes-max", SW_OPTION_SIZE, output_bytes_max, 64 * SW_K, SW_T, "64M",
+             "BYTES", "Unsent answers of a connection at which it is closed."),
+    SW_WHOLE("limits", "output-bytes-pause", SW_OPTION_SIZE, output_bytes_pause, 4 * SW_K, SW_T,
+             "1M", "BYTES", "Unsent answers of a connection above which its input is paused."),
+    SW_WHOLE("limits", "resp-arguments-max", SW_OPTION_SIZE, resp_arguments_max, 8, 16 * SW_M,
+             "128K", "N", "Arguments of a RESP command, its name included."),
+    SW_WHOLE("limits", "resp-request-bytes-max", SW_OPTION_SIZE, resp_request_bytes_max, 64 * SW_K,
+             SW_G, "4M", "BYTES", "Bytes of a RESP command as it arrives."),
+    SW_WHOLE("limits", "request-timeout-ms", SW_OPTION_NUMBER, request_timeout_ms, 0, SW_DAY_MS,
+             "30000", "MS",
+             "Time from a request's first byte to its last, after which the connection is closed. "
+             "0: none."),
+    SW_WHOLE("limits", "write-timeout-ms", SW_OPTION_NUMBER, write_timeout_ms, 0, SW_DAY_MS,
+             "60000", "MS",
+             "Time without the client taking a byte of its answers, after which the connection is "
+             "closed. 0: none."),
+    SW_WHOLE("limits", "idle-timeout-ms", SW_OPTION_NUMBER, idle_timeout_ms, 0, SW_DAY_MS, "0",
+             "MS", "Time without a request, after which the connection is closed. 0: none."),
+};
+#define SW_OPTION_COUNT (sizeof options / sizeof options[0])
+
+static const char *const sections[] = {"server", "table", "limits"};
+#define SW_SECTION_COUNT (sizeof sections / sizeof sections[0])
+
+size_t sw_option_count(void)
+{
+    return SW_OPTION_COUNT;
+}
+
+const struct sw_option *sw_option_at(size_t index)
+{
+    return index < SW_OPTION_COUNT ? &options[index] : NULL;
+}
+
+const struct sw_option *sw_option_find(const char *name)
+{
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        if (strcmp(options[i].name, name) == 0) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
+/* Insertions, deletions and replacements that turn `a` into `b`; only the first 63 bytes count. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t a_size = strnlen(a, 63), b_size = strnlen(b, 63);
+    size_t row[64];
+    for (size_t j = 0; j <= b_size; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a_size; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_size; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[b_size];
+}
+
+const struct sw_option *sw_option_nearest(const char *name)
+{
+    const struct sw_option *nearest = &options[0];
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        size_t distance = edit_distance(name, options[i].name);
+        if (distance < least) {
+            least = distance;
+            nearest = &options[i];
+        }
+    }
+    return nearest;
+}
+
+const char *sw_section_nearest(const char *name)
+{
+    const char *nearest = sections[0];
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < SW_SECTION_COUNT; i++) {
+        size_t distance = edit_distance(name, sections[i]);
+        if (distance < least) {
+            least = distance;
+            nearest = sections[i];
+        }
+    }
+    return nearest;
+}
+
+bool sw_section_known(const char *name)
+{
+    for (size_t i = 0; i < SW_SECTION_COUNT; i++) {
+        if (strcmp(name, sections[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data.h - RESP commands on keys: arguments to operations of the loop's round.
+ */
+#ifndef SHERWOOD_SERVER_DATA_H
+#define SHERWOOD_SERVER_DATA_H
+
+#include <stdbool.h>
+
+#include "proto/resp.h"
+#include "server/command.h"
+
+struct sw_conn;
+
+/* Appends the command's operations and its answer. A wrong argument is answered with an error and
+ * adds no operation. Returns false, with the connection stalled, if the round has no room. */
+bool sw_data_run(struct sw_conn *conn, const struct sw_command *command,
+                 const struct sw_resp_command *arguments);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * flight.h - batches on their way through a loop's queue, oldest first.
+ *
+ * A queue completes batches in the order of their submission, so only the oldest is polled. When
+ * the queue is full (SW_E_BUSY), flights wait here in order and are submitted as others complete.
+ */
+#ifndef SHERWOOD_SERVER_FLIGHT_H
+#define SHERWOOD_SERVER_FLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/counters.h"
+#include "table/table.h"
+
+struct sw_flight {
+    struct sw_batch batch;
+    /* Called once, when the batch is done and out of the list; may start other flights. */
+    void (*done)(struct sw_flight *flight);
+    struct sw_flight *next;
+    uint64_t started_us;
+    bool submitted;
+};
+
+struct sw_flights {
+    struct sw_queue *queue;
+    struct sw_loop_counters *counters;
+    struct sw_flight *first; /* oldest */
+    struct sw_flight *last;
+    struct sw_flight *unsubmitted; /* first one the queue has not taken yet */
+    uint64_t count;
+};
+
+void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
+                     struct sw_loop_counters *counters);
+
+/* Takes the flight until its done callback. A batch the table refuses outright completes with that
+ * status like any other. */
+void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
+
+/* Calls back every flight that is done. Returns how many. Never blocks. */
+unsigned sw_flights_poll(struct sw_flights *flights);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * frame_slot.c - a frame's memory, its batch and its answer.
+ */
+#include "server/frame_slot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/bulk.h"
+#include "server/conn.h"
+#include "server/loop.h"
+
+struct sw_frame *sw_frame_take(struct sw_loop *loop, struct sw_conn *conn)
+{
+    struct sw_frame *frame = loop->spare_frames;
+    if (frame != NULL) {
+        loop->spare_frames = frame->next;
+    } else {
+        frame = malloc(sizeof(*frame));
+    }
+    if (frame != NULL) {
+        memset(frame, 0, offsetof(struct sw_frame, head));
+        frame->loop = loop;
+        frame->conn = conn;
+    }
+    return frame;
+}
+
+bool sw_frame_reserve(struct sw_frame *frame, uint64_t bytes)
+{
+    frame->memory = sw_io_arena_alloc(&frame->loop->arena, bytes);
+    frame->memory_bytes = frame->memory != NULL ? bytes : 0;
+    return frame->memory != NULL;
+}
+
+void sw_frame_put(struct sw_frame *frame)
+{
+    struct sw_loop *loop = frame->loop;
+    if (frame->memory != NULL) {
+        sw_io_arena_free(&loop->arena, frame->memory, frame->memory_bytes);
+        frame->memory = NULL;
+        loop->retry |= loop->arena_waiters > 0;
+    }
+    frame->next = loop->spare_frames;
+    loop->spare_frames = frame;
+}
+
+void sw_bulk_fini(struct sw_loop *loop)
+{
+    while (loop->spare_frames != NULL) {
+        struct sw_frame *frame = loop->spare_frames;
+        loop->spare_frames = frame->next;
+        free(frame);
+    }
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct sw_frame *frame = write->data;
+    struct sw_conn *conn = frame->conn;
+    SW_COUNT(&frame->loop->counters, net_output_bytes, status == 0 ? frame->answer_bytes : 0);
+    sw_frame_put(frame);
+    if (status != 0) {
+        sw_conn_abort(conn);
+    } else {
+        sw_conn_output_changed(conn);
+    }
+}
+
+void sw_frame_answer(struct sw_frame *frame, const struct sw_reply *reply, const uv_buf_t *arrays,
+                     unsigned count)
+{
+    struct sw_conn *conn = frame->conn;
+    struct sw_loop_counters *counters = &frame->loop->counters;
+    bool data = sw_operation_is_data(frame->request.operation);
+    uv_buf_t buffers[3];
+    uint64_t body_bytes = 0;
+    for (unsigned i = 0; i < count; i++) {
+        buffers[i + 1] = arrays[i];
+        body_bytes += arrays[i].len;
+    }
+    int head_bytes = sw_reply_encode(reply, body_bytes, frame->head, sizeof(frame->head));
+    SW_COUNT(counters, frames_processed, 1);
+    SW_COUNT(counters, frame_errors, reply->status != SW_REPLY_OK);
+    if (head_bytes < 0) { /* cannot be: texts are cut to fit */
+        sw_frame_put(frame);
+        sw_conn_abort(conn);
+    } else {
+        buffers[0] = uv_buf_init((char *)frame->head, (unsigned)head_bytes);
+        frame->answer_bytes = (uint64_t)head_bytes + body_bytes;
+        frame->write.data = frame;
+        sw_conn_write(conn, &frame->write, buffers, count + 1, on_written);
+    }
+    sw_conn_answered(conn, data);
+}
+
+/* --- the answer of a batch -------------------------------------------------------------------- */
+
+static void refuse(struct sw_frame *frame, struct sw_reply *reply, enum sw_reply_status status,
+                   const char *message)
+{
+    reply->status = status;
+    strncpy(reply->message, message, sizeof(reply->message) - 1);
+    sw_frame_answer(frame, reply, NULL, 0);
+}
+
+static void answer_scan(struct sw_frame *frame, struct sw_reply *reply)
+{
+    const struct sw_batch *batch = &frame->flight.batch;
+    reply->count = batch->scan_count;
+    reply->cursor = batch->cursor;
+    reply->has_values = true;
+    struct sw_body_layout layout = sw_reply_layout(reply, true);
+    uint64_t keys_bytes = (uint64_t)reply->count * reply->key_bytes;
+    uint64_t values_bytes = (uint64_t)reply->count * reply->value_bytes;
+    uint8_t *keys = batch->scan_keys;
+    uint8_t *values = batch->scan_values;
+    memset(keys + keys_bytes, 0, layout.second - keys_bytes);
+    memset(values + values_bytes, 0, layout.bytes - layout.second - values_bytes);
+    uv_buf_t arrays[2] = {
+        uv_buf_init((char *)keys, (unsigned)layout.second),
+        uv_buf_init((char *)values, (unsigned)(layout.bytes - layout.second)),
+    };
+    sw_frame_answer(frame, reply, arrays, layout.bytes > 0 ? 2 : 0);
+}
+
+static void answer_data(struct sw_frame *frame, struct sw_reply *reply)
+{
+    const struct sw_counters *counters = &frame->flight.batch.counters;
+    uv_buf_t body = uv_buf_init((char *)frame->answer, (unsigned)frame->answer_layout.bytes);
+    reply->count = frame->request.count;
+    reply->has_values = frame->request.want_values;
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        reply->hits += counters->by_class[c].hits;
+    }
+    sw_frame_answer(frame, reply, &body, 1);
+}
+
+static void on_done(struct sw_flight *flight)
+{
+    struct sw_frame *frame =
+        (struct sw_frame *)((char *)flight - offsetof(struct sw_frame, flight));
+    struct sw_loop *loop = frame->loop;
+    struct sw_reply reply = {
+        .request_id = frame->request.request_id,
+        .key_bytes = loop->info.key_bytes,
+        .value_bytes = loop->info.value_bytes,
+    };
+    if (flight->batch.status == SW_E_FULL) {
+        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
+               "the table would pass its maximum load: nothing was changed");
+    } else if (flight->batch.status != SW_OK) {
+        if (flight->batch.status == SW_E_DEVICE) {
+            loop->owner.device_lost(loop->owner.server);
+        }
+        refuse(frame, &reply, SW_REPLY_SERVER_ERROR, sw_status_text(flight->batch.status));
+    } else if (flight->batch.kind == SW_BATCH_SCAN) {
+        answer_scan(frame, &reply);
+    } else if (flight->batch.kind == SW_BATCH_CLEAR) {
+        sw_frame_answer(frame, &reply, NULL, 0);
+    } else {
+        answer_data(frame, &reply);
+    }
+}
+
+void sw_frame_fly(struct sw_frame *frame)
+{
+    frame->flight.done = on_done;
+    sw_flight_start(&frame->loop->flights, &frame->flight);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * limits.h - bounds of the daemon that nobody needs to set; what an operator may set is in
+ * config.h.
+ */
+#ifndef SHERWOOD_SERVER_LIMITS_H
+#define SHERWOOD_SERVER_LIMITS_H
+
+/* What one read of a RESP socket may bring: 64 commands of pipeline depth 64 fit many times. */
+#define SW_READ_BYTES (256 * 1024)
+
+/* What one read of a bulk socket brings while no body is being received: heads, and whole small
+ * frames. A body that is larger is then received straight into the arena. */
+#define SW_BULK_READ_BYTES (16 * 1024)
+
+/* The buffer of a request that arrives in pieces grows at least by this. */
+#define SW_INPUT_STEP_BYTES 4096
+
+/* Replies are formatted here before they are sent. */
+#define SW_SCRATCH_BYTES (256 * 1024)
+
+/* An inline command, and a count line. As redis. */
+#define SW_RESP_INLINE_BYTES_MAX (64 * 1024)
+
+/* Text of replies that do not come from the table (INFO, errors, ..), of one round. */
+#define SW_ROUND_TEXT_BYTES_MAX (16 * 1024 * 1024)
+
+/* How often timeouts are looked at. */
+#define SW_SWEEP_MS 100
+
+/* A connection that is being closed after an answer keeps reading, and drops what it reads, until
+ * the peer closes or this has passed: closing with unread input would reset the connection and
+ * could take the answer with it. */
+#define SW_LINGER_MS 500
+
+/* A shutdown closes what is still open after this; the promise is 2 s. */
+#define SW_STOP_MS 1500
+
+/* A frame that stopped arriving for this long gives up its memory when another waits for it. */
+#define SW_FRAME_STALL_MS 1000
+
+#define SW_LOOPS_MAX 256
+
+/* Connections accepted before the loop goes on with its other work. */
+#define SW_ACCEPT_BURST 64
+#define SW_LISTEN_BACKLOG 1024
+
+/* After accept failed for lack of file descriptors. */
+#define SW_ACCEPT_PAUSE_MS 100
+
+/* Entries of one SCAN answer, whatever COUNT says. */
+#define SW_SCAN_COUNT_MAX 65536
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loop.h - one I/O thread: a libuv loop, its connections, its queue into the table.
+ *
+ * One turn: libuv reads sockets; RESP commands gather in a round, bulk frames are submitted as they
+ * are; the round is submitted; finished batches are answered; stalled connections are tried again.
+ * With work in flight the loop polls; without, it sleeps in epoll. All fields belong to the loop's
+ * thread unless said otherwise.
+ */
+#ifndef SHERWOOD_SERVER_LOOP_H
+#define SHERWOOD_SERVER_LOOP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "server/config.h"
+#include "server/conn.h"
+#include "server/counters.h"
+#include "server/flight.h"
+#include "server/io_arena.h"
+#include "server/round.h"
+#include "server/session.h"
+#include "table/table.h"
+
+/* Sockets handed over by the listener. */
+struct sw_inbox {
+    pthread_mutex_t lock;
+    struct sw_inbox_item {
+        int fd;
+        bool is_unix;
+    } * items;
+    size_t count;
+    size_t capacity;
+};
+
+/* What a loop needs of the server around it. */
+struct sw_loop_owner {
+    void *server;
+    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void (*stop)(void *server);        /* begin the shutdown */
+    void (*device_lost)(void *server); /* and exit with a failure */
+};
+
+struct sw_loop {
+    uv_loop_t uv;
+    uv_async_t wake;
+    uv_timer_t sweep;
+    uv_thread_t thread;
+    struct sw_loop_owner owner;
+    const struct sw_config *config;
+    struct sw_table *table;
+    struct sw_table_info info;
+    struct sw_queue *queue;
+
+    struct sw_flights flights;
+    struct sw_io_arena arena;
+    struct sw_round rounds[2];
+    struct sw_round *gathering;
+    struct sw_round *running; /* NULL: none in flight */
+    struct sw_frame *spare_frames;
+
+    struct sw_conn *conns;
+    uint64_t next_session_id; /* loops number theirs in turn, so ids are unique */
+    uint64_t session_id_step;
+    uint64_t random_state;
+    struct sw_conn *stalled_first, *stalled_last;
+    unsigned arena_waiters;
+    bool retry;        /* something a stalled connection may wait for has changed */
+    bool arena_closed; /* during a retry: an earlier connection still waits for memory */
+
+    /* Shared by all connections of the loop, one at a time. */
+    uint8_t *read_buffer; /* SW_READ_BYTES */
+    char *scratch;        /* SW_SCRATCH_BYTES */
+    struct sw_resp_argument *arguments;
+    uint8_t *unquoted;
+    struct sw_resp_limits resp_limits;
+    struct sw_admin admin;
+
+    struct sw_inbox inbox; /* any thread, under its lock */
+    bool stop_asked;       /* any thread, atomic */
+    bool stopping;
+    bool initialised;
+    uint64_t stop_since_ms;
+
+    /* Written here, read by any thread, relaxed. */
+    struct sw_loop_counters counters;
+    uint64_t connections;
+    uint64_t stalled;
+    uint64_t turns;
+
+    uint64_t turns_seen; /* the watchdog's: turns when it last looked */
+};
+
+/* Allocates everything and does not start the thread. Returns 0, or -1 with a sentence logged; then
+ * nothing is left. */
+int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw_table *table,
+                 const struct sw_loop_owner *owner, uint32_t index, uint32_t loops);
+int sw_loop_start(struct sw_loop *loop);
+/* Asks the loop to close its connections and end. Any thread. */
+void sw_loop_stop(struct sw_loop *loop);
+/* Waits for the thread. */
+void sw_loop_join(struct sw_loop *loop);
+void sw_loop_fini(struct sw_loop *loop);
+
+/* Hands over a connected socket. Any thread. Returns 0, or -1 (memory): then the caller keeps it.
+ */
+int sw_loop_hand_over(struct sw_loop *loop, int fd, bool is_unix);
+
+/* Milliseconds of a monotonic clock, as of this turn. */
+static inline uint64_t sw_loop_now_ms(const struct sw_loop *loop)
+{
+    return uv_now(&loop->uv);
+}
+
+/* A number nobody should be able to guess is not needed here: splitmix64 (Sebastiano Vigna). */
+static inline uint64_t sw_loop_random(struct sw_loop *loop)
+{
+    uint64_t z = loop->random_state += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+/* List of stalled connections. */
+void sw_loop_stalled_push(struct sw_loop *loop, struct sw_conn *conn);
+void sw_loop_stalled_remove(struct sw_loop *loop, struct sw_conn *conn);
+
+#endif

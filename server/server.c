@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * server.c - starting, stopping and describing the daemon.
+ */
+#include "server/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "server/http.h"
+#include "server/limits.h"
+#include "server/listener.h"
+#include "server/log.h"
+#include "server/loop.h"
+#include "server/selftest.h"
+
+struct sw_server {
+    struct sw_config config;
+    struct sw_table *table;
+    struct sw_table_info info;
+    struct sw_loop *loops;
+    uint32_t loop_count;    /* initialised */
+    uint32_t loops_running; /* started */
+    struct sw_listener *listener;
+    struct sw_http *http;
+    uint16_t port;
+    uint16_t http_port;
+    bool has_activated;
+    int stopped_fd; /* eventfd: readable once a stop has been asked for from inside */
+    bool ready;     /* atomic */
+    bool failed;    /* atomic: the device was lost */
+    uint64_t started_ns;
+    time_t started_at;
+    char run_id[41];
+};
+
+/* --- stop ------------------------------------------------------------------------------------- */
+
+void sw_server_stop(struct sw_server *server)
+{
+    uint64_t one = 1;
+    __atomic_store_n(&server->ready, false, __ATOMIC_RELEASE);
+    ssize_t count = write(server->stopped_fd, &one, sizeof(one));
+    (void)count; /* a full counter is as readable */
+}
+
+int sw_server_stopped_fd(struct sw_server *server)
+{
+    return server->stopped_fd;
+}
+
+static void stop_from_loop(void *server)
+{
+    sw_server_stop(server);
+}
+
+static void on_device_lost(void *argument)
+{
+    struct sw_server *server = argument;
+    if (!__atomic_exchange_n(&server->failed, true, __ATOMIC_ACQ_REL)) {
+        sw_log(SW_LOG_ERROR, "the device failed and its table is lost: stopping");
+    }
+    sw_server_stop(server);
+}
+
+static void free_server(struct sw_server *server)
+{
+    sw_listener_stop(server->listener);
+    for (uint32_t i = 0; i < server->loops_running; i++) {
+        sw_loop_stop(&server->loops[i]);
+    }
+    for (uint32_t i = 0; i < server->loops_running; i++) {
+        sw_loop_join(&server->loops[i]);
+    }
+    sw_http_stop(server->http);
+    sw_listener_destroy(server->listener);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        sw_loop_fini(&server->loops[i]);
+    }
+    free(server->loops);
+    sw_table_destroy(server->table);
+    if (server->stopped_fd >= 0) {
+        close(server->stopped_fd);
+    }
+    free(server);
+}
+
+int sw_server_join(struct sw_server *server)
+{
+    uint64_t count = 0;
+    while (read(server->stopped_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
+    }
+    int status = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE) ? 1 : 0;
+    free_server(server);
+    return status;
+}
+
+bool sw_server_alive(struct sw_server *server)
+{
+    bool alive = true;
+    for (uint32_t i = 0; i < server->loops_running; i++) {
+        struct sw_loop *loop = &server->loops[i];
+        uint64_t turns = __atomic_load_n(&loop->turns, __ATOMIC_RELAXED);
+        alive &= turns != loop->turns_seen;
+        loop->turns_seen = turns;
+    }
+    return alive;
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static int open_table(struct sw_server *server)
+{
+    const struct sw_config *config = &server->config;
+    struct sw_table_config table;
+    char reason[256] = "";
+    sw_table_config_init(&table);
+    table.backend = (enum sw_backend_kind)config->backend;
+    table.slot_bits = config->key_bits * 2;
+    table.capacity_slots = config->capacity;
+    table.max_load = config->max_load;
+    table.max_probe = config->max_probe;
+    table.seed = config->seed;
+    table.stash_slots = config->stash;
+    table.threads = config->threads;
+    table.device = (int)config->device;
+    table.batch_ops_max = config->frame_ops_max > config->round_ops_max ? config->frame_ops_max
+                                                                        : config->round_ops_max;
+    if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
+        sw_log(SW_LOG_ERROR, "no random seed for the table: set --seed");
+        return -1;
+    }
+    int status = sw_table_create(&table, &server->table, reason, sizeof(reason));
+    if (status != SW_OK) {
+        sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
+        return -1;
+    }
+    sw_table_info(server->table, &server->info);
+    return sw_selftest(&table);
+}
+
+static int init_loops(struct sw_server *server)
+{
+    uint32_t count = server->config.loops;
+    const struct sw_loop_owner owner = {
+        .server = server,
+        .snapshot = sw_server_snapshot,
+        .stop = stop_from_loop,
+        .device_lost = on_device_lost,
+    };
+    server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
+    if (server->loops == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for %u I/O loops", count);
+        return -1;
+    }
+    for (; server->loop_count < count; server->loop_count++) {
+        struct sw_loop *loop = &server->loops[server->loop_count];
+        if (sw_loop_init(loop, &server->config, server->table, &owner, server->loop_count, count) !=
+            0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int start_loops(struct sw_server *server)
+{
+    for (; server->loops_running < server->loop_count; server->loops_running++) {
+        if (sw_loop_start(&server->loops[server->loops_running]) != 0) {
+            sw_log(SW_LOG_ERROR, "an I/O thread could not be started");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int start_parts(struct sw_server *server, const struct sw_activated *activated)
+{
+    int http_fd = activated != NULL ? activated->http : -1;
+    server->has_activated = activated != NULL && activated->listener_count > 0;
+    bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
+    if (open_table(server) != 0 || init_loops(server) != 0 ||
+        sw_listener_create(&server->config, activated, server->loops, server->loop_count,
+                           &server->listener) != 0) {
+        return -1;
+    }
+    server->port = sw_listener_port(server->listener);
+    if (start_loops(server) != 0 ||
+        (has_http && sw_http_start(&server->config, http_fd, sw_server_snapshot, server,
+                                   &server->http, &server->http_port) != 0)) {
+        return -1;
+    }
+    return sw_listener_start(server->listener);
+}
+
+static uint32_t default_loops(void)
+{
+    unsigned cores = uv_available_parallelism();
+    return cores < 2 ? 1 : cores / 2;
+}
+
+static void make_run_id(char out[41])
+{
+    uint8_t bytes[20] = {0};
+    ssize_t count = getrandom(bytes, sizeof(bytes), 0);
+    (void)count; /* an identifier, not a secret */
+    for (int i = 0; i < 20; i++) {
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    }
+}
+
+int sw_server_start(const struct sw_config *config, const struct sw_activated *activated,
+                    struct sw_server **out)
+{
+    struct sw_server *server = calloc(1, sizeof(*server));
+    *out = NULL;
+    if (server == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for the server");
+        return -1;
+    }
+    server->config = *config;
+    if (server->config.loops == 0) {
+        server->config.loops = default_loops();
+    }
+    if (server->config.loops > SW_LOOPS_MAX) {
+        server->config.loops = SW_LOOPS_MAX;
+    }
+    server->started_ns = uv_hrtime();
+    server->started_at = time(NULL);
+    make_run_id(server->run_id);
+    server->stopped_fd = eventfd(0, EFD_CLOEXEC);
+    if (server->stopped_fd < 0 || start_parts(server, activated) != 0) {
+        free_server(server);
+        return -1;
+    }
+    __atomic_store_n(&server->ready, true, __ATOMIC_RELEASE);
+    *out = server;
+    return 0;
+}
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) {
+        return 0;
+    }
+    if (fscanf(file, "%*u %llu", &pages) != 1) {
+        pages = 0;
+    }
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void add_loop(struct sw_snapshot *snapshot, const struct sw_loop *loop)
+{
+    sw_loop_counters_add(&snapshot->counters, &loop->counters);
+    snapshot->connections += __atomic_load_n(&loop->connections, __ATOMIC_RELAXED);
+    snapshot->connections_paused += __atomic_load_n(&loop->stalled, __ATOMIC_RELAXED);
+    snapshot->arena_bytes += loop->arena.pages * SW_IO_PAGE;
+    snapshot->arena_used_bytes +=
+        __atomic_load_n(&loop->arena.pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
+}
+
+void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
+{
+    struct sw_server *server = argument;
+    struct rusage usage = {0};
+    memset(snapshot, 0, sizeof(*snapshot));
+    snapshot->config = &server->config;
+    snapshot->info = server->info;
+    sw_table_stats(server->table, &snapshot->stats);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        add_loop(snapshot, &server->loops[i]);
+    }
+    if (server->listener != NULL) {
+        snapshot->counters.connections_rejected = sw_listener_rejected(server->listener);
+    }
+    getrusage(RUSAGE_SELF, &usage);
+    snapshot->cpu_user_seconds =
+        (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
+    snapshot->cpu_system_seconds =
+        (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
+    snapshot->process_id = (uint64_t)getpid();
+    snapshot->start_time_seconds = (uint64_t)server->started_at;
+    snapshot->uptime_seconds = (uv_hrtime() - server->started_ns) / 1000000000U;
+    snapshot->resident_bytes = resident_bytes();
+    snapshot->loops = server->loop_count;
+    snapshot->tcp_port = server->port;
+    snapshot->ready = __atomic_load_n(&server->ready, __ATOMIC_ACQUIRE);
+    memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
+}
+
+/* "127.0.0.1:7379 and unix:/run/sherwood.sock" */
+static void describe_addresses(const struct sw_server *server, char *out, size_t room)
+{
+    const struct sw_config *config = &server->config;
+    bool tcp = config->bind[0] != '\0';
+    bool path = config->unix_socket[0] != '\0';
+    if (server->has_activated) {
+        snprintf(out, room, "the sockets of the service manager");
+    } else if (tcp && path) {
+        snprintf(out, room, "%s:%u and unix:%s", config->bind, server->port, config->unix_socket);
+    } else if (tcp) {
+        snprintf(out, room, "%s:%u", config->bind, server->port);
+    } else {
+        snprintf(out, room, "unix:%s", config->unix_socket);
+    }
+}
+
+void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
+{
+    const struct sw_table_info *info = &server->info;
+    char addresses[256];
+    char http[128] = "no HTTP";
+    describe_addresses(server, addresses, sizeof(addresses));
+    if (server->http != NULL) {
+        snprintf(http, sizeof(http), "HTTP on %s:%u", server->config.http_bind, server->http_port);
+    }
+    snprintf(line, line_bytes,
+             "sherwoodd %s: RESP and bulk frames on %s, %s; %s backend (%s); u%u keys, u%u values; "
+             "%llu slots (%llu keys at load %.2f), %.1f MiB reserved; %u I/O loop%s",
+             SHERWOOD_VERSION, addresses, http, info->backend_name, info->backend_reason,
+             info->key_bytes * 8, info->value_bytes * 8, (unsigned long long)info->capacity_slots,
+             (unsigned long long)info->occupied_max, server->config.max_load,
+             (double)info->bytes_reserved / 1048576.0, server->loop_count,
+             server->loop_count == 1 ? "" : "s");
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_fixture.h - runs one command against a made-up server and compares its reply.
+ */
+#ifndef SHERWOOD_TESTS_SERVER_ADMIN_FIXTURE_H
+#define SHERWOOD_TESTS_SERVER_ADMIN_FIXTURE_H
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/session.h"
+#include "tests/server/facts.h"
+
+#define ARGUMENTS_MAX 300
+
+struct fixture {
+    struct sw_config config;
+    struct sw_snapshot facts;
+    struct sw_admin admin;
+    struct sw_session session;
+    struct sw_text reply;
+};
+
+static inline void snapshot(void *server, struct sw_snapshot *out)
+{
+    *out = ((struct fixture *)server)->facts;
+}
+
+static inline void setup(struct fixture *fixture)
+{
+    make_facts(&fixture->config, &fixture->facts);
+    fixture->admin = (struct sw_admin){&fixture->config, snapshot, fixture};
+    sw_session_init(&fixture->session, 17);
+    snprintf(fixture->session.address, sizeof(fixture->session.address), "127.0.0.1:5000");
+    sw_text_init(&fixture->reply, 1 << 20);
+}
+
+/* Runs a command of words separated by '|' and returns its reply, valid until the next one. */
+static inline const char *run(struct fixture *fixture, const char *line)
+{
+    static char words[8192];
+    struct sw_resp_argument arguments[ARGUMENTS_MAX];
+    struct sw_resp_command command = {.arguments = arguments};
+    snprintf(words, sizeof(words), "%s", line);
+    for (char *at = words;; at++) {
+        size_t size = strcspn(at, "|");
+        cr_assert_lt(command.count, ARGUMENTS_MAX);
+        arguments[command.count++] = (struct sw_resp_argument){(const uint8_t *)at, (uint32_t)size};
+        at += size;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    const struct sw_command *row = sw_command_find(arguments[0].text, arguments[0].size);
+    cr_assert_not_null(row, "%s", line);
+    cr_assert(sw_command_arity_fits(row, command.count), "%s", line);
+    sw_text_reset(&fixture->reply);
+    sw_admin_run(&fixture->admin, row, &command, &fixture->session, &fixture->reply);
+    cr_assert_not(fixture->reply.failed, "%s", line);
+    sw_text_append(&fixture->reply, "", 1);
+    return fixture->reply.data;
+}
+
+static inline void expect(struct fixture *fixture, const char *line, const char *wanted)
+{
+    const char *reply = run(fixture, line);
+    cr_assert_str_eq(reply, wanted, "%s: %s", line, reply);
+}
+
+static inline void expect_rows(const char *const rows[][2], size_t count, bool resp3)
+{
+    struct fixture fixture;
+    setup(&fixture);
+    fixture.session.resp3 = resp3;
+    for (size_t i = 0; i < count; i++) {
+        expect(&fixture, rows[i][0], rows[i][1]);
+    }
+    sw_text_fini(&fixture.reply);
+}
+#define EXPECT_ROWS(rows, resp3) expect_rows(rows, sizeof(rows) / sizeof(rows[0]), resp3)
+
+#define SYNTAX "-ERR syntax error\r\n"
+
+#endif

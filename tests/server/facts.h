@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * facts.h - a snapshot whose every figure is different, for tests of what is rendered from it.
+ */
+#ifndef SHERWOOD_TESTS_SERVER_FACTS_H
+#define SHERWOOD_TESTS_SERVER_FACTS_H
+
+#include <string.h>
+
+#include "server/config.h"
+#include "server/snapshot.h"
+
+/* `config` must outlive the snapshot. */
+static inline void make_facts(struct sw_config *config, struct sw_snapshot *snapshot)
+{
+    uint64_t *counters = (uint64_t *)&snapshot->counters;
+    uint64_t *table = (uint64_t *)&snapshot->stats.counters;
+    sw_config_init(config);
+    memset(snapshot, 0, sizeof(*snapshot));
+    for (size_t i = 0; i < sizeof(snapshot->counters) / sizeof(*counters); i++) {
+        counters[i] = 1000 + i;
+    }
+    for (size_t i = 0; i < sizeof(snapshot->stats.counters) / sizeof(*table); i++) {
+        table[i] = 500000 + i;
+    }
+    snapshot->config = config;
+    snapshot->info = (struct sw_table_info){.backend = SW_BACKEND_CPU,
+                                            .backend_name = "cpu",
+                                            .backend_reason = "a \"quoted\\reason\"\nof two lines",
+                                            .slot_bits = 128,
+                                            .key_bytes = 8,
+                                            .value_bytes = 8,
+                                            .bucket_slots = 4,
+                                            .max_probe = 26,
+                                            .buckets = 256,
+                                            .capacity_slots = 1024,
+                                            .occupied_max = 870,
+                                            .stash_slots = 64,
+                                            .bytes_reserved = 3 << 20};
+    snapshot->stats.occupied = 256;
+    snapshot->stats.stash_occupied = 3;
+    snapshot->stats.batches = 77;
+    snapshot->connections = 5;
+    snapshot->arena_bytes = 1 << 20;
+    snapshot->arena_used_bytes = 4096;
+    snapshot->connections_paused = 2;
+    snapshot->process_id = 4242;
+    snapshot->start_time_seconds = 1700000000;
+    snapshot->uptime_seconds = 90061;
+    snapshot->resident_bytes = 12345678;
+    snapshot->cpu_user_seconds = 1.25;
+    snapshot->cpu_system_seconds = 0.5;
+    snapshot->loops = 4;
+    snapshot->tcp_port = 7379;
+    snapshot->ready = true;
+    memcpy(snapshot->run_id, "0123456789abcdef0123456789abcdef01234567", 41);
+}
+
+#endif

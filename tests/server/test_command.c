@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command.c - looking up every command, in every case of its letters, and nothing else.
+ */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "server/command.h"
+
+static const struct sw_command *find(const char *name)
+{
+    return sw_command_find((const uint8_t *)name, strlen(name));
+}
+
+Test(command, rows_stand_at_their_ids)
+{
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        cr_assert_eq(command->id, id);
+        cr_assert_eq(command->name_size, strlen(command->name));
+        cr_assert_neq(command->arity, 0);
+        for (const char *c = command->name; *c != '\0'; c++) {
+            cr_assert(islower((unsigned char)*c), "%s", command->name);
+        }
+        cr_assert_eq(command->first_key == 0, command->key_step == 0, "%s", command->name);
+        cr_assert_eq(command->kind == SW_KIND_DATA, command->first_key != 0, "%s", command->name);
+        cr_assert_neq(command->summary[0], '\0');
+    }
+    cr_assert_null(sw_command_at(SW_COMMAND_COUNT));
+}
+
+Test(command, every_name_in_every_case)
+{
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        for (unsigned mask = 0; mask < 1U << command->name_size; mask++) {
+            uint8_t name[16];
+            for (unsigned i = 0; i < command->name_size; i++) {
+                name[i] =
+                    (uint8_t)((mask >> i & 1) != 0 ? toupper(command->name[i]) : command->name[i]);
+            }
+            cr_assert_eq(sw_command_find(name, command->name_size), command, "%.*s",
+                         command->name_size, (const char *)name);
+        }
+    }
+}
+
+static bool is_a_name(const uint8_t *name, size_t size)
+{
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        if (command->name_size == size &&
+            strncasecmp(command->name, (const char *)name, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every byte of every name replaced by every byte; one byte less; one byte more. */
+Test(command, neighbours_of_names_are_unknown)
+{
+    unsigned tried = 0;
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        size_t size = command->name_size;
+        uint8_t name[17] = {0};
+        for (size_t at = 0; at < size; at++) {
+            memcpy(name, command->name, size);
+            for (unsigned byte = 0; byte < 256; byte++) {
+                name[at] = (uint8_t)byte;
+                cr_assert_eq(sw_command_find(name, size) != NULL, is_a_name(name, size),
+                             "byte %u at %zu of %s", byte, at, command->name);
+                tried++;
+            }
+        }
+        memcpy(name, command->name, size);
+        cr_assert_eq(sw_command_find(name, size - 1) != NULL, is_a_name(name, size - 1));
+        for (unsigned byte = 0; byte < 256; byte++) {
+            name[size] = (uint8_t)byte;
+            cr_assert_eq(sw_command_find(name, size + 1) != NULL, is_a_name(name, size + 1));
+        }
+    }
+    cr_assert_gt(tried, 50000);
+}
+
+Test(command, odd_sizes_are_unknown)
+{
+    uint8_t zeros[64] = {0};
+    char longer[64];
+    for (size_t size = 0; size <= sizeof(zeros); size++) {
+        cr_assert_null(sw_command_find(zeros, size));
+    }
+    memset(longer, 'a', sizeof(longer));
+    memcpy(longer, "get", 3);
+    for (size_t size = 4; size < sizeof(longer); size++) {
+        cr_assert_null(sw_command_find((const uint8_t *)longer, size));
+    }
+    cr_assert_null(find("get "));
+    cr_assert_null(find(" get"));
+    cr_assert_null(find("nosuch"));
+}
+
+Test(command, arity)
+{
+    cr_assert(sw_command_arity_fits(find("get"), 2));
+    cr_assert_not(sw_command_arity_fits(find("get"), 1));
+    cr_assert_not(sw_command_arity_fits(find("get"), 3));
+    cr_assert(sw_command_arity_fits(find("mget"), 2));
+    cr_assert(sw_command_arity_fits(find("mget"), 100000));
+    cr_assert_not(sw_command_arity_fits(find("mget"), 1));
+}
+
+static bool is(const char *text, size_t size, const char *word)
+{
+    struct sw_resp_argument argument = {(const uint8_t *)text, (uint32_t)size};
+    return sw_argument_is(&argument, word);
+}
+
+Test(command, argument_is)
+{
+    cr_assert(is("match", 5, "MATCH"));
+    cr_assert(is("MaTcH", 5, "MATCH"));
+    cr_assert(is("lib-name", 8, "LIB-NAME"));
+    cr_assert_not(is("matc", 4, "MATCH"));
+    cr_assert_not(is("matchx", 6, "MATCH"));
+    cr_assert_not(is("", 0, "MATCH"));
+    cr_assert_not(is("MATCH\0", 6, "MATCH"));
+    cr_assert_not(is("ma\0ch", 5, "MATCH"));
+    cr_assert(is("", 0, ""));
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_config.c - defaults, file, flags and their errors; the example file and the man page against
+ * the table of options. Runs in the root of the source tree.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "server/config_options.h"
+#include "table/table.h"
+
+#define ARGUMENTS_MAX 24
+#define OUTPUT_BYTES 65536
+
+/* What sw_config_load wrote to stdout and stderr. */
+struct output {
+    char out[OUTPUT_BYTES], err[4096];
+};
+
+static int capture(int fd)
+{
+    int memory = memfd_create("captured", 0);
+    cr_assert_geq(memory, 0);
+    cr_assert_geq(dup2(memory, fd), 0);
+    return memory;
+}
+
+static void read_back(int memory, char *text, size_t bytes)
+{
+    ssize_t size = pread(memory, text, bytes - 1, 0);
+    cr_assert_geq(size, 0);
+    text[size] = '\0';
+    close(memory);
+}
+
+/* Loads with the flags given, NULL-terminated. */
+static enum sw_config_action load(struct sw_config *config, struct output *output,
+                                  const char *const flags[])
+{
+    char *argv[ARGUMENTS_MAX + 2] = {(char *)(uintptr_t) "sherwoodd"};
+    int argc = 1, saved_out = dup(STDOUT_FILENO), saved_err = dup(STDERR_FILENO);
+    for (; flags[argc - 1] != NULL; argc++) {
+        cr_assert_leq(argc, ARGUMENTS_MAX);
+        argv[argc] = (char *)(uintptr_t)flags[argc - 1];
+    }
+    fflush(stdout);
+    int out = capture(STDOUT_FILENO), err = capture(STDERR_FILENO);
+    enum sw_config_action action = sw_config_load(config, argc, argv);
+    fflush(stdout);
+    fflush(stderr);
+    dup2(saved_out, STDOUT_FILENO);
+    dup2(saved_err, STDERR_FILENO);
+    close(saved_out);
+    close(saved_err);
+    read_back(out, output->out, sizeof(output->out));
+    read_back(err, output->err, sizeof(output->err));
+    return action;
+}
+#define FLAGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void write_file(char path[32], const char *text)
+{
+    snprintf(path, 32, "/tmp/sherwood-config-XXXXXX");
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "%s: run in the root of the source tree", path);
+    char *text = calloc(1, OUTPUT_BYTES);
+    cr_assert_lt(fread(text, 1, OUTPUT_BYTES - 1, file), OUTPUT_BYTES - 1);
+    fclose(file);
+    return text;
+}
+
+static struct output output;
+
+Test(config, defaults)
+{
+    struct sw_config config;
+    sw_config_init(&config);
+    cr_assert_str_eq(config.bind, "127.0.0.1");
+    cr_assert_eq(config.port, 7379);
+    cr_assert_str_eq(config.unix_socket, "");
+    cr_assert_eq(config.unix_socket_mode, 0660);
+    cr_assert_str_eq(config.http_bind, "127.0.0.1");
+    cr_assert_eq(config.http_port, 9379);
+    cr_assert_eq(config.loops, 0);
+    cr_assert_eq(config.log_level, 6);
+    cr_assert_eq(config.backend, SW_BACKEND_AUTO);
+    cr_assert_eq(config.key_bits, 64);
+    cr_assert_eq(config.capacity, 16777216);
+    cr_assert_eq(config.max_load, 0.85);
+    cr_assert_eq(config.max_probe, 0);
+    cr_assert_eq(config.stash, 65536);
+    cr_assert_eq(config.connections_max, 10000);
+    cr_assert_eq(config.arena_bytes, 256 << 20);
+    cr_assert_eq(config.round_ops_max, 131072);
+    cr_assert_eq(config.frame_ops_max, 1048576);
+    cr_assert_eq(config.frames_in_flight_max, 64);
+    cr_assert_eq(config.output_bytes_max, 64 << 20);
+    cr_assert_eq(config.output_bytes_pause, 1 << 20);
+    cr_assert_eq(config.resp_arguments_max, 131072);
+    cr_assert_eq(config.resp_request_bytes_max, 4 << 20);
+    cr_assert_eq(config.request_timeout_ms, 30000);
+    cr_assert_eq(config.write_timeout_ms, 60000);
+    cr_assert_eq(config.idle_timeout_ms, 0);
+    char error[SW_CONFIG_ERROR_BYTES] = "";
+    cr_assert_eq(sw_config_check(&config, false, error, sizeof(error)), 0, "%s", error);
+}
+
+Test(config, flags_are_read)
+{
+    struct sw_config config;
+    cr_assert_eq(load(&config, &output,
+                      FLAGS("--port", "0", "--capacity=2M", "--backend", "cpu", "--bind=::")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    cr_assert_eq(config.port, 0);
+    cr_assert_eq(config.capacity, 2 << 20);
+    cr_assert_eq(config.backend, SW_BACKEND_CPU);
+    cr_assert_str_eq(config.bind, "::");
+    cr_assert_str_empty(output.out);
+    cr_assert_str_empty(output.err);
+}
+
+Test(config, flag_errors)
+{
+    static const struct {
+        const char *flags[5];
+        const char *error;
+    } rows[] = {
+        {{"--prot", "1"},
+         "sherwoodd: unknown flag '--prot'; did you mean --port? (--help lists them)\n"},
+        {{"--capacty=1M"},
+         "sherwoodd: unknown flag '--capacty=1M'; did you mean --capacity? "
+         "(--help lists them)\n"},
+        {{"-x"}, "sherwoodd: unknown flag '-x'; did you mean --bind? (--help lists them)\n"},
+        {{"--port"}, "sherwoodd: --port needs a value\n"},
+        {{"--config"}, "sherwoodd: --config needs a value\n"},
+        {{"--version=1"}, "sherwoodd: --version=1: this flag takes no value\n"},
+        {{"7379"}, "sherwoodd: unexpected argument '7379': options are written --name value\n"},
+        {{"--port", "1", "x", "--help"},
+         "sherwoodd: unexpected argument 'x': options are written --name value\n"},
+        {{"--port", "x"}, "sherwoodd: port: 'x' is not a whole number from 0 to 65535\n"},
+        {{"--config", "/nonexistent/file"},
+         "sherwoodd: /nonexistent/file: cannot be opened: No such file or directory\n"},
+        {{"--config", "/tmp"}, "sherwoodd: /tmp:0: cannot be read: Is a directory\n"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        cr_assert_eq(load(&config, &output, rows[i].flags), SW_CONFIG_ERROR, "row %zu", i);
+        cr_assert_str_eq(output.err, rows[i].error);
+        cr_assert_str_empty(output.out);
+    }
+}
+
+Test(config, contradictions)
+{
+    static const struct {
+        const char *flags[7];
+        const char *error;
+    } rows[] = {
+        {{"--bind", ""}, "there is nothing to listen on: bind and unix-socket are both empty"},
+        {{"--port", "9379"}, "port and http-port are both 9379 on 127.0.0.1"},
+        {{"--frame-ops-max", "16M"},
+         "arena-bytes 268435456 cannot hold one frame of frame-ops-max "
+         "16777216 keys and its answer: that takes"},
+        {{"--arena-bytes", "16M"}, "arena-bytes 16777216 cannot hold one frame"},
+        {{"--round-ops-max", "64K"},
+         "resp-arguments-max 131072 is more than round-ops-max 65536: a command's keys go into one "
+         "batch"},
+        {{"--resp-request-bytes-max", "128M"},
+         "resp-request-bytes-max 134217728 is more than a quarter of arena-bytes 268435456"},
+        {{"--output-bytes-max", "4M"},
+         "output-bytes-max 4194304 is less than the answer to a frame of frame-ops-max 1048576 "
+         "keys"},
+        {{"--output-bytes-pause", "65M"},
+         "output-bytes-pause 68157440 is more than output-bytes-max 67108864"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        cr_assert_eq(load(&config, &output, rows[i].flags), SW_CONFIG_ERROR, "row %zu", i);
+        cr_assert_not_null(strstr(output.err, rows[i].error), "row %zu: %s", i, output.err);
+        cr_assert_eq(strchr(output.err, '\n') - output.err, (long)strlen(output.err) - 1);
+    }
+    struct sw_config config;
+    char error[SW_CONFIG_ERROR_BYTES];
+    sw_config_init(&config);
+    config.bind[0] = '\0';
+    cr_assert_eq(sw_config_check(&config, true, error, sizeof(error)), 0, "activated: %s", error);
+    cr_assert_eq(load(&config, &output, FLAGS("--bind", "", "--unix-socket", "/tmp/x")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    cr_assert_eq(load(&config, &output, FLAGS("--port", "0", "--http-port", "0")), SW_CONFIG_RUN);
+}
+
+Test(config, file_is_read_and_flags_override_it)
+{
+    struct sw_config config;
+    char path[32];
+    write_file(path, "# comment\n"
+                     "; comment\n"
+                     "\n"
+                     "[server]\n"
+                     "port = 1000 ; inline\n"
+                     "  http-port=2000\n"
+                     "bind =\n"
+                     "unix-socket: /tmp/a b#c\n"
+                     "[table]\r\n"
+                     "capacity = 4M\r\n"
+                     "[limits]\n"
+                     "[server]\n"
+                     "loops = 3");
+    cr_assert_eq(load(&config, &output, FLAGS("--loops", "2", "--config", path)), SW_CONFIG_RUN,
+                 "%s", output.err);
+    unlink(path);
+    cr_assert_eq(config.port, 1000);
+    cr_assert_eq(config.http_port, 2000);
+    cr_assert_str_eq(config.bind, "");
+    cr_assert_str_eq(config.unix_socket, "/tmp/a b#c");
+    cr_assert_eq(config.capacity, 4 << 20);
+    cr_assert_eq(config.loops, 2, "a flag before --config overrides the file too");
+    cr_assert_eq(config.stash, 65536);
+}
+
+Test(config, file_errors)
+{
+    static const char *const rows[][2] = {
+        {"[server]\nprot = 1\n", ":2: unknown option 'prot'; did you mean 'port' in [server]?\n"},
+        {"[server]\n\n# x\ncapacity = 1\n", ":4: option 'capacity' belongs in section [table]\n"},
+        {"port = 1\n", ":1: option 'port' belongs in section [server]\n"},
+        {"[tabel]\n", ":1: unknown section [tabel]; did you mean [table]?\n"},
+        {"[tabel]\ncapacity = 1\n", ":1: unknown section [tabel]; did you mean [table]?\n"},
+        {"[server]\n[limit]\nx=1\n", ":2: unknown section [limit]; did you mean [limits]?\n"},
+        {"[server\nport = 1\n", ":1: a section is missing its ']'\n"},
+        {"[server]\nport\n",
+         ":2: this is neither [section], name = value nor a comment (# or ;)\n"},
+        {"[server]\nport = 1\nport = 2\n", ":3: option 'port' was already set in line 2\n"},
+        {"[server]\nport = 70000\n", ":2: port: '70000' is not a whole number from 0 to 65535\n"},
+        {"[server]\nport = \"1\"\n", ":2: port: '\"1\"' is not a whole number from 0 to 65535\n"},
+        {"[server]\nport = 1 # x\n", ":2: port: '1 # x' is not a whole number from 0 to 65535\n"},
+        {"[server]\nport = x\nbind = y\n[nosuch]\n",
+         ":2: port: 'x' is not a whole number from 0 to 65535\n"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        char path[32], wanted[512];
+        write_file(path, rows[i][0]);
+        cr_assert_eq(load(&config, &output, FLAGS("--config", path)), SW_CONFIG_ERROR, "row %zu",
+                     i);
+        snprintf(wanted, sizeof(wanted), "sherwoodd: %s%s", path, rows[i][1]);
+        cr_assert_str_eq(output.err, wanted);
+        unlink(path);
+    }
+}
+
+/* libinih reads lines of at most 199 bytes: 198 and the newline. Longer ones are not cut. */
+Test(config, long_lines)
+{
+    for (size_t size = 190; size < 450; size++) {
+        struct sw_config config;
+        char path[32], text[512], wanted[512];
+        int used = snprintf(text, sizeof(text), "[server]\n# ");
+        memset(text + used, 'x', size - 2);
+        snprintf(text + used + size - 2, sizeof(text) - (size_t)used - size + 2, "\nport = 5\n");
+        write_file(path, text);
+        enum sw_config_action action = load(&config, &output, FLAGS("--config", path));
+        unlink(path);
+        if (size <= 198) {
+            cr_assert_eq(action, SW_CONFIG_RUN, "%zu bytes: %s", size, output.err);
+            cr_assert_eq(config.port, 5);
+        } else {
+            cr_assert_eq(action, SW_CONFIG_ERROR, "%zu bytes", size);
+            snprintf(wanted, sizeof(wanted), "sherwoodd: %s:2: the line is longer than 198 bytes\n",
+                     path);
+            cr_assert_str_eq(output.err, wanted);
+        }
+    }
+}
+
+Test(config, check_config_prints_a_file_that_reads_back)
+{
+    struct sw_config first, second;
+    char path[32];
+    cr_assert_eq(load(&first, &output,
+                      FLAGS("--check-config", "--port", "1234", "--capacity", "3000000",
+                            "--max-load", "0.93", "--key-bits", "32", "--unix-socket", "/tmp/x y",
+                            "--unix-socket-mode", "600", "--backend", "cpu", "--seed", "99")),
+                 SW_CONFIG_EXIT, "%s", output.err);
+    cr_assert_not_null(strstr(output.out, "\ncapacity = 3000000\n"));
+    cr_assert_not_null(strstr(output.out, "\nstash = 64K\n"));
+    cr_assert_eq(strncmp(output.out, "# table: ", 9), 0);
+    write_file(path, output.out);
+    cr_assert_eq(load(&second, &output, FLAGS("--config", path)), SW_CONFIG_RUN, "%s", output.err);
+    unlink(path);
+    cr_assert_eq(memcmp(&first, &second, sizeof(first)), 0);
+    cr_assert_eq(load(&first, &output, FLAGS("--check-config", "--port", "x")), SW_CONFIG_ERROR);
+    cr_assert_str_empty(output.out);
+}
+
+Test(config, version_and_help)
+{
+    struct sw_config config;
+    const struct sw_option *option = NULL;
+    cr_assert_eq(load(&config, &output, FLAGS("--version")), SW_CONFIG_EXIT);
+    cr_assert_str_eq(output.out, "sherwoodd " SHERWOOD_VERSION "\n");
+    cr_assert_eq(load(&config, &output, FLAGS("--help")), SW_CONFIG_EXIT);
+    for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
+        char flag[96];
+        snprintf(flag, sizeof(flag), "\n  --%s %s", option->name, option->metavar);
+        cr_assert_not_null(strstr(output.out, flag), "%s", flag);
+    }
+    for (char *line = output.out; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        cr_assert_leq(strcspn(line, "\n"), 100, "%.*s", (int)strcspn(line, "\n"), line);
+    }
+    cr_assert_not_null(strstr(output.out, "\nServer\n"));
+    cr_assert_not_null(strstr(output.out, "\nTable\n"));
+    cr_assert_not_null(strstr(output.out, "\nLimits\n"));
+}
+
+Test(config, config_get_enumerates)
+{
+    struct sw_config config;
+    const char *name = NULL;
+    char value[SW_OPTION_VALUE_BYTES];
+    size_t i = 0;
+    sw_config_init(&config);
+    for (; sw_config_get(&config, i, &name, value, sizeof(value)); i++) {
+        cr_assert_str_eq(name, sw_option_at(i)->name);
+    }
+    cr_assert_eq(i, sw_option_count());
+}
+
+/* The example file holds every option, as a comment with its default, in its section. */
+Test(config, example_file)
+{
+    struct sw_config config, defaults;
+    char *text = read_file("deploy/sherwood.conf");
+    const struct sw_option *option = NULL;
+    char path[32];
+    cr_assert_eq(
+        load(&config, &output, FLAGS("--check-config", "--config", "deploy/sherwood.conf")),
+        SW_CONFIG_EXIT, "%s", output.err);
+    for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
+        char line[160];
+        snprintf(line, sizeof(line), "\n#%s =%s%s\n", option->name,
+                 option->standard[0] != '\0' ? " " : "", option->standard);
+        cr_assert_not_null(strstr(text, line), "deploy/sherwood.conf lacks%s", line);
+    }
+    /* With the comments taken off the options it is the defaults. */
+    for (char *line = text; *line != '\0';) {
+        size_t size = strcspn(line, "\n");
+        if (line[0] == '#' && line[1] != ' ' && size > 1) {
+            line[0] = ' ';
+        }
+        line += size + (line[size] == '\n');
+    }
+    write_file(path, text);
+    sw_config_init(&defaults);
+    cr_assert_eq(load(&config, &output, FLAGS("--config", path)), SW_CONFIG_RUN, "%s", output.err);
+    unlink(path);
+    cr_assert_eq(memcmp(&config, &defaults, sizeof(config)), 0);
+    free(text);
+}
+
+/* The man page describes every option as --help does. */
+Test(config, man_page)
+{
+    char *page = read_file("deploy/man/sherwoodd.8.scd");
+    const struct sw_option *option = NULL;
+    for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
+        char wanted[1024];
+        snprintf(wanted, sizeof(wanted), "\n*--%s* _%s_\n\t%s Default: %s.\n", option->name,
+                 option->metavar, option->help,
+                 option->standard[0] != '\0' ? option->standard : "empty");
+        cr_assert_not_null(strstr(page, wanted), "deploy/man/sherwoodd.8.scd lacks:%s", wanted);
+    }
+    free(page);
+}

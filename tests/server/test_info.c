@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_info.c - INFO: its sections, and the fields that other programs read.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/session.h"
+#include "tests/server/facts.h"
+
+#define WORDS_MAX 4
+
+/* INFO with the words given (NULL ends them), as a string the caller frees. */
+static char *render(const struct sw_snapshot *snapshot, const char *const words[WORDS_MAX])
+{
+    struct sw_resp_argument arguments[WORDS_MAX];
+    struct sw_text text;
+    uint32_t count = 0;
+    for (; words[count] != NULL; count++) {
+        arguments[count] = (struct sw_resp_argument){(const uint8_t *)words[count],
+                                                     (uint32_t)strlen(words[count])};
+    }
+    sw_text_init(&text, 1 << 16);
+    sw_info_render(snapshot, arguments, count, &text);
+    cr_assert_not(text.failed);
+    sw_text_append(&text, "", 1);
+    return text.data;
+}
+
+static char *render_all(struct sw_snapshot *snapshot)
+{
+    return render(snapshot, (const char *const[WORDS_MAX]){"all"});
+}
+
+/* The value of a field; it must occur exactly once. The caller frees it. */
+static char *field(const char *info, const char *name)
+{
+    char line[128];
+    snprintf(line, sizeof(line), "\n%s:", name);
+    const char *at = strstr(info, line);
+    cr_assert_not_null(at, "no field %s", name);
+    at += strlen(line);
+    cr_assert_null(strstr(at, line), "%s occurs twice", name);
+    return strndup(at, strcspn(at, "\r"));
+}
+
+static void expect(const char *info, const char *name, const char *wanted)
+{
+    char *value = field(info, name);
+    cr_assert_str_eq(value, wanted, "%s is %s, not %s", name, value, wanted);
+    free(value);
+}
+
+Test(info, fields_that_tools_read)
+{
+    struct sw_config config;
+    struct sw_snapshot snapshot;
+    make_facts(&config, &snapshot);
+    char *info = render_all(&snapshot);
+    const struct sw_op_counters *get = &snapshot.stats.counters.by_class[SW_CLASS_GET];
+    char number[64];
+    expect(info, "redis_version", SW_REDIS_VERSION);
+    expect(info, "sherwood_version", SHERWOOD_VERSION);
+    expect(info, "redis_mode", "standalone");
+    expect(info, "role", "master");
+    expect(info, "tcp_port", "7379");
+    expect(info, "process_id", "4242");
+    expect(info, "run_id", snapshot.run_id);
+    expect(info, "uptime_in_seconds", "90061");
+    expect(info, "uptime_in_days", "1");
+    expect(info, "connected_clients", "5");
+    expect(info, "blocked_clients", "0");
+    expect(info, "maxclients", "10000");
+    expect(info, "used_memory", "4194304");
+    expect(info, "used_memory_human", "4.00M");
+    expect(info, "used_memory_rss", "12345678");
+    expect(info, "maxmemory_human", "0B");
+    expect(info, "maxmemory_policy", "noeviction");
+    expect(info, "loading", "0");
+    expect(info, "rdb_bgsave_in_progress", "0");
+    expect(info, "aof_rewrite_in_progress", "0");
+    expect(info, "cluster_enabled", "0");
+    expect(info, "db0", "keys=256,expires=0,avg_ttl=0");
+    expect(info, "used_cpu_user", "1.250000");
+    expect(info, "used_cpu_sys", "0.500000");
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)get->hits);
+    expect(info, "keyspace_hits", number);
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)get->misses);
+    expect(info, "keyspace_misses", number);
+    snprintf(number, sizeof(number), "%llu",
+             (unsigned long long)snapshot.counters.commands_processed);
+    expect(info, "total_commands_processed", number);
+    snprintf(number, sizeof(number), "%llu",
+             (unsigned long long)snapshot.counters.connections_accepted);
+    expect(info, "total_connections_received", number);
+    snprintf(number, sizeof(number), "calls=%llu,usec=0,usec_per_call=0.00",
+             (unsigned long long)snapshot.counters.commands[SW_COMMAND_GET]);
+    expect(info, "cmdstat_get", number);
+    expect(info, "backend", "cpu");
+    expect(info, "load", "0.250000");
+    free(info);
+}
+
+Test(info, every_line_is_a_title_a_field_or_blank)
+{
+    struct sw_config config;
+    struct sw_snapshot snapshot;
+    make_facts(&config, &snapshot);
+    snapshot.info.backend_reason = "a reason";
+    char *info = render_all(&snapshot);
+    unsigned lines = 0;
+    for (char *at = info; *at != '\0'; lines++) {
+        size_t size = strcspn(at, "\r\n");
+        cr_assert_eq(strncmp(at + size, "\r\n", 2), 0, "line %u does not end in CRLF", lines);
+        cr_assert(size == 0 || strncmp(at, "# ", 2) == 0 || memchr(at, ':', size) != NULL,
+                  "line %u: %.*s", lines, (int)size, at);
+        at += size + 2;
+    }
+    cr_assert_gt(lines, 80);
+    free(info);
+}
+
+Test(info, no_keys_no_database)
+{
+    struct sw_config config;
+    struct sw_snapshot snapshot;
+    make_facts(&config, &snapshot);
+    snapshot.stats.occupied = 0;
+    char *info = render(&snapshot, (const char *const[WORDS_MAX]){"keyspace"});
+    cr_assert_str_eq(info, "# Keyspace\r\n");
+    free(info);
+}
+
+Test(info, commands_never_called_are_not_listed)
+{
+    struct sw_config config;
+    struct sw_snapshot snapshot;
+    make_facts(&config, &snapshot);
+    snapshot.counters.commands[SW_COMMAND_GET] = 0;
+    char *info = render_all(&snapshot);
+    cr_assert_null(strstr(info, "cmdstat_get:"));
+    cr_assert_not_null(strstr(info, "cmdstat_set:"));
+    free(info);
+}
+
+static unsigned titles(const char *info)
+{
+    unsigned count = 0;
+    for (const char *at = info; (at = strstr(at, "# ")) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+Test(info, sections_are_chosen)
+{
+    struct sw_config config;
+    struct sw_snapshot snapshot;
+    make_facts(&config, &snapshot);
+    static const struct {
+        const char *words[WORDS_MAX];
+        unsigned titles;
+        const char *has, *lacks;
+    } rows[] = {
+        {{NULL}, 11, "# Sherwood", "# Commandstats"},
+        {{"default"}, 11, "# Server", "# Commandstats"},
+        {{"ALL"}, 12, "# Commandstats", "# Nothing"},
+        {{"everything"}, 12, "# Errorstats", "# Nothing"},
+        {{"server"}, 1, "redis_version:", "# Clients"},
+        {{"SeRvEr"}, 1, "redis_version:", "# Clients"},
+        {{"cluster", "keyspace"}, 2, "\r\n\r\n# Keyspace\r\n", "# Server"},
+        {{"keyspace", "cluster"}, 2, "\r\n\r\n# Keyspace\r\n", "# Server"},
+        {{"cluster", "cluster"}, 1, "cluster_enabled:0", "# Server"},
+        {{"commandstats", "default"}, 12, "# Commandstats", "# Nothing"},
+        {{"nosuch"}, 0, "", "#"},
+        {{"nosuch", "cpu"}, 1, "# CPU", "# Server"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *info = render(&snapshot, rows[i].words);
+        cr_assert_eq(titles(info), rows[i].titles, "row %zu: %s", i, info);
+        cr_assert_not_null(strstr(info, rows[i].has), "row %zu", i);
+        cr_assert_null(strstr(info, rows[i].lacks), "row %zu", i);
+        free(info);
+    }
+}
