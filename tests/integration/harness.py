@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT
+"""harness - test cases, and a daemon to run them against.
+
+A test script is a list of functions marked @case, then harness.main(). Each prints "ok NAME" or
+"not ok NAME" with the reason. A Server is started on free ports in a directory of its own; leaving
+its "with" block stops it by SIGTERM and checks that it exits 0 in time, that it logged no error
+that was not expected, and that no sanitizer had anything to report.
+"""
+
+import http.client
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("SHERWOOD_BUILD", "build")
+SANITIZED = BUILD.name in ("address", "thread")
+# Time limits are for plain builds; sanitizers cost a factor.
+SLOWER = 8 if SANITIZED else 1
+STOP_SECONDS_MAX = 2 * (4 if SANITIZED else 1)
+DAEMON = BUILD / "sherwoodd"
+# Small enough to start at once.
+DEFAULT_FLAGS = {"--port": "0", "--http-port": "0", "--capacity": "1M", "--loops": "2",
+                 "--arena-bytes": "16M", "--backend": "cpu", "--seed": "1", "--frame-ops-max": "65536"}
+
+_cases = []
+
+
+def case(function):
+    """Marks a test case; its docstring's first line is its name."""
+    _cases.append(function)
+    return function
+
+
+class Skip(Exception):
+    """Raised by a case that cannot run here; its text says why."""
+
+
+def main():
+    """Runs the cases, or those whose function names are given as arguments."""
+    chosen = [c for c in _cases if len(sys.argv) < 2 or c.__name__ in sys.argv[1:]]
+    bad = 0
+    for function in chosen:
+        name = (function.__doc__ or function.__name__).split("\n")[0].rstrip(".")
+        began = time.monotonic()
+        try:
+            function()
+            print(f"ok {name} ({time.monotonic() - began:.1f} s)", flush=True)
+        except Skip as why:
+            print(f"ok {name} # SKIP {why}", flush=True)
+        except BaseException:  # pylint: disable=broad-except
+            bad += 1
+            print(f"not ok {name}")
+            print("  " + traceback.format_exc().strip().replace("\n", "\n  "), flush=True)
+    sys.exit(1 if bad or not chosen else 0)
+
+
+def equal(got, wanted, what=""):
+    if got != wanted:
+        raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def eventually(function, what, seconds=5.0):
+    """Waits until function() is true; for what another thread of the daemon does soon."""
+    end = time.monotonic() + seconds * SLOWER
+    while True:
+        value = function()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds * SLOWER:.0f} s: {what}")
+        time.sleep(0.02)
+
+
+def run(*command, stdin="", timeout=60, rc=0):
+    """Runs a program to its end and returns what it wrote to stdout and stderr. rc None: any."""
+    result = subprocess.run([str(c) for c in command], input=stdin, text=True, timeout=timeout,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if rc is not None and result.returncode != rc:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit {result.returncode}, wanted {rc}"
+                             f"\n{result.stdout[-3000:]}")
+    return result.stdout
+
+
+def relay(*command, timeout=120):
+    """Runs a C peer that prints TAP lines itself; fails with its lines if one is "not ok"."""
+    output = run(*command, timeout=timeout, rc=None)
+    lines = [l for l in output.splitlines() if re.match(r"(not )?ok ", l)]
+    check(lines and not any(l.startswith("not") for l in lines) and "1..0" not in output,
+          f"{command[0]}:\n{output[-3000:]}")
+    check(lines[-1] == "ok all", f"{command[0]} stopped early:\n{output[-3000:]}")
+
+
+class Server:
+    """A daemon on free ports. Flags are given as strings, "--name", "value"; they override."""
+
+    def __init__(self, *flags, errors=None, environment=None, stop_rc=0, wrapper=()):
+        merged = dict(DEFAULT_FLAGS)
+        merged.update(zip(flags[::2], flags[1::2]))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-"))
+        self.flags = [part for pair in merged.items() for part in pair]
+        self.errors = errors  # pattern of error lines that the case provokes
+        self.environment = environment or {}
+        self.stop_rc = stop_rc
+        self.wrapper = list(wrapper)
+        self.unix_path = merged.get("--unix-socket")
+        self.process = None
+        self.line = ""
+        self.host, self.port = "127.0.0.1", 0
+        self.http_port = 0
+
+    def start(self):
+        self.log_path = self.directory / "log"
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                self.wrapper + [str(DAEMON)] + self.flags, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self.environment})
+        self.line = self._start_line()
+        addresses = re.findall(r"(\d+\.\d+\.\d+\.\d+):(\d+)", self.line)
+        if self.flags[self.flags.index("--port") + 1] and addresses:
+            self.port = int(addresses[0][1])
+            self.http_port = int(addresses[-1][1])
+        eventually(lambda: self.http("/readyz")[0] == 200, "ready", 10)
+        return self
+
+    def _start_line(self):
+        line = []
+        reader = threading.Thread(target=lambda: line.append(self.process.stdout.readline()),
+                                  daemon=True)
+        reader.start()
+        reader.join(20 * SLOWER)
+        if not line or not line[0]:
+            code = self.process.poll()
+            self.kill()
+            raise AssertionError(f"the daemon did not start (exit {code}): {self.log()}")
+        return line[0].decode()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, value, trace):
+        if kind is None:
+            self.stop()
+        else:
+            # The case's own failure is what is reported, with the log beside it.
+            self.kill()
+            print("  log: " + self.log()[-2000:].replace("\n", "\n  log: "))
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self, how=signal.SIGTERM):
+        """Stops the daemon, waits for it, and checks how it went."""
+        if self.process.poll() is None and how is not None:
+            self.process.send_signal(how)
+        self.wait_stopped()
+
+    def wait_stopped(self):
+        began = time.monotonic()
+        try:
+            code = self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"the daemon did not stop within 30 s: {self.log()}") from None
+        took = time.monotonic() - began
+        log = self.log()
+        equal(code, self.stop_rc, f"exit status; log: {log[-2000:]}")
+        check(took < STOP_SECONDS_MAX, f"stopping took {took:.2f} s")
+        check("Sanitizer" not in log and "runtime error:" not in log, f"sanitizer: {log[-4000:]}")
+        bad = [l for l in log.splitlines() if re.match(r"<[0-3]>", l)
+               and not (self.errors and re.search(self.errors, l))]
+        check(not bad, f"errors were logged: {bad}")
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def alive(self):
+        return self.process.poll() is None
+
+    # --- ways in ---------------------------------------------------------------------------------
+    def connect(self, timeout=20.0):
+        """A raw socket to the data port."""
+        connection = socket.create_connection((self.host, self.port), timeout=timeout * SLOWER)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def address(self):
+        return f"{self.host}:{self.port}"
+
+    def redis_cli(self, *arguments, **options):
+        return run("redis-cli", "-h", self.host, "-p", self.port, *arguments, **options)
+
+    def http(self, path, method="GET", headers=None):
+        """(status, headers, text); status 0 if nobody answers."""
+        connection = http.client.HTTPConnection(self.host, self.http_port, timeout=10 * SLOWER)
+        try:
+            connection.request(method, path, headers=headers or {})
+            response = connection.getresponse()
+            return response.status, dict(response.getheaders()), response.read().decode()
+        except OSError:
+            return 0, {}, ""
+        finally:
+            connection.close()
+
+    # --- what it says of itself ------------------------------------------------------------------
+    def metrics(self):
+        """Every sample, by name with labels as written; a duplicate is an error."""
+        status, _, text = self.http("/metrics")
+        equal(status, 200, "/metrics")
+        return parse_metrics(text)
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.pid()}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def pid(self):
+        return self.process.pid
+
+    def open_files(self):
+        return len(os.listdir(f"/proc/{self.pid()}/fd"))
+
+    def connections(self):
+        return self.metrics()["sherwood_connected_clients"]
+
+
+def parse_metrics(text):
+    samples = {}
+    for line in text.splitlines():
+        if line.startswith("#") or not line:
+            continue
+        name, value = line.rsplit(" ", 1)
+        check(name not in samples, f"sample {name} occurs twice")
+        samples[name] = float(value)
+    return samples
+
+
+class Moves:
+    """Checks that counters moved by exactly what is named, once things have settled.
+
+    with Moves(server, request_timeouts=1): ...   counters are named without prefix and _total.
+    """
+
+    def __init__(self, server, **wanted):
+        self.server = server
+        self.wanted = {f"sherwood_{name}_total": count for name, count in wanted.items()}
+
+    def __enter__(self):
+        self.before = self.server.metrics()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            return
+        def moved():
+            now = self.server.metrics()
+            self.last = {n: now[n] - self.before[n] for n in self.wanted}
+            return self.last == self.wanted
+        try:
+            eventually(moved, "counters")
+        except AssertionError:
+            raise AssertionError(f"counters moved by {self.last}, wanted {self.wanted}") from None
+
+
+class Bystander:
+    """Another client, which must be served all the while: checks after the block, and the gauge."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def ask(self):
+        self.socket.sendall(b"*3\r\n$6\r\nINCRBY\r\n$3\r\n999\r\n$1\r\n1\r\n")
+        self.count += 1
+        equal(self.socket.recv(64), b":%d\r\n" % self.count, "the bystander's reply")
+
+    def __enter__(self):
+        self.socket = self.server.connect()
+        self.socket.sendall(b"*2\r\n$3\r\nDEL\r\n$3\r\n999\r\n")
+        self.socket.recv(64)
+        self.count = 0
+        self.ask()
+        self.before = self.server.connections()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        try:
+            if kind is None:
+                check(self.server.alive(), "the daemon has gone")
+                self.ask()
+                eventually(lambda: self.server.connections() == self.before,
+                           f"open connections back at {self.before}")
+        finally:
+            self.socket.close()
+
+

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * peer_sherwood.c - drives the daemon with libsherwood, both widths: every operation against an
+ * array that says what must be true, requests in flight, scan, several connections.
+ *   peer_sherwood ADDRESS
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "client/sherwood.h"
+#include "tests/integration/peer.h"
+
+#define KEYS 4096
+#define ROUNDS 300
+#define THREADS 4
+#define THREAD_KEYS 20000
+
+/* Arrays of the server's width. */
+struct column {
+    uint32_t width;
+    union {
+        uint32_t *narrow;
+        uint64_t *wide;
+        void *any;
+    };
+};
+
+static struct column column_create(uint32_t width, size_t count)
+{
+    struct column column = {.width = width, .any = calloc(count, width)};
+    PEER_CHECK(column.any != NULL, "memory");
+    return column;
+}
+
+static uint64_t column_get(const struct column *column, size_t i)
+{
+    return column->width == 4 ? column->narrow[i] : column->wide[i];
+}
+
+static void column_put(struct column *column, size_t i, uint64_t value)
+{
+    if (column->width == 4) {
+        column->narrow[i] = (uint32_t)value;
+    } else {
+        column->wide[i] = value;
+    }
+}
+
+static uint64_t top_of(uint32_t width)
+{
+    return width == 4 ? UINT32_MAX : UINT64_MAX;
+}
+
+static struct sherwood *open_client(const char *address)
+{
+    struct sherwood *client = NULL;
+    char text[256] = "";
+    int status = sherwood_connect_text(address, NULL, &client, text, sizeof(text));
+    PEER_CHECK(status == SHERWOOD_OK, "connect %s: %d %s", address, status, text);
+    return client;
+}
+
+#define MUST(client, call)                                                      \
+    do {                                                                        \
+        int must_status = (call);                                               \
+        PEER_CHECK(must_status == SHERWOOD_OK, "%s: %d %s", #call, must_status, \
+                   sherwood_error(client));                                     \
+    } while (0)
+
+/* What must be true: value and presence of key number i. */
+struct oracle {
+    uint64_t value[KEYS];
+    bool present[KEYS];
+};
+
+/* The i-th key of the model: the extremes among them. */
+static uint64_t model_key(uint32_t width, size_t i)
+{
+    if (i < 2) {
+        return i == 0 ? 0 : top_of(width);
+    }
+    return width == 4 ? (uint32_t)(i * 2654435761U) : peer_key(i);
+}
+
+static void apply(struct oracle *oracle, enum sherwood_operation operation, size_t i,
+                  uint64_t operand, uint64_t top)
+{
+    bool was = oracle->present[i];
+    uint64_t old = was ? oracle->value[i] : 0;
+    uint64_t new_value = operand;
+    bool present = true;
+    switch (operation) {
+    case SHERWOOD_GET:
+        new_value = old;
+        present = was;
+        break;
+    case SHERWOOD_SET:
+        break;
+    case SHERWOOD_SUM:
+        new_value = (old + operand) & top;
+        break;
+    case SHERWOOD_MIN:
+        new_value = was && old < operand ? old : operand;
+        break;
+    case SHERWOOD_MAX:
+        new_value = was && old > operand ? old : operand;
+        break;
+    case SHERWOOD_SET_ABSENT:
+        new_value = was ? old : operand;
+        break;
+    case SHERWOOD_SET_PRESENT:
+        present = was;
+        break;
+    case SHERWOOD_INCREMENT:
+        present = was || operand <= top - old;
+        new_value = operand <= top - old ? old + operand : old;
+        break;
+    case SHERWOOD_DECREMENT:
+        present = was || operand <= old;
+        new_value = operand <= old ? old - operand : old;
+        break;
+    case SHERWOOD_DELETE:
+        present = false;
+        break;
+    }
+    oracle->present[i] = present;
+    oracle->value[i] = present ? new_value : 0;
+}
+
+static void check_all(struct sherwood *client, const struct oracle *oracle)
+{
+    uint32_t width = sherwood_server(client)->key_bytes;
+    struct column keys = column_create(width, KEYS);
+    struct column values = column_create(width, KEYS);
+    uint64_t found[KEYS / 64];
+    for (size_t i = 0; i < KEYS; i++) {
+        column_put(&keys, i, model_key(width, i));
+    }
+    MUST(client, sherwood_get(client, keys.any, KEYS, values.any, found));
+    for (size_t i = 0; i < KEYS; i++) {
+        PEER_CHECK(sherwood_found(found, i) == oracle->present[i], "presence of key %zu", i);
+        PEER_CHECK(!oracle->present[i] || column_get(&values, i) == oracle->value[i],
+                   "value of key %zu: %llu, wanted %llu", i,
+                   (unsigned long long)column_get(&values, i),
+                   (unsigned long long)oracle->value[i]);
+    }
+    free(keys.any);
+    free(values.any);
+}
+
+/* One batch of a random operation with repeated keys; previous values and found bits compared. */
+static void one_round(struct sherwood *client, struct oracle *oracle, uint64_t random)
+{
+    uint32_t width = sherwood_server(client)->key_bytes;
+    size_t count = 1 + random % 700;
+    enum sherwood_operation operation = (enum sherwood_operation)(1 + random / 700 % 10);
+    struct column keys = column_create(width, count);
+    struct column operands = column_create(width, count);
+    struct column previous = column_create(width, count);
+    uint64_t found[700 / 64 + 1];
+    size_t chosen[700];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t draw = peer_key(random + i);
+        chosen[i] = draw % (random % 3 == 0 ? 16 : KEYS);
+        column_put(&keys, i, model_key(width, chosen[i]));
+        column_put(&operands, i, draw % 5 == 0 ? top_of(width) : (draw >> 20) % 1000);
+    }
+    MUST(client,
+         sherwood_run(client, operation, keys.any,
+                      operation == SHERWOOD_GET || operation == SHERWOOD_DELETE ? NULL
+                                                                                : operands.any,
+                      count, previous.any, found));
+    for (size_t i = 0; i < count; i++) {
+        PEER_CHECK(sherwood_found(found, i) == oracle->present[chosen[i]],
+                   "operation %d, found bit of %zu of %zu", (int)operation, i, count);
+        PEER_CHECK(column_get(&previous, i) == oracle->value[chosen[i]],
+                   "operation %d, previous value of %zu of %zu: %llu, wanted %llu", (int)operation,
+                   i, count, (unsigned long long)column_get(&previous, i),
+                   (unsigned long long)oracle->value[chosen[i]]);
+        apply(oracle, operation, chosen[i], column_get(&operands, i), top_of(width));
+    }
+    free(keys.any);
+    free(operands.any);
+    free(previous.any);
+}
+
+static void every_operation(const char *address)
+{
+    struct sherwood *client = open_client(address);
+    struct oracle *oracle = calloc(1, sizeof(*oracle));
+    PEER_CHECK(oracle != NULL, "memory");
+    MUST(client, sherwood_clear(client));
+    uint64_t random = 12345;
+    for (int round = 0; round < ROUNDS; round++) {
+        random = peer_key(random);
+        one_round(client, oracle, random % 1000000);
+        if (round % 50 == 49) {
+            check_all(client, oracle);
+        }
+    }
+    check_all(client, oracle);
+    free(oracle);
+    sherwood_close(client);
+    peer_ok("300 batches of every operation, against an array");
+}
+
+/* More keys than a frame holds: split by the library; then everything comes back by scan. */
+static void long_calls(const char *address)
+{
+    struct sherwood *client = open_client(address);
+    const struct sherwood_server *server = sherwood_server(client);
+    uint32_t width = server->key_bytes;
+    size_t count = (size_t)server->frame_ops_max * 3 + 17;
+    struct column keys = column_create(width, count);
+    struct column values = column_create(width, count);
+    struct column out = column_create(width, count);
+    uint64_t *found = calloc(sherwood_found_words(count), 8);
+    bool *seen = calloc(count, 1);
+    PEER_CHECK(found && seen, "memory");
+    MUST(client, sherwood_clear(client));
+    for (size_t i = 0; i < count; i++) {
+        column_put(&keys, i, i * 3);
+        column_put(&values, i, i * 3 + 1);
+    }
+    MUST(client, sherwood_set(client, keys.any, values.any, count));
+    MUST(client, sherwood_get(client, keys.any, count, out.any, found));
+    for (size_t i = 0; i < count; i++) {
+        PEER_CHECK(sherwood_found(found, i) && column_get(&out, i) == i * 3 + 1, "key %zu", i);
+    }
+    uint64_t cursor = 0;
+    size_t total = 0;
+    do {
+        uint32_t part = 0;
+        MUST(client, sherwood_scan(client, &cursor, keys.any, out.any, 1000, &part));
+        for (uint32_t i = 0; i < part; i++) {
+            uint64_t key = column_get(&keys, i);
+            PEER_CHECK(key % 3 == 0 && key / 3 < count, "key %llu", (unsigned long long)key);
+            PEER_CHECK(column_get(&out, i) == key + 1, "value of %llu", (unsigned long long)key);
+            total += !seen[key / 3];
+            seen[key / 3] = true;
+        }
+    } while (cursor != 0);
+    PEER_CHECK(total == count, "scan saw %zu of %zu", total, count);
+    struct sherwood_stats stats;
+    MUST(client, sherwood_stats(client, &stats));
+    PEER_CHECK(stats.occupied == count, "occupied %llu", (unsigned long long)stats.occupied);
+    MUST(client, sherwood_ping(client));
+    free(keys.any);
+    free(values.any);
+    free(out.any);
+    free(found);
+    free(seen);
+    sherwood_close(client);
+    peer_ok("calls longer than a frame, scan, stats");
+}
+
+/* Requests in flight up to the limit, waited for in other order than submitted. */
+static void in_flight(const char *address)
+{
+    enum { PART = 500 };
+    struct sherwood *client = open_client(address);
+    uint32_t width = sherwood_server(client)->key_bytes;
+    uint32_t depth = sherwood_server(client)->requests_in_flight_max;
+    uint32_t total = depth * 3;
+    struct sherwood_request *requests = calloc(total, sizeof(*requests));
+    struct column keys = column_create(width, PART);
+    struct column one = column_create(width, PART);
+    struct column previous = column_create(width, (size_t)PART * total);
+    PEER_CHECK(requests != NULL, "memory");
+    MUST(client, sherwood_clear(client));
+    for (size_t i = 0; i < PART; i++) {
+        column_put(&keys, i, i);
+        column_put(&one, i, 1);
+    }
+    for (uint32_t r = 0; r < total; r++) {
+        requests[r] =
+            (struct sherwood_request){.operation = SHERWOOD_INCREMENT,
+                                      .count = PART,
+                                      .keys = keys.any,
+                                      .values = one.any,
+                                      .previous = (char *)previous.any + (size_t)r * PART * width};
+        /* Only with all of them unanswered is there no room; a wait makes some. */
+        int status = sherwood_submit(client, &requests[r]);
+        if (status == SHERWOOD_E_BUSY && r >= depth) {
+            MUST(client, sherwood_wait(client, &requests[r - depth / 2]));
+            status = sherwood_submit(client, &requests[r]);
+        }
+        PEER_CHECK(status == SHERWOOD_OK, "submit %u: %d", r, status);
+    }
+    struct sherwood_request *done = NULL;
+    do {
+        MUST(client, sherwood_wait_any(client, &done));
+    } while (done != NULL);
+    for (uint32_t r = 0; r < total; r++) {
+        PEER_CHECK(requests[r].status == SHERWOOD_OK, "request %u: %d", r, requests[r].status);
+        for (size_t i = 0; i < PART; i++) {
+            PEER_CHECK(column_get(&previous, (size_t)r * PART + i) == r, "request %u, key %zu", r,
+                       i);
+        }
+    }
+    free(requests);
+    free(keys.any);
+    free(one.any);
+    free(previous.any);
+    sherwood_close(client);
+    peer_ok("as many requests in flight as allowed, in order");
+}
+
+struct worker {
+    const char *address;
+    uint32_t which;
+};
+
+/* Each thread has a connection and keys of its own, and a few keys that all add to. */
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct sherwood *client = open_client(worker->address);
+    uint32_t width = sherwood_server(client)->key_bytes;
+    struct column keys = column_create(width, THREAD_KEYS);
+    struct column values = column_create(width, THREAD_KEYS);
+    uint64_t *found = calloc(sherwood_found_words(THREAD_KEYS), 8);
+    PEER_CHECK(found != NULL, "memory");
+    for (size_t i = 0; i < THREAD_KEYS; i++) {
+        column_put(&keys, i, (uint64_t)(worker->which + 1) * 1000000 + i);
+        column_put(&values, i, i);
+    }
+    for (int round = 0; round < 10; round++) {
+        uint64_t shared[4] = {0, 1, 2, 3};
+        uint64_t add[4] = {1, 2, 3, 4};
+        struct column few = column_create(width, 4);
+        struct column more = column_create(width, 4);
+        for (size_t i = 0; i < 4; i++) {
+            column_put(&few, i, shared[i]);
+            column_put(&more, i, add[i]);
+        }
+        MUST(client, sherwood_set(client, keys.any, values.any, THREAD_KEYS));
+        MUST(client, sherwood_run(client, SHERWOOD_SUM, few.any, more.any, 4, NULL, NULL));
+        MUST(client, sherwood_get(client, keys.any, THREAD_KEYS, values.any, found));
+        for (size_t i = 0; i < THREAD_KEYS; i++) {
+            PEER_CHECK(sherwood_found(found, i) && column_get(&values, i) == i + (uint64_t)round,
+                       "thread %u, key %zu", worker->which, i);
+            column_put(&values, i, i + (uint64_t)round + 1);
+        }
+        free(few.any);
+        free(more.any);
+    }
+    free(keys.any);
+    free(values.any);
+    free(found);
+    sherwood_close(client);
+    return NULL;
+}
+
+static void several_connections(const char *address)
+{
+    struct sherwood *client = open_client(address);
+    MUST(client, sherwood_clear(client));
+    pthread_t threads[THREADS];
+    struct worker workers[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){address, i};
+        PEER_CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0, "thread");
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    uint32_t width = sherwood_server(client)->key_bytes;
+    struct column keys = column_create(width, 4);
+    struct column values = column_create(width, 4);
+    uint64_t found = 0;
+    for (size_t i = 0; i < 4; i++) {
+        column_put(&keys, i, i);
+    }
+    MUST(client, sherwood_get(client, keys.any, 4, values.any, &found));
+    for (size_t i = 0; i < 4; i++) {
+        PEER_CHECK(column_get(&values, i) == (i + 1) * 10 * THREADS, "sum %zu: %llu", i,
+                   (unsigned long long)column_get(&values, i));
+    }
+    free(keys.any);
+    free(values.any);
+    sherwood_close(client);
+    peer_ok("four connections at once");
+}
+
+static void wrong_use(const char *address)
+{
+    struct sherwood *client = NULL;
+    PEER_CHECK(sherwood_connect("nonsense", NULL, &client) == SHERWOOD_E_ADDRESS, "address");
+    PEER_CHECK(client == NULL, "no handle");
+    PEER_CHECK(sherwood_connect("127.0.0.1:1", NULL, &client) == SHERWOOD_E_CONNECTION, "refused");
+    client = open_client(address);
+    uint64_t key = 1;
+    struct sherwood_request request = {.operation = SHERWOOD_GET,
+                                       .count = sherwood_server(client)->frame_ops_max + 1,
+                                       .keys = &key};
+    PEER_CHECK(sherwood_submit(client, &request) == SHERWOOD_E_INVALID, "a frame too long");
+    MUST(client, sherwood_ping(client));
+    sherwood_close(client);
+    sherwood_close(NULL);
+    peer_ok("wrong use is refused");
+}
+
+int main(int count, char **arguments)
+{
+    PEER_CHECK(count == 2, "usage: peer_sherwood ADDRESS");
+    every_operation(arguments[1]);
+    long_calls(arguments[1]);
+    in_flight(arguments[1]);
+    several_connections(arguments[1]);
+    wrong_use(arguments[1]);
+    peer_ok("all");
+    return 0;
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Bad RESP input: the protocol's own error, at most that connection closed, everyone else served."""
+
+import random
+import time
+
+import wire
+from harness import Bystander, Moves, Server, case, check, equal, eventually, main
+
+FLAGS = ("--request-timeout-ms", "1000", "--resp-arguments-max", "1000",
+         "--resp-request-bytes-max", "128K")
+
+# What is sent, and the text after "Protocol error: ", as in redis.
+MALFORMED = {
+    "a count that is no number": (b"*x\r\n", "invalid multibulk length"),
+    "a count that is too large": (b"*2147483648\r\n", "invalid multibulk length"),
+    "more arguments than allowed": (b"*1001\r\n", "invalid multibulk length"),
+    "a count line that never ends": (b"*" + b"1" * 70000, "too big mbulk count string"),
+    "no bulk string": (b"*1\r\n:1\r\n", "expected '$', got ':'"),
+    "nested arrays": (b"*1\r\n*1\r\n*1\r\n$4\r\nPING\r\n", "expected '$', got '*'"),
+    "a bulk length that is no number": (b"*1\r\n$x\r\n", "invalid bulk length"),
+    "a negative bulk length": (b"*1\r\n$-1\r\n", "invalid bulk length"),
+    "a bulk length of 512 GB": (b"*1\r\n$549755813888\r\n", "invalid bulk length"),
+    "a bulk length line that never ends": (b"*1\r\n$" + b"1" * 70000, "too big bulk count string"),
+    "an inline line that never ends": (b"A" * 70000, "too big inline request"),
+    "unbalanced quotes": (b'SET 1 "2\r\n', "unbalanced quotes in request"),
+}
+
+
+def reply_then_close(server, data, before=()):
+    """Sends data; returns the lines that come before the end of the stream."""
+    with server.connect() as connection:
+        try:
+            connection.sendall(b"".join(before) + data)
+        except OSError:
+            pass  # the daemon may have closed before it read everything
+        got = b""
+        try:
+            while True:
+                part = connection.recv(65536)
+                if not part:
+                    return got
+                got += part
+        except ConnectionResetError:
+            return got
+
+
+@case
+def malformed():
+    """malformed commands: redis's words, that connection closed, counted once each"""
+    with Server(*FLAGS) as server, Bystander(server) as bystander:
+        for what, (data, text) in MALFORMED.items():
+            with Moves(server, resp_protocol_errors=1, request_timeouts=0):
+                got = reply_then_close(server, data)
+                equal(got.decode(), f"-ERR Protocol error: {text}\r\n", what)
+            bystander.ask()
+
+
+@case
+def earlier_commands():
+    """a protocol error in a pipeline: the commands before it are done and answered first"""
+    with Server(*FLAGS) as server, Bystander(server):
+        with Moves(server, resp_protocol_errors=1):
+            before = [wire.command("SET", i, i + 1) for i in range(50)]
+            before += [wire.command("GET", i) for i in range(50)]
+            got = reply_then_close(server, b"*1\r\n:1\r\n" + wire.command("SET", 0, 99), before)
+        wanted = b"+OK\r\n" * 50 + b"".join(b"$%d\r\n%d\r\n" % (len(str(i + 1)), i + 1)
+                                            for i in range(50))
+        equal(got, wanted + b"-ERR Protocol error: expected '$', got ':'\r\n", "replies")
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("GET", 0), b"1", "nothing after the error was done")
+
+
+@case
+def error_in_the_middle():
+    """a command error in a pipeline: all others are answered, in order, and nothing closes"""
+    with Server(*FLAGS) as server, Bystander(server), server.connect() as connection:
+        with Moves(server, command_errors=3, resp_protocol_errors=0, commands_processed=7):
+            connection.sendall(wire.command("SET", 1, 10) + wire.command("SET", 1, "x")
+                               + wire.command("GET", 1) + wire.command("GET")
+                               + wire.command("INCRBY", 1, 5) + wire.command("NOSUCH", "a b")
+                               + wire.command("GET", 1))
+            replies = wire.Replies(connection)
+            got = [replies.read() for _ in range(7)]
+        check(got[0] == "OK" and got[2] == b"10" and got[4] == 15 and got[6] == b"15", got)
+        check(all(isinstance(got[i], wire.Error) for i in (1, 3, 5)), got)
+
+
+@case
+def half_a_command():
+    """half a command, then silence: closed at request-timeout, not before"""
+    for half in (b"*", b"*3\r\n$3\r\nSET\r\n$1\r\n1\r\n", b"*1\r\n$4\r\nPI", b"GET 1"):
+        with Server(*FLAGS) as server, Bystander(server) as bystander:
+            with Moves(server, request_timeouts=1, resp_protocol_errors=0):
+                with server.connect() as connection:
+                    began = time.monotonic()
+                    connection.sendall(half)
+                    time.sleep(0.5)
+                    bystander.ask()
+                    while connection.recv(4096):
+                        pass
+                    took = time.monotonic() - began
+                    check(0.9 < took < 3, f"{half!r}: closed after {took:.1f} s")
+
+
+@case
+def slow_command():
+    """a command that arrives byte by byte within request-timeout is answered"""
+    with Server(*FLAGS) as server, server.connect() as connection:
+        data = wire.command("SET", 1, 2) * 3
+        for i in range(len(data)):
+            connection.sendall(data[i:i + 1])
+            time.sleep(0.005)
+        replies = wire.Replies(connection)
+        equal([replies.read() for _ in range(3)], ["OK"] * 3, "replies")
+
+
+@case
+def http_on_the_data_port():
+    """POST and Host: on the data port close the connection and execute nothing"""
+    with Server(*FLAGS) as server, Bystander(server):
+        for data in (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nSET 1 2\r\n",
+                     b"Host: x\r\nSET 1 2\r\n", b"post / HTTP/1.1\r\n\r\nSET 1 2\r\n"):
+            got = reply_then_close(server, data)
+            check(b"+OK" not in got, got)
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("EXISTS", 1), 0, "nothing was executed")
+
+
+@case
+def oversized():
+    """a command larger than resp-request-bytes-max is refused without being kept"""
+    with Server(*FLAGS) as server, Bystander(server):
+        before = server.resident_bytes()
+        with Moves(server, resp_protocol_errors=1):
+            got = reply_then_close(server, b"*3\r\n$3\r\nSET\r\n$1\r\n1\r\n$100000000\r\n" + b"9" * 200000)
+            check(got.startswith(b"-ERR Protocol error: "), got[:80])
+        with Moves(server, resp_protocol_errors=1):
+            got = reply_then_close(server, b"*900\r\n$3\r\nDEL\r\n" + b"$200\r\n%b\r\n" % (b"0" * 200) * 899)
+            check(got.startswith(b"-ERR Protocol error: "), got[:80])
+        check(server.resident_bytes() < before + (8 << 20), "resident memory")
+
+
+@case
+def garbage():
+    """random bytes, 300 connections: the daemon serves on, and memory stays where it was"""
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"# seed {seed}")
+    rng = random.Random(seed)
+    words = [b"*", b"$", b"\r\n", b"3", b"-1", b"SET", b"GET", b"1", b"\x00", b"\xd5", b"\xd5SW\x01",
+             b"99999999999", b'"', b"'", b"\\x", b" ", b":", b"%", b"*1\r\n$4\r\nPING\r\n"]
+    with Server("--request-timeout-ms", "300") as server, Bystander(server) as bystander:
+        def burst(count):
+            for i in range(count):
+                with server.connect() as connection:
+                    data = b"".join(rng.choice(words) for _ in range(rng.randrange(1, 200)))
+                    if i % 3 == 0:
+                        data = rng.randbytes(rng.randrange(1, 3000))
+                    try:
+                        connection.sendall(data)
+                        connection.settimeout(0.01)
+                        connection.recv(4096)
+                    except OSError:
+                        pass
+                if i % 50 == 0:
+                    bystander.ask()
+        burst(150)
+        eventually(lambda: server.connections() == bystander.before, "connections closed")
+        before, files = server.resident_bytes(), server.open_files()
+        burst(150)
+        eventually(lambda: server.connections() == bystander.before, "connections closed")
+        grown = server.resident_bytes() - before
+        check(grown < 4 << 20, f"resident memory grew by {grown}")
+        check(server.open_files() <= files + 2, "open files")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""make install: what a user of the library, an operator and a packager find afterwards."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import ROOT, Server, Skip, case, check, equal, main, run
+
+
+def install(prefix, destdir=""):
+    run("make", "-C", ROOT, "--no-print-directory", "install", f"PREFIX={prefix}",
+        f"DESTDIR={destdir}", timeout=300)
+
+
+def files_of(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in pathlib.Path(folder).rglob("*")
+                  if not p.is_dir())
+
+
+@case
+def example():
+    """the example builds with nothing but pkg-config's answer, and finds its million keys"""
+    with tempfile.TemporaryDirectory() as prefix, Server("--capacity", "4M") as server:
+        install(prefix)
+        environment = {**os.environ, "PKG_CONFIG_PATH": prefix + "/lib/pkgconfig",
+                       "LD_LIBRARY_PATH": prefix + "/lib"}
+        def shell(command):
+            result = subprocess.run(command, shell=True, cwd=prefix, env=environment, text=True,
+                                    capture_output=True, timeout=120, check=False)
+            equal(result.returncode, 0, f"{command}: {result.stderr}")
+            return result.stdout
+        for source in sorted(pathlib.Path(prefix, "share/doc/sherwood/examples").glob("*.c")):
+            for static in ("", "--static"):
+                shell(f"gcc -std=c11 -Wall -Wextra -Werror {source} -o example "
+                      f"$(pkg-config --cflags --libs {static} sherwood)")
+                shell(f"./example {server.address()}")
+        equal(server.redis_cli("GET", str(7919 * 3)).strip(), "9", "a key of the example")
+        exported = shell("nm -D --defined-only lib/libsherwood.so | awk '{ print $3 }'").split()
+        check(exported and all(n.startswith("sherwood_") for n in exported), f"exports {exported}")
+
+
+@case
+def staged():
+    """DESTDIR: everything lands under it, and no installed text names it"""
+    with tempfile.TemporaryDirectory() as stage:
+        install("/usr", stage)
+        names = files_of(stage)
+        for name in ("usr/bin/sherwoodd", "usr/bin/sherwood-cli", "usr/bin/sherwood-load",
+                     "usr/include/sherwood.h", "usr/lib/libsherwood.a", "usr/lib/libsherwood.so",
+                     "usr/lib/pkgconfig/sherwood.pc", "usr/lib/systemd/system/sherwoodd.service",
+                     "etc/sherwood/sherwood.conf"):
+            check(name in names, f"{name} is missing from {names}")
+        for name in names:
+            path = pathlib.Path(stage, name)
+            if path.is_symlink() or name.startswith("usr/bin/"):
+                continue
+            data = path.read_bytes()
+            check(stage.encode() not in data or name.endswith(".a"), f"{name} names DESTDIR")
+            check(not re.search(rb"@[A-Z]+@", data) or name.endswith(".a"), f"{name}: not filled in")
+
+
+@case
+def manual():
+    """the man pages are made, and the daemon's names every option"""
+    if not shutil.which("scdoc"):
+        raise Skip("scdoc is not installed")
+    with tempfile.TemporaryDirectory() as stage:
+        install("/usr", stage)
+        pages = {n.rsplit("/", 1)[1] for n in files_of(stage + "/usr/share/man")}
+        check({"sherwoodd.8", "sherwood-cli.1", "sherwood-load.1", "libsherwood.3"} <= pages, pages)
+        text = pathlib.Path(stage, "usr/share/man/man8/sherwoodd.8").read_text()
+        text = text.replace("\\-", "-").replace("\\&", "")
+        options = re.findall(r"^\s*--([a-z-]+)", run(stage + "/usr/bin/sherwoodd", "--help"), re.M)
+        check(len(options) > 20, options)
+        missing = [o for o in options if o not in text]
+        check(not missing, f"sherwoodd(8) says nothing of {missing}")
+
+
+@case
+def operator():
+    """the installed configuration is accepted, the units pass systemd's check, the rules promtool's"""
+    with tempfile.TemporaryDirectory() as prefix:
+        install(prefix)
+        configuration = prefix + "/etc/sherwood/sherwood.conf"
+        run(prefix + "/bin/sherwoodd", "--config", configuration, "--check-config")
+        if shutil.which("systemd-analyze"):
+            units = sorted(pathlib.Path(prefix, "lib/systemd/system").iterdir())
+            shown = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *units,
+                        rc=None)
+            ours = [l for l in shown.splitlines() if "sherwood" in l]
+            check(not ours, ours)
+        for rules in (ROOT / "deploy" / "prometheus").glob("*.rules.yml"):
+            run("promtool", "check", "rules", rules)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,440 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Start and stop: signals under load, the service manager's sockets, refused configurations."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import wire
+from harness import (BUILD, DAEMON, DEFAULT_FLAGS, STOP_SECONDS_MAX, Server, Skip, case, check,
+                     equal, eventually, main, run)
+
+
+def socket_path(name):
+    return os.path.join(tempfile.mkdtemp(prefix="sherwood-"), name)
+
+
+def flags(**changed):
+    merged = {**DEFAULT_FLAGS, **{"--" + k.replace("_", "-"): v for k, v in changed.items()}}
+    return [part for pair in merged.items() for part in pair]
+
+
+def refused(*arguments, words=()):
+    """The daemon must exit non-zero, soon, with a sentence that has these words."""
+    began = time.monotonic()
+    result = subprocess.run([DAEMON, *arguments], stdin=subprocess.DEVNULL, text=True, timeout=60,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    check(result.returncode > 0, f"{arguments}: exit {result.returncode}")
+    check(time.monotonic() - began < 10, f"{arguments}: took long")
+    text = result.stderr
+    check(text.strip(), f"{arguments}: no word of why")
+    for word in words:
+        check(word in text, f"{arguments}: no '{word}' in: {text}")
+
+
+@case
+def idle():
+    """SIGTERM and SIGINT stop an idle daemon, with idle clients, with exit 0"""
+    for how in (signal.SIGTERM, signal.SIGINT):
+        server = Server().start()
+        clients = [server.connect() for _ in range(20)]
+        equal(wire.Replies(clients[0]).ask("PING"), "PONG", "PING")
+        server.stop(how)
+        for connection in clients:
+            try:
+                equal(connection.recv(16), b"", "closed")
+            except ConnectionResetError:
+                pass
+            connection.close()
+        shutil.rmtree(server.directory)
+
+
+@case
+def start_line():
+    """the start line names addresses, backend and why, widths, capacity and bytes"""
+    path = socket_path("s")
+    with Server("--unix-socket", path) as server:
+        for part in (f"127.0.0.1:{server.port}", f"127.0.0.1:{server.http_port}", path, "cpu",
+                     "64", "1,048,576|1048576|1M|1 M"):
+            check(re.search(part, server.line), f"'{part}' in: {server.line}")
+        equal(server.line.count("\n"), 1, "one line")
+
+
+class Pusher(threading.Thread):
+    """Increments one key in a loop until the daemon ends; knows how often it was told so."""
+
+    def __init__(self, server, which):
+        super().__init__(daemon=True)
+        self.connection = server.connect()
+        self.which = which
+        self.sent = self.answered = 0
+        self.problem = None
+
+    def run(self):
+        try:
+            self.push()
+        except (wire.Closed, OSError):
+            pass
+        except BaseException as problem:  # pylint: disable=broad-except
+            self.problem = problem
+
+
+class RespPusher(Pusher):
+    def push(self):
+        replies = wire.Replies(self.connection)
+        batch = wire.command("INCR", self.which) * 100
+        while True:
+            self.sent += 100
+            self.connection.sendall(batch)
+            for _ in range(100):
+                equal(replies.read(), self.answered + 1, "INCR")
+                self.answered += 1
+
+
+class BulkPusher(Pusher):
+    def push(self):
+        keys = [self.which] + [1000 * self.which + i for i in range(999)]
+        frame = wire.frame(wire.INCREMENT, keys, [1] * 1000, want_values=True)
+        # Three frames in flight.
+        self.connection.sendall(frame * 3)
+        self.sent = 3
+        while True:
+            reply = wire.read_frame(self.connection)
+            if reply.status == wire.SHUTTING_DOWN:
+                continue
+            equal((reply.status, reply.values()[0]), (wire.OK, self.answered), "INCREMENT")
+            self.answered += 1
+            self.sent += 1
+            self.connection.sendall(frame)
+
+
+def under_load(kind):
+    server = Server().start()
+    pushers = [kind(server, which) for which in range(1, 9)]
+    for pusher in pushers:
+        pusher.start()
+    time.sleep(0.7)
+    before = [p.answered for p in pushers]
+    check(min(before) > 0, f"no load: {before}")
+    server.stop()
+    for pusher in pushers:
+        pusher.join(10)
+        check(not pusher.is_alive(), "a client still waits")
+        if pusher.problem:
+            raise pusher.problem
+    shutil.rmtree(server.directory)
+
+
+@case
+def under_resp_load():
+    """SIGTERM under RESP load: exit 0 in time, answers in order to the end"""
+    under_load(RespPusher)
+
+
+@case
+def under_bulk_load():
+    """SIGTERM under bulk load: exit 0 in time, answers whole to the end"""
+    under_load(BulkPusher)
+
+
+@case
+def accepted_is_answered():
+    """SIGTERM right after a large request: it is answered before the daemon goes"""
+    for _ in range(5):
+        server = Server().start()
+        with server.connect() as resp, server.connect() as bulk:
+            keys = list(range(60000))
+            resp.sendall(wire.command("SET", 1, 1) * 2000)
+            bulk.sendall(wire.frame(wire.SET, keys, keys))
+            # The daemon has begun to take them in; these bytes are in its hands or the kernel's.
+            eventually(lambda: server.metrics()["sherwood_net_input_bytes_total"] > 500000, "taken")
+            server.process.send_signal(signal.SIGTERM)
+            replies = wire.Replies(resp)
+            count = 0
+            try:
+                while True:
+                    equal(replies.read(), "OK", "SET")
+                    count += 1
+            except wire.Closed:
+                equal(replies.buffer, b"", "half a reply")
+            check(count > 0, "no SET was answered")
+            try:
+                equal(wire.read_frame(bulk).status, wire.OK, "the frame")
+            except wire.Closed as closed:
+                # Legal only if not a byte of an answer came: the frame was not complete yet.
+                check("after 0 of" in str(closed), str(closed))
+        server.wait_stopped()
+        shutil.rmtree(server.directory)
+
+
+@case
+def tools_under_load():
+    """SIGTERM under redis-benchmark and sherwood-load: exit 0 in time"""
+    if not (BUILD / "sherwood-load").exists():
+        raise Skip("sherwood-load is not built")
+    server = Server().start()
+    commands = (["redis-benchmark", "-p", str(server.port), "-q", "-n", "100000000", "-P", "64",
+                 "-r", "100000", "SET", "__rand_int__", "1"],
+                [str(BUILD / "sherwood-load"), "--address", server.address(), "--keys", "500000",
+                 "--operation", "get", "--seconds", "60", "--quiet"])
+    processes = [subprocess.Popen(c, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) for c in commands]
+    eventually(lambda: server.metrics()["sherwood_commands_processed_total"] > 10000, "RESP load")
+    eventually(lambda: server.metrics()["sherwood_frames_processed_total"] > 100, "bulk load")
+    server.stop()
+    for process in processes:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    shutil.rmtree(server.directory)
+
+
+@case
+def slow_clients():
+    """SIGTERM with clients that never read and half requests: exit 0 in time"""
+    server = Server().start()
+    sockets = []
+    for i in range(10):
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((server.host, server.port))
+        connection.setblocking(False)
+        data = (wire.command("PING", "x" * 1000) * 10000 if i % 2 else
+                wire.frame(wire.SET, list(range(1000)), list(range(1000)))[:5000])
+        try:
+            connection.send(data)
+        except BlockingIOError:
+            pass
+        sockets.append(connection)
+    time.sleep(0.3)
+    server.stop()
+    for connection in sockets:
+        connection.close()
+    shutil.rmtree(server.directory)
+
+
+@case
+def shutdown_command():
+    """SHUTDOWN stops the daemon like SIGTERM"""
+    server = Server().start()
+    server.redis_cli("SHUTDOWN", rc=None)
+    server.wait_stopped()
+    shutil.rmtree(server.directory)
+
+
+@case
+def new_connections_while_stopping():
+    """after SIGTERM nobody is accepted any more"""
+    server = Server().start()
+    server.stop()
+    try:
+        socket.create_connection((server.host, server.port), timeout=2).close()
+        raise AssertionError("somebody still listens")
+    except ConnectionRefusedError:
+        pass
+    shutil.rmtree(server.directory)
+
+
+@case
+def unix_socket_file():
+    """a Unix socket: served, file removed at the end; a stale file is replaced, others are not"""
+    path = socket_path("sherwood.sock")
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(path)
+    stale.close()
+    with Server("--unix-socket", path):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
+        refused(*flags(unix_socket=path), words=[path])  # in use by a living daemon
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            equal(wire.Replies(connection).ask("PING"), "PONG", "PING after that")
+    check(not os.path.exists(path), "the file is left")
+    pathlib.Path(path).write_text("precious")
+    refused(*flags(unix_socket=path), words=[path])
+    equal(pathlib.Path(path).read_text(), "precious", "a file that is no socket")
+    refused(*flags(unix_socket="/nonexistent/directory/s"), words=["/nonexistent/directory/s"])
+    refused(*flags(unix_socket="/tmp/" + "x" * 200), words=["unix-socket"])
+
+
+@case
+def only_unix_socket():
+    """no TCP at all: an empty --bind leaves the Unix socket"""
+    path = socket_path("only.sock")
+    log = open(os.devnull, "wb")  # pylint: disable=consider-using-with
+    process = subprocess.Popen([DAEMON, *flags(unix_socket=path, bind="", http_bind="")],
+                               stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    eventually(lambda: os.path.exists(path), "the socket")
+    def ping():
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(path)
+                return wire.Replies(connection).ask("PING") == "PONG"
+        except ConnectionRefusedError:
+            return False
+    eventually(ping, "PING")
+    process.send_signal(signal.SIGTERM)
+    equal(process.wait(10), 0, "exit status")
+    log.close()
+
+
+@case
+def port_in_use():
+    """ports in use: a clear sentence and a non-zero exit, the owner unharmed"""
+    with Server() as server:
+        refused(*flags(port=str(server.port)), words=[str(server.port), "in use"])
+        refused(*flags(http_port=str(server.http_port)), words=[str(server.http_port), "in use"])
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
+
+
+@case
+def side_by_side():
+    """two daemons side by side share nothing"""
+    with Server() as one, Server("--key-bits", "32") as two:
+        with one.connect() as a, two.connect() as b:
+            equal(wire.Replies(a).ask("SET", 1, 10), "OK", "SET in one")
+            equal(wire.Replies(b).ask("GET", 1), None, "GET in the other")
+            equal(wire.Replies(b).ask("DBSIZE"), 0, "DBSIZE of the other")
+
+
+@case
+def cuda_without_device():
+    """--backend cuda without a GPU: a clear sentence and a non-zero exit; auto takes the CPU"""
+    if os.path.exists("/dev/nvidiactl"):
+        raise Skip("there is a GPU")
+    refused(*flags(backend="cuda"), words=["CUDA"])
+    with Server("--backend", "auto") as server:
+        check("cpu" in server.line, server.line)
+
+
+@case
+def check_config():
+    """--check-config, --help and --version answer and start nothing"""
+    shown = run(DAEMON, "--check-config", "--capacity", "2M")
+    check(re.search(r"capacity\s*=\s*(2M|2097152)", shown), shown)
+    shown = run(DAEMON, "--help")
+    for option in ("--port", "--capacity", "--backend", "--connections-max"):
+        check(option in shown, f"{option} in --help")
+    check(re.fullmatch(r"sherwoodd \d+\.\d+\.\d+\n", run(DAEMON, "--version")), "--version")
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write("[table]\ncapacity = 3M\n[limits]\nconnections-max = 77\n")
+        file.flush()
+        shown = run(DAEMON, "--config", file.name, "--check-config", "--connections-max", "78")
+        check(re.search(r"capacity\s*=\s*(3M|3145728)", shown), shown)
+        check(re.search(r"connections-max\s*=\s*78", shown), shown)
+        file.write("no-such-option = 1\n")
+        file.flush()
+        refused("--config", file.name, "--check-config", words=["no-such-option", file.name])
+
+
+@case
+def bad_options():
+    """options that make no sense: exit 2 and the option named"""
+    for arguments, word in ((["--port", "70000"], "port"), (["--port", "x"], "port"),
+                            (["--capacity", "0"], "capacity"), (["--key-bits", "48"], "key-bits"),
+                            (["--max-load", "1.5"], "max-load"), (["--nonsense", "1"], "nonsense"),
+                            (["--backend", "tpu"], "backend"), (["stray"], "stray"),
+                            (["--config", "/nonexistent"], "/nonexistent"),
+                            (["--bind", "not-an-address"], "bind"), (["--loops"], "loops")):
+        result = subprocess.run([DAEMON, *arguments], stdin=subprocess.DEVNULL, text=True,
+                                capture_output=True, timeout=20, check=False)
+        equal(result.returncode, 2, f"exit status of {arguments}")
+        check(word in result.stderr, f"{arguments}: {result.stderr}")
+
+
+@case
+def too_large():
+    """a capacity that no machine has: a clear sentence, not a crash"""
+    refused(*flags(capacity="1024G"), words=["memory"])
+
+
+class Manager:
+    """The service manager's side: a datagram socket that gathers what the daemon notifies."""
+
+    def __init__(self):
+        self.path = socket_path("notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.settimeout(0.1)
+        self.messages = []
+
+    def said(self, word, times=1):
+        try:
+            while True:
+                self.messages += self.socket.recv(4096).decode().split("\n")
+        except TimeoutError:
+            pass
+        return sum(m.startswith(word) for m in self.messages) >= times
+
+
+@case
+def service_manager():
+    """socket activation, READY, WATCHDOG and STOPPING as systemd expects them"""
+    if not shutil.which("systemd-socket-activate"):
+        raise Skip("systemd-socket-activate is not installed")
+    manager, path = Manager(), socket_path("activated")
+    with socket.socket() as probe:  # free ports; the activator cannot pick them itself
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        http_port = probe.getsockname()[1]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            ["systemd-socket-activate", "-l", f"127.0.0.1:{port}", "-l", path,
+             "-l", f"127.0.0.1:{http_port}", "--fdname=sherwood:sherwood:http",
+             "-E", f"NOTIFY_SOCKET={manager.path}", "-E", "WATCHDOG_USEC=400000",
+             str(DAEMON), *flags()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            eventually(lambda: os.path.exists(path), "the activator listens")
+            # The first connection starts the daemon and is served by it.
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                equal(wire.Replies(connection).ask("SET", 1, 2), "OK", "SET over TCP")
+                with socket.socket(socket.AF_UNIX) as other:
+                    other.connect(path)
+                    equal(wire.Replies(other).ask("GET", 1), b"2", "GET over the Unix socket")
+                equal(run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
+                          f"http://127.0.0.1:{http_port}/readyz"), "200", "/readyz")
+                check(eventually(lambda: manager.said("READY=1"), "READY=1"), "")
+                check(any(m.startswith("STATUS=") for m in manager.messages), "STATUS=")
+                eventually(lambda: manager.said("WATCHDOG=1", 3), "WATCHDOG=1 three times")
+                began = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                equal(process.wait(20), 0, "exit status")
+                check(time.monotonic() - began < STOP_SECONDS_MAX, "stopping took long")
+            check(manager.said("STOPPING=1"), f"STOPPING=1 in {manager.messages}")
+            check(os.path.exists(path), "an activated socket file is the manager's: not removed")
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            log.seek(0)
+            text = log.read().decode(errors="replace")
+            check("Sanitizer" not in text, text[-3000:])
+
+
+@case
+def not_ready_before_listening():
+    """READY is announced only once clients are served"""
+    manager = Manager()
+    with Server(environment={"NOTIFY_SOCKET": manager.path}) as server:
+        eventually(lambda: manager.said("READY=1"), "READY=1")
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
+        check(not any("WATCHDOG" in m for m in manager.messages), "no watchdog was asked for")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Clients that ask too much: slow readers, floods of connections, a full table."""
+
+import socket
+import threading
+import time
+
+import wire
+from harness import (Bystander, Moves, Server, SLOWER, case, check, equal, eventually, main)
+
+
+def fill_pipe(connection, data, seconds=2.0):
+    """Sends data over and over without reading, until the peer takes no more for a while."""
+    connection.setblocking(False)
+    sent, last = 0, time.monotonic()
+    while time.monotonic() - last < seconds:
+        try:
+            count = connection.send(data[sent % len(data):])
+            sent += count
+            last = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.01)
+        except OSError:
+            return sent, True
+        if sent > 1 << 30:
+            break
+    return sent, False
+
+
+def narrow(server):
+    """A connection whose receive buffer is small, so that the daemon soon cannot send."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect((server.host, server.port))
+    return connection
+
+
+@case
+def never_reads_resp():
+    """a RESP client that never reads: paused, memory bounded, closed at write-timeout"""
+    with Server("--write-timeout-ms", "3000", "--output-bytes-pause", "64K") as server:
+        with server.connect() as helper:
+            for at in range(0, 1000, 100):
+                wire.Replies(helper).ask("MSET", *[v for k in range(at, at + 100)
+                                                   for v in (k, 2**64 - 1)])
+        with Bystander(server) as bystander:
+            before = server.resident_bytes()
+            with Moves(server, write_timeouts=1, request_timeouts=0, resp_protocol_errors=0):
+                connection = narrow(server)
+                pauses = server.metrics()["sherwood_output_pauses_total"]
+                sent, closed = fill_pipe(connection, wire.command("MGET", *range(1000)) * 20, 1.0)
+                check(not closed, "closed while it could only have been paused")
+                check(sent < 64 << 20, f"{sent} bytes were taken from a client that never reads")
+                check(server.metrics()["sherwood_output_pauses_total"] > pauses, "output_pauses")
+                bystander.ask()
+                grown = server.resident_bytes() - before
+                check(grown < 24 << 20, f"resident memory grew by {grown}")
+                eventually(lambda: server.connections() == bystander.before, "closed", 8)
+            connection.close()
+
+
+@case
+def never_reads_bulk():
+    """a bulk client that never reads: paused, memory bounded, closed at write-timeout"""
+    with Server("--write-timeout-ms", "3000", "--output-bytes-pause", "64K") as server, \
+            Bystander(server) as bystander:
+        before = server.resident_bytes()
+        with Moves(server, write_timeouts=1, request_timeouts=0, frame_protocol_errors=0):
+            connection = narrow(server)
+            frame = wire.frame(wire.GET, list(range(4096)), want_values=True)
+            sent, closed = fill_pipe(connection, frame, 1.0)
+            check(not closed, "closed while it could only have been paused")
+            check(sent < 64 << 20, f"{sent} bytes were taken from a client that never reads")
+            bystander.ask()
+            # The arena of 16 MiB a loop is the bound.
+            grown = server.resident_bytes() - before
+            check(grown < 48 << 20, f"resident memory grew by {grown}")
+            eventually(lambda: server.connections() == bystander.before, "closed", 8)
+        connection.close()
+
+
+@case
+def output_limit():
+    """answers beyond output-bytes-max: that client is closed and counted, its memory given back"""
+    with Server("--output-bytes-pause", "32K", "--output-bytes-max", "512K",
+                "--frame-ops-max", "4096", "--resp-arguments-max", "1M",
+                "--resp-request-bytes-max", "16M", "--arena-bytes", "256M",
+                "--round-ops-max", "1M") as server:
+        with server.connect() as helper:
+            wire.Replies(helper).ask("MSET", *[v for k in range(100) for v in (k, 2**64 - 1)])
+        with Bystander(server) as bystander:
+            with Moves(server, output_limit_closes=1, write_timeouts=0):
+                connection = narrow(server)
+                # One command whose answer is 13 MB: more than the kernel takes.
+                connection.sendall(wire.command("MGET", *[k % 100 for k in range(500000)]))
+                eventually(lambda: server.connections() == bystander.before, "closed")
+            connection.close()
+            bystander.ask()
+
+
+@case
+def slow_reader():
+    """a client that reads late gets every answer, in order"""
+    with Server("--output-bytes-pause", "64K") as server:
+        connection = narrow(server)
+        count = 40000
+        data = b"".join(wire.command("ECHO", "x" * 1000 + str(i)) for i in range(count))
+        connection.setblocking(False)
+        sent = stalled = 0
+        while stalled < 20:
+            try:
+                sent += connection.send(data[sent:sent + 65536])
+                stalled = 0
+                if sent == len(data):
+                    break
+            except BlockingIOError:
+                stalled += 1
+                time.sleep(0.01)
+        check(sent < len(data), "all commands were taken although nothing was read")
+        replies = wire.Replies(connection)
+        connection.settimeout(20)
+        sender = threading.Thread(target=connection.sendall, args=(data[sent:],))
+        sender.start()
+        for i in range(count):
+            equal(replies.read(), b"x" * 1000 + str(i).encode(), f"answer {i}")
+        sender.join()
+        connection.close()
+
+
+@case
+def thousand_connections():
+    """1,000 connections at once that leave, in every state, 3 times: all closed, no memory kept"""
+    with Server("--request-timeout-ms", "20000") as server, Bystander(server) as bystander:
+        def wave():
+            sockets = [server.connect() for _ in range(1000)]
+            for i, connection in enumerate(sockets):
+                connection.sendall((b"", b"*", wire.command("GET", 1), b"\xd5SW",
+                                    wire.frame(wire.PING), wire.command("MGET", *range(200)),
+                                    wire.frame(wire.SET, [1], [2])[:100])[i % 7])
+            bystander.ask()
+            for i, connection in enumerate(sockets):
+                if i % 3 == 0:  # reset instead of an orderly end
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                connection.close()
+            eventually(lambda: server.connections() == bystander.before, "all closed", 10)
+        before = server.metrics()
+        wave()
+        kept, files = server.resident_bytes(), server.open_files()
+        wave()
+        wave()
+        after = server.metrics()
+        equal(after["sherwood_connections_accepted_total"]
+              - before["sherwood_connections_accepted_total"], 3000, "accepted")
+        grown = server.resident_bytes() - kept
+        check(grown < (8 << 20) * min(SLOWER, 4), f"resident memory grew by {grown}")
+        check(server.open_files() <= files + 2, "open files")
+
+
+@case
+def connections_max():
+    """connections-max: one more is told so in its protocol's words, closed and counted"""
+    with Server("--connections-max", "10") as server:
+        sockets = [server.connect() for _ in range(10)]
+        for connection in sockets:
+            equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
+        with Moves(server, connections_rejected=3):
+            for _ in range(3):
+                with server.connect() as extra:
+                    replies = wire.Replies(extra)
+                    equal(replies.read(), "ERR max number of clients reached", "the eleventh")
+                    check(replies.closed(), "not closed")
+        for connection in sockets:
+            equal(wire.Replies(connection).ask("PING"), "PONG", "PING of the ten")
+        sockets.pop().close()
+        def served():
+            with server.connect() as again:
+                return wire.Replies(again).ask("PING") == "PONG"
+        eventually(served, "a place that became free is given away")
+        for connection in sockets:
+            connection.close()
+
+
+@case
+def idle_timeout():
+    """idle-timeout: a client without a request is closed, one with requests is not"""
+    with Server("--idle-timeout-ms", "700") as server:
+        busy, idle = server.connect(), server.connect()
+        with Moves(server, idle_timeouts=1):
+            began = time.monotonic()
+            idle.settimeout(0.05)
+            while time.monotonic() - began < 5:
+                equal(wire.Replies(busy).ask("PING"), "PONG", "PING")
+                try:
+                    if idle.recv(10) == b"":
+                        break
+                except TimeoutError:
+                    continue
+            check(0.6 < time.monotonic() - began < 3, "idle for the time given")
+            equal(wire.Replies(busy).ask("PING"), "PONG", "PING")
+        busy.close()
+        idle.close()
+
+
+@case
+def table_full():
+    """a full table: OOM, nothing changed by the refused command or frame, reads and updates fine"""
+    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        most, key = 0, 0
+        while True:
+            reply = replies.ask("SET", key, key + 1)
+            if isinstance(reply, wire.Error):
+                break
+            most += 1
+            key += 1
+            check(most <= 4096, "more entries than slots")
+        check(reply.startswith("OOM "), reply)
+        check(0.48 * 4096 <= most <= 0.52 * 4096, f"{most} entries in 4096 slots at load 0.5")
+        equal(replies.ask("DBSIZE"), most, "DBSIZE")
+        equal(replies.ask("GET", key), None, "the refused key")
+        equal(replies.ask("SET", 0, 77), "OK", "an update")
+        # A refused MSET changes nothing, not even the keys that are there.
+        reply = replies.ask("MSET", 1, 500, 90001, 1, 90002, 1)
+        check(isinstance(reply, wire.Error) and reply.startswith("OOM "), reply)
+        equal(replies.ask("MGET", 0, 1, 90001, 90002), [b"77", b"2", None, None], "after it")
+        with server.connect() as bulk:
+            bulk.sendall(wire.frame(wire.SET, [2, 91000, 91001], [9, 9, 9]))
+            equal(wire.read_frame(bulk).status, wire.OUT_OF_MEMORY, "a frame")
+            bulk.sendall(wire.frame(wire.GET, list(range(most)), want_values=True))
+            reply = wire.read_frame(bulk)
+            equal(reply.values(), [77] + [k + 1 for k in range(1, most)], "all values")
+            equal(reply.found(), [1] * most, "all found")
+        equal(replies.ask("DEL", *range(100)), 100, "DEL makes room")
+        equal(replies.ask("SET", 90001, 5), "OK", "and then a new key fits")
+        eventually(lambda: server.connections() == 1, "connected_clients")
+
+
+@case
+def table_full_refused_counter():
+    """operations refused for lack of room are counted as such, and nowhere else"""
+    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
+        connection.sendall(wire.frame(wire.SET, list(range(2000)), list(range(2000))))
+        equal(wire.read_frame(connection).status, wire.OK, "2,000 keys")
+        with Moves(server, refused_operations=1000, inserted=0, updated=0, frame_errors=1):
+            connection.sendall(wire.frame(wire.SET, list(range(5000, 6000)), [1] * 1000))
+            equal(wire.read_frame(connection).status, wire.OUT_OF_MEMORY, "1,000 more")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The daemon driven by redis-py, against a dictionary that says what must be true."""
+
+import random
+import threading
+
+import redis
+
+from harness import SLOWER, Server, case, check, equal, main
+
+TOP = 2**64 - 1
+SEED = random.SystemRandom().randrange(2**32)
+
+
+def client(server, **options):
+    return redis.Redis(host=server.host, port=server.port, **options)
+
+
+def number(value):
+    return None if value is None else int(value)
+
+
+class Model:
+    """What the commands do, on a dictionary. Each method returns the reply."""
+
+    def __init__(self, top=TOP):
+        self.data = {}
+        self.top = top
+
+    def get(self, key):
+        return self.data.get(key)
+
+    def set(self, key, value):
+        self.data[key] = value
+        return True
+
+    def set_nx(self, key, value):
+        if key in self.data:
+            return None
+        return self.set(key, value)
+
+    def set_xx(self, key, value):
+        return self.set(key, value) if key in self.data else None
+
+    def getset(self, key, value):
+        old = self.data.get(key)
+        self.data[key] = value
+        return old
+
+    def getdel(self, key):
+        return self.data.pop(key, None)
+
+    def mset(self, pairs):
+        self.data.update(pairs)
+        return True
+
+    def mget(self, keys):
+        return [self.data.get(k) for k in keys]
+
+    def delete(self, keys):
+        return sum(self.data.pop(k, None) is not None for k in keys)
+
+    def exists(self, keys):
+        return sum(k in self.data for k in keys)
+
+    def incrby(self, key, amount):
+        value = self.data.get(key, 0) + amount
+        if value > self.top or value < 0:
+            return "error"
+        self.data[key] = value
+        return value
+
+
+def step(rng, model, pipe):
+    """One random command, queued in pipe; returns what its reply must be, as a function of it."""
+    keys = [0, 1, TOP, 2**63, *range(100, 140)]
+    key = rng.choice(keys)
+    value = rng.choice([0, 1, TOP, rng.randrange(TOP), rng.randrange(100)])
+    several = [rng.choice(keys) for _ in range(rng.randrange(1, 8))]
+    kind = rng.randrange(13)
+    if kind == 0:
+        pipe.get(key)
+        return number, model.get(key)
+    if kind == 1:
+        pipe.set(key, value)
+        return bool, model.set(key, value)
+    if kind == 2:
+        pipe.set(key, value, nx=True)
+        return (lambda r: r), model.set_nx(key, value)
+    if kind == 3:
+        pipe.set(key, value, xx=True)
+        return (lambda r: r), model.set_xx(key, value)
+    if kind == 4:
+        pipe.execute_command("GETSET", key, value)
+        return number, model.getset(key, value)
+    if kind == 5:
+        pipe.execute_command("GETDEL", key)
+        return number, model.getdel(key)
+    if kind == 6:
+        pairs = {k: rng.randrange(TOP) for k in several}
+        pipe.mset(pairs)
+        return bool, model.mset(pairs)
+    if kind == 7:
+        pipe.mget(several)
+        return (lambda r: [number(v) for v in r]), model.mget(several)
+    if kind == 8:
+        pipe.delete(*several)
+        return int, model.delete(several)
+    if kind == 9:
+        pipe.exists(*several)
+        return int, model.exists(several)
+    if kind == 10:
+        amount = rng.randrange(1, 1000)
+        pipe.decrby(key, amount)
+        return as_count, model.incrby(key, -amount)
+    if kind == 11:
+        pipe.setnx(key, value)
+        return bool, bool(model.set_nx(key, value))
+    amount = rng.choice([1, 5, 2**40])
+    pipe.execute_command("INCRBY", key, amount)
+    return as_count, model.incrby(key, amount)
+
+
+def as_count(reply):
+    return "error" if isinstance(reply, redis.ResponseError) else int(reply)
+
+
+def compare(server, model, what):
+    """Every key, both ways."""
+    connection = client(server)
+    equal(connection.dbsize(), len(model.data), f"DBSIZE {what}")
+    keys = sorted(model.data)
+    for at in range(0, len(keys), 1000):
+        part = keys[at:at + 1000]
+        equal([number(v) for v in connection.mget(part)], [model.data[k] for k in part], what)
+    equal({int(k) for k in connection.scan_iter(count=500)}, set(keys), f"SCAN {what}")
+
+
+@case
+def random_model():
+    """redis-py: 40,000 random commands in pipelines of any depth, each reply as the model says"""
+    print(f"# seed {SEED}")
+    rng = random.Random(SEED)
+    commands = 40000 // SLOWER
+    with Server() as server:
+        model, connection = Model(), client(server)
+        done = 0
+        while done < commands:
+            pipe = connection.pipeline(transaction=False)
+            depth = rng.choice([1, 2, 3, 10, 100, 500])
+            wanted = [step(rng, model, pipe) for _ in range(depth)]
+            replies = pipe.execute(raise_on_error=False)
+            for i, ((read, want), reply) in enumerate(zip(wanted, replies, strict=True)):
+                equal(read(reply), want, f"seed {SEED}, command {done + i}")
+            done += depth
+        compare(server, model, f"seed {SEED}, at the end")
+
+
+@case
+def many_keys():
+    """redis-py: MSET and MGET of 10,000 keys at once, 10 times; every key looked up"""
+    rng = random.Random(SEED + 1)
+    with Server() as server:
+        connection, model = client(server), Model()
+        for _ in range(10):
+            pairs = {rng.randrange(TOP): rng.randrange(TOP) for _ in range(10000)}
+            check(connection.mset(pairs), "MSET")
+            model.mset(pairs)
+            equal([number(v) for v in connection.mget(list(pairs))], list(pairs.values()), "MGET")
+        compare(server, model, "after MSET")
+        gone = sorted(model.data)[::2]
+        equal(connection.delete(*gone), len(gone), "DEL of half")
+        model.delete(gone)
+        compare(server, model, "after DEL")
+
+
+@case
+def shared_counters():
+    """redis-py: 8 connections increment the same keys; nothing is lost"""
+    rounds, depth, keys = 20, 250, 10
+    with Server() as server:
+        failures = []
+        def work():
+            try:
+                connection = client(server)
+                for _ in range(rounds):
+                    pipe = connection.pipeline(transaction=False)
+                    for i in range(depth):
+                        pipe.incrby(i % keys, 3)
+                    pipe.execute()
+            except Exception as error:  # pylint: disable=broad-except
+                failures.append(error)
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        check(not failures, failures)
+        equal([int(v) for v in client(server).mget(range(keys))],
+              [8 * rounds * depth // keys * 3] * keys, "sums")
+
+
+@case
+def own_keys():
+    """redis-py: 6 connections with keys of their own each read what they wrote last"""
+    with Server() as server:
+        failures = []
+        def work(which):
+            rng = random.Random(SEED + which)
+            try:
+                connection, mine = client(server), {}
+                for _ in range(60 // min(SLOWER, 4)):
+                    pipe = connection.pipeline(transaction=False)
+                    wanted = []
+                    for _ in range(200):
+                        key = which << 40 | rng.randrange(50)
+                        if rng.random() < 0.5:
+                            mine[key] = rng.randrange(TOP)
+                            pipe.set(key, mine[key])
+                            wanted.append(True)
+                        else:
+                            pipe.get(key)
+                            wanted.append(mine.get(key))
+                    got = [r if r is True else number(r) for r in pipe.execute()]
+                    equal(got, wanted, f"seed {SEED}, connection {which}")
+            except BaseException as error:  # pylint: disable=broad-except
+                failures.append(error)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        check(not failures, failures)
+
+
+@case
+def helpers():
+    """redis-py: what its helpers ask of a server on connect, and the replies they parse"""
+    with Server() as server:
+        connection = client(server, client_name="tester", db=0)
+        check(connection.ping(), "ping")
+        equal(connection.client_getname(), "tester", "name")
+        equal(connection.echo("x"), b"x", "echo")
+        info = connection.info()
+        equal(info["tcp_port"], server.port, "tcp_port")
+        check(connection.command_count() > 30, "commands")
+        check("get" in connection.command(), "COMMAND")
+        seconds, micros = connection.time()
+        check(seconds > 1_600_000_000 and 0 <= micros < 1_000_000, "TIME")
+        config = connection.config_get("*")
+        check(config, "CONFIG GET *")
+        equal(connection.type(1), b"none", "TYPE")
+        check(connection.flushall(), "FLUSHALL")
+        try:
+            redis.Redis(host=server.host, port=server.port, db=1).ping()
+            check(False, "database 1 was selected")
+        except redis.ResponseError as error:
+            check("out of range" in str(error), str(error))
+
+
+if __name__ == "__main__":
+    main()

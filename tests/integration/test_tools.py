@@ -1,0 +1,159 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""sherwood-cli and sherwood-load against the daemon."""
+
+import json
+import os
+import random
+import struct
+import tempfile
+
+from harness import BUILD, SANITIZED, Server, case, check, equal, main, run
+
+CLI = BUILD / "sherwood-cli"
+LOAD = BUILD / "sherwood-load"
+KEYS = 50000 if SANITIZED else 200000
+
+
+def cli(server, *arguments, **options):
+    return run(CLI, "-a", server.address(), *arguments, **options)
+
+
+@case
+def cli_commands():
+    """sherwood-cli: the commands of a user"""
+    with Server() as server:
+        for arguments, wanted in (
+                (("ping",), "PONG"), (("set", "42", "7"), "OK"), (("get", "42"), "7"),
+                (("mset", "1", "10", "2", "20"), "OK"), (("mget", "1", "2", "3"), "10\n20\n"),
+                (("incrby", "1", "5"), "15"), (("exists", "1", "2", "3"), "2"),
+                (("del", "1", "3"), "1"), (("dbsize",), "2")):
+            equal(cli(server, *arguments).strip(), wanted.strip(), " ".join(arguments))
+        check("(nil)" in cli(server, "--no-raw", "get", "3"), "get of an absent key")
+        shown = cli(server, stdin="set 5 50\nget 5\nincrby 5 1\nget x\nget 5\n", rc=None)
+        equal(shown.splitlines()[:3], ["OK", "50", "51"], "commands from stdin")
+        equal(shown.splitlines()[-1], "51", "the command after one that failed")
+        cli(server, "set", "1", "-1", rc=1)
+        cli(server, "nosuch", rc=1)
+        cli(server, "--nonsense", rc=2)
+        equal(cli(server, "flushall").strip(), "OK", "flushall")
+        equal(cli(server, "dbsize").strip(), "0", "dbsize")
+    check("127.0.0.1:1" in run(CLI, "-a", "127.0.0.1:1", "ping", rc=1), "nobody listens")
+
+
+def pairs_of(width, count, seed):
+    rng = random.Random(seed)
+    top = 2**width - 1
+    pairs = {rng.randrange(top): rng.randrange(top) for _ in range(count)}
+    pairs[0] = top
+    pairs[top] = 0
+    return pairs
+
+
+@case
+def load_and_dump():
+    """sherwood-cli load and dump: CSV and binary, both widths; what went in comes out"""
+    for width in (64, 32):
+        with Server("--key-bits", str(width)) as server, tempfile.TemporaryDirectory() as folder:
+            pairs = pairs_of(width, 30000, width)
+            csv, out = os.path.join(folder, "in.csv"), os.path.join(folder, "out")
+            with open(csv, "w", encoding="ascii") as file:
+                file.write("key,value\n" + "".join(f"{k},{v}\n" for k, v in pairs.items()))
+            cli(server, "-q", "load", csv)
+            equal(cli(server, "dbsize").strip(), str(len(pairs)), "dbsize")
+            lines = cli(server, "-q", "dump", "--format", "csv", "-").split()
+            if not lines[0][0].isdigit():
+                lines.pop(0)
+            equal({int(k): int(v) for k, v in (l.split(",") for l in lines)}, pairs, "CSV out")
+            cli(server, "-q", "dump", out + ".bin")
+            code = "Q" if width == 64 else "I"
+            with open(out + ".bin", "rb") as file:
+                data = file.read()
+            equal(dict(struct.iter_unpack(f"<{code}{code}", data)), pairs, "binary out")
+            cli(server, "flushall")
+            cli(server, "-q", "load", out + ".bin")
+            cli(server, "-q", "dump", out + ".csv")
+            with open(out + ".csv", encoding="ascii") as file:
+                back = dict(map(int, l.split(",")) for l in file if l[0].isdigit())
+            equal(back, pairs, "after a round trip")
+
+
+@case
+def bad_files():
+    """sherwood-cli load: a bad line is named, and the exit status says so"""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "bad.csv")
+        for text, line in (("1,2\n3\n", 2), ("1,2\n3,x\n", 2), ("1,2\n-3,4\n", 2),
+                           ("1,2\n3,18446744073709551616\n", 2), ("1,2\n\n3,4,5\n", 3)):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            check(f"{line}" in cli(server, "-q", "load", path, rc=1), f"line {line} of {text!r}")
+        with open(os.path.join(folder, "bad.bin"), "wb") as file:
+            file.write(bytes(16 + 7))
+        cli(server, "-q", "load", file.name, rc=1)
+        check("nosuch.csv" in cli(server, "load", folder + "/nosuch.csv", rc=1), "no such file")
+
+
+@case
+def load_generator():
+    """sherwood-load: inserts and verifies, JSON that jq reads, counters as claimed"""
+    with Server() as server:
+        before = server.metrics()
+        shown = run(LOAD, "--address", server.address(), "--keys", KEYS, "--frame", "4096",
+                    "--json", timeout=120)
+        report = json.loads(shown)
+        phases = run("jq", "-e", ".phases | length", stdin=shown)
+        equal(phases.strip(), "2", "phases")
+        check(isinstance(report, dict), "one JSON object")
+        after = server.metrics()
+        for operation in ("get", "upsert"):
+            name = f'sherwood_operations_total{{operation="{operation}"}}'
+            equal(after[name] - before[name], KEYS, name)
+        name = 'sherwood_hits_total{operation="get"}'
+        equal(after[name] - before[name], KEYS, name)
+        equal(after["sherwood_inserted_total"] - before["sherwood_inserted_total"], KEYS, "inserted")
+        equal(int(cli(server, "dbsize")), KEYS, "dbsize")
+
+
+@case
+def load_generator_finds_faults():
+    """sherwood-load: a value changed behind its back, a key removed: exit 1"""
+    with Server() as server:
+        base = (LOAD, "--address", server.address(), "--keys", "10000", "--quiet")
+        run(*base)
+        run(*base, "--operation", "get")
+        key = run(LOAD, "--key-of", "77", "--keys", "10000").strip()
+        server.redis_cli("SET", key, "1")
+        run(*base, "--operation", "get", rc=1)
+        value = run(LOAD, "--value-of", key, "--keys", "10000").strip()
+        server.redis_cli("SET", key, value)
+        run(*base, "--operation", "get")
+        server.redis_cli("DEL", key)
+        run(*base, "--operation", "get", rc=1)
+    run(*base, rc=3)
+
+
+@case
+def load_generator_resp():
+    """sherwood-load --protocol resp: the same keys over RESP, MGET included"""
+    with Server() as server:
+        base = (LOAD, "--address", server.address(), "--protocol", "resp", "--keys", KEYS // 4,
+                "--connections", "8", "--quiet")
+        run(*base, timeout=120)
+        run(*base, "--operation", "mget", "--mget", "50", "--depth", "1", timeout=120)
+        run(LOAD, "--address", server.address(), "--keys", KEYS // 4, "--operation", "get",
+            "--quiet", timeout=120)
+        equal(int(cli(server, "dbsize")), KEYS // 4, "dbsize")
+
+
+@case
+def load_generator_32():
+    """sherwood-load: a server of 32 bits"""
+    with Server("--key-bits", "32") as server:
+        run(LOAD, "--address", server.address(), "--keys", KEYS, "--frame", "1000", "--connections",
+            "6", "--depth", "8", "--quiet", timeout=120)
+        equal(int(cli(server, "dbsize")), KEYS, "dbsize")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""wire - the two protocols byte by byte, written from their descriptions and not from the daemon.
+
+RESP: command() and Replies. Bulk frames: frame() builds one, lies included; read_frame() reads one.
+"""
+
+import struct
+
+MAGIC = b"\xd5SW\x01"
+(GET, SET, SUM, MIN, MAX, SET_ABSENT, SET_PRESENT, INCREMENT, DECREMENT, DELETE) = range(1, 11)
+(HELLO, PING, STATS, CLEAR, SCAN) = range(32, 37)
+(OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
+ TOO_MANY_CONNECTIONS) = range(8)
+
+
+# --- RESP ----------------------------------------------------------------------------------------
+def command(*arguments):
+    parts = [a if isinstance(a, bytes) else str(a).encode() for a in arguments]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
+
+
+class Error(str):
+    """An error reply: the line without its '-'."""
+
+
+class Closed(Exception):
+    """The peer closed the connection."""
+
+
+class Replies:
+    """Reads replies of RESP2 and RESP3 from a socket."""
+
+    def __init__(self, connection):
+        self.socket = connection
+        self.buffer = b""
+
+    def fill(self):
+        try:
+            data = self.socket.recv(1 << 16)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            raise Closed(f"with {self.buffer[:80]!r} unread")
+        self.buffer += data
+
+    def line(self):
+        while b"\r\n" not in self.buffer:
+            self.fill()
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line
+
+    def exactly(self, size):
+        while len(self.buffer) < size:
+            self.fill()
+        data, self.buffer = self.buffer[:size], self.buffer[size:]
+        return data
+
+    def read(self):
+        line = self.line()
+        kind, rest = line[:1], line[1:]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            return Error(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind in (b"$", b"="):
+            return None if rest == b"-1" else self.exactly(int(rest) + 2)[:-2]
+        if kind in (b"*", b"~", b">"):
+            return None if rest == b"-1" else [self.read() for _ in range(int(rest))]
+        if kind == b"%":
+            return {self.read(): self.read() for _ in range(int(rest))}
+        if kind == b"_":
+            return None
+        if kind == b"#":
+            return rest == b"t"
+        if kind == b",":
+            return float(rest)
+        raise AssertionError(f"no reply begins like {line!r}")
+
+    def ask(self, *arguments):
+        self.socket.sendall(command(*arguments))
+        return self.read()
+
+    def closed(self):
+        """Waits for the end of the stream; anything unread before it is an error."""
+        try:
+            self.fill()
+        except Closed:
+            return self.buffer == b""
+        raise AssertionError(f"not closed, but {self.buffer[:80]!r}")
+
+
+# --- bulk frames -----------------------------------------------------------------------------------
+def varint(value):
+    out = b""
+    while value > 0x7F:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(number, value):
+    if isinstance(value, bytes):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    return varint(number << 3) + varint(value)
+
+
+def padded(data):
+    return data + bytes(-len(data) % 64)
+
+
+def array(numbers, width):
+    return padded(struct.pack(f"<{len(numbers)}{'Q' if width == 8 else 'I'}", *numbers))
+
+
+def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
+              cursor=0):
+    values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor)
+    return b"".join(field(i, v) for i, v in enumerate(values, 1) if v)
+
+
+def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
+    """Prefix, header and body; the lengths can be made to lie."""
+    prefix = magic + struct.pack("<IQ", len(header) if header_bytes is None else header_bytes,
+                                 len(body) if body_bytes is None else body_bytes)
+    return padded(prefix + header) + body
+
+
+def frame(operation, keys=(), values=None, width=8, **header):
+    """A request that is right, unless the header's fields are made to lie."""
+    body = array(keys, width) if keys else b""
+    if values is not None:
+        body += array(values, width)
+    if keys:
+        header = {"count": len(keys), "key_bytes": width, "value_bytes": width, **header}
+    return envelope(header_of(operation, **header), body)
+
+
+def parse_message(data):
+    """Protobuf, one level: {field: last value}."""
+    fields, at = {}, 0
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+    while at < len(data):
+        tag = number()
+        if tag & 7 == 0:
+            fields[tag >> 3] = number()
+        else:
+            size = number()
+            fields[tag >> 3] = data[at:at + size]
+            at += size
+    return fields
+
+
+class Reply:
+    """A reply frame, its fields by name and its body."""
+
+    def __init__(self, header, body):
+        message = parse_message(header)
+        self.request_id = message.get(1, 0)
+        self.status = message.get(2, 0)
+        self.message = message.get(3, b"").decode()
+        self.count = message.get(4, 0)
+        self.width = message.get(6, 0)
+        self.has_values = bool(message.get(7, 0))
+        self.hits = message.get(8, 0)
+        self.cursor = message.get(9, 0)
+        self.info = parse_message(message.get(10, b""))
+        self.stats = parse_message(message.get(11, b""))
+        self.body = body
+
+    def values(self):
+        return list(struct.unpack_from(f"<{self.count}{'Q' if self.width == 8 else 'I'}", self.body))
+
+    def found(self):
+        at = -(-self.count * self.width // 64) * 64 if self.has_values else 0
+        return [self.body[at + i // 8] >> i % 8 & 1 for i in range(self.count)]
+
+
+def receive_exactly(connection, size):
+    data = b""
+    while len(data) < size:
+        try:
+            part = connection.recv(min(1 << 20, size - len(data)))
+        except ConnectionResetError:
+            part = b""
+        if not part:
+            raise Closed(f"after {len(data)} of {size} bytes")
+        data += part
+    return data
+
+
+def read_frame(connection):
+    prefix = receive_exactly(connection, 16)
+    assert prefix[:4] == MAGIC, f"no frame begins like {prefix!r}"
+    header_bytes, body_bytes = struct.unpack("<IQ", prefix[4:])
+    head = -(-(16 + header_bytes) // 64) * 64
+    header = receive_exactly(connection, head - 16)[:header_bytes]
+    return Reply(header, receive_exactly(connection, body_bytes))

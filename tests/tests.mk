@@ -1,0 +1,85 @@
+# Tests: what is linked with what, and the targets. tests/run runs them; tests/README.md explains.
+#   tests/{table,proto,client,server,load}/test_*.c  Criterion, one program a file
+#   tests/integration/test_*.py                      the daemon and its peers, TAP
+#   tests/integration/peer_*.c                       C programs those start
+#   tests/fuzz/fuzz_*.c                              libFuzzer
+#   tests/lint/                                      rules of the source tree
+# With SAN=address or SAN=thread the Criterion tests run in a small fork runner
+# (tests/support/inproc.c) that takes the place of Criterion's: TSan cannot run under that one, and
+# it ignores the leaks that LeakSanitizer finds.
+
+.PHONY: test-deps test lint tests
+test-deps: ## install the Debian packages that testing needs, if any is missing
+	@deploy/deps test $(if $(NVCC),g++)
+
+# STAGES: any of lint unit address thread fuzz integration; ONLY: a pattern of suite names.
+test: test-deps ## build and test everything that needs no GPU
+	@tests/run $(if $(ONLY),--only '$(ONLY)') $(STAGES)
+
+lint: test-deps ## check format and rules of the source tree, and run the static analysers
+	@tests/run lint
+
+# --- what tests/run builds -----------------------------------------------------------------------
+SUPPORT_OBJ := $(call obj,$(filter-out tests/support/inproc.c,$(SUPPORT_SRC)))
+RUNNER_OBJ := $(if $(SAN),$(call obj,$(filter tests/support/inproc.c,$(SUPPORT_SRC))))
+UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
+PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/integration/peer_*.c))
+
+# The modules of the programs, without their main.
+$(BUILD)/libsupport.a: $(SUPPORT_OBJ)
+$(BUILD)/libload.a: $(call obj,$(filter-out bench/load/main.c,$(LOAD_SRC)))
+$(BUILD)/libcli.a: $(call obj,$(filter-out client/cli/main.c,$(CLI_SRC)))
+
+archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
+$(filter $(BUILD)/tests/table/%,$(UNIT_TESTS)): $(call archives,support table)
+$(filter $(BUILD)/tests/proto/%,$(UNIT_TESTS)): $(call archives,support proto)
+$(filter $(BUILD)/tests/client/%,$(UNIT_TESTS)): $(call archives,support cli client server table proto)
+$(filter $(BUILD)/tests/server/%,$(UNIT_TESTS)): $(call archives,support client server table proto)
+$(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load client server table proto)
+
+TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit
+$(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
+$(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
+
+# Everything the stages unit and integration (plain or sanitized) run.
+tests: all $(UNIT_TESTS) $(PEERS) ## build the tests
+.PHONY: unit-tests print-unit-tests print-generated
+unit-tests: $(UNIT_TESTS)
+print-unit-tests:
+	@printf '%s\n' $(UNIT_TESTS)
+generated: $(GEN)
+
+# --- fuzzers -------------------------------------------------------------------------------------
+FUZZ_CC := clang-14
+FUZZ_FLAGS := -std=c11 -O1 -g -fno-omit-frame-pointer $(MACHINE) -fsanitize=fuzzer,address,undefined \
+              -fno-sanitize-recover=undefined
+FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+fuzzers: $(FUZZERS)
+$(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests/fuzz/*.h) $(GEN)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_FLAGS) $(CPPFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/gen/proto/sherwood.pb-c.c -lprotobuf-c
+.PHONY: fuzzers generated
+
+# --- selections ----------------------------------------------------------------------------------
+# Under ThreadSanitizer: where threads meet.
+THREAD_TESTS := $(filter $(addprefix %/test_,concurrent parallel phase_lock pool server),$(UNIT_TESTS))
+THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools))
+# Under AddressSanitizer: what attacks the daemon.
+ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits lifecycle redis_py clients metrics))
+.PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
+thread-tests: $(THREAD_TESTS)
+peers: $(PEERS)
+print-thread-tests:
+	@printf '%s\n' $(THREAD_TESTS)
+print-thread-integration:
+	@printf '%s\n' $(THREAD_INTEGRATION)
+print-address-integration:
+	@printf '%s\n' $(ADDRESS_INTEGRATION)
+
+.PHONY: format
+format: ## write the sources as clang-format has them
+	@tests/lint/sources -0 c h inl cu cuh | xargs -0 clang-format -i
