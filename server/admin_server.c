@@ -251,6 +251,9 @@ void sw_call_shutdown(struct sw_call *call)
         sw_call_syntax_error(call);
     } else if (abort) {
         sw_text_error(call->reply, "ERR No shutdown in progress.");
+    } else if (save) {
+        sw_text_error(call->reply,
+                      "ERR there is no persistence, nothing can be saved: use SHUTDOWN NOSAVE");
     } else {
         call->session->shutdown_asked = true;
         call->session->close_after_reply = true;

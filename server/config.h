@@ -30,7 +30,7 @@ struct sw_config {
     uint32_t backend;   /* enum sw_backend_kind */
     uint32_t device;    /* CUDA device ordinal */
     uint32_t key_bits;  /* 32 or 64: keys and values */
-    uint64_t capacity;  /* slots; accepts K, M, G (binary) */
+    uint64_t capacity;  /* slots; accepts K, M, G, T (binary) */
     double max_load;    /* 0.85 */
     uint32_t max_probe; /* 0: from max_load */
     uint64_t seed;      /* 0: random at start */

@@ -17,7 +17,7 @@ enum sw_option_type {
     SW_OPTION_TEXT,    /* char array of `bytes` */
     SW_OPTION_ADDRESS, /* char array: an IPv4 or IPv6 address, or empty */
     SW_OPTION_NUMBER,  /* unsigned decimal */
-    SW_OPTION_SIZE,    /* unsigned decimal, K, M or G (binary) may follow */
+    SW_OPTION_SIZE,    /* unsigned decimal, K, M, G or T (binary) may follow */
     SW_OPTION_OCTAL,   /* unsigned octal */
     SW_OPTION_RATIO,   /* double */
     SW_OPTION_CHOICE   /* one of `choices` */

@@ -33,7 +33,7 @@ static const char help_head[] =
     "\n"
     "Flags override the file, the file overrides the defaults. In the file the same names\n"
     "stand under [server], [table] and [limits]: 'port = 7379'. SLOTS, BYTES and most counts\n"
-    "accept K, M and G (1024, 1024^2, 1024^3). Defaults are in brackets.\n"
+    "accept K, M, G and T (1024, 1024^2, ..). Defaults are in brackets.\n"
     "\n"
     "General\n";
 

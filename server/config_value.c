@@ -39,6 +39,9 @@ static unsigned suffix_shift(char c)
     case 'g':
     case 'G':
         return 30;
+    case 't':
+    case 'T':
+        return 40;
     default:
         return 0;
     }
@@ -146,7 +149,7 @@ static int set_whole(const struct sw_option *option, const char *value, struct s
         what = "an octal number";
         parsed = parse_digits(value, strlen(value), 8, &number);
     } else if (option->type == SW_OPTION_SIZE) {
-        what = "a whole number (K, M or G may follow)";
+        what = "a whole number (K, M, G or T may follow)";
         parsed = parse_size(value, &number);
     } else {
         parsed = parse_digits(value, strlen(value), 10, &number);
@@ -186,7 +189,7 @@ static void format_size(uint64_t number, bool short_form, char *value, size_t va
     static const struct {
         unsigned shift;
         const char *suffix;
-    } units[] = {{30, "G"}, {20, "M"}, {10, "K"}};
+    } units[] = {{40, "T"}, {30, "G"}, {20, "M"}, {10, "K"}};
     for (size_t i = 0; short_form && number != 0 && i < sizeof units / sizeof units[0]; i++) {
         if (number % (1ULL << units[i].shift) == 0) {
             snprintf(value, value_bytes, "%" PRIu64 "%s", number >> units[i].shift,

@@ -122,18 +122,7 @@ static int open_table(struct sw_server *server)
     const struct sw_config *config = &server->config;
     struct sw_table_config table;
     char reason[256] = "";
-    sw_table_config_init(&table);
-    table.backend = (enum sw_backend_kind)config->backend;
-    table.slot_bits = config->key_bits * 2;
-    table.capacity_slots = config->capacity;
-    table.max_load = config->max_load;
-    table.max_probe = config->max_probe;
-    table.seed = config->seed;
-    table.stash_slots = config->stash;
-    table.threads = config->threads;
-    table.device = (int)config->device;
-    table.batch_ops_max = config->frame_ops_max > config->round_ops_max ? config->frame_ops_max
-                                                                        : config->round_ops_max;
+    sw_config_table(config, &table);
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         sw_log(SW_LOG_ERROR, "no random seed for the table: set --seed");
         return -1;

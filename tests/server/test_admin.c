@@ -79,6 +79,8 @@ Test(admin, quit_and_shutdown)
         {"SHUTDOWN|SAVE|NOSAVE", SYNTAX},
         {"SHUTDOWN|ABORT|NOW", SYNTAX},
         {"SHUTDOWN|ABORT", "-ERR No shutdown in progress.\r\n"},
+        {"SHUTDOWN|SAVE",
+         "-ERR there is no persistence, nothing can be saved: use SHUTDOWN NOSAVE\r\n"},
     };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         setup(&fixture);
@@ -86,7 +88,7 @@ Test(admin, quit_and_shutdown)
         cr_assert_not(fixture.session.shutdown_asked, "%s", refused[i][0]);
         sw_text_fini(&fixture.reply);
     }
-    static const char *const taken[] = {"SHUTDOWN", "SHUTDOWN|NOSAVE", "shutdown|save",
+    static const char *const taken[] = {"SHUTDOWN", "SHUTDOWN|NOSAVE", "shutdown|now",
                                         "SHUTDOWN|NOSAVE|NOW|FORCE"};
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
         setup(&fixture);
