@@ -24,6 +24,63 @@ void sw_cli_ping(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
+void sw_cli_echo(struct sw_cli *cli, int code, int count, char **words)
+{
+    (void)code;
+    (void)count;
+    fprintf(cli->out, cli->raw ? "%s\n" : "\"%s\"\n", words[1]);
+}
+
+/* One fact of a map, as redis-cli shows RESP3 maps. */
+static void answer_fact(struct sw_cli *cli, int i, const char *name, const char *value)
+{
+    if (cli->raw) {
+        fprintf(cli->out, "%s %s\n", name, value);
+    } else {
+        fprintf(cli->out, "%d# \"%s\" => %s\n", i, name, value);
+    }
+}
+
+void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    char text[16];
+    (void)code;
+    if (count == 2 && strcmp(words[1], "2") != 0 && strcmp(words[1], "3") != 0) {
+        sw_answer_error(cli, "NOPROTO unsupported protocol version");
+        return;
+    }
+    answer_fact(cli, 1, "server", "sherwood");
+    answer_fact(cli, 2, "version", server->version);
+    answer_fact(cli, 3, "proto", "bulk");
+    answer_fact(cli, 4, "backend", server->backend);
+    snprintf(text, sizeof(text), "%" PRIu32, server->key_bytes);
+    answer_fact(cli, 5, "key_bytes", text);
+    snprintf(text, sizeof(text), "%" PRIu32, server->value_bytes);
+    answer_fact(cli, 6, "value_bytes", text);
+}
+
+void sw_cli_command_list(struct sw_cli *cli, int code, int count, char **words)
+{
+    uint64_t commands = 0;
+    (void)code;
+    if (count == 2 && strcasecmp(words[1], "COUNT") != 0) {
+        sw_answer_error(cli, "ERR syntax error: COMMAND or COMMAND COUNT; HELP explains one");
+        return;
+    }
+    for (const struct sw_cli_command *c = sw_cli_commands(); c->name != NULL; c++) {
+        commands++;
+        if (count == 1 && cli->raw) {
+            fprintf(cli->out, "%s\n", c->name);
+        } else if (count == 1) {
+            fprintf(cli->out, "%2" PRIu64 ") \"%s\"\n", commands, c->name);
+        }
+    }
+    if (count == 2) {
+        sw_answer_integer(cli, commands);
+    }
+}
+
 void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sherwood_stats stats;

@@ -13,6 +13,8 @@
 static const struct sw_cli_command commands[] = {
     {"PING", "[text]", "Is the server there?", NULL, 1, 2, true, sw_cli_ping, 0},
     {"GET", "key", "The value of a key, or nil.", NULL, 2, 2, true, sw_cli_get, SHERWOOD_GET},
+    {"GETDEL", "key", "Remove a key, answer its value.", NULL, 2, 2, true, sw_cli_get,
+     SHERWOOD_DELETE},
     {"SET", "key value [NX|XX] [GET]", "Set a key.",
      "  NX: only if it is absent. XX: only if it is present. nil means that it was not set.\n"
      "  GET: answer the value before (nil if absent) instead of OK.\n"
@@ -50,6 +52,12 @@ static const struct sw_cli_command commands[] = {
      2, 4, true, sw_cli_scan, 0},
     {"FLUSHALL", "", "Remove every key.", NULL, 1, 1, true, sw_cli_flushall, 0},
     {"INFO", "", "The server, its table and its counters.", NULL, 1, 1, true, sw_cli_info, 0},
+    {"HELLO", "[2|3]", "What the server said when it was connected to.",
+     "  2 and 3 choose between dialects of RESP in redis-cli; bulk frames have only one.\n", 1, 2,
+     true, sw_cli_hello, 0},
+    {"ECHO", "text", "The text.", NULL, 2, 2, false, sw_cli_echo, 0},
+    {"COMMAND", "[COUNT]", "The names of all commands, or how many.", NULL, 1, 2, false,
+     sw_cli_command_list, 0},
     {"HELP", "[command]", "This list, or more on one command.", NULL, 1, 2, false,
      sw_cli_help_command, 0},
     {"QUIT", "", "Leave. So do EXIT and Ctrl-D.", NULL, 1, 1, false, sw_cli_quit, 0},

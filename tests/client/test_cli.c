@@ -93,6 +93,13 @@ Test(cli, answers_for_people)
     expect("MAX 6 4", "(integer) 4\n");
     expect("SET 9 18446744073709551615", "OK\n");
     expect("INCR 9", "(error) ERR increment or decrement would overflow\n");
+    expect("GETDEL 6", "\"4\"\n");
+    expect("GETDEL 6", "(nil)\n");
+    expect("ECHO \"a b\"", "\"a b\"\n");
+    expect("HELLO 4", "(error) NOPROTO unsupported protocol version\n");
+    cr_expect_not_null(strstr(run("HELLO 3"), "1# \"server\" => sherwood\n"));
+    cr_expect_not_null(strstr(run("COMMAND"), "\"FLUSHALL\"\n"));
+    expect("COMMAND COUNT", "(integer) 25\n");
     expect("DEL 1 1 2 99", "(integer) 2\n");
     expect("FLUSHALL", "OK\n");
     expect("SET 18446744073709551615 0", "OK\n");
