@@ -24,6 +24,8 @@ struct sw_backend {
     int (*open)(const struct sw_table_config *config, const struct sw_geometry *geometry,
                 void **out, char *reason, size_t reason_size);
     void (*close)(void *table);
+    /* What open reserved: slots and scratch, in the memory the slots lie in. */
+    uint64_t (*bytes_reserved)(const void *table);
 
     void *(*io_alloc)(void *table, size_t bytes);
     void (*io_free)(void *table, void *memory, size_t bytes);

@@ -13,7 +13,7 @@ struct RH(table) {
     struct RH(view) stash; /* slots is NULL if left-overs are handed back */
     struct sw_state *state;
     uint64_t occupied_max; /* entries at which an insert is refused */
-    uint64_t stash_max;    /* entries of the stash above which an insert is refused */
+    uint64_t stash_max;    /* entries of the stash above which a batch's inserts are refused */
     uint64_t seed;
 };
 
@@ -31,7 +31,8 @@ struct RH(work) {
     uint8_t *group_refused;
     struct RH(undo) * undo;      /* [largest group]; needed only if something may be refused */
     struct RH(slot) * leftovers; /* [count], entries as stored; NULL if the table has a stash */
-    uint32_t leftover_count;
+    uint32_t leftover_count;     /* they count as held until the work ends */
+    bool stash_full;             /* execute_in_order's: inserts are refused */
 };
 
 struct RH(undo) {
@@ -46,7 +47,8 @@ struct RH(place) {
     struct RH(slot) * slot; /* NULL if absent, or in the side cell */
     bool found;
     bool in_stash;
-    RH_WORD value; /* 0 if absent */
+    bool left_over; /* among the work's left-overs */
+    RH_WORD value;  /* 0 if absent */
 };
 
 SW_HD static inline RH_WORD RH(mix)(const struct RH(table) * table, RH_WORD key)
@@ -74,6 +76,7 @@ SW_HD static inline struct RH(place)
     place.slot = NULL;
     place.found = false;
     place.in_stash = false;
+    place.left_over = false;
     place.value = 0;
     if (m == RH_EMPTY) {
         place.found = table->state->side_present != 0;
@@ -87,6 +90,22 @@ SW_HD static inline struct RH(place)
     }
     place.found = place.slot != NULL;
     return place;
+}
+
+/* Looks for a key that is nowhere else among what the work left over. The list is read from end to
+ * end: it is empty unless the cap was met in this very work. */
+SW_HD static inline void RH(locate_left_over)(const struct RH(work) * work, RH_WORD m,
+                                              struct RH(place) * place)
+{
+    for (uint32_t k = 0; k < work->leftover_count; k++) {
+        if (work->leftovers[k].m == m) {
+            place->slot = &work->leftovers[k];
+            place->found = true;
+            place->left_over = true;
+            place->value = work->leftovers[k].value;
+            return;
+        }
+    }
 }
 
 /* What `op` does to a key whose value is `old` (found) or that is absent; *out is the new value. */
@@ -140,12 +159,16 @@ SW_HD static inline void RH(write_at)(const struct RH(table) * table,
 }
 
 /* Removes a present key. For one thread alone. */
-SW_HD static inline void RH(remove)(const struct RH(table) * table, const struct RH(place) * place,
-                                    RH_WORD m, uint64_t *probes)
+SW_HD static inline void RH(remove)(const struct RH(table) * table, struct RH(work) * work,
+                                    const struct RH(place) * place, RH_WORD m, uint64_t *probes)
 {
     table->state->occupied--;
     if (m == RH_EMPTY) {
         table->state->side_present = 0;
+        return;
+    }
+    if (place->left_over) {
+        *place->slot = work->leftovers[--work->leftover_count];
         return;
     }
     if (place->in_stash) {
@@ -174,7 +197,6 @@ SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(wo
         table->state->stash_occupied++;
         RH(insert_absent)(&table->stash, &hand, probes);
     } else {
-        table->state->occupied--;
         work->leftovers[work->leftover_count++] = hand;
     }
 }
@@ -186,19 +208,21 @@ SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(wor
 {
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct RH(place) place = RH(locate)(table, m, &count->probes);
+    if (!place.found && work->leftover_count != 0) {
+        RH(locate_left_over)(work, m, &place);
+    }
     RH_WORD out = 0;
     RH_WORD operand = work->values != NULL ? work->values[i] : 0;
     enum sw_effect effect = RH(decide)(op, place.found, place.value, operand, &out);
 
     if (effect == SW_EFFECT_REMOVE) {
-        RH(remove)(table, &place, m, &count->probes);
+        RH(remove)(table, work, &place, m, &count->probes);
         counters->deleted++;
     } else if (effect == SW_EFFECT_WRITE && place.found) {
         RH(write_at)(table, &place, m, out);
         counters->updated++;
     } else if (effect == SW_EFFECT_WRITE) {
-        if (table->state->occupied >= table->occupied_max ||
-            table->state->stash_occupied > table->stash_max) {
+        if (table->state->occupied >= table->occupied_max || work->stash_full) {
             return false;
         }
         uint64_t outside = table->state->stash_occupied + work->leftover_count;
@@ -222,33 +246,10 @@ SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(wor
     return true;
 }
 
-/* Takes back a write to an entry that was handed back later in its group. A key inserted anew after
- * that may be listed twice, so the newest is meant, and the order of the list is kept. */
-SW_HD static inline void RH(undo_leftover)(struct RH(work) * work, const struct RH(undo) * undo,
-                                           uint32_t leftovers_before)
-{
-    uint32_t k = work->leftover_count;
-    while (k > leftovers_before && work->leftovers[k - 1].m != undo->m) {
-        k--;
-    }
-    if (k == leftovers_before) {
-        return;
-    }
-    if (undo->found) {
-        work->leftovers[k - 1].value = undo->old;
-        return;
-    }
-    work->leftover_count--;
-    for (; k <= work->leftover_count; k++) {
-        work->leftovers[k - 1] = work->leftovers[k];
-    }
-}
-
 /* Takes back the first `count` operations of a group, last first. The layout depends on the
- * contents alone, so this restores it, up to entries that stay in the stash. Left-overs of the
- * group fit again once everything else is as it was. */
+ * contents alone, so this restores it, up to entries that stay in the stash or left over. */
 SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct RH(work) * work,
-                                        uint32_t count, uint32_t leftovers_before)
+                                        uint32_t count)
 {
     uint64_t probes = 0;
     while (count-- > 0) {
@@ -257,20 +258,34 @@ SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct R
             continue;
         }
         struct RH(place) place = RH(locate)(table, undo->m, &probes);
+        if (!place.found) {
+            RH(locate_left_over)(work, undo->m, &place);
+        }
         if (undo->effect == SW_EFFECT_REMOVE) {
             RH(insert)(table, work, undo->m, undo->old, &probes);
-        } else if (undo->found && place.found) {
+        } else if (undo->found) {
             RH(write_at)(table, &place, undo->m, undo->old);
-        } else if (place.found) {
-            RH(remove)(table, &place, undo->m, &probes);
         } else {
-            RH(undo_leftover)(work, undo, leftovers_before);
+            RH(remove)(table, work, &place, undo->m, &probes);
         }
     }
-    while (work->leftover_count > leftovers_before) {
-        struct RH(slot) entry = work->leftovers[--work->leftover_count];
-        RH(insert)(table, work, entry.m, entry.value, &probes);
+}
+
+/* At the end of the work. What was left over and fits by now, because operations after it deleted
+ * or were taken back, stays; the rest is no longer held. */
+SW_HD static inline void RH(part_with_leftovers)(const struct RH(table) * table,
+                                                 struct RH(work) * work)
+{
+    uint64_t probes = 0;
+    uint32_t rest = 0;
+    for (uint32_t k = 0; k < work->leftover_count; k++) {
+        struct RH(slot) hand = work->leftovers[k];
+        if (!RH(insert_absent)(&table->main, &hand, &probes)) {
+            work->leftovers[rest++] = hand;
+        }
     }
+    work->leftover_count = rest;
+    table->state->occupied -= rest;
 }
 
 SW_HD static inline void RH(prefetch)(const struct RH(table) * table, RH_WORD m)
@@ -356,6 +371,7 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
     RH_WORD ahead[RH_AHEAD];
     bool all = true;
     uint32_t i = 0;
+    work->stash_full = table->state->stash_occupied > table->stash_max;
     for (; i < work->count && i < RH_AHEAD; i++) {
         ahead[i] = RH(mix)(table, work->keys[i]);
         RH(prefetch)(table, ahead[i]);
@@ -364,7 +380,6 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
     for (uint32_t g = 0; g < work->group_count; g++) {
         uint32_t end = work->group_count == 1 ? work->count : work->group_ends[g];
         uint32_t first = i;
-        uint32_t leftovers_before = work->leftover_count;
         struct sw_counters group;
         bool admitted = true;
         memset(&group, 0, sizeof(group));
@@ -378,7 +393,7 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
             if (admitted &&
                 !RH(apply)(table, work, i, work->ops != NULL ? work->ops[i] : work->op, m,
                            work->undo != NULL ? &work->undo[i - first] : NULL, &found, &group)) {
-                RH(undo_group)(table, work, i - first, leftovers_before);
+                RH(undo_group)(table, work, i - first);
                 admitted = false;
             }
             RH(set_found)(work, i, found);
@@ -393,6 +408,7 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
             work->group_refused[g] = !admitted;
         }
     }
+    RH(part_with_leftovers)(table, work);
     return all;
 }
 

@@ -160,7 +160,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .capacity_slots = table->geometry.buckets * SW_BUCKET_SLOTS,
         .occupied_max = table->geometry.occupied_max,
         .stash_slots = table->stash_slots,
-        .bytes_reserved = table->geometry.bytes_total,
+        .bytes_reserved = table->backend->bytes_reserved(table->memory),
         .seed = table->seed,
         .batch_ops_max = table->batch_ops_max,
     };

@@ -4,7 +4,8 @@
  *
  * A table maps unsigned integer keys to unsigned integer values of one width (32 or 64 bits). It
  * lives in GPU memory (CUDA backend) or in host memory (CPU backend); both run the ordered Robin
- * Hood algorithm of robin_hood.h and hold the same keys in the same buckets after the same batches.
+ * Hood algorithm of robin_hood.h and hold the same keys in the same buckets after the same batches
+ * (the exceptions, all at the probe cap: table/README.md, "Batches").
  *
  * Work arrives in batches. A batch takes effect as if its operations were applied one after the
  * other in array order, repeated keys included. Batches of one queue take effect in the order of
@@ -78,7 +79,7 @@ struct sw_counters {
     uint64_t inserted; /* absent key, now present */
     uint64_t updated;  /* present key, value written (the same value included) */
     uint64_t deleted;  /* present key, now absent */
-    uint64_t failures; /* entries that met the probe cap: handed back, or put in the stash */
+    uint64_t failures; /* entries that met the probe cap, as often as they did */
     uint64_t refused;  /* operations of groups refused with SW_E_FULL; counted nowhere else */
 };
 
@@ -92,7 +93,8 @@ struct sw_table_config {
     uint32_t max_probe;      /* largest displacement in buckets; 0: derived from max_load */
     uint64_t seed;           /* of the mixing function; equal seeds give equal layouts */
     uint32_t batch_ops_max;  /* operations a batch may hold, at most 2^24 */
-    uint64_t stash_slots;    /* where entries that meet the cap are kept; 0: they are handed back */
+    uint64_t stash_slots;    /* where entries that meet the cap are kept; 0: they are handed back.
+                                A batch that begins with at most this many there may add to them */
     uint32_t threads;        /* CPU backend: threads for large batches; 0: one per core */
     int device;              /* CUDA backend: device ordinal */
 };
@@ -128,7 +130,11 @@ struct sw_table_info {
     uint64_t capacity_slots; /* buckets * bucket_slots */
     uint64_t occupied_max;   /* entries at which writes are refused */
     uint64_t stash_slots;
-    uint64_t bytes_reserved; /* of device memory, or host memory for the CPU backend */
+    /* Slots and the scratch of batches: of device memory, or host memory for the CPU backend. A
+     * queue on CUDA adds less than 2 KiB of device memory, and pinned host memory for 64 reports
+     * and for a scan's windows: max(16384, max_probe + 2) buckets of the table (at most all of
+     * them) and as many of the stash, doubled whenever a scan needs more. */
+    uint64_t bytes_reserved;
     uint64_t seed;
     uint32_t batch_ops_max;
 };
@@ -173,9 +179,11 @@ struct sw_batch {
     uint64_t *found;    /* out [(count + 63) / 64]: was the key present before it; or NULL */
 
     /* Admission is all or nothing by group: either every operation of a group takes effect or,
-     * where the table would pass occupied_max, none. Group g is [group_ends[g-1], group_ends[g]).
-     * With group_count 0 the batch is one group. group_refused (bytes, 0 or 1) is written if not
-     * NULL. An operation of a refused group leaves `previous` and `found` unspecified. */
+     * where one of its inserts would pass occupied_max, none. A group with an insert is also
+     * refused if the stash held more than stash_slots entries when the batch began. Group g is
+     * [group_ends[g-1], group_ends[g]). With group_count 0 the batch is one group. group_refused
+     * (bytes, 0 or 1) is written if not NULL. An operation of a refused group leaves `previous` and
+     * `found` unspecified. */
     uint32_t group_count;
     const uint32_t *group_ends; /* [group_count], ascending, last == count */
     uint8_t *group_refused;     /* out [group_count], or NULL */
@@ -183,20 +191,26 @@ struct sw_batch {
     /* SCAN: entries whose mixed key is >= cursor, ascending. Every entry present from the first
      * call (cursor 0) to the last (cursor comes back as 0) is returned at least once, whatever else
      * is inserted or deleted meanwhile. A call may return fewer than `count`, or none, and still
-     * have a cursor that is not 0. Arrays have room for `count`. */
+     * have a cursor that is not 0. Arrays have room for `count`. A scan takes effect at some moment
+     * between submit and completion: where the device must read again, after batches submitted
+     * later to the same queue. A queue of the CUDA backend takes one scan at a time (SW_E_BUSY). */
     uint64_t cursor;     /* in and out */
     void *scan_keys;     /* out */
     void *scan_values;   /* out */
     uint32_t scan_count; /* out */
 
     /* Tables without a stash: entries that met the probe cap and are no longer in the table; often
-     * not the caller's keys but older ones. Room for `count` each, required if stash_slots is 0. */
+     * not the caller's keys but older ones. They leave at the end of the batch: until then its
+     * operations find and change them, and they count towards occupied_max. Each key is listed
+     * once. Which ones leave is a matter of the backend if the batch also deletes. Room for `count`
+     * each, required if stash_slots is 0. */
     void *leftover_keys;
     void *leftover_values;
     uint32_t leftover_count; /* out */
 
     /* Out, valid once polled done. */
-    int status; /* SW_OK; SW_E_FULL if at least one group was refused; SW_E_DEVICE */
+    int status; /* SW_OK; SW_E_FULL if at least one group was refused; SW_E_DEVICE; SW_E_NOMEM if
+                   a scan found no host memory for a larger window */
     struct sw_counters counters;
 
     void *user; /* the caller's, never touched */
@@ -213,8 +227,9 @@ struct sw_batch {
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* SW_PENDING while running, otherwise batch->status. Once it is not SW_PENDING the batch belongs to
- * the caller again and the table's statistics include it. Batches of a queue complete in order.
- * Never blocks and makes no driver call while the batch is pending. */
+ * the caller again and the table's statistics include it. Batches of a queue complete in order, but
+ * for a scan that must read again. Never blocks; while the batch is pending it reads one word of
+ * host memory, and asks the driver only every 65536th time, or on a lost table. */
 int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */

@@ -59,8 +59,7 @@ static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool
                                 struct sw_counters *counters)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
-    bool stash_room =
-        table->stash.slots == NULL || table->state->stash_occupied <= table->stash_max;
+    bool stash_room = table->state->stash_occupied <= table->stash_max;
     if (work->count < SW_PARALLEL_WRITES_MIN || !stash_room || !try_parallel(cpu)) {
         return false;
     }
@@ -84,8 +83,7 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, bool dele
     if (!deletes && RH(run_in_parallel)(cpu, &work, room, &batch->counters)) {
         admit_all(batch);
     } else {
-        bool sure =
-            room && (table->stash.slots == NULL || stash_before + batch->count <= table->stash_max);
+        bool sure = room && stash_before <= table->stash_max;
         work.undo = sure ? NULL : cpu->scratch.records;
         if (!RH(execute_in_order)(table, &work, &batch->counters)) {
             batch->status = SW_E_FULL;

@@ -35,6 +35,7 @@ struct sw_cpu {
     struct sw_geometry geometry;
     uint32_t slot_bits;
     uint32_t batch_ops_max;
+    uint64_t bytes_reserved; /* slots and scratch */
     void *slots;
     union {
         struct sw_table_s64 s64;

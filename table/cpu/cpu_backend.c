@@ -61,8 +61,8 @@ static uint32_t cores(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
-/* One area, cut into the scratch's arrays. */
-static int open_scratch(struct sw_cpu *cpu, uint32_t threads)
+/* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */
+static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
 {
     struct sw_cpu_scratch *scratch = &cpu->scratch;
     uint64_t undo = cpu->slot_bits == 64 ? sizeof(struct sw_undo_s64) : sizeof(struct sw_undo_s128);
@@ -75,17 +75,27 @@ static int open_scratch(struct sw_cpu *cpu, uint32_t threads)
     uint64_t offsets_at = index_at + ops * SW_PARALLEL_INDEX_BYTES;
     uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;
 
-    scratch->bytes =
-        threads > 1 ? offsets_at + slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : index_at;
-    scratch->memory = sw_memory_map(scratch->bytes);
-    if (scratch->memory == NULL) {
+    if (base != NULL) {
+        scratch->records = base;
+        scratch->entries = base + entries_at;
+        scratch->index = threads > 1 ? (uint32_t *)(void *)(base + index_at) : NULL;
+        scratch->offsets = threads > 1 ? (uint32_t *)(void *)(base + offsets_at) : NULL;
+    }
+    return threads > 1 ? offsets_at + slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : index_at;
+}
+
+static int map_memory(struct sw_cpu *cpu, uint32_t threads)
+{
+    /* a system that overcommits would give the addresses, and kill us when they are written */
+    if (cpu->bytes_reserved > sw_memory_installed()) {
         return SW_E_NOMEM;
     }
-    uint8_t *bytes = scratch->memory;
-    scratch->records = bytes;
-    scratch->entries = bytes + entries_at;
-    scratch->index = threads > 1 ? (uint32_t *)(void *)(bytes + index_at) : NULL;
-    scratch->offsets = threads > 1 ? (uint32_t *)(void *)(bytes + offsets_at) : NULL;
+    cpu->slots = sw_memory_map(cpu->geometry.bytes_total);
+    cpu->scratch.memory = sw_memory_map(cpu->scratch.bytes);
+    if (cpu->slots == NULL || cpu->scratch.memory == NULL) {
+        return SW_E_NOMEM;
+    }
+    cut_scratch(cpu, threads, cpu->scratch.memory);
     return SW_OK;
 }
 
@@ -127,12 +137,11 @@ static void cpu_close(void *table)
     free(cpu);
 }
 
-static int refuse_memory(const struct sw_geometry *geometry, char *reason, size_t reason_size)
+static int refuse_memory(uint64_t bytes, char *reason, size_t reason_size)
 {
     snprintf(reason, reason_size,
              "the table needs %llu MiB of memory, this machine has %llu MiB: lower the capacity",
-             (unsigned long long)(geometry->bytes_total >> 20),
-             (unsigned long long)(sw_memory_installed() >> 20));
+             (unsigned long long)(bytes >> 20), (unsigned long long)(sw_memory_installed() >> 20));
     return SW_E_NOMEM;
 }
 
@@ -144,22 +153,20 @@ static int cpu_open(const struct sw_table_config *config, const struct sw_geomet
         threads = SW_CPU_THREADS_MAX;
     }
     *out = NULL;
-    /* a system that overcommits would give the addresses, and kill us when they are written */
-    if (geometry->bytes_total > sw_memory_installed()) {
-        return refuse_memory(geometry, reason, reason_size);
-    }
     struct sw_cpu *cpu = calloc(1, sizeof(*cpu));
     if (cpu == NULL || sw_phase_lock_init(&cpu->lock) != SW_OK) {
         free(cpu);
-        return refuse_memory(geometry, reason, reason_size);
+        return refuse_memory(geometry->bytes_total, reason, reason_size);
     }
     cpu->geometry = *geometry;
     cpu->slot_bits = config->slot_bits;
     cpu->batch_ops_max = config->batch_ops_max;
-    cpu->slots = sw_memory_map(geometry->bytes_total);
-    if (cpu->slots == NULL || open_scratch(cpu, threads) != SW_OK) {
+    cpu->scratch.bytes = cut_scratch(cpu, threads, NULL);
+    cpu->bytes_reserved = geometry->bytes_total + cpu->scratch.bytes;
+    if (map_memory(cpu, threads) != SW_OK) {
+        uint64_t bytes = cpu->bytes_reserved;
         cpu_close(cpu);
-        return refuse_memory(geometry, reason, reason_size);
+        return refuse_memory(bytes, reason, reason_size);
     }
     if (sw_pool_create(threads, &cpu->pool) != SW_OK) {
         cpu_close(cpu);
@@ -172,6 +179,11 @@ static int cpu_open(const struct sw_table_config *config, const struct sw_geomet
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;
     return SW_OK;
+}
+
+static uint64_t cpu_bytes_reserved(const void *table)
+{
+    return ((const struct sw_cpu *)table)->bytes_reserved;
 }
 
 static void *cpu_io_alloc(void *table, size_t bytes)
@@ -279,6 +291,7 @@ const struct sw_backend sw_backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,
+    .bytes_reserved = cpu_bytes_reserved,
     .io_alloc = cpu_io_alloc,
     .io_free = cpu_io_free,
     .queue_open = cpu_queue_open,

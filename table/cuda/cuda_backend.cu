@@ -10,6 +10,8 @@
 
 /* Pieces of the scratch start at multiples of this. */
 #define PIECE_ALIGN 256
+/* Operations of the larger batch that loads the kernels. */
+#define WARM_UP_OPS (1U << 14)
 /* 128-bit slots are written by atom.cas.b128. */
 #define MAJOR_FOR_128_BITS 9
 
@@ -82,6 +84,42 @@ static void set_view(typename sw_width<BITS>::view *view, typename sw_width<BITS
     view->max_probe = max_probe;
 }
 
+/* Launches every kernel once, on reads of key 0 in the empty table. The runtime loads a kernel and
+ * reserves the memory of its threads when it is first launched: a device that has no room left for
+ * them is refused here, and not lost later. The scratch stays zero where it must. */
+template <int BITS>
+static cudaError_t warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max)
+{
+    struct sw_cuda_batch<BITS> batch = {
+    };
+    /* pieces of the scratch that these batches do not use, large enough by their alignment */
+    struct sw_cuda_tally *tally = (struct sw_cuda_tally *)device->scratch.updates;
+    batch.record = (struct sw_cuda_record *)device->scratch.clusters;
+    batch.keys = device->scratch.operands;
+    batch.op = SW_GET;
+    batch.group_count = 1;
+    batch.count = batch_ops_max;
+    cudaError_t error = sw_cuda_launch_get<BITS>(device, &batch, tally, cudaStreamPerThread);
+    /* few, since one thread applies them all; of the numbers that are sorted differently */
+    for (uint32_t count = 1; count <= WARM_UP_OPS && error == cudaSuccess; count *= WARM_UP_OPS) {
+        batch.count = count < batch_ops_max ? count : batch_ops_max;
+        error = sw_cuda_launch_get<BITS>(device, &batch, tally, cudaStreamPerThread);
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_plan<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_commit<BITS>(device, &batch, true, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+    }
+    return error;
+}
+
+static_assert(sizeof(struct sw_cuda_tally) <= PIECE_ALIGN, "fits in any piece of the scratch");
+static_assert(sizeof(struct sw_cuda_record) <= PIECE_ALIGN, "fits in any piece of the scratch");
+
 /* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
  * a binary built for other GPUs fails here. */
 template <int BITS>
@@ -96,6 +134,8 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_device<B
     cudaError_t error = sw_cuda_sort_bytes<BITS>(config->batch_ops_max, &sort_bytes);
     size_t scratch_bytes = cut_scratch<BITS>(&device->scratch, NULL, config->batch_ops_max, buckets,
                                              !has_stash, sort_bytes);
+    table->bytes_reserved = geometry->slots_total * sizeof(slot) + scratch_bytes +
+                            sizeof(*table->state) + sizeof(*table->control);
     if (error == cudaSuccess) {
         error = cudaMalloc(&table->slots, geometry->slots_total * sizeof(slot));
     }
@@ -139,6 +179,9 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_device<B
     if (error == cudaSuccess) {
         error = cudaMemsetAsync(table->control, 0, sizeof(*table->control), cudaStreamPerThread);
     }
+    if (error == cudaSuccess) {
+        error = warm_up<BITS>(device, config->batch_ops_max);
+    }
     return error == cudaSuccess ? cudaDeviceSynchronize() : error;
 }
 
@@ -181,8 +224,7 @@ static int choose_device(const struct sw_table_config *config, char *reason, siz
     return SW_OK;
 }
 
-static int explain(cudaError_t error, const struct sw_geometry *geometry, char *reason,
-                   size_t reason_size)
+static int explain(cudaError_t error, uint64_t bytes, char *reason, size_t reason_size)
 {
     size_t free_bytes = 0;
     size_t total_bytes = 0;
@@ -194,9 +236,9 @@ static int explain(cudaError_t error, const struct sw_geometry *geometry, char *
     }
     (void)cudaMemGetInfo(&free_bytes, &total_bytes);
     snprintf(reason, reason_size,
-             "the table's slots need %llu bytes of device memory, and its batches more; %llu are "
-             "free: choose a smaller capacity or smaller batches",
-             (unsigned long long)geometry->bytes_total, (unsigned long long)free_bytes);
+             "the table needs %llu bytes of device memory, %llu are free: choose a smaller "
+             "capacity or smaller batches",
+             (unsigned long long)bytes, (unsigned long long)free_bytes);
     return SW_E_NOMEM;
 }
 
@@ -242,8 +284,9 @@ static int cuda_open(const struct sw_table_config *config, const struct sw_geome
         error = cudaEventCreateWithFlags(&table->write_done, cudaEventDisableTiming);
     }
     if (error != cudaSuccess) {
-        status = explain(error, geometry, reason, reason_size);
-        cuda_close(table);
+        uint64_t bytes = table->bytes_reserved;
+        cuda_close(table); /* first: what was allocated is free then */
+        status = explain(error, bytes, reason, reason_size);
         return status;
     }
     *out = table;
@@ -252,12 +295,18 @@ static int cuda_open(const struct sw_table_config *config, const struct sw_geome
 
 /* --- the other members ------------------------------------------------------------------------ */
 
+static uint64_t cuda_bytes_reserved(const void *context)
+{
+    return ((const struct sw_cuda_table *)context)->bytes_reserved;
+}
+
 static void *cuda_io_alloc(void *context, size_t bytes)
 {
     const struct sw_cuda_table *table = (const struct sw_cuda_table *)context;
     void *memory = NULL;
+    size_t some = bytes > 0 ? bytes : 1; /* of 0 bytes the runtime makes NULL and no error */
     if (cudaSetDevice(table->device) != cudaSuccess ||
-        cudaHostAlloc(&memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
+        cudaHostAlloc(&memory, some, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
         (void)cudaGetLastError(); /* a refusal is no failure of later launches */
         return NULL;
     }
@@ -293,9 +342,9 @@ static int cuda_read_back(void *context, struct sw_state *state, void *slots)
 const struct sw_backend *sw_backend_cuda(void)
 {
     static const struct sw_backend backend = {
-        "cuda",       cuda_open,          cuda_close,          cuda_io_alloc,
-        cuda_io_free, sw_cuda_queue_open, sw_cuda_queue_close, sw_cuda_submit,
-        sw_cuda_poll, cuda_read_back,
+        "cuda",         cuda_open,    cuda_close,         cuda_bytes_reserved,
+        cuda_io_alloc,  cuda_io_free, sw_cuda_queue_open, sw_cuda_queue_close,
+        sw_cuda_submit, sw_cuda_poll, cuda_read_back,
     };
     return &backend;
 }

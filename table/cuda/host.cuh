@@ -26,6 +26,7 @@ struct sw_cuda_table {
     struct sw_state *state;           /* device */
     struct sw_cuda_control *control;  /* device */
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */
+    uint64_t bytes_reserved;          /* of device memory: all of these */
     struct sw_cuda_device<64> narrow; /* the one of slot_bits is filled in */
     struct sw_cuda_device<128> wide;
 

@@ -19,6 +19,11 @@ static struct sw_cuda_record *record_of(struct sw_cuda_queue *queue, uint64_t ti
     return &queue->records[ticket % SW_CUDA_IN_FLIGHT_MAX];
 }
 
+static bool is_lost(const struct sw_cuda_table *table)
+{
+    return __atomic_load_n(&table->lost, __ATOMIC_RELAXED) != 0;
+}
+
 /* --- the order of batches; under the mutex ---------------------------------------------------- */
 
 /* What follows on the queue's stream comes after the last write batch. */
@@ -200,19 +205,22 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, const struct sw_batch 
     struct sw_cuda_table *table = queue->table;
     cudaError_t error = cudaSetDevice(table->device);
     pthread_mutex_lock(&table->order);
-    if (error == cudaSuccess) {
+    /* under the mutex: nothing may follow a batch of which only a part was enqueued */
+    bool good = !is_lost(table);
+    if (good && error == cudaSuccess) {
         error = table->slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
                                        : enqueue<128>(queue, batch, ticket);
     }
+    good = good && sw_cuda_check(table, error, "submit");
     pthread_mutex_unlock(&table->order);
-    return sw_cuda_check(table, error, "submit");
+    return good;
 }
 
 int sw_cuda_submit(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     uint64_t ticket = queue->ticket + 1;
-    if (__atomic_load_n(&queue->table->lost, __ATOMIC_RELAXED) != 0) {
+    if (is_lost(queue->table)) {
         return SW_E_DEVICE;
     }
     if (queue->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] ||
@@ -239,6 +247,14 @@ static bool is_done(struct sw_cuda_queue *queue, uint64_t ticket)
     return __atomic_load_n(&record_of(queue, ticket)->done, __ATOMIC_ACQUIRE) == ticket;
 }
 
+/* On a lost table: whether the device may still write what batches of this queue point to. */
+static bool is_running(struct sw_cuda_queue *queue)
+{
+    bool running = cudaStreamQuery(queue->stream) == cudaErrorNotReady;
+    (void)cudaGetLastError();
+    return running;
+}
+
 /* A stream that fails, or ends without the record, will never complete the batch. */
 static void check_alive(struct sw_cuda_queue *queue, uint64_t ticket)
 {
@@ -256,7 +272,10 @@ static void check_alive(struct sw_cuda_queue *queue, uint64_t ticket)
 /* The windows were too small for the cursor to move: reads larger ones. */
 static int scan_again(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
-    cudaError_t error = sw_cuda_scan_reserve(queue, 2 * queue->scan.window);
+    cudaError_t error = cudaSetDevice(queue->table->device);
+    if (error == cudaSuccess) {
+        error = sw_cuda_scan_reserve(queue, 2 * queue->scan.window);
+    }
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         return SW_E_NOMEM;
@@ -291,8 +310,8 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
     int status = SW_PENDING;
     if (is_done(queue, batch->_ticket)) {
         status = collect(queue, batch);
-    } else if (__atomic_load_n(&queue->table->lost, __ATOMIC_RELAXED) != 0) {
-        status = SW_E_DEVICE;
+    } else if (is_lost(queue->table)) {
+        status = is_running(queue) ? SW_PENDING : SW_E_DEVICE;
     } else if (++queue->idle_polls >= IDLE_POLLS) {
         queue->idle_polls = 0;
         check_alive(queue, batch->_ticket);

@@ -27,6 +27,7 @@ struct test_case {
     uint32_t batch;      /* 0: of the scale */
     uint32_t stash;      /* 0: left-overs are handed back */
     bool several_queues; /* work of several streams meets */
+    bool slow;           /* only with --full */
 };
 
 /* cases.c: contents and layout */
@@ -40,6 +41,8 @@ bool case_scan_and_clear(struct pair *pair, const struct scale *scale, double lo
 
 /* cases_limits.c: the probe cap, the maximum load, queues */
 bool case_one_home(struct pair *pair, const struct scale *scale, double load);
+bool case_one_home_repeated(struct pair *pair, const struct scale *scale, double load);
+bool case_scan_long_run(struct pair *pair, const struct scale *scale, double load);
 bool case_one_home_mixed(struct pair *pair, const struct scale *scale, double load);
 bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double load);
 bool case_refused_whole(struct pair *pair, const struct scale *scale, double load);

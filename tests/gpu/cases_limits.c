@@ -61,6 +61,56 @@ bool case_one_home_mixed(struct pair *pair, const struct scale *scale, double lo
     return true;
 }
 
+/* Keys of one home, repeated within a batch, in one group or in many, without deletes: answers,
+ * refusals and contents are exact, whether what meets the cap is handed back, fills the stash until
+ * inserts are refused, or meets the maximum load too. */
+bool case_one_home_repeated(struct pair *pair, const struct scale *scale, double load)
+{
+    (void)load;
+    for (uint32_t round = 0; round < 4 * scale->rounds; round++) {
+        uint32_t count = 1 + (uint32_t)pair_below(pair, round % 3 == 0 ? 20 : 400);
+        fill_random(pair, count, 1, 0);
+        for (uint32_t i = 0; i < count; i++) {
+            pair->in.keys[i] = one_home_key(pair, pair_below(pair, 300));
+        }
+        for (uint32_t end = 0; round % 2 == 0 && end < count;) {
+            end += 1 + (uint32_t)pair_below(pair, 8);
+            end = end < count ? end : count;
+            pair->in.group_ends[pair->in.group_count++] = end;
+        }
+        if (!pair_run(pair, false) || !pair_compare(pair, false) ||
+            (round % 5 == 4 && !pair_clear(pair))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A run of full buckets in the stash that is longer than the window a scan reads at first: where
+ * the cursor is past what the window shows, a larger one is read. Keys come in order, few at a
+ * time, so that they do not all push at the same buckets. */
+bool case_scan_long_run(struct pair *pair, const struct scale *scale, double load)
+{
+    const uint64_t entries = 70000; /* the window has 2^14 buckets of 4 */
+    uint64_t m = 0;
+    (void)scale;
+    (void)load;
+    while (m < entries) {
+        pair->in.op = SW_SET;
+        pair->in.group_count = 0;
+        for (pair->in.count = 0;
+             pair->in.count < pair->n_max && pair->in.count < 4096 && m < entries;
+             pair->in.count++, m++) {
+            pair->in.keys[pair->in.count] = pair_key_of(pair, m);
+            pair->in.values[pair->in.count] = m ^ 0x5555;
+        }
+        if (!pair_run(pair, false)) {
+            return false;
+        }
+    }
+    return pair_compare(pair, false) && pair_scan(pair, pair->n_max);
+}
+
 static uint64_t occupied_max(const struct pair *pair)
 {
     struct sw_table_info info;

@@ -59,6 +59,29 @@ static const struct test_case CASES[] = {
      .max_probe = 6,
      .slots = 8192,
      .stash = 4096},
+    {.name = "scan of a long run",
+     .run = case_scan_long_run,
+     .load = 0.8,
+     .max_probe = 1,
+     .slots = 1 << 18,
+     .stash = 1 << 17,
+     .slow = true},
+    {.name = "one home, repeated",
+     .run = case_one_home_repeated,
+     .load = 0.8,
+     .max_probe = 6,
+     .slots = 8192,
+     .stash = 40},
+    {.name = "one home, repeated, no stash",
+     .run = case_one_home_repeated,
+     .load = 0.8,
+     .max_probe = 6,
+     .slots = 8192},
+    {.name = "one home, repeated, limit, no stash",
+     .run = case_one_home_repeated,
+     .load = 0.6,
+     .max_probe = 1,
+     .slots = 128},
     {.name = "groups at the limit",
      .run = case_groups_at_limit,
      .load = 0.6,
@@ -171,11 +194,13 @@ int main(int argc, char **argv)
     uint64_t seed = 1;
     const char *only = "";
     bool one_queue = false;
+    bool quick = true;
     unsigned passed = 0;
     unsigned failed = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--full") == 0) {
             scale = FULL;
+            quick = false;
         } else if (strcmp(argv[i], "--self") == 0) {
             tested = SW_BACKEND_CPU;
         } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
@@ -200,7 +225,8 @@ int main(int argc, char **argv)
             char title[128];
             snprintf(title, sizeof(title), "%s, %u-bit slots, load %.2f, seed %llu", CASES[c].name,
                      slot_bits, CASES[c].load, (unsigned long long)seed);
-            if (strstr(title, only) != NULL && !(one_queue && CASES[c].several_queues)) {
+            if (strstr(title, only) != NULL && !(one_queue && CASES[c].several_queues) &&
+                !(quick && CASES[c].slow)) {
                 bool good = run_case(&CASES[c], &scale, slot_bits, seed, title);
                 passed += good;
                 failed += !good;

@@ -224,6 +224,11 @@ bool oracle_apply(struct oracle *oracle, struct oracle_operation *operations, si
     return admitted;
 }
 
+void oracle_limit(struct oracle *oracle, uint64_t limit)
+{
+    oracle->limit = limit;
+}
+
 bool oracle_get(const struct oracle *oracle, uint64_t key, uint64_t *value)
 {
     const struct node *node = find(oracle, key);

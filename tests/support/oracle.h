@@ -38,6 +38,8 @@ bool oracle_get(const struct oracle *oracle, uint64_t key, uint64_t *value);
 /* Takes an entry out; false if it is absent. */
 bool oracle_remove(struct oracle *oracle, uint64_t key);
 void oracle_clear(struct oracle *oracle);
+/* Another limit, from the next operation on. */
+void oracle_limit(struct oracle *oracle, uint64_t limit);
 
 uint64_t oracle_count(const struct oracle *oracle);
 /* All entries in no order: call with *position 0 until it returns false. */

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "table/cpu/parallel.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(adversarial, .timeout = 120);
@@ -193,9 +194,9 @@ static void stash_fills_up(uint32_t slot_bits)
     fixture.oracle = oracle_create(slot_bits / 2, 8 + 10 + 1);
     uint64_t first = fixture_first_m(&fixture, 7);
     for (uint32_t i = 0; i < 64; i++) {
-        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i), i);
+        cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first + i), i),
+                     i < 19 ? SW_OK : SW_E_FULL);
     }
-    cr_assert_eq(fixture_run(&fixture, 64, 64), SW_E_FULL);
     fixture_audit(&fixture);
     sw_table_stats(fixture.table, &stats);
     cr_assert_eq(stats.stash_occupied, 11);
@@ -221,6 +222,51 @@ Test(adversarial, stash_fills_up)
 {
     stash_fills_up(64);
     stash_fills_up(128);
+}
+
+/* The stash is looked at when a batch begins: one batch may pass its limit, in one group or in
+ * many, on one thread or on several; then inserts are refused until a batch begins with room again.
+ */
+static void stash_limit_by_batch(uint32_t slot_bits, uint32_t groups, uint32_t threads)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    const uint32_t count = threads > 1 ? SW_PARALLEL_WRITES_MIN : 100;
+    struct sw_table_stats stats;
+    struct fixture fixture;
+    config.capacity_slots = 4 * SW_PARALLEL_WRITES_MIN;
+    config.max_probe = 1;
+    config.stash_slots = 10;
+    config.batch_ops_max = count + 1;
+    config.threads = threads;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 7);
+    set_first_keys(&fixture, first, count);
+    cr_assert_eq(fixture_run(&fixture, count, groups), SW_OK);
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.stash_occupied, count - 8);
+    fixture_audit(&fixture);
+
+    uint64_t limit = fixture.info.occupied_max;
+    oracle_limit(fixture.oracle, 0); /* no insert, but everything else */
+    for (uint32_t i = 0; i < count; i++) {
+        fixture_set(&fixture, i, SW_DELETE, fixture_key_of(&fixture, first + i), 0);
+    }
+    fixture_set(&fixture, count, SW_SET, fixture_key_of(&fixture, first), 1);
+    cr_assert_eq(fixture_run(&fixture, count + 1, count + 1), SW_E_FULL, "full when it began");
+    oracle_limit(fixture.oracle, limit);
+    cr_assert_eq(fixture_run(&fixture, count + 1, 0), SW_OK, "empty when it began");
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, stash_limit_by_batch)
+{
+    for (uint32_t slot_bits = 64; slot_bits <= 128; slot_bits += 64) {
+        stash_limit_by_batch(slot_bits, 0, 1);
+        stash_limit_by_batch(slot_bits, 100, 1);
+        stash_limit_by_batch(slot_bits, 0, 4);
+        stash_limit_by_batch(slot_bits, 100, 4);
+    }
 }
 
 /* Refused groups that were partly applied move entries to the stash and back: it stays bounded. */
@@ -257,6 +303,8 @@ Test(adversarial, refused_groups_at_the_cap)
 {
     refused_groups_at_the_cap(64, 200);
     refused_groups_at_the_cap(128, 200);
+    refused_groups_at_the_cap(64, 0); /* answers are the same: handed back at the batch's end */
+    refused_groups_at_the_cap(128, 0);
 }
 
 /* Without a stash: what the table holds and what was handed back is what was offered. */
@@ -287,6 +335,50 @@ Test(adversarial, cap_without_stash)
     cap_without_stash(64, true);
     cap_without_stash(128, false);
     cap_without_stash(128, true);
+}
+
+/* Without a stash, at the cap and at the maximum load: what is handed back fills the table until
+ * the batch's end, so it is refused although less stays. Operations on what fell out still find it.
+ */
+static void cap_and_limit_without_stash(uint32_t slot_bits)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct sw_table_stats stats;
+    struct fixture fixture;
+    config.capacity_slots = 64;
+    config.max_load = 0.5;
+    config.max_probe = 1;
+    config.stash_slots = 0;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 5);
+    set_first_keys(&fixture, first, 33);
+    cr_assert_eq(fixture_run(&fixture, 33, 0), SW_E_FULL);
+    set_first_keys(&fixture, first, 32);
+    for (uint32_t i = 0; i < 32; i++) {
+        fixture_set(&fixture, 32 + i, SW_SUM, fixture_key_of(&fixture, first + i), 100);
+        fixture_set(&fixture, 64 + i, SW_GET, fixture_key_of(&fixture, first + i), 0);
+    }
+    fixture_set(&fixture, 96, SW_DELETE, fixture_key_of(&fixture, first + 30), 0);
+    fixture_set(&fixture, 97, SW_SET_ABSENT, fixture_key_of(&fixture, first + 31), 7);
+    cr_assert_eq(fixture_run(&fixture, 98, 0), SW_OK);
+    fixture_audit(&fixture);
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.occupied, 8);
+
+    /* a refused group hands nothing back, and what a deletion made room for stays */
+    fixture_set(&fixture, 0, SW_SET, fixture_key_of(&fixture, first + 9), 1);
+    fixture_set(&fixture, 1, SW_DELETE, fixture_key_of(&fixture, first + 2), 1);
+    cr_assert_eq(fixture_run(&fixture, 2, 0), SW_OK);
+    sw_table_stats(fixture.table, &stats);
+    cr_assert_eq(stats.occupied, 8);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(adversarial, cap_and_limit_without_stash)
+{
+    cap_and_limit_without_stash(64);
+    cap_and_limit_without_stash(128);
 }
 
 /* A refused group takes back what it had handed back: the table is as before, bit by bit, but for
@@ -329,9 +421,9 @@ Test(adversarial, refused_group_without_stash)
     refused_group_without_stash(128);
 }
 
-/* A key that fell out, came in anew and fell out again in a group that is refused: of its two
- * places in the list of left-overs the newer is taken back, and the older returns to the table. */
-static void key_left_over_twice(uint32_t slot_bits)
+/* A key that fell out and is written again, in a group that is refused: it is written where it is
+ * among the left-overs, gets its old value back there, and returns to the table. */
+static void key_left_over_and_written(uint32_t slot_bits)
 {
     struct sw_table_config config = fixture_config(slot_bits);
     struct fixture fixture;
@@ -360,8 +452,8 @@ static void key_left_over_twice(uint32_t slot_bits)
     fixture_close(&fixture);
 }
 
-Test(adversarial, key_left_over_twice)
+Test(adversarial, key_left_over_and_written)
 {
-    key_left_over_twice(64);
-    key_left_over_twice(128);
+    key_left_over_and_written(64);
+    key_left_over_and_written(128);
 }

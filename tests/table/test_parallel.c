@@ -126,20 +126,24 @@ Test(parallel, many_keys)
     upserts(128, 64, 60000, 9);
 }
 
-/* What meets the cap in parallel is what meets it in order. */
-static void cap(uint32_t slot_bits, uint64_t stash_slots)
+/* What meets the cap in parallel is what meets it in order, keys that are repeated included. */
+static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated)
 {
     struct sw_table_config config = config_of(slot_bits, 4);
     struct random random = {slot_bits + stash_slots};
     struct sw_table_stats stats[2];
     struct pair pair;
-    config.capacity_slots = SW_PARALLEL_WRITES_MIN / 4 * 5; /* load 0.8 after the batch */
+    config.capacity_slots = SW_PARALLEL_WRITES_MIN; /* full after the batch */
+    config.max_load = 1.0;
     config.max_probe = 1;
     config.stash_slots = stash_slots;
     pair_open(&pair, &config);
     uint32_t count = SW_PARALLEL_WRITES_MIN;
     for (uint32_t i = 0; i < count; i++) {
-        fixture_set(&pair.alone, i, SW_SET, (uint64_t)i * 3, random_next(&random));
+        bool again = repeated && i % 8 == 7;
+        uint64_t key = again ? random_below(&random, i) : i;
+        fixture_set(&pair.alone, i, again ? (enum sw_op)random_below(&random, SW_DELETE) : SW_SET,
+                    key * 3, random_next(&random));
     }
     pair_run(&pair, count, 0);
     sw_table_stats(pair.alone.table, &stats[0]);
@@ -153,14 +157,18 @@ static void cap(uint32_t slot_bits, uint64_t stash_slots)
 
 Test(parallel, cap_with_stash)
 {
-    cap(64, 1 << 16);
-    cap(128, 1 << 16);
+    cap(64, 1 << 16, false);
+    cap(128, 1 << 16, false);
+    cap(64, 1 << 16, true);
+    cap(128, 1 << 16, true);
 }
 
 Test(parallel, cap_without_stash)
 {
-    cap(64, 0);
-    cap(128, 0);
+    cap(64, 0, false);
+    cap(128, 0, false);
+    cap(64, 0, true);
+    cap(128, 0, true);
 }
 
 /* Near the limit the absent keys are counted first; where they do not fit, or with deletes, a table
