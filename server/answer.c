@@ -91,19 +91,15 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
     return count;
 }
 
-/* INCR and its kind: the table refused it exactly when the sum does not fit the width. */
-static void put_arithmetic(struct writer *writer, const struct sw_round *round,
-                           const struct sw_pending *pending, uint64_t previous)
+/* INCR and its kind: the table refused it exactly when the result does not fit the width. */
+static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
     uint32_t bytes = round->loop->info.value_bytes;
+    uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
     uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
     uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX;
-    bool sum = pending->answer == SW_ANSWER_SUM;
-    if (sum ? operand > max - previous : operand > previous) {
-        put_line(writer, "-ERR increment or decrement would overflow\r\n");
-        return;
-    }
-    put_unsigned(writer, sum ? previous + operand : previous - operand, pending->resp3);
+    return (pending->answer == SW_ANSWER_SUM && operand > max - previous) ||
+           (pending->answer == SW_ANSWER_DIFFERENCE && operand > previous);
 }
 
 /* Answers about one key, which was `found` with this value before the operation. */
@@ -113,7 +109,8 @@ static void put_single(struct writer *writer, const struct sw_round *round,
     uint32_t i = pending->first;
     bool found = found_at(round, i);
     bool resp3 = pending->resp3;
-    uint64_t value = sw_integer_at(round->previous, round->loop->info.value_bytes, i);
+    uint32_t bytes = round->loop->info.value_bytes;
+    uint64_t value = sw_integer_at(round->previous, bytes, i);
     char digits[SW_DECIMAL_DIGITS_MAX];
 
     switch (pending->answer) {
@@ -132,8 +129,10 @@ static void put_single(struct writer *writer, const struct sw_round *round,
         put_unsigned(writer, !found, resp3);
         break;
     case SW_ANSWER_SUM:
+        put_unsigned(writer, value + sw_integer_at(round->values, bytes, i), resp3);
+        break;
     case SW_ANSWER_DIFFERENCE:
-        put_arithmetic(writer, round, pending, value);
+        put_unsigned(writer, value - sw_integer_at(round->values, bytes, i), resp3);
         break;
     case SW_ANSWER_DIGITS:
         put_unsigned(writer, found ? sw_decimal_format(value, digits) : 0, resp3);
@@ -202,6 +201,9 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     }
     if (batch->status != SW_OK && batch->status != SW_E_FULL) {
         return "-ERR the table failed, the server is stopping: see its log\r\n";
+    }
+    if (overflowed(round, pending)) {
+        return "-ERR increment or decrement would overflow\r\n";
     }
     return NULL;
 }

@@ -43,7 +43,7 @@ static struct sw_frame *take_frame(struct sw_conn *conn, const struct sw_request
                                    uint64_t body_bytes)
 {
     struct sw_loop *loop = conn->loop;
-    bool waits = loop->arena_closed || (loop->arena_waiters > 0 && !conn->retried);
+    bool waits = sw_loop_memory_is_others(loop, conn);
     struct sw_body_layout answer = {0};
     if (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN) {
         answer = answer_layout(request);
@@ -228,7 +228,7 @@ static void refuse_bytes(struct sw_conn *conn, int error)
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     if (conn->in_flight >= conn->loop->config->frames_in_flight_max) {
-        SW_COUNT(&conn->loop->counters, frames_in_flight_pauses, 1);
+        SW_COUNT(&conn->loop->counters, frames_in_flight_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
         return true;
     }

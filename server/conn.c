@@ -119,11 +119,11 @@ static void on_shutdown(uv_shutdown_t *request, int status)
     (void)status; /* a failure shows on the reading side too */
 }
 
-/* DRAINING and nothing left to answer or send: say goodbye. */
+/* DRAINING and nothing left to answer or send, nor to come of a retry: say goodbye. */
 static void settle(struct sw_conn *conn)
 {
     if (conn->state != SW_CONN_DRAINING || conn->in_flight > 0 || conn->stall != SW_STALL_NONE ||
-        sw_conn_unsent_bytes(conn) > 0) {
+        conn->retried || sw_conn_unsent_bytes(conn) > 0) {
         return;
     }
     if (conn->ended) {
@@ -150,6 +150,10 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         conn->protocol = bytes[0] == SW_FRAME_MAGIC ? SW_PROTOCOL_BULK : SW_PROTOCOL_RESP;
     }
     if (size < conn->input.need) {
+        return 0;
+    }
+    if (conn->output_paused) {
+        sw_conn_stall(conn, SW_STALL_OUTPUT);
         return 0;
     }
     conn->input.need = 0;
@@ -294,6 +298,8 @@ void sw_conn_open(struct sw_loop *loop, int fd, bool is_unix)
     if (conn == NULL) {
         sw_log(SW_LOG_ERROR, "no memory for a connection: it was closed");
         close(fd);
+        SW_COUNT(&loop->counters, connections_accepted, 1);
+        SW_COUNT(&loop->counters, connections_closed, 1); /* or it would count as open for ever */
         return;
     }
     conn->loop = loop;
@@ -422,6 +428,9 @@ void sw_conn_output_changed(struct sw_conn *conn)
         SW_COUNT(&conn->loop->counters, output_pauses, 1);
     } else if (conn->output_paused && unsent <= pause / 2) {
         conn->output_paused = false;
+        conn->input_at_ms = sw_loop_now_ms(conn->loop);
+        conn->request_since_ms = conn->request_since_ms > 0 ? conn->input_at_ms : 0;
+        conn->loop->retry |= conn->stall == SW_STALL_OUTPUT;
     }
     update_reading(conn);
     settle(conn);
@@ -475,8 +484,8 @@ void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
                 output_stands(conn, now_ms, SW_FRAME_STALL_MS))) {
         SW_COUNT(&loop->counters, write_timeouts, 1);
         sw_conn_abort(conn);
-    } else if (conn->state != SW_CONN_OPEN) {
-        return;
+    } else if (conn->state != SW_CONN_OPEN || conn->output_paused) {
+        return; /* nothing is read: what has not arrived is not the peer's fault */
     } else if ((config->request_timeout_ms > 0 && conn->request_since_ms > 0 &&
                 now_ms - conn->request_since_ms > config->request_timeout_ms) ||
                (pressed && conn->receiving != NULL &&

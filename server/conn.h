@@ -32,10 +32,11 @@ enum sw_conn_protocol { SW_PROTOCOL_UNKNOWN, SW_PROTOCOL_RESP, SW_PROTOCOL_BULK 
 /* Why a connection's received bytes wait; it is not read while it is stalled. */
 enum sw_stall {
     SW_STALL_NONE,
-    SW_STALL_ROUND,    /* the loop's round is full */
-    SW_STALL_BARRIER,  /* the next command waits for those before it */
-    SW_STALL_ARENA,    /* no arena memory for the next frame */
-    SW_STALL_IN_FLIGHT /* frames-in-flight-max */
+    SW_STALL_ROUND,     /* the loop's round is full */
+    SW_STALL_BARRIER,   /* the next command waits for those before it */
+    SW_STALL_ARENA,     /* no arena memory for the next frame */
+    SW_STALL_IN_FLIGHT, /* frames-in-flight-max */
+    SW_STALL_OUTPUT     /* output-bytes-pause: what was read before goes on when it is sent */
 };
 
 /* Bytes received and not consumed yet. Memory only while there are any. */

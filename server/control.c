@@ -35,8 +35,14 @@ struct control {
 
 static const char *batch_error(const struct sw_batch *batch)
 {
-    return batch->status == SW_OK ? NULL
-                                  : "ERR the table failed, the server is stopping: see its log";
+    switch (batch->status) {
+    case SW_OK:
+        return NULL;
+    case SW_E_NOMEM:
+        return "ERR not enough memory for a scan";
+    default:
+        return "ERR the table failed, the server is stopping: see its log";
+    }
 }
 
 static void put_key(struct sw_text *text, uint64_t key)
@@ -181,12 +187,15 @@ static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t coun
 {
     struct sw_conn *conn = control->conn;
     struct sw_loop *loop = conn->loop;
+    count = count < loop->info.batch_ops_max ? count : loop->info.batch_ops_max;
     size_t keys_bytes = ((size_t)count * loop->info.key_bytes + 63) / 64 * 64;
     control->memory_bytes = keys_bytes + (size_t)count * loop->info.value_bytes;
-    control->memory = sw_io_arena_alloc(&loop->arena, control->memory_bytes);
+    if (!sw_loop_memory_is_others(loop, conn)) {
+        control->memory = sw_io_arena_alloc(&loop->arena, control->memory_bytes);
+    }
     if (control->memory == NULL) {
         free(control);
-        SW_COUNT(&loop->counters, arena_pauses, 1);
+        SW_COUNT(&loop->counters, arena_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ARENA);
         return false;
     }

@@ -205,7 +205,7 @@ bool sw_data_run(struct sw_conn *conn, const struct sw_command *command,
         .first = round->operations,
     };
     if (!sw_round_has_room(round, arguments->count)) {
-        SW_COUNT(&conn->loop->counters, round_pauses, 1);
+        SW_COUNT(&conn->loop->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }

@@ -69,7 +69,8 @@ static void count_batch(struct sw_flights *flights, const struct sw_flight *flig
 unsigned sw_flights_poll(struct sw_flights *flights)
 {
     unsigned completed = 0;
-    while (flights->first != NULL && flights->first != flights->unsubmitted) {
+    for (uint64_t left = flights->count;
+         left > 0 && flights->first != NULL && flights->first != flights->unsubmitted; left--) {
         struct sw_flight *flight = flights->first;
         if (flight->submitted && sw_batch_poll(flights->queue, &flight->batch) == SW_PENDING) {
             break;

@@ -39,7 +39,8 @@ void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
  * status like any other. */
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
 
-/* Calls back every flight that is done. Returns how many. Never blocks. */
+/* Calls back every flight that is done, but none that a callback starts: one that goes on and on
+ * leaves the loop its other work. Returns how many. Never blocks. */
 unsigned sw_flights_poll(struct sw_flights *flights);
 
 #endif

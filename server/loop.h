@@ -123,6 +123,12 @@ static inline uint64_t sw_loop_random(struct sw_loop *loop)
     return z ^ (z >> 31);
 }
 
+/* Must the connection leave arena memory to others, which have waited for some longer? */
+static inline bool sw_loop_memory_is_others(const struct sw_loop *loop, const struct sw_conn *conn)
+{
+    return loop->arena_closed || (loop->arena_waiters > 0 && !conn->retried);
+}
+
 /* List of stalled connections. */
 void sw_loop_stalled_push(struct sw_loop *loop, struct sw_conn *conn);
 void sw_loop_stalled_remove(struct sw_loop *loop, struct sw_conn *conn);

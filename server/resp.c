@@ -88,7 +88,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     const struct sw_command *command =
         sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
     if (!sw_round_has_room(conn->loop->gathering, 0)) {
-        SW_COUNT(&conn->loop->counters, round_pauses, 1);
+        SW_COUNT(&conn->loop->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }

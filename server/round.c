@@ -160,6 +160,7 @@ void sw_round_submit(struct sw_round *round)
     struct sw_loop *loop = round->loop;
     struct sw_batch *batch = &round->flight.batch;
     loop->running = round;
+    loop->retry = true; /* the other one is empty: who waited for room has the first turn */
     loop->gathering = round == &loop->rounds[0] ? &loop->rounds[1] : &loop->rounds[0];
     if (round->operations == 0) {
         finish(round);

@@ -167,6 +167,11 @@ def resp_counters():
             check(isinstance(replies.ask("NOSUCH"), wire.Error), "NOSUCH")
             equal(replies.ask("PING"), "PONG", "PING")
             moved(server, before, commands=3, command_errors=2)
+            before = operations(server)
+            check(isinstance(replies.ask("INCRBY", 1, 2**64 - 1), wire.Error), "INCRBY overflows")
+            check(isinstance(replies.ask("DECRBY", 1, 2), wire.Error), "DECRBY below zero")
+            equal(replies.ask("DECRBY", 1, 1), 0, "DECRBY")
+            moved(server, before, upsert=3, upsert_hits=3, updated=1, commands=3, command_errors=2)
 
 
 @case

@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Connections that wait: for a slow peer, for a busy loop, for the end. None is forgotten."""
+
+import signal
+import socket
+import struct
+import threading
+import time
+
+import wire
+from harness import Moves, Server, SLOWER, case, check, equal, main
+
+
+def narrow(server):
+    """A connection whose receive buffer is small, so that the daemon soon cannot send."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(20 * SLOWER)
+    connection.connect((server.host, server.port))
+    return connection
+
+
+def send_beside(connection, data):
+    """Sends from a thread of its own, so that the answers can be read meanwhile."""
+    def send():
+        try:
+            connection.sendall(data)
+        except OSError:
+            pass  # seen by whoever reads
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    return thread
+
+
+@case
+def paused_is_not_late():
+    """a request that the daemon itself stopped reading does not time out, whole or in part"""
+    count, text = 200, "x" * 100000
+    with Server("--request-timeout-ms", "300", "--idle-timeout-ms", "300") as server:
+        with Moves(server, request_timeouts=0, idle_timeouts=0, commands_processed=count):
+            connection = narrow(server)
+            sender = send_beside(connection, wire.command("ECHO", text) * count)
+            time.sleep(1.5)
+            check(server.metrics()["sherwood_output_pauses_total"] > 0, "paused")
+            replies = wire.Replies(connection)
+            for at in range(count):
+                check(replies.read() == text.encode(), f"answer {at}")
+            sender.join()
+        connection.close()
+
+
+@case
+def body_paused_is_not_late():
+    """the same of a bulk frame whose body the daemon stopped reading"""
+    count, keys = 60, list(range(20000))
+    with Server("--request-timeout-ms", "300", "--idle-timeout-ms", "300") as server:
+        with Moves(server, request_timeouts=0, idle_timeouts=0, frames_processed=count):
+            connection = narrow(server)
+            sender = send_beside(connection, wire.frame(wire.GET, keys, want_values=True) * count)
+            time.sleep(1.5)
+            check(server.metrics()["sherwood_output_pauses_total"] > 0, "paused")
+            for at in range(count):
+                equal(wire.read_frame(connection).status, wire.OK, f"answer {at}")
+            sender.join()
+        connection.close()
+
+
+@case
+def read_ahead_is_paused():
+    """commands that were read before the pause wait for the reader too, and are all answered"""
+    count = 15000
+    with Server("--output-bytes-max", "24M") as server:
+        with server.connect() as helper:
+            helper.sendall(b"COMMAND\r\nPING\r\n")
+            size = 0
+            while True:
+                data = helper.recv(1 << 16)
+                size += len(data)
+                if data.endswith(b"+PONG\r\n"):
+                    break
+        size -= len(b"+PONG\r\n")
+        with Moves(server, output_limit_closes=0, commands_processed=count):
+            connection = narrow(server)
+            connection.sendall(b"COMMAND\r\n" * count)
+            time.sleep(1.0)
+            received = 0
+            while received < count * size:
+                data = connection.recv(1 << 20)
+                check(data, f"closed after {received} of {count * size} bytes")
+                received += len(data)
+        equal(received, count * size, "bytes")
+        connection.close()
+
+
+@case
+def long_scan_leaves_others_their_turn():
+    """RANDOMKEY over a large empty table does not keep the loop from other connections"""
+    searches = 30
+    with Server("--capacity", "16M", "--loops", "1") as server:
+        searcher, other = server.connect(), wire.Replies(server.connect())
+        other.ask("PING")
+        searcher.sendall(wire.command("RANDOMKEY") * searches)
+        replies = wire.Replies(searcher)
+        pings = 0
+        done = threading.Event()
+
+        def read():
+            for _ in range(searches):
+                equal(replies.read(), None, "a key of an empty table")
+            done.set()
+        threading.Thread(target=read, daemon=True).start()
+        while not done.is_set():
+            equal(other.ask("PING"), "PONG", "PING")
+            pings += 1
+        check(pings > 5 * searches, f"{pings} answers beside {searches} searches")
+
+
+@case
+def scan_within_small_limits():
+    """SCAN and RANDOMKEY where a batch may hold fewer entries than they would like"""
+    with Server("--frame-ops-max", "8", "--round-ops-max", "8", "--resp-arguments-max",
+                "8") as server:
+        replies = wire.Replies(server.connect())
+        for key in range(50):
+            equal(replies.ask("SET", key, key), "OK", "SET")
+        check(int(replies.ask("RANDOMKEY")) < 50, "RANDOMKEY")
+        seen, cursor = [], b"0"
+        while True:
+            cursor, keys = replies.ask("SCAN", cursor, "COUNT", 1000)
+            check(len(keys) <= 8, "entries of a batch")
+            seen += keys
+            if cursor == b"0":
+                break
+        equal(sorted(map(int, seen)), list(range(50)), "keys")
+
+
+@case
+def a_pause_is_counted_once():
+    """a connection that waits for room in the round counts as paused once, however often tried"""
+    count = 1000
+    with Server("--frame-ops-max", "8", "--round-ops-max", "8", "--resp-arguments-max", "8",
+                "--loops", "1") as server:
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            connection.sendall(b"GET 1\r\n" * count)
+            for _ in range(count):
+                equal(replies.read(), None, "GET")
+        pauses = server.metrics()["sherwood_round_pauses_total"]
+        check(1 <= pauses <= 3, f"{pauses} pauses")  # one a read, and the kernel may split it
+
+
+def stop_behind(server, requests):
+    """A connection whose `requests` arrive just before the stop, while the loop is busy."""
+    busy, asked = server.connect(), server.connect()
+    for connection in (busy, asked):
+        connection.sendall(wire.frame(wire.PING))
+        wire.read_frame(connection)
+    count = 1 << 20
+    body = struct.pack(f"<{count}Q", *range(count))
+    work = wire.envelope(wire.header_of(wire.GET, count=count, key_bytes=8, value_bytes=8), body)
+    busy.sendall(work[:-64])
+    time.sleep(0.3)
+    busy.sendall(work[-64:])
+    time.sleep(0.003)
+    asked.sendall(requests)
+    server.process.send_signal(signal.SIGTERM)
+    return asked
+
+
+@case
+def stalled_requests_are_answered_at_the_stop():
+    """frames behind one that had to wait are answered although the stop comes in between"""
+    ping = wire.frame(wire.PING)
+    for _ in range(3):
+        with Server("--frame-ops-max", "1M", "--arena-bytes", "64M", "--loops", "1",
+                    "--threads", "1") as server:
+            asked = stop_behind(server, wire.frame(wire.GET, [1]) + wire.frame(wire.STATS) + ping * 3)
+            data = b""
+            try:
+                while part := asked.recv(1 << 16):
+                    data += part
+            except ConnectionResetError:
+                pass
+            # All of it if it was received before the stop, or nothing: never a part.
+            frames = data.count(wire.MAGIC)
+            check(frames in (0, 5), f"{frames} of 5 requests were answered")
+            server.wait_stopped()
+
+
+main()
