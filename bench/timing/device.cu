@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * device.cu - chooses and describes the device, reports errors of the CUDA runtime.
+ */
+#include "bench/timing/device.h"
+
+#include "bench/timing/device.cuh"
+
+bool sw_timing_ok(cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess) {
+        return true;
+    }
+    fprintf(stderr, "timing: %s: %s (%s)\n", what, cudaGetErrorString(error),
+            cudaGetErrorName(error));
+    return false;
+}
+
+bool sw_timing_done(const char *what)
+{
+    return sw_timing_ok(cudaGetLastError(), what) && sw_timing_ok(cudaDeviceSynchronize(), what);
+}
+
+bool sw_timing_device_choose(uint32_t device)
+{
+    return sw_timing_ok(cudaSetDevice((int)device), "choosing the device");
+}
+
+static int attribute(cudaDeviceAttr which, uint32_t device)
+{
+    int value = 0;
+    (void)cudaDeviceGetAttribute(&value, which, (int)device); /* 0 says that it is not known */
+    return value;
+}
+
+void sw_timing_device_describe(uint32_t device, FILE *out)
+{
+    cudaDeviceProp properties;
+    int driver = 0;
+    int runtime = 0;
+    if (!sw_timing_ok(cudaGetDeviceProperties(&properties, (int)device), "the device's facts") ||
+        !sw_timing_ok(cudaDriverGetVersion(&driver), "the driver's version") ||
+        !sw_timing_ok(cudaRuntimeGetVersion(&runtime), "the runtime's version")) {
+        return;
+    }
+    fprintf(out, "gpu: %s, compute capability %d.%d, %d multiprocessors\n", properties.name,
+            properties.major, properties.minor, properties.multiProcessorCount);
+    fprintf(out, "gpu memory: %.1f GiB, L2 %.1f MiB, clock %d MHz, memory clock %d MHz\n",
+            (double)properties.totalGlobalMem / (1 << 30), properties.l2CacheSize / 1048576.0,
+            attribute(cudaDevAttrClockRate, device) / 1000,
+            attribute(cudaDevAttrMemoryClockRate, device) / 1000);
+    fprintf(out, "cuda: driver for %d.%d, runtime %d.%d, nvcc %d.%d.%d\n", driver / 1000,
+            driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, __CUDACC_VER_MAJOR__,
+            __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pass.h - one pass over many operations: batches submitted back to back on one queue, timed.
+ */
+#ifndef SHERWOOD_BENCH_TIMING_PASS_H
+#define SHERWOOD_BENCH_TIMING_PASS_H
+
+#include <stdint.h>
+
+#include "table/table.h"
+
+/* Arrays as in struct sw_batch, of all operations; they may lie in device memory. */
+struct sw_timing_pass {
+    enum sw_op op;
+    uint32_t key_bytes; /* of a key, and of a value */
+    const void *keys;
+    const void *values;
+    void *previous;
+    uint64_t *found;
+    uint64_t count;
+    uint32_t batch_ops; /* a multiple of 64, so that each batch has words of `found` to itself */
+};
+
+struct sw_timing_passed {
+    double seconds; /* host clock, from before the first submit to after the last completion */
+    uint64_t batches;
+    struct sw_counters counters;
+};
+
+/* Returns the status of the first batch that failed, or SW_OK. No batch is in flight after. */
+int sw_timing_pass_run(struct sw_queue *queue, const struct sw_timing_pass *pass,
+                       struct sw_timing_passed *out);
+
+#endif
