@@ -33,6 +33,20 @@
 #define SW_LOAD_SILENCE_MS 30000
 #define SW_LOAD_CONNECT_MS 5000
 
+/* With a rate, a unit that is sent so much after its time is counted as late. */
+#define SW_LOAD_LATE_NS 1000000
+/* And the first unit is due so long after the threads have started. */
+#define SW_LOAD_LEAD_NS 10000000
+/* A sleeping worker looks so often whether the run goes on. */
+#define SW_LOAD_SLEEP_NS 100000000
+#define SW_LOAD_RATE_MAX 1000000000000ULL
+
+#define SW_LOAD_THETA_DEFAULT 0.99
+#define SW_LOAD_THETA_MAX 10.0
+/* Keys of a mix on a table of 32 bits: as many again may be inserted, and reads that shall miss
+ * need keys of their own. */
+#define SW_LOAD_MIX_KEYS_MAX_32 (1ULL << 30)
+
 #define SW_LOAD_ERROR_BYTES 512
 
 static_assert(SW_LOAD_FRAME_DEFAULT <= SW_LOAD_FRAME_MAX, "the default is allowed");

@@ -4,8 +4,10 @@
  */
 #include "bench/load/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_PEER = 3 };
 
@@ -34,7 +36,9 @@ static int answer(const struct sw_load_options *options)
     };
     switch (options->action) {
     case SW_LOAD_ACTION_HELP:
-        fputs(sw_load_help, stdout);
+        for (const char *const *part = sw_load_help; *part; part++) {
+            fputs(*part, stdout);
+        }
         break;
     case SW_LOAD_ACTION_VERSION:
         printf("sherwood-load %s\n", SHERWOOD_VERSION);
@@ -49,6 +53,25 @@ static int answer(const struct sw_load_options *options)
     return EXIT_SUCCESS;
 }
 
+/* Prints the result as the options ask. Returns the run's status, or that of what failed here. */
+static int report(const struct sw_load_options *options, const struct sw_load_result *result,
+                  int status)
+{
+    if (options->json && !options->quiet) {
+        if (sw_load_report_json(stdout, options, result)) {
+            fprintf(stderr, "sherwood-load: the JSON could not be written\n");
+            status = SW_LOAD_E_NOMEM;
+        }
+    } else if (!options->quiet) {
+        sw_load_report_text(stdout, options, result);
+    }
+    if (options->csv && sw_load_report_csv(options->csv, options, result)) {
+        fprintf(stderr, "sherwood-load: %s: %s\n", options->csv, strerror(errno));
+        status = SW_LOAD_E_NOMEM;
+    }
+    return status;
+}
+
 static int run(const struct sw_load_options *options)
 {
     char error[SW_LOAD_ERROR_BYTES];
@@ -60,16 +83,12 @@ static int run(const struct sw_load_options *options)
     int status = sw_load_run(options, result, error);
     if (status != SW_LOAD_OK && status != SW_LOAD_E_MISMATCH) {
         fprintf(stderr, "sherwood-load: %s\n", error);
-    } else if (options->json && !options->quiet) {
-        if (sw_load_report_json(stdout, options, result)) {
-            fprintf(stderr, "sherwood-load: the JSON could not be written\n");
-            status = SW_LOAD_E_NOMEM;
+    } else {
+        bool is_mismatch = status == SW_LOAD_E_MISMATCH;
+        status = report(options, result, status);
+        if (is_mismatch) {
+            sw_load_report_mismatches(stderr, result);
         }
-    } else if (!options->quiet) {
-        sw_load_report_text(stdout, options, result);
-    }
-    if (status == SW_LOAD_E_MISMATCH) {
-        sw_load_report_mismatches(stderr, result);
     }
     free(result);
     return exit_code(status);

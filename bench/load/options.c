@@ -6,6 +6,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -16,6 +17,14 @@ enum {
     OPTION_PROTOCOL,
     OPTION_MGET,
     OPTION_KEY_BITS,
+    OPTION_DISTRIBUTION,
+    OPTION_THETA,
+    OPTION_MIX,
+    OPTION_YCSB,
+    OPTION_HIT_RATIO,
+    OPTION_RATE,
+    OPTION_NO_VERIFY,
+    OPTION_CSV,
     OPTION_JSON,
     OPTION_KEY_OF,
     OPTION_VALUE_OF
@@ -34,6 +43,14 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPTION_SEED},
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {"key-bits", required_argument, NULL, OPTION_KEY_BITS},
+    {"distribution", required_argument, NULL, OPTION_DISTRIBUTION},
+    {"theta", required_argument, NULL, OPTION_THETA},
+    {"mix", required_argument, NULL, OPTION_MIX},
+    {"ycsb", required_argument, NULL, OPTION_YCSB},
+    {"hit-ratio", required_argument, NULL, OPTION_HIT_RATIO},
+    {"rate", required_argument, NULL, OPTION_RATE},
+    {"no-verify", no_argument, NULL, OPTION_NO_VERIFY},
+    {"csv", required_argument, NULL, OPTION_CSV},
     {"json", no_argument, NULL, OPTION_JSON},
     {"key-of", required_argument, NULL, OPTION_KEY_OF},
     {"value-of", required_argument, NULL, OPTION_VALUE_OF},
@@ -44,11 +61,20 @@ static const struct option long_options[] = {
 };
 
 static const char *const protocol_names[] = {"bulk", "resp"};
-static const char *const operation_names[] = {"set-get", "set", "get", "mget"};
+static const char *const distribution_names[] = {"uniform", "zipf", "latest", "sequential"};
+/* Those that --operation takes, and then the others. */
+#define OPERATIONS_GIVEN 4
+static const char *const operation_names[] = {"set-get", "set",  "get",  "mget",
+                                              "mix",     "fill", "check"};
 
 const char *sw_load_protocol_name(enum sw_load_protocol protocol)
 {
     return protocol_names[protocol];
+}
+
+const char *sw_load_distribution_name(enum sw_load_distribution_kind kind)
+{
+    return distribution_names[kind];
 }
 
 const char *sw_load_operation_name(enum sw_load_operation operation)
@@ -106,6 +132,11 @@ struct message {
     size_t bytes;
 };
 
+/* Which options were given: a contradiction is one between given ones. */
+struct given {
+    bool key_bits, operation, distribution, theta, mix, hit_ratio;
+};
+
 static int read_number(const char *name, uint64_t min, uint64_t max, uint64_t *out,
                        const struct message *message)
 {
@@ -139,39 +170,68 @@ static int read_name(const char *name, const char *const *names, int count, int 
     return -1;
 }
 
-static int read_option(int option, struct sw_load_options *out, const struct message *message)
+static int read_real(const char *name, double min, double max, double *out,
+                     const struct message *message)
 {
+    char *end;
+    *out = strtod(optarg, &end);
+    if (end == optarg || *end != '\0' || !(*out >= min && *out <= max)) {
+        snprintf(message->text, message->bytes, "--%s %s: a number from %g to %g is needed", name,
+                 optarg, min, max);
+        return -1;
+    }
+    return 0;
+}
+
+/* Options of which keys are drawn, and what is done with them. */
+static int read_draws(int option, struct sw_load_options *out, struct given *given,
+                      const struct message *message)
+{
+    enum sw_load_distribution_kind kind = SW_LOAD_UNIFORM;
     int name = 0, status = 0;
     switch (option) {
-    case 'a':
-        out->address = optarg;
+    case OPTION_DISTRIBUTION:
+        given->distribution = true;
+        status = read_name("distribution", distribution_names, 4, &name, message);
+        out->distribution = (enum sw_load_distribution_kind)name;
+        return status;
+    case OPTION_THETA:
+        given->theta = true;
+        return read_real("theta", 0.01, SW_LOAD_THETA_MAX, &out->theta, message);
+    case OPTION_HIT_RATIO:
+        given->hit_ratio = true;
+        return read_real("hit-ratio", 0, 1, &out->hit_ratio, message);
+    default:
+        break;
+    }
+    bool is_preset = option == OPTION_YCSB;
+    if (given->mix) {
+        snprintf(message->text, message->bytes, "--mix and --ycsb: only one of them, and once");
+        return -1;
+    }
+    given->mix = true;
+    out->operation = SW_LOAD_MIX;
+    if (is_preset ? !sw_load_mix_preset(optarg, &out->mix, &kind)
+                  : !sw_load_mix_parse(optarg, &out->mix)) {
+        snprintf(message->text, message->bytes,
+                 is_preset ? "--ycsb %s: there are a, b, c, d and f"
+                           : "--mix %s: NAME=WEIGHT,... of get, set, sum, delete and insert",
+                 optarg);
+        return -1;
+    }
+    out->distribution = given->distribution ? out->distribution : kind;
+    return 0;
+}
+
+static int read_output(int option, struct sw_load_options *out, const struct message *message)
+{
+    switch (option) {
+    case OPTION_NO_VERIFY:
+        out->no_verify = true;
         return 0;
-    case 'n':
-        return read_number("keys", 1, SW_LOAD_KEYS_MAX, &out->keys, message);
-    case 'f':
-        return read_u32("frame", SW_LOAD_FRAME_MAX, &out->frame, message);
-    case 'c':
-        return read_u32("connections", SW_LOAD_CONNECTIONS_MAX, &out->connections, message);
-    case 't':
-        return read_u32("threads", SW_LOAD_THREADS_MAX, &out->threads, message);
-    case 'd':
-        return read_u32("depth", SW_LOAD_RESP_DEPTH_MAX, &out->depth, message);
-    case 'o':
-        status = read_name("operation", operation_names, 4, &name, message);
-        out->operation = (enum sw_load_operation)name;
-        return status;
-    case OPTION_PROTOCOL:
-        status = read_name("protocol", protocol_names, 2, &name, message);
-        out->protocol = (enum sw_load_protocol)name;
-        return status;
-    case OPTION_MGET:
-        return read_u32("mget", SW_LOAD_MGET_MAX, &out->mget, message);
-    case OPTION_SEED:
-        return read_number("seed", 0, UINT64_MAX, &out->seed, message);
-    case OPTION_SECONDS:
-        return read_u32("seconds", SW_LOAD_SECONDS_MAX, &out->seconds, message);
-    case OPTION_KEY_BITS:
-        return read_u32("key-bits", 64, &out->key_bits, message);
+    case OPTION_CSV:
+        out->csv = optarg;
+        return 0;
     case OPTION_JSON:
         out->json = true;
         return 0;
@@ -198,6 +258,55 @@ static int read_option(int option, struct sw_load_options *out, const struct mes
     }
 }
 
+static int read_option(int option, struct sw_load_options *out, struct given *given,
+                       const struct message *message)
+{
+    int name = 0, status = 0;
+    switch (option) {
+    case 'a':
+        out->address = optarg;
+        return 0;
+    case 'n':
+        return read_number("keys", 1, SW_LOAD_KEYS_MAX, &out->keys, message);
+    case 'f':
+        return read_u32("frame", SW_LOAD_FRAME_MAX, &out->frame, message);
+    case 'c':
+        return read_u32("connections", SW_LOAD_CONNECTIONS_MAX, &out->connections, message);
+    case 't':
+        return read_u32("threads", SW_LOAD_THREADS_MAX, &out->threads, message);
+    case 'd':
+        return read_u32("depth", SW_LOAD_RESP_DEPTH_MAX, &out->depth, message);
+    case 'o':
+        given->operation = true;
+        status = read_name("operation", operation_names, OPERATIONS_GIVEN, &name, message);
+        out->operation = (enum sw_load_operation)name;
+        return status;
+    case OPTION_PROTOCOL:
+        status = read_name("protocol", protocol_names, 2, &name, message);
+        out->protocol = (enum sw_load_protocol)name;
+        return status;
+    case OPTION_MGET:
+        return read_u32("mget", SW_LOAD_MGET_MAX, &out->mget, message);
+    case OPTION_SEED:
+        return read_number("seed", 0, UINT64_MAX, &out->seed, message);
+    case OPTION_SECONDS:
+        return read_u32("seconds", SW_LOAD_SECONDS_MAX, &out->seconds, message);
+    case OPTION_KEY_BITS:
+        given->key_bits = true;
+        return read_u32("key-bits", 64, &out->key_bits, message);
+    case OPTION_RATE:
+        return read_number("rate", 1, SW_LOAD_RATE_MAX, &out->rate, message);
+    case OPTION_DISTRIBUTION:
+    case OPTION_THETA:
+    case OPTION_MIX:
+    case OPTION_YCSB:
+    case OPTION_HIT_RATIO:
+        return read_draws(option, out, given, message);
+    default:
+        return read_output(option, out, message);
+    }
+}
+
 static void fill_defaults(struct sw_load_options *out)
 {
     bool bulk = out->protocol == SW_LOAD_BULK;
@@ -205,8 +314,14 @@ static void fill_defaults(struct sw_load_options *out)
         out->connections =
             bulk ? SW_LOAD_BULK_CONNECTIONS_DEFAULT : SW_LOAD_RESP_CONNECTIONS_DEFAULT;
     }
+    if (out->depth == 0 && bulk && out->rate) {
+        out->depth = 1;
+    }
     if (out->depth == 0) {
         out->depth = bulk ? SW_LOAD_BULK_DEPTH_DEFAULT : SW_LOAD_RESP_DEPTH_DEFAULT;
+    }
+    if (out->threads == 0 && bulk && out->rate) {
+        out->threads = out->connections;
     }
     if (out->threads == 0) {
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -218,8 +333,40 @@ static void fill_defaults(struct sw_load_options *out)
     }
 }
 
+/* Returns what is wrong with draws, mixes and rates that are each right, or NULL. */
+static const char *contradiction_of_draws(const struct sw_load_options *options,
+                                          const struct given *given)
+{
+    const bool zipf =
+        options->distribution == SW_LOAD_ZIPF || options->distribution == SW_LOAD_LATEST;
+    if (given->mix && given->operation) {
+        return "--mix and --ycsb are operations: --operation cannot be given too";
+    }
+    if (given->hit_ratio && !(given->mix && options->mix.weights[SW_LOAD_MIX_GET])) {
+        return "--hit-ratio is of the gets of a --mix";
+    }
+    if (given->theta && !zipf) {
+        return "--theta is for --distribution zipf or latest";
+    }
+    if (given->distribution && !given->mix && !options->seconds) {
+        return "--distribution needs --seconds (without them every key is used once) or --mix";
+    }
+    if (options->rate && options->protocol == SW_LOAD_BULK) {
+        if (options->depth != 1) {
+            return "--rate by bulk frames has --depth 1: take more --connections";
+        }
+        if (options->connections > SW_LOAD_THREADS_MAX) {
+            return "--rate by bulk frames has at most 256 --connections, a thread for each";
+        }
+        if (options->threads != options->connections) {
+            return "--rate by bulk frames has a thread for each of the --connections";
+        }
+    }
+    return NULL;
+}
+
 /* Returns what is wrong with options that are each right, or NULL. */
-static const char *contradiction(const struct sw_load_options *options, bool key_bits_given)
+static const char *contradiction(const struct sw_load_options *options, const struct given *given)
 {
     bool bulk = options->protocol == SW_LOAD_BULK;
     if (options->key_bits != 32 && options->key_bits != 64) {
@@ -232,7 +379,7 @@ static const char *contradiction(const struct sw_load_options *options, bool key
     if (options->action != SW_LOAD_ACTION_RUN) {
         return NULL;
     }
-    if (bulk && key_bits_given) {
+    if (bulk && given->key_bits) {
         return "--key-bits is for --protocol resp: a bulk server says its own width";
     }
     if (bulk && options->operation == SW_LOAD_MGET) {
@@ -244,7 +391,7 @@ static const char *contradiction(const struct sw_load_options *options, bool key
     if (!bulk && options->key_bits == 32 && options->keys > (1ULL << 32)) {
         return "there are only 2^32 keys of 32 bits";
     }
-    return NULL;
+    return contradiction_of_draws(options, given);
 }
 
 int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
@@ -257,12 +404,15 @@ int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, ch
         .seed = SW_LOAD_SEED_DEFAULT,
         .frame = SW_LOAD_FRAME_DEFAULT,
         .mget = SW_LOAD_MGET_DEFAULT,
+        .theta = SW_LOAD_THETA_DEFAULT,
+        .hit_ratio = 1,
     };
+    struct given given = {.mix = false};
     optind = 0; /* a full reset of getopt, so that a process may parse more than once */
     opterr = 0;
     int option;
     while ((option = getopt_long(argc, argv, "a:n:f:c:t:d:o:qhV", long_options, NULL)) != -1) {
-        if (read_option(option, out, &message)) {
+        if (read_option(option, out, &given, &message)) {
             return -1;
         }
     }
@@ -271,10 +421,9 @@ int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, ch
                  argv[optind]);
         return -1;
     }
-    bool key_bits_given = out->key_bits != 0;
-    out->key_bits = key_bits_given ? out->key_bits : 64;
+    out->key_bits = given.key_bits ? out->key_bits : 64;
     fill_defaults(out);
-    const char *wrong = contradiction(out, key_bits_given);
+    const char *wrong = contradiction(out, &given);
     if (wrong) {
         snprintf(text, text_bytes, "%s", wrong);
         return -1;

@@ -6,6 +6,7 @@
 #define SHERWOOD_LOAD_OPTIONS_H
 
 #include "bench/load/limits.h"
+#include "bench/load/mix.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +14,16 @@
 
 enum sw_load_protocol { SW_LOAD_BULK, SW_LOAD_RESP };
 
-enum sw_load_operation { SW_LOAD_SET_GET, SW_LOAD_SET, SW_LOAD_GET, SW_LOAD_MGET };
+/* What a run does. FILL and CHECK are phases of MIX and no operation of their own. */
+enum sw_load_operation {
+    SW_LOAD_SET_GET,
+    SW_LOAD_SET,
+    SW_LOAD_GET,
+    SW_LOAD_MGET,
+    SW_LOAD_MIX,
+    SW_LOAD_FILL,
+    SW_LOAD_CHECK
+};
 
 /* What to do instead of a run. */
 enum sw_load_action {
@@ -37,8 +47,15 @@ struct sw_load_options {
     uint32_t connections;
     uint32_t threads; /* at most `connections` */
     uint32_t depth;
-    uint32_t seconds;  /* 0: every key once */
+    uint32_t seconds;  /* 0: every key once; of a mix: as many operations as keys */
+    uint64_t rate;     /* keys a second, of the timed phase; 0: closed loop */
     uint32_t key_bits; /* 32 or 64: RESP, --key-of and --value-of; bulk learns it from the server */
+    enum sw_load_distribution_kind distribution;
+    double theta;           /* of zipf and latest */
+    struct sw_load_mix mix; /* if the operation is MIX */
+    double hit_ratio;       /* of its gets */
+    bool no_verify;
+    const char *csv; /* a file, or NULL; borrowed from argv */
     bool json;
     bool quiet;
 };
@@ -53,9 +70,10 @@ int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, ch
 bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out);
 
 const char *sw_load_protocol_name(enum sw_load_protocol protocol);
+const char *sw_load_distribution_name(enum sw_load_distribution_kind kind);
 const char *sw_load_operation_name(enum sw_load_operation operation);
 
-/* The text of --help. */
-extern const char sw_load_help[];
+/* The text of --help in pieces, NULL at the end: a string literal has a limit. */
+extern const char *const sw_load_help[];
 
 #endif

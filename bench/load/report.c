@@ -69,11 +69,98 @@ static void text_head(FILE *out, const struct sw_load_options *options,
     }
 }
 
+/* What is drawn, if it is not every key once. */
+static void text_draws(FILE *out, const struct sw_load_options *options)
+{
+    const bool has_theta =
+        options->distribution == SW_LOAD_ZIPF || options->distribution == SW_LOAD_LATEST;
+    const bool is_mix = options->operation == SW_LOAD_MIX;
+    if (!is_mix && options->distribution == SW_LOAD_UNIFORM) {
+        return;
+    }
+    for (int o = 0; is_mix && o < SW_LOAD_MIX_OPERATIONS; o++) {
+        if (options->mix.weights[o]) {
+            fprintf(out, "%s=%u ", sw_load_mix_name((enum sw_load_mix_operation)o),
+                    options->mix.weights[o]);
+        }
+    }
+    fprintf(out, "%s keys", sw_load_distribution_name(options->distribution));
+    if (has_theta) {
+        fprintf(out, ", theta %g", options->theta);
+    }
+    if (is_mix && options->hit_ratio < 1) {
+        fprintf(out, ", hit ratio %g", options->hit_ratio);
+    }
+    fputc('\n', out);
+}
+
+/* What a phase was besides its row: shares of a mix, lateness of an open loop. */
+static void text_details(FILE *out, const struct sw_load_options *options,
+                         const struct sw_load_phase_result *phase)
+{
+    char asked[COUNT_BYTES], late[COUNT_BYTES], units[COUNT_BYTES];
+    const char *separator = "";
+    if (phase->operation == SW_LOAD_MIX && phase->keys) {
+        fprintf(out, "mix: ");
+        for (int o = 0; o < SW_LOAD_MIX_OPERATIONS; o++) {
+            if (options->mix.weights[o]) {
+                fprintf(out, "%s%s %.2f %%", separator,
+                        sw_load_mix_name((enum sw_load_mix_operation)o),
+                        100.0 * (double)phase->operations[o] / (double)phase->keys);
+                separator = ", ";
+            }
+        }
+        uint64_t gets = phase->operations[SW_LOAD_MIX_GET];
+        if (gets) {
+            fprintf(out, "; %.2f %% of the gets found their key",
+                    100.0 * (double)phase->hits / (double)gets);
+        }
+        fputc('\n', out);
+    }
+    if (phase->rate) {
+        fprintf(out,
+                "%s: open loop of %s keys/s, latency from the time a unit was due; %s of %s %s "
+                "sent more than %d ms late, the latest by %.1f us\n",
+                sw_load_operation_name(phase->operation), grouped(phase->rate, asked),
+                grouped(phase->late, late), grouped(phase->latency.count, units),
+                unit_name(options), SW_LOAD_LATE_NS / 1000000, (double)phase->late_max_ns / 1e3);
+    }
+    if (phase->unsent) {
+        fprintf(out, "%s: given up behind schedule: %s %s were due and not sent\n",
+                sw_load_operation_name(phase->operation), grouped(phase->unsent, units),
+                unit_name(options));
+    }
+}
+
+/* How much of all this was verified. */
+static void text_verified(FILE *out, const struct sw_load_options *options,
+                          const struct sw_load_result *result)
+{
+    char keys[COUNT_BYTES], missing[COUNT_BYTES], wrong[COUNT_BYTES];
+    const struct sw_load_phase_result *last = &result->phases[result->phases_count - 1];
+    if (options->no_verify) {
+        fprintf(out, "\nno answer was verified (--no-verify)\n");
+    } else if (options->operation == SW_LOAD_MIX) {
+        uint64_t bad[2] = {0, 0}, answers = 0;
+        for (uint32_t i = 0; i < result->phases_count; i++) {
+            bad[0] += result->phases[i].missing;
+            bad[1] += result->phases[i].wrong;
+            answers += result->phases[i].operation == SW_LOAD_FILL ? 0 : result->phases[i].keys;
+        }
+        fprintf(out, "\n%s answers verified against the model: %s missing, %s wrong\n",
+                grouped(answers, keys), grouped(bad[0], missing), grouped(bad[1], wrong));
+    } else if (last->operation != SW_LOAD_SET) {
+        fprintf(out, "\n%s values verified: %s missing, %s wrong\n", grouped(last->keys, keys),
+                grouped(last->missing, missing), grouped(last->wrong, wrong));
+    }
+}
+
 void sw_load_report_text(FILE *out, const struct sw_load_options *options,
                          const struct sw_load_result *result)
 {
     char keys[COUNT_BYTES], per_second[COUNT_BYTES], units[COUNT_BYTES];
     text_head(out, options, result);
+    text_draws(out, options);
     fprintf(out, "\n%-5s %14s %15s %9s %9s %11s | latency us: %9s %9s %9s %9s %9s\n", "phase",
             "keys", "keys/s", "MB/s", "seconds", unit_name(options), "p50", "p90", "p99", "p99.9",
             "max");
@@ -88,12 +175,10 @@ void sw_load_report_text(FILE *out, const struct sw_load_options *options,
                 percentile_us(phase, 90), percentile_us(phase, 99), percentile_us(phase, 99.9),
                 (double)phase->latency.max / 1e3);
     }
-    const struct sw_load_phase_result *last = &result->phases[result->phases_count - 1];
-    if (last->operation != SW_LOAD_SET) {
-        char missing[COUNT_BYTES], wrong[COUNT_BYTES];
-        fprintf(out, "\n%s values verified: %s missing, %s wrong\n", grouped(last->keys, keys),
-                grouped(last->missing, missing), grouped(last->wrong, wrong));
+    for (uint32_t i = 0; i < result->phases_count; i++) {
+        text_details(out, options, &result->phases[i]);
     }
+    text_verified(out, options, result);
 }
 
 void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result)
@@ -106,9 +191,14 @@ void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result)
         }
         fprintf(out,
                 "sherwood-load: %s: %" PRIu64 " keys missing, %" PRIu64
-                " values wrong; first: key %" PRIu64 " should have %" PRIu64,
+                " values wrong; first: key %" PRIu64,
                 sw_load_operation_name(phase->operation), phase->missing, phase->wrong,
-                example->key, example->expected);
+                example->key);
+        if (example->surplus) {
+            fprintf(out, " should not be there\n");
+            continue;
+        }
+        fprintf(out, " should have %" PRIu64, example->expected);
         if (example->missing) {
             fprintf(out, " and is missing\n");
         } else {
@@ -121,7 +211,7 @@ static json_t *json_phase(const struct sw_load_result *result,
                           const struct sw_load_phase_result *phase)
 {
     const uint64_t bytes = payload_bytes(result, phase);
-    return json_pack(
+    json_t *out = json_pack(
         "{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f}}",
         "operation", sw_load_operation_name(phase->operation), "keys", (json_int_t)phase->keys,
         "seconds", phase->seconds, "keys_per_second", rate(phase), "bytes_per_second",
@@ -131,6 +221,22 @@ static json_t *json_phase(const struct sw_load_result *result,
         sw_load_histogram_mean(&phase->latency) / 1e3, "p50", percentile_us(phase, 50), "p90",
         percentile_us(phase, 90), "p99", percentile_us(phase, 99), "p99_9",
         percentile_us(phase, 99.9), "max", (double)phase->latency.max / 1e3);
+    if (phase->operation == SW_LOAD_MIX) {
+        json_t *operations = json_object();
+        for (int o = 0; o < SW_LOAD_MIX_OPERATIONS; o++) {
+            json_object_set_new(operations, sw_load_mix_name((enum sw_load_mix_operation)o),
+                                json_integer((json_int_t)phase->operations[o]));
+        }
+        json_object_set_new(out, "operations", operations);
+        json_object_set_new(out, "hits", json_integer((json_int_t)phase->hits));
+    }
+    if (phase->rate) {
+        json_object_set_new(out, "rate", json_integer((json_int_t)phase->rate));
+        json_object_set_new(out, "late", json_integer((json_int_t)phase->late));
+        json_object_set_new(out, "unsent", json_integer((json_int_t)phase->unsent));
+        json_object_set_new(out, "late_max_us", json_real((double)phase->late_max_ns / 1e3));
+    }
+    return out;
 }
 
 int sw_load_report_json(FILE *out, const struct sw_load_options *options,
@@ -146,15 +252,17 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
     char seed[COUNT_BYTES];
     snprintf(seed, sizeof seed, "%" PRIu64, options->seed);
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:{s:s, s:s}, s:i, s:i, s:I, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:b}",
+        "{s:s, s:s, s:s, s:{s:s, s:s}, s:i, s:i, s:I, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, "
+        "s:b, s:o, s:b}",
         "version", SHERWOOD_VERSION, "address", options->address, "protocol",
         sw_load_protocol_name(options->protocol), "server", "version", result->server.version,
         "backend", result->server.backend, "key_bytes", (int)result->workload.key_bytes,
         "value_bytes", (int)result->workload.value_bytes, "keys", (json_int_t)options->keys, "seed",
         seed, "connections", (int)options->connections, "threads", (int)options->threads, "depth",
         (int)options->depth, "frame", options->protocol == SW_LOAD_BULK ? (int)options->frame : 0,
-        "mget", options->operation == SW_LOAD_MGET ? (int)options->mget : 0, "phases", phases, "ok",
-        bad == 0);
+        "mget", options->operation == SW_LOAD_MGET ? (int)options->mget : 0, "distribution",
+        sw_load_distribution_name(options->distribution), "theta", options->theta, "hit_ratio",
+        options->hit_ratio, "verified", !options->no_verify, "phases", phases, "ok", bad == 0);
     if (!root) {
         return -1;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * report.h - the result of a run, for people or as JSON.
+ * report.h - the result of a run, for people, as JSON or as CSV.
  */
 #ifndef SHERWOOD_LOAD_REPORT_H
 #define SHERWOOD_LOAD_REPORT_H
@@ -14,6 +14,10 @@ void sw_load_report_text(FILE *out, const struct sw_load_options *options,
 /* One JSON object and a newline. Returns 0, or -1 if memory is short or `out` fails. */
 int sw_load_report_json(FILE *out, const struct sw_load_options *options,
                         const struct sw_load_result *result);
+/* Appends a row for each phase to the file at `path`, below a row of names if it is new or empty.
+ * Returns 0, or -1 with errno if it cannot be written. */
+int sw_load_report_csv(const char *path, const struct sw_load_options *options,
+                       const struct sw_load_result *result);
 /* One line for each phase with missing or wrong keys. */
 void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * resp.c - the load by RESP: one epoll loop a thread over its connections.
+ *
+ * Connections without a unit in flight wait in a queue. The first of them takes the next unit and,
+ * if that is not due yet, is the armed one until a timer says so; in closed loop it sends at once.
  */
 #include "bench/load/dial.h"
 #include "bench/load/resp_client.h"
@@ -10,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define EVENTS_MAX 64
@@ -19,6 +23,12 @@ struct resp {
     uint32_t count;
     uint32_t unit_keys;
     struct sw_load_resp_client *clients;
+    struct sw_load_resp_client **idle; /* a ring of `count` */
+    uint32_t idle_first;
+    uint32_t idle_count;
+    struct sw_load_resp_client *armed; /* has taken a unit that is not due yet */
+    uint32_t busy;                     /* clients with a unit in flight */
+    int timer;                         /* of the armed one; -1 in closed loop */
 };
 
 static void resp_destroy(void *context)
@@ -33,6 +43,10 @@ static void resp_destroy(void *context)
     if (resp->epoll >= 0) {
         close(resp->epoll);
     }
+    if (resp->timer >= 0) {
+        close(resp->timer);
+    }
+    free(resp->idle);
     free(resp->clients);
     free(resp);
 }
@@ -43,7 +57,16 @@ static int watch(struct resp *resp, struct sw_load_resp_client *client, int oper
         .events = EPOLLIN | (client->wants_write ? (uint32_t)EPOLLOUT : 0U),
         .data.ptr = client,
     };
+    client->polls_write = client->wants_write;
     return epoll_ctl(resp->epoll, operation, client->fd, &event);
+}
+
+/* Events of the timer are those without a client. */
+static int open_timer(struct resp *resp)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    resp->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    return resp->timer < 0 ? -1 : epoll_ctl(resp->epoll, EPOLL_CTL_ADD, resp->timer, &event);
 }
 
 static int resp_connect(const struct sw_load_options *options, uint32_t count, void **out,
@@ -57,9 +80,15 @@ static int resp_connect(const struct sw_load_options *options, uint32_t count, v
         return status;
     }
     resp->unit_keys = options->depth * (options->operation == SW_LOAD_MGET ? options->mget : 1);
+    resp->timer = -1;
     resp->epoll = epoll_create1(EPOLL_CLOEXEC);
     resp->clients = calloc(count, sizeof *resp->clients);
-    if (resp->epoll < 0 || !resp->clients) {
+    resp->idle = calloc(count, sizeof(struct sw_load_resp_client *));
+    if (resp->epoll < 0 || !resp->clients || !resp->idle) {
+        goto fail;
+    }
+    if (options->rate && open_timer(resp)) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "timer: %s", strerror(errno));
         goto fail;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -85,11 +114,12 @@ fail:
     return status;
 }
 
-static int resp_prepare(void *context, const struct sw_load_workload *workload, char *error)
+static int resp_prepare(void *context, const struct sw_load_setup *setup, uint32_t first,
+                        char *error)
 {
     struct resp *resp = context;
     for (uint32_t i = 0; i < resp->count; i++) {
-        if (sw_load_resp_prepare(&resp->clients[i], resp->unit_keys, workload->key_bytes)) {
+        if (sw_load_resp_prepare(&resp->clients[i], setup, resp->unit_keys, first + i)) {
             snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for pipelines of %u keys",
                      resp->unit_keys);
             return SW_LOAD_E_NOMEM;
@@ -98,12 +128,76 @@ static int resp_prepare(void *context, const struct sw_load_workload *workload, 
     return SW_LOAD_OK;
 }
 
-/* What an event says about one connection. *busy counts connections with a unit in flight. */
-static int handle(struct sw_load_worker *worker, struct sw_load_resp_client *client,
-                  uint32_t events, bool *more, uint32_t *busy)
+static void put_idle(struct resp *resp, struct sw_load_resp_client *client)
+{
+    resp->idle[(resp->idle_first + resp->idle_count) % resp->count] = client;
+    resp->idle_count++;
+}
+
+static struct sw_load_resp_client *take_idle(struct resp *resp)
+{
+    struct sw_load_resp_client *client = resp->idle[resp->idle_first];
+    resp->idle_first = (resp->idle_first + 1) % resp->count;
+    resp->idle_count--;
+    return client;
+}
+
+static int poll_for_room(struct sw_load_worker *worker, struct sw_load_resp_client *client)
+{
+    if (client->wants_write != client->polls_write &&
+        watch(worker->connections, client, EPOLL_CTL_MOD)) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "epoll: %s", strerror(errno));
+    }
+    return SW_LOAD_OK;
+}
+
+/* The first client of the queue that gets a unit becomes the armed one; those for which there is
+ * none leave the queue. */
+static void arm(struct sw_load_worker *worker)
 {
     struct resp *resp = worker->connections;
-    const bool wanted_write = client->wants_write, was_busy = client->keys_count != 0;
+    while (!resp->armed && resp->idle_count) {
+        struct sw_load_resp_client *client = take_idle(resp);
+        if (sw_load_resp_take(client, worker)) {
+            resp->armed = client;
+        }
+    }
+}
+
+/* Sends what is due, and sets the timer for what is not. */
+static int send_due(struct sw_load_worker *worker)
+{
+    struct resp *resp = worker->connections;
+    arm(worker);
+    while (resp->armed) {
+        struct sw_load_resp_client *client = resp->armed;
+        uint64_t due = client->unit.due_ns;
+        if (due && due > sw_load_now_ns()) {
+            const struct itimerspec time = {.it_value.tv_sec = (time_t)(due / 1000000000U),
+                                            .it_value.tv_nsec = (long)(due % 1000000000U)};
+            timerfd_settime(resp->timer, TFD_TIMER_ABSTIME, &time, NULL);
+            return SW_LOAD_OK;
+        }
+        int status = sw_load_resp_send(client, worker);
+        if (status == SW_LOAD_OK) {
+            status = poll_for_room(worker, client);
+        }
+        if (status) {
+            return status;
+        }
+        resp->armed = NULL;
+        resp->busy++;
+        arm(worker);
+    }
+    return SW_LOAD_OK;
+}
+
+/* What an event says about one connection. */
+static int handle(struct sw_load_worker *worker, struct sw_load_resp_client *client,
+                  uint32_t events)
+{
+    struct resp *resp = worker->connections;
+    const bool was_busy = client->unit.count != 0 && client != resp->armed;
     int status = SW_LOAD_OK;
     if (events & EPOLLOUT) {
         status = sw_load_resp_flush(client, worker);
@@ -111,54 +205,67 @@ static int handle(struct sw_load_worker *worker, struct sw_load_resp_client *cli
     if (status == SW_LOAD_OK && (events & ~(uint32_t)EPOLLOUT)) {
         status = sw_load_resp_read(client, worker);
     }
-    if (status == SW_LOAD_OK && was_busy && client->keys_count == 0) {
-        if (*more) {
-            status = sw_load_resp_submit(client, worker, more);
-        }
-        *busy -= client->keys_count == 0;
+    if (status) {
+        return status;
     }
-    if (status == SW_LOAD_OK && client->wants_write != wanted_write &&
-        watch(resp, client, EPOLL_CTL_MOD)) {
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "epoll: %s", strerror(errno));
+    if (was_busy && client->unit.count == 0) {
+        resp->busy--;
+        put_idle(resp, client);
     }
-    return status;
+    return poll_for_room(worker, client);
 }
 
-static int start_all(struct sw_load_worker *worker, bool *more, uint32_t *busy)
+static void start_all(struct sw_load_worker *worker)
 {
     struct resp *resp = worker->connections;
-    for (uint32_t i = 0; i < resp->count && *more; i++) {
+    resp->idle_first = resp->idle_count = resp->busy = 0;
+    resp->armed = NULL;
+    for (uint32_t i = 0; i < resp->count; i++) {
         struct sw_load_resp_client *client = &resp->clients[i];
-        int status = sw_load_resp_submit(client, worker, more);
-        if (status) {
-            return status;
+        client->unit.count = 0;
+        sw_load_lane_rewind(&client->lane);
+        put_idle(resp, client);
+    }
+}
+
+/* Waits for events and handles them. */
+static int turn(struct sw_load_worker *worker)
+{
+    struct resp *resp = worker->connections;
+    struct epoll_event events[EVENTS_MAX];
+    int limit = resp->busy ? SW_LOAD_SILENCE_MS : SW_LOAD_SLEEP_NS / 1000000;
+    int ready = epoll_wait(resp->epoll, events, EVENTS_MAX, limit);
+    if (ready == 0 && resp->busy) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "no answer within %d s",
+                                   SW_LOAD_SILENCE_MS / 1000);
+    }
+    if (ready < 0 && errno != EINTR) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "epoll: %s", strerror(errno));
+    }
+    int status = SW_LOAD_OK;
+    for (int i = 0; i < ready && status == SW_LOAD_OK; i++) {
+        uint64_t expirations;
+        if (!events[i].data.ptr) {
+            (void)!read(resp->timer, &expirations, sizeof expirations);
+        } else {
+            status = handle(worker, events[i].data.ptr, events[i].events);
         }
-        *busy += client->keys_count != 0;
-        if (client->wants_write && watch(resp, client, EPOLL_CTL_MOD)) {
-            return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "epoll: %s", strerror(errno));
+        if (status == SW_LOAD_OK) {
+            status = send_due(worker);
         }
     }
-    return SW_LOAD_OK;
+    return status;
 }
 
 static int resp_run(struct sw_load_worker *worker)
 {
     struct resp *resp = worker->connections;
-    struct epoll_event events[EVENTS_MAX];
-    bool more = true;
-    uint32_t busy = 0;
-    int status = start_all(worker, &more, &busy);
-    while (status == SW_LOAD_OK && busy) {
-        int ready = epoll_wait(resp->epoll, events, EVENTS_MAX, SW_LOAD_SILENCE_MS);
-        if (ready == 0) {
-            return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "no answer within %d s",
-                                       SW_LOAD_SILENCE_MS / 1000);
-        }
-        if (ready < 0 && errno != EINTR) {
-            return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "epoll: %s", strerror(errno));
-        }
-        for (int i = 0; i < ready && status == SW_LOAD_OK; i++) {
-            status = handle(worker, events[i].data.ptr, events[i].events, &more, &busy);
+    start_all(worker);
+    int status = send_due(worker);
+    while (status == SW_LOAD_OK && (resp->busy || resp->armed)) {
+        status = turn(worker);
+        if (resp->armed && atomic_load_explicit(&worker->phase->stop, memory_order_relaxed)) {
+            resp->armed = NULL;
         }
     }
     return status;

@@ -4,6 +4,7 @@
  */
 #include "bench/load/resp_client.h"
 
+#include "bench/load/resp_mix.h"
 #include "bench/load/resp_reply.h"
 #include "proto/decimal.h"
 #include "proto/resp.h"
@@ -24,20 +25,33 @@ uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes)
     return (uint64_t)unit_keys * (KEY_BYTES_MAX + key_bytes) + SW_LOAD_RESP_INPUT_BYTES;
 }
 
-int sw_load_resp_prepare(struct sw_load_resp_client *client, uint32_t unit_keys, uint32_t key_bytes)
+int sw_load_resp_prepare(struct sw_load_resp_client *client, const struct sw_load_setup *setup,
+                         uint32_t unit_keys, uint32_t number)
 {
-    client->keys_max = unit_keys;
-    client->keys = calloc(unit_keys, key_bytes);
+    const struct sw_load_workload *workload = setup->workload;
+    client->unit.keys = calloc(unit_keys, workload->key_bytes);
     client->output = malloc((size_t)unit_keys * KEY_BYTES_MAX);
     client->input = malloc(SW_LOAD_RESP_INPUT_BYTES);
-    return client->keys && client->output && client->input ? SW_LOAD_OK : SW_LOAD_E_NOMEM;
+    if (!client->unit.keys || !client->output || !client->input) {
+        return SW_LOAD_E_NOMEM;
+    }
+    if (setup->lanes) {
+        client->unit.lane = &client->lane;
+        client->unit.operands = calloc(unit_keys, workload->value_bytes);
+        if (!sw_load_lane_init(&client->lane, setup->lanes, number) || !client->unit.operands) {
+            return SW_LOAD_E_NOMEM;
+        }
+    }
+    return SW_LOAD_OK;
 }
 
 void sw_load_resp_fini(struct sw_load_resp_client *client)
 {
-    free(client->keys);
+    free(client->unit.keys);
+    free(client->unit.operands);
     free(client->output);
     free(client->input);
+    sw_load_lane_fini(&client->lane);
     if (client->fd >= 0) {
         close(client->fd);
     }
@@ -100,32 +114,32 @@ int sw_load_resp_flush(struct sw_load_resp_client *client, struct sw_load_worker
     return SW_LOAD_OK;
 }
 
-int sw_load_resp_submit(struct sw_load_resp_client *client, struct sw_load_worker *worker,
-                        bool *more)
+bool sw_load_resp_take(struct sw_load_resp_client *client, struct sw_load_worker *worker)
 {
     const struct sw_load_workload *workload = worker->workload;
-    uint32_t count = sw_load_worker_take(worker, sw_load_now_ns(), client->keys);
-    if (count == 0) {
-        *more = false;
-        return SW_LOAD_OK;
+    const struct sw_load_unit *unit = &client->unit;
+    if (!sw_load_worker_take(worker, sw_load_now_ns(), &client->unit)) {
+        return false;
     }
     char *end = client->output;
-    switch (worker->phase->operation) {
-    case SW_LOAD_SET:
-        end = format_sets(workload, client->keys, count, end);
-        break;
-    case SW_LOAD_MGET:
-        end = format_mgets(workload, client->keys, count, worker->options->mget, end);
-        break;
-    default:
-        end = format_gets(workload, client->keys, count, end);
-        break;
+    if (unit->lane) {
+        end = sw_load_resp_mix_format(worker, unit, end);
+    } else if (worker->phase->operation == SW_LOAD_SET) {
+        end = format_sets(workload, unit->keys, unit->count, end);
+    } else if (worker->phase->operation == SW_LOAD_MGET) {
+        end = format_mgets(workload, unit->keys, unit->count, worker->options->mget, end);
+    } else {
+        end = format_gets(workload, unit->keys, unit->count, end);
     }
     client->output_bytes = (size_t)(end - client->output);
     client->output_sent = 0;
-    client->keys_count = count;
     client->keys_answered = 0;
-    client->submitted_ns = sw_load_now_ns();
+    return true;
+}
+
+int sw_load_resp_send(struct sw_load_resp_client *client, struct sw_load_worker *worker)
+{
+    sw_load_worker_sent(worker, &client->unit, sw_load_now_ns());
     return sw_load_resp_flush(client, worker);
 }
 
@@ -144,6 +158,9 @@ static void check_value(struct sw_load_worker *worker, uint64_t key,
                         const struct sw_load_reply *reply)
 {
     uint64_t value = 0;
+    if (worker->options->no_verify) {
+        return;
+    }
     if (reply->kind == SW_LOAD_REPLY_NULL) {
         sw_load_worker_mismatch(worker, key, true, 0);
     } else if (!sw_decimal_parse(reply->text, reply->size, UINT64_MAX, &value) ||
@@ -156,8 +173,13 @@ static void check_value(struct sw_load_worker *worker, uint64_t key,
 static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *worker,
                      const struct sw_load_reply *reply)
 {
-    uint64_t key =
-        sw_load_element(client->keys, worker->workload->key_bytes, client->keys_answered);
+    const struct sw_load_unit *unit = &client->unit;
+    if (unit->lane) {
+        bool fits = sw_load_resp_mix_use(worker, unit, client->keys_answered, reply);
+        client->keys_answered += fits;
+        return fits ? SW_LOAD_OK : unexpected(worker, reply);
+    }
+    uint64_t key = sw_load_element(unit->keys, worker->workload->key_bytes, client->keys_answered);
     bool is_value = reply->kind == SW_LOAD_REPLY_BULK || reply->kind == SW_LOAD_REPLY_NULL;
     switch (worker->phase->operation) {
     case SW_LOAD_SET:
@@ -168,7 +190,7 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
         break;
     case SW_LOAD_MGET:
         if (client->array_left == 0) {
-            uint32_t left = client->keys_count - client->keys_answered;
+            uint32_t left = client->unit.count - client->keys_answered;
             uint32_t expected = left < worker->options->mget ? left : worker->options->mget;
             if (reply->kind != SW_LOAD_REPLY_ARRAY || reply->size != expected) {
                 return unexpected(worker, reply);
@@ -196,8 +218,10 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
 /* Uses the complete replies of the input buffer and moves what is left to its start. */
 static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *worker)
 {
+    /* Nothing is to come for a unit of which nothing was sent. */
+    const uint32_t expected = client->output_sent ? client->unit.count : 0;
     size_t at = 0;
-    while (client->keys_answered < client->keys_count) {
+    while (client->keys_answered < expected) {
         struct sw_load_reply reply;
         int64_t used = sw_load_reply_parse(client->input + at, client->input_bytes - at, &reply);
         if (used < 0) {
@@ -215,7 +239,7 @@ static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *
     }
     client->input_bytes -= at;
     memmove(client->input, client->input + at, client->input_bytes);
-    if (client->keys_answered == client->keys_count && client->input_bytes) {
+    if (client->keys_answered == expected && client->input_bytes) {
         return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
                                    "the server sent more replies than there were commands");
     }
@@ -241,9 +265,9 @@ int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker 
     }
     client->input_bytes += (size_t)received;
     int status = use_input(client, worker);
-    if (status == SW_LOAD_OK && client->keys_count && client->keys_answered == client->keys_count) {
-        sw_load_worker_done(worker, client->submitted_ns, sw_load_now_ns(), client->keys_count);
-        client->keys_count = 0;
+    if (status == SW_LOAD_OK && client->unit.count && client->keys_answered == client->unit.count) {
+        sw_load_worker_done(worker, &client->unit, sw_load_now_ns());
+        client->unit.count = 0;
         client->keys_answered = 0;
     }
     return status;

@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #define POLL_NS 50000000
+/* How late the kernel may wake a thread that sleeps until a unit is due. */
+#define TIMER_SLACK_NS 1000UL
 
 /* Where workers wait until all threads of the phase stand, and the main thread, with a time limit,
  * until all have left it. */
@@ -34,7 +37,9 @@ struct run {
     const struct sw_load_transport *transport;
     struct sw_load_workload workload;
     struct sw_load_server server;
-    uint32_t workers_count; /* with connections */
+    struct sw_load_distribution distribution;
+    struct sw_load_lane_setup lanes; /* if the operation is MIX */
+    uint32_t workers_count;          /* with connections */
     struct sw_load_worker *workers;
     struct thread_argument *arguments;
     struct gate gate;
@@ -85,12 +90,16 @@ static void run_fini(struct run *run)
     pthread_mutex_destroy(&run->gate.mutex);
 }
 
+/* Connections of worker i. */
+static uint32_t share_of(const struct sw_load_options *options, uint32_t i)
+{
+    return options->connections / options->threads + (i < options->connections % options->threads);
+}
+
 static int init_worker(struct run *run, uint32_t i, char *error)
 {
     const struct sw_load_options *options = run->options;
     struct sw_load_worker *worker = &run->workers[i];
-    uint32_t share = options->connections / options->threads;
-    share += i < options->connections % options->threads;
     worker->options = options;
     worker->workload = &run->workload;
     worker->random = options->seed * 0x9e3779b97f4a7c15ULL + ((uint64_t)(i + 1) << 56);
@@ -100,7 +109,72 @@ static int init_worker(struct run *run, uint32_t i, char *error)
         snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory");
         return SW_LOAD_E_NOMEM;
     }
-    return run->transport->connect(options, share, &worker->connections, &run->server, error);
+    return run->transport->connect(options, share_of(options, i), &worker->connections,
+                                   &run->server, error);
+}
+
+/* The lanes of a mix, once the widths are known. */
+static int plan_lanes(struct run *run, char *error)
+{
+    const struct sw_load_options *options = run->options;
+    const bool bulk = options->protocol == SW_LOAD_BULK;
+    const uint64_t lanes = (uint64_t)options->connections * (bulk ? options->depth : 1);
+    /* INCRBY refuses to overflow (redis: 63 bits), so its keys start with two bits to spare. */
+    const bool is_narrow = !bulk && options->mix.weights[SW_LOAD_MIX_SUM];
+    const uint32_t value_bits = run->workload.value_bytes * 8;
+    run->lanes = (struct sw_load_lane_setup){
+        .workload = &run->workload,
+        .mix = &options->mix,
+        .distribution = options->distribution,
+        .theta = options->theta,
+        .hit_ratio = options->hit_ratio,
+        .set_mask = is_narrow ? (1ULL << (value_bits - 2)) - 1 : UINT64_MAX,
+        .sum_mask = !is_narrow         ? UINT64_MAX
+                    : value_bits == 32 ? 1
+                                       : UINT16_MAX,
+        .unit_keys = unit_keys(options, SW_LOAD_MIX),
+        .per_key = !bulk,
+        .verify = !options->no_verify,
+        .lanes = (uint32_t)lanes,
+    };
+    if (options->keys < lanes) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "a mix needs a key for each of the %llu units in flight: more --keys are needed",
+                 (unsigned long long)lanes);
+        return SW_LOAD_E_USAGE;
+    }
+    if (run->workload.key_bytes == 4 && options->keys > SW_LOAD_MIX_KEYS_MAX_32) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "a mix on a table of 32 bits has at most 2^30 keys");
+        return SW_LOAD_E_USAGE;
+    }
+    uint64_t bytes = sw_load_lanes_bytes(&run->lanes);
+    if (bytes > SW_LOAD_BUFFER_BYTES_MAX) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "the model of this mix needs %llu MiB; the limit is %llu MiB",
+                 (unsigned long long)(bytes >> 20),
+                 (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
+        return SW_LOAD_E_USAGE;
+    }
+    return SW_LOAD_OK;
+}
+
+/* Gives every worker what it needs to know of the keys, and its buffers. */
+static int prepare_workers(struct run *run, char *error)
+{
+    const struct sw_load_options *options = run->options;
+    const bool has_lanes = options->operation == SW_LOAD_MIX;
+    const struct sw_load_setup setup = {
+        .options = options,
+        .workload = &run->workload,
+        .lanes = has_lanes ? &run->lanes : NULL,
+    };
+    int status = has_lanes ? plan_lanes(run, error) : SW_LOAD_OK;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
+        status = run->transport->prepare(run->workers[i].connections, &setup, first, error);
+        first += share_of(options, i);
+    }
+    return status;
 }
 
 static int run_init(struct run *run, const struct sw_load_options *options, char *error)
@@ -132,10 +206,9 @@ static int run_init(struct run *run, const struct sw_load_options *options, char
         .key_bytes = run->server.key_bytes,
         .value_bytes = run->server.value_bytes,
     };
-    for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
-        status = run->transport->prepare(run->workers[i].connections, &run->workload, error);
-    }
-    return status;
+    sw_load_distribution_init(&run->distribution, options->distribution, options->theta,
+                              options->keys);
+    return prepare_workers(run, error);
 }
 
 static void *worker_main(void *context)
@@ -149,6 +222,10 @@ static void *worker_main(void *context)
     }
     pthread_mutex_unlock(&gate->mutex);
     worker->start_ns = sw_load_now_ns();
+    if (worker->phase->rate) {
+        worker->start_ns = worker->phase->start_ns;
+        prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+    }
     worker->end_ns = worker->start_ns;
     worker->status = argument->transport->run(worker);
     if (worker->status) {
@@ -192,7 +269,9 @@ static int start_worker(struct run *run, struct sw_load_phase *phase, uint32_t i
     struct sw_load_worker *worker = &run->workers[i];
     worker->phase = phase;
     worker->status = SW_LOAD_OK;
-    worker->missing = worker->wrong = 0;
+    worker->missing = worker->wrong = worker->hits = 0;
+    worker->late = worker->late_max_ns = 0;
+    memset(worker->operations, 0, sizeof worker->operations);
     worker->example.is_set = false;
     atomic_store_explicit(&worker->keys_done, 0, memory_order_relaxed);
     sw_load_histogram_reset(worker->latency);
@@ -201,9 +280,10 @@ static int start_worker(struct run *run, struct sw_load_phase *phase, uint32_t i
     return pthread_create(&worker->thread, NULL, worker_main, &run->arguments[i]);
 }
 
-static void open_gate(struct gate *gate)
+static void open_gate(struct gate *gate, struct sw_load_phase *phase)
 {
     pthread_mutex_lock(&gate->mutex);
+    phase->start_ns = sw_load_now_ns() + SW_LOAD_LEAD_NS;
     gate->is_open = true;
     pthread_cond_broadcast(&gate->opened);
     pthread_mutex_unlock(&gate->mutex);
@@ -223,7 +303,7 @@ static int run_threads(struct run *run, struct sw_load_phase *phase, char *error
     if (!is_complete) {
         atomic_store_explicit(&phase->stop, true, memory_order_relaxed);
     }
-    open_gate(&run->gate);
+    open_gate(&run->gate, phase);
     if (is_complete) {
         follow(run, phase);
     }
@@ -244,11 +324,20 @@ static void collect(const struct run *run, const struct sw_load_phase *phase,
     uint64_t start_ns = UINT64_MAX, end_ns = 0;
     memset(result, 0, sizeof *result);
     result->operation = phase->operation;
+    result->rate = phase->rate;
     for (uint32_t i = 0; i < run->workers_count; i++) {
         const struct sw_load_worker *worker = &run->workers[i];
         result->keys += atomic_load_explicit(&worker->keys_done, memory_order_relaxed);
         result->missing += worker->missing;
         result->wrong += worker->wrong;
+        result->hits += worker->hits;
+        result->late += worker->late;
+        if (worker->late_max_ns > result->late_max_ns) {
+            result->late_max_ns = worker->late_max_ns;
+        }
+        for (int o = 0; o < SW_LOAD_MIX_OPERATIONS; o++) {
+            result->operations[o] += worker->operations[o];
+        }
         if (worker->example.is_set && !result->example.is_set) {
             result->example = worker->example;
         }
@@ -257,15 +346,21 @@ static void collect(const struct run *run, const struct sw_load_phase *phase,
         end_ns = worker->end_ns > end_ns ? worker->end_ns : end_ns;
     }
     result->seconds = (double)(end_ns - start_ns) / 1e9;
+    result->unsent = phase->rate ? sw_load_phase_due(phase) - result->latency.count : 0;
 }
 
-static int run_phase(struct run *run, enum sw_load_operation operation, uint32_t seconds,
-                     struct sw_load_phase_result *result, char *error)
+/* Runs one phase and adds it to the result. The timed phase is that of --seconds and --rate; the
+ * others are of every key once, in closed loop. */
+static int run_phase(struct run *run, enum sw_load_operation operation, bool is_timed,
+                     struct sw_load_result *out, char *error)
 {
+    struct sw_load_phase_result *result = &out->phases[out->phases_count++];
     struct sw_load_phase phase = {
         .operation = operation,
         .unit_keys = unit_keys(run->options, operation),
-        .seconds = seconds,
+        .seconds = is_timed ? run->options->seconds : 0,
+        .rate = is_timed ? run->options->rate : 0,
+        .distribution = &run->distribution,
     };
     phase.units = (run->workload.keys + phase.unit_keys - 1) / phase.unit_keys;
     atomic_init(&phase.next, 0);
@@ -284,6 +379,28 @@ static int run_phase(struct run *run, enum sw_load_operation operation, uint32_t
     return result->missing || result->wrong ? SW_LOAD_E_MISMATCH : SW_LOAD_OK;
 }
 
+static int run_phases(struct run *run, struct sw_load_result *out, char *error)
+{
+    const struct sw_load_options *options = run->options;
+    int status = SW_LOAD_OK;
+    switch (options->operation) {
+    case SW_LOAD_SET_GET:
+        status = run_phase(run, SW_LOAD_SET, false, out, error);
+        return status ? status : run_phase(run, SW_LOAD_GET, true, out, error);
+    case SW_LOAD_MIX:
+        status = run_phase(run, SW_LOAD_FILL, false, out, error);
+        if (status == SW_LOAD_OK) {
+            status = run_phase(run, SW_LOAD_MIX, true, out, error);
+        }
+        if (status == SW_LOAD_OK && !options->no_verify) {
+            status = run_phase(run, SW_LOAD_CHECK, false, out, error);
+        }
+        return status;
+    default:
+        return run_phase(run, options->operation, true, out, error);
+    }
+}
+
 int sw_load_run(const struct sw_load_options *options, struct sw_load_result *out, char *error)
 {
     struct run run;
@@ -297,16 +414,7 @@ int sw_load_run(const struct sw_load_options *options, struct sw_load_result *ou
         out->server = run.server;
         out->workload = run.workload;
         out->phases_count = 0;
-        if (options->operation == SW_LOAD_SET_GET) {
-            status = run_phase(&run, SW_LOAD_SET, 0, &out->phases[out->phases_count++], error);
-            if (status == SW_LOAD_OK) {
-                status = run_phase(&run, SW_LOAD_GET, options->seconds,
-                                   &out->phases[out->phases_count++], error);
-            }
-        } else {
-            status = run_phase(&run, options->operation, options->seconds,
-                               &out->phases[out->phases_count++], error);
-        }
+        status = run_phases(&run, out, error);
     }
     run_fini(&run);
     return status;

@@ -7,52 +7,162 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-uint32_t sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, void *keys)
+#define SECOND_NS 1000000000ULL
+/* An open loop that is behind is given up after so long for each of its seconds. */
+#define GIVE_UP_NS (2 * SECOND_NS)
+
+/* When unit number `unit` is due, without an error that adds up. */
+static uint64_t due_ns(const struct sw_load_phase *phase, uint64_t unit)
 {
-    struct sw_load_phase *phase = worker->phase;
-    if (atomic_load_explicit(&phase->stop, memory_order_relaxed)) {
-        return 0;
-    }
-    if (phase->seconds) {
-        if (now_ns - worker->start_ns >= phase->seconds * 1000000000ULL) {
-            return 0;
-        }
-        sw_load_fill_random(worker->workload, &worker->random, phase->unit_keys, keys);
-        return phase->unit_keys;
-    }
-    uint64_t unit = atomic_fetch_add_explicit(&phase->next, 1, memory_order_relaxed);
-    if (unit >= phase->units) {
-        return 0;
-    }
-    uint64_t first = unit * phase->unit_keys, left = worker->workload->keys - first;
-    uint32_t count = left < phase->unit_keys ? (uint32_t)left : phase->unit_keys;
-    sw_load_fill_keys(worker->workload, first, count, keys);
-    return count;
+    __extension__ typedef unsigned __int128 uint128;
+    uint128 keys = (uint128)unit * phase->unit_keys;
+    return phase->start_ns + (uint64_t)(keys * SECOND_NS / phase->rate);
 }
 
-void sw_load_worker_done(struct sw_load_worker *worker, uint64_t submitted_ns, uint64_t now_ns,
-                         uint32_t keys)
+uint64_t sw_load_phase_due(const struct sw_load_phase *phase)
 {
-    sw_load_histogram_record(worker->latency, now_ns - submitted_ns);
+    if (phase->seconds == 0) {
+        return phase->units;
+    }
+    return (phase->seconds * phase->rate + phase->unit_keys - 1) / phase->unit_keys;
+}
+
+/* Takes a number from the phase and says how many keys that unit has; 0 if there is none. */
+static uint32_t take_number(struct sw_load_worker *worker, uint64_t now_ns, uint64_t *number,
+                            uint64_t *due)
+{
+    struct sw_load_phase *phase = worker->phase;
+    *due = 0;
+    if (phase->seconds && !phase->rate && now_ns - worker->start_ns >= phase->seconds * SECOND_NS) {
+        return 0;
+    }
+    *number = atomic_fetch_add_explicit(&phase->next, 1, memory_order_relaxed);
+    if (phase->rate) {
+        *due = due_ns(phase, *number);
+    }
+    if (phase->seconds) {
+        bool is_over = phase->rate && (*number >= sw_load_phase_due(phase) ||
+                                       now_ns > phase->start_ns + phase->seconds * GIVE_UP_NS);
+        return is_over ? 0 : phase->unit_keys;
+    }
+    if (*number >= phase->units) {
+        return 0;
+    }
+    uint64_t left = worker->workload->keys - *number * phase->unit_keys;
+    return left < phase->unit_keys ? (uint32_t)left : phase->unit_keys;
+}
+
+static bool is_sweep(const struct sw_load_phase *phase)
+{
+    return phase->operation == SW_LOAD_FILL || phase->operation == SW_LOAD_CHECK;
+}
+
+bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct sw_load_unit *unit)
+{
+    struct sw_load_phase *phase = worker->phase;
+    uint64_t number;
+    unit->due_ns = 0;
+    unit->count = 0;
+    if (atomic_load_explicit(&phase->stop, memory_order_relaxed)) {
+        return false;
+    }
+    if (is_sweep(phase)) {
+        unit->count = sw_load_lane_sweep(unit->lane, phase->operation == SW_LOAD_FILL, unit->keys,
+                                         unit->operands);
+        return unit->count != 0;
+    }
+    unit->count = take_number(worker, now_ns, &number, &unit->due_ns);
+    if (unit->count == 0) {
+        return false;
+    }
+    if (unit->lane) {
+        sw_load_lane_draw(unit->lane, unit->count, unit->keys, unit->operands);
+    } else if (phase->seconds == 0 || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
+        sw_load_fill_range(worker->workload, number * phase->unit_keys, unit->count, unit->keys);
+    } else {
+        sw_load_fill_drawn(worker->workload, phase->distribution, &worker->random, unit->count,
+                           unit->keys);
+    }
+    return true;
+}
+
+bool sw_load_worker_sleep(const struct sw_load_worker *worker, const struct sw_load_unit *unit)
+{
+    uint64_t now = unit->due_ns ? sw_load_now_ns() : 0;
+    while (now < unit->due_ns) {
+        uint64_t left = unit->due_ns - now;
+        uint64_t until = now + (left < SW_LOAD_SLEEP_NS ? left : SW_LOAD_SLEEP_NS);
+        const struct timespec time = {.tv_sec = (time_t)(until / SECOND_NS),
+                                      .tv_nsec = (long)(until % SECOND_NS)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+        if (atomic_load_explicit(&worker->phase->stop, memory_order_relaxed)) {
+            return false;
+        }
+        now = sw_load_now_ns();
+    }
+    return true;
+}
+
+void sw_load_worker_sent(struct sw_load_worker *worker, struct sw_load_unit *unit, uint64_t now_ns)
+{
+    unit->since_ns = now_ns;
+    if (unit->due_ns) {
+        uint64_t late = now_ns > unit->due_ns ? now_ns - unit->due_ns : 0;
+        unit->since_ns = unit->due_ns;
+        worker->late += late > SW_LOAD_LATE_NS;
+        worker->late_max_ns = late > worker->late_max_ns ? late : worker->late_max_ns;
+    }
+}
+
+void sw_load_worker_done(struct sw_load_worker *worker, const struct sw_load_unit *unit,
+                         uint64_t now_ns)
+{
+    sw_load_histogram_record(worker->latency, now_ns - unit->since_ns);
     worker->end_ns = now_ns;
     uint64_t done = atomic_load_explicit(&worker->keys_done, memory_order_relaxed);
-    atomic_store_explicit(&worker->keys_done, done + keys, memory_order_relaxed);
+    atomic_store_explicit(&worker->keys_done, done + unit->count, memory_order_relaxed);
+}
+
+static void keep_example(struct sw_load_worker *worker, const struct sw_load_example *example)
+{
+    worker->missing += example->missing;
+    worker->wrong += !example->missing;
+    if (!worker->example.is_set) {
+        worker->example = *example;
+    }
 }
 
 void sw_load_worker_mismatch(struct sw_load_worker *worker, uint64_t key, bool missing,
                              uint64_t found)
 {
-    worker->missing += missing;
-    worker->wrong += !missing;
-    if (!worker->example.is_set) {
-        worker->example = (struct sw_load_example){
-            .is_set = true,
-            .missing = missing,
-            .key = key,
-            .expected = sw_load_value(worker->workload, key),
-            .found = found,
-        };
+    const struct sw_load_example example = {
+        .is_set = true,
+        .missing = missing,
+        .key = key,
+        .expected = sw_load_value(worker->workload, key),
+        .found = found,
+    };
+    keep_example(worker, &example);
+}
+
+void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_unit *unit,
+                          uint32_t i, const struct sw_load_answer *answer)
+{
+    const struct sw_load_workload *workload = worker->workload;
+    uint64_t operand = sw_load_element(unit->operands, workload->value_bytes, i);
+    struct sw_load_verdict verdict = sw_load_lane_check(unit->lane, i, operand, answer);
+    if (verdict.right) {
+        return;
     }
+    const struct sw_load_example example = {
+        .is_set = true,
+        .missing = verdict.missing,
+        .surplus = verdict.surplus,
+        .key = sw_load_element(unit->keys, workload->key_bytes, i),
+        .expected = verdict.expected,
+        .found = answer->value,
+    };
+    keep_example(worker, &example);
 }
 
 int sw_load_worker_fail(struct sw_load_worker *worker, int status, const char *format, ...)

@@ -3,8 +3,11 @@
  * worker.h - a phase of a run, the threads that carry it out, and what a protocol must provide.
  *
  * A phase is cut into units: the keys of one frame (bulk) or of one pipeline (RESP). Workers take
- * units from the phase until there are no more. A unit costs one atomic addition, two clock reads
- * and one histogram entry; a key costs none of these.
+ * units from the phase until there are no more. A unit costs one atomic addition, two or
+ * three clock reads and one histogram entry; a key costs none of these.
+ *
+ * In closed loop a unit is sent when there is room for it. With a rate, unit i is due at a fixed
+ * time, whatever the server does, and its latency counts from then.
  *
  * Ownership: run.c owns phases, workers and transports. While a phase runs, a worker is touched by
  * its own thread only, except `keys_done` and `finished`, which anyone may read.
@@ -13,6 +16,7 @@
 #define SHERWOOD_LOAD_WORKER_H
 
 #include "bench/load/histogram.h"
+#include "bench/load/lane.h"
 #include "bench/load/options.h"
 #include "bench/load/workload.h"
 
@@ -29,21 +33,35 @@ enum sw_load_status {
 };
 
 struct sw_load_phase {
-    enum sw_load_operation operation; /* SET, GET or MGET */
-    uint32_t unit_keys;               /* of a full unit */
-    uint64_t units;                   /* each key once; not used if seconds != 0 */
-    uint32_t seconds;                 /* != 0: random keys until then */
-    atomic_uint_fast64_t next;        /* unit */
-    atomic_bool stop;                 /* a worker failed: take no more units */
+    enum sw_load_operation operation;                /* what one phase does: not SET_GET */
+    uint32_t unit_keys;                              /* of a full unit */
+    uint64_t units;                                  /* unless seconds != 0 */
+    uint32_t seconds;                                /* != 0: until then, with keys drawn */
+    uint64_t rate;                                   /* keys a second; 0: closed loop */
+    uint64_t start_ns;                               /* with a rate: when unit 0 is due */
+    const struct sw_load_distribution *distribution; /* of the draws, unless a lane draws */
+    atomic_uint_fast64_t next;                       /* unit */
+    atomic_bool stop;                                /* a worker failed: take no more units */
 };
 
 /* The first key whose answer was not right. */
 struct sw_load_example {
     bool is_set;
     bool missing;
+    bool surplus; /* there, but should not be */
     uint64_t key;
     uint64_t expected;
     uint64_t found;
+};
+
+/* A unit on its way. The transport owns the arrays. */
+struct sw_load_unit {
+    struct sw_load_lane *lane; /* NULL unless the run has a mix */
+    void *keys;
+    void *operands; /* of writes; by RESP NULL without a lane */
+    uint32_t count;
+    uint64_t due_ns;   /* 0: closed loop */
+    uint64_t since_ns; /* from when its latency counts */
 };
 
 struct sw_load_worker {
@@ -58,10 +76,21 @@ struct sw_load_worker {
     atomic_uint_fast64_t keys_done;
     uint64_t missing;
     uint64_t wrong;
+    uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* of the mix: keys */
+    uint64_t hits;                               /* of its gets */
+    uint64_t late;                               /* units sent after their time, see limits.h */
+    uint64_t late_max_ns;
     struct sw_load_example example;
     struct sw_load_histogram *latency; /* ns; owned */
     int status;
     char error[SW_LOAD_ERROR_BYTES];
+};
+
+/* What all connections of a run have in common once they stand. */
+struct sw_load_setup {
+    const struct sw_load_options *options;
+    const struct sw_load_workload *workload;
+    const struct sw_load_lane_setup *lanes; /* NULL unless the run has a mix */
 };
 
 /* What a server told about itself; zero where the protocol does not say. */
@@ -78,8 +107,11 @@ struct sw_load_transport {
      * and `error` (SW_LOAD_ERROR_BYTES) says why. *server is filled. */
     int (*connect)(const struct sw_load_options *options, uint32_t count, void **out,
                    struct sw_load_server *server, char *error);
-    /* Buffers for units of these keys, once all connections stand. */
-    int (*prepare)(void *connections, const struct sw_load_workload *workload, char *error);
+    /* Buffers for units of these keys, once all connections stand. `first` is how many connections
+     * other workers have that were prepared before. `setup` is only read during the call, but
+     * setup->lanes is kept. */
+    int (*prepare)(void *connections, const struct sw_load_setup *setup, uint32_t first,
+                   char *error);
     /* Takes units until the phase has none, and waits for all answers. */
     int (*run)(struct sw_load_worker *worker);
     void (*destroy)(void *connections); /* NULL is allowed */
@@ -87,15 +119,26 @@ struct sw_load_transport {
 extern const struct sw_load_transport sw_load_bulk_transport;
 extern const struct sw_load_transport sw_load_resp_transport;
 
-/* Takes a unit: writes its keys to `keys` and returns how many, 0 if the phase has no more.
- * `now_ns` is the time, as for sw_load_worker_done. */
-uint32_t sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, void *keys);
+/* Units that are due in a phase with a rate. */
+uint64_t sw_load_phase_due(const struct sw_load_phase *phase);
+
+/* Takes a unit: writes its keys (and operands, with a lane), its count, and when it is due. Returns
+ * false if the phase, or a lane's sweep, has no more. `now_ns` is the time, as for
+ * sw_load_worker_done. */
+bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct sw_load_unit *unit);
+/* Sleeps until a unit is due; at once if it has no time. False if the phase was stopped. */
+bool sw_load_worker_sleep(const struct sw_load_worker *worker, const struct sw_load_unit *unit);
+/* Accounts for a unit that is being sent. */
+void sw_load_worker_sent(struct sw_load_worker *worker, struct sw_load_unit *unit, uint64_t now_ns);
 /* Accounts for an answered unit. */
-void sw_load_worker_done(struct sw_load_worker *worker, uint64_t submitted_ns, uint64_t now_ns,
-                         uint32_t keys);
-/* Accounts for a key whose answer is not right. */
+void sw_load_worker_done(struct sw_load_worker *worker, const struct sw_load_unit *unit,
+                         uint64_t now_ns);
+/* Accounts for a key whose answer is not the value that the workload gives to it. */
 void sw_load_worker_mismatch(struct sw_load_worker *worker, uint64_t key, bool missing,
                              uint64_t found);
+/* Checks the answer to element i of a unit that has a lane. */
+void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_unit *unit,
+                          uint32_t i, const struct sw_load_answer *answer);
 /* Keeps a failure's text; returns `status`. */
 int sw_load_worker_fail(struct sw_load_worker *worker, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

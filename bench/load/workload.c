@@ -2,10 +2,12 @@
  *
  * workload.c - keys and values as pure functions (see workload.h).
  *
- * mix64 is the finalizer of splitmix64 (Stafford's variant 13), mix32 the "lowbias32" finalizer:
- * xor-shifts and odd multiplications, each invertible.
+ * mix64 is that of random.h, mix32 the "lowbias32" finalizer: xor-shifts and odd multiplications,
+ * each invertible.
  */
 #include "bench/load/workload.h"
+
+#include "bench/load/random.h"
 
 /* Wide multiplications pay on machines that have them; the sanitizers' start-up code cannot run
  * the function that picks the version. */
@@ -18,13 +20,6 @@
 
 #define VALUE_SALT 0x5bd1e9955bd1e995ULL
 
-static inline uint64_t mix64(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31);
-}
-
 static inline uint32_t mix32(uint32_t x)
 {
     x = (x ^ (x >> 16)) * 0x7feb352dU;
@@ -34,24 +29,25 @@ static inline uint32_t mix32(uint32_t x)
 
 static inline uint64_t key_salt(const struct sw_load_workload *workload)
 {
-    return mix64(workload->seed);
+    return sw_load_mix64(workload->seed);
 }
 
 static inline uint64_t value_salt(const struct sw_load_workload *workload)
 {
-    return mix64(workload->seed ^ VALUE_SALT);
+    return sw_load_mix64(workload->seed ^ VALUE_SALT);
 }
 
 uint64_t sw_load_key(const struct sw_load_workload *workload, uint64_t index)
 {
     uint64_t salted = index ^ key_salt(workload);
-    return workload->key_bytes == 4 ? mix32((uint32_t)salted) : mix64(salted);
+    return workload->key_bytes == 4 ? mix32((uint32_t)salted) : sw_load_mix64(salted);
 }
 
 uint64_t sw_load_value(const struct sw_load_workload *workload, uint64_t key)
 {
     uint64_t salted = key ^ value_salt(workload);
-    return workload->value_bytes == 4 ? mix32((uint32_t)(salted ^ salted >> 32)) : mix64(salted);
+    return workload->value_bytes == 4 ? mix32((uint32_t)(salted ^ salted >> 32))
+                                      : sw_load_mix64(salted);
 }
 
 FAST static void fill_keys_32(uint32_t salt, uint32_t first, size_t count, uint32_t *keys)
@@ -64,7 +60,7 @@ FAST static void fill_keys_32(uint32_t salt, uint32_t first, size_t count, uint3
 FAST static void fill_keys_64(uint64_t salt, uint64_t first, size_t count, uint64_t *keys)
 {
     for (size_t i = 0; i < count; i++) {
-        keys[i] = mix64((first + i) ^ salt);
+        keys[i] = sw_load_mix64((first + i) ^ salt);
     }
 }
 
@@ -78,14 +74,7 @@ void sw_load_fill_keys(const struct sw_load_workload *workload, uint64_t first, 
     }
 }
 
-/* The i-th draw is mix64(state + i * odd): splitmix64, which needs no serial chain. The high half
- * of draw * keys is an index below `keys`. */
-static inline uint64_t draw_index(uint64_t state, uint64_t keys)
-{
-    __extension__ typedef unsigned __int128 uint128;
-    return (uint64_t)((uint128)mix64(state) * keys >> 64);
-}
-
+/* The i-th draw is sw_load_mix64(state + i * odd): splitmix64, which needs no serial chain. */
 void sw_load_fill_random(const struct sw_load_workload *workload, uint64_t *random, size_t count,
                          void *keys)
 {
@@ -94,14 +83,14 @@ void sw_load_fill_random(const struct sw_load_workload *workload, uint64_t *rand
     if (workload->key_bytes == 4) {
         uint32_t *out = keys;
         for (size_t i = 0; i < count; i++) {
-            state += 0x9e3779b97f4a7c15ULL;
-            out[i] = mix32((uint32_t)(draw_index(state, population) ^ salt));
+            state += SW_LOAD_RANDOM_STEP;
+            out[i] = mix32((uint32_t)(sw_load_scale(sw_load_mix64(state), population) ^ salt));
         }
     } else {
         uint64_t *out = keys;
         for (size_t i = 0; i < count; i++) {
-            state += 0x9e3779b97f4a7c15ULL;
-            out[i] = mix64(draw_index(state, population) ^ salt);
+            state += SW_LOAD_RANDOM_STEP;
+            out[i] = sw_load_mix64(sw_load_scale(sw_load_mix64(state), population) ^ salt);
         }
     }
     *random = state;
@@ -117,7 +106,7 @@ FAST static void fill_values_32(uint32_t salt, const uint32_t *keys, size_t coun
 FAST static void fill_values_64(uint64_t salt, const uint64_t *keys, size_t count, uint64_t *values)
 {
     for (size_t i = 0; i < count; i++) {
-        values[i] = mix64(keys[i] ^ salt);
+        values[i] = sw_load_mix64(keys[i] ^ salt);
     }
 }
 
@@ -163,7 +152,7 @@ FAST static size_t count_wrong_64(uint64_t salt, const uint64_t *keys, const uin
 {
     uint64_t differences = 0;
     for (size_t i = 0; i < count; i++) {
-        differences += mix64(keys[i] ^ salt) != values[i];
+        differences += sw_load_mix64(keys[i] ^ salt) != values[i];
     }
     return differences;
 }

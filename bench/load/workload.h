@@ -43,4 +43,13 @@ static inline uint64_t sw_load_element(const void *array, uint32_t bytes, size_t
     return bytes == 4 ? ((const uint32_t *)array)[i] : ((const uint64_t *)array)[i];
 }
 
+static inline void sw_load_put_element(void *array, uint32_t bytes, size_t i, uint64_t element)
+{
+    if (bytes == 4) {
+        ((uint32_t *)array)[i] = (uint32_t)element;
+    } else {
+        ((uint64_t *)array)[i] = element;
+    }
+}
+
 #endif

@@ -34,6 +34,10 @@ Test(options, defaults)
     cr_assert_eq(options.keys, 10000000);
     cr_assert_eq(options.frame, 65536);
     cr_assert_eq(options.seconds, 0);
+    cr_assert_eq(options.rate, 0);
+    cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
+    cr_assert_float_eq(options.hit_ratio, 1, 0);
+    cr_assert_not(options.no_verify);
     cr_assert_gt(options.connections, 0);
     cr_assert_gt(options.depth, 0);
     cr_assert(options.threads >= 1 && options.threads <= options.connections);
@@ -57,6 +61,33 @@ Test(options, everything_given)
     cr_assert_eq(options.key_bits, 64);
 }
 
+Test(options, mixes_and_rates)
+{
+    struct sw_load_options options;
+    char text[256] = "";
+    char preset[] = "--ycsb d --theta 0.5 --seconds 3 --hit-ratio 0.25";
+    cr_assert_eq(parse(preset, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(options.operation, SW_LOAD_MIX);
+    cr_assert_eq(options.distribution, SW_LOAD_LATEST);
+    cr_assert_eq(options.mix.weights[SW_LOAD_MIX_INSERT], 5);
+    cr_assert_float_eq(options.theta, 0.5, 0);
+    cr_assert_float_eq(options.hit_ratio, 0.25, 0);
+    /* A distribution that is given goes before that of the preset, wherever it stands. */
+    char after[] = "--ycsb a --distribution uniform", before[] = "--distribution uniform --ycsb a";
+    cr_assert_eq(parse(after, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
+    cr_assert_eq(parse(before, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
+    /* By bulk frames a rate has a thread a connection and one frame in flight. */
+    char bulk[] = "-o get --rate 10M -c 7", resp[] = "--protocol resp -o get --rate 10k -d 1 -c 7";
+    cr_assert_eq(parse(bulk, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(options.rate, 10000000);
+    cr_assert_eq(options.threads, 7);
+    cr_assert_eq(options.depth, 1);
+    cr_assert_eq(parse(resp, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(options.rate, 10000);
+}
+
 Test(options, what_is_wrong_is_said)
 {
     static const struct {
@@ -78,6 +109,23 @@ Test(options, what_is_wrong_is_said)
         {"--nonsense", "unknown option"},
         {"--seed", "without its argument"},
         {"something", "no arguments besides options"},
+        {"--distribution zipfian --seconds 1", "--distribution zipfian is not known"},
+        {"--distribution zipf", "needs --seconds"},
+        {"--theta 0.5 --seconds 1", "--theta is for"},
+        {"--theta 0 --ycsb a", "--theta 0: a number from 0.01 to 10"},
+        {"--theta nan --ycsb a", "--theta nan: a number"},
+        {"--mix get=1,put=1", "--mix get=1,put=1: NAME=WEIGHT"},
+        {"--ycsb e", "--ycsb e: there are a, b, c, d and f"},
+        {"--ycsb a --mix get=1", "only one of them"},
+        {"--ycsb a -o get", "--operation cannot be given too"},
+        {"-o mix", "--operation mix is not known"},
+        {"--hit-ratio 0.5", "--hit-ratio is of the gets"},
+        {"--mix set=1 --hit-ratio 0.5", "--hit-ratio is of the gets"},
+        {"--mix get=1 --hit-ratio 1.5", "--hit-ratio 1.5: a number from 0 to 1"},
+        {"--rate 0", "--rate 0: a number from 1"},
+        {"--rate 1M -d 2", "--rate by bulk frames has --depth 1"},
+        {"--rate 1M -c 4 -t 2", "a thread for each"},
+        {"--rate 1M -c 300", "at most 256 --connections"},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         struct sw_load_options options;

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lane.h - a share of the keys that one unit at a time works on, and a model of what it must hold.
+ *
+ * A run with --mix gives every place for a unit in flight (bulk: each frame of --depth of each
+ * connection; RESP: each connection) a lane, and lane l of L the keys number l, l + L, l + 2L, ...
+ * Nobody else touches them and the lane has one unit in flight, so the answers to it are decided:
+ * operations of a unit take effect in their order, and the model says what each must answer.
+ *
+ * A key of a lane is named by its position 0, 1, ... First come those that the fill phase writes.
+ * If the mix inserts, as many places again follow; when they are used up, an insert writes the
+ * oldest place anew, so the model is bounded. Reads that shall miss use other keys, which no run
+ * with this seed writes.
+ *
+ * Drawing and checking cost no allocation and no clock. One thread at a time.
+ */
+#ifndef SHERWOOD_LOAD_LANE_H
+#define SHERWOOD_LOAD_LANE_H
+
+#include "bench/load/mix.h"
+
+/* Positions of keys that nobody writes. */
+#define SW_LOAD_NOWHERE UINT64_MAX
+
+/* What lanes of a run have in common. */
+struct sw_load_lane_setup {
+    const struct sw_load_workload *workload;
+    const struct sw_load_mix *mix;
+    enum sw_load_distribution_kind distribution;
+    double theta;
+    double hit_ratio;   /* of gets: the part that asks for keys of the run */
+    uint64_t set_mask;  /* of operands: bits that a set may use */
+    uint64_t sum_mask;  /* and a sum */
+    uint32_t unit_keys; /* of a full unit */
+    bool per_key;       /* an operation is drawn for each key, not for each unit */
+    bool verify;        /* keep the model */
+    uint32_t lanes;     /* of the run; at most workload->keys */
+};
+
+struct sw_load_lane {
+    const struct sw_load_lane_setup *setup;
+    uint32_t number;
+    uint64_t loaded;    /* keys that the fill phase writes */
+    uint64_t positions; /* loaded, or twice that */
+    uint64_t head;      /* places ever used: the next insert writes head % positions */
+    uint64_t next;      /* of a sweep, or of sequential draws */
+    uint64_t random;
+    uint64_t miss_below; /* a draw below this is a read that shall miss */
+    struct sw_load_distribution distribution;
+    void *values;    /* the model, if verify: value_bytes a position */
+    uint8_t *states; /* and whether it is known and present */
+    /* The unit in flight. */
+    uint64_t *unit;      /* positions */
+    uint8_t *operations; /* enum sw_load_mix_operation */
+};
+
+/* What a server said about one key. */
+struct sw_load_answer {
+    bool has_found; /* `found` was told: was the key there before? */
+    bool found;
+    bool has_value; /* `value` was told: of a get, or after a sum */
+    uint64_t value;
+};
+
+/* An answer that is not what the model says. */
+struct sw_load_verdict {
+    bool right;
+    bool missing; /* the key should have been there */
+    bool surplus; /* the key should not have been there */
+    uint64_t expected;
+};
+
+/* Bytes that all lanes of a run allocate together. */
+uint64_t sw_load_lanes_bytes(const struct sw_load_lane_setup *setup);
+/* Lane `number` of setup->lanes; `setup` is borrowed. False if memory is short; fini is owed then
+ * too. A zeroed lane may be given to fini. */
+bool sw_load_lane_init(struct sw_load_lane *lane, const struct sw_load_lane_setup *setup,
+                       uint32_t number);
+void sw_load_lane_fini(struct sw_load_lane *lane);
+
+/* Begins a sweep, or sequential draws, at the first key. */
+void sw_load_lane_rewind(struct sw_load_lane *lane);
+/* The next unit of a sweep: every key of the fill with its first value (SET), or every key that the
+ * model knows (GET; only if setup->verify). Writes keys and operands from element 0. Returns how
+ * many, 0 at the end. */
+uint32_t sw_load_lane_sweep(struct sw_load_lane *lane, bool is_fill, void *keys, void *operands);
+/* Draws a unit of the mix, of `count` keys. */
+void sw_load_lane_draw(struct sw_load_lane *lane, uint32_t count, void *keys, void *operands);
+
+/* Compares the answer to element i of the unit with the model, to which it applies the operation.
+ * Elements are given in their order. Only if setup->verify. */
+struct sw_load_verdict sw_load_lane_check(struct sw_load_lane *lane, uint32_t i, uint64_t operand,
+                                          const struct sw_load_answer *answer);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mix.h - operations in proportion: "get=50,set=50", or a preset of YCSB. Pure; any thread.
+ */
+#ifndef SHERWOOD_LOAD_MIX_H
+#define SHERWOOD_LOAD_MIX_H
+
+#include "bench/load/distribution.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the mix phase does to a key. INSERT is a set of a key that was not there. */
+enum sw_load_mix_operation {
+    SW_LOAD_MIX_GET,
+    SW_LOAD_MIX_SET,
+    SW_LOAD_MIX_SUM,
+    SW_LOAD_MIX_DELETE,
+    SW_LOAD_MIX_INSERT,
+    SW_LOAD_MIX_OPERATIONS
+};
+
+#define SW_LOAD_MIX_WEIGHT_MAX 1000000
+
+struct sw_load_mix {
+    uint32_t weights[SW_LOAD_MIX_OPERATIONS];
+    uint32_t total; /* 0: no mix */
+};
+
+const char *sw_load_mix_name(enum sw_load_mix_operation operation);
+
+/* Reads "name=weight,..."; each name at most once, weights 0 .. SW_LOAD_MIX_WEIGHT_MAX and not all
+ * of them 0. Returns false for anything else. */
+bool sw_load_mix_parse(const char *text, struct sw_load_mix *mix);
+/* The preset "a", "b", "c", "d" or "f" of the Yahoo! Cloud Serving Benchmark, and the distribution
+ * that belongs to it. Returns false for another name. */
+bool sw_load_mix_preset(const char *name, struct sw_load_mix *mix,
+                        enum sw_load_distribution_kind *distribution);
+
+/* The operation that a draw (any 64 random bits) stands for; mix->total is not 0. */
+enum sw_load_mix_operation sw_load_mix_draw(const struct sw_load_mix *mix, uint64_t draw);
+
+#endif
