@@ -134,6 +134,25 @@ def load_generator_finds_faults():
 
 
 @case
+def load_generator_mixes():
+    """sherwood-load: YCSB mixes and an open loop, every answer against a model, by both protocols"""
+    mixes = (("--mix", "get=40,set=20,sum=20,delete=20", "--hit-ratio", "0.7"), ("--ycsb", "d"),
+             ("--ycsb", "b", "--rate", "20000"))
+    for bits, chosen in (("64", mixes), ("32", mixes[:1])):
+        with Server("--key-bits", bits) as server:
+            for options in chosen:
+                for protocol in (("--protocol", "bulk", "--frame", "512"),
+                                 ("--protocol", "resp", "--key-bits", bits)):
+                    shown = run(LOAD, "--address", server.address(), "--keys", KEYS // 10,
+                                "--seconds", "1", "--json", *protocol, *options, timeout=120)
+                    what = f"{bits} bits, {protocol[1]}, {' '.join(options)}"
+                    report = json.loads(shown)
+                    check(report["ok"], what)
+                    check(any(p["operation"] == "check" for p in report["phases"]), what)
+                    equal(sum(p["missing"] + p["wrong"] for p in report["phases"]), 0, what)
+
+
+@case
 def load_generator_resp():
     """sherwood-load --protocol resp: the same keys over RESP, MGET included"""
     with Server() as server:
