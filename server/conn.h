@@ -45,7 +45,8 @@ struct sw_conn_input {
     size_t start; /* first unconsumed byte */
     size_t end;
     size_t capacity;
-    size_t need; /* the parser asked for at least this many from start */
+    size_t need;     /* the parser asked for at least this many from start */
+    size_t reparsed; /* bytes parsed in vain on behalf of the request at start */
 };
 
 struct sw_conn {

@@ -13,6 +13,11 @@
  * frames. A body that is larger is then received straight into the arena. */
 #define SW_BULK_READ_BYTES (16 * 1024)
 
+/* A RESP command that arrives in pieces is parsed again from its beginning. The parser says how
+ * many bytes it needs at least, so an honest sender costs a few dozen passes however small the
+ * pieces; one that makes us pass over this many times resp-request-bytes-max is refused. */
+#define SW_RESP_PASSES_MAX 64
+
 /* The buffer of a request that arrives in pieces grows at least by this. */
 #define SW_INPUT_STEP_BYTES 4096
 

@@ -70,8 +70,9 @@ static void arm_second_signal(const sigset_t *stopping)
     sigprocmask(SIG_UNBLOCK, stopping, NULL);
 }
 
-/* Waits for a signal or for the server to stop by itself, and feeds the watchdog. */
-static void wait_for_stop(struct sw_server *server, int signal_fd)
+/* Waits for a signal or for the server to stop by itself, and feeds the watchdog. Returns true for
+ * a signal. */
+static bool wait_for_stop(struct sw_server *server, int signal_fd)
 {
     uint64_t watchdog_us = sw_notify_watchdog_us();
     /* Twice a period, as sd_watchdog_enabled(3) advises. */
@@ -82,7 +83,7 @@ static void wait_for_stop(struct sw_server *server, int signal_fd)
         int ready = poll(fds, 2, timeout_ms);
         if (ready < 0 && errno != EINTR) {
             sw_log(SW_LOG_ERROR, "poll failed: %s", strerror(errno));
-            return;
+            return false;
         }
         if (ready > 0) {
             break;
@@ -97,6 +98,7 @@ static void wait_for_stop(struct sw_server *server, int signal_fd)
         sw_log(SW_LOG_NOTICE, "%s: answering what was accepted, then exiting",
                got == (ssize_t)sizeof info && info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
     }
+    return fds[0].revents != 0;
 }
 
 static int serve(const struct sw_config *config, const struct sw_activated *activated,
@@ -112,10 +114,12 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
     fflush(stdout);
     sw_notify_ready(line);
 
-    wait_for_stop(server, signal_fd);
+    bool signalled = wait_for_stop(server, signal_fd);
     sw_notify_stopping();
     sw_server_stop(server);
-    arm_second_signal(stopping);
+    if (signalled) {
+        arm_second_signal(stopping); /* one that meets a SHUTDOWN is the first: nothing to hurry */
+    }
     return sw_server_join(server);
 }
 

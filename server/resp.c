@@ -10,6 +10,7 @@
 #include "server/conn.h"
 #include "server/control.h"
 #include "server/data.h"
+#include "server/limits.h"
 #include "server/log.h"
 #include "server/loop.h"
 
@@ -134,6 +135,16 @@ static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got)
     sw_conn_drain(conn, false);
 }
 
+/* Notes that `size` bytes of an incomplete command were parsed in vain; `begun` if some were
+ * before. Returns false if that was too often. */
+static bool may_wait(struct sw_conn *conn, size_t size, size_t need, bool begun)
+{
+    struct sw_conn_input *input = &conn->input;
+    input->need = need;
+    input->reparsed = begun ? input->reparsed + size : size;
+    return input->reparsed <= SW_RESP_PASSES_MAX * conn->loop->config->resp_request_bytes_max;
+}
+
 size_t sw_resp_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct sw_loop *loop = conn->loop;
@@ -149,8 +160,10 @@ size_t sw_resp_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         };
         int64_t consumed = sw_resp_parse(bytes + at, size - at, &loop->resp_limits, &command);
         if (consumed == 0) {
-            conn->input.need = command.need;
-            break;
+            if (may_wait(conn, size - at, command.need, at == 0)) {
+                break;
+            }
+            consumed = SW_RESP_E_REQUEST_SIZE;
         }
         if (consumed < 0) {
             if (!sw_round_has_room(loop->gathering, 0)) {

@@ -3,6 +3,7 @@
 """Bad RESP input: the protocol's own error, at most that connection closed, everyone else served."""
 
 import random
+import socket
 import time
 
 import wire
@@ -114,6 +115,28 @@ def slow_command():
             time.sleep(0.005)
         replies = wire.Replies(connection)
         equal([replies.read() for _ in range(3)], ["OK"] * 3, "replies")
+
+
+@case
+def dripping_command():
+    """a long command whose last length line drips in: refused before it costs the loop its time"""
+    with Server("--request-timeout-ms", "60000") as server, Bystander(server) as bystander:
+        count = 100000
+        with server.connect() as connection, Moves(server, resp_protocol_errors=1):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(b"*%d\r\n$4\r\nMGET\r\n" % count + b"$7\r\n1234567\r\n" * (count - 2))
+            connection.sendall(b"$")
+            sent = 0
+            try:
+                for sent in range(5000):
+                    connection.sendall(b"0")
+                    time.sleep(0.001)  # or the daemon would read several at once
+                    if sent % 100 == 0:
+                        bystander.ask()
+            except OSError:
+                pass
+            check(sent < 4999, "5,000 single bytes were all taken")
+        bystander.ask()
 
 
 @case
