@@ -287,6 +287,7 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     if (frame == NULL) {
         return 0;
     }
+    conn->large_frames = prefix.body_bytes >= SW_LARGE_BODY_BYTES;
     size_t here =
         size - head_bytes < prefix.body_bytes ? size - head_bytes : (size_t)prefix.body_bytes;
     if (here > 0) {

@@ -72,7 +72,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     struct sw_conn *conn = handle->data;
     struct sw_loop *loop = conn->loop;
     struct sw_conn_input *input = &conn->input;
-    size_t bytes = conn->protocol == SW_PROTOCOL_BULK ? SW_BULK_READ_BYTES : SW_READ_BYTES;
+    size_t bytes = conn->large_frames ? SW_BULK_READ_BYTES : SW_READ_BYTES;
     (void)suggested;
     if (conn->state != SW_CONN_OPEN || (conn->receiving == NULL && input->end == input->start)) {
         *buffer = uv_buf_init((char *)loop->read_buffer, (unsigned)bytes);

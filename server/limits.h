@@ -9,8 +9,10 @@
 /* What one read of a RESP socket may bring: 64 commands of pipeline depth 64 fit many times. */
 #define SW_READ_BYTES (256 * 1024)
 
-/* What one read of a bulk socket brings while no body is being received: heads, and whole small
- * frames. A body that is larger is then received straight into the arena. */
+/* After a frame with a body of this size the next read of its connection only brings about a head, so
+ * that the body is received straight into the arena. Smaller frames come many to a read, and are
+ * copied: for them a copy is cheaper than a system call each. */
+#define SW_LARGE_BODY_BYTES (64 * 1024)
 #define SW_BULK_READ_BYTES (16 * 1024)
 
 /* A RESP command that arrives in pieces is parsed again from its beginning. The parser says how
