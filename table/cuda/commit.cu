@@ -253,7 +253,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         batch.leftover_keys[i] = sw_width<BITS>::unmix(&device.table, entry.m);
         batch.leftover_values[i] = entry.value;
     }
-    if (sw_last_block(&device.control->blocks_done) && threadIdx.x == 0) {
+    if (sw_last_block(&device.control->blocks_done, gridDim.x) && threadIdx.x == 0) {
         report(device.control, device.table.state, batch.record, batch.ticket);
     }
 }

@@ -84,6 +84,20 @@ static void set_view(typename sw_width<BITS>::view *view, typename sw_width<BITS
     view->max_probe = max_probe;
 }
 
+template <int BITS>
+static cudaError_t warm_up_get(const struct sw_cuda_device<BITS> *device,
+                               const struct sw_cuda_batch<BITS> *batch, struct sw_cuda_tally *tally)
+{
+    struct sw_cuda_reads<BITS> reads;
+    memset(&reads, 0, sizeof(reads));
+    reads.batch_count = 1;
+    reads.batches[0].keys = batch->keys;
+    reads.batches[0].count = batch->count;
+    reads.batches[0].record = batch->record;
+    reads.batches[0].tally = tally;
+    return sw_cuda_launch_get<BITS>(device, &reads, cudaStreamPerThread);
+}
+
 /* Launches every kernel once, on reads of key 0 in the empty table. The runtime loads a kernel and
  * reserves the memory of its threads when it is first launched: a device that has no room left for
  * them is refused here, and not lost later. The scratch stays zero where it must. */
@@ -99,11 +113,11 @@ static cudaError_t warm_up(const struct sw_cuda_device<BITS> *device, uint32_t b
     batch.op = SW_GET;
     batch.group_count = 1;
     batch.count = batch_ops_max;
-    cudaError_t error = sw_cuda_launch_get<BITS>(device, &batch, tally, cudaStreamPerThread);
+    cudaError_t error = warm_up_get<BITS>(device, &batch, tally);
     /* few, since one thread applies them all; of the numbers that are sorted differently */
     for (uint32_t count = 1; count <= WARM_UP_OPS && error == cudaSuccess; count *= WARM_UP_OPS) {
         batch.count = count < batch_ops_max ? count : batch_ops_max;
-        error = sw_cuda_launch_get<BITS>(device, &batch, tally, cudaStreamPerThread);
+        error = warm_up_get<BITS>(device, &batch, tally);
         if (error == cudaSuccess) {
             error = sw_cuda_launch_plan<BITS>(device, &batch, cudaStreamPerThread);
         }

@@ -79,6 +79,25 @@ template <int BITS> struct sw_cuda_batch {
     uint64_t ticket;
 };
 
+/* Batches of reads that share a launch: launching costs the same 10 us of the driver's time, all
+ * threads together, whether it answers 64 keys or 64,000. Passed by value, so less than 4 KiB. */
+#define SW_CUDA_READS_MAX 32
+template <int BITS> struct sw_cuda_read {
+    typedef typename sw_width<BITS>::word word;
+    const word *keys;
+    word *previous;
+    uint32_t *found;
+    struct sw_cuda_record *record;
+    struct sw_cuda_tally *tally;
+    uint64_t ticket;
+    uint32_t count;
+};
+template <int BITS> struct sw_cuda_reads {
+    struct sw_cuda_read<BITS> batches[SW_CUDA_READS_MAX];
+    uint32_t first_block[SW_CUDA_READS_MAX + 1]; /* of each batch; then the number of blocks */
+    uint32_t batch_count;
+};
+
 template <int BITS> struct sw_cuda_update {
     uint64_t slot; /* counted from the first slot of the main array, the stash's after the main's */
     typename sw_width<BITS>::word value;
@@ -127,11 +146,11 @@ template <int BITS> cudaError_t sw_cuda_sort_bytes(uint32_t n_max, size_t *bytes
 
 /* Launchers: enqueue, return the first error, wait for nothing. */
 
-/* Answers a batch of reads and completes its record. tally is zero before and after. */
+/* Answers batches of reads with one kernel, and completes their records. At least one batch;
+ * tallies are zero before and after. Fills in first_block. */
 template <int BITS>
 cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device,
-                               const struct sw_cuda_batch<BITS> *batch, struct sw_cuda_tally *tally,
-                               cudaStream_t stream);
+                               struct sw_cuda_reads<BITS> *reads, cudaStream_t stream);
 
 /* Sorts the batch by key, folds each key's operations, and decides what becomes of it. Only reads
  * the table: may run beside reads, but not beside another write batch. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * get.cu - batches of reads: one kernel, keys straight from host memory, answers straight into it.
+ * get.cu - batches of reads: one kernel for several, keys straight from host memory, answers
+ * straight into it.
  *
  * A thread answers KEYS keys and has the home buckets of all of them on their way from memory
  * before it looks at the first; the few keys that go on to a second bucket go on one by one.
@@ -57,15 +58,56 @@ static __device__ inline void report(volatile struct sw_cuda_tally *tally, uint6
     sw_record_done(record, ticket);
 }
 
+/* The batch this block works on. */
+template <int BITS>
+static __device__ inline uint32_t batch_of_block(const struct sw_cuda_reads<BITS> &reads)
+{
+    uint32_t b = 0;
+    while (b + 1 < reads.batch_count && blockIdx.x >= reads.first_block[b + 1]) {
+        b++;
+    }
+    return b;
+}
+
+/* Adds the sums of a block to the tally of its batch; the batch's last block reports. */
+template <int BITS>
+static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batch, uint64_t probes,
+                                           uint32_t hits, uint32_t blocks)
+{
+    __shared__ unsigned long long block_probes;
+    __shared__ unsigned long long block_hits;
+    if (threadIdx.x == 0) {
+        block_probes = 0;
+        block_hits = 0;
+    }
+    __syncthreads();
+    probes = sw_warp_sum(probes);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&block_probes, (unsigned long long)probes);
+        atomicAdd(&block_hits, (unsigned long long)hits);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(&batch.tally->probes, block_probes);
+        atomicAdd(&batch.tally->hits, block_hits);
+    }
+    if (sw_last_block(&batch.tally->blocks_done, blocks) && threadIdx.x == 0) {
+        report(batch.tally, batch.count, batch.record, batch.ticket);
+    }
+}
+
 template <int BITS, int KEYS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    get_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_batch<BITS> batch,
-               struct sw_cuda_tally *tally)
+    get_kernel(const typename sw_width<BITS>::table table,
+               const __grid_constant__ struct sw_cuda_reads<BITS> reads)
 {
     typedef sw_width<BITS> W;
     typename W::word m[KEYS];
     typename W::slot held[KEYS][SW_BUCKET_SLOTS];
-    uint64_t first = (uint64_t)blockIdx.x * (SW_CUDA_BLOCK * KEYS) + threadIdx.x;
+    uint32_t b = batch_of_block<BITS>(reads);
+    const struct sw_cuda_read<BITS> batch = reads.batches[b];
+    uint64_t block = blockIdx.x - reads.first_block[b];
+    uint64_t first = block * (SW_CUDA_BLOCK * KEYS) + threadIdx.x;
     uint64_t count = batch.count;
     uint64_t count_padded = (count + 63) / 64 * 64; /* the last word of `found` has zeros */
     uint64_t probes = 0;
@@ -97,48 +139,35 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         }
     }
 
-    __shared__ unsigned long long block_probes;
-    __shared__ unsigned long long block_hits;
-    if (threadIdx.x == 0) {
-        block_probes = 0;
-        block_hits = 0;
-    }
-    __syncthreads();
-    probes = sw_warp_sum(probes);
-    if (threadIdx.x % 32 == 0) {
-        atomicAdd(&block_probes, (unsigned long long)probes);
-        atomicAdd(&block_hits, (unsigned long long)hits);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        atomicAdd(&tally->probes, block_probes);
-        atomicAdd(&tally->hits, block_hits);
-    }
-    if (sw_last_block(&tally->blocks_done) && threadIdx.x == 0) {
-        report(tally, count, batch.record, batch.ticket);
-    }
+    finish_block<BITS>(batch, probes, hits, reads.first_block[b + 1] - reads.first_block[b]);
 }
 
 template <int BITS>
 cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device,
-                               const struct sw_cuda_batch<BITS> *batch, struct sw_cuda_tally *tally,
-                               cudaStream_t stream)
+                               struct sw_cuda_reads<BITS> *reads, cudaStream_t stream)
 {
-    uint32_t keys_per_thread = batch->count > GET_ONE_KEY_MAX ? 4 : 1;
+    uint64_t keys = 0;
+    for (uint32_t b = 0; b < reads->batch_count; b++) {
+        keys += reads->batches[b].count;
+    }
+    uint32_t keys_per_thread = keys > GET_ONE_KEY_MAX ? 4 : 1;
     uint32_t keys_per_block = SW_CUDA_BLOCK * keys_per_thread;
-    uint32_t blocks = (batch->count + keys_per_block - 1) / keys_per_block;
-    blocks = blocks > 0 ? blocks : 1; /* an empty batch completes too */
+    uint32_t blocks = 0;
+    for (uint32_t b = 0; b < reads->batch_count; b++) {
+        uint32_t own = (reads->batches[b].count + keys_per_block - 1) / keys_per_block;
+        reads->first_block[b] = blocks;
+        blocks += own > 0 ? own : 1; /* an empty batch completes too */
+    }
+    reads->first_block[reads->batch_count] = blocks;
     if (keys_per_thread == 4) {
-        get_kernel<BITS, 4><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *batch, tally);
+        get_kernel<BITS, 4><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *reads);
     } else {
-        get_kernel<BITS, 1><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *batch, tally);
+        get_kernel<BITS, 1><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *reads);
     }
     return cudaGetLastError();
 }
 
 template cudaError_t sw_cuda_launch_get<64>(const struct sw_cuda_device<64> *,
-                                            const struct sw_cuda_batch<64> *,
-                                            struct sw_cuda_tally *, cudaStream_t);
+                                            struct sw_cuda_reads<64> *, cudaStream_t);
 template cudaError_t sw_cuda_launch_get<128>(const struct sw_cuda_device<128> *,
-                                             const struct sw_cuda_batch<128> *,
-                                             struct sw_cuda_tally *, cudaStream_t);
+                                             struct sw_cuda_reads<128> *, cudaStream_t);

@@ -58,6 +58,8 @@ struct sw_cuda_queue {
     struct sw_cuda_record *records; /* mapped host memory [SW_CUDA_IN_FLIGHT_MAX] */
     struct sw_cuda_tally *tallies;  /* device [SW_CUDA_IN_FLIGHT_MAX] */
     bool busy[SW_CUDA_IN_FLIGHT_MAX];
+    const struct sw_batch *held[SW_CUDA_READS_MAX]; /* small reads submitted, not yet launched */
+    uint32_t held_count;
     uint64_t ticket; /* of the last batch submitted; record ticket % SW_CUDA_IN_FLIGHT_MAX */
     uint32_t idle_polls;
     struct sw_cuda_scan scan;

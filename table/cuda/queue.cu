@@ -14,6 +14,10 @@
 /* Polls that find nothing before the stream is asked whether it still lives. */
 #define IDLE_POLLS 65536
 
+/* Batches of reads up to this size share launches. A larger one has the device busy for longer than
+ * a launch takes. */
+#define SMALL_READ_MAX 32768
+
 static struct sw_cuda_record *record_of(struct sw_cuda_queue *queue, uint64_t ticket)
 {
     return &queue->records[ticket % SW_CUDA_IN_FLIGHT_MAX];
@@ -116,6 +120,46 @@ classify(const struct sw_batch *batch, bool *reads, bool *deletes)
 
 static_assert(SW_GET == 0, "classify takes the union of the operations' bits");
 
+/* Launches reads: the batches given, as one. What they follow on the stream was submitted before.
+ */
+template <int BITS>
+static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_batch *const *batches,
+                                const uint64_t *tickets, uint32_t count)
+{
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_reads<BITS> reads;
+    reads.batch_count = count;
+    for (uint32_t b = 0; b < count; b++) {
+        bool keys = batches[b]->kind == SW_BATCH_OPERATIONS;
+        struct sw_cuda_read<BITS> *read = &reads.batches[b];
+        read->count = keys ? batches[b]->count : 0;
+        read->keys = (const word *)batches[b]->keys;
+        read->previous = (word *)batches[b]->previous;
+        read->found = (uint32_t *)batches[b]->found;
+        read->record = record_of(queue, tickets[b]);
+        read->tally = &queue->tallies[tickets[b] % SW_CUDA_IN_FLIGHT_MAX];
+        read->ticket = tickets[b];
+    }
+    queue->reads_pending = true;
+    return sw_cuda_launch_get<BITS>(sw_cuda_device_of<BITS>(queue->table), &reads, queue->stream);
+}
+
+/* Launches the reads held back. */
+template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
+{
+    uint64_t tickets[SW_CUDA_READS_MAX];
+    uint32_t count = queue->held_count;
+    if (count == 0) {
+        return cudaSuccess;
+    }
+    for (uint32_t b = 0; b < count; b++) {
+        tickets[b] = queue->held[b]->_ticket;
+    }
+    queue->held_count = 0;
+    cudaError_t error = wait_for_write(queue);
+    return error == cudaSuccess ? launch_reads<BITS>(queue, queue->held, tickets, count) : error;
+}
+
 template <int BITS>
 static cudaError_t submit_operations(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                                      uint64_t ticket)
@@ -130,9 +174,7 @@ static cudaError_t submit_operations(struct sw_cuda_queue *queue, const struct s
         return error;
     }
     if (reads || batch->count == 0) {
-        queue->reads_pending = true;
-        return sw_cuda_launch_get<BITS>(
-            device, &typed, &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX], queue->stream);
+        return launch_reads<BITS>(queue, &batch, &ticket, 1);
     }
     error = sw_cuda_launch_plan<BITS>(device, &typed, queue->stream);
     if (error == cudaSuccess) {
@@ -172,23 +214,23 @@ template <int BITS>
 static cudaError_t submit_scan(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                                uint64_t ticket)
 {
-    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
     cudaError_t error = wait_for_write(queue);
     if (error == cudaSuccess) {
         queue->reads_pending = true;
         error = sw_cuda_scan_copy(queue, batch);
     }
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return sw_cuda_launch_get<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
-                                    &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX], queue->stream);
+    return error == cudaSuccess ? launch_reads<BITS>(queue, &batch, &ticket, 1) : error;
 }
 
+/* The reads held back, then `batch`, unless it is NULL. */
 template <int BITS>
 static cudaError_t enqueue(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                            uint64_t ticket)
 {
+    cudaError_t error = launch_held<BITS>(queue);
+    if (error != cudaSuccess || batch == NULL) {
+        return error;
+    }
     switch (batch->kind) {
     case SW_BATCH_CLEAR:
         return submit_clear<BITS>(queue, batch, ticket);
@@ -216,6 +258,21 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, const struct sw_batch 
     return good;
 }
 
+/* Small batches of reads wait for company until the queue is polled or has as many as a launch
+ * takes; nobody learns the difference before polling. */
+static bool is_small_read(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL && batch->op == SW_GET &&
+           batch->count <= SMALL_READ_MAX;
+}
+
+static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    batch->_ticket = ticket;
+    queue->held[queue->held_count++] = batch;
+    return queue->held_count < SW_CUDA_READS_MAX || enqueue_in_order(queue, NULL, 0);
+}
+
 int sw_cuda_submit(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
@@ -230,7 +287,8 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }
-    if (!enqueue_in_order(queue, batch, ticket)) {
+    if (!(is_small_read(batch) ? hold(queue, batch, ticket)
+                               : enqueue_in_order(queue, batch, ticket))) {
         return SW_E_DEVICE;
     }
     queue->ticket = ticket;
@@ -308,6 +366,11 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     int status = SW_PENDING;
+    /* Reads gather while older batches of the queue are in flight. */
+    if (queue->held_count > 0 && batch->_ticket >= queue->held[0]->_ticket &&
+        !is_lost(queue->table)) {
+        (void)enqueue_in_order(queue, NULL, 0); /* a failure shows as a lost table below */
+    }
     if (is_done(queue, batch->_ticket)) {
         status = collect(queue, batch);
     } else if (is_lost(queue->table)) {

@@ -40,16 +40,17 @@ static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
     return base + (uint32_t)__popc(wanting & ((1U << lane) - 1));
 }
 
-/* True, in all its threads, in the last block of the grid to come here. What the other blocks wrote
- * before is visible to it and, once it has written the record, to the host. *blocks_done is zero
- * before; the caller sets it back. Every thread of every block must call it, once. */
-static __device__ inline bool sw_last_block(unsigned int *blocks_done)
+/* True, in all its threads, in the last of `blocks` blocks to come here. What the other blocks
+ * wrote before is visible to it and, once it has written the record, to the host. *blocks_done is
+ * zero before; the caller sets it back. Every thread of every one of these blocks must call it,
+ * once. */
+static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned int blocks)
 {
     __shared__ bool last;
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence_system();
-        last = atomicAdd(blocks_done, 1U) == gridDim.x - 1;
+        last = atomicAdd(blocks_done, 1U) == blocks - 1;
         __threadfence_system();
     }
     __syncthreads();
