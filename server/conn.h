@@ -81,8 +81,8 @@ struct sw_conn {
     uv_write_t write;
     uv_shutdown_t shutdown;
 
-    /* Bulk: whether the last frame was large, the frame whose body is being received, and bytes of a
-     * refused body still to drop. */
+    /* Bulk: whether the last frame was large, the frame whose body is being received, and bytes of
+     * a refused body still to drop. */
     bool large_frames;
     struct sw_frame *receiving;
     uint64_t discard_bytes;

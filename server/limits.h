@@ -9,8 +9,8 @@
 /* What one read of a RESP socket may bring: 64 commands of pipeline depth 64 fit many times. */
 #define SW_READ_BYTES (256 * 1024)
 
-/* After a frame with a body of this size the next read of its connection only brings about a head, so
- * that the body is received straight into the arena. Smaller frames come many to a read, and are
+/* After a frame with a body of this size the next read of its connection only brings about a head,
+ * so that the body is received straight into the arena. Smaller frames come many to a read, and are
  * copied: for them a copy is cheaper than a system call each. */
 #define SW_LARGE_BODY_BYTES (64 * 1024)
 #define SW_BULK_READ_BYTES (16 * 1024)
