@@ -10,7 +10,7 @@
  *
  * Loads are relaxed and, for 128-bit slots, may tear between the halves: every decision is taken on
  * m alone, and in an insert phase every write is one full-slot compare-and-swap, so a torn pair can
- * only make that fail (CORRECTNESS.md, 10).
+ * only make that fail (README.md, rule 3).
  */
 
 struct RH(slot) {

@@ -236,7 +236,7 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 /* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
-/* Audits the whole table: the invariants of CORRECTNESS (docs: table/README.md) by a full scan.
+/* Audits the whole table: the invariants of table/README.md by a full scan.
  * Blocks; no batch may be in flight. Returns SW_OK, or SW_E_INVALID with the first violation as
  * text in `violation`. */
 int sw_table_check(struct sw_table *table, char *violation, size_t violation_size);
