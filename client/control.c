@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.c - requests without keys: ping, clear, scan, statistics.
+ * control.c - requests without keys: ping, clear, resize, scan, statistics.
  */
 #include "client/internal.h"
 
@@ -46,6 +46,23 @@ int sherwood_clear(struct sherwood *client)
     return client == NULL
                ? SHERWOOD_E_INVALID
                : sw_client_control(client, SW_OPERATION_CLEAR, NULL, client->request_timeout_ms);
+}
+
+int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    struct sw_request header = {.operation = SW_OPERATION_RESIZE,
+                                .key_bytes = client->server.key_bytes,
+                                .value_bytes = client->server.value_bytes,
+                                .capacity_slots = capacity_slots};
+    struct sw_reply reply = {0};
+    int rc = exchange(client, &header, NULL, NULL, &reply, client->request_timeout_ms);
+    if (rc == SHERWOOD_OK && now != NULL) {
+        *now = reply.capacity_slots;
+    }
+    return rc;
 }
 
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
@@ -114,6 +131,12 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats)
         .batches = from->batches,
         .connections = from->connections,
         .uptime_seconds = from->uptime_seconds,
+        .occupied_max = from->occupied_max,
+        .max_capacity_slots = from->max_capacity_slots,
+        .growths = from->growths,
+        .resizes = from->resizes,
+        .resize_failures = from->resize_failures,
+        .table_bytes = from->table_bytes,
     };
     return SHERWOOD_OK;
 }

@@ -70,8 +70,8 @@ struct sherwood_server {
     uint32_t value_bytes; /* 4 or 8 */
     uint32_t frame_ops_max;
     uint32_t requests_in_flight_max; /* the server's limit, or 256 if that is less */
-    uint64_t capacity_slots;
-    uint64_t occupied_max;
+    uint64_t capacity_slots; /* when the connection was made: sherwood_stats has what it is now */
+    uint64_t occupied_max;   /* likewise */
 };
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path" and learns what the server is. NULL options
@@ -151,6 +151,10 @@ int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out);
 /* Control. */
 int sherwood_ping(struct sherwood *client);
 int sherwood_clear(struct sherwood *client);
+/* Gives the table this many slots, more or fewer, from 1 to its maximum; in any case as many as its
+ * keys need. `now` (may be NULL) receives how many it has then. SHERWOOD_E_FULL: there was no
+ * memory for the old and the new table at once, and nothing was changed. */
+int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
 /* Reads entries from *cursor (0 to begin), at most `capacity`; *cursor comes back as 0 at the end.
  * Every entry present throughout is returned at least once. */
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
@@ -163,6 +167,11 @@ struct sherwood_stats {
     struct sherwood_operation_stats get, upsert, remove;
     uint64_t inserted, updated, deleted, failures, refused;
     uint64_t occupied, capacity_slots, stash_occupied, batches, connections, uptime_seconds;
+    uint64_t occupied_max;       /* keys at which the table grows or refuses new ones */
+    uint64_t max_capacity_slots; /* slots it may have at most */
+    uint64_t growths, resizes;   /* by itself; on request */
+    uint64_t resize_failures;    /* either, for lack of memory */
+    uint64_t table_bytes;
 };
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats);
 

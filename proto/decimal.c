@@ -110,6 +110,37 @@ bool sw_decimal_parse(const uint8_t *text, size_t size, uint64_t max, uint64_t *
     return true;
 }
 
+static unsigned suffix_shift(uint8_t c)
+{
+    switch (c) {
+    case 'k':
+    case 'K':
+        return 10;
+    case 'm':
+    case 'M':
+        return 20;
+    case 'g':
+    case 'G':
+        return 30;
+    case 't':
+    case 'T':
+        return 40;
+    default:
+        return 0;
+    }
+}
+
+bool sw_decimal_parse_size(const uint8_t *text, size_t size, uint64_t max, uint64_t *out)
+{
+    unsigned shift = size == 0 ? 0 : suffix_shift(text[size - 1]);
+    uint64_t value = 0;
+    if (!sw_decimal_parse(text, size - (shift != 0), max >> shift, &value)) {
+        return false;
+    }
+    *out = value << shift;
+    return true;
+}
+
 size_t sw_decimal_digits(uint64_t value)
 {
     /* bits * log10(2), rounded down, is the digit count or one less (19 for 64 bits); 1233 / 4096

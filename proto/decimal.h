@@ -16,6 +16,9 @@
  * them), no sign, no space. Returns false, *out untouched, for anything else or above `max`. */
 bool sw_decimal_parse(const uint8_t *text, size_t size, uint64_t max, uint64_t *out);
 
+/* The same, and one K, M, G or T (either case) may follow: times 1024, 1024^2, .. */
+bool sw_decimal_parse_size(const uint8_t *text, size_t size, uint64_t max, uint64_t *out);
+
 /* How many digits sw_decimal_format writes. */
 size_t sw_decimal_digits(uint64_t value);
 

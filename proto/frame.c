@@ -34,6 +34,7 @@ SAME_OPERATION(PING);
 SAME_OPERATION(STATS);
 SAME_OPERATION(CLEAR);
 SAME_OPERATION(SCAN);
+SAME_OPERATION(RESIZE);
 
 #define SAME_STATUS(name)                                                \
     static_assert((int)SW_REPLY_##name == (int)SHERWOOD__STATUS__##name, \
@@ -70,7 +71,7 @@ bool sw_operation_is_data(uint32_t operation)
 bool sw_operation_is_known(uint32_t operation)
 {
     return sw_operation_is_data(operation) ||
-           (operation >= SW_OPERATION_HELLO && operation <= SW_OPERATION_SCAN);
+           (operation >= SW_OPERATION_HELLO && operation <= SW_OPERATION_RESIZE);
 }
 
 bool sw_operation_has_operands(uint32_t operation)

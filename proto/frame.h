@@ -73,7 +73,8 @@ enum sw_operation {
     SW_OPERATION_PING,
     SW_OPERATION_STATS,
     SW_OPERATION_CLEAR,
-    SW_OPERATION_SCAN
+    SW_OPERATION_SCAN,
+    SW_OPERATION_RESIZE
 };
 bool sw_operation_is_known(uint32_t operation);
 /* GET .. DELETE: has a body of keys. */
@@ -106,6 +107,7 @@ struct sw_request {
     uint32_t value_bytes;
     bool want_values;
     uint64_t cursor;
+    uint64_t capacity_slots; /* RESIZE */
 };
 
 struct sw_operation_stats {
@@ -116,6 +118,7 @@ struct sw_server_stats {
     struct sw_operation_stats get, upsert, delete;
     uint64_t inserted, updated, deleted, failures, refused;
     uint64_t occupied, capacity_slots, stash_occupied, batches, connections, uptime_seconds;
+    uint64_t occupied_max, max_capacity_slots, growths, resizes, resize_failures, table_bytes;
 };
 
 struct sw_server_info {
@@ -135,6 +138,7 @@ struct sw_reply {
     bool has_values;
     uint64_t hits;
     uint64_t cursor;
+    uint64_t capacity_slots;               /* RESIZE */
     char message[SW_FRAME_TEXT_BYTES_MAX]; /* NUL-terminated; empty if OK */
     bool has_info;
     bool has_stats;

@@ -61,6 +61,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .value_bytes = in->value_bytes,
         .want_values = in->want_values,
         .cursor = in->cursor,
+        .capacity_slots = in->capacity_slots,
     };
     return 0;
 }
@@ -103,6 +104,12 @@ static void read_stats(const Sherwood__Stats *in, struct sw_server_stats *out)
         .batches = in->batches,
         .connections = in->connections,
         .uptime_seconds = in->uptime_seconds,
+        .occupied_max = in->occupied_max,
+        .max_capacity_slots = in->max_capacity_slots,
+        .growths = in->growths,
+        .resizes = in->resizes,
+        .resize_failures = in->resize_failures,
+        .table_bytes = in->table_bytes,
     };
 }
 
@@ -128,6 +135,7 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .has_values = in->has_values,
         .hits = in->hits,
         .cursor = in->cursor,
+        .capacity_slots = in->capacity_slots,
         .has_info = in->info != NULL,
         .has_stats = in->stats != NULL,
     };
@@ -189,6 +197,7 @@ int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uin
     message.value_bytes = request->value_bytes;
     message.want_values = request->want_values;
     message.cursor = request->cursor;
+    message.capacity_slots = request->capacity_slots;
     return encode(&message.base, body_bytes, out, out_bytes);
 }
 
@@ -242,6 +251,12 @@ static void write_stats(const struct sw_server_stats *in, struct stats_message *
     out->stats.batches = in->batches;
     out->stats.connections = in->connections;
     out->stats.uptime_seconds = in->uptime_seconds;
+    out->stats.occupied_max = in->occupied_max;
+    out->stats.max_capacity_slots = in->max_capacity_slots;
+    out->stats.growths = in->growths;
+    out->stats.resizes = in->resizes;
+    out->stats.resize_failures = in->resize_failures;
+    out->stats.table_bytes = in->table_bytes;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,
@@ -261,6 +276,7 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     message.has_values = reply->has_values;
     message.hits = reply->hits;
     message.cursor = reply->cursor;
+    message.capacity_slots = reply->capacity_slots;
     if (reply->has_info) {
         write_info(&reply->info, &info);
         message.info = &info;

@@ -94,7 +94,7 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
 /* INCR and its kind: the table refused it exactly when the result does not fit the width. */
 static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
-    uint32_t bytes = round->loop->info.value_bytes;
+    uint32_t bytes = round->loop->shape.value_bytes;
     uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
     uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
     uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX;
@@ -109,7 +109,7 @@ static void put_single(struct writer *writer, const struct sw_round *round,
     uint32_t i = pending->first;
     bool found = found_at(round, i);
     bool resp3 = pending->resp3;
-    uint32_t bytes = round->loop->info.value_bytes;
+    uint32_t bytes = round->loop->shape.value_bytes;
     uint64_t value = sw_integer_at(round->previous, bytes, i);
     char digits[SW_DECIMAL_DIGITS_MAX];
 
@@ -145,7 +145,7 @@ static void put_single(struct writer *writer, const struct sw_round *round,
         break;
     case SW_ANSWER_BYTES:
         if (found) {
-            put_unsigned(writer, round->loop->info.slot_bits / 8, resp3);
+            put_unsigned(writer, round->loop->shape.slot_bits / 8, resp3);
         } else {
             put_value(writer, false, 0, resp3);
         }
@@ -175,7 +175,7 @@ static void put_answer(struct writer *writer, const struct sw_round *round,
         writer->at = sw_resp_put_array(writer->at, pending->count);
         for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
             put_value(writer, found_at(round, i),
-                      sw_integer_at(round->previous, round->loop->info.value_bytes, i),
+                      sw_integer_at(round->previous, round->loop->shape.value_bytes, i),
                       pending->resp3);
         }
         break;

@@ -4,9 +4,11 @@
  */
 #include "server/bulk.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/conn.h"
+#include "server/control.h"
 #include "server/frame_slot.h"
 #include "server/limits.h"
 #include "server/loop.h"
@@ -123,19 +125,36 @@ static void start_scan(struct sw_frame *frame)
     sw_frame_fly(frame);
 }
 
+static void start_resize(struct sw_frame *frame)
+{
+    uint64_t wanted = frame->request.capacity_slots;
+    uint64_t max = frame->loop->shape.max_capacity_slots;
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    if (wanted >= 1 && wanted <= max) {
+        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = wanted};
+        sw_frame_fly(frame);
+        return;
+    }
+    reply.status = SW_REPLY_BAD_REQUEST;
+    snprintf(reply.message, sizeof(reply.message), SW_RESIZE_RANGE, (unsigned long long)wanted,
+             (unsigned long long)max);
+    sw_frame_answer(frame, &reply, NULL, 0);
+}
+
 static void fill_info(const struct sw_loop *loop, struct sw_server_info *info)
 {
-    const struct sw_table_info *table = &loop->info;
+    struct sw_table_info table;
+    sw_table_info(loop->table, &table);
     memset(info, 0, sizeof(*info));
     strncpy(info->version, SHERWOOD_VERSION, sizeof(info->version) - 1);
-    strncpy(info->backend, table->backend_name, sizeof(info->backend) - 1);
-    strncpy(info->backend_reason, table->backend_reason, sizeof(info->backend_reason) - 1);
-    info->key_bytes = table->key_bytes;
-    info->value_bytes = table->value_bytes;
+    strncpy(info->backend, table.backend_name, sizeof(info->backend) - 1);
+    strncpy(info->backend_reason, table.backend_reason, sizeof(info->backend_reason) - 1);
+    info->key_bytes = table.key_bytes;
+    info->value_bytes = table.value_bytes;
     info->frame_ops_max = loop->config->frame_ops_max;
     info->requests_in_flight_max = loop->config->frames_in_flight_max;
-    info->capacity_slots = table->capacity_slots;
-    info->occupied_max = table->occupied_max;
+    info->capacity_slots = table.capacity_slots;
+    info->occupied_max = table.occupied_max;
 }
 
 static struct sw_operation_stats stats_of(const struct sw_op_counters *counters)
@@ -164,6 +183,12 @@ static void fill_stats(const struct sw_loop *loop, struct sw_server_stats *stats
         .batches = snapshot.stats.batches,
         .connections = snapshot.connections,
         .uptime_seconds = snapshot.uptime_seconds,
+        .occupied_max = snapshot.info.occupied_max,
+        .max_capacity_slots = snapshot.info.max_capacity_slots,
+        .growths = snapshot.stats.grown,
+        .resizes = snapshot.stats.resized,
+        .resize_failures = snapshot.stats.resize_failed,
+        .table_bytes = snapshot.info.bytes_reserved,
     };
 }
 
@@ -185,6 +210,9 @@ static void start(struct sw_frame *frame)
     case SW_OPERATION_CLEAR:
         frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
         sw_frame_fly(frame);
+        return;
+    case SW_OPERATION_RESIZE:
+        start_resize(frame);
         return;
     case SW_OPERATION_HELLO:
         reply.has_info = true;
@@ -242,8 +270,8 @@ static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 static uint64_t body_bytes_max(const struct sw_loop *loop)
 {
     uint64_t ops = loop->config->frame_ops_max;
-    return sw_frame_align(ops * loop->info.key_bytes) +
-           sw_frame_align(ops * loop->info.value_bytes);
+    return sw_frame_align(ops * loop->shape.key_bytes) +
+           sw_frame_align(ops * loop->shape.value_bytes);
 }
 
 /* Begins the frame whose head is at `bytes`. Returns the bytes consumed: the head and what there is
@@ -269,7 +297,7 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         refuse_bytes(conn, error);
         return size;
     }
-    error = sw_request_check(&request, loop->info.key_bytes, loop->info.value_bytes,
+    error = sw_request_check(&request, loop->shape.key_bytes, loop->shape.value_bytes,
                              loop->config->frame_ops_max, prefix.body_bytes);
     if (error < 0) {
         /* The framing is sound: this request is refused, the next one may be better. */

@@ -45,6 +45,7 @@ enum sw_command_kind {
     X(PERSIST, "persist", 2, DATA, 1, 1, 1, "generic", "0: nothing expires")                      \
     X(FLUSHALL, "flushall", -1, CONTROL, 0, 0, 0, "server", "Remove every key")                   \
     X(FLUSHDB, "flushdb", -1, CONTROL, 0, 0, 0, "server", "Remove every key")                     \
+    X(RESIZE, "resize", 2, CONTROL, 0, 0, 0, "server", "RESIZE slots: the capacity it has then")  \
     X(SCAN, "scan", -2, CONTROL, 0, 0, 0, "generic", "Iterate keys: SCAN cursor [COUNT n]")       \
     X(RANDOMKEY, "randomkey", 1, CONTROL, 0, 0, 0, "generic", "Some key of the table")            \
     X(DBSIZE, "dbsize", 1, REPORT, 0, 0, 0, "server", "Number of keys")                           \

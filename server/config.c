@@ -43,6 +43,7 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     table->backend = (enum sw_backend_kind)config->backend;
     table->slot_bits = config->key_bits * 2;
     table->capacity_slots = config->capacity;
+    table->max_capacity_slots = config->max_capacity;
     table->max_load = config->max_load;
     table->max_probe = config->max_probe;
     table->seed = config->seed;
@@ -137,21 +138,42 @@ static int check_memory(const struct sw_config *config, char *error, size_t erro
     return 0;
 }
 
-int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
+/* Can the table be built, at its first size and at its largest? */
+static int check_table(const struct sw_config *config, char *error, size_t error_bytes)
 {
     struct sw_table_config table;
     struct sw_geometry geometry;
     char reason[256] = "";
-    if (check_listeners(config, activated, error, error_bytes) != 0 ||
-        check_memory(config, error, error_bytes) != 0) {
+    sw_config_table(config, &table);
+    if (config->max_capacity != 0 && config->max_capacity < config->capacity) {
+        snprintf(error, error_bytes,
+                 "max-capacity %llu is less than capacity %llu: the table starts with capacity "
+                 "slots and may grow to max-capacity; 0: no more than capacity",
+                 (unsigned long long)config->max_capacity, (unsigned long long)config->capacity);
         return -1;
     }
-    sw_config_table(config, &table);
     if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) != SW_OK) {
         snprintf(error, error_bytes, "the table cannot be built: %s", reason);
         return -1;
     }
+    if (config->max_capacity > config->capacity) {
+        table.capacity_slots = config->max_capacity;
+        if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) != SW_OK) {
+            snprintf(error, error_bytes, "the table cannot grow to max-capacity %llu: %s",
+                     (unsigned long long)config->max_capacity, reason);
+            return -1;
+        }
+    }
     return 0;
+}
+
+int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
+{
+    return check_listeners(config, activated, error, error_bytes) != 0 ||
+                   check_memory(config, error, error_bytes) != 0 ||
+                   check_table(config, error, error_bytes) != 0
+               ? -1
+               : 0;
 }
 
 static void list_flags(struct option *flags)

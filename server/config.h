@@ -27,15 +27,16 @@ struct sw_config {
     uint32_t log_level;                   /* syslog priorities; 6: info */
 
     /* [table] */
-    uint32_t backend;   /* enum sw_backend_kind */
-    uint32_t device;    /* CUDA device ordinal */
-    uint32_t key_bits;  /* 32 or 64: keys and values */
-    uint64_t capacity;  /* slots; accepts K, M, G, T (binary) */
-    double max_load;    /* 0.85 */
-    uint32_t max_probe; /* 0: from max_load */
-    uint64_t seed;      /* 0: random at start */
-    uint32_t threads;   /* CPU backend, large batches; 0: all cores */
-    uint64_t stash;     /* slots for entries that meet the probe cap */
+    uint32_t backend;      /* enum sw_backend_kind */
+    uint32_t device;       /* CUDA device ordinal */
+    uint32_t key_bits;     /* 32 or 64: keys and values */
+    uint64_t capacity;     /* slots; accepts K, M, G, T (binary) */
+    uint64_t max_capacity; /* slots it may grow to; 0: no more than capacity */
+    double max_load;       /* 0.85 */
+    uint32_t max_probe;    /* 0: from max_load */
+    uint64_t seed;         /* 0: random at start */
+    uint32_t threads;      /* CPU backend, large batches; 0: all cores */
+    uint64_t stash;        /* slots for entries that meet the probe cap */
 
     /* [limits] */
     uint32_t connections_max;      /* 10000 */

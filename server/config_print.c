@@ -26,6 +26,8 @@ static const char help_head[] =
     "More examples:\n"
     "  sherwoodd --backend cpu --capacity 64M --max-load 0.9\n"
     "      64 Mi slots of 16 bytes in host memory (1 GiB), filled to at most 90 %.\n"
+    "  sherwoodd --capacity 1M --max-capacity 1G\n"
+    "      begins with 1 Mi slots, doubles them when they are filled, up to 1 Gi.\n"
     "  sherwoodd --bind '' --unix-socket /run/sherwood/sherwood.sock\n"
     "      no TCP port, a Unix socket instead.\n"
     "  sherwoodd --config /etc/sherwood/sherwood.conf --check-config\n"
@@ -101,6 +103,20 @@ void sw_config_print_help(FILE *out)
     fputs(help_tail, out);
 }
 
+/* What a table that may grow takes at its largest. */
+static void print_growth(const struct sw_table_config *table, FILE *out)
+{
+    struct sw_table_config largest = *table;
+    struct sw_geometry geometry;
+    char reason[256];
+    largest.capacity_slots = table->max_capacity_slots;
+    if (table->max_capacity_slots > table->capacity_slots &&
+        sw_geometry_plan(&largest, &geometry, reason, sizeof reason) == SW_OK) {
+        fprintf(out, "# at max-capacity: %.1f MiB, and while it grows the old slots as well\n",
+                (double)geometry.bytes_total / (1 << 20));
+    }
+}
+
 void sw_config_print(const struct sw_config *config, FILE *out)
 {
     const char *section = "";
@@ -113,6 +129,7 @@ void sw_config_print(const struct sw_config *config, FILE *out)
     if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) == SW_OK) {
         fprintf(out, "# table: %.1f MiB; I/O memory: %.1f MiB for each loop\n",
                 (double)geometry.bytes_total / (1 << 20), (double)config->arena_bytes / (1 << 20));
+        print_growth(&table, out);
     }
     for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
         char value[SW_OPTION_VALUE_BYTES];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/decimal.h"
 #include "server/config_options.h"
 
 /* Digits of `base`, nothing else. False if none, anything else or above UINT64_MAX. */
@@ -24,38 +25,6 @@ static bool parse_digits(const char *text, size_t size, unsigned base, uint64_t 
         value = value * base + digit;
     }
     *out = value;
-    return true;
-}
-
-static unsigned suffix_shift(char c)
-{
-    switch (c) {
-    case 'k':
-    case 'K':
-        return 10;
-    case 'm':
-    case 'M':
-        return 20;
-    case 'g':
-    case 'G':
-        return 30;
-    case 't':
-    case 'T':
-        return 40;
-    default:
-        return 0;
-    }
-}
-
-static bool parse_size(const char *text, uint64_t *out)
-{
-    size_t size = strlen(text);
-    unsigned shift = size == 0 ? 0 : suffix_shift(text[size - 1]);
-    uint64_t value = 0;
-    if (!parse_digits(text, size - (shift != 0), 10, &value) || value > UINT64_MAX >> shift) {
-        return false;
-    }
-    *out = value << shift;
     return true;
 }
 
@@ -150,7 +119,7 @@ static int set_whole(const struct sw_option *option, const char *value, struct s
         parsed = parse_digits(value, strlen(value), 8, &number);
     } else if (option->type == SW_OPTION_SIZE) {
         what = "a whole number (K, M, G or T may follow)";
-        parsed = parse_size(value, &number);
+        parsed = sw_decimal_parse_size((const uint8_t *)value, strlen(value), UINT64_MAX, &number);
     } else {
         parsed = parse_digits(value, strlen(value), 10, &number);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.c - FLUSHALL, SCAN and RANDOMKEY.
+ * control.c - FLUSHALL, RESIZE, SCAN and RANDOMKEY.
  */
 #include "server/control.h"
 
@@ -39,7 +39,10 @@ static const char *batch_error(const struct sw_batch *batch)
     case SW_OK:
         return NULL;
     case SW_E_NOMEM:
-        return "ERR not enough memory for a scan";
+        return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_NO_MEMORY
+                                              : "ERR not enough memory for a scan";
+    case SW_E_INVALID: /* what was asked for had been checked */
+        return "ERR the table refused the command";
     default:
         return "ERR the table failed, the server is stopping: see its log";
     }
@@ -70,7 +73,7 @@ static bool matches(const struct control *control, uint64_t key)
 static void put_scan(const struct control *control, struct sw_text *text)
 {
     const struct sw_batch *batch = &control->flight.batch;
-    uint32_t bytes = control->conn->loop->info.key_bytes;
+    uint32_t bytes = control->conn->loop->shape.key_bytes;
     uint32_t count = 0;
     for (uint32_t i = 0; i < batch->scan_count; i++) {
         count += matches(control, sw_integer_at(batch->scan_keys, bytes, i));
@@ -94,10 +97,12 @@ static void put_answer(const struct control *control, struct sw_text *text)
         sw_text_error(text, error);
     } else if (batch->kind == SW_BATCH_CLEAR) {
         sw_text_simple(text, "OK");
+    } else if (batch->kind == SW_BATCH_RESIZE) {
+        sw_text_unsigned(text, batch->capacity);
     } else if (control->command->id == SW_COMMAND_SCAN) {
         put_scan(control, text);
     } else if (batch->scan_count > 0) {
-        put_key(text, sw_integer_at(batch->scan_keys, control->conn->loop->info.key_bytes,
+        put_key(text, sw_integer_at(batch->scan_keys, control->conn->loop->shape.key_bytes,
                                     (uint32_t)(sw_loop_random(control->conn->loop) >> 32) %
                                         batch->scan_count));
     } else {
@@ -146,9 +151,6 @@ static void on_done(struct sw_flight *flight)
     struct control *control = control_of(flight);
     struct sw_batch *batch = &flight->batch;
     struct sw_loop *loop = control->conn->loop;
-    if (batch->status == SW_E_DEVICE) {
-        loop->owner.device_lost(loop->owner.server);
-    }
     bool again = batch->status == SW_OK && control->command->id == SW_COMMAND_RANDOMKEY &&
                  batch->scan_count == 0 && !(control->wrapped && batch->cursor == 0);
     if (!again) {
@@ -187,9 +189,9 @@ static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t coun
 {
     struct sw_conn *conn = control->conn;
     struct sw_loop *loop = conn->loop;
-    count = count < loop->info.batch_ops_max ? count : loop->info.batch_ops_max;
-    size_t keys_bytes = ((size_t)count * loop->info.key_bytes + 63) / 64 * 64;
-    control->memory_bytes = keys_bytes + (size_t)count * loop->info.value_bytes;
+    count = count < loop->shape.batch_ops_max ? count : loop->shape.batch_ops_max;
+    size_t keys_bytes = ((size_t)count * loop->shape.key_bytes + 63) / 64 * 64;
+    control->memory_bytes = keys_bytes + (size_t)count * loop->shape.value_bytes;
     if (!sw_loop_memory_is_others(loop, conn)) {
         control->memory = sw_io_arena_alloc(&loop->arena, control->memory_bytes);
     }
@@ -269,7 +271,7 @@ static bool run_random(struct control *control)
 {
     /* Cursors are mixed keys: any number of the table's width is a fair place to begin. */
     uint64_t place = sw_loop_random(control->conn->loop);
-    if (control->conn->loop->info.key_bytes == 4) {
+    if (control->conn->loop->shape.key_bytes == 4) {
         place &= UINT32_MAX;
     }
     if (!prepare_scan(control, place, RANDOM_COUNT)) {
@@ -293,6 +295,26 @@ static bool run_clear(struct control *control, const struct sw_resp_command *arg
     return true;
 }
 
+static bool run_resize(struct control *control, const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *text = &arguments->arguments[1];
+    uint64_t max = control->conn->loop->shape.max_capacity_slots;
+    uint64_t wanted = 0;
+    if (!sw_decimal_parse_size(text->text, text->size, UINT64_MAX, &wanted)) {
+        sw_resp_error(control->conn, control->command,
+                      "ERR slots is not a whole number (K, M, G or T may follow) or out of range");
+        free(control);
+    } else if (wanted == 0 || wanted > max) {
+        sw_resp_error(control->conn, control->command, "ERR " SW_RESIZE_RANGE,
+                      (unsigned long long)wanted, (unsigned long long)max);
+        free(control);
+    } else {
+        control->flight.batch = (struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = wanted};
+        start(control);
+    }
+    return true;
+}
+
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
@@ -305,6 +327,8 @@ bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
         return run_scan(control, arguments);
     case SW_COMMAND_RANDOMKEY:
         return run_random(control);
+    case SW_COMMAND_RESIZE:
+        return run_resize(control, arguments);
     default:
         return run_clear(control, arguments);
     }

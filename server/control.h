@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.h - RESP commands that are a table batch of their own: FLUSHALL, SCAN, RANDOMKEY.
+ * control.h - RESP commands that are a table batch of their own: FLUSHALL, RESIZE, SCAN, RANDOMKEY.
  */
 #ifndef SHERWOOD_SERVER_CONTROL_H
 #define SHERWOOD_SERVER_CONTROL_H
@@ -11,6 +11,11 @@
 #include "server/command.h"
 
 struct sw_conn;
+
+/* What a RESIZE is refused with, here and for frames. */
+#define SW_RESIZE_RANGE "cannot resize to %llu slots: 1 to max-capacity, which is %llu"
+#define SW_RESIZE_NO_MEMORY \
+    "there is no memory for the old and the new table at once: nothing was changed"
 
 /* Starts the command; nothing of the connection is in flight. Its input is stalled until the answer
  * has been sent. Returns false, with nothing done, if it has to wait for memory. */

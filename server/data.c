@@ -35,14 +35,14 @@ static void refuse(const struct data *data, const char *line)
 /* Adds `op` on the key in argument `key`, with the operand in argument `value` (0: operand 1). */
 static bool add(const struct data *data, enum sw_op op, uint32_t key, uint32_t value)
 {
-    const struct sw_table_info *info = &data->conn->loop->info;
+    const struct sw_table_shape *shape = &data->conn->loop->shape;
     uint64_t k = 0;
     uint64_t v = 1;
-    if (!integer_at(data, key, info->key_bytes, &k)) {
+    if (!integer_at(data, key, shape->key_bytes, &k)) {
         refuse(data, "ERR key is not an unsigned integer or out of range");
         return false;
     }
-    if (value != 0 && !integer_at(data, value, info->value_bytes, &v)) {
+    if (value != 0 && !integer_at(data, value, shape->value_bytes, &v)) {
         refuse(data, "ERR value is not an unsigned integer or out of range");
         return false;
     }

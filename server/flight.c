@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "server/limits.h"
+
 static uint64_t now_us(void)
 {
     return uv_hrtime() / 1000;
@@ -23,7 +25,9 @@ static void submit_waiting(struct sw_flights *flights)
 {
     while (flights->unsubmitted != NULL) {
         struct sw_flight *flight = flights->unsubmitted;
+        __atomic_store_n(&flights->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         int status = sw_batch_submit(flights->queue, &flight->batch);
+        __atomic_store_n(&flights->submitting_since_us, 0, __ATOMIC_RELAXED);
         if (status == SW_E_BUSY) {
             return;
         }
@@ -53,6 +57,12 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
     submit_waiting(flights);
 }
 
+bool sw_flights_is_submitting(const struct sw_flights *flights)
+{
+    uint64_t since_us = __atomic_load_n(&flights->submitting_since_us, __ATOMIC_RELAXED);
+    return since_us != 0 && now_us() - since_us < SW_SUBMIT_MS_MAX * 1000ULL;
+}
+
 static void count_batch(struct sw_flights *flights, const struct sw_flight *flight)
 {
     struct sw_loop_counters *counters = flights->counters;
@@ -80,6 +90,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
             flights->last = NULL;
         }
         flights->count--;
+        flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
         submit_waiting(flights);
         flight->done(flight);

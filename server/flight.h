@@ -30,6 +30,8 @@ struct sw_flights {
     struct sw_flight *last;
     struct sw_flight *unsubmitted; /* first one the queue has not taken yet */
     uint64_t count;
+    bool device_lost; /* a batch ended with SW_E_DEVICE; its flight was called back all the same */
+    uint64_t submitting_since_us; /* atomic; 0: not inside sw_batch_submit */
 };
 
 void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
@@ -42,5 +44,9 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
 /* Calls back every flight that is done, but none that a callback starts: one that goes on and on
  * leaves the loop its other work. Returns how many. Never blocks. */
 unsigned sw_flights_poll(struct sw_flights *flights);
+
+/* Has the loop been inside a submit for some time, though not for longer than SW_SUBMIT_MS_MAX? A
+ * table in host memory grows there. Any thread. */
+bool sw_flights_is_submitting(const struct sw_flights *flights);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "server/bulk.h"
 #include "server/conn.h"
+#include "server/control.h"
 #include "server/loop.h"
 
 struct sw_frame *sw_frame_take(struct sw_loop *loop, struct sw_conn *conn)
@@ -144,20 +145,20 @@ static void on_done(struct sw_flight *flight)
     struct sw_loop *loop = frame->loop;
     struct sw_reply reply = {
         .request_id = frame->request.request_id,
-        .key_bytes = loop->info.key_bytes,
-        .value_bytes = loop->info.value_bytes,
+        .key_bytes = loop->shape.key_bytes,
+        .value_bytes = loop->shape.value_bytes,
     };
     if (flight->batch.status == SW_E_FULL) {
         refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
                "the table would pass its maximum load: nothing was changed");
+    } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {
+        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_NO_MEMORY);
     } else if (flight->batch.status != SW_OK) {
-        if (flight->batch.status == SW_E_DEVICE) {
-            loop->owner.device_lost(loop->owner.server);
-        }
         refuse(frame, &reply, SW_REPLY_SERVER_ERROR, sw_status_text(flight->batch.status));
     } else if (flight->batch.kind == SW_BATCH_SCAN) {
         answer_scan(frame, &reply);
-    } else if (flight->batch.kind == SW_BATCH_CLEAR) {
+    } else if (flight->batch.kind != SW_BATCH_OPERATIONS) { /* CLEAR, RESIZE */
+        reply.capacity_slots = flight->batch.capacity;
         sw_frame_answer(frame, &reply, NULL, 0);
     } else {
         answer_data(frame, &reply);

@@ -170,11 +170,16 @@ static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text 
     put(text, "value_bits", (uint64_t)info->value_bytes * 8);
     put(text, "bucket_slots", info->bucket_slots);
     put(text, "capacity_slots", info->capacity_slots);
+    put(text, "max_capacity_slots", info->max_capacity_slots);
     put(text, "occupied", stats->occupied);
     put(text, "occupied_max", info->occupied_max);
     sw_text_printf(text, "load:%.6f\r\n",
                    info->capacity_slots > 0 ? (double)stats->occupied / (double)info->capacity_slots
                                             : 0.0);
+    sw_text_printf(text, "max_load:%.6f\r\n", info->max_load);
+    put(text, "growths", stats->grown);
+    put(text, "resizes", stats->resized);
+    put(text, "resize_failures", stats->resize_failed);
     put(text, "max_probe", info->max_probe);
     put(text, "stash_slots", info->stash_slots);
     put(text, "stash_occupied", stats->stash_occupied);

@@ -35,6 +35,13 @@
 /* How often timeouts are looked at. */
 #define SW_SWEEP_MS 100
 
+/* A table in host memory grows inside the submit of a batch, at some 10 million keys a second, and
+ * other loops wait for it there: for so long that is progress to the watchdog. */
+#define SW_SUBMIT_MS_MAX 600000
+
+/* At most one warning in this time that the table found no memory to grow. */
+#define SW_WATCH_WARNING_MS 60000
+
 /* A connection that is being closed after an answer keeps reading, and drops what it reads, until
  * the peer closes or this has passed: closing with unread input would reset the connection and
  * could take the answer with it. */

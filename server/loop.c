@@ -76,6 +76,10 @@ static bool turn(struct sw_loop *loop)
         moved = true;
     }
     moved |= sw_flights_poll(&loop->flights) > 0;
+    if (loop->flights.device_lost) {
+        loop->flights.device_lost = false;
+        loop->owner.device_lost(loop->owner.server);
+    }
     if (loop->retry) {
         moved |= loop->stalled > 0;
         retry_stalled(loop);
@@ -149,6 +153,9 @@ static void on_sweep(uv_timer_t *timer)
     struct sw_loop *loop = timer->data;
     uint64_t now_ms = sw_loop_now_ms(loop);
     bool expired = loop->stopping && now_ms - loop->stop_since_ms > SW_STOP_MS;
+    if (loop->watch != NULL) {
+        sw_watch_look(loop->watch, now_ms);
+    }
     for (struct sw_conn *conn = loop->conns, *next; conn != NULL; conn = next) {
         next = conn->next;
         if (expired) {
@@ -237,6 +244,19 @@ static int init_uv(struct sw_loop *loop)
     return 0;
 }
 
+static struct sw_table_shape shape_of(const struct sw_table *table)
+{
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    return (struct sw_table_shape){
+        .slot_bits = info.slot_bits,
+        .key_bytes = info.key_bytes,
+        .value_bytes = info.value_bytes,
+        .batch_ops_max = info.batch_ops_max,
+        .max_capacity_slots = info.max_capacity_slots,
+    };
+}
+
 int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw_table *table,
                  const struct sw_loop_owner *owner, uint32_t index, uint32_t loops)
 {
@@ -250,7 +270,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
     loop->random_state = uv_hrtime() + index;
     loop->admin =
         (struct sw_admin){.config = config, .snapshot = owner->snapshot, .server = owner->server};
-    sw_table_info(table, &loop->info);
+    loop->shape = shape_of(table);
     if (init_table_side(loop) != 0 || init_buffers(loop) != 0 || init_uv(loop) != 0) {
         sw_log(SW_LOG_ERROR,
                "no memory for an I/O loop: lower loops, arena-bytes or round-ops-max");

@@ -22,6 +22,7 @@
 #include "server/io_arena.h"
 #include "server/round.h"
 #include "server/session.h"
+#include "server/watch.h"
 #include "table/table.h"
 
 /* Sockets handed over by the listener. */
@@ -33,6 +34,16 @@ struct sw_inbox {
     } * items;
     size_t count;
     size_t capacity;
+};
+
+/* What never changes of the table. The rest of sw_table_info moves when it grows: ask when needed.
+ */
+struct sw_table_shape {
+    uint32_t slot_bits;
+    uint32_t key_bytes;
+    uint32_t value_bytes;
+    uint32_t batch_ops_max;
+    uint64_t max_capacity_slots;
 };
 
 /* What a loop needs of the server around it. */
@@ -51,7 +62,7 @@ struct sw_loop {
     struct sw_loop_owner owner;
     const struct sw_config *config;
     struct sw_table *table;
-    struct sw_table_info info;
+    struct sw_table_shape shape;
     struct sw_queue *queue;
 
     struct sw_flights flights;
@@ -82,6 +93,7 @@ struct sw_loop {
     bool stop_asked;       /* any thread, atomic */
     bool stopping;
     bool initialised;
+    struct sw_watch *watch; /* looked at every sweep; NULL on every loop but one. Borrowed */
     uint64_t stop_since_ms;
 
     /* Written here, read by any thread, relaxed. */

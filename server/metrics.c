@@ -133,9 +133,13 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
     const struct sw_table_info *info = &snapshot->info;
     const struct sw_table_stats *stats = &snapshot->stats;
     gauge(page, "sherwood_db_keys", "Keys held, those of the stash included.", stats->occupied);
-    gauge(page, "sherwood_table_capacity_slots", "Slots of the table.", info->capacity_slots);
-    gauge(page, "sherwood_table_occupied_max", "Keys at which writes of new keys are refused.",
-          info->occupied_max);
+    gauge(page, "sherwood_table_capacity_slots", "Slots of the table now.", info->capacity_slots);
+    gauge(page, "sherwood_table_max_capacity_slots", "Slots the table may have at most.",
+          info->max_capacity_slots);
+    gauge(page, "sherwood_table_occupied_max",
+          "Keys at which the table grows, or writes of new keys are refused.", info->occupied_max);
+    gauge_ratio(page, "sherwood_table_max_load_ratio", "Load that occupied_max stands for.",
+                info->max_load);
     gauge_ratio(page, "sherwood_table_load_ratio", "Keys held over slots of the table.",
                 info->capacity_slots > 0 ? (double)stats->occupied / (double)info->capacity_slots
                                          : 0);
@@ -143,8 +147,14 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
           "How far from its home bucket an entry may lie.", info->max_probe);
     gauge(page, "sherwood_stash_keys", "Keys held in the stash.", stats->stash_occupied);
     gauge(page, "sherwood_stash_capacity_slots", "Slots of the stash.", info->stash_slots);
-    gauge(page, "sherwood_memory_reserved_bytes",
-          "Memory of the table, on the device for the CUDA backend.", info->bytes_reserved);
+    gauge(page, "sherwood_table_bytes", "Memory of the table, on the device for the CUDA backend.",
+          info->bytes_reserved);
+    counter(page, "sherwood_table_growths", "Times the table grew by itself.", stats->grown);
+    counter(page, "sherwood_table_resizes", "Times the table was resized on request.",
+            stats->resized);
+    counter(page, "sherwood_table_resize_failures",
+            "Growths and resizes that found no memory; the table stayed as it was.",
+            stats->resize_failed);
     gauge(page, "sherwood_arena_bytes", "I/O memory of all loops.", snapshot->arena_bytes);
     gauge(page, "sherwood_arena_used_bytes", "I/O memory in use by requests and answers.",
           snapshot->arena_used_bytes);

@@ -20,13 +20,13 @@ static void *carve(uint8_t *memory, size_t *offset, size_t bytes)
 }
 
 /* Lays the arrays out in `memory`; with NULL it only measures. */
-static size_t lay_out(struct sw_round *round, uint8_t *memory, const struct sw_table_info *info)
+static size_t lay_out(struct sw_round *round, uint8_t *memory, const struct sw_table_shape *shape)
 {
     size_t n = round->operations_max;
     size_t offset = 0;
-    round->keys = carve(memory, &offset, n * info->key_bytes);
-    round->values = carve(memory, &offset, n * info->value_bytes);
-    round->previous = carve(memory, &offset, n * info->value_bytes);
+    round->keys = carve(memory, &offset, n * shape->key_bytes);
+    round->values = carve(memory, &offset, n * shape->value_bytes);
+    round->previous = carve(memory, &offset, n * shape->value_bytes);
     round->found = carve(memory, &offset, (n + 63) / 64 * 8);
     round->ops = carve(memory, &offset, n);
     round->group_ends = carve(memory, &offset, n * sizeof(uint32_t));
@@ -42,14 +42,14 @@ int sw_round_init(struct sw_round *round, struct sw_loop *loop)
     round->pending_max = loop->config->round_ops_max;
     round->uniform = true;
     sw_text_init(&round->text, SW_ROUND_TEXT_BYTES_MAX);
-    round->memory_bytes = lay_out(round, NULL, &loop->info);
+    round->memory_bytes = lay_out(round, NULL, &loop->shape);
     round->memory = sw_io_alloc(loop->table, round->memory_bytes);
     round->pending = calloc(round->pending_max, sizeof(*round->pending));
     if (round->memory == NULL || round->pending == NULL) {
         sw_round_fini(round);
         return -1;
     }
-    lay_out(round, round->memory, &loop->info);
+    lay_out(round, round->memory, &loop->shape);
     return 0;
 }
 
@@ -76,8 +76,8 @@ void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t 
     uint32_t i = round->operations++;
     round->ops[i] = (uint8_t)op;
     round->uniform &= round->ops[0] == (uint8_t)op;
-    sw_integer_put(round->keys, round->loop->info.key_bytes, i, key);
-    sw_integer_put(round->values, round->loop->info.value_bytes, i, value);
+    sw_integer_put(round->keys, round->loop->shape.key_bytes, i, key);
+    sw_integer_put(round->values, round->loop->shape.value_bytes, i, value);
 }
 
 void sw_round_rewind(struct sw_round *round, uint32_t operations)
@@ -149,9 +149,6 @@ static void on_done(struct sw_flight *flight)
 {
     struct sw_round *round =
         (struct sw_round *)((char *)flight - offsetof(struct sw_round, flight));
-    if (flight->batch.status == SW_E_DEVICE) {
-        round->loop->owner.device_lost(round->loop->owner.server);
-    }
     finish(round);
 }
 

@@ -65,6 +65,7 @@ int sw_selftest(const struct sw_table_config *config)
     struct arrays *arrays = NULL;
     bool passed = false;
     small.capacity_slots = 4096;
+    small.max_capacity_slots = 0;
     small.max_probe = 0;
     small.max_load = 0.85;
     small.batch_ops_max = KEYS;

@@ -25,7 +25,7 @@
 struct sw_server {
     struct sw_config config;
     struct sw_table *table;
-    struct sw_table_info info;
+    struct sw_watch watch; /* the first loop's thread's while it runs */
     struct sw_loop *loops;
     uint32_t loop_count;    /* initialised */
     uint32_t loops_running; /* started */
@@ -85,6 +85,9 @@ static void free_server(struct sw_server *server)
     for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_loop_fini(&server->loops[i]);
     }
+    if (server->loops_running > 0) {
+        sw_watch_look(&server->watch, UINT64_MAX);
+    }
     free(server->loops);
     sw_table_destroy(server->table);
     if (server->stopped_fd >= 0) {
@@ -109,7 +112,7 @@ bool sw_server_alive(struct sw_server *server)
     for (uint32_t i = 0; i < server->loops_running; i++) {
         struct sw_loop *loop = &server->loops[i];
         uint64_t turns = __atomic_load_n(&loop->turns, __ATOMIC_RELAXED);
-        alive &= turns != loop->turns_seen;
+        alive &= turns != loop->turns_seen || sw_flights_is_submitting(&loop->flights);
         loop->turns_seen = turns;
     }
     return alive;
@@ -132,7 +135,7 @@ static int open_table(struct sw_server *server)
         sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
         return -1;
     }
-    sw_table_info(server->table, &server->info);
+    sw_watch_init(&server->watch, server->table);
     return sw_selftest(&table);
 }
 
@@ -157,6 +160,7 @@ static int init_loops(struct sw_server *server)
             return -1;
         }
     }
+    server->loops[0].watch = &server->watch;
     return 0;
 }
 
@@ -267,7 +271,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     struct rusage usage = {0};
     memset(snapshot, 0, sizeof(*snapshot));
     snapshot->config = &server->config;
-    snapshot->info = server->info;
+    sw_table_info(server->table, &snapshot->info);
     sw_table_stats(server->table, &snapshot->stats);
     for (uint32_t i = 0; i < server->loop_count; i++) {
         add_loop(snapshot, &server->loops[i]);
@@ -309,19 +313,25 @@ static void describe_addresses(const struct sw_server *server, char *out, size_t
 
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
 {
-    const struct sw_table_info *info = &server->info;
+    struct sw_table_info info;
     char addresses[256];
+    char growth[64] = "";
     char http[128] = "no HTTP";
+    sw_table_info(server->table, &info);
     describe_addresses(server, addresses, sizeof(addresses));
+    if (server->config.max_capacity > server->config.capacity) {
+        snprintf(growth, sizeof(growth), ", growing to at most %llu",
+                 (unsigned long long)info.max_capacity_slots);
+    }
     if (server->http != NULL) {
         snprintf(http, sizeof(http), "HTTP on %s:%u", server->config.http_bind, server->http_port);
     }
     snprintf(line, line_bytes,
              "sherwoodd %s: RESP and bulk frames on %s, %s; %s backend (%s); u%u keys, u%u values; "
-             "%llu slots (%llu keys at load %.2f), %.1f MiB reserved; %u I/O loop%s",
-             SHERWOOD_VERSION, addresses, http, info->backend_name, info->backend_reason,
-             info->key_bytes * 8, info->value_bytes * 8, (unsigned long long)info->capacity_slots,
-             (unsigned long long)info->occupied_max, server->config.max_load,
-             (double)info->bytes_reserved / 1048576.0, server->loop_count,
+             "%llu slots (%llu keys at load %.2f)%s, %.1f MiB reserved; %u I/O loop%s",
+             SHERWOOD_VERSION, addresses, http, info.backend_name, info.backend_reason,
+             info.key_bytes * 8, info.value_bytes * 8, (unsigned long long)info.capacity_slots,
+             (unsigned long long)info.occupied_max, server->config.max_load, growth,
+             (double)info.bytes_reserved / 1048576.0, server->loop_count,
              server->loop_count == 1 ? "" : "s");
 }

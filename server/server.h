@@ -32,7 +32,7 @@ void sw_server_stop(struct sw_server *server);
 int sw_server_join(struct sw_server *server);
 
 /* Called by the waiting thread about once a period to learn if the server still makes progress:
- * true if every loop has turned since the last call or has nothing to do (for the watchdog). */
+ * true if every loop has turned since the last call, or is busy in the table (for the watchdog). */
 bool sw_server_alive(struct sw_server *server);
 
 /* A file descriptor that becomes readable when the server has stopped by itself (SHUTDOWN, lost

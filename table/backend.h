@@ -16,6 +16,17 @@
 extern "C" {
 #endif
 
+struct sw_backend_facts {
+    struct sw_geometry geometry; /* of the last resize submitted */
+    uint64_t bytes_reserved;     /* slots and scratch, in the memory the slots lie in */
+    uint64_t grown;              /* as in sw_table_stats */
+    uint64_t resized;
+    uint64_t resize_failed;
+};
+
+/* Growth is the backend's: before a batch that might not fit it takes the capacity of
+ * sw_geometry_grown and moves everything there; where it finds no memory, the batch is carried out
+ * in the table as it is. It keeps a copy of the configuration. */
 struct sw_backend {
     const char *name;
 
@@ -24,8 +35,8 @@ struct sw_backend {
     int (*open)(const struct sw_table_config *config, const struct sw_geometry *geometry,
                 void **out, char *reason, size_t reason_size);
     void (*close)(void *table);
-    /* What open reserved: slots and scratch, in the memory the slots lie in. */
-    uint64_t (*bytes_reserved)(const void *table);
+    /* What changes when the table grows or shrinks. Any thread, at any time. */
+    void (*facts)(void *table, struct sw_backend_facts *facts);
 
     void *(*io_alloc)(void *table, size_t bytes);
     void (*io_free)(void *table, void *memory, size_t bytes);

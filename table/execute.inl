@@ -69,8 +69,9 @@ SW_HD static inline RH_WORD RH(unmix)(const struct RH(table) * table, RH_WORD m)
 #endif
 }
 
+/* As locate, from bucket b of the main array on: the home of m, or what hint_start says. */
 SW_HD static inline struct RH(place)
-    RH(locate)(const struct RH(table) * table, RH_WORD m, uint64_t *probes)
+    RH(locate_from)(const struct RH(table) * table, RH_WORD m, uint64_t b, uint64_t *probes)
 {
     struct RH(place) place;
     place.slot = NULL;
@@ -83,13 +84,19 @@ SW_HD static inline struct RH(place)
         place.value = place.found ? (RH_WORD)table->state->side_value : 0;
         return place;
     }
-    place.slot = RH(find)(&table->main, m, &place.value, probes);
+    place.slot = RH(find_from)(&table->main, m, b, &place.value, probes);
     if (place.slot == NULL && table->state->stash_occupied != 0) {
         place.slot = RH(find)(&table->stash, m, &place.value, probes);
         place.in_stash = place.slot != NULL;
     }
     place.found = place.slot != NULL;
     return place;
+}
+
+SW_HD static inline struct RH(place)
+    RH(locate)(const struct RH(table) * table, RH_WORD m, uint64_t *probes)
+{
+    return RH(locate_from)(table, m, RH(home)(&table->main, m), probes);
 }
 
 /* Looks for a key that is nowhere else among what the work left over. The list is read from end to

@@ -15,7 +15,8 @@
 #define BUCKETS_MAX_32 (1ULL << 32)
 /* Arrays larger than this cannot be addressed on any machine; keeps all products in 64 bits. */
 #define SLOTS_MAX (1ULL << 56)
-#define BATCH_OPS_MAX (1U << 24)
+#define BATCH_OPS_MAX (1U << 28)
+#define LOAD_MAX 16.0
 
 __attribute__((format(printf, 3, 4))) static int refuse(char *reason, size_t reason_size,
                                                         const char *format, ...)
@@ -38,19 +39,28 @@ static int validate(const struct sw_table_config *config, char *reason, size_t r
         return refuse(reason, reason_size, "slots must have 64 or 128 bits, not %u",
                       (unsigned)config->slot_bits);
     }
-    if (!(config->max_load > 0.0 && config->max_load <= 1.0)) {
+    if (!(config->max_load > 0.0 && config->max_load <= LOAD_MAX)) {
         return refuse(reason, reason_size, "the maximum load must be above 0 and at most 1, not %g",
+                      config->max_load);
+    }
+    if (config->max_load > 1.0 && (config->stash_slots > 0 || config->max_probe == 0)) {
+        return refuse(reason, reason_size,
+                      "a maximum load above 1 (%g) needs a table without a stash and with a "
+                      "max_probe",
                       config->max_load);
     }
     if (config->batch_ops_max == 0 || config->batch_ops_max > BATCH_OPS_MAX) {
         return refuse(reason, reason_size, "a batch must hold between 1 and %u operations, not %u",
                       BATCH_OPS_MAX, (unsigned)config->batch_ops_max);
     }
-    if (config->capacity_slots > SLOTS_MAX || config->stash_slots > SLOTS_MAX) {
+    uint64_t capacity_max = config->capacity_slots > config->max_capacity_slots
+                                ? config->capacity_slots
+                                : config->max_capacity_slots;
+    if (capacity_max > SLOTS_MAX || config->stash_slots > SLOTS_MAX) {
         return refuse(reason, reason_size, "the capacity and the stash must be at most 2^56 slots");
     }
-    if (config->slot_bits == 64 && (config->capacity_slots > BUCKETS_MAX_32 * SW_BUCKET_SLOTS ||
-                                    config->stash_slots > BUCKETS_MAX_32)) {
+    if (config->slot_bits == 64 &&
+        (capacity_max > BUCKETS_MAX_32 * SW_BUCKET_SLOTS || config->stash_slots > BUCKETS_MAX_32)) {
         return refuse(reason, reason_size,
                       "tables of 64-bit slots must have at most 2^34 slots and 2^32 stash slots");
     }
@@ -91,6 +101,65 @@ uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_sl
     return cap < (double)UINT32_MAX ? (uint32_t)cap : UINT32_MAX;
 }
 
+/* Home buckets of a table of `slots`. */
+static uint64_t buckets_of(uint64_t slots)
+{
+    slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
+    uint64_t buckets = (slots + SW_BUCKET_SLOTS - 1) / SW_BUCKET_SLOTS;
+    return buckets > 0 ? buckets : 1;
+}
+
+/* Entries at which a table of `buckets` refuses inserts. */
+static uint64_t occupied_max_of(const struct sw_table_config *config, uint64_t buckets)
+{
+    uint64_t capacity = buckets * SW_BUCKET_SLOTS;
+    uint64_t most = (uint64_t)((double)capacity * config->max_load);
+    /* a product of two doubles may round up past the capacity only at 1.0, where it is exact
+     * below 2^53 and clamped above */
+    if (config->max_load <= 1.0 && most > capacity) {
+        most = capacity;
+    }
+    return most > 0 ? most : 1;
+}
+
+uint64_t sw_geometry_capacity_max(const struct sw_table_config *config)
+{
+    uint64_t first = buckets_of(config->capacity_slots);
+    uint64_t most = buckets_of(config->max_capacity_slots);
+    return (most > first ? most : first) * SW_BUCKET_SLOTS;
+}
+
+uint64_t sw_geometry_admitting(const struct sw_table_config *config, uint64_t wanted,
+                               uint64_t entries)
+{
+    uint64_t least = buckets_of(wanted);
+    uint64_t buckets = 1;
+    if (entries > 1) { /* every table admits one */
+        double slots = (double)entries / config->max_load;
+        buckets = buckets_of(slots < (double)SLOTS_MAX ? (uint64_t)slots : SLOTS_MAX);
+        /* the division may be off by a few buckets */
+        while (occupied_max_of(config, buckets) < entries &&
+               buckets < SLOTS_MAX / SW_BUCKET_SLOTS) {
+            buckets++;
+        }
+        while (buckets > 1 && occupied_max_of(config, buckets - 1) >= entries) {
+            buckets--;
+        }
+    }
+    return (buckets > least ? buckets : least) * SW_BUCKET_SLOTS;
+}
+
+uint64_t sw_geometry_grown(const struct sw_table_config *config, uint64_t capacity_slots,
+                           uint64_t entries)
+{
+    uint64_t most = sw_geometry_capacity_max(config);
+    if (capacity_slots >= most) {
+        return capacity_slots;
+    }
+    uint64_t wanted = sw_geometry_admitting(config, capacity_slots * 2, entries);
+    return wanted < most ? wanted : most;
+}
+
 static void plan_stash(const struct sw_table_config *config, struct sw_geometry *geometry)
 {
     if (config->stash_slots == 0) {
@@ -115,9 +184,7 @@ int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *g
     if (status != SW_OK) {
         return status;
     }
-    uint64_t buckets = (config->capacity_slots + SW_BUCKET_SLOTS - 1) / SW_BUCKET_SLOTS;
-    buckets = buckets > 0 ? buckets : 1;
-    uint64_t capacity = buckets * SW_BUCKET_SLOTS;
+    uint64_t buckets = buckets_of(config->capacity_slots);
 
     geometry->buckets = buckets;
     geometry->max_probe = config->max_probe;
@@ -127,15 +194,7 @@ int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *g
         geometry->max_probe = (uint32_t)buckets;
     }
     geometry->buckets_total = buckets + geometry->max_probe;
-    /* a product of two doubles may round up past the capacity only at 1.0, where it is exact
-     * below 2^53 and clamped above */
-    geometry->occupied_max = (uint64_t)((double)capacity * config->max_load);
-    if (geometry->occupied_max > capacity) {
-        geometry->occupied_max = capacity;
-    }
-    if (geometry->occupied_max == 0) {
-        geometry->occupied_max = 1;
-    }
+    geometry->occupied_max = occupied_max_of(config, buckets);
     plan_stash(config, geometry);
     geometry->slots_total =
         (geometry->buckets_total + geometry->stash_buckets_total) * SW_BUCKET_SLOTS;

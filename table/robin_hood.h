@@ -2,7 +2,8 @@
  *
  * robin_hood.h - the ordered Robin Hood algorithm, one source for CPU and CUDA, both slot widths.
  *
- * Instantiates robin_hood.inl for 64-bit slots (names end in _s64) and 128-bit slots (_s128).
+ * Instantiates robin_hood.inl and its companions for 64-bit slots (names end in _s64) and 128-bit
+ * slots (_s128).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_H
@@ -42,6 +43,55 @@ SW_HD static inline enum sw_op_class sw_op_class_of(uint32_t op)
     return op == SW_GET ? SW_CLASS_GET : op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
 }
 
+/* Displacement hints (hints.inl): a byte for each pair of home buckets (2g, 2g + 1). The low 6 bits
+ * are d = min(lead(2g), SW_HINT_LEAD_MAX); the high 2 bits are how far the start of 2g + 1 is past
+ * 2g + d, at most 3. 0 says nothing. */
+#define SW_HINT_LEAD_MAX 63
+/* No start that a hint names is further past 2g. */
+#define SW_HINT_REACH (SW_HINT_LEAD_MAX + 3)
+
+/* The hint of two leads, or of lower bounds of them. */
+SW_HD static inline uint8_t sw_hint_encode(uint32_t lead_even, uint32_t lead_odd)
+{
+    uint32_t d = lead_even < SW_HINT_LEAD_MAX ? lead_even : SW_HINT_LEAD_MAX;
+    uint32_t more = lead_odd + 1 > d ? lead_odd + 1 - d : 0;
+    return (uint8_t)(((more < 3 ? more : 3) << 6) | d);
+}
+
+/* A lower bound of the lead of the pair's even or odd home. */
+SW_HD static inline uint32_t sw_hint_lead(uint8_t hint, bool odd)
+{
+    uint32_t d = hint & SW_HINT_LEAD_MAX;
+    uint32_t start = d + (hint >> 6); /* of the odd home, past the even one */
+    return !odd ? d : start > 0 ? start - 1 : 0;
+}
+
+/* Bytes of the hints of so many home buckets. */
+SW_HD static inline uint64_t sw_hint_count(uint64_t buckets)
+{
+    return (buckets + 1) / 2;
+}
+
+/* A hint that other threads may be clearing. */
+SW_HD static inline uint8_t sw_hint_load(const uint8_t *hint)
+{
+#if defined(__CUDA_ARCH__)
+    return *(const volatile uint8_t *)hint;
+#else
+    return __atomic_load_n(hint, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Several threads may clear the same hint. */
+SW_HD static inline void sw_hint_clear(uint8_t *hint)
+{
+#if defined(__CUDA_ARCH__)
+    *(volatile uint8_t *)hint = 0;
+#else
+    __atomic_store_n(hint, 0, __ATOMIC_RELAXED);
+#endif
+}
+
 #ifndef __CUDACC__
 __extension__ typedef unsigned __int128 sw_u128;
 #else
@@ -57,6 +107,8 @@ typedef unsigned __int128 sw_u128;
 #include "table/slot.inl"
 #include "table/robin_hood.inl"
 #include "table/execute.inl"
+#include "table/rebuild.inl"
+#include "table/hints.inl"
 /* clang-format on */
 #undef RH_BITS
 #undef RH_WORD
@@ -72,6 +124,8 @@ typedef unsigned __int128 sw_u128;
 #include "table/slot.inl"
 #include "table/robin_hood.inl"
 #include "table/execute.inl"
+#include "table/rebuild.inl"
+#include "table/hints.inl"
 /* clang-format on */
 #undef RH_BITS
 #undef RH_WORD

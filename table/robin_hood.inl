@@ -144,13 +144,14 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
     return min;
 }
 
-/* Inserts an entry whose key is absent and, among the inserts of this phase, unique. Returns true
- * when everything found a place. Otherwise *hand is the entry, usually an older one, that met the
- * cap and is no longer in the table. */
-SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * hand,
-                                           uint64_t *probes)
+/* Inserts an entry whose key is absent and, among the inserts of this phase, unique. Every bucket
+ * from its home to before b is full of smaller entries. Returns true when everything found a place.
+ * Otherwise *hand is the entry, usually an older one, that met the cap and is no longer in the
+ * table. */
+SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
+                                                struct RH(slot) * hand, uint64_t b,
+                                                uint64_t *probes)
 {
-    uint64_t b = RH(home)(view, hand->m);
     while (b < RH(reach)(view, RH(home)(view, hand->m))) {
         struct RH(slot) *bucket = RH(bucket)(view, b);
         struct RH(slot) held[SW_BUCKET_SLOTS];
@@ -178,6 +179,13 @@ SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct 
         b++;
     }
     return false;
+}
+
+/* The same from the entry's home. */
+SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * hand,
+                                           uint64_t *probes)
+{
+    return RH(insert_absent_from)(view, hand, RH(home)(view, hand->m), probes);
 }
 
 /* Moves the smallest entry of bucket `from` into `hole` if it may sit in bucket `to`. */

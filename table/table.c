@@ -25,8 +25,9 @@ struct sw_table {
     uint32_t slot_bits;
     uint32_t batch_ops_max;
     uint64_t stash_slots;
+    uint64_t capacity_max; /* slots */
+    double max_load;
     uint64_t seed;
-    struct sw_geometry geometry;
     char reason[REASON_BYTES];
     /* sums over the batches that were polled to their end */
     _Atomic uint64_t counters[COUNTER_WORDS];
@@ -54,11 +55,11 @@ void sw_table_config_init(struct sw_table_config *config)
 
 /* --- create --- */
 
-static int open_cpu(struct sw_table *table, const struct sw_table_config *config, const char *why)
+static int open_cpu(struct sw_table *table, const struct sw_table_config *config,
+                    const struct sw_geometry *geometry, const char *why)
 {
     char detail[REASON_BYTES / 2] = "";
-    int status =
-        sw_backend_cpu.open(config, &table->geometry, &table->memory, detail, sizeof(detail));
+    int status = sw_backend_cpu.open(config, geometry, &table->memory, detail, sizeof(detail));
     table->backend = &sw_backend_cpu;
     table->kind = SW_BACKEND_CPU;
     if (status == SW_OK && why[0] != '\0') {
@@ -69,20 +70,22 @@ static int open_cpu(struct sw_table *table, const struct sw_table_config *config
     return status;
 }
 
-static int open_cuda(struct sw_table *table, const struct sw_table_config *config)
+static int open_cuda(struct sw_table *table, const struct sw_table_config *config,
+                     const struct sw_geometry *geometry)
 {
     table->backend = sw_backend_cuda();
     table->kind = SW_BACKEND_CUDA;
-    return table->backend->open(config, &table->geometry, &table->memory, table->reason,
+    return table->backend->open(config, geometry, &table->memory, table->reason,
                                 sizeof(table->reason));
 }
 
 /* Leaves the reason for the choice, or for the failure, in table->reason. */
-static int open_backend(struct sw_table *table, const struct sw_table_config *config)
+static int open_backend(struct sw_table *table, const struct sw_table_config *config,
+                        const struct sw_geometry *geometry)
 {
     char why[REASON_BYTES / 2];
     if (config->backend == SW_BACKEND_CPU) {
-        return open_cpu(table, config, "chosen by configuration");
+        return open_cpu(table, config, geometry, "chosen by configuration");
     }
     if (sw_backend_cuda() == NULL) {
         if (config->backend == SW_BACKEND_CUDA) {
@@ -91,14 +94,14 @@ static int open_backend(struct sw_table *table, const struct sw_table_config *co
                      "CPU backend");
             return SW_E_NOTBUILT;
         }
-        return open_cpu(table, config, "this build has no CUDA backend");
+        return open_cpu(table, config, geometry, "this build has no CUDA backend");
     }
-    int status = open_cuda(table, config);
+    int status = open_cuda(table, config, geometry);
     if (status != SW_E_NODEVICE || config->backend == SW_BACKEND_CUDA) {
         return status;
     }
     snprintf(why, sizeof(why), "no CUDA device answered: %.200s", table->reason);
-    return open_cpu(table, config, why);
+    return open_cpu(table, config, geometry, why);
 }
 
 int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
@@ -116,13 +119,16 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         snprintf(reason, reason_size, "%s", sw_status_text(SW_E_NOMEM));
         return SW_E_NOMEM;
     }
-    int status = sw_geometry_plan(config, &table->geometry, reason, reason_size);
+    struct sw_geometry geometry;
+    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
     if (status == SW_OK) {
         table->slot_bits = config->slot_bits;
         table->batch_ops_max = config->batch_ops_max;
         table->stash_slots = config->stash_slots;
+        table->capacity_max = sw_geometry_capacity_max(config);
+        table->max_load = config->max_load;
         table->seed = config->seed;
-        status = open_backend(table, config);
+        status = open_backend(table, config, &geometry);
         if (status != SW_OK) {
             snprintf(reason, reason_size, "%s", table->reason);
         }
@@ -145,8 +151,16 @@ void sw_table_destroy(struct sw_table *table)
 
 /* --- facts and statistics --- */
 
+static struct sw_backend_facts facts_of(const struct sw_table *table)
+{
+    struct sw_backend_facts facts;
+    table->backend->facts(table->memory, &facts);
+    return facts;
+}
+
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 {
+    struct sw_backend_facts facts = facts_of(table);
     *info = (struct sw_table_info){
         .backend = table->kind,
         .backend_name = table->backend->name,
@@ -155,12 +169,14 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .key_bytes = table->slot_bits / 16,
         .value_bytes = table->slot_bits / 16,
         .bucket_slots = SW_BUCKET_SLOTS,
-        .max_probe = table->geometry.max_probe,
-        .buckets = table->geometry.buckets,
-        .capacity_slots = table->geometry.buckets * SW_BUCKET_SLOTS,
-        .occupied_max = table->geometry.occupied_max,
+        .max_probe = facts.geometry.max_probe,
+        .buckets = facts.geometry.buckets,
+        .capacity_slots = facts.geometry.buckets * SW_BUCKET_SLOTS,
+        .max_capacity_slots = table->capacity_max,
+        .occupied_max = facts.geometry.occupied_max,
+        .max_load = table->max_load,
         .stash_slots = table->stash_slots,
-        .bytes_reserved = table->backend->bytes_reserved(table->memory),
+        .bytes_reserved = facts.bytes_reserved,
         .seed = table->seed,
         .batch_ops_max = table->batch_ops_max,
     };
@@ -189,6 +205,10 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
         words[i] = atomic_load_explicit(&table->counters[i], memory_order_relaxed);
     }
     memcpy(&stats->counters, words, sizeof(words));
+    struct sw_backend_facts facts = facts_of(table);
+    stats->grown = facts.grown;
+    stats->resized = facts.resized;
+    stats->resize_failed = facts.resize_failed;
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
     stats->stash_occupied = atomic_load_explicit(&table->stash_occupied, memory_order_relaxed);
     stats->occupied = stats->counters.inserted - stats->counters.deleted -
@@ -297,6 +317,8 @@ static bool batch_is_valid(const struct sw_table *table, const struct sw_batch *
         return operations_are_valid(table, batch);
     case SW_BATCH_CLEAR:
         return true;
+    case SW_BATCH_RESIZE:
+        return batch->capacity <= table->capacity_max;
     case SW_BATCH_SCAN:
         return batch->count > 0 && batch->count <= table->batch_ops_max &&
                batch->scan_keys != NULL && batch->scan_values != NULL;
@@ -314,6 +336,7 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
     batch->scan_count = 0;
     batch->leftover_count = 0;
     batch->_stash_change = 0;
+    batch->_upserts = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));
     return queue->table->backend->submit(queue->memory, batch);
 }
@@ -343,7 +366,7 @@ int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)
 
 size_t sw_table_raw_bytes(const struct sw_table *table)
 {
-    return (size_t)table->geometry.bytes_total;
+    return (size_t)facts_of(table).geometry.bytes_total;
 }
 
 int sw_table_raw_copy(struct sw_table *table, void *slots)
@@ -355,7 +378,8 @@ int sw_table_raw_copy(struct sw_table *table, void *slots)
 int sw_table_check(struct sw_table *table, char *violation, size_t violation_size)
 {
     struct sw_state state;
-    void *slots = malloc(sw_table_raw_bytes(table));
+    struct sw_geometry geometry = facts_of(table).geometry;
+    void *slots = malloc((size_t)geometry.bytes_total);
     if (violation != NULL && violation_size > 0) {
         violation[0] = '\0';
     }
@@ -364,8 +388,8 @@ int sw_table_check(struct sw_table *table, char *violation, size_t violation_siz
     }
     int status = table->backend->read_back(table->memory, &state, slots);
     if (status == SW_OK) {
-        status = sw_check_slots(table->slot_bits, &table->geometry, &state, slots, violation,
-                                violation_size);
+        status =
+            sw_check_slots(table->slot_bits, &geometry, &state, slots, violation, violation_size);
     }
     free(slots);
     return status;

@@ -13,7 +13,8 @@
  * each other or a read, reads overlap freely.
  *
  * Threads: a table may be used by any number of threads; a queue by one thread at a time.
- * Memory: everything is allocated by sw_table_create and sw_queue_create, nothing per batch.
+ * Memory: everything is allocated by sw_table_create and sw_queue_create, nothing per batch; only a
+ * table that grows, or is told to resize, takes new arrays and gives the old ones back.
  */
 #ifndef SHERWOOD_TABLE_H
 #define SHERWOOD_TABLE_H
@@ -85,18 +86,36 @@ struct sw_counters {
 
 enum sw_backend_kind { SW_BACKEND_AUTO, SW_BACKEND_CPU, SW_BACKEND_CUDA };
 
+/* What a table decides by itself; studies and tests decide otherwise. All zero: the table's choice.
+ * Whatever is chosen, the same keys end in the same buckets. */
+enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
+struct sw_table_tuning {
+    enum sw_choice bulk;       /* CUDA: merge a batch of upserts by streaming the whole table */
+    enum sw_choice hints;      /* CUDA: keep displacement hints (table/README.md) */
+    uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up and insert
+                                  keys: 64, 128, .. 1024; 0: each kernel's own */
+    bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
+};
+
 struct sw_table_config {
     enum sw_backend_kind backend;
-    uint32_t slot_bits;      /* 64: u32 keys and values; 128: u64 keys and values */
-    uint64_t capacity_slots; /* rounded up to whole buckets; at least 1 bucket */
-    double max_load;         /* occupied / capacity at which writes are refused, (0, 1] */
-    uint32_t max_probe;      /* largest displacement in buckets; 0: derived from max_load */
-    uint64_t seed;           /* of the mixing function; equal seeds give equal layouts */
-    uint32_t batch_ops_max;  /* operations a batch may hold, at most 2^24 */
-    uint64_t stash_slots;    /* where entries that meet the cap are kept; 0: they are handed back.
-                                A batch that begins with at most this many there may add to them */
-    uint32_t threads;        /* CPU backend: threads for large batches; 0: one per core */
-    int device;              /* CUDA backend: device ordinal */
+    uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */
+    uint64_t capacity_slots;     /* rounded up to whole buckets; at least 1 bucket */
+    uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first; 0, or
+                                    no more than capacity_slots: it does not grow. Where growth
+                                    fails, writes are refused, and it is not tried again for a
+                                    second. Rounded up to whole buckets */
+    double max_load;        /* occupied / capacity at which writes are refused, (0, 1]; up to 16
+                               for studies of tables without a stash and with a max_probe: then
+                               what does not fit is handed back and nothing is refused */
+    uint32_t max_probe;     /* largest displacement in buckets; 0: derived from max_load */
+    uint64_t seed;          /* of the mixing function; equal seeds give equal layouts */
+    uint32_t batch_ops_max; /* operations a batch may hold, at most 2^28 */
+    uint64_t stash_slots;   /* where entries that meet the cap are kept; 0: they are handed back.
+                               A batch that begins with at most this many there may add to them */
+    uint32_t threads;       /* CPU backend: threads for large batches; 0: one per core */
+    int device;             /* CUDA backend: device ordinal */
+    struct sw_table_tuning tuning;
 };
 
 /* Defaults: 128-bit slots, 2^24 of them, load 0.85, AUTO, batches of 2^20, a stash of 2^16 slots.
@@ -115,7 +134,8 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
 /* Frees the table. Every queue must have been destroyed. NULL is allowed. */
 void sw_table_destroy(struct sw_table *table);
 
-/* Facts that do not change after create. Strings live as long as the table. */
+/* Facts about a table. Those marked * change when it grows or shrinks: they are of the last resize
+ * submitted. Strings live as long as the table. Any thread may ask at any time. */
 struct sw_table_info {
     enum sw_backend_kind backend; /* never AUTO */
     const char *backend_name;     /* "cpu" or "cuda" */
@@ -125,16 +145,18 @@ struct sw_table_info {
     uint32_t key_bytes;   /* 4 or 8 */
     uint32_t value_bytes; /* 4 or 8 */
     uint32_t bucket_slots;
-    uint32_t max_probe;
-    uint64_t buckets;        /* home buckets, without the max_probe tail buckets */
-    uint64_t capacity_slots; /* buckets * bucket_slots */
-    uint64_t occupied_max;   /* entries at which writes are refused */
+    uint32_t max_probe;          /* * */
+    uint64_t buckets;            /* * home buckets, without the max_probe tail buckets */
+    uint64_t capacity_slots;     /* * buckets * bucket_slots */
+    uint64_t max_capacity_slots; /* what it may grow to; at least the first capacity_slots */
+    uint64_t occupied_max;       /* * entries at which writes are refused */
+    double max_load;
     uint64_t stash_slots;
     /* Slots and the scratch of batches: of device memory, or host memory for the CPU backend. A
      * queue on CUDA adds less than 2 KiB of device memory, and pinned host memory for 64 reports
      * and for a scan's windows: max(16384, max_probe + 2) buckets of the table (at most all of
      * them) and as many of the stash, doubled whenever a scan needs more. */
-    uint64_t bytes_reserved;
+    uint64_t bytes_reserved; /* * */
     uint64_t seed;
     uint32_t batch_ops_max;
 };
@@ -145,6 +167,10 @@ struct sw_table_stats {
     uint64_t occupied;           /* entries held, those of the stash included */
     uint64_t stash_occupied;
     uint64_t batches;
+    uint64_t grown;         /* times the table grew by itself */
+    uint64_t resized;       /* SW_BATCH_RESIZE carried out */
+    uint64_t resize_failed; /* times either found no memory, or no capacity at which the stash took
+                               what meets the cap; the table stayed as it was */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 
@@ -161,7 +187,8 @@ void sw_queue_destroy(struct sw_queue *queue);
 enum sw_batch_kind {
     SW_BATCH_OPERATIONS, /* get, upsert, delete */
     SW_BATCH_CLEAR,      /* remove everything; counters.deleted receives how many entries */
-    SW_BATCH_SCAN        /* read entries in layout order, from a cursor */
+    SW_BATCH_SCAN,       /* read entries in layout order, from a cursor */
+    SW_BATCH_RESIZE      /* move everything to arrays of `capacity` slots, larger or smaller */
 };
 
 /* One batch, in the caller's storage. Arrays are borrowed until sw_batch_poll says it is done, and
@@ -199,6 +226,15 @@ struct sw_batch {
     void *scan_values;   /* out */
     uint32_t scan_count; /* out */
 
+    /* RESIZE: the slots wanted; rounded up to whole buckets, and to what max_load needs for the
+     * entries held. More than max_capacity_slots is SW_E_INVALID. The stash is merged on the way,
+     * and what meets the cap is in it afterwards; never more than stash_slots entries, or than
+     * before if it held more. Where more would be (without a stash: any; nothing is handed back)
+     * the capacity is doubled, up to max_capacity_slots, until it is enough. SW_E_NOMEM: there was
+     * no memory for both arrays at once, or no capacity was enough; nothing changed. Growth moves
+     * everything in the same way. */
+    uint64_t capacity; /* in; out: the capacity it has now */
+
     /* Tables without a stash: entries that met the probe cap and are no longer in the table; often
      * not the caller's keys but older ones. They leave at the end of the batch: until then its
      * operations find and change them, and they count towards occupied_max. Each key is listed
@@ -210,7 +246,7 @@ struct sw_batch {
 
     /* Out, valid once polled done. */
     int status; /* SW_OK; SW_E_FULL if at least one group was refused; SW_E_DEVICE; SW_E_NOMEM if
-                   a scan found no host memory for a larger window */
+                   a scan found no host memory for a larger window, or a resize none at all */
     struct sw_counters counters;
 
     void *user; /* the caller's, never touched */
@@ -219,6 +255,7 @@ struct sw_batch {
     struct sw_batch *_next;
     uint64_t _ticket;
     int64_t _stash_change; /* entries of the stash after the batch, minus before it */
+    uint32_t _upserts;     /* operations of it that may insert */
 };
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules

@@ -1,5 +1,5 @@
 # Tests: what is linked with what, and the targets. tests/run runs them; tests/README.md explains.
-#   tests/{table,proto,client,server,load}/test_*.c  Criterion, one program a file
+#   tests/{table,proto,client,server,load,bench}/test_*.c  Criterion, one program a file
 #   tests/integration/test_*.py                      the daemon and its peers, TAP
 #   tests/integration/peer_*.c                       C programs those start
 #   tests/fuzz/fuzz_*.c                              libFuzzer
@@ -36,6 +36,9 @@ $(filter $(BUILD)/tests/proto/%,$(UNIT_TESTS)): $(call archives,support proto)
 $(filter $(BUILD)/tests/client/%,$(UNIT_TESTS)): $(call archives,support cli client server table proto)
 $(filter $(BUILD)/tests/server/%,$(UNIT_TESTS)): $(call archives,support client server table proto)
 $(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load client server table proto)
+# The timing study's host code, with host_arrays.c for what it has of the device.
+$(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
+$(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost table)
 
 TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * keys.h - the study's arrays in device memory: keys, queries, answers and their checks.
+ * keys.h - the study's arrays in device memory, and what fills them: keys, queries, new values.
  *
- * Key i of an insert has the value i. Repeated keys among the draws are kept; the last one wins, so
- * the value of a stored key is the index of its last occurrence.
+ * keys[0, stored) are the keys of an insert; behind them is room for fresh ones, which are none of
+ * these. Key i has the value i. Keys may repeat.
+ *
+ * 0, all ones and all ones - 1 are never drawn: other libraries use them as marks.
  *
  * Every function that returns bool waits for the device, and on false has printed one line on
  * stderr. For one thread.
@@ -21,34 +23,40 @@ extern "C" {
 
 #define SW_TIMING_ABSENT UINT32_MAX /* the origin of a query for a key that is not stored */
 
+/* A value is an index of keys, or that of an update: a generation from 1 on in the bits above. All
+ * ones is no value. */
+#define SW_TIMING_INDEX_BITS 28
+#define SW_TIMING_GENERATIONS 14
+
 struct sw_timing_arrays {
     uint32_t key_bytes; /* 4 or 8; of a value too */
+    uint64_t room;      /* elements of each array, at most 2^SW_TIMING_INDEX_BITS */
     void *keys;
     void *values;     /* 0, 1, 2, .. */
-    void *sorted;     /* the distinct keys, ascending */
-    void *queries;    /* keys of a get */
-    uint32_t *origin; /* of each query: an index in keys, or SW_TIMING_ABSENT */
-    void *previous;   /* answers */
-    uint64_t *found;
-    void *tally; /* of the check */
+    void *sorted;     /* the distinct ones of the stored keys, ascending */
+    void *queries;    /* keys of a get, an update or a delete */
+    uint32_t *origin; /* of each query of a get: an index in keys, or SW_TIMING_ABSENT */
+    void *answers;
+    void *changed; /* the new values of an update of queries */
+    uint8_t *held; /* whether a query was found, when that was last remembered */
+    void *tally;   /* of the checks */
 };
 
-/* Which draw of the generator: seed and a number used once. */
+/* Which draw of the generator: seed and a number used once, below 2^32. */
 struct sw_timing_draw {
     uint64_t seed;
     uint64_t number;
 };
 
-/* What a get got wrong. */
-struct sw_timing_check {
-    uint64_t present; /* queries of stored keys */
-    uint64_t missed;  /* of these, not found */
-    uint64_t wrong;   /* found with another value than the last written, or found but not stored */
-};
-
-/* Room for count operations, count below 2^32. On false nothing is allocated. */
-bool sw_timing_arrays_open(struct sw_timing_arrays *arrays, uint32_t key_bytes, uint64_t count);
+/* On false nothing is allocated. */
+bool sw_timing_arrays_open(struct sw_timing_arrays *arrays, uint32_t key_bytes, uint64_t room);
 void sw_timing_arrays_close(struct sw_timing_arrays *arrays);
+
+/* Memory beside the arrays; NULL if there is none. */
+void *sw_timing_alloc(size_t bytes);
+void sw_timing_free(void *memory);
+/* Copies between any two of device and host memory. */
+bool sw_timing_copy(void *to, const void *from, size_t bytes);
 
 /* Fills memory with words uniform over 32 bits: Philox4_32_10 of cuRAND. bytes is a multiple of 4.
  */
@@ -57,19 +65,25 @@ bool sw_timing_fill(void *memory, size_t bytes, struct sw_timing_draw draw);
 /* Whether two pieces of memory of so many bytes, a multiple of 4, are equal. */
 bool sw_timing_equal(const void *a, const void *b, size_t bytes, bool *equal);
 
-/* Fresh keys, uniform over the width; *distinct receives how many different ones there are. */
+/* keys[0, count): uniform over the width; *distinct receives how many different ones there are. */
 bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count,
                          struct sw_timing_draw draw, uint64_t *distinct);
 
-/* Queries and poisoned answers. miss_percent of the queries are uniform draws among the keys that
- * are not stored; the others are the inserted keys in an order of their own (at 0 every inserted
- * key is asked for once). */
-bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t count, uint64_t distinct,
-                            uint32_t miss_percent, struct sw_timing_draw draw);
+/* keys[first, first + count): uniform over the keys that are not among the `distinct` sorted ones.
+ * Overwrites queries. */
+bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint64_t count,
+                          uint64_t distinct, struct sw_timing_draw draw, uint64_t *fresh_distinct);
 
-/* Looks at every answer. */
-bool sw_timing_check_answers(struct sw_timing_arrays *arrays, uint64_t count,
-                             struct sw_timing_check *check);
+/* queries[0, wanted). miss_percent of them are uniform draws among the keys that
+ * are not stored; the others are stored keys in an order of their own (at 0, and with as many
+ * queries as stored keys, every one is asked for once; beyond that, again). */
+bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
+                            uint64_t distinct, uint32_t miss_percent, struct sw_timing_draw draw);
+
+/* queries[0, wanted), at most `distinct`: different stored keys. changed: values to give them, of a
+ * generation that follows from the draw. */
+bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t distinct,
+                            struct sw_timing_draw draw);
 
 #ifdef __cplusplus
 }

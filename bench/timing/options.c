@@ -4,230 +4,294 @@
  */
 #include "bench/timing/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench/timing/lists.h"
+
+#define BATCH_MAX (1ULL << 28)
+
 enum {
-    OPTION_CAPACITY_LOG2 = 256,
+    OPTION_LIBRARIES = 256,
+    OPTION_OPERATIONS,
+    OPTION_CAPACITY_LOG2,
     OPTION_SLOT_BITS,
     OPTION_F,
     OPTION_MISS,
+    OPTION_BATCH_F,
+    OPTION_GET_BATCHES,
+    OPTION_INSERT_BATCHES,
+    OPTION_UPSERT_BATCHES,
+    OPTION_DELETE_BATCHES,
+    OPTION_BLOCK_SIZES,
     OPTION_REPS,
-    OPTION_INSERT_REPS,
-    OPTION_BATCH_LOG2,
-    OPTION_MAX_PROBE,
+    OPTION_PINNED_REPS,
+    OPTION_SERIES_SECONDS,
+    OPTION_PEER_SECONDS,
+    OPTION_LIBRARY_SECONDS,
     OPTION_SEED,
     OPTION_DEVICE,
+    OPTION_COMMIT,
     OPTION_OUTPUT,
     OPTION_QUICK,
+    OPTION_LIST_LIBRARIES,
     OPTION_HELP
 };
 
 static const struct option long_options[] = {
+    {"libraries", required_argument, NULL, OPTION_LIBRARIES},
+    {"operations", required_argument, NULL, OPTION_OPERATIONS},
     {"capacity-log2", required_argument, NULL, OPTION_CAPACITY_LOG2},
     {"slot-bits", required_argument, NULL, OPTION_SLOT_BITS},
+    {"f", required_argument, NULL, OPTION_F},
     {"F", required_argument, NULL, OPTION_F},
     {"miss", required_argument, NULL, OPTION_MISS},
+    {"batch-F", required_argument, NULL, OPTION_BATCH_F},
+    {"get-batches", required_argument, NULL, OPTION_GET_BATCHES},
+    {"insert-batches", required_argument, NULL, OPTION_INSERT_BATCHES},
+    {"upsert-batches", required_argument, NULL, OPTION_UPSERT_BATCHES},
+    {"delete-batches", required_argument, NULL, OPTION_DELETE_BATCHES},
+    {"block-sizes", required_argument, NULL, OPTION_BLOCK_SIZES},
     {"reps", required_argument, NULL, OPTION_REPS},
-    {"insert-reps", required_argument, NULL, OPTION_INSERT_REPS},
-    {"batch-log2", required_argument, NULL, OPTION_BATCH_LOG2},
-    {"max-probe", required_argument, NULL, OPTION_MAX_PROBE},
+    {"pinned-reps", required_argument, NULL, OPTION_PINNED_REPS},
+    {"series-seconds", required_argument, NULL, OPTION_SERIES_SECONDS},
+    {"peer-seconds", required_argument, NULL, OPTION_PEER_SECONDS},
+    {"library-seconds", required_argument, NULL, OPTION_LIBRARY_SECONDS},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"device", required_argument, NULL, OPTION_DEVICE},
+    {"commit", required_argument, NULL, OPTION_COMMIT},
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"quick", no_argument, NULL, OPTION_QUICK},
+    {"list-libraries", no_argument, NULL, OPTION_LIST_LIBRARIES},
     {"help", no_argument, NULL, OPTION_HELP},
     {NULL, 0, NULL, 0},
 };
+
+const char *sw_timing_operation_name(enum sw_timing_operation operation)
+{
+    static const char *const names[SW_TIMING_OPERATIONS] = {
+#define SW_TIMING_OPERATION_NAME(name, text, what) text,
+        SW_TIMING_OPERATION_MAP(SW_TIMING_OPERATION_NAME)
+#undef SW_TIMING_OPERATION_NAME
+    };
+    return names[operation];
+}
 
 static void print_help(const char *program)
 {
     printf(
         "usage: %s [options]\n"
         "\n"
-        "Measures insert and get of Sherwood's table with keys in device memory, and the rates of\n"
-        "memory beside them. Writes raw.csv, ceilings.csv, summary.csv and run_info.txt.\n"
+        "Measures hash tables on a GPU with keys in device memory: Sherwood's, and those of the\n"
+        "libraries it was built with. Writes raw.csv, insert.csv, get.csv, ceilings.csv,\n"
+        "summary.csv and run_info.txt. The operations are\n"
+        "\n",
+        program);
+#define SW_TIMING_OPERATION_HELP(name, text, what) printf("  %-20s%s\n", text, what);
+    SW_TIMING_OPERATION_MAP(SW_TIMING_OPERATION_HELP)
+#undef SW_TIMING_OPERATION_HELP
+    printf(
         "\n"
-        "  --capacity-log2 N   2^N slots, 10..31 (27)\n"
-        "  --slot-bits LIST    64, 128 or 64,128: width of a slot (64)\n"
-        "  --F LIST            keys offered / slots, above 0, at most 1 (0.5,0.75,0.85,0.95)\n"
-        "  --miss LIST         percent of the keys of a get that are not stored (0,50,100)\n"
-        "  --reps N            timed repetitions of each get and each ceiling, 1..1000 (16)\n"
-        "  --insert-reps N     timed repetitions of each insert, 1..1000 (4)\n"
-        "  --batch-log2 N      2^N operations a batch, 6..24 (24)\n"
-        "  --max-probe N       probe cap in buckets (1048576: never met)\n"
-        "  --seed N            of the keys (1)\n"
-        "  --device N          CUDA device (0)\n"
-        "  --output FOLDER     where the files go (output/<time>/timing)\n"
-        "  --quick             F 0.5,0.85, miss 0,100, 4 repetitions of get, 1 of insert, where\n"
-        "                      these are not given: about 10 s\n"
+        "  --libraries LIST         which (all; `sherwood` is ours)\n"
+        "  --operations LIST        which (all)\n"
+        "  --capacity-log2 N        2^N slots, 10..28 (27)\n"
+        "  --slot-bits LIST         64, 128 or 64,128: width of a slot (64,128)\n"
+        "  --F LIST                 keys offered / slots, above 0, at most 1\n"
+        "                           (0.5,0.75,0.85,0.95,1.0)\n"
+        "  --miss LIST              percent of the keys of a get that are not stored (0,50,100)\n"
+        "  --batch-F LIST           at which F get_batch is measured (0.85)\n"
+        "  --get-batches LIST       its sizes (2^8..2^27: doubled from one to the other)\n"
+        "  --insert-batches LIST    of insert_batch (2^20)\n"
+        "  --upsert-batches LIST    of upsert_at_F (2^24)\n"
+        "  --delete-batches LIST    of delete (2^20,2^24)\n"
+        "  --block-sizes LIST       (64..1024)\n"
+        "  --reps N                 timed repetitions of a series, 1..1000 (16)\n"
+        "  --pinned-reps N          of get_256_pinned, 1..1000000 (10000)\n"
+        "  --series-seconds S       a series of Sherwood's with two repetitions or more ends "
+        "after\n"
+        "                           S seconds; one whose warm-up alone took so long is that (4)\n"
+        "  --peer-seconds S         the same for other libraries (1)\n"
+        "  --library-seconds S      a library that is not through then is stopped (400)\n"
+        "  --seed N                 of the keys (1)\n"
+        "  --device N               CUDA device (0)\n"
+        "  --commit TEXT            for run_info.txt (what it was built from)\n"
+        "  --output FOLDER          where the files go (output/<time>/timing)\n"
+        "  --quick                  where these are not given: slot bits 64, F 0.5,0.85, miss\n"
+        "                           0,100, batches 2^8,2^16,2^24, block sizes none, 4 repetitions\n"
+        "  --list-libraries         says which libraries this program has, one a line\n"
         "  --help\n"
         "\n"
-        "Lists are separated by commas. Exit status: 0; 1 if something failed or a check found a\n"
-        "key lost or a value wrong; 2 if the command line is wrong.\n",
-        program);
+        "Lists are separated by commas; `none` is the empty list. Exit status: 0; 1 if something\n"
+        "failed or a check found a key of Sherwood's lost or a value wrong; 2 if the command line\n"
+        "is wrong.\n");
 }
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+static bool take_operations(struct sw_timing_options *options, const char *list)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < min ||
-        value > max) {
-        return false;
+    size_t taken = 0;
+    for (int o = 0; o < SW_TIMING_OPERATIONS; o++) {
+        const char *name = sw_timing_operation_name((enum sw_timing_operation)o);
+        options->operations[o] = sw_timing_list_has(list, name);
+        taken += options->operations[o] ? strlen(name) + 1 : 0;
     }
-    *out = value;
-    return true;
+    return taken == strlen(list) + 1; /* all of the list: no name was unknown */
 }
 
-static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *out)
+static bool take_slot_bits(struct sw_timing_options *options, const char *list)
 {
-    uint64_t value = 0;
-    if (!parse_number(text, min, max, &value)) {
+    if (!sw_timing_parse_u32s(list, 64, 128, options->slot_bits, 2, &options->slot_bits_count)) {
         return false;
     }
-    *out = (uint32_t)value;
-    return true;
+    bool good = options->slot_bits_count > 0;
+    for (uint32_t i = 0; i < options->slot_bits_count; i++) {
+        good = good && options->slot_bits[i] % 64 == 0;
+    }
+    return good;
 }
 
-/* Calls take(context, item) for each item of a list. */
-static bool each_item(const char *text, bool (*take)(struct sw_timing_options *, const char *),
-                      struct sw_timing_options *options)
+static bool take_text(char *to, size_t size, const char *text)
 {
-    char copy[512];
-    char *rest = copy;
-    int length = snprintf(copy, sizeof(copy), "%s", text);
-    if (length <= 0 || (size_t)length >= sizeof(copy)) {
-        return false;
-    }
-    while (rest != NULL) {
-        const char *item = strsep(&rest, ",");
-        if (!take(options, item)) {
-            return false;
-        }
-    }
-    return true;
+    return text[0] != '\0' && snprintf(to, size, "%s", text) < (int)size;
 }
 
-static bool take_slot_bits(struct sw_timing_options *options, const char *item)
+/* Options that are lists, or names. */
+static bool set_list(struct sw_timing_options *options, int option, const char *value)
 {
-    uint32_t bits = 0;
-    if (options->slot_bits_count == 2 || !parse_u32(item, 64, 128, &bits) || bits % 64 != 0) {
+    switch (option) {
+    case OPTION_LIBRARIES:
+        return take_text(options->libraries, sizeof(options->libraries), value);
+    case OPTION_OPERATIONS:
+        return take_operations(options, value);
+    case OPTION_SLOT_BITS:
+        return take_slot_bits(options, value);
+    case OPTION_F:
+        return sw_timing_parse_doubles(value, 0, 1, options->loads, SW_TIMING_LIST_MAX,
+                                       &options->loads_count) &&
+               options->loads_count > 0;
+    case OPTION_MISS:
+        return sw_timing_parse_u32s(value, 0, 100, options->misses, SW_TIMING_LIST_MAX,
+                                    &options->misses_count);
+    case OPTION_BATCH_F:
+        return sw_timing_parse_doubles(value, 0, 1, options->batch_loads, SW_TIMING_LIST_MAX,
+                                       &options->batch_loads_count);
+    case OPTION_GET_BATCHES:
+        return sw_timing_parse_u64s(value, 1, BATCH_MAX, options->get_batches, SW_TIMING_LIST_MAX,
+                                    &options->get_batches_count);
+    case OPTION_INSERT_BATCHES:
+        return sw_timing_parse_u64s(value, 1, BATCH_MAX, options->insert_batches,
+                                    SW_TIMING_LIST_MAX, &options->insert_batches_count);
+    case OPTION_UPSERT_BATCHES:
+        return sw_timing_parse_u64s(value, 1, BATCH_MAX, options->upsert_batches,
+                                    SW_TIMING_LIST_MAX, &options->upsert_batches_count);
+    case OPTION_DELETE_BATCHES:
+        return sw_timing_parse_u64s(value, 1, BATCH_MAX, options->delete_batches,
+                                    SW_TIMING_LIST_MAX, &options->delete_batches_count);
+    case OPTION_BLOCK_SIZES:
+        return sw_timing_parse_u32s(value, 32, 1024, options->block_sizes, SW_TIMING_LIST_MAX,
+                                    &options->block_sizes_count);
+    default:
         return false;
     }
-    options->slot_bits[options->slot_bits_count++] = bits;
-    return true;
-}
-
-static bool take_load(struct sw_timing_options *options, const char *item)
-{
-    char *end = NULL;
-    double load = strtod(item, &end);
-    if (options->loads_count == SW_TIMING_LIST_MAX || end == item || *end != '\0' ||
-        !(load > 0.0 && load <= 1.0)) {
-        return false;
-    }
-    options->loads[options->loads_count++] = load;
-    return true;
-}
-
-static bool take_miss(struct sw_timing_options *options, const char *item)
-{
-    uint32_t percent = 0;
-    if (options->misses_count == SW_TIMING_LIST_MAX || !parse_u32(item, 0, 100, &percent)) {
-        return false;
-    }
-    options->misses[options->misses_count++] = percent;
-    return true;
 }
 
 static bool set_option(struct sw_timing_options *options, int option, const char *value)
 {
     switch (option) {
     case OPTION_CAPACITY_LOG2:
-        return parse_u32(value, 10, 31, &options->capacity_log2);
-    case OPTION_SLOT_BITS:
-        options->slot_bits_count = 0;
-        return each_item(value, take_slot_bits, options);
-    case OPTION_F:
-        options->loads_count = 0;
-        return each_item(value, take_load, options);
-    case OPTION_MISS:
-        options->misses_count = 0;
-        return each_item(value, take_miss, options);
+        return sw_timing_parse_u32(value, 10, 28, &options->capacity_log2);
     case OPTION_REPS:
-        return parse_u32(value, 1, SW_TIMING_REPS_MAX, &options->reps);
-    case OPTION_INSERT_REPS:
-        return parse_u32(value, 1, SW_TIMING_REPS_MAX, &options->insert_reps);
-    case OPTION_BATCH_LOG2:
-        return parse_u32(value, 6, 24, &options->batch_log2);
-    case OPTION_MAX_PROBE:
-        return parse_u32(value, 1, UINT32_MAX, &options->max_probe);
+        return sw_timing_parse_u32(value, 1, SW_TIMING_REPS_MAX, &options->reps);
+    case OPTION_PINNED_REPS:
+        return sw_timing_parse_u32(value, 1, 1000000, &options->pinned_reps);
+    case OPTION_SERIES_SECONDS:
+        return sw_timing_parse_double(value, 0, 1e6, &options->series_seconds);
+    case OPTION_PEER_SECONDS:
+        return sw_timing_parse_double(value, 0, 1e6, &options->peer_seconds);
+    case OPTION_LIBRARY_SECONDS:
+        return sw_timing_parse_double(value, 0, 1e6, &options->library_seconds);
     case OPTION_SEED:
-        return parse_number(value, 0, UINT64_MAX, &options->seed);
+        return sw_timing_parse_u64(value, 0, UINT64_MAX, &options->seed);
     case OPTION_DEVICE:
-        return parse_u32(value, 0, 1023, &options->device);
+        return sw_timing_parse_u32(value, 0, 1023, &options->device);
+    case OPTION_COMMIT:
+        return take_text(options->commit, sizeof(options->commit), value);
     case OPTION_OUTPUT:
-        return value[0] != '\0' && snprintf(options->output, sizeof(options->output), "%s", value) <
-                                       (int)sizeof(options->output);
+        return take_text(options->output, sizeof(options->output), value);
     default:
-        return false;
+        return set_list(options, option, value);
     }
 }
 
-/* Fills in what was not given. */
-static void set_defaults(struct sw_timing_options *options, bool quick)
+/* What applies where nothing is given; `given` says what is. */
+struct preset {
+    int option;
+    const char *usual;
+    const char *quick;
+};
+
+static bool set_presets(struct sw_timing_options *options, const bool *given, bool quick)
 {
-    if (options->slot_bits_count == 0) {
-        take_slot_bits(options, "64");
+    static const struct preset presets[] = {
+        {OPTION_CAPACITY_LOG2, "27", "27"},
+        {OPTION_SLOT_BITS, "64,128", "64"},
+        {OPTION_F, "0.5,0.75,0.85,0.95,1.0", "0.5,0.85"},
+        {OPTION_MISS, "0,50,100", "0,100"},
+        {OPTION_BATCH_F, "0.85", "0.85"},
+        {OPTION_GET_BATCHES, "2^8..2^27", "2^8,2^16,2^24"},
+        {OPTION_INSERT_BATCHES, "2^20", "2^20"},
+        {OPTION_UPSERT_BATCHES, "2^24", "2^24"},
+        {OPTION_DELETE_BATCHES, "2^20,2^24", "2^20,2^24"},
+        {OPTION_BLOCK_SIZES, "64..1024", "none"},
+        {OPTION_REPS, "16", "4"},
+        {OPTION_PINNED_REPS, "10000", "10000"},
+        {OPTION_SERIES_SECONDS, "4", "4"},
+        {OPTION_PEER_SECONDS, "1", "1"},
+        {OPTION_LIBRARY_SECONDS, "400", "400"},
+        {OPTION_SEED, "1", "1"},
+        {OPTION_DEVICE, "0", "0"},
+    };
+    for (size_t p = 0; p < sizeof(presets) / sizeof(presets[0]); p++) {
+        const struct preset *preset = &presets[p];
+        if (!given[preset->option] &&
+            !set_option(options, preset->option, quick ? preset->quick : preset->usual)) {
+            return false;
+        }
     }
-    if (options->loads_count == 0) {
-        each_item(quick ? "0.5,0.85" : "0.5,0.75,0.85,0.95", take_load, options);
+    for (int o = 0; o < SW_TIMING_OPERATIONS && !given[OPTION_OPERATIONS]; o++) {
+        options->operations[o] = true;
     }
-    if (options->misses_count == 0) {
-        each_item(quick ? "0,100" : "0,50,100", take_miss, options);
-    }
-    if (options->reps == 0) {
-        options->reps = quick ? 4 : 16;
-    }
-    if (options->insert_reps == 0) {
-        options->insert_reps = quick ? 1 : 4;
-    }
-    if (options->output[0] == '\0') {
+    if (!given[OPTION_OUTPUT]) {
         time_t now = time(NULL);
         struct tm parts;
         localtime_r(&now, &parts);
         strftime(options->output, sizeof(options->output), "output/%Y%m%d-%H%M%S/timing", &parts);
     }
+    return true;
 }
 
 enum sw_timing_parsed sw_timing_options_parse(struct sw_timing_options *options, int argc,
                                               char **argv)
 {
-    bool quick = false;
+    bool given[OPTION_HELP + 1] = {false};
     int option = 0;
     int index = 0;
     memset(options, 0, sizeof(*options));
-    options->capacity_log2 = 27;
-    options->batch_log2 = 24;
-    options->max_probe = 1U << 20;
-    options->seed = 1;
+    optind = 0; /* 0, not 1: glibc starts afresh, so that a process may parse twice */
     while ((option = getopt_long(argc, argv, "", long_options, &index)) != -1) {
         if (option == OPTION_HELP) {
             print_help(argv[0]);
             return SW_TIMING_HELP;
         }
+        if (option == OPTION_LIST_LIBRARIES) {
+            return SW_TIMING_LIST;
+        }
         if (option == '?') {
             return SW_TIMING_WRONG; /* getopt_long said what is wrong */
         }
-        if (option == OPTION_QUICK) {
-            quick = true;
-        } else if (!set_option(options, option, optarg)) {
+        given[option] = true;
+        if (option != OPTION_QUICK && !set_option(options, option, optarg)) {
             fprintf(stderr, "%s: --%s cannot be %s; see --help\n", argv[0],
                     long_options[index].name, optarg);
             return SW_TIMING_WRONG;
@@ -237,6 +301,14 @@ enum sw_timing_parsed sw_timing_options_parse(struct sw_timing_options *options,
         fprintf(stderr, "%s: there is no argument %s; see --help\n", argv[0], argv[optind]);
         return SW_TIMING_WRONG;
     }
-    set_defaults(options, quick);
+    if (!set_presets(options, given, given[OPTION_QUICK])) {
+        fprintf(stderr, "%s: a default value is not valid\n", argv[0]);
+        return SW_TIMING_WRONG;
+    }
     return SW_TIMING_RUN;
+}
+
+bool sw_timing_library_wanted(const struct sw_timing_options *options, const char *name)
+{
+    return options->libraries[0] == '\0' || sw_timing_list_has(options->libraries, name);
 }

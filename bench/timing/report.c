@@ -55,18 +55,26 @@ bool sw_timing_report_open(struct sw_timing_report *report, const char *folder)
     memset(report, 0, sizeof(*report));
     if (make_folder(folder)) {
         report->raw = open_file(folder, "raw.csv");
+        report->insert = open_file(folder, "insert.csv");
+        report->get = open_file(folder, "get.csv");
         report->ceilings = open_file(folder, "ceilings.csv");
         report->summary = open_file(folder, "summary.csv");
         report->run_info = open_file(folder, "run_info.txt");
     }
-    if (report->raw == NULL || report->ceilings == NULL || report->summary == NULL ||
-        report->run_info == NULL) {
+    FILE *rows[] = {report->raw, report->insert, report->get};
+    bool open = report->ceilings != NULL && report->summary != NULL && report->run_info != NULL;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        open = open && rows[i] != NULL;
+    }
+    if (!open) {
         fprintf(stderr, "timing: files in %s: %s\n", folder, strerror(errno));
         sw_timing_report_close(report);
         return false;
     }
-    fprintf(report->raw, "study,library,operation,slot_bits,F,batch,rep,operations,batches,time_ms,"
-                         "gops,distinct,occupied,stash,drops,missed,wrong\n");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fprintf(rows[i], "study,library,operation,slot_bits,F,batch,block_size,rep,operations,"
+                         "time_ms,gops,distinct,occupied,drops,missed,wrong\n");
+    }
     fprintf(report->ceilings, "study,library,operation,slot_bits,rep,bytes,operations,time_ms\n");
     fprintf(report->summary, "study,library,operation,slot_bits,F,batch,metric,value,unit\n");
     return true;
@@ -75,11 +83,13 @@ bool sw_timing_report_open(struct sw_timing_report *report, const char *folder)
 bool sw_timing_report_close(struct sw_timing_report *report)
 {
     bool raw = close_file(report->raw);
+    bool insert = close_file(report->insert);
+    bool get = close_file(report->get);
     bool ceilings = close_file(report->ceilings);
     bool summary = close_file(report->summary);
     bool run_info = close_file(report->run_info);
     memset(report, 0, sizeof(*report));
-    if (!raw || !ceilings || !summary || !run_info) {
+    if (!raw || !insert || !get || !ceilings || !summary || !run_info) {
         fprintf(stderr, "timing: a file could not be written in full\n");
         return false;
     }
@@ -101,23 +111,37 @@ static void write_subject(FILE *file, const struct sw_timing_subject *subject)
     fputc(',', file);
 }
 
+static void write_rep(FILE *file, const struct sw_timing_subject *subject,
+                      const struct sw_timing_rep *rep)
+{
+    write_subject(file, subject);
+    if (subject->block_size > 0) {
+        fprintf(file, "%" PRIu32, subject->block_size);
+    }
+    fprintf(file, ",%" PRIu32 ",%" PRIu64 ",%.6f,%.6g,", rep->number, rep->operations,
+            rep->seconds * 1e3, (double)rep->operations / rep->seconds * 1e-9);
+    if (rep->has_distinct) {
+        fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRId64 ",", rep->distinct, rep->occupied,
+                rep->drops);
+    } else {
+        fputs(",,,", file);
+    }
+    if (rep->has_check) {
+        fprintf(file, "%" PRIu64 ",%" PRIu64 "\n", rep->missed, rep->wrong);
+    } else {
+        fputs(",\n", file);
+    }
+}
+
 void sw_timing_report_rep(struct sw_timing_report *report, const struct sw_timing_subject *subject,
                           const struct sw_timing_rep *rep)
 {
-    FILE *raw = report->raw;
-    write_subject(raw, subject);
-    fprintf(raw, "%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.6f,%.6g,", rep->number, rep->operations,
-            rep->batches, rep->seconds * 1e3, (double)rep->operations / rep->seconds * 1e-9);
-    if (rep->is_insert) {
-        fprintf(raw, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",", rep->distinct,
-                rep->occupied, rep->stash, (int64_t)(rep->distinct - rep->occupied));
-    } else {
-        fputs(",,,,", raw);
+    write_rep(report->raw, subject, rep);
+    if (strcmp(subject->operation, "insert") == 0) {
+        write_rep(report->insert, subject, rep);
     }
-    if (rep->is_checked) {
-        fprintf(raw, "%" PRIu64 ",%" PRIu64 "\n", rep->missed, rep->wrong);
-    } else {
-        fputs(",\n", raw);
+    if (strncmp(subject->operation, "get", 3) == 0) {
+        write_rep(report->get, subject, rep);
     }
 }
 
@@ -138,6 +162,14 @@ void sw_timing_report_summary(struct sw_timing_report *report,
     fprintf(report->summary, "%s,%.10g,%s\n", metric, value, unit);
 }
 
+void sw_timing_report_no_value(struct sw_timing_report *report,
+                               const struct sw_timing_subject *subject, const char *metric,
+                               const char *unit)
+{
+    write_subject(report->summary, subject);
+    fprintf(report->summary, "%s,,%s\n", metric, unit);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a;
@@ -149,4 +181,13 @@ double sw_timing_median(double *values, uint32_t count)
 {
     qsort(values, count, sizeof(*values), by_value);
     return count % 2 != 0 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+double sw_timing_percentile(double *values, uint32_t count, double percent)
+{
+    qsort(values, count, sizeof(*values), by_value);
+    double place = percent / 100 * count;
+    uint32_t index = (uint32_t)place;
+    index -= index > 0 && (double)index >= place; /* the place is counted from 1 */
+    return values[index < count ? index : count - 1];
 }

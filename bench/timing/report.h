@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * report.h - the study's files: raw.csv, ceilings.csv, summary.csv, run_info.txt.
+ * report.h - the study's files: raw.csv, insert.csv, get.csv, ceilings.csv, summary.csv,
+ * run_info.txt.
+ *
+ * Written line by line: what was measured stays, whatever happens later, and processes that share
+ * the files take turns.
  */
 #ifndef SHERWOOD_BENCH_TIMING_REPORT_H
 #define SHERWOOD_BENCH_TIMING_REPORT_H
@@ -10,8 +14,10 @@
 #include <stdio.h>
 
 struct sw_timing_report {
-    FILE *raw;      /* a row a repetition */
-    FILE *ceilings; /* the same of the ceilings */
+    FILE *raw;    /* a row a repetition */
+    FILE *insert; /* those of operation insert again */
+    FILE *get;    /* those of gets of any kind again */
+    FILE *ceilings;
     FILE *summary;
     FILE *run_info;
 };
@@ -21,22 +27,22 @@ struct sw_timing_subject {
     const char *library;
     const char *operation;
     uint32_t slot_bits;
-    double load;    /* F; 0: the field stays empty */
-    uint64_t batch; /* operations a batch; 0: the field stays empty */
+    double load;         /* F; 0: the field stays empty */
+    uint64_t batch;      /* operations a call; 0: the field stays empty */
+    uint32_t block_size; /* threads; 0: the library's own, the field stays empty */
 };
 
-/* One repetition. Fields that say nothing about the operation stay empty: what `is_insert` and
- * `is_checked` say. */
+/* One repetition. Fields that say nothing about the operation stay empty: what `has_distinct` and
+ * `has_check` say. */
 struct sw_timing_rep {
     uint32_t number; /* from 1 */
     uint64_t operations;
-    uint64_t batches;
     double seconds;
-    bool is_insert;
-    uint64_t distinct;
-    uint64_t occupied; /* the stash included */
-    uint64_t stash;
-    bool is_checked;
+    bool has_distinct;
+    uint64_t distinct; /* keys the table was offered */
+    uint64_t occupied; /* entries it then held */
+    int64_t drops;
+    bool has_check;
     uint64_t missed;
     uint64_t wrong;
 };
@@ -56,8 +62,14 @@ void sw_timing_report_ceiling(struct sw_timing_report *report,
 void sw_timing_report_summary(struct sw_timing_report *report,
                               const struct sw_timing_subject *subject, const char *metric,
                               double value, const char *unit);
+/* A metric that the library does not have: the row has no value. */
+void sw_timing_report_no_value(struct sw_timing_report *report,
+                               const struct sw_timing_subject *subject, const char *metric,
+                               const char *unit);
 
-/* The median; sorts the values. count is at least 1. */
+/* The median, and the smallest value that `percent` of them do not exceed; sort the values. count
+ * is at least 1. */
 double sw_timing_median(double *values, uint32_t count);
+double sw_timing_percentile(double *values, uint32_t count, double percent);
 
 #endif

@@ -9,6 +9,7 @@
 #include "client/cli/answer.h"
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
+#include "proto/decimal.h"
 
 #define SCAN_COUNT 10
 
@@ -152,6 +153,25 @@ void sw_cli_flushall(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
+void sw_cli_resize(struct sw_cli *cli, int code, int count, char **words)
+{
+    uint64_t wanted = 0;
+    uint64_t now = 0;
+    (void)code;
+    (void)count;
+    if (!sw_decimal_parse_size((const uint8_t *)words[1], strlen(words[1]), UINT64_MAX, &wanted)) {
+        sw_answer_error(
+            cli,
+            "ERR slots \"%.40s\" is not a whole number (K, M, G or T may follow) or out "
+            "of range",
+            words[1]);
+    } else if (sherwood_resize(cli->client, wanted, &now) == SHERWOOD_OK) {
+        sw_answer_integer(cli, now);
+    } else {
+        sw_cli_library_error(cli);
+    }
+}
+
 static void info_operation(FILE *out, const char *name, const struct sherwood_operation_stats *s)
 {
     fprintf(out, "%s_operations:%" PRIu64 "\n", name, s->operations);
@@ -183,10 +203,15 @@ static void info_table(FILE *out, const struct sherwood_server *server,
     fprintf(out, "key_bytes:%" PRIu32 "\n", server->key_bytes);
     fprintf(out, "value_bytes:%" PRIu32 "\n", server->value_bytes);
     fprintf(out, "keys:%" PRIu64 "\n", stats->occupied);
-    fprintf(out, "keys_max:%" PRIu64 "\n", server->occupied_max);
+    fprintf(out, "keys_max:%" PRIu64 "\n", stats->occupied_max);
     fprintf(out, "capacity_slots:%" PRIu64 "\n", stats->capacity_slots);
+    fprintf(out, "max_capacity_slots:%" PRIu64 "\n", stats->max_capacity_slots);
+    fprintf(out, "table_bytes:%" PRIu64 "\n", stats->table_bytes);
     fprintf(out, "load:%.4f\n", load);
     fprintf(out, "stash_keys:%" PRIu64 "\n", stats->stash_occupied);
+    fprintf(out, "growths:%" PRIu64 "\n", stats->growths);
+    fprintf(out, "resizes:%" PRIu64 "\n", stats->resizes);
+    fprintf(out, "resize_failures:%" PRIu64 "\n", stats->resize_failures);
 }
 
 void sw_cli_info(struct sw_cli *cli, int code, int count, char **words)

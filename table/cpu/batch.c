@@ -6,6 +6,7 @@
 
 #include "table/cpu/cpu.h"
 #include "table/cpu/parallel.h"
+#include "table/cpu/resize.h"
 
 /* What a batch's operations are. */
 struct mix {
@@ -25,6 +26,12 @@ static struct mix mix_of(const struct sw_batch *batch)
     }
     struct mix mix = {(seen & ~(1U << SW_GET)) != 0, (seen & (1U << SW_DELETE)) != 0};
     return mix;
+}
+
+/* True if the operation inserts an absent key. */
+static bool inserts(uint32_t op)
+{
+    return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT;
 }
 
 /* True if the pool has more than one thread and is ours now. */
@@ -51,7 +58,7 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
     struct mix mix = mix_of(batch);
     if (!mix.writes) {
         sw_phase_lock_enter_read(&cpu->lock);
-        if (cpu->slot_bits == 64) {
+        if (cpu->config.slot_bits == 64) {
             sw_run_reads_s64(cpu, batch);
         } else {
             sw_run_reads_s128(cpu, batch);
@@ -60,7 +67,7 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
         return;
     }
     sw_phase_lock_enter_write(&cpu->lock);
-    if (cpu->slot_bits == 64) {
+    if (cpu->config.slot_bits == 64) {
         sw_run_writes_s64(cpu, batch, mix.deletes);
     } else {
         sw_run_writes_s128(cpu, batch, mix.deletes);

@@ -43,6 +43,59 @@ static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) 
     batch->leftover_count = work->leftover_count;
 }
 
+static_assert(sizeof(struct RH(undo)) >= 2 * sizeof(RH_WORD), "the scratch holds a set of keys");
+
+/* How many keys are absent now that some operation would insert: each once. No more than so many
+ * entries are added; fewer, where the operation is refused for its operand or the batch deletes. */
+static uint64_t RH(count_absent)(const struct sw_cpu *cpu, const struct RH(work) * work)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    RH_WORD *seen = cpu->scratch.records; /* open addressing, at most half full */
+    uint64_t size = 2 * (uint64_t)work->count;
+    uint64_t absent = 0;
+    uint64_t probes = 0;
+    bool side = false;
+    memset(seen, 0xFF, size * sizeof(*seen));
+    for (uint32_t i = 0; i < work->count; i++) {
+        if (work->count - i > SW_CPU_AHEAD) {
+            RH(prefetch)(table, RH(mix)(table, work->keys[i + SW_CPU_AHEAD]));
+        }
+        RH_WORD m = RH(mix)(table, work->keys[i]);
+        if (!inserts(work->ops != NULL ? work->ops[i] : work->op) ||
+            RH(locate)(table, m, &probes).found) {
+            continue;
+        }
+        if (m == RH_EMPTY) {
+            absent += !side;
+            side = true;
+            continue;
+        }
+        /* keys of one home lie close together in m, and must not here */
+        uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * size) >> 64);
+        while (seen[at] != RH_EMPTY && seen[at] != m) {
+            at = at + 1 < size ? at + 1 : 0;
+        }
+        absent += seen[at] == RH_EMPTY;
+        seen[at] = m;
+    }
+    return absent;
+}
+
+/* Grows before a batch of which some insert might be refused. */
+static void RH(make_room)(struct sw_cpu *cpu, const struct RH(work) * work)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    uint64_t occupied = table->state->occupied;
+    bool stash_full = table->state->stash_occupied > table->stash_max;
+    if ((!stash_full && occupied + work->count <= table->occupied_max) || !sw_cpu_may_grow(cpu)) {
+        return;
+    }
+    uint64_t absent = RH(count_absent)(cpu, work);
+    if (absent > 0 && (stash_full || occupied + absent > table->occupied_max)) {
+        sw_cpu_grow(cpu, occupied + absent);
+    }
+}
+
 /* True if there is room for every key of the batch that is absent now. Looks them all up, which
  * costs far less than doing a large batch in order. */
 static bool RH(absent_fit)(struct sw_cpu *cpu, const struct RH(work) * work)
@@ -77,13 +130,14 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, bool dele
     const struct sw_state *state = table->state;
     struct RH(work) work = RH(work_of)(batch);
     uint64_t stash_before = state->stash_occupied;
+    RH(make_room)(cpu, &work);
     bool room = state->occupied + batch->count <= table->occupied_max;
 
     work.leftovers = table->stash.slots == NULL ? cpu->scratch.entries : NULL;
     if (!deletes && RH(run_in_parallel)(cpu, &work, room, &batch->counters)) {
         admit_all(batch);
     } else {
-        bool sure = room && stash_before <= table->stash_max;
+        bool sure = room && state->stash_occupied <= table->stash_max;
         work.undo = sure ? NULL : cpu->scratch.records;
         if (!RH(execute_in_order)(table, &work, &batch->counters)) {
             batch->status = SW_E_FULL;

@@ -2,8 +2,9 @@
  *
  * cpu.h - the CPU backend's table, shared by its files.
  *
- * Threads: `slots` and `state` are read inside the lock's read phases and written inside its write
- * phases; `scratch` is touched in write phases only. Everything else is constant after open.
+ * Threads: `slots`, `geometry`, `table` and `state` are read inside the lock's read phases and
+ * written inside its write phases; `scratch` and `retry_ns` are touched in write phases only;
+ * `facts` with facts_mutex held. Everything else is constant after open.
  */
 #ifndef SHERWOOD_TABLE_CPU_CPU_H
 #define SHERWOOD_TABLE_CPU_CPU_H
@@ -18,6 +19,8 @@
 /* And by position into this many slices a thread, so that a late thread finds less left. */
 #define SW_CPU_SLICES_PER_THREAD 4
 #define SW_CPU_THREADS_MAX 256
+/* Operations whose buckets are on their way from memory while one is worked on. */
+#define SW_CPU_AHEAD 16U
 
 /* Where write batches work; sized for batch_ops_max operations. */
 struct sw_cpu_scratch {
@@ -29,20 +32,23 @@ struct sw_cpu_scratch {
     uint32_t *offsets; /* [slices][partitions]; NULL with one thread */
 };
 
+union sw_cpu_table {
+    struct sw_table_s64 s64;
+    struct sw_table_s128 s128;
+};
+
 struct sw_cpu {
     struct sw_phase_lock lock;
     struct sw_pool *pool;
+    struct sw_table_config config; /* as created: capacity_slots is the first one */
     struct sw_geometry geometry;
-    uint32_t slot_bits;
-    uint32_t batch_ops_max;
-    uint64_t bytes_reserved; /* slots and scratch */
     void *slots;
-    union {
-        struct sw_table_s64 s64;
-        struct sw_table_s128 s128;
-    } table;
+    union sw_cpu_table table;
     struct sw_state state;
     struct sw_cpu_scratch scratch;
+    uint64_t retry_ns; /* monotonic: no growth is tried before; 0: the last one succeeded */
+    pthread_mutex_t facts_mutex;
+    struct sw_backend_facts facts;
 };
 
 /* batch.c: carries out a batch of operations, in the phase it needs. */

@@ -10,47 +10,13 @@
 #include <string.h>
 
 #include "table/backend.h"
+#include "table/cpu/arrays.h"
 #include "table/cpu/cpu.h"
 #include "table/cpu/memory.h"
 #include "table/cpu/parallel.h"
+#include "table/cpu/resize.h"
 
-/* Empty slots are written in pieces of this size, on all threads. */
-#define FILL_BYTES (4ULL << 20)
 #define IO_ALIGNMENT 64
-
-struct fill {
-    uint8_t *bytes;
-    uint64_t count;
-    uint64_t next;
-};
-
-static void fill_job(void *context, uint32_t thread, uint32_t threads)
-{
-    struct fill *fill = context;
-    (void)thread;
-    (void)threads;
-    for (;;) {
-        uint64_t at = __atomic_fetch_add(&fill->next, FILL_BYTES, __ATOMIC_RELAXED);
-        if (at >= fill->count) {
-            return;
-        }
-        uint64_t left = fill->count - at;
-        memset(fill->bytes + at, 0xFF, (size_t)(left < FILL_BYTES ? left : FILL_BYTES));
-    }
-}
-
-/* Makes every slot EMPTY. In a write phase, or before anyone else knows the table. */
-static void empty_slots(struct sw_cpu *cpu)
-{
-    struct fill fill = {cpu->slots, cpu->geometry.bytes_total, 0};
-    if (sw_pool_try_take(cpu->pool)) {
-        sw_pool_run(cpu->pool, fill_job, &fill);
-        sw_pool_give_back(cpu->pool);
-    } else {
-        fill_job(&fill, 0, 1);
-    }
-    memset(&cpu->state, 0, sizeof(cpu->state));
-}
 
 static uint32_t cores(void)
 {
@@ -65,13 +31,14 @@ static uint32_t cores(void)
 static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
 {
     struct sw_cpu_scratch *scratch = &cpu->scratch;
-    uint64_t undo = cpu->slot_bits == 64 ? sizeof(struct sw_undo_s64) : sizeof(struct sw_undo_s128);
-    uint64_t record = sw_parallel_record_bytes(cpu->slot_bits);
+    uint64_t undo =
+        cpu->config.slot_bits == 64 ? sizeof(struct sw_undo_s64) : sizeof(struct sw_undo_s128);
+    uint64_t record = sw_parallel_record_bytes(cpu->config.slot_bits);
     record = undo > record ? undo : record;
     /* whole cache lines each */
-    uint64_t ops = ((uint64_t)cpu->batch_ops_max + 63) / 64 * 64;
+    uint64_t ops = ((uint64_t)cpu->config.batch_ops_max + 63) / 64 * 64;
     uint64_t entries_at = ops * record;
-    uint64_t index_at = entries_at + ops * (cpu->slot_bits / 8);
+    uint64_t index_at = entries_at + ops * (cpu->config.slot_bits / 8);
     uint64_t offsets_at = index_at + ops * SW_PARALLEL_INDEX_BYTES;
     uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;
 
@@ -86,11 +53,7 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
 
 static int map_memory(struct sw_cpu *cpu, uint32_t threads)
 {
-    /* a system that overcommits would give the addresses, and kill us when they are written */
-    if (cpu->bytes_reserved > sw_memory_installed()) {
-        return SW_E_NOMEM;
-    }
-    cpu->slots = sw_memory_map(cpu->geometry.bytes_total);
+    cpu->slots = sw_cpu_arrays_map(&cpu->geometry, cpu->scratch.bytes);
     cpu->scratch.memory = sw_memory_map(cpu->scratch.bytes);
     if (cpu->slots == NULL || cpu->scratch.memory == NULL) {
         return SW_E_NOMEM;
@@ -99,40 +62,13 @@ static int map_memory(struct sw_cpu *cpu, uint32_t threads)
     return SW_OK;
 }
 
-static void set_views(struct sw_cpu *cpu, const struct sw_table_config *config)
-{
-    const struct sw_geometry *geometry = &cpu->geometry;
-    uint64_t main_slots = geometry->buckets_total * SW_BUCKET_SLOTS;
-    bool stash = geometry->stash_buckets > 0;
-    if (cpu->slot_bits == 64) {
-        struct sw_slot_s64 *slots = cpu->slots;
-        cpu->table.s64 = (struct sw_table_s64){
-            {slots, geometry->buckets, geometry->buckets_total, geometry->max_probe},
-            {stash ? slots + main_slots : NULL, geometry->stash_buckets,
-             geometry->stash_buckets_total, geometry->stash_buckets_total},
-            &cpu->state,
-            geometry->occupied_max,
-            geometry->stash_max,
-            config->seed};
-    } else {
-        struct sw_slot_s128 *slots = cpu->slots;
-        cpu->table.s128 = (struct sw_table_s128){
-            {slots, geometry->buckets, geometry->buckets_total, geometry->max_probe},
-            {stash ? slots + main_slots : NULL, geometry->stash_buckets,
-             geometry->stash_buckets_total, geometry->stash_buckets_total},
-            &cpu->state,
-            geometry->occupied_max,
-            geometry->stash_max,
-            config->seed};
-    }
-}
-
 static void cpu_close(void *table)
 {
     struct sw_cpu *cpu = table;
     sw_pool_destroy(cpu->pool);
     sw_memory_unmap(cpu->scratch.memory, cpu->scratch.bytes);
     sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
+    pthread_mutex_destroy(&cpu->facts_mutex);
     sw_phase_lock_fini(&cpu->lock);
     free(cpu);
 }
@@ -158,13 +94,13 @@ static int cpu_open(const struct sw_table_config *config, const struct sw_geomet
         free(cpu);
         return refuse_memory(geometry->bytes_total, reason, reason_size);
     }
+    /* the default attributes of Linux need no resources, so this cannot fail */
+    pthread_mutex_init(&cpu->facts_mutex, NULL);
     cpu->geometry = *geometry;
-    cpu->slot_bits = config->slot_bits;
-    cpu->batch_ops_max = config->batch_ops_max;
+    cpu->config = *config;
     cpu->scratch.bytes = cut_scratch(cpu, threads, NULL);
-    cpu->bytes_reserved = geometry->bytes_total + cpu->scratch.bytes;
     if (map_memory(cpu, threads) != SW_OK) {
-        uint64_t bytes = cpu->bytes_reserved;
+        uint64_t bytes = geometry->bytes_total + cpu->scratch.bytes;
         cpu_close(cpu);
         return refuse_memory(bytes, reason, reason_size);
     }
@@ -174,16 +110,12 @@ static int cpu_open(const struct sw_table_config *config, const struct sw_geomet
                  (unsigned)threads);
         return SW_E_NOMEM;
     }
-    set_views(cpu, config);
-    empty_slots(cpu);
+    sw_cpu_arrays_empty(cpu, geometry, cpu->slots);
+    cpu->table = sw_cpu_arrays_table(cpu, geometry, cpu->slots, &cpu->state);
+    sw_cpu_publish(cpu);
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;
     return SW_OK;
-}
-
-static uint64_t cpu_bytes_reserved(const void *table)
-{
-    return ((const struct sw_cpu *)table)->bytes_reserved;
 }
 
 static void *cpu_io_alloc(void *table, size_t bytes)
@@ -219,7 +151,8 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
     sw_phase_lock_enter_write(&cpu->lock);
     batch->counters.deleted = cpu->state.occupied;
     batch->_stash_change = -(int64_t)cpu->state.stash_occupied;
-    empty_slots(cpu);
+    sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
+    memset(&cpu->state, 0, sizeof(cpu->state));
     sw_phase_lock_leave_write(&cpu->lock);
 }
 
@@ -229,11 +162,11 @@ static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
     const struct sw_geometry *geometry = &cpu->geometry;
     struct sw_scan_window main = {0};
     struct sw_scan_window stash = {0};
-    const uint8_t *slots = cpu->slots;
-    uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->slot_bits / 8;
+    uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
 
     sw_phase_lock_enter_read(&cpu->lock);
-    if (cpu->slot_bits == 64) {
+    const uint8_t *slots = cpu->slots;
+    if (cpu->config.slot_bits == 64) {
         uint32_t m = batch->cursor < UINT32_MAX ? (uint32_t)batch->cursor : UINT32_MAX;
         main.first = sw_home_s64(&cpu->table.s64.main, m);
         stash.first = sw_home_s64(&cpu->table.s64.stash, m);
@@ -248,7 +181,8 @@ static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
     }
     uint64_t rest = geometry->buckets_total - main.first;
     main.buckets = SW_SCAN_WINDOW < rest ? SW_SCAN_WINDOW : rest;
-    while (!sw_scan_collect(cpu->slot_bits, &cpu->table, &cpu->state, &main, &stash, batch)) {
+    while (
+        !sw_scan_collect(cpu->config.slot_bits, &cpu->table, &cpu->state, &main, &stash, batch)) {
         main.buckets = main.buckets < rest / 2 ? main.buckets * 2 : rest;
     }
     sw_phase_lock_leave_read(&cpu->lock);
@@ -266,6 +200,9 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
         break;
     case SW_BATCH_SCAN:
         run_scan(cpu, batch);
+        break;
+    case SW_BATCH_RESIZE:
+        sw_cpu_run_resize(cpu, batch);
         break;
     }
     return SW_OK;
@@ -291,7 +228,7 @@ const struct sw_backend sw_backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,
-    .bytes_reserved = cpu_bytes_reserved,
+    .facts = sw_cpu_facts,
     .io_alloc = cpu_io_alloc,
     .io_free = cpu_io_free,
     .queue_open = cpu_queue_open,

@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-/* Operations whose buckets are on their way from memory while one is worked on. */
-#define AHEAD 16U
-
 /* The next piece of a job's work. */
 static uint32_t take(uint32_t *next)
 {

@@ -228,14 +228,14 @@ static void RH(update_partition)(const struct RH(job) * job, struct RH(partition
     struct sw_counters counters = {0};
     struct RH(gather) gather;
     RH(gather_init)(&gather, job, partition);
-    for (uint32_t r = 0; r < partition->count && r < AHEAD; r++) {
+    for (uint32_t r = 0; r < partition->count && r < SW_CPU_AHEAD; r++) {
         RH(prefetch)(job->table, records[r].m);
     }
     for (uint32_t r = 0; r < partition->count; r++) {
         struct RH(record) *record = &records[r];
         struct sw_op_counters *count = &counters.by_class[sw_op_class_of(record->op)];
-        if (partition->count - r > AHEAD) {
-            RH(prefetch)(job->table, records[r + AHEAD].m);
+        if (partition->count - r > SW_CPU_AHEAD) {
+            RH(prefetch)(job->table, records[r + SW_CPU_AHEAD].m);
         }
         struct RH(place) place = RH(locate)(job->table, record->m, &count->probes);
         if (place.found || record->m == RH_EMPTY) {
@@ -270,13 +270,13 @@ static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition
 {
     struct RH(slot) *entries = job->entries + partition->first;
     uint64_t probes = 0;
-    for (uint32_t k = 0; k < partition->gathered && k < AHEAD; k++) {
+    for (uint32_t k = 0; k < partition->gathered && k < SW_CPU_AHEAD; k++) {
         RH(prefetch)(job->table, entries[k].m);
     }
     for (uint32_t k = 0; k < partition->gathered; k++) {
         struct RH(slot) hand = entries[k];
-        if (partition->gathered - k > AHEAD) {
-            RH(prefetch)(job->table, entries[k + AHEAD].m);
+        if (partition->gathered - k > SW_CPU_AHEAD) {
+            RH(prefetch)(job->table, entries[k + SW_CPU_AHEAD].m);
         }
         if (!RH(insert_absent)(&job->table->main, &hand, &probes)) {
             entries[partition->left_over++] = hand;

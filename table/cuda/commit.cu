@@ -37,7 +37,7 @@ static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
     uint64_t inserted = control->counters.inserted;
     bool fits = state->occupied + inserted <= device.table.occupied_max &&
                 state->stash_occupied <= device.table.stash_max;
-    control->stash_before = state->stash_occupied;
+    sw_note_stash(control, state);
     if (inserted != 0 && !fits) {
         bool whole = batch.group_count == 1 && control->counters.deleted == 0;
         memset(&control->counters, 0, sizeof(control->counters));
@@ -89,7 +89,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
         bucket = device.scratch.deletes[i] / SW_BUCKET_SLOTS;
         uint32_t bit = 1U << (bucket % 32);
-        first = (atomicOr(device.scratch.touched_bits + bucket / 32, bit) & bit) == 0;
+        first = (atomicOr(device.touched_bits + bucket / 32, bit) & bit) == 0;
     }
     uint32_t at = sw_list_append(&control->touched, first);
     if (first) {
@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         while (first && !W::is_boundary(&view, b)) {
             b--;
             uint64_t word = (start + b) / 32;
-            first = (device.scratch.touched_bits[word] >> ((start + b) % 32) & 1) == 0;
+            first = (device.touched_bits[word] >> ((start + b) % 32) & 1) == 0;
         }
         cluster.end = first ? W::cluster_end(&view, cluster.first + 1) : 0;
     }
@@ -137,7 +137,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
         uint64_t slot = device.scratch.deletes[i];
         sw_width<BITS>::punch(device.table.main.slots + slot);
-        device.scratch.touched_bits[slot / SW_BUCKET_SLOTS / 32] = 0;
+        device.touched_bits[slot / SW_BUCKET_SLOTS / 32] = 0;
     }
 }
 
@@ -153,6 +153,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         typename sw_width<BITS>::view view =
             cluster.in_stash ? device.table.stash : device.table.main;
         sw_width<BITS>::repair_cluster(&view, cluster.first, cluster.end, &probes);
+        if (!cluster.in_stash) {
+            sw_width<BITS>::hint_forget(&view, device.hints, cluster.first, cluster.end);
+        }
     }
     sw_warp_add(&control->counters.by_class[SW_CLASS_DELETE].probes, probes);
 }
@@ -170,7 +173,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     uint64_t failures = 0;
     if (control->mode == SW_CUDA_COMMIT && i < control->inserts) {
         typename W::slot hand = device.scratch.inserts[i];
-        if (!W::insert_absent(&table->main, &hand, &probes)) {
+        if (!W::insert_hinted(&table->main, device.hints, &hand, &probes)) {
             failures = 1;
             if (table->stash.slots == NULL) {
                 device.scratch.leftovers[atomicAdd(&control->leftovers, 1U)] = hand;
@@ -214,11 +217,31 @@ static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
     control->leftovers = work.leftover_count;
 }
 
+/* The serial kernel removes entries and forgets no hints: then none is valid. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    forget_kernel(const struct sw_cuda_device<BITS> device)
+{
+    if (device.control->mode != SW_CUDA_SERIAL) {
+        return;
+    }
+    uint64_t count = sw_hint_count(device.table.main.buckets);
+    for (uint64_t g = thread_number(); g < count; g += (uint64_t)gridDim.x * SW_CUDA_BLOCK) {
+        device.hints[g] = 0;
+    }
+}
+
+/* After a move and before the batch that it was made for: forgets all but what the stash was. */
+template <int BITS> static __global__ void reset_kernel(const struct sw_cuda_device<BITS> device)
+{
+    device.control->rebuild_failed = 0;
+}
+
 /* Before the slots are set to EMPTY. */
 template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_device<BITS> device)
 {
     device.control->counters.deleted = device.table.state->occupied;
-    device.control->stash_before = device.table.state->stash_occupied;
+    sw_note_stash(device.control, device.table.state);
     memset(device.table.state, 0, sizeof(*device.table.state));
 }
 
@@ -292,6 +315,9 @@ cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
     LAUNCH(error, insert_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
     if (may_delete || batch->group_count > 1) {
         LAUNCH(error, serial_kernel<BITS>, 1, 1, stream, *device, *batch);
+        if (device->hints != NULL) {
+            LAUNCH(error, forget_kernel<BITS>, SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, stream, *device);
+        }
     }
     return error;
 }
@@ -306,6 +332,18 @@ cudaError_t sw_cuda_launch_clear(const struct sw_cuda_device<BITS> *device, uint
         error = cudaMemsetAsync(device->table.main.slots, 0xFF,
                                 slots_total * sizeof(typename sw_width<BITS>::slot), stream);
     }
+    if (error == cudaSuccess && device->hints != NULL) {
+        error =
+            cudaMemsetAsync(device->hints, 0, sw_hint_count(device->table.main.buckets), stream);
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream)
+{
+    cudaError_t error = cudaSuccess;
+    LAUNCH(error, reset_kernel<BITS>, 1, 1, stream, *device);
     return error;
 }
 
@@ -324,6 +362,8 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                                      const struct sw_cuda_batch<BITS> *, bool,     \
                                                      cudaStream_t);                                \
     template cudaError_t sw_cuda_launch_clear<BITS>(const struct sw_cuda_device<BITS> *, uint64_t, \
+                                                    cudaStream_t);                                 \
+    template cudaError_t sw_cuda_launch_reset<BITS>(const struct sw_cuda_device<BITS> *,           \
                                                     cudaStream_t);                                 \
     template cudaError_t sw_cuda_launch_finish<BITS>(                                              \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);

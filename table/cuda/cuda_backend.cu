@@ -2,16 +2,18 @@
  *
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
+#include "table/cuda/cutter.cuh"
 #include "table/cuda/host.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Pieces of the scratch start at multiples of this. */
-#define PIECE_ALIGN 256
 /* Operations of the larger batch that loads the kernels. */
 #define WARM_UP_OPS (1U << 14)
+/* Up to this load a key is mostly found in its home bucket: hints would cost more than they save.
+ */
+#define HINTS_MAX_LOAD 0.86
 /* 128-bit slots are written by atom.cas.b128. */
 #define MAJOR_FOR_128_BITS 9
 
@@ -29,80 +31,108 @@ bool sw_cuda_check(struct sw_cuda_table *table, cudaError_t error, const char *w
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Cuts pieces from one allocation; with a base of NULL only counts. */
-struct cutter {
-    char *base;
-    size_t used;
-};
-
-template <typename T> static void cut(struct cutter *cutter, T **piece, uint64_t count)
-{
-    *piece = cutter->base != NULL ? (T *)(cutter->base + cutter->used) : NULL;
-    cutter->used += (count * sizeof(T) + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
-}
-
-/* Returns the bytes of a scratch for n operations on a table of so many buckets, both arrays. */
+/* Returns the bytes of a scratch for n operations. */
 template <int BITS>
 static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uint64_t n,
-                          uint64_t buckets, bool leftovers, size_t sort_bytes)
+                          bool leftovers, size_t sort_bytes)
 {
-    struct cutter cutter = {(char *)base, 0};
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
     char *sort = NULL;
-    cut(&cutter, &scratch->keys, n);
-    cut(&cutter, &scratch->operands, n);
-    cut(&cutter, &scratch->ops, n);
-    cut(&cutter, &scratch->previous, n);
-    cut(&cutter, &scratch->found, (n + 63) / 64);
-    cut(&cutter, &scratch->m, n);
-    cut(&cutter, &scratch->index, n);
-    cut(&cutter, &scratch->m_sorted, n);
-    cut(&cutter, &scratch->index_sorted, n);
-    cut(&cutter, &scratch->updates, n);
-    cut(&cutter, &scratch->deletes, n);
-    cut(&cutter, &scratch->inserts, n);
-    cut(&cutter, &scratch->touched, n);
-    cut(&cutter, &scratch->clusters, n);
-    cut(&cutter, &scratch->undo, n);
-    cut(&cutter, &scratch->touched_bits, (buckets + 31) / 32);
-    cut(&cutter, &sort, sort_bytes);
+    sw_cuda_cut(&cutter, &scratch->keys, n);
+    sw_cuda_cut(&cutter, &scratch->operands, n);
+    sw_cuda_cut(&cutter, &scratch->ops, n);
+    sw_cuda_cut(&cutter, &scratch->previous, n);
+    sw_cuda_cut(&cutter, &scratch->found, (n + 63) / 64);
+    sw_cuda_cut(&cutter, &scratch->m, n);
+    sw_cuda_cut(&cutter, &scratch->index, n);
+    sw_cuda_cut(&cutter, &scratch->m_sorted, n);
+    sw_cuda_cut(&cutter, &scratch->index_sorted, n);
+    sw_cuda_cut(&cutter, &scratch->updates, n);
+    sw_cuda_cut(&cutter, &scratch->deletes, n);
+    sw_cuda_cut(&cutter, &scratch->inserts, n);
+    sw_cuda_cut(&cutter, &scratch->touched, n);
+    sw_cuda_cut(&cutter, &scratch->clusters, n);
+    sw_cuda_cut(&cutter, &scratch->undo, n);
+    sw_cuda_cut(&cutter, &scratch->cells.m, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->cells.value, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->cells.last, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->cells.first, 2 * n + 1);
+    sw_cuda_cut(&cutter, &sort, sort_bytes);
     scratch->sort = sort;
     scratch->sort_bytes = sort_bytes;
     scratch->leftovers = NULL;
     if (leftovers) {
-        cut(&cutter, &scratch->leftovers, n);
+        sw_cuda_cut(&cutter, &scratch->leftovers, n);
     }
     return cutter.used;
 }
 
-template <int BITS>
-static void set_view(typename sw_width<BITS>::view *view, typename sw_width<BITS>::slot *slots,
-                     uint64_t buckets, uint64_t buckets_total, uint64_t max_probe)
-{
-    view->slots = slots;
-    view->buckets = buckets;
-    view->buckets_total = buckets_total;
-    view->max_probe = max_probe;
-}
-
-template <int BITS>
+template <int BITS, int N>
 static cudaError_t warm_up_get(const struct sw_cuda_device<BITS> *device,
-                               const struct sw_cuda_batch<BITS> *batch, struct sw_cuda_tally *tally)
+                               const struct sw_cuda_batch<BITS> *batch, bool use_hints,
+                               struct sw_cuda_tally *tally)
 {
-    struct sw_cuda_reads<BITS> reads;
+    struct sw_cuda_reads<BITS, N> reads;
     memset(&reads, 0, sizeof(reads));
     reads.batch_count = 1;
     reads.batches[0].keys = batch->keys;
     reads.batches[0].count = batch->count;
     reads.batches[0].record = batch->record;
     reads.batches[0].tally = tally;
-    return sw_cuda_launch_get<BITS>(device, &reads, cudaStreamPerThread);
+    return sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, cudaStreamPerThread);
+}
+
+template <int BITS>
+static cudaError_t warm_up_gets(const struct sw_cuda_device<BITS> *device,
+                                const struct sw_cuda_batch<BITS> *batch,
+                                struct sw_cuda_tally *tally)
+{
+    cudaError_t error = cudaSuccess;
+    for (int hints = 0; hints < 2 && error == cudaSuccess; hints++) {
+        error = warm_up_get<BITS, 1>(device, batch, hints != 0, tally);
+        if (error == cudaSuccess) {
+            error = warm_up_get<BITS, SW_CUDA_READS_MAX>(device, batch, hints != 0, tally);
+        }
+    }
+    return error;
+}
+
+/* SETs of key 0, by an upsert and by a merge into the empty table; then it is emptied again. */
+template <int BITS>
+static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
+                                struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
+{
+    cudaError_t error = cudaSuccess;
+    batch.values = batch.keys;
+    for (uint32_t op = SW_SET; op <= SW_SUM && error == cudaSuccess; op++) {
+        batch.op = op;
+        error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
+                                                cudaStreamPerThread);
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_merge<BITS>(device, &batch, NULL, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+    }
+    if (error == cudaSuccess && device->hints != NULL) {
+        error = sw_cuda_launch_hints<BITS>(device, cudaStreamPerThread);
+    }
+    return error;
 }
 
 /* Launches every kernel once, on reads of key 0 in the empty table. The runtime loads a kernel and
  * reserves the memory of its threads when it is first launched: a device that has no room left for
  * them is refused here, and not lost later. The scratch stays zero where it must. */
 template <int BITS>
-static cudaError_t warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max)
+static cudaError_t warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max,
+                           uint64_t slots_total)
 {
     struct sw_cuda_batch<BITS> batch = {
     };
@@ -113,11 +143,11 @@ static cudaError_t warm_up(const struct sw_cuda_device<BITS> *device, uint32_t b
     batch.op = SW_GET;
     batch.group_count = 1;
     batch.count = batch_ops_max;
-    cudaError_t error = warm_up_get<BITS>(device, &batch, tally);
+    cudaError_t error = warm_up_gets<BITS>(device, &batch, tally);
     /* few, since one thread applies them all; of the numbers that are sorted differently */
     for (uint32_t count = 1; count <= WARM_UP_OPS && error == cudaSuccess; count *= WARM_UP_OPS) {
         batch.count = count < batch_ops_max ? count : batch_ops_max;
-        error = warm_up_get<BITS>(device, &batch, tally);
+        error = warm_up_gets<BITS>(device, &batch, tally);
         if (error == cudaSuccess) {
             error = sw_cuda_launch_plan<BITS>(device, &batch, cudaStreamPerThread);
         }
@@ -127,34 +157,53 @@ static cudaError_t warm_up(const struct sw_cuda_device<BITS> *device, uint32_t b
         if (error == cudaSuccess) {
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
         }
+        if (error == cudaSuccess) {
+            error = warm_up_sets<BITS>(device, batch, slots_total);
+        }
     }
     return error;
 }
 
-static_assert(sizeof(struct sw_cuda_tally) <= PIECE_ALIGN, "fits in any piece of the scratch");
-static_assert(sizeof(struct sw_cuda_record) <= PIECE_ALIGN, "fits in any piece of the scratch");
+static_assert(sizeof(struct sw_cuda_tally) <= SW_CUDA_CUT_ALIGN,
+              "fits in any piece of the scratch");
+static_assert(sizeof(struct sw_cuda_record) <= SW_CUDA_CUT_ALIGN,
+              "fits in any piece of the scratch");
 
-/* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
- * a binary built for other GPUs fails here. */
-template <int BITS>
-static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_device<BITS> *device,
-                            const struct sw_table_config *config)
+/* Freed memory stays with the process until trim (poll.cu): the arrays of one merge serve the next.
+ */
+static cudaError_t keep_freed_memory(int device)
 {
-    typedef typename sw_width<BITS>::slot slot;
-    const struct sw_geometry *geometry = &table->geometry;
-    uint64_t buckets = geometry->buckets_total + geometry->stash_buckets_total;
-    bool has_stash = geometry->stash_buckets != 0;
+    cudaMemPool_t pool;
+    uint64_t all = UINT64_MAX;
+    cudaError_t error = cudaDeviceGetDefaultMemPool(&pool, device);
+    return error == cudaSuccess
+               ? cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all)
+               : error;
+}
+
+static bool keeps_hints(const struct sw_table_config *config)
+{
+    return config->tuning.hints == SW_CHOICE_ALWAYS ||
+           (config->tuning.hints == SW_CHOICE_AUTO && config->max_load > HINTS_MAX_LOAD);
+}
+
+template <int BITS>
+static cudaError_t allocate_scratch(struct sw_cuda_table *table,
+                                    struct sw_cuda_device<BITS> *device)
+{
+    const uint32_t n = table->config.batch_ops_max;
+    const bool leftovers = table->config.stash_slots == 0;
     size_t sort_bytes = 0;
-    cudaError_t error = sw_cuda_sort_bytes<BITS>(config->batch_ops_max, &sort_bytes);
-    size_t scratch_bytes = cut_scratch<BITS>(&device->scratch, NULL, config->batch_ops_max, buckets,
-                                             !has_stash, sort_bytes);
-    table->bytes_reserved = geometry->slots_total * sizeof(slot) + scratch_bytes +
-                            sizeof(*table->state) + sizeof(*table->control);
+    size_t merge_bytes = 0;
+    cudaError_t error = sw_cuda_sort_bytes<BITS>(n, &sort_bytes);
     if (error == cudaSuccess) {
-        error = cudaMalloc(&table->slots, geometry->slots_total * sizeof(slot));
+        error = sw_cuda_merge_sort_bytes<BITS>(n, &merge_bytes);
     }
+    sort_bytes = merge_bytes > sort_bytes ? merge_bytes : sort_bytes;
+    size_t bytes = cut_scratch<BITS>(&device->scratch, NULL, n, leftovers, sort_bytes);
+    table->scratch_bytes = bytes + sizeof(*table->state) + sizeof(*table->control);
     if (error == cudaSuccess) {
-        error = cudaMalloc(&table->scratch, scratch_bytes);
+        error = cudaMalloc(&table->scratch, bytes);
     }
     if (error == cudaSuccess) {
         error = cudaMalloc((void **)&table->state, sizeof(*table->state));
@@ -165,37 +214,43 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_device<B
     if (error != cudaSuccess) {
         return error;
     }
-    cut_scratch<BITS>(&device->scratch, table->scratch, config->batch_ops_max, buckets, !has_stash,
-                      sort_bytes);
-    slot *slots = (slot *)table->slots;
-    slot *stash = has_stash ? slots + geometry->buckets_total * SW_BUCKET_SLOTS : NULL;
-    set_view<BITS>(&device->table.main, slots, geometry->buckets, geometry->buckets_total,
-                   geometry->max_probe);
-    /* the end of the stash is its only cap */
-    set_view<BITS>(&device->table.stash, stash, geometry->stash_buckets,
-                   geometry->stash_buckets_total, geometry->stash_buckets_total);
-    device->table.state = table->state;
-    device->table.occupied_max = geometry->occupied_max;
-    device->table.stash_max = geometry->stash_max;
-    device->table.seed = config->seed;
-    device->control = table->control;
-
-    error = cudaMemset(table->scratch, 0, scratch_bytes);
+    cut_scratch<BITS>(&device->scratch, table->scratch, n, leftovers, sort_bytes);
+    error = cudaMemset(table->scratch, 0, bytes);
+    if (error == cudaSuccess) {
+        error = cudaMemset(device->scratch.cells.m, 0xFF,
+                           (2 * (size_t)n + 1) * sizeof(*device->scratch.cells.m));
+    }
     if (error == cudaSuccess) {
         error = cudaMemset(table->state, 0, sizeof(*table->state));
     }
+    return error == cudaSuccess ? cudaMemset(table->control, 0, sizeof(*table->control)) : error;
+}
+
+/* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
+ * a binary built for other GPUs fails here. */
+template <int BITS>
+static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometry *geometry,
+                            struct sw_cuda_device<BITS> *device)
+{
+    const struct sw_table_config *config = &table->config;
+    cudaError_t error = keep_freed_memory(table->device);
     if (error == cudaSuccess) {
-        error = cudaMemset(table->control, 0, sizeof(*table->control));
+        error = allocate_scratch<BITS>(table, device);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_clear<BITS>(device, geometry->slots_total, cudaStreamPerThread);
+        error = sw_cuda_arrays_open(&table->arrays, geometry, BITS, table->has_hints, true,
+                                    cudaStreamPerThread);
     }
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(table->control, 0, sizeof(*table->control), cudaStreamPerThread);
+    if (error != cudaSuccess) {
+        return error;
     }
-    if (error == cudaSuccess) {
-        error = warm_up<BITS>(device, config->batch_ops_max);
-    }
+    sw_cuda_arrays_use<BITS>(&table->arrays, device);
+    device->table.state = table->state;
+    device->table.seed = config->seed;
+    device->control = table->control;
+    device->block_size = config->tuning.block_size != 0 ? config->tuning.block_size : SW_CUDA_BLOCK;
+    device->counts_probes = !config->tuning.without_probe_counts;
+    error = warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
     return error == cudaSuccess ? cudaDeviceSynchronize() : error;
 }
 
@@ -263,12 +318,32 @@ static void cuda_close(void *context)
     if (table->write_done != NULL) {
         (void)cudaEventDestroy(table->write_done);
     }
-    (void)cudaFree(table->slots);
+    sw_cuda_arrays_close(&table->arrays, cudaStreamPerThread);
+    (void)cudaStreamSynchronize(cudaStreamPerThread);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
     pthread_mutex_destroy(&table->order);
     free(table);
+}
+
+/* What this backend cannot do, and what nothing can. */
+static bool tuning_is_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    uint32_t block = config->tuning.block_size;
+    if (block != 0 && (block < 64 || block > 1024 || (block & (block - 1)) != 0)) {
+        snprintf(reason, reason_size, "a block must have 64, 128, 256, 512 or 1024 threads, not %u",
+                 (unsigned)block);
+        return false;
+    }
+    if (config->max_capacity_slots > config->capacity_slots &&
+        (config->stash_slots == 0 || config->max_probe != 0)) {
+        snprintf(reason, reason_size,
+                 "a table on a GPU grows only with a stash and with the probe cap of its own "
+                 "choice: leave max-probe out");
+        return false;
+    }
+    return true;
 }
 
 static int cuda_open(const struct sw_table_config *config, const struct sw_geometry *geometry,
@@ -278,6 +353,9 @@ static int cuda_open(const struct sw_table_config *config, const struct sw_geome
     int status = choose_device(config, reason, reason_size);
     if (status != SW_OK) {
         return status;
+    }
+    if (!tuning_is_valid(config, reason, reason_size)) {
+        return SW_E_INVALID;
     }
     struct sw_cuda_table *table = (struct sw_cuda_table *)calloc(1, sizeof(*table));
     if (table == NULL) {
@@ -289,16 +367,17 @@ static int cuda_open(const struct sw_table_config *config, const struct sw_geome
         snprintf(reason, reason_size, "a mutex cannot be created");
         return SW_E_NOMEM;
     }
+    table->config = *config;
     table->device = config->device;
     table->slot_bits = config->slot_bits;
-    table->geometry = *geometry;
-    cudaError_t error = config->slot_bits == 64 ? allocate<64>(table, &table->narrow, config)
-                                                : allocate<128>(table, &table->wide, config);
+    table->has_hints = keeps_hints(config);
+    cudaError_t error = config->slot_bits == 64 ? allocate<64>(table, geometry, &table->narrow)
+                                                : allocate<128>(table, geometry, &table->wide);
     if (error == cudaSuccess) {
         error = cudaEventCreateWithFlags(&table->write_done, cudaEventDisableTiming);
     }
     if (error != cudaSuccess) {
-        uint64_t bytes = table->bytes_reserved;
+        uint64_t bytes = table->scratch_bytes + geometry->bytes_total;
         cuda_close(table); /* first: what was allocated is free then */
         status = explain(error, bytes, reason, reason_size);
         return status;
@@ -309,9 +388,16 @@ static int cuda_open(const struct sw_table_config *config, const struct sw_geome
 
 /* --- the other members ------------------------------------------------------------------------ */
 
-static uint64_t cuda_bytes_reserved(const void *context)
+static void cuda_facts(void *context, struct sw_backend_facts *facts)
 {
-    return ((const struct sw_cuda_table *)context)->bytes_reserved;
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    pthread_mutex_lock(&table->order);
+    facts->geometry = table->arrays.geometry;
+    facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes;
+    facts->grown = table->grown;
+    facts->resized = table->resized;
+    facts->resize_failed = table->resize_failed;
+    pthread_mutex_unlock(&table->order);
 }
 
 static void *cuda_io_alloc(void *context, size_t bytes)
@@ -346,9 +432,9 @@ static int cuda_read_back(void *context, struct sw_state *state, void *slots)
         error = cudaMemcpy(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost);
     }
     if (error == cudaSuccess) {
-        error =
-            cudaMemcpy(slots, table->slots, table->geometry.slots_total * (table->slot_bits / 8),
-                       cudaMemcpyDeviceToHost);
+        error = cudaMemcpy(slots, table->arrays.slots,
+                           table->arrays.geometry.slots_total * (table->slot_bits / 8),
+                           cudaMemcpyDeviceToHost);
     }
     return sw_cuda_check(table, error, "reading the table back") ? SW_OK : SW_E_DEVICE;
 }
@@ -356,7 +442,7 @@ static int cuda_read_back(void *context, struct sw_state *state, void *slots)
 const struct sw_backend *sw_backend_cuda(void)
 {
     static const struct sw_backend backend = {
-        "cuda",         cuda_open,    cuda_close,         cuda_bytes_reserved,
+        "cuda",         cuda_open,    cuda_close,         cuda_facts,
         cuda_io_alloc,  cuda_io_free, sw_cuda_queue_open, sw_cuda_queue_close,
         sw_cuda_submit, sw_cuda_poll, cuda_read_back,
     };

@@ -15,6 +15,9 @@
 
 #define SW_CUDA_BLOCK 256
 
+/* For kernels that loop, and often have nothing to do: enough to fill any GPU. */
+#define SW_CUDA_FEW_BLOCKS 4096
+
 /* How a batch ended, in mapped host memory. The device writes `done` last. */
 struct sw_cuda_record {
     uint64_t done; /* the batch's ticket, once all it wrote is visible to the host */
@@ -31,7 +34,8 @@ struct sw_cuda_tally {
     unsigned int blocks_done;
 };
 
-/* What becomes of a write batch. Taken by admit_kernel, read by every kernel after it. */
+/* What becomes of a write batch. Taken by admit_kernel or collect_kernel, read by every kernel
+ * after it. */
 enum sw_cuda_mode {
     SW_CUDA_UNDECIDED,
     SW_CUDA_COMMIT,  /* everything fits: apply the lists */
@@ -43,16 +47,19 @@ enum sw_cuda_mode {
 struct sw_cuda_control {
     struct sw_counters counters; /* as if applied in order; probes as they were */
     uint64_t side_value;
-    uint64_t stash_before;
-    uint32_t side_effect; /* what becomes of the side cell: enum sw_cuda_net */
-    uint32_t mode;        /* enum sw_cuda_mode */
-    uint32_t updates;     /* lengths of the lists in the scratch */
+    uint64_t stash_before; /* its entries before the batch, and before the move made for it */
+    uint32_t stash_noted;  /* 1: stash_before is set */
+    uint32_t side_effect;  /* what becomes of the side cell: enum sw_cuda_net */
+    uint32_t mode;         /* enum sw_cuda_mode */
+    uint32_t updates;      /* lengths of the lists in the scratch */
     uint32_t deletes;
     uint32_t deletes_in_stash;
     uint32_t inserts;
+    uint32_t side_inserts; /* of the upsert path: 1 if it filled the side cell */
     uint32_t touched;
     uint32_t clusters;
     uint32_t leftovers;
+    uint32_t rebuild_failed; /* rebuild.cu could not write the table */
     uint32_t lost; /* entries that found no place even in the stash: impossible by the geometry */
     unsigned int blocks_done;
 };
@@ -92,9 +99,9 @@ template <int BITS> struct sw_cuda_read {
     uint64_t ticket;
     uint32_t count;
 };
-template <int BITS> struct sw_cuda_reads {
-    struct sw_cuda_read<BITS> batches[SW_CUDA_READS_MAX];
-    uint32_t first_block[SW_CUDA_READS_MAX + 1]; /* of each batch; then the number of blocks */
+template <int BITS, int N> struct sw_cuda_reads {
+    struct sw_cuda_read<BITS> batches[N];
+    uint32_t first_block[N + 1]; /* of each batch; then the number of blocks */
     uint32_t batch_count;
 };
 
@@ -107,6 +114,16 @@ struct sw_cuda_cluster {
     uint64_t first; /* buckets of their array */
     uint64_t end;
     uint32_t in_stash;
+};
+
+/* One key of a batch of upserts, found by hashing: what its operations make together. All zero, but
+ * for m, between batches. */
+template <int BITS> struct sw_cuda_cells {
+    typedef typename sw_width<BITS>::word word;
+    word *m;         /* EMPTY: free */
+    word *value;     /* SUM: of the operands; MIN, MAX: the extreme, as a maximum; SET: unused */
+    uint32_t *last;  /* 1 + the last operation; the top bit once the key was seen to be present */
+    uint32_t *first; /* ~ the first operation */
 };
 
 /* Device memory for one write batch of up to batch_ops_max operations; [n] is that number. Net
@@ -128,29 +145,80 @@ template <int BITS> struct sw_cuda_scratch {
     typename sw_width<BITS>::slot *leftovers; /* [n]; NULL if the table has a stash */
     uint64_t *touched;                        /* [n] buckets that lose an entry, both arrays */
     struct sw_cuda_cluster *clusters;         /* [n] */
-    uint32_t *touched_bits;              /* one bit a bucket of both arrays; zero between batches */
-    typename sw_width<BITS>::undo *undo; /* [n] */
-    void *sort;                          /* for the radix sort */
+    typename sw_width<BITS>::undo *undo;      /* [n] */
+    struct sw_cuda_cells<BITS> cells;         /* [2 n + 1], the last is the side cell's */
+    void *sort;                               /* for the radix sort */
     size_t sort_bytes;
 };
 
 /* All a kernel needs to know of a table. Passed by value. */
 template <int BITS> struct sw_cuda_device {
     typename sw_width<BITS>::table table;
+    uint32_t *touched_bits; /* one bit a bucket of both arrays; zero between batches */
+    uint8_t *hints;         /* displacement hints of the main array, or NULL */
+    uint32_t *offsets;      /* for rebuilds: [segments + 1] */
+    unsigned long long *status;
     struct sw_cuda_scratch<BITS> scratch;
     struct sw_cuda_control *control;
+    uint32_t block_size; /* of the kernels that look up and insert keys */
+    bool counts_probes;
 };
 
 /* Bytes of temporary storage the sort of up to n_max operations needs. */
 template <int BITS> cudaError_t sw_cuda_sort_bytes(uint32_t n_max, size_t *bytes);
 
+template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t *bytes);
+
 /* Launchers: enqueue, return the first error, wait for nothing. */
 
 /* Answers batches of reads with one kernel, and completes their records. At least one batch;
- * tallies are zero before and after. Fills in first_block. */
+ * tallies are zero before and after. Fills in first_block. With hints a look-up starts where they
+ * say: worth it at high load. */
+template <int BITS, int N>
+cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool use_hints,
+                               struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream);
+
+/* A batch of upserts of one kind (SET, SUM, MIN or MAX) that is sure to fit and wants no previous
+ * values, in two parts; the first does not touch the table. If `only_if_failed`, both do nothing
+ * unless control->rebuild_failed. */
 template <int BITS>
-cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device,
-                               struct sw_cuda_reads<BITS> *reads, cudaStream_t stream);
+cudaError_t sw_cuda_launch_collect(const struct sw_cuda_device<BITS> *device,
+                                   const struct sw_cuda_batch<BITS> *batch, bool only_if_failed,
+                                   cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_upsert(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, bool only_if_failed,
+                                  cudaStream_t stream);
+
+/* The batch in order of m, stable, by its top `bits`: scratch m_sorted, and the operands in
+ * `previous`. Also decides whether the stash has room (control->mode). */
+template <int BITS>
+cudaError_t sw_cuda_launch_order(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch, uint32_t bits,
+                                 cudaStream_t stream);
+
+/* Such a batch that wants no answers at all, after sw_cuda_launch_order by all bits. */
+template <int BITS>
+cudaError_t sw_cuda_launch_upsert_ordered(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_batch<BITS> *batch,
+                                          cudaStream_t stream);
+
+/* The same batch by a rebuild: merges it with the entries of `old` (slots NULL: none; the table is
+ * then known to be empty) into the arrays of `device`, which must be EMPTY from the last home
+ * bucket on, and where old.slots is not NULL everywhere. What the rebuild cannot do the upsert
+ * does, after a copy by inserts. count may be 0. Bytes of temporary storage as for the sort. */
+template <int BITS>
+cudaError_t sw_cuda_launch_merge_plan(const struct sw_cuda_device<BITS> *device,
+                                      const struct sw_cuda_batch<BITS> *batch, uint64_t buckets,
+                                      cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch,
+                                 const typename sw_width<BITS>::table *old, cudaStream_t stream);
+
+/* Makes all hints exact. Must run alone. */
+template <int BITS>
+cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
 /* Sorts the batch by key, folds each key's operations, and decides what becomes of it. Only reads
  * the table: may run beside reads, but not beside another write batch. */
@@ -163,6 +231,10 @@ template <int BITS>
 cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, bool may_delete,
                                   cudaStream_t stream);
+
+/* After a move (a merge without a batch) and before the batch that it was made for. */
+template <int BITS>
+cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
 /* Empties the table. Must run alone. */
 template <int BITS>

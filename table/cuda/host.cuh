@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "table/backend.h"
+#include "table/cuda/arrays.cuh"
 #include "table/cuda/device.cuh"
 
 /* Batches in flight on one queue; one more is refused with SW_E_BUSY. */
@@ -19,32 +20,45 @@
 struct sw_cuda_queue;
 
 struct sw_cuda_table {
+    struct sw_table_config config;
     int device;
     uint32_t slot_bits;
-    struct sw_geometry geometry;
-    void *slots;                      /* device: main array, then stash */
+    bool has_hints;
+    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `facts` */
     struct sw_state *state;           /* device */
     struct sw_cuda_control *control;  /* device */
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */
-    uint64_t bytes_reserved;          /* of device memory: all of these */
+    uint64_t scratch_bytes;           /* of device memory: all but the arrays */
     struct sw_cuda_device<64> narrow; /* the one of slot_bits is filled in */
     struct sw_cuda_device<128> wide;
+    uint64_t hints_age;     /* upserts since the hints were exact, at most */
+    uint64_t grow_after_ns; /* a growth failed: none is tried before this time */
+    int trim;               /* atomic: memory of old arrays is to be given back */
+    bool merge_failed;      /* no memory for a second set of arrays: merges are not tried again */
+    uint64_t grown;         /* as in sw_backend_facts */
+    uint64_t resized;
+    uint64_t resize_failed;
 
     pthread_mutex_t order;
     struct sw_cuda_queue *queues;
     cudaEvent_t write_done; /* after the last write batch submitted */
     uint64_t writes;        /* write batches submitted */
     int lost;               /* atomic: a CUDA call failed, nothing can be trusted any more */
+    uint64_t entries;       /* atomic: no more than so many will be held after what was submitted */
 };
 
 /* A scan in progress. One at a time on a queue: its windows have one place to go. */
 struct sw_cuda_scan {
     bool running;
-    uint64_t window; /* buckets read of each array, at most */
-    char *staging;   /* pinned: sw_state, window of the main array, window of the stash */
+    uint64_t window;    /* buckets read of each array, at most */
+    uint64_t main_room; /* for so many there is room: fewer, if the arrays had fewer then */
+    uint64_t stash_room;
+    char *staging; /* pinned: sw_state, window of the main array, window of the stash */
     size_t staging_bytes;
     struct sw_scan_window main;
     struct sw_scan_window stash;
+    struct sw_table_s64 narrow; /* the table as it was when the windows were copied */
+    struct sw_table_s128 wide;
 };
 
 struct sw_cuda_queue {
@@ -67,12 +81,11 @@ struct sw_cuda_queue {
 
 /* The device view of the table's width. */
 template <int BITS>
-static inline const struct sw_cuda_device<BITS> *sw_cuda_device_of(const struct sw_cuda_table *t);
-template <>
-inline const struct sw_cuda_device<64> *sw_cuda_device_of<64>(const struct sw_cuda_table *table) {
+static inline struct sw_cuda_device<BITS> *sw_cuda_device_of(struct sw_cuda_table *t);
+template <> inline struct sw_cuda_device<64> *sw_cuda_device_of<64>(struct sw_cuda_table *table) {
     return &table->narrow;
 } template <>
-inline const struct sw_cuda_device<128> *sw_cuda_device_of<128>(const struct sw_cuda_table *table) {
+inline struct sw_cuda_device<128> *sw_cuda_device_of<128>(struct sw_cuda_table *table) {
     return &table->wide;
 }
 
@@ -85,6 +98,39 @@ int sw_cuda_queue_open(void *table, void **out);
 void sw_cuda_queue_close(void *queue);
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);
+
+/* The order of batches (queue.cu); under the mutex. What follows on the queue's stream comes after
+ * the last write batch; after the reads of all queues, too. */
+cudaError_t sw_cuda_wait_for_write(struct sw_cuda_queue *queue);
+cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_queue *queue);
+cudaError_t sw_cuda_write_submitted(struct sw_cuda_queue *queue);
+
+/* Resizes (resize.cu); under the mutex. */
+
+/* Whether a table may move to this many slots at all. */
+bool sw_cuda_can_resize(const struct sw_cuda_table *table);
+/* Enqueues the move of everything to arrays of `capacity` slots. SW_E_NOMEM: nothing was done. */
+int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error);
+/* If the table could not hold `more` entries more, lets it grow; what it cannot is counted. */
+cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more);
+/* Enqueues a merge of the batch into new arrays of the same capacity. False if there is no memory
+ * for them. */
+template <int BITS>
+bool sw_cuda_merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                   cudaError_t *error);
+
+/* Writes (write.cu); under the mutex. Enqueues a batch of operations that are not all reads. */
+template <int BITS>
+cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                          const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes);
+
+/* Submitting (queue.cu). Enqueues the reads held back, then the batch unless it is NULL. */
+bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket);
+struct sw_cuda_record *sw_cuda_record_of(struct sw_cuda_queue *queue, uint64_t ticket);
+bool sw_cuda_is_lost(const struct sw_cuda_table *table);
+
+/* Whether look-ups are faster with hints, at the load there may be. */
+bool sw_cuda_hints_pay(const struct sw_cuda_table *table);
 
 /* Scans (scan.cu). Room for windows of `window` buckets; what was there before is freed. */
 cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window);

@@ -55,7 +55,7 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
     typename W::word m = scratch->m_sorted[i];
     uint64_t probes = 0;
     bool written = false;
-    *place = W::locate(&device->table, m, &probes);
+    *place = W::locate_hinted(&device->table, device->hints, m, &probes);
     bool exists = place->found;
     *value = place->value;
     for (uint32_t j = i; j < batch->count && scratch->m_sorted[j] == m; j++) {

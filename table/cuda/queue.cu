@@ -11,27 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Polls that find nothing before the stream is asked whether it still lives. */
-#define IDLE_POLLS 65536
-
 /* Batches of reads up to this size share launches. A larger one has the device busy for longer than
  * a launch takes. */
 #define SMALL_READ_MAX 32768
 
-static struct sw_cuda_record *record_of(struct sw_cuda_queue *queue, uint64_t ticket)
+struct sw_cuda_record *sw_cuda_record_of(struct sw_cuda_queue *queue, uint64_t ticket)
 {
     return &queue->records[ticket % SW_CUDA_IN_FLIGHT_MAX];
 }
 
-static bool is_lost(const struct sw_cuda_table *table)
+bool sw_cuda_is_lost(const struct sw_cuda_table *table)
 {
     return __atomic_load_n(&table->lost, __ATOMIC_RELAXED) != 0;
 }
 
 /* --- the order of batches; under the mutex ---------------------------------------------------- */
 
-/* What follows on the queue's stream comes after the last write batch. */
-static cudaError_t wait_for_write(struct sw_cuda_queue *queue)
+cudaError_t sw_cuda_wait_for_write(struct sw_cuda_queue *queue)
 {
     struct sw_cuda_table *table = queue->table;
     if (queue->writes_seen == table->writes) {
@@ -41,9 +37,8 @@ static cudaError_t wait_for_write(struct sw_cuda_queue *queue)
     return cudaStreamWaitEvent(queue->stream, table->write_done, 0);
 }
 
-/* What follows on the queue's stream comes after the reads of all queues. Later write batches wait
- * for this one, so they need not wait for these reads again. */
-static cudaError_t wait_for_reads(struct sw_cuda_queue *queue)
+/* Later write batches wait for this one, so they need not wait for these reads again. */
+cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_queue *queue)
 {
     cudaError_t error = cudaSuccess;
     for (struct sw_cuda_queue *other = queue->table->queues; other != NULL; other = other->next) {
@@ -61,7 +56,7 @@ static cudaError_t wait_for_reads(struct sw_cuda_queue *queue)
     return error;
 }
 
-static cudaError_t write_submitted(struct sw_cuda_queue *queue)
+cudaError_t sw_cuda_write_submitted(struct sw_cuda_queue *queue)
 {
     queue->writes_seen = ++queue->table->writes;
     return cudaEventRecord(queue->table->write_done, queue->stream);
@@ -76,7 +71,7 @@ static struct sw_cuda_batch<BITS> typed_batch(struct sw_cuda_queue *queue,
     typedef typename sw_width<BITS>::word word;
     struct sw_cuda_batch<BITS> typed = {
     };
-    typed.record = record_of(queue, ticket);
+    typed.record = sw_cuda_record_of(queue, ticket);
     typed.ticket = ticket;
     typed.group_count = 1;
     if (batch->kind != SW_BATCH_OPERATIONS) {
@@ -99,35 +94,52 @@ static struct sw_cuda_batch<BITS> typed_batch(struct sw_cuda_queue *queue,
     return typed;
 }
 
-/* Whether every operation reads, and whether any may delete. */
-static void
-classify(const struct sw_batch *batch, bool *reads, bool *deletes)
+/* What the operations of a batch are. */
+struct mix {
+    bool deletes;     /* some may */
+    uint32_t upserts; /* how many may insert */
+    bool reads;       /* all do */
+};
+
+static struct mix mix_of(const struct sw_batch *batch)
 {
+    struct mix mix = {false, 0, false};
     if (batch->ops == NULL) {
-        *reads = batch->op == SW_GET;
-        *deletes = batch->op == SW_DELETE;
-        return;
+        mix.reads = batch->op == SW_GET;
+        mix.deletes = batch->op == SW_DELETE;
+        mix.upserts = mix.reads || mix.deletes ? 0 : batch->count;
+        return mix;
     }
-    uint8_t any = 0;
-    uint8_t any_delete = 0;
+    uint32_t gets = 0;
+    uint32_t deletes = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
-        any |= batch->ops[i];
-        any_delete |= batch->ops[i] == SW_DELETE;
+        gets += batch->ops[i] == SW_GET;
+        deletes += batch->ops[i] == SW_DELETE;
     }
-    *reads = any == SW_GET;
-    *deletes = any_delete != 0;
+    mix.reads = gets == batch->count;
+    mix.deletes = deletes != 0;
+    mix.upserts = batch->count - gets - deletes;
+    return mix;
 }
 
-static_assert(SW_GET == 0, "classify takes the union of the operations' bits");
+/* Hints pay where a key is often not in its home bucket; measured on an H200: from about 0.86. */
+#define HINTS_LOAD_MIN 0.86
+
+bool sw_cuda_hints_pay(const struct sw_cuda_table *table)
+{
+    double capacity = (double)table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+    double load = (double)__atomic_load_n(&table->entries, __ATOMIC_RELAXED) / capacity;
+    return table->config.tuning.hints == SW_CHOICE_ALWAYS || load > HINTS_LOAD_MIN;
+}
 
 /* Launches reads: the batches given, as one. What they follow on the stream was submitted before.
  */
-template <int BITS>
+template <int BITS, int N>
 static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_batch *const *batches,
                                 const uint64_t *tickets, uint32_t count)
 {
     typedef typename sw_width<BITS>::word word;
-    struct sw_cuda_reads<BITS> reads;
+    struct sw_cuda_reads<BITS, N> reads;
     reads.batch_count = count;
     for (uint32_t b = 0; b < count; b++) {
         bool keys = batches[b]->kind == SW_BATCH_OPERATIONS;
@@ -136,12 +148,13 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_bat
         read->keys = (const word *)batches[b]->keys;
         read->previous = (word *)batches[b]->previous;
         read->found = (uint32_t *)batches[b]->found;
-        read->record = record_of(queue, tickets[b]);
+        read->record = sw_cuda_record_of(queue, tickets[b]);
         read->tally = &queue->tallies[tickets[b] % SW_CUDA_IN_FLIGHT_MAX];
         read->ticket = tickets[b];
     }
     queue->reads_pending = true;
-    return sw_cuda_launch_get<BITS>(sw_cuda_device_of<BITS>(queue->table), &reads, queue->stream);
+    return sw_cuda_launch_get<BITS, N>(sw_cuda_device_of<BITS>(queue->table),
+                                       sw_cuda_hints_pay(queue->table), &reads, queue->stream);
 }
 
 /* Launches the reads held back. */
@@ -156,37 +169,29 @@ template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
         tickets[b] = queue->held[b]->_ticket;
     }
     queue->held_count = 0;
-    cudaError_t error = wait_for_write(queue);
-    return error == cudaSuccess ? launch_reads<BITS>(queue, queue->held, tickets, count) : error;
-}
-
-template <int BITS>
-static cudaError_t submit_operations(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                                     uint64_t ticket)
-{
-    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
-    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
-    bool reads = false;
-    bool deletes = false;
-    classify(batch, &reads, &deletes);
-    cudaError_t error = wait_for_write(queue);
+    cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error != cudaSuccess) {
         return error;
     }
-    if (reads || batch->count == 0) {
-        return launch_reads<BITS>(queue, &batch, &ticket, 1);
+    return count == 1 ? launch_reads<BITS, 1>(queue, queue->held, tickets, 1)
+                      : launch_reads<BITS, SW_CUDA_READS_MAX>(queue, queue->held, tickets, count);
+}
+
+template <int BITS>
+static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                                     uint64_t ticket)
+{
+    struct mix mix = mix_of(batch);
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error != cudaSuccess) {
+        return error;
     }
-    error = sw_cuda_launch_plan<BITS>(device, &typed, queue->stream);
-    if (error == cudaSuccess) {
-        error = wait_for_reads(queue);
+    if (mix.reads) { /* an empty batch, too */
+        return launch_reads<BITS, 1>(queue, &batch, &ticket, 1);
     }
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_commit<BITS>(device, &typed, deletes, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_finish<BITS>(device, &typed, queue->stream);
-    }
-    return error == cudaSuccess ? write_submitted(queue) : error;
+    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    error = sw_cuda_write<BITS>(queue, batch, &typed, mix.upserts, mix.deletes);
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
 template <int BITS>
@@ -195,18 +200,39 @@ static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_bat
 {
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
     struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
-    cudaError_t error = wait_for_write(queue);
+    cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = wait_for_reads(queue);
+        error = sw_cuda_wait_for_reads(queue);
     }
     if (error == cudaSuccess) {
-        error =
-            sw_cuda_launch_clear<BITS>(device, queue->table->geometry.slots_total, queue->stream);
+        error = sw_cuda_launch_clear<BITS>(device, queue->table->arrays.geometry.slots_total,
+                                           queue->stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(device, &typed, queue->stream);
     }
-    return error == cudaSuccess ? write_submitted(queue) : error;
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+/* The report is that of a batch without operations. */
+template <int BITS>
+static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                                 uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED);
+    uint64_t capacity = sw_geometry_admitting(&table->config, batch->capacity, entries);
+    cudaError_t error = cudaSuccess;
+    int status = sw_cuda_move_to(queue, capacity, &error);
+    table->resized += status == SW_OK;
+    table->resize_failed += status != SW_OK;
+    batch->status = status;
+    batch->capacity = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), &typed, queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
 /* Copies the windows, then completes the record as an empty batch of reads would. */
@@ -214,18 +240,17 @@ template <int BITS>
 static cudaError_t submit_scan(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                                uint64_t ticket)
 {
-    cudaError_t error = wait_for_write(queue);
+    cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
         queue->reads_pending = true;
         error = sw_cuda_scan_copy(queue, batch);
     }
-    return error == cudaSuccess ? launch_reads<BITS>(queue, &batch, &ticket, 1) : error;
+    return error == cudaSuccess ? launch_reads<BITS, 1>(queue, &batch, &ticket, 1) : error;
 }
 
 /* The reads held back, then `batch`, unless it is NULL. */
 template <int BITS>
-static cudaError_t enqueue(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                           uint64_t ticket)
+static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
     cudaError_t error = launch_held<BITS>(queue);
     if (error != cudaSuccess || batch == NULL) {
@@ -234,6 +259,8 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, const struct sw_batch *b
     switch (batch->kind) {
     case SW_BATCH_CLEAR:
         return submit_clear<BITS>(queue, batch, ticket);
+    case SW_BATCH_RESIZE:
+        return submit_resize<BITS>(queue, batch, ticket);
     case SW_BATCH_SCAN:
         return submit_scan<BITS>(queue, batch, ticket);
     default:
@@ -241,14 +268,13 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, const struct sw_batch *b
     }
 }
 
-static bool enqueue_in_order(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                             uint64_t ticket)
+bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
     cudaError_t error = cudaSetDevice(table->device);
     pthread_mutex_lock(&table->order);
     /* under the mutex: nothing may follow a batch of which only a part was enqueued */
-    bool good = !is_lost(table);
+    bool good = !sw_cuda_is_lost(table);
     if (good && error == cudaSuccess) {
         error = table->slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
                                        : enqueue<128>(queue, batch, ticket);
@@ -270,25 +296,28 @@ static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t t
 {
     batch->_ticket = ticket;
     queue->held[queue->held_count++] = batch;
-    return queue->held_count < SW_CUDA_READS_MAX || enqueue_in_order(queue, NULL, 0);
+    return queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0);
 }
 
 int sw_cuda_submit(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     uint64_t ticket = queue->ticket + 1;
-    if (is_lost(queue->table)) {
+    if (sw_cuda_is_lost(queue->table)) {
         return SW_E_DEVICE;
     }
     if (queue->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] ||
         (batch->kind == SW_BATCH_SCAN && queue->scan.running)) {
         return SW_E_BUSY;
     }
+    if (batch->kind == SW_BATCH_RESIZE && !sw_cuda_can_resize(queue->table)) {
+        return SW_E_INVALID;
+    }
     if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }
     if (!(is_small_read(batch) ? hold(queue, batch, ticket)
-                               : enqueue_in_order(queue, batch, ticket))) {
+                               : sw_cuda_enqueue(queue, batch, ticket))) {
         return SW_E_DEVICE;
     }
     queue->ticket = ticket;
@@ -298,106 +327,12 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
     return SW_OK;
 }
 
-/* --- poll ------------------------------------------------------------------------------------- */
-
-static bool is_done(struct sw_cuda_queue *queue, uint64_t ticket)
-{
-    return __atomic_load_n(&record_of(queue, ticket)->done, __ATOMIC_ACQUIRE) == ticket;
-}
-
-/* On a lost table: whether the device may still write what batches of this queue point to. */
-static bool is_running(struct sw_cuda_queue *queue)
-{
-    bool running = cudaStreamQuery(queue->stream) == cudaErrorNotReady;
-    (void)cudaGetLastError();
-    return running;
-}
-
-/* A stream that fails, or ends without the record, will never complete the batch. */
-static void check_alive(struct sw_cuda_queue *queue, uint64_t ticket)
-{
-    cudaError_t error = cudaStreamQuery(queue->stream);
-    if (error == cudaSuccess && !is_done(queue, ticket)) {
-        error = cudaErrorUnknown;
-    }
-    if (error == cudaErrorNotReady) {
-        (void)cudaGetLastError(); /* the runtime notes it as an error; the next launch must not */
-        return;
-    }
-    sw_cuda_check(queue->table, error, "batch");
-}
-
-/* The windows were too small for the cursor to move: reads larger ones. */
-static int scan_again(struct sw_cuda_queue *queue, const struct sw_batch *batch)
-{
-    cudaError_t error = cudaSetDevice(queue->table->device);
-    if (error == cudaSuccess) {
-        error = sw_cuda_scan_reserve(queue, 2 * queue->scan.window);
-    }
-    if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError();
-        return SW_E_NOMEM;
-    }
-    if (!sw_cuda_check(queue->table, error, "memory for a scan")) {
-        return SW_E_DEVICE;
-    }
-    record_of(queue, batch->_ticket)->done = 0;
-    return enqueue_in_order(queue, batch, batch->_ticket) ? SW_PENDING : SW_E_DEVICE;
-}
-
-/* Takes the results from the record. Returns the status, SW_PENDING if the batch goes on. */
-static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
-{
-    const struct sw_cuda_record *record = record_of(queue, batch->_ticket);
-    if (record->status == SW_E_DEVICE) {
-        sw_cuda_check(queue->table, cudaErrorUnknown, "an entry found no place in the stash");
-        return SW_E_DEVICE;
-    }
-    if (batch->kind == SW_BATCH_SCAN) {
-        return sw_cuda_scan_answer(queue, batch) ? SW_OK : scan_again(queue, batch);
-    }
-    batch->counters = record->counters;
-    batch->leftover_count = record->leftover_count;
-    batch->_stash_change = record->stash_change;
-    return record->status;
-}
-
-int sw_cuda_poll(void *context, struct sw_batch *batch)
-{
-    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    int status = SW_PENDING;
-    /* Reads gather while older batches of the queue are in flight. */
-    if (queue->held_count > 0 && batch->_ticket >= queue->held[0]->_ticket &&
-        !is_lost(queue->table)) {
-        (void)enqueue_in_order(queue, NULL, 0); /* a failure shows as a lost table below */
-    }
-    if (is_done(queue, batch->_ticket)) {
-        status = collect(queue, batch);
-    } else if (is_lost(queue->table)) {
-        status = is_running(queue) ? SW_PENDING : SW_E_DEVICE;
-    } else if (++queue->idle_polls >= IDLE_POLLS) {
-        queue->idle_polls = 0;
-        check_alive(queue, batch->_ticket);
-    }
-    if (status == SW_PENDING) {
-        return SW_PENDING;
-    }
-    queue->idle_polls = 0;
-    queue->busy[batch->_ticket % SW_CUDA_IN_FLIGHT_MAX] = false;
-    if (batch->kind == SW_BATCH_SCAN) {
-        queue->scan.running = false;
-    }
-    batch->status = status;
-    return status;
-}
-
 /* --- open and close --------------------------------------------------------------------------- */
 
 static cudaError_t allocate(struct sw_cuda_queue *queue)
 {
     const size_t records_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_record);
     const size_t tallies_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_tally);
-    uint64_t window = (uint64_t)queue->table->geometry.max_probe + 2;
     cudaError_t error = cudaSetDevice(queue->table->device);
     if (error == cudaSuccess) {
         error = cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking);
@@ -417,7 +352,10 @@ static cudaError_t allocate(struct sw_cuda_queue *queue)
         error = cudaMemsetAsync(queue->tallies, 0, tallies_bytes, queue->stream);
     }
     if (error == cudaSuccess) {
+        pthread_mutex_lock(&queue->table->order); /* the arrays may change their size */
+        uint64_t window = (uint64_t)queue->table->arrays.geometry.max_probe + 2;
         error = sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);
+        pthread_mutex_unlock(&queue->table->order);
     }
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }

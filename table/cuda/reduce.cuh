@@ -57,6 +57,29 @@ static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned 
     return last;
 }
 
+/* By one thread, before a write batch changes the stash. */
+static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
+                                            const struct sw_state *state)
+{
+    if (control->stash_noted == 0) {
+        control->stash_before = state->stash_occupied;
+        control->stash_noted = 1;
+    }
+}
+
+/* The counters of `count` upserts that write in any case, `inserted` of them the first operation on
+ * an absent key. */
+static __device__ inline void sw_count_upserts(struct sw_counters *counters, uint64_t count,
+                                               uint64_t inserted)
+{
+    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
+    upserts->operations = count;
+    upserts->hits = count - inserted;
+    upserts->misses = inserted;
+    counters->inserted = inserted;
+    counters->updated = count - inserted;
+}
+
 /* Tells the host. For one thread; the rest of the record has been written by the same thread. */
 static __device__ inline void sw_record_done(struct sw_cuda_record *record, uint64_t ticket)
 {

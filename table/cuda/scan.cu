@@ -20,11 +20,11 @@ static size_t bucket_bytes(const struct sw_cuda_table *table)
 
 cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window)
 {
-    const struct sw_geometry *geometry = &queue->table->geometry;
+    const struct sw_geometry *geometry = &queue->table->arrays.geometry;
     struct sw_cuda_scan *scan = &queue->scan;
-    uint64_t buckets =
-        smaller(window, geometry->buckets_total) + smaller(window, geometry->stash_buckets_total);
-    size_t bytes = STATE_BYTES + buckets * bucket_bytes(queue->table);
+    uint64_t main_room = smaller(window, geometry->buckets_total);
+    uint64_t stash_room = smaller(window, geometry->stash_buckets_total);
+    size_t bytes = STATE_BYTES + (main_room + stash_room) * bucket_bytes(queue->table);
     void *staging = NULL;
     if (bytes > scan->staging_bytes) {
         cudaError_t error = cudaHostAlloc(&staging, bytes, cudaHostAllocPortable);
@@ -36,6 +36,8 @@ cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window)
         scan->staging_bytes = bytes;
     }
     scan->window = window;
+    scan->main_room = main_room;
+    scan->stash_room = stash_room;
     return cudaSuccess;
 }
 
@@ -51,15 +53,18 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
 
     scan->main.slots = main_at;
     scan->main.first = W::home(&table->main, cursor);
-    scan->main.buckets = smaller(scan->window, table->main.buckets_total - scan->main.first);
+    scan->main.buckets = smaller(scan->main_room, table->main.buckets_total - scan->main.first);
     scan->stash.slots = NULL;
     scan->stash.first = 0;
     scan->stash.buckets = 0;
     if (table->stash.slots != NULL) {
         scan->stash.slots = main_at + scan->main.buckets * bytes;
         scan->stash.first = W::home(&table->stash, cursor);
-        scan->stash.buckets = smaller(scan->window, table->stash.buckets_total - scan->stash.first);
+        scan->stash.buckets =
+            smaller(scan->stash_room, table->stash.buckets_total - scan->stash.first);
     }
+    scan->narrow = queue->table->narrow.table;
+    scan->wide = queue->table->wide.table;
     cudaError_t error = cudaMemcpyAsync(scan->staging, table->state, sizeof(*table->state),
                                         cudaMemcpyDeviceToHost, queue->stream);
     if (error == cudaSuccess) {
@@ -84,8 +89,7 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     const struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_scan *scan = &queue->scan;
-    const void *shape =
-        table->slot_bits == 64 ? (const void *)&table->narrow.table : &table->wide.table;
+    const void *shape = table->slot_bits == 64 ? (const void *)&scan->narrow : &scan->wide;
     return sw_scan_collect(table->slot_bits, shape, (const struct sw_state *)scan->staging,
                            &scan->main, &scan->stash, batch);
 }

@@ -48,6 +48,31 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             return sw_locate_##suffix(t, m, probes);                                             \
         }                                                                                        \
+        static __device__ uint64_t hint_start(const view *v, const uint8_t *hints, word m)       \
+        {                                                                                        \
+            return sw_hint_start_##suffix(v, hints, m);                                          \
+        }                                                                                        \
+        static __device__ place locate_hinted(const table *t, const uint8_t *hints, word m,      \
+                                              uint64_t *probes)                                  \
+        {                                                                                        \
+            return sw_locate_from_##suffix(                                                      \
+                t, m, m == empty ? 0 : sw_hint_start_##suffix(&t->main, hints, m), probes);      \
+        }                                                                                        \
+        static __device__ bool insert_hinted(const view *v, const uint8_t *hints, slot *hand,    \
+                                             uint64_t *probes)                                   \
+        {                                                                                        \
+            return sw_insert_absent_from_##suffix(                                               \
+                v, hand, sw_hint_start_##suffix(v, hints, hand->m), probes);                     \
+        }                                                                                        \
+        static __device__ uint8_t hint_pair(const view *v, uint64_t g, uint8_t old)              \
+        {                                                                                        \
+            return sw_hint_pair_##suffix(v, g, old);                                             \
+        }                                                                                        \
+        static __device__ void hint_forget(const view *v, uint8_t *hints, uint64_t first,        \
+                                           uint64_t end)                                         \
+        {                                                                                        \
+            sw_hint_forget_##suffix(v, hints, first, end);                                       \
+        }                                                                                        \
         static __device__ enum sw_effect decide(uint32_t op, bool found, word old, word operand, \
                                                 word *out)                                       \
         {                                                                                        \

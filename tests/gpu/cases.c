@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static uint64_t entries_at(const struct pair *pair, double load)
+uint64_t entries_at(const struct pair *pair, double load)
 {
     struct sw_table_info info;
     sw_table_info(pair->side[0].table, &info);

@@ -7,14 +7,31 @@
 
 #include "tests/gpu/pair.h"
 
+/* How large a case's table and its batches are. */
+enum case_size {
+    SIZE_MAIN,
+    SIZE_FOLDED, /* batches in which one key is repeated more often than a segment of the bulk path
+                    has room for (table/cuda/) */
+    SIZE_BIG,    /* batches larger than 2^18, from which other kernels answer reads */
+    SIZE_COUNT
+};
+
 struct scale {
-    uint64_t slots;     /* capacity of the main cases */
-    uint32_t batch;     /* operations of a batch */
-    uint32_t rounds;    /* of random batches */
-    uint32_t big_slots; /* of the case with batches larger than 2^18 */
-    uint32_t big_batch;
-    uint32_t hot; /* operations on one key in a batch */
+    struct {
+        uint64_t slots;
+        uint32_t batch; /* operations of a batch */
+    } size[SIZE_COUNT];
+    uint32_t rounds; /* of random batches */
+    uint32_t hot;    /* operations on one key in a batch */
     enum sw_backend_kind tested;
+};
+
+/* With which tunings of the table a case is run, beside the table's own choice. */
+enum case_tunings {
+    TUNINGS_ONE,        /* one of all, another for each case and seed */
+    TUNINGS_OWN_BLOCKS, /* bulk and hints, each forced and forbidden; the kernels' own block sizes
+                         */
+    TUNINGS_ALL
 };
 
 struct test_case {
@@ -22,13 +39,19 @@ struct test_case {
     bool (*run)(struct pair *pair, const struct scale *scale, double load);
     double load;         /* given to run */
     double room;         /* the table's maximum load is this much above; 0: 0.015 */
-    uint32_t max_probe;  /* 0: derived */
-    uint32_t slots;      /* 0: of the scale */
-    uint32_t batch;      /* 0: of the scale */
-    uint32_t stash;      /* 0: left-overs are handed back */
+    enum case_size size; /* of the scale, where the next two are 0 */
+    uint32_t slots;
+    uint32_t batch;
+    uint32_t max_probe; /* 0: derived */
+    uint32_t stash;     /* 0: left-overs are handed back */
+    uint32_t growth;    /* times the first capacity the table may grow to; 0: it does not grow */
+    enum case_tunings tunings;
     bool several_queues; /* work of several streams meets */
     bool slow;           /* only with --full */
 };
+
+/* case_list.c */
+const struct test_case *test_cases(size_t *count);
 
 /* cases.c: contents and layout */
 bool case_mixed(struct pair *pair, const struct scale *scale, double load);
@@ -48,6 +71,37 @@ bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double l
 bool case_refused_whole(struct pair *pair, const struct scale *scale, double load);
 bool case_in_flight(struct pair *pair, const struct scale *scale, double load);
 bool case_threads(struct pair *pair, const struct scale *scale, double load);
+
+/* cases_bulk.c: batches of one upsert, merged in bulk or not */
+bool case_repeated(struct pair *pair, const struct scale *scale, double load);
+bool case_alternating(struct pair *pair, const struct scale *scale, double load);
+#define PILE_MAX_PROBE 6 /* or 0 */
+#define RUN_MAX_PROBE 1500
+bool case_pile(struct pair *pair, const struct scale *scale, double load);
+bool case_long_run(struct pair *pair, const struct scale *scale, double load);
+
+/* cases_growth.c: growth and resizing */
+bool case_growth(struct pair *pair, const struct scale *scale, double load);
+bool case_resize(struct pair *pair, const struct scale *scale, double load);
+bool case_resize_refused(struct pair *pair, const struct scale *scale, double load);
+bool case_scan_across_resize(struct pair *pair, const struct scale *scale, double load);
+
+/* cases_flight.c: growth and bulk batches with several batches or queues at work */
+bool case_pipeline(struct pair *pair, const struct scale *scale, double load);
+bool case_growth_threads(struct pair *pair, const struct scale *scale, double load);
+
+/* cases_hints.c: present keys and their nearest neighbours in nearly full tables */
+bool case_neighbours(struct pair *pair, const struct scale *scale, double load);
+
+/* huge.c: a table of `slots` 64-bit slots on the tested backend alone, meant for more than 2^32 of
+ * them. Prints a line for each way of inserting; returns whether all passed. */
+bool run_huge(enum sw_backend_kind tested, uint64_t slots, uint64_t seed);
+
+/* The number of entries at which a table of side 0's capacity has the load. */
+uint64_t entries_at(const struct pair *pair, double load);
+
+/* The i-th of keys that all have the same home bucket (the middle one), in scattered order. */
+uint64_t one_home_key(const struct pair *pair, uint64_t i);
 
 /* Fills `in` with operations on keys [0, universe): every eighth on one of 8 hot keys. deletes: of
  * a hundred, how many delete. */

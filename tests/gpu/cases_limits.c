@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The i-th of keys that all have the same home bucket (the middle one), in scattered order. */
-static uint64_t one_home_key(const struct pair *pair, uint64_t i)
+uint64_t one_home_key(const struct pair *pair, uint64_t i)
 {
     uint64_t scattered = (i & ~63ULL) | (i * 37 & 63);
     uint64_t middle = pair->slot_bits == 64 ? 1ULL << 31 : 1ULL << 63;

@@ -1,20 +1,24 @@
 # The GPU tests, and a folder that carries them to a machine with a GPU.
-#   make test-gpu   builds and runs test_table_gpu here; fails where no CUDA device answers
-#   make bundle     build/bundle: programs, the libraries they need, run-gpu-tests.sh
+#   make test-gpu        builds and runs test_table_gpu here; fails where no CUDA device answers
+#   make test-gpu-cases  runs its cases on two CPU tables: are the cases right?
+#   make bundle          build/bundle: programs, the libraries they need, run-gpu-tests.sh
 
-ifneq ($(NVCC),)
 GPU_OUT := $(BUILD)/tests/gpu
-GPU_COMMON := $(call obj,$(filter tests/gpu/pair%.c tests/gpu/cases%.c,$(wildcard tests/gpu/*.c)))
+GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(wildcard tests/gpu/*.c)))
 
-.PHONY: test-gpu bundle
-test-gpu: $(GPU_OUT)/test_table_gpu ## run the table tests on the GPU of this machine
-	$< --full
+.PHONY: test-gpu test-gpu-cases bundle
+test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests without a GPU
+	$< --quick --few --cpu
 
 $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/%:
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+
+ifneq ($(NVCC),)
+test-gpu: $(GPU_OUT)/test_table_gpu ## run the table tests on the GPU of this machine
+	$< --full
 
 # The bundle's programs look for libraries beside themselves. RPATH, not RUNPATH: the libraries'
 # own libraries lie there too.
@@ -47,7 +51,6 @@ bundle: $(BUNDLE_PROGRAMS) tests/gpu/run-gpu-tests.sh ## build/bundle: what a GP
 	done
 	ls -l $(BUNDLE) $(BUNDLE)/lib
 else
-.PHONY: test-gpu bundle
 test-gpu bundle:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
 endif

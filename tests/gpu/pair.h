@@ -31,6 +31,17 @@ struct side {
     struct sw_batch batch;
 };
 
+/* Which of `previous` and `found` the batches of a pair ask for. */
+enum pair_answers {
+    PAIR_ANSWERS_DRAWN, /* one operation for all, GET or an upsert: drawn for each batch; all of the
+                           rest. Upserts are also drawn to be given as an array of operations, or
+                           as a batch of one group */
+    PAIR_ANSWERS_ALL,
+    PAIR_ANSWERS_PREVIOUS,
+    PAIR_ANSWERS_FOUND,
+    PAIR_ANSWERS_NONE
+};
+
 struct pair {
     struct side side[2];
     bool owns_tables;
@@ -38,7 +49,8 @@ struct pair {
     uint32_t n_max; /* operations of a batch */
     uint64_t seed;  /* of the tables */
     uint64_t random;
-    uint64_t operations; /* compared so far */
+    uint64_t operations;       /* compared so far */
+    enum pair_answers answers; /* of the batches to come */
 
     /* The next batch. Keys and values are cut to the width. */
     struct {
@@ -50,6 +62,14 @@ struct pair {
         uint32_t *group_ends;
         uint32_t group_count;
     } in;
+
+    /* How pair_run gives that batch to both sides. */
+    struct {
+        bool previous;
+        bool found;
+        bool array; /* of operations, though all are the same */
+        uint32_t group_count;
+    } form;
 
     char failure[512]; /* empty: none */
 };
@@ -67,24 +87,35 @@ uint64_t pair_below(struct pair *pair, uint64_t bound);
 uint64_t pair_key(const struct pair *pair, uint64_t i);
 /* The key whose mixed value is m. */
 uint64_t pair_key_of(const struct pair *pair, uint64_t m);
+uint64_t pair_mix(const struct pair *pair, uint64_t key);
+
+/* Words of the width, as keys and values are. */
+uint64_t pair_word(const struct pair *pair, const void *array, uint64_t i);
+void pair_word_set(const struct pair *pair, void *array, uint64_t i, uint64_t word);
 
 /* Keeps the first failure of the pair. Returns false. */
 __attribute__((format(printf, 2, 3))) bool pair_fail(struct pair *pair, const char *format, ...);
 
 /* Runs `in` on both sides and compares status, answers, refusals, counters (probes apart) and
  * left-overs. loose: entries met the probe cap while keys were also deleted or repeated, so which
- * entries those are may differ: failures and left-overs are not compared. */
+ * entries those are may differ: failures and left-overs are not compared. Nor are failures of a
+ * batch that does not ask for `previous`: one that is merged in bulk counts them otherwise. */
 bool pair_run(struct pair *pair, bool loose);
 /* Runs one operation on distinct keys [first, first + count), in as many batches as needed, with
  * random values. */
 bool pair_range(struct pair *pair, enum sw_op op, uint64_t first, uint64_t count);
-/* Looks up the same keys, and one beyond each end. */
+/* Looks up the same keys, and one beyond each end; all answers are asked for. */
 bool pair_lookup(struct pair *pair, uint64_t first, uint64_t count);
 bool pair_clear(struct pair *pair);
+/* Resizes both tables and compares the capacities they report. False unless both end with the
+ * status. */
+bool pair_resize(struct pair *pair, uint64_t capacity, int status);
 /* Reads both tables by scans of `wanted` entries and compares what came. */
 bool pair_scan(struct pair *pair, uint32_t wanted);
 
 /* Audits both tables and compares their contents: bucket by bucket, or, if loose, as one set. */
 bool pair_compare(struct pair *pair, bool loose);
+/* Audits both tables and compares their entries as sets, whatever their capacities. */
+bool pair_compare_contents(struct pair *pair);
 
 #endif

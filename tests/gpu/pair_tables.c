@@ -83,9 +83,9 @@ static bool compare_slots(struct pair *pair, bool loose)
     return pair->failure[0] == '\0';
 }
 
-bool pair_compare(struct pair *pair, bool loose)
+/* Audits both tables and compares how many entries they hold. */
+static bool compare_audited(struct pair *pair, struct sw_table_stats stats[2])
 {
-    struct sw_table_stats stats[2];
     for (int s = 0; s < 2; s++) {
         char violation[256];
         if (sw_table_check(pair->side[s].table, violation, sizeof(violation)) != SW_OK) {
@@ -97,11 +97,57 @@ bool pair_compare(struct pair *pair, bool loose)
         return pair_fail(pair, "occupied: cpu %" PRIu64 ", tested %" PRIu64, stats[0].occupied,
                          stats[1].occupied);
     }
+    return true;
+}
+
+bool pair_compare(struct pair *pair, bool loose)
+{
+    struct sw_table_stats stats[2];
+    if (!compare_audited(pair, stats)) {
+        return false;
+    }
     if (!loose && stats[0].stash_occupied != stats[1].stash_occupied) {
         return pair_fail(pair, "in the stash: cpu %" PRIu64 ", tested %" PRIu64,
                          stats[0].stash_occupied, stats[1].stash_occupied);
     }
     return compare_slots(pair, loose);
+}
+
+bool pair_compare_contents(struct pair *pair)
+{
+    struct sw_table_stats stats[2];
+    struct entry *entries[2];
+    uint64_t held[2] = {0, 0};
+    if (!compare_audited(pair, stats)) {
+        return false;
+    }
+    for (int s = 0; s < 2; s++) {
+        uint64_t count = 0;
+        entries[s] = read_slots(pair, s, &count);
+        for (uint64_t i = 0; entries[s] != NULL && i < count; i++) {
+            if (entries[s][i].m != UINT64_MAX) {
+                entries[s][held[s]++] = entries[s][i];
+            }
+        }
+        if (entries[s] != NULL) {
+            qsort(entries[s], held[s], sizeof(**entries), by_m);
+        }
+    }
+    if (pair->failure[0] == '\0' && held[0] != held[1]) {
+        pair_fail(pair, "slots taken: cpu %" PRIu64 ", tested %" PRIu64, held[0], held[1]);
+    }
+    for (uint64_t i = 0; pair->failure[0] == '\0' && i < held[0]; i++) {
+        if (by_m(&entries[0][i], &entries[1][i]) != 0) {
+            pair_fail(pair,
+                      "entry %" PRIu64 ": cpu m %#" PRIx64 " value %" PRIu64 ", tested m %#" PRIx64
+                      " value %" PRIu64,
+                      i, entries[0][i].m, entries[0][i].value, entries[1][i].m,
+                      entries[1][i].value);
+        }
+    }
+    free(entries[0]);
+    free(entries[1]);
+    return pair->failure[0] == '\0';
 }
 
 /* Scans one table to its end. Returns the entries in the order they came; the caller frees them. */

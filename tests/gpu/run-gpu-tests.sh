@@ -3,17 +3,27 @@
 #
 # run-gpu-tests.sh - runs the GPU tests and writes what they print into a folder.
 #
-#   run-gpu-tests.sh FOLDER [--no-bench]
+#   run-gpu-tests.sh FOLDER            everything but the huge table
+#   run-gpu-tests.sh FOLDER --no-bench the same without the benchmark
+#   run-gpu-tests.sh FOLDER --tests    only the tests, without checkers
+#   run-gpu-tests.sh FOLDER --checkers only compute-sanitizer's memcheck and racecheck
+#   run-gpu-tests.sh FOLDER --quick    the cases at reduced size, and memcheck of bulk merges: a minute
+#   run-gpu-tests.sh FOLDER --huge     a table of 40 GiB: 5 * 2^30 slots of 64 bits
 #
 # Lies beside the programs in the bundle. compute-sanitizer is used if it is installed. The last
 # line of FOLDER/summary.txt says whether everything passed; so does the exit status.
 set -u
 
-out=${1:?usage: run-gpu-tests.sh FOLDER [--no-bench]}
-bench=${2:-}
+usage="usage: run-gpu-tests.sh FOLDER [--no-bench|--tests|--checkers|--quick|--huge]"
+out=${1:?$usage}
+mode=${2:---all}
 here=$(cd "$(dirname "$0")" && pwd)
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 failed=0
+HUGE_SLOTS=5368709120
+# What is run with every kernel of the table: bulk merges and hints are forced, and cases that
+# cannot be merged fall back to the others.
+ALL_KERNELS="bulk always, hints always, block 0"
 
 mkdir -p "$out" || exit 1
 {
@@ -22,6 +32,7 @@ mkdir -p "$out" || exit 1
     grep -m1 'model name' /proc/cpuinfo
     nproc
 } >"$out/machine.txt" 2>&1
+: >"$out/summary.txt"
 
 # step NAME SECONDS COMMAND..: output to FOLDER/NAME.txt, a line in the summary
 step() {
@@ -36,22 +47,51 @@ step() {
         tee -a "$out/summary.txt"
 }
 
-: >"$out/summary.txt"
-step test-quick 120 "$here/test_table_gpu" --quick
-step test-full 300 "$here/test_table_gpu" --full
-step test-full-seed-2 300 "$here/test_table_gpu" --full --seed 2
-if [ -n "$sanitizer" ]; then
-    step memcheck 300 "$sanitizer" --tool memcheck --error-exitcode 9 \
-        "$here/test_table_gpu" --quick
+# checker TOOL SECONDS OPTION..: a step under compute-sanitizer
+checker() {
+    tool=$1
+    limit=$2
+    shift 2
+    if [ -n "$sanitizer" ]; then
+        step "$tool" "$limit" "$sanitizer" --tool "$tool" --error-exitcode 9 \
+            "$here/test_table_gpu" "$@"
+    else
+        echo "$tool: not run, compute-sanitizer was not found" | tee -a "$out/summary.txt"
+    fi
+}
+
+run_tests() {
+    step test-full 480 "$here/test_table_gpu" --full
+    step test-full-seed-2 180 "$here/test_table_gpu" --full --seed 2 --own-choice
+}
+
+run_checkers() {
+    checker memcheck 300 --quick --few
     # It looks at shared memory inside a kernel; with several streams busy it did not end in minutes.
-    step racecheck 300 "$sanitizer" --tool racecheck --error-exitcode 9 \
-        "$here/test_table_gpu" --quick --one-queue
-else
-    echo "memcheck, racecheck: not run, compute-sanitizer was not found" | tee -a "$out/summary.txt"
-fi
-if [ "$bench" != --no-bench ]; then
-    step bench 180 "$here/bench_table_gpu"
-fi
+    checker racecheck 300 --quick --one-queue --only "$ALL_KERNELS"
+}
+
+run_quick() {
+    step test-quick 60 "$here/test_table_gpu" --quick --few
+    checker memcheck 60 --quick --one-queue --only "bulk: " --only "$ALL_KERNELS"
+}
+
+case $mode in
+--all | --no-bench)
+    run_tests
+    run_checkers
+    [ "$mode" = --no-bench ] || step bench 180 "$here/bench_table_gpu"
+    ;;
+--tests) run_tests ;;
+--checkers) run_checkers ;;
+--quick) run_quick ;;
+--huge) step test-huge 300 "$here/test_table_gpu" --huge "$HUGE_SLOTS" ;;
+*)
+    echo "$usage" >&2
+    exit 2
+    ;;
+esac
+
 if [ "$failed" -eq 0 ]; then
     echo "all steps passed" | tee -a "$out/summary.txt"
 else

@@ -2,11 +2,16 @@
  *
  * test_table_gpu.c - gives the same batches to a CUDA table and a CPU table and compares them.
  *
- *   test_table_gpu [--quick|--full] [--seed N] [--only TEXT] [--self]
+ *   test_table_gpu [--quick|--full] [--seed N] [--only TEXT] [--one-queue] [--few|--own-choice]
+ *                  [--cpu]
+ *   test_table_gpu --huge SLOTS [--seed N] [--cpu]
  *
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed.
- * --quick is for checkers that slow the device down; --only takes cases whose line holds the text;
- * --self compares the CPU table with another CPU table: it checks this program, without a GPU.
+ * --quick is for checkers that slow the device down. --only takes cases whose line holds the text,
+ * or all of the texts if it is given several times. --one-queue leaves out the cases where streams
+ * meet. --few takes of the tunings of a table only the first, with bulk and hints always, and
+ * --own-choice none. --huge runs one test of a table of so many 64-bit slots instead. --cpu
+ * compares the CPU table with another CPU table: it checks this program, without a GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,119 +20,76 @@
 
 #include "tests/gpu/cases.h"
 
-static const struct test_case CASES[] = {
-    {.name = "mixed", .run = case_mixed, .load = 0.1, .room = 0.2, .stash = 1024},
-    {.name = "mixed", .run = case_mixed, .load = 0.5, .room = 0.2, .stash = 1024},
-    {.name = "mixed, no stash", .run = case_mixed, .load = 0.5, .room = 0.2},
-    {.name = "mixed", .run = case_mixed, .load = 0.85, .room = 0.2, .stash = 1024},
-    {.name = "mixed", .run = case_mixed, .load = 0.95, .room = 0.2, .stash = 1024},
-    {.name = "mixed", .run = case_mixed, .load = 0.98, .room = 0.2, .stash = 1024},
-    {.name = "each operation", .run = case_each_operation, .load = 0.8, .stash = 1024},
-    {.name = "delete half", .run = case_delete_half, .load = 0.5, .stash = 1024},
-    {.name = "delete half", .run = case_delete_half, .load = 0.85, .stash = 1024},
-    {.name = "delete half", .run = case_delete_half, .load = 0.98, .stash = 1024},
-    {.name = "delete half, no stash", .run = case_delete_half, .load = 0.95},
-    {.name = "extreme keys", .run = case_extremes, .load = 0.5, .slots = 256, .stash = 64},
-    {.name = "extreme keys, one bucket",
-     .run = case_extremes,
-     .load = 1.0,
-     .slots = 4,
-     .stash = 64},
-    {.name = "hot key", .run = case_hot_key, .load = 0.5, .slots = 64, .batch = 1, .stash = 64},
-    {.name = "big batch",
-     .run = case_big_batch,
-     .load = 0.8,
-     .room = 0.2,
-     .slots = 1,
-     .stash = 1024},
-    {.name = "scan and clear", .run = case_scan_and_clear, .load = 0.7, .stash = 1024},
-    {.name = "scan and clear, no stash", .run = case_scan_and_clear, .load = 0.9},
-    {.name = "one home",
-     .run = case_one_home,
-     .load = 0.8,
-     .max_probe = 4,
-     .slots = 8192,
-     .stash = 1024},
-    {.name = "one home, no stash",
-     .run = case_one_home,
-     .load = 0.8,
-     .max_probe = 4,
-     .slots = 8192},
-    {.name = "one home, mixed",
-     .run = case_one_home_mixed,
-     .load = 0.8,
-     .max_probe = 6,
-     .slots = 8192,
-     .stash = 4096},
-    {.name = "scan of a long run",
-     .run = case_scan_long_run,
-     .load = 0.8,
-     .max_probe = 1,
-     .slots = 1 << 18,
-     .stash = 1 << 17,
-     .slow = true},
-    {.name = "one home, repeated",
-     .run = case_one_home_repeated,
-     .load = 0.8,
-     .max_probe = 6,
-     .slots = 8192,
-     .stash = 40},
-    {.name = "one home, repeated, no stash",
-     .run = case_one_home_repeated,
-     .load = 0.8,
-     .max_probe = 6,
-     .slots = 8192},
-    {.name = "one home, repeated, limit, no stash",
-     .run = case_one_home_repeated,
-     .load = 0.6,
-     .max_probe = 1,
-     .slots = 128},
-    {.name = "groups at the limit",
-     .run = case_groups_at_limit,
-     .load = 0.6,
-     .slots = 2048,
-     .stash = 1024},
-    {.name = "groups at the limit, no stash",
-     .run = case_groups_at_limit,
-     .load = 0.9,
-     .slots = 2048},
-    {.name = "refused as a whole",
-     .run = case_refused_whole,
-     .load = 0.7,
-     .slots = 2048,
-     .stash = 1024},
-    {.name = "batches in flight",
-     .run = case_in_flight,
-     .load = 0.5,
-     .slots = 256,
-     .stash = 64,
-     .several_queues = true},
-    {.name = "threads", .run = case_threads, .load = 0.8, .stash = 1024, .several_queues = true},
+static const struct scale QUICK = {
+    .size = {{1 << 12, 1 << 11}, {1 << 14, 1 << 13}, {1 << 19, (1 << 18) + 1000}},
+    .rounds = 6,
+    .hot = 3000,
+    .tested = SW_BACKEND_CUDA};
+static const struct scale FULL = {
+    .size = {{1 << 18, 1 << 16}, {1 << 16, 1 << 14}, {1 << 21, 1 << 20}},
+    .rounds = 24,
+    .hot = 1 << 16,
+    .tested = SW_BACKEND_CUDA};
+
+#define ONLY_MAX 4
+
+struct options {
+    struct scale scale;
+    uint64_t seed;
+    const char *only[ONLY_MAX]; /* all of them must be in a case's line; NULL: none */
+    uint64_t huge;              /* slots; 0: the cases instead */
+    bool quick;
+    bool one_queue;
+    uint32_t tuning_max; /* the last tuning taken */
 };
 
-static const struct scale QUICK = {.slots = 1 << 12,
-                                   .batch = 1 << 11,
-                                   .rounds = 6,
-                                   .big_slots = 1 << 19,
-                                   .big_batch = (1 << 18) + 1000,
-                                   .hot = 3000,
-                                   .tested = SW_BACKEND_CUDA};
-static const struct scale FULL = {.slots = 1 << 18,
-                                  .batch = 1 << 16,
-                                  .rounds = 24,
-                                  .big_slots = 1 << 21,
-                                  .big_batch = 1 << 20,
-                                  .hot = 1 << 16,
-                                  .tested = SW_BACKEND_CUDA};
+/* Number 0 is the table's own choice, 1 is bulk and hints, both always. */
+#define TUNINGS 13
+#define BLOCK_SIZES 3
+static struct sw_table_tuning tuning_of(uint32_t number)
+{
+    static const uint32_t block_sizes[BLOCK_SIZES] = {0, 64, 1024};
+    struct sw_table_tuning tuning = {.bulk = SW_CHOICE_AUTO};
+    if (number > 0) {
+        uint32_t rest = number - 1;
+        tuning.block_size = block_sizes[rest % BLOCK_SIZES];
+        tuning.bulk = rest / BLOCK_SIZES % 2 == 0 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
+        tuning.hints = rest / BLOCK_SIZES / 2 == 0 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
+    }
+    return tuning;
+}
+
+/* Whether case c is to run with the tuning. */
+static bool is_wanted(const struct options *options, const struct test_case *test, size_t c,
+                      uint32_t number)
+{
+    if (number == 0 || number > options->tuning_max) {
+        return number == 0;
+    }
+    bool own_blocks = tuning_of(number).block_size == 0;
+    if (options->quick && test->size == SIZE_BIG) {
+        return number == 1;
+    }
+    switch (test->tunings) {
+    case TUNINGS_ALL:
+        return own_blocks || !options->quick;
+    case TUNINGS_OWN_BLOCKS:
+        return own_blocks;
+    default:
+        return number == 1 + (c + options->seed) % (TUNINGS - 1);
+    }
+}
 
 static void configure(struct sw_table_config *config, const struct test_case *test,
-                      const struct scale *scale, uint32_t slot_bits, uint64_t seed)
+                      const struct scale *scale)
 {
-    bool big = test->run == case_big_batch;
     sw_table_config_init(config);
-    config->slot_bits = slot_bits;
-    config->capacity_slots = big ? scale->big_slots : test->slots != 0 ? test->slots : scale->slots;
-    config->batch_ops_max = big ? scale->big_batch : scale->batch;
+    config->capacity_slots = test->slots != 0 ? test->slots : scale->size[test->size].slots;
+    if (test->growth != 0) {
+        config->max_capacity_slots = config->capacity_slots;
+        config->capacity_slots /= test->growth;
+    }
+    config->batch_ops_max = test->batch != 0 ? test->batch : scale->size[test->size].batch;
     if (test->run == case_hot_key) {
         config->batch_ops_max = scale->hot;
     }
@@ -136,7 +98,6 @@ static void configure(struct sw_table_config *config, const struct test_case *te
     config->max_probe = test->max_probe;
     config->stash_slots = test->stash;
     config->threads = 2;
-    config->seed = seed;
 }
 
 static double seconds(void)
@@ -147,14 +108,13 @@ static double seconds(void)
 }
 
 /* Returns whether the case passed; prints its line. */
-static bool run_case(const struct test_case *test, const struct scale *scale, uint32_t slot_bits,
-                     uint64_t seed, const char *title)
+static bool run_case(const struct test_case *test, const struct options *options,
+                     const struct sw_table_config *config, const char *title)
 {
-    struct sw_table_config config;
+    const struct scale *scale = &options->scale;
     struct pair pair;
     double start = seconds();
-    configure(&config, test, scale, slot_bits, seed * 0x9e3779b97f4a7c15ULL + slot_bits);
-    bool good = pair_open(&pair, &config, scale->tested, seed) == SW_OK &&
+    bool good = pair_open(&pair, config, scale->tested, options->seed) == SW_OK &&
                 test->run(&pair, scale, test->load);
     printf("%s %s (%llu operations, %.2f s)%s%s\n", good ? "ok    " : "FAILED", title,
            (unsigned long long)pair.operations, seconds() - start, good ? "" : ": ",
@@ -187,52 +147,118 @@ static bool introduce(enum sw_backend_kind tested)
     return true;
 }
 
-int main(int argc, char **argv)
+static const char *choice_name(enum sw_choice choice)
 {
-    struct scale scale = QUICK;
-    enum sw_backend_kind tested = SW_BACKEND_CUDA;
-    uint64_t seed = 1;
-    const char *only = "";
-    bool one_queue = false;
-    bool quick = true;
-    unsigned passed = 0;
-    unsigned failed = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--full") == 0) {
-            scale = FULL;
-            quick = false;
-        } else if (strcmp(argv[i], "--self") == 0) {
-            tested = SW_BACKEND_CPU;
-        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
-            seed = strtoull(argv[++i], NULL, 0);
-        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
-            only = argv[++i];
-        } else if (strcmp(argv[i], "--one-queue") == 0) {
-            one_queue = true; /* without the cases where streams meet */
-        } else if (strcmp(argv[i], "--quick") != 0) {
-            fprintf(stderr,
-                    "usage: %s [--quick|--full] [--seed N] [--only TEXT] [--one-queue] [--self]\n",
-                    argv[0]);
-            return 2;
+    return choice == SW_CHOICE_ALWAYS ? "always" : choice == SW_CHOICE_NEVER ? "never" : "auto";
+}
+
+static void entitle(char *title, size_t size, const struct test_case *test,
+                    const struct sw_table_config *config, uint64_t seed)
+{
+    const struct sw_table_tuning *tuning = &config->tuning;
+    int written = snprintf(title, size, "%s, %u-bit slots, load %.3g, seed %llu", test->name,
+                           config->slot_bits, test->load, (unsigned long long)seed);
+    if (tuning->bulk != SW_CHOICE_AUTO && written > 0 && (size_t)written < size) {
+        snprintf(title + written, size - (size_t)written, ", bulk %s, hints %s, block %u",
+                 choice_name(tuning->bulk), choice_name(tuning->hints), tuning->block_size);
+    }
+}
+
+static bool is_named(const struct options *options, const char *title)
+{
+    for (int i = 0; i < ONLY_MAX && options->only[i] != NULL; i++) {
+        if (strstr(title, options->only[i]) == NULL) {
+            return false;
         }
     }
-    scale.tested = tested;
-    if (!introduce(tested)) {
-        return 1;
-    }
-    for (size_t c = 0; c < sizeof(CASES) / sizeof(CASES[0]); c++) {
-        for (uint32_t slot_bits = 64; slot_bits <= 128; slot_bits += 64) {
-            char title[128];
-            snprintf(title, sizeof(title), "%s, %u-bit slots, load %.2f, seed %llu", CASES[c].name,
-                     slot_bits, CASES[c].load, (unsigned long long)seed);
-            if (strstr(title, only) != NULL && !(one_queue && CASES[c].several_queues) &&
-                !(quick && CASES[c].slow)) {
-                bool good = run_case(&CASES[c], &scale, slot_bits, seed, title);
+    return true;
+}
+
+/* Returns how many cases failed; prints the sums. */
+static unsigned run_cases(const struct options *options)
+{
+    size_t count;
+    const struct test_case *cases = test_cases(&count);
+    unsigned passed = 0;
+    unsigned failed = 0;
+    for (size_t c = 0; c < count; c++) {
+        const struct test_case *test = &cases[c];
+        if ((options->one_queue && test->several_queues) || (options->quick && test->slow)) {
+            continue;
+        }
+        for (uint32_t run = 0; run < 2 * TUNINGS; run++) {
+            struct sw_table_config config;
+            char title[160];
+            if (!is_wanted(options, test, c, run / 2) || (test->slow && run / 2 > 0)) {
+                continue;
+            }
+            configure(&config, test, &options->scale);
+            config.slot_bits = run % 2 == 0 ? 64 : 128;
+            config.tuning = tuning_of(run / 2);
+            config.seed = options->seed * 0x9e3779b97f4a7c15ULL + config.slot_bits;
+            entitle(title, sizeof(title), test, &config, options->seed);
+            if (is_named(options, title)) {
+                bool good = run_case(test, options, &config, title);
                 passed += good;
                 failed += !good;
             }
         }
     }
     printf("%u passed, %u failed\n", passed, failed);
-    return failed == 0 && passed > 0 ? 0 : 1;
+    return failed + (passed == 0);
+}
+
+static bool read_options(int argc, char **argv, struct options *options)
+{
+    enum sw_backend_kind tested = SW_BACKEND_CUDA;
+    int only = 0;
+    *options =
+        (struct options){.scale = QUICK, .seed = 1, .quick = true, .tuning_max = TUNINGS - 1};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--full") == 0) {
+            options->scale = FULL;
+            options->quick = false;
+        } else if (strcmp(argv[i], "--cpu") == 0) {
+            tested = SW_BACKEND_CPU;
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            options->seed = strtoull(argv[++i], NULL, 0);
+        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+            if (only == ONLY_MAX) {
+                fprintf(stderr, "--only is taken at most %d times\n", ONLY_MAX);
+                return false;
+            }
+            options->only[only++] = argv[++i];
+        } else if (strcmp(argv[i], "--huge") == 0 && i + 1 < argc) {
+            options->huge = strtoull(argv[++i], NULL, 0);
+        } else if (strcmp(argv[i], "--one-queue") == 0) {
+            options->one_queue = true;
+        } else if (strcmp(argv[i], "--own-choice") == 0) {
+            options->tuning_max = 0;
+        } else if (strcmp(argv[i], "--few") == 0) {
+            options->tuning_max = 1;
+        } else if (strcmp(argv[i], "--quick") != 0) {
+            fprintf(stderr,
+                    "usage: %s [--quick|--full] [--seed N] [--only TEXT] [--one-queue] "
+                    "[--few|--own-choice] [--huge SLOTS] [--cpu]\n",
+                    argv[0]);
+            return false;
+        }
+    }
+    options->scale.tested = tested;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    if (!read_options(argc, argv, &options)) {
+        return 2;
+    }
+    if (!introduce(options.scale.tested)) {
+        return 1;
+    }
+    if (options.huge > 0) {
+        return run_huge(options.scale.tested, options.huge, options.seed) ? 0 : 1;
+    }
+    return run_cases(&options) == 0 ? 0 : 1;
 }

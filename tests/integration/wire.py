@@ -8,7 +8,7 @@ import struct
 
 MAGIC = b"\xd5SW\x01"
 (GET, SET, SUM, MIN, MAX, SET_ABSENT, SET_PRESENT, INCREMENT, DECREMENT, DELETE) = range(1, 11)
-(HELLO, PING, STATS, CLEAR, SCAN) = range(32, 37)
+(HELLO, PING, STATS, CLEAR, SCAN, RESIZE) = range(32, 38)
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
  TOO_MANY_CONNECTIONS) = range(8)
 
@@ -115,8 +115,9 @@ def array(numbers, width):
 
 
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
-              cursor=0):
-    values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor)
+              cursor=0, capacity=0):
+    values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
+              capacity)
     return b"".join(field(i, v) for i, v in enumerate(values, 1) if v)
 
 
@@ -176,6 +177,7 @@ class Reply:
         self.cursor = message.get(9, 0)
         self.info = parse_message(message.get(10, b""))
         self.stats = parse_message(message.get(11, b""))
+        self.capacity = message.get(12, 0)
         self.body = body
 
     def values(self):

@@ -184,3 +184,42 @@ Test(decimal, text_with_random_damage_agrees_with_strtoull)
         cr_assert(got == (valid ? want : UNTOUCHED), "'%s' became %" PRIu64, text, got);
     }
 }
+
+Test(decimal, sizes_take_a_binary_suffix)
+{
+    static const struct {
+        const char *text;
+        uint64_t max, value; /* UNTOUCHED: refused */
+    } rows[] = {
+        {"0", 0, 0},
+        {"7", UINT64_MAX, 7},
+        {"007", UINT64_MAX, 7},
+        {"1K", UINT64_MAX, 1024},
+        {"1k", 1024, 1024},
+        {"1k", 1023, UNTOUCHED},
+        {"3M", UINT64_MAX, 3 << 20},
+        {"5g", UINT64_MAX, UINT64_C(5) << 30},
+        {"2T", UINT64_MAX, UINT64_C(2) << 40},
+        {"16777215T", UINT64_MAX, UINT64_C(16777215) << 40},
+        {"16777216T", UINT64_MAX, UNTOUCHED},
+        {"18446744073709551615", UINT64_MAX, UINT64_MAX},
+        {"18446744073709551615K", UINT64_MAX, UNTOUCHED},
+        {"18446744073709551616", UINT64_MAX, UNTOUCHED},
+        {"", UINT64_MAX, UNTOUCHED},
+        {"K", UINT64_MAX, UNTOUCHED},
+        {"1KK", UINT64_MAX, UNTOUCHED},
+        {"1 K", UINT64_MAX, UNTOUCHED},
+        {"1KB", UINT64_MAX, UNTOUCHED},
+        {"-1K", UINT64_MAX, UNTOUCHED},
+        {"1.5K", UINT64_MAX, UNTOUCHED},
+        {"1P", UINT64_MAX, UNTOUCHED},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t size = strlen(rows[i].text);
+        uint64_t out = UNTOUCHED;
+        bool parsed =
+            sw_decimal_parse_size(guard_place(&guard, rows[i].text, size), size, rows[i].max, &out);
+        cr_assert(parsed == (rows[i].value != UNTOUCHED), "'%s'", rows[i].text);
+        cr_assert(out == rows[i].value, "'%s' became %" PRIu64, rows[i].text, out);
+    }
+}

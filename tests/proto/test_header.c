@@ -67,6 +67,7 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
     reply->has_values = random_next(state) % 2;
     reply->hits = some_number(state);
     reply->cursor = some_number(state);
+    reply->capacity_slots = some_number(state);
     some_text(reply->message, sizeof(reply->message), state);
     reply->has_info = random_next(state) % 2;
     reply->has_stats = random_next(state) % 2;
@@ -98,6 +99,12 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
         stats->batches = some_number(state);
         stats->connections = some_number(state);
         stats->uptime_seconds = some_number(state);
+        stats->occupied_max = some_number(state);
+        stats->max_capacity_slots = some_number(state);
+        stats->growths = some_number(state);
+        stats->resizes = some_number(state);
+        stats->resize_failures = some_number(state);
+        stats->table_bytes = some_number(state);
     }
 }
 
@@ -116,7 +123,10 @@ static bool same_stats(const struct sw_server_stats *a, const struct sw_server_s
            a->refused == b->refused && a->occupied == b->occupied &&
            a->capacity_slots == b->capacity_slots && a->stash_occupied == b->stash_occupied &&
            a->batches == b->batches && a->connections == b->connections &&
-           a->uptime_seconds == b->uptime_seconds;
+           a->uptime_seconds == b->uptime_seconds && a->occupied_max == b->occupied_max &&
+           a->max_capacity_slots == b->max_capacity_slots && a->growths == b->growths &&
+           a->resizes == b->resizes && a->resize_failures == b->resize_failures &&
+           a->table_bytes == b->table_bytes;
 }
 
 static bool same_info(const struct sw_server_info *a, const struct sw_server_info *b)
@@ -135,6 +145,7 @@ static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)
     return a->request_id == b->request_id && a->status == b->status && a->count == b->count &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
            a->has_values == b->has_values && a->hits == b->hits && a->cursor == b->cursor &&
+           a->capacity_slots == b->capacity_slots &&
            memcmp(a->message, b->message, sizeof(a->message)) == 0 && a->has_info == b->has_info &&
            a->has_stats == b->has_stats && same_info(&a->info, &b->info) &&
            same_stats(&a->stats, &b->stats);
@@ -144,7 +155,8 @@ static bool same_request(const struct sw_request *a, const struct sw_request *b)
 {
     return a->request_id == b->request_id && a->operation == b->operation && a->count == b->count &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->want_values == b->want_values && a->cursor == b->cursor;
+           a->want_values == b->want_values && a->cursor == b->cursor &&
+           a->capacity_slots == b->capacity_slots;
 }
 
 /* Checks prefix and padding of an encoded head; returns its header's length. */

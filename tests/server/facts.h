@@ -34,12 +34,17 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
                                             .max_probe = 26,
                                             .buckets = 256,
                                             .capacity_slots = 1024,
+                                            .max_capacity_slots = 65536,
+                                            .max_load = 0.875,
                                             .occupied_max = 870,
                                             .stash_slots = 64,
                                             .bytes_reserved = 3 << 20};
     snapshot->stats.occupied = 256;
     snapshot->stats.stash_occupied = 3;
     snapshot->stats.batches = 77;
+    snapshot->stats.grown = 6;
+    snapshot->stats.resized = 8;
+    snapshot->stats.resize_failed = 9;
     snapshot->connections = 5;
     snapshot->arena_bytes = 1 << 20;
     snapshot->arena_used_bytes = 4096;

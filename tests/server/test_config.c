@@ -184,6 +184,12 @@ Test(config, contradictions)
          "keys"},
         {{"--output-bytes-pause", "65M"},
          "output-bytes-pause 68157440 is more than output-bytes-max 67108864"},
+        {{"--capacity", "2K", "--max-capacity", "1K"},
+         "max-capacity 1024 is less than capacity 2048: the table starts with capacity slots"},
+        {{"--max-capacity", "16777215"},
+         "max-capacity 16777215 is less than capacity 16777216: the table starts"},
+        {{"--key-bits", "32", "--max-capacity", "17G"}, "slots must have at most 2^34 slots"},
+        {{"--max-capacity", "2T"}, "max-capacity: '2T' is not a whole number"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
@@ -199,6 +205,27 @@ Test(config, contradictions)
     cr_assert_eq(load(&config, &output, FLAGS("--bind", "", "--unix-socket", "/tmp/x")),
                  SW_CONFIG_RUN, "%s", output.err);
     cr_assert_eq(load(&config, &output, FLAGS("--port", "0", "--http-port", "0")), SW_CONFIG_RUN);
+}
+
+Test(config, max_capacity)
+{
+    struct sw_config config;
+    struct sw_table_config table;
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K")), SW_CONFIG_RUN);
+    sw_config_table(&config, &table);
+    cr_assert_eq(table.max_capacity_slots, 0, "by default it does not grow");
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1K")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1T")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    sw_config_table(&config, &table);
+    cr_assert_eq(table.capacity_slots, 1024);
+    cr_assert_eq(table.max_capacity_slots, 1ULL << 40);
+    cr_assert_eq(load(&config, &output,
+                      FLAGS("--capacity", "1K", "--max-capacity", "64K", "--check-config")),
+                 SW_CONFIG_EXIT);
+    cr_assert_not_null(strstr(output.out, "\nmax-capacity = 64K\n"), "%s", output.out);
+    cr_assert_not_null(strstr(output.out, "\n# at max-capacity: "), "%s", output.out);
 }
 
 Test(config, file_is_read_and_flags_override_it)

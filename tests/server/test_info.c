@@ -100,6 +100,14 @@ Test(info, fields_that_tools_read)
     expect(info, "cmdstat_get", number);
     expect(info, "backend", "cpu");
     expect(info, "load", "0.250000");
+    expect(info, "max_load", "0.875000");
+    expect(info, "capacity_slots", "1024");
+    expect(info, "max_capacity_slots", "65536");
+    expect(info, "occupied_max", "870");
+    expect(info, "growths", "6");
+    expect(info, "resizes", "8");
+    expect(info, "resize_failures", "9");
+    expect(info, "table_bytes", "3145728");
     free(info);
 }
 

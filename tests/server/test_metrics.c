@@ -207,6 +207,14 @@ Test(metrics, every_counter_has_its_value)
     cr_assert_eq(sample(&page, "sherwood_refused_operations_total"), (double)table->refused);
     cr_assert_eq(sample(&page, "sherwood_db_keys"), 256);
     cr_assert_eq(sample(&page, "sherwood_table_load_ratio"), 0.25);
+    cr_assert_eq(sample(&page, "sherwood_table_max_load_ratio"), 0.875);
+    cr_assert_eq(sample(&page, "sherwood_table_capacity_slots"), 1024);
+    cr_assert_eq(sample(&page, "sherwood_table_max_capacity_slots"), 65536);
+    cr_assert_eq(sample(&page, "sherwood_table_occupied_max"), 870);
+    cr_assert_eq(sample(&page, "sherwood_table_bytes"), 3 << 20);
+    cr_assert_eq(sample(&page, "sherwood_table_growths_total"), 6);
+    cr_assert_eq(sample(&page, "sherwood_table_resizes_total"), 8);
+    cr_assert_eq(sample(&page, "sherwood_table_resize_failures_total"), 9);
     cr_assert_eq(sample(&page, "sherwood_connected_clients"), 5);
     cr_assert_eq(sample(&page, "process_cpu_seconds_total"), 1.75);
     free(page.text);

@@ -25,7 +25,8 @@ static void set_up(void)
 TestSuite(server, .init = set_up, .timeout = 60);
 
 /* A small server on a port of the kernel's choice, with three loops. */
-static struct sw_server *start(uint32_t key_bits, char *address, size_t room)
+static struct sw_server *start_sized(uint32_t key_bits, uint64_t capacity, uint64_t max_capacity,
+                                     char *address, size_t room)
 {
     struct sw_config config;
     struct sw_server *server = NULL;
@@ -33,7 +34,8 @@ static struct sw_server *start(uint32_t key_bits, char *address, size_t room)
     sw_config_init(&config);
     config.backend = SW_BACKEND_CPU;
     config.key_bits = key_bits;
-    config.capacity = 1 << 16;
+    config.capacity = capacity;
+    config.max_capacity = max_capacity;
     config.arena_bytes = 8 << 20;
     config.frame_ops_max = 1 << 14;
     config.round_ops_max = 1 << 14;
@@ -47,6 +49,11 @@ static struct sw_server *start(uint32_t key_bits, char *address, size_t room)
     cr_assert_neq(snapshot.tcp_port, 0);
     snprintf(address, room, "127.0.0.1:%u", snapshot.tcp_port);
     return server;
+}
+
+static struct sw_server *start(uint32_t key_bits, char *address, size_t room)
+{
+    return start_sized(key_bits, 1 << 16, 0, address, room);
 }
 
 static void stop(struct sw_server *server)
@@ -151,6 +158,121 @@ Test(server, frames_of_a_connection_keep_their_order)
             cr_assert_eq(previous[f][i], f == 0 ? 0 : values[f - 1][i], "frame %llu key %llu",
                          (unsigned long long)f, (unsigned long long)i);
         }
+    }
+    sherwood_close(client);
+    stop(server);
+}
+
+enum { GROW_FRAMES = 60, GROW_FRAME_KEYS = 128, GROW_KEYS = GROW_FRAMES * GROW_FRAME_KEYS };
+
+struct filler {
+    const char *address;
+    uint64_t first; /* of the keys it sets; key k gets the value 3 k + 1 */
+    pthread_t thread;
+};
+
+/* Sets GROW_KEYS keys, a frame at a time, and reads every key so far after each tenth frame. */
+static void *fill(void *argument)
+{
+    struct filler *self = argument;
+    struct sherwood *client = connect_to(self->address);
+    uint64_t *keys = calloc(3 * (size_t)GROW_KEYS, sizeof(*keys));
+    uint64_t *values = keys + GROW_KEYS;
+    uint64_t *got = values + GROW_KEYS;
+    uint64_t found[GROW_KEYS / 64];
+    for (uint64_t i = 0; i < GROW_KEYS; i++) {
+        keys[i] = self->first + i;
+        values[i] = 3 * keys[i] + 1;
+    }
+    for (size_t end = GROW_FRAME_KEYS; end <= GROW_KEYS; end += GROW_FRAME_KEYS) {
+        size_t at = end - GROW_FRAME_KEYS;
+        cr_assert_eq(sherwood_set(client, keys + at, values + at, GROW_FRAME_KEYS), SHERWOOD_OK,
+                     "%s", sherwood_error(client));
+        if (end / GROW_FRAME_KEYS % 10 != 0) {
+            continue;
+        }
+        cr_assert_eq(sherwood_get(client, keys, end, got, found), SHERWOOD_OK);
+        for (size_t i = 0; i < end; i++) {
+            cr_assert(sherwood_found(found, i), "key %llu is missing", (unsigned long long)keys[i]);
+            cr_assert_eq(got[i], values[i], "key %llu", (unsigned long long)keys[i]);
+        }
+    }
+    free(keys);
+    sherwood_close(client);
+    return NULL;
+}
+
+/* While clients on all loops fill the table, it grows, another client makes it as small as it can
+ * be and large again, and the figures are read: nothing is lost at any time. */
+Test(server, grows_and_is_resized_under_load)
+{
+    char address[64];
+    struct sw_server *server = start_sized(64, 256, 1 << 18, address, sizeof(address));
+    struct filler fillers[THREADS];
+    struct sw_snapshot snapshot;
+    for (uint64_t t = 0; t < THREADS; t++) {
+        fillers[t].address = address;
+        fillers[t].first = t << 32;
+        cr_assert_eq(pthread_create(&fillers[t].thread, NULL, fill, &fillers[t]), 0);
+    }
+    struct sherwood *client = connect_to(address);
+    struct sherwood_stats stats;
+    uint64_t now = 0, resizes = 0;
+    do {
+        cr_assert_eq(sherwood_resize(client, resizes % 2 == 0 ? 1 : 1 << 17, &now), SHERWOOD_OK,
+                     "%s", sherwood_error(client));
+        resizes++;
+        sw_server_snapshot(server, &snapshot);
+        cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    } while (stats.occupied < (uint64_t)THREADS * GROW_KEYS);
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(fillers[t].thread, NULL);
+    }
+    cr_assert_eq(stats.resizes, resizes);
+    cr_assert_eq(stats.resize_failures, 0);
+    cr_assert_eq(stats.refused, 0);
+    cr_assert_eq(stats.max_capacity_slots, 1 << 18);
+    cr_assert_eq(sherwood_resize(client, 1, &now), SHERWOOD_OK);
+    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(stats.capacity_slots, now);
+    cr_assert_geq(stats.occupied_max, stats.occupied);
+    cr_assert_lt(now, (uint64_t)THREADS * GROW_KEYS * 5 / 4, "RESIZE 1 leaves %llu slots",
+                 (unsigned long long)now);
+    sw_server_snapshot(server, &snapshot);
+    cr_assert_eq(snapshot.info.capacity_slots, now);
+    sherwood_close(client);
+    stop(server);
+}
+
+/* Without max-capacity a table is refused at capacity, can be made smaller, and grows back. */
+Test(server, without_max_capacity_the_first_capacity_is_the_most)
+{
+    enum { CAPACITY = 1024 };
+    char address[64];
+    struct sw_server *server = start_sized(32, CAPACITY, 0, address, sizeof(address));
+    struct sherwood *client = connect_to(address);
+    struct sherwood_stats stats;
+    uint64_t now = 0, found[CAPACITY / 64];
+    uint32_t keys[CAPACITY], values[CAPACITY];
+    for (uint32_t i = 0; i < CAPACITY; i++) {
+        keys[i] = i;
+        values[i] = i + 7;
+    }
+    cr_assert_eq(sherwood_resize(client, CAPACITY + 1, &now), SHERWOOD_E_REQUEST);
+    cr_assert_not_null(strstr(sherwood_error(client), "1 to max-capacity, which is 1024"));
+    cr_assert_eq(sherwood_resize(client, 0, &now), SHERWOOD_E_REQUEST);
+    cr_assert_eq(sherwood_resize(client, 64, NULL), SHERWOOD_OK);
+    cr_assert_eq(sherwood_set(client, keys, values, 800), SHERWOOD_OK);
+    cr_assert_eq(sherwood_set(client, keys + 800, values + 800, 200), SHERWOOD_E_FULL);
+    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(stats.capacity_slots, CAPACITY);
+    cr_assert_eq(stats.occupied, 800);
+    cr_assert_gt(stats.growths, 0);
+    memset(values, 0, sizeof(values));
+    cr_assert_eq(sherwood_get(client, keys, CAPACITY, values, found), SHERWOOD_OK);
+    for (uint32_t i = 0; i < CAPACITY; i++) {
+        cr_assert_eq(sherwood_found(found, i), i < 800, "key %u", i);
+        cr_assert_eq(values[i], i < 800 ? i + 7 : 0, "key %u", i);
     }
     sherwood_close(client);
     stop(server);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/geometry.h"
 #include "table/mix.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -26,6 +27,14 @@ struct sw_table_config fixture_config(uint32_t slot_bits)
     return config;
 }
 
+static uint64_t limit_of(struct sw_table_config config)
+{
+    struct sw_geometry geometry;
+    config.capacity_slots = sw_geometry_capacity_max(&config);
+    cr_assert_eq(sw_geometry_plan(&config, &geometry, NULL, 0), SW_OK);
+    return geometry.occupied_max;
+}
+
 static void *io(struct fixture *fixture, size_t element_bytes)
 {
     void *memory = sw_io_alloc(fixture->table, fixture->ops_max * element_bytes + 8);
@@ -42,9 +51,10 @@ void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
     cr_assert_eq(status, SW_OK, "create: %s: %s", sw_status_text(status), reason);
     cr_assert_eq(sw_queue_create(fixture->table, &fixture->queue), SW_OK);
     sw_table_info(fixture->table, &fixture->info);
+    fixture->config = *config;
     fixture->ops_max = config->batch_ops_max;
     fixture->key_max = config->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
-    fixture->oracle = oracle_create(config->slot_bits / 2, fixture->info.occupied_max);
+    fixture->oracle = oracle_create(config->slot_bits / 2, limit_of(*config));
     fixture->operations = calloc(fixture->ops_max, sizeof(*fixture->operations));
     cr_assert_not_null(fixture->operations);
     fixture->ops = io(fixture, 1);
@@ -208,6 +218,7 @@ int fixture_run(struct fixture *fixture, uint32_t count, uint32_t groups)
     take_back(fixture, &batch);
     add_counters(&fixture->expected, &expected);
     fixture->batches++;
+    sw_table_info(fixture->table, &fixture->info);
     return status;
 }
 
@@ -237,6 +248,21 @@ void fixture_clear(struct fixture *fixture)
     fixture->expected.deleted += oracle_count(fixture->oracle);
     fixture->batches++;
     oracle_clear(fixture->oracle);
+}
+
+int fixture_resize(struct fixture *fixture, uint64_t capacity)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_RESIZE, .capacity = capacity};
+    int status = sw_batch_run(fixture->queue, &batch);
+    if (status == SW_E_INVALID) {
+        return status;
+    }
+    fixture->batches++;
+    sw_table_info(fixture->table, &fixture->info);
+    cr_assert_eq(batch.capacity, fixture->info.capacity_slots, "seed %llu: resized to %llu of %llu",
+                 ULL(fixture->seed), ULL(batch.capacity), ULL(fixture->info.capacity_slots));
+    cr_assert(status != SW_OK || batch.capacity >= capacity);
+    return status;
 }
 
 uint64_t fixture_key_of(const struct fixture *fixture, uint64_t m)

@@ -14,7 +14,8 @@
 struct fixture {
     struct sw_table *table;
     struct sw_queue *queue;
-    struct sw_table_info info;
+    struct sw_table_config config;
+    struct sw_table_info info; /* as of the last batch */
     struct oracle *oracle;
     struct oracle_operation *operations; /* [ops_max]: what the next batch does */
     uint32_t ops_max;
@@ -37,6 +38,7 @@ struct fixture {
 /* A small CPU table: 2^12 slots, one thread, batches of 4096, seed 1. */
 struct sw_table_config fixture_config(uint32_t slot_bits);
 
+/* The oracle refuses what a table of the largest capacity it may grow to would. */
 void fixture_open(struct fixture *fixture, const struct sw_table_config *config);
 void fixture_close(struct fixture *fixture);
 
@@ -59,6 +61,13 @@ int fixture_run_one(struct fixture *fixture, enum sw_op op, uint64_t key, uint64
 void fixture_insert_range(struct fixture *fixture, uint64_t first, uint64_t count);
 
 void fixture_clear(struct fixture *fixture);
+
+/* Moves the table to so many slots. Returns the batch's status, or what submit returned. */
+int fixture_resize(struct fixture *fixture, uint64_t capacity);
+
+/* Compares the layout with that of a new table of this capacity that is given the same contents:
+ * bucket by bucket, and the stash. For tables that were rebuilt since they last deleted. */
+void fixture_canonical(struct fixture *fixture);
 
 /* Scans the invariants; looks up every key of the oracle, and keys beside each (key - 1, key + 1,
  * and those of m - 1, m + 1); compares the statistics. */

@@ -26,17 +26,24 @@ struct submitter {
     uint64_t sum;    /* of what was added to the shared keys */
 };
 
-static struct sw_table *create(uint32_t slot_bits, uint32_t threads, uint32_t ops,
-                               uint64_t capacity)
+static struct sw_table *create_growing(uint32_t slot_bits, uint32_t threads, uint32_t ops,
+                                       uint64_t capacity, uint64_t max_capacity)
 {
     struct sw_table_config config = fixture_config(slot_bits);
     struct sw_table *table;
     char reason[256];
     config.capacity_slots = capacity;
+    config.max_capacity_slots = max_capacity;
     config.threads = threads;
     config.batch_ops_max = ops;
     cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
     return table;
+}
+
+static struct sw_table *create(uint32_t slot_bits, uint32_t threads, uint32_t ops,
+                               uint64_t capacity)
+{
+    return create_growing(slot_bits, threads, ops, capacity, 0);
 }
 
 static void join_all(struct submitter *submitters, void *(*main)(void *))
@@ -270,4 +277,76 @@ Test(concurrent, clear_and_scan_among_writes)
     join_all(submitters, chaos_main);
     check(table);
     sw_table_destroy(table);
+}
+
+#define GROWN_MAX (1U << 18)
+#define RESIZED_MAX (1U << 13)
+
+/* Resizes, scans and asks for facts while the others read and write. */
+static void *resize_main(void *argument)
+{
+    struct submitter *me = argument;
+    struct sw_queue *queue;
+    struct random random = {me->number};
+    if (sw_queue_create(me->table, &queue) != SW_OK) {
+        me->errors++;
+        return NULL;
+    }
+    uint64_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
+    uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
+    for (uint32_t b = 0; b < me->batches; b++) {
+        struct sw_batch batch = {
+            .kind = SW_BATCH_SCAN, .count = me->ops, .scan_keys = keys, .scan_values = values};
+        struct sw_table_info info;
+        do {
+            me->errors += sw_batch_run(queue, &batch) != SW_OK;
+            for (uint32_t i = 0; i < batch.scan_count; i++) {
+                me->errors += values[i] != keys[i] * 3;
+            }
+        } while (batch.cursor != 0);
+        batch.kind = SW_BATCH_RESIZE;
+        /* less than what is inserted in the end, so the rest is growth */
+        batch.capacity = random_below(&random, RESIZED_MAX);
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        sw_table_info(me->table, &info);
+        me->errors += info.capacity_slots > GROWN_MAX;
+        me->errors += info.capacity_slots != info.buckets * info.bucket_slots;
+    }
+    sw_io_free(me->table, keys, me->ops * sizeof(*keys));
+    sw_io_free(me->table, values, me->ops * sizeof(*values));
+    sw_queue_destroy(queue);
+    return NULL;
+}
+
+static void *disjoint_or_resize_main(void *argument)
+{
+    const struct submitter *me = argument;
+    return me->number == 0 ? resize_main(argument) : disjoint_main(argument);
+}
+
+static void among_resizes(uint32_t threads, uint32_t ops, uint32_t batches)
+{
+    struct sw_table *table = create_growing(128, threads, ops, 64, GROWN_MAX);
+    struct submitter submitters[THREADS];
+    for (uint32_t t = 0; t < THREADS; t++) {
+        submitters[t] = (struct submitter){table, t, ops, batches, 0, 0};
+    }
+    join_all(submitters, disjoint_or_resize_main);
+    struct sw_table_stats stats;
+    sw_table_stats(table, &stats);
+    cr_assert_eq(stats.counters.inserted, (uint64_t)(THREADS - 1) * batches * ops);
+    cr_assert_eq(stats.occupied, stats.counters.inserted - stats.counters.deleted);
+    cr_assert_eq(stats.counters.refused, 0);
+    cr_assert_gt(stats.grown, 0);
+    cr_assert_eq(stats.resized, batches);
+    cr_assert_eq(stats.resize_failed, 0);
+    check(table);
+    sw_table_destroy(table);
+}
+
+Test(concurrent, growth_and_resizes_among_reads_and_writes)
+{
+    among_resizes(1, OPS, BATCHES);
+    among_resizes(2, OPS, BATCHES);
+    among_resizes(3, SW_PARALLEL_WRITES_MIN, 3);
 }

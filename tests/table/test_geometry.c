@@ -123,12 +123,17 @@ Test(geometry, what_is_refused)
     refused(bad, "load");
     bad.max_load = 1.0001;
     refused(bad, "load");
+    bad.stash_slots = 0;
+    refused(bad, "max_probe");
+    bad.max_probe = 8;
+    bad.max_load = 16.1;
+    refused(bad, "load");
     bad.max_load = NAN;
     refused(bad, "load");
     bad = good;
     bad.batch_ops_max = 0;
     refused(bad, "batch");
-    bad.batch_ops_max = (1U << 24) + 1;
+    bad.batch_ops_max = (1U << 28) + 1;
     refused(bad, "batch");
     bad = good;
     bad.capacity_slots = UINT64_MAX;
@@ -137,7 +142,12 @@ Test(geometry, what_is_refused)
     bad.stash_slots = UINT64_MAX;
     refused(bad, "stash");
     bad = good;
+    bad.max_capacity_slots = (1ULL << 56) + 1;
+    refused(bad, "capacity");
     bad.slot_bits = 64;
+    bad.max_capacity_slots = (1ULL << 34) + 1;
+    refused(bad, "2^34");
+    bad.max_capacity_slots = 0;
     bad.capacity_slots = (1ULL << 34) + 1;
     refused(bad, "2^34");
     bad = good;
@@ -158,4 +168,64 @@ Test(geometry, largest)
     cr_assert_eq(g.bytes_total / 16, g.slots_total);
     cr_assert_eq(g.slots_total / 4, g.buckets_total + g.stash_buckets_total);
     cr_assert_gt(g.slots_total, 1ULL << 56);
+}
+
+/* Of a load above 1 what does not fit is handed back, so more is admitted than there are slots. */
+Test(geometry, load_above_one)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.stash_slots = 0;
+    config.max_probe = 8;
+    config.max_load = 16.0;
+    config.capacity_slots = 1000;
+    cr_assert_eq(plan(&config).occupied_max, 16000);
+    cr_assert_eq(plan(&config).max_probe, 8);
+}
+
+/* The smallest capacity that admits so many: one bucket less does not. */
+Test(geometry, admitting)
+{
+    const double loads[] = {1e-9, 0.001, 0.3, 0.85, 0.985, 1.0, 7.7};
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.stash_slots = 0;
+    config.max_probe = 4;
+    for (int l = 0; l < 7; l++) {
+        config.max_load = loads[l];
+        for (uint64_t entries = 0; entries < 1ULL << 22; entries = entries * 5 / 4 + 1) {
+            uint64_t capacity = sw_geometry_admitting(&config, 0, entries);
+            cr_assert(capacity >= 4 && capacity % 4 == 0);
+            config.capacity_slots = capacity;
+            cr_assert_geq(plan(&config).occupied_max, entries);
+            if (capacity > 4) {
+                config.capacity_slots = capacity - 4;
+                cr_assert_lt(plan(&config).occupied_max, entries, "load %g, %llu entries", loads[l],
+                             (unsigned long long)entries);
+            }
+            cr_assert_eq(sw_geometry_admitting(&config, capacity + 1, entries), capacity + 4);
+        }
+    }
+    config.max_load = 1e-300;
+    cr_assert_eq(sw_geometry_admitting(&config, 0, UINT64_MAX), 1ULL << 56, "no larger ones");
+    cr_assert_eq(sw_geometry_admitting(&config, UINT64_MAX, 0), 1ULL << 56);
+}
+
+Test(geometry, grown)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.max_load = 0.5;
+    config.capacity_slots = 100;
+    cr_assert_eq(sw_geometry_capacity_max(&config), 100);
+    cr_assert_eq(sw_geometry_grown(&config, 100, 1000), 100, "it may not grow");
+    config.max_capacity_slots = 100;
+    cr_assert_eq(sw_geometry_grown(&config, 100, 1000), 100);
+    config.max_capacity_slots = 997;
+    cr_assert_eq(sw_geometry_capacity_max(&config), 1000, "whole buckets");
+    cr_assert_eq(sw_geometry_grown(&config, 100, 51), 200, "twice as large");
+    cr_assert_eq(sw_geometry_grown(&config, 100, 101), 204, "as large as they need");
+    cr_assert_eq(sw_geometry_grown(&config, 100, 501), 1000, "no larger than allowed");
+    cr_assert_eq(sw_geometry_grown(&config, 800, 401), 1000);
+    cr_assert_eq(sw_geometry_grown(&config, 1000, 501), 1000);
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.h - what the memory bandwidth study is asked to do: its command line.
+ */
+#ifndef SHERWOOD_BENCH_MEMORY_BANDWIDTH_OPTIONS_H
+#define SHERWOOD_BENCH_MEMORY_BANDWIDTH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/table.h"
+
+#define SW_BANDWIDTH_LIST_MAX 32
+#define SW_BANDWIDTH_REPS_MAX 1000
+#define SW_BANDWIDTH_LOAD_MAX 16.0 /* of table.h, for tables that hand back what does not fit */
+
+struct sw_bandwidth_options {
+    uint32_t capacity_log2;
+    double loads[SW_BANDWIDTH_LIST_MAX]; /* F: keys offered / slots */
+    uint32_t loads_count;
+    uint32_t reps;        /* timed repetitions of each ceiling and each get */
+    uint32_t insert_reps; /* and of each insert */
+    uint32_t batch_log2;
+    uint32_t max_probe;
+    enum sw_choice bulk;
+    enum sw_choice hints;
+    uint32_t l2_fetch; /* bytes, asked of the device; 0: as it is */
+    uint32_t device;
+    uint64_t seed;
+    char commit[128]; /* "": not given */
+    char output[512]; /* folder; created */
+};
+
+enum sw_bandwidth_parsed { SW_BANDWIDTH_RUN, SW_BANDWIDTH_HELP, SW_BANDWIDTH_WRONG };
+
+/* Reads the command line. On HELP the text was printed on stdout, on WRONG one sentence on stderr.
+ */
+enum sw_bandwidth_parsed sw_bandwidth_options_parse(struct sw_bandwidth_options *options, int argc,
+                                                    char **argv);
+
+/* "auto", "never", "always". */
+const char *sw_bandwidth_choice_name(enum sw_choice choice);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pass.c - submits the batches of a pass and waits for them.
+ */
+#include "bench/memory_bandwidth/pass.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+/* Batches in flight; a queue of the table takes as many. */
+#define IN_FLIGHT 64
+
+double sw_bandwidth_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static uint32_t *at(const uint32_t *array, uint64_t first)
+{
+    return array == NULL ? NULL : (uint32_t *)array + first;
+}
+
+static void prepare(const struct sw_bandwidth_pass *pass, uint64_t number, struct sw_batch *batch)
+{
+    uint64_t first = number * pass->batch_ops;
+    uint64_t rest = pass->count - first;
+    memset(batch, 0, sizeof(*batch));
+    batch->kind = SW_BATCH_OPERATIONS;
+    batch->op = pass->op;
+    batch->count = rest < pass->batch_ops ? (uint32_t)rest : pass->batch_ops;
+    batch->keys = at(pass->keys, first);
+    batch->values = at(pass->values, first);
+    batch->previous = at(pass->previous, first);
+    batch->found = pass->found == NULL ? NULL : pass->found + first / 64;
+    batch->leftover_keys = at(pass->leftover_keys, first);
+    batch->leftover_values = at(pass->leftover_values, first);
+}
+
+static void add(struct sw_counters *sum, const struct sw_counters *counters)
+{
+    uint64_t *to = (uint64_t *)(void *)sum;
+    const uint64_t *from = (const uint64_t *)(const void *)counters;
+    for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++) {
+        to[i] += from[i];
+    }
+}
+
+static int wait_for(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status;
+    do {
+        status = sw_batch_poll(queue, batch);
+    } while (status == SW_PENDING);
+    return status;
+}
+
+int sw_bandwidth_pass_run(struct sw_queue *queue, const struct sw_bandwidth_pass *pass,
+                          struct sw_bandwidth_passed *out)
+{
+    struct sw_batch batches[IN_FLIGHT];
+    uint64_t total = (pass->count + pass->batch_ops - 1) / pass->batch_ops;
+    uint64_t submitted = 0;
+    uint64_t completed = 0;
+    int status = SW_OK;
+    memset(out, 0, sizeof(*out));
+    double start = sw_bandwidth_clock();
+    while (completed < submitted || (status == SW_OK && submitted < total)) {
+        bool room = submitted - completed < IN_FLIGHT;
+        int submit_status = SW_E_BUSY;
+        if (status == SW_OK && submitted < total && room) {
+            prepare(pass, submitted, &batches[submitted % IN_FLIGHT]);
+            submit_status = sw_batch_submit(queue, &batches[submitted % IN_FLIGHT]);
+        }
+        if (submit_status == SW_OK) {
+            submitted++;
+        } else if (submit_status != SW_E_BUSY || completed == submitted) {
+            status = submit_status;
+        } else {
+            struct sw_batch *batch = &batches[completed % IN_FLIGHT];
+            int done = wait_for(queue, batch);
+            add(&out->counters, &batch->counters);
+            if (pass->leftovers != NULL) {
+                pass->leftovers[completed] = batch->leftover_count;
+            }
+            status = status == SW_OK ? done : status;
+            completed++;
+        }
+    }
+    out->seconds = sw_bandwidth_clock() - start;
+    out->batches = total;
+    return status;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * random_access.cu - kernels of random reads and compare-and-swaps, timed by events.
+ */
+#include "bench/memory_bandwidth/random_access.h"
+
+#include <thrust/count.h>
+#include <thrust/device_ptr.h>
+#include <thrust/execution_policy.h>
+
+#include <exception>
+#include <stdio.h>
+
+#include "bench/timing/device.cuh"
+
+#define BLOCK 256
+/* Operations a repetition: 2^26 take milliseconds. */
+#define OPERATIONS (1ULL << 26)
+#define SECTOR_BYTES 32U
+#define BUCKET_WORDS 4U /* of 64 bits, in a sector */
+
+static_assert(OPERATIONS % (BLOCK * 8) == 0, "whole blocks at up to 8 lines a thread");
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+/* splitmix64's finalizer (Sebastiano Vigna, public domain) */
+static __device__ inline uint64_t mixed(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+/* A permutation of 0 .. 2^bits - 1: multiplications by odd numbers and shifts to the right can both
+ * be undone. */
+static __device__ inline uint64_t permuted(uint64_t i, uint32_t bits)
+{
+    uint64_t mask = (1ULL << bits) - 1;
+    uint32_t half = (bits + 1) / 2;
+    i = (i * 0x9e3779b97f4a7c15ULL) & mask;
+    i ^= i >> half;
+    i = (i * 0xbf58476d1ce4e5b9ULL) & mask;
+    i ^= i >> half;
+    i = (i * 0x94d049bb133111ebULL) & mask;
+    return i ^ (i >> half);
+}
+
+/* One block a multiprocessor is enough: without saying so the compiler keeps 32 registers, and
+ * waits for a load before it issues the next. */
+template <int LINE_BYTES, int LANES, int LINES>
+static __global__ void __launch_bounds__(BLOCK, 1)
+    gather_kernel(const uint4 *source, uint64_t lines, uint64_t first, uint64_t *sink)
+{
+    constexpr int PIECES = LINE_BYTES / 16;
+    constexpr int PIECES_PER_LANE = PIECES / LANES;
+    uint64_t thread = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    uint64_t group = thread / LANES;
+    uint32_t lane = threadIdx.x % LANES;
+    uint4 held[LINES][PIECES_PER_LANE];
+    const uint4 *line[LINES];
+#pragma unroll
+    for (int k = 0; k < LINES; k++) {
+        /* lines is a power of two: no place is more likely than another */
+        line[k] = source + (mixed(first + group * LINES + k) & (lines - 1)) * PIECES + lane;
+    }
+#pragma unroll
+    for (int k = 0; k < LINES; k++) {
+#pragma unroll
+        for (int p = 0; p < PIECES_PER_LANE; p++) {
+            held[k][p] = line[k][p * LANES];
+        }
+    }
+    /* Begins with what was asked for last, in an order that cannot be changed: every load is on its
+     * way before any is waited for. */
+    uint32_t sum = __shfl_sync(0xffffffffU, held[LINES - 1][PIECES_PER_LANE - 1].x, 0);
+#pragma unroll
+    for (int k = 0; k < LINES; k++) {
+#pragma unroll
+        for (int p = 0; p < PIECES_PER_LANE; p++) {
+            sum = (sum ^ held[k][p].x ^ held[k][p].y) + (held[k][p].z ^ held[k][p].w);
+        }
+    }
+    /* the compiler must believe that the sum is wanted; that it is stored, one thread in 2^32 */
+    if (sum == 0x9e3779b9U) {
+        *sink = thread;
+    }
+}
+
+/* All words are zero before. Each is swapped at most once, for something that is not zero. */
+template <bool LOADS, int LINES>
+static __global__ void __launch_bounds__(BLOCK, 1)
+    cas_kernel(unsigned long long *words, uint32_t bits, uint64_t count, uint64_t *sink)
+{
+    uint64_t thread = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    unsigned long long expected[LINES];
+    unsigned long long wanted[LINES];
+    unsigned long long found[LINES];
+    bool surprised = false;
+    if (thread * LINES >= count) { /* count is a power of two, at least LINES */
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < LINES; k++) {
+        expected[k] = 0;
+        wanted[k] = thread + 1;
+        if (LOADS) {
+            uint64_t place = permuted(thread * LINES + k, bits);
+            const ulonglong2 *bucket =
+                (const ulonglong2 *)(words + place / BUCKET_WORDS * BUCKET_WORDS);
+            ulonglong2 low = bucket[0];
+            ulonglong2 high = bucket[1];
+            ulonglong2 pair = place % BUCKET_WORDS < 2 ? low : high;
+            expected[k] = place % 2 == 0 ? pair.x : pair.y;
+            wanted[k] = (low.x ^ low.y ^ high.x ^ high.y) | 1; /* needs the whole bucket */
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < LINES; k++) {
+        uint64_t place = permuted(thread * LINES + k, bits);
+        found[k] = atomicCAS(words + place, expected[k], wanted[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < LINES; k++) {
+        surprised |= found[k] != expected[k];
+    }
+    if (surprised) {
+        *sink = 1;
+    }
+}
+
+/* --- launches --------------------------------------------------------------------------------- */
+
+static uint64_t swaps(const struct sw_timing_memory *memory)
+{
+    uint64_t words = memory->bytes / sizeof(uint64_t);
+    return words < OPERATIONS ? words : OPERATIONS;
+}
+
+template <int LINE_BYTES, int LANES, int LINES>
+static void gather(const struct sw_timing_memory *memory)
+{
+    gather_kernel<LINE_BYTES, LANES, LINES>
+        <<<(uint32_t)(OPERATIONS / LINES * LANES / BLOCK), BLOCK>>>(
+            (const uint4 *)memory->source, memory->bytes / LINE_BYTES, memory->gather * OPERATIONS,
+            memory->sink);
+}
+
+template <bool LOADS, int LINES> static void cas(const struct sw_timing_memory *memory)
+{
+    uint64_t words = memory->bytes / sizeof(uint64_t);
+    uint64_t count = swaps(memory);
+    uint32_t bits = 0;
+    while (1ULL << bits < words) {
+        bits++;
+    }
+    cas_kernel<LOADS, LINES><<<(uint32_t)((count / LINES + BLOCK - 1) / BLOCK), BLOCK>>>(
+        (unsigned long long *)memory->target, bits, count, memory->sink);
+}
+
+struct way {
+    struct sw_bandwidth_shape shape;
+    void (*launch)(const struct sw_timing_memory *memory);
+};
+
+#define ALONE(name, bytes, lines)                        \
+    {                                                    \
+        {name, bytes, lines, 1}, gather<bytes, 1, lines> \
+    }
+#define LANES(name, bytes, lines)                                              \
+    {                                                                          \
+        {name, bytes, lines, (bytes) / 16}, gather<bytes, (bytes) / 16, lines> \
+    }
+#define SWAPS(name, loads, lines)                         \
+    {                                                     \
+        {name, SECTOR_BYTES, lines, 1}, cas<loads, lines> \
+    }
+
+/* 8 lines of 128 bytes would not fit into a thread's registers. */
+static const struct way ways[] = {
+    ALONE(SW_BANDWIDTH_GATHER_32, 32, 1),   ALONE(SW_BANDWIDTH_GATHER_32, 32, 2),
+    ALONE(SW_BANDWIDTH_GATHER_32, 32, 4),   ALONE(SW_BANDWIDTH_GATHER_32, 32, 8),
+    LANES(SW_BANDWIDTH_GATHER_32, 32, 1),   LANES(SW_BANDWIDTH_GATHER_32, 32, 2),
+    LANES(SW_BANDWIDTH_GATHER_32, 32, 4),   LANES(SW_BANDWIDTH_GATHER_32, 32, 8),
+    ALONE(SW_BANDWIDTH_GATHER_64, 64, 1),   ALONE(SW_BANDWIDTH_GATHER_64, 64, 2),
+    ALONE(SW_BANDWIDTH_GATHER_64, 64, 4),   ALONE(SW_BANDWIDTH_GATHER_64, 64, 8),
+    LANES(SW_BANDWIDTH_GATHER_64, 64, 1),   LANES(SW_BANDWIDTH_GATHER_64, 64, 2),
+    LANES(SW_BANDWIDTH_GATHER_64, 64, 4),   LANES(SW_BANDWIDTH_GATHER_64, 64, 8),
+    ALONE(SW_BANDWIDTH_GATHER_128, 128, 1), ALONE(SW_BANDWIDTH_GATHER_128, 128, 2),
+    ALONE(SW_BANDWIDTH_GATHER_128, 128, 4), LANES(SW_BANDWIDTH_GATHER_128, 128, 1),
+    LANES(SW_BANDWIDTH_GATHER_128, 128, 2), LANES(SW_BANDWIDTH_GATHER_128, 128, 4),
+    LANES(SW_BANDWIDTH_GATHER_128, 128, 8), SWAPS(SW_BANDWIDTH_CAS, false, 1),
+    SWAPS(SW_BANDWIDTH_CAS, false, 2),      SWAPS(SW_BANDWIDTH_CAS, false, 4),
+    SWAPS(SW_BANDWIDTH_CAS, false, 8),      SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 1),
+    SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 2),  SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 4),
+    SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 8),
+};
+
+const char *sw_bandwidth_access_name(enum sw_bandwidth_access which)
+{
+    static const char *const names[SW_BANDWIDTH_ACCESSES] = {"gather_32", "gather_64", "gather_128",
+                                                             "cas", "load_cas"};
+    return names[which];
+}
+
+uint32_t sw_bandwidth_shapes(void)
+{
+    return sizeof(ways) / sizeof(ways[0]);
+}
+
+struct sw_bandwidth_shape sw_bandwidth_shape_at(uint32_t number)
+{
+    return ways[number].shape;
+}
+
+static cudaError_t timed_launch(const struct sw_timing_memory *memory, const struct way *way,
+                                cudaEvent_t begin, cudaEvent_t end, float *milliseconds)
+{
+    cudaError_t error = cudaEventRecord(begin, 0);
+    if (error == cudaSuccess) {
+        way->launch(memory);
+        error = cudaGetLastError();
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(end, 0);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventSynchronize(end);
+    }
+    return error == cudaSuccess ? cudaEventElapsedTime(milliseconds, begin, end) : error;
+}
+
+/* True if as many words are not zero as were swapped, and no swap was surprised. */
+static bool all_swapped(const struct sw_timing_memory *memory, const char *name)
+{
+    uint64_t surprised = 0;
+    uint64_t zeros = 0;
+    uint64_t words = memory->bytes / sizeof(uint64_t);
+    thrust::device_ptr<const uint64_t> first((const uint64_t *)memory->target);
+    try {
+        zeros = (uint64_t)thrust::count(thrust::device, first, first + words, (uint64_t)0);
+    } catch (const std::exception &e) {
+        fprintf(stderr, "memory_bandwidth: counting the words of %s: %s\n", name, e.what());
+        return false;
+    }
+    if (!sw_timing_ok(
+            cudaMemcpy(&surprised, memory->sink, sizeof(surprised), cudaMemcpyDeviceToHost),
+            name)) {
+        return false;
+    }
+    if (surprised != 0 || words - zeros != swaps(memory)) {
+        fprintf(stderr, "memory_bandwidth: %s did not swap every word\n", name);
+        return false;
+    }
+    return true;
+}
+
+bool sw_bandwidth_access_run(struct sw_timing_memory *memory, uint32_t shape_number,
+                             struct sw_bandwidth_timed *timed)
+{
+    const struct way *way = &ways[shape_number];
+    const char *name = sw_bandwidth_access_name(way->shape.access);
+    bool writes = way->shape.access >= SW_BANDWIDTH_CAS;
+    cudaEvent_t begin = NULL;
+    cudaEvent_t end = NULL;
+    float milliseconds = 0;
+    cudaError_t error = cudaEventCreate(&begin);
+    if (error == cudaSuccess) {
+        error = cudaEventCreate(&end);
+    }
+    if (error == cudaSuccess && writes) {
+        error = cudaMemset(memory->target, 0, memory->bytes);
+    }
+    if (error == cudaSuccess && writes) {
+        error = cudaMemset(memory->sink, 0, sizeof(uint64_t));
+    }
+    if (error == cudaSuccess) {
+        error = timed_launch(memory, way, begin, end, &milliseconds);
+    }
+    (void)cudaEventDestroy(begin);
+    (void)cudaEventDestroy(end);
+    if (!sw_timing_ok(error, name) || (writes && !all_swapped(memory, name))) {
+        return false;
+    }
+    memory->gather++;
+    timed->seconds = milliseconds * 1e-3;
+    timed->operations = writes ? swaps(memory) : OPERATIONS;
+    timed->dram_bytes = timed->operations * way->shape.line_bytes * (writes ? 2 : 1);
+    return true;
+}
+
+bool sw_bandwidth_l2_fetch(uint32_t bytes, uint32_t *granted)
+{
+    size_t limit = 0;
+    if ((bytes != 0 && !sw_timing_ok(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes),
+                                     "bytes a fetch into L2")) ||
+        !sw_timing_ok(cudaDeviceGetLimit(&limit, cudaLimitMaxL2FetchGranularity),
+                      "bytes a fetch into L2")) {
+        return false;
+    }
+    *granted = (uint32_t)limit;
+    return true;
+}

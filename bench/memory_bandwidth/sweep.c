@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweep.c - repetitions of insert and get at each F, and the account after every insert.
+ */
+#include "bench/memory_bandwidth/sweep.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "bench/memory_bandwidth/pass.h"
+
+uint64_t sw_bandwidth_count(const struct sw_bandwidth_options *options, double load)
+{
+    uint64_t count = (uint64_t)(load * (double)(1ULL << options->capacity_log2));
+    return count < 64 ? 64 : count;
+}
+
+static bool failed(const char *what, int status)
+{
+    fprintf(stderr, "memory_bandwidth: %s: %s\n", what, sw_status_text(status));
+    return false;
+}
+
+static uint32_t batch_ops(const struct sw_bandwidth_study *study)
+{
+    return 1U << study->options->batch_log2;
+}
+
+/* What a repetition reports of a pass. */
+static struct sw_bandwidth_rep describe(const struct sw_bandwidth_study *study, double load,
+                                        uint32_t number, uint64_t count, enum sw_op_class class,
+                                        const struct sw_bandwidth_passed *passed)
+{
+    const struct sw_op_counters *counters = &passed->counters.by_class[class];
+    return (struct sw_bandwidth_rep){
+        .load = load,
+        .batch = batch_ops(study),
+        .number = number,
+        .operations = count,
+        .batches = passed->batches,
+        .seconds = passed->seconds,
+        .probes = counters->probes,
+        .failures = passed->counters.failures,
+        .hits = counters->hits,
+        .misses = counters->misses,
+        .copy_rate = study->ceilings->copy,
+        .gather_rate = study->ceilings->bytes[SW_BANDWIDTH_GATHER_32],
+    };
+}
+
+/* --- insert ----------------------------------------------------------------------------------- */
+
+static bool clear(struct sw_bandwidth_study *study)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
+    int status = sw_batch_run(study->queue, &batch);
+    return status == SW_OK || failed("emptying the table", status);
+}
+
+/* Finds every operand again: held by the table, or handed back. */
+static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
+                   struct sw_bandwidth_account *account)
+{
+    struct sw_bandwidth_arrays *arrays = &study->arrays;
+    struct sw_bandwidth_passed passed;
+    struct sw_bandwidth_pass pass = {
+        .op = SW_GET,
+        .keys = arrays->distinct,
+        .previous = arrays->answers,
+        .found = arrays->found,
+        .count = account->distinct,
+        .batch_ops = batch_ops(study),
+    };
+    int status = sw_bandwidth_pass_run(study->queue, &pass, &passed);
+    if (status != SW_OK) {
+        return failed("reading every key", status);
+    }
+    return sw_bandwidth_settle_held(arrays, account) &&
+           sw_bandwidth_settle_leftovers(arrays, batch_ops(study), study->leftovers, batches,
+                                         account) &&
+           sw_bandwidth_settle_end(arrays, account);
+}
+
+/* Every key settled, the totals equal, and the table's own count of entries right. */
+static bool is_settled(const struct sw_bandwidth_study *study,
+                       const struct sw_bandwidth_account *account,
+                       const struct sw_bandwidth_passed *passed, uint64_t count)
+{
+    const struct sw_op_counters *counters = &passed->counters.by_class[SW_CLASS_UPSERT];
+    struct sw_table_stats stats;
+    sw_table_stats(study->table, &stats);
+    bool right = account->unsettled == 0 && account->foreign == 0 &&
+                 account->held_sum + account->handed_back_sum == account->offered_sum &&
+                 stats.occupied == account->held && counters->hits + counters->misses == count;
+    if (!right) {
+        fprintf(stderr,
+                "memory_bandwidth: OPERANDS LOST: %" PRIu64 " keys not settled, %" PRIu64
+                " entries handed back that were never offered; offered %" PRIu64 ", held %" PRIu64
+                ", handed back %" PRIu64 "; %" PRIu64 " keys held, %" PRIu64 " by statistics\n",
+                account->unsettled, account->foreign, account->offered_sum, account->held_sum,
+                account->handed_back_sum, account->held, stats.occupied);
+    }
+    return right;
+}
+
+/* One repetition: empty table, fresh keys, the timed launch, the account. */
+static bool insert_once(struct sw_bandwidth_study *study, uint64_t count,
+                        struct sw_bandwidth_passed *passed, struct sw_bandwidth_account *account)
+{
+    struct sw_bandwidth_arrays *arrays = &study->arrays;
+    struct sw_bandwidth_pass pass = {
+        .op = SW_SUM,
+        .keys = arrays->keys,
+        .values = arrays->operands,
+        .leftover_keys = arrays->leftover_keys,
+        .leftover_values = arrays->leftover_values,
+        .count = count,
+        .batch_ops = batch_ops(study),
+        .leftovers = study->leftovers,
+    };
+    if (!clear(study) ||
+        !sw_bandwidth_draw(arrays, count, study->options->seed, ++study->draws, account)) {
+        return false;
+    }
+    int status = sw_bandwidth_pass_run(study->queue, &pass, passed);
+    if (status != SW_OK) {
+        return failed("insert", status);
+    }
+    if (!settle(study, passed->batches, account)) {
+        return false;
+    }
+    study->is_correct = is_settled(study, account, passed, count) && study->is_correct;
+    return true;
+}
+
+/* --- summaries -------------------------------------------------------------------------------- */
+
+struct rates {
+    double bytes[SW_BANDWIDTH_REPS_MAX]; /* a second, of each repetition */
+    double operations[SW_BANDWIDTH_REPS_MAX];
+};
+
+static void note(struct rates *rates, const struct sw_bandwidth_rep *rep)
+{
+    rates->bytes[rep->number - 1] = sw_bandwidth_rate(rep);
+    rates->operations[rep->number - 1] = (double)rep->operations / rep->seconds;
+}
+
+/* Medians of the rates; the counts are those of the last repetition. */
+static void summarize(struct sw_bandwidth_study *study, const char *operation,
+                      const struct sw_bandwidth_rep *last, struct rates *rates)
+{
+    struct sw_bandwidth_report *report = study->report;
+    const struct sw_bandwidth_ceilings *ceilings = study->ceilings;
+    bool is_insert = strcmp(operation, "insert") == 0;
+    enum sw_bandwidth_access ceiling = is_insert ? SW_BANDWIDTH_LOAD_CAS : SW_BANDWIDTH_GATHER_32;
+    struct sw_bandwidth_subject subject = {"sherwood", operation, last->load, last->batch};
+    double bytes = sw_bandwidth_median(rates->bytes, last->number);
+    double operations = sw_bandwidth_median(rates->operations, last->number);
+    double probes = (double)last->probes / (double)last->operations;
+    double of_copy = 100 * bytes / ceilings->copy;
+    double of_gather = 100 * bytes / ceilings->bytes[SW_BANDWIDTH_GATHER_32];
+    sw_bandwidth_report_summary(report, &subject, "bandwidth", bytes * 1e-9, "GB/s");
+    sw_bandwidth_report_summary(report, &subject, "percent_of_copy", of_copy, "%");
+    sw_bandwidth_report_summary(report, &subject, "percent_of_gather", of_gather, "%");
+    sw_bandwidth_report_summary(report, &subject, "gops", operations * 1e-9, "Gops/s");
+    sw_bandwidth_report_summary(report, &subject,
+                                is_insert ? "operations_of_load_cas" : "operations_of_gather_32",
+                                100 * operations / ceilings->operations[ceiling], "%");
+    sw_bandwidth_report_summary(report, &subject, "probes_per_operation", probes, "buckets");
+    sw_bandwidth_report_summary(report, &subject, "total_probes", (double)last->probes, "buckets");
+    sw_bandwidth_report_summary(report, &subject, "total_hits", (double)last->hits, "operations");
+    sw_bandwidth_report_summary(report, &subject, "total_misses", (double)last->misses,
+                                "operations");
+    if (is_insert) {
+        sw_bandwidth_report_summary(report, &subject, "total_failures", (double)last->failures,
+                                    "entries");
+    }
+    fprintf(stderr,
+            "%6.1f s  %s F %g: %.3f Gops/s, %.2f probes each, %.1f GB/s: %.1f %% of copy, %.1f %% "
+            "of gather_32\n",
+            sw_bandwidth_clock() - study->started, operation, last->load, operations * 1e-9, probes,
+            bytes * 1e-9, of_copy, of_gather);
+}
+
+static void summarize_account(struct sw_bandwidth_study *study, const struct sw_bandwidth_rep *last,
+                              const struct sw_bandwidth_account *account, uint64_t unsettled)
+{
+    struct sw_bandwidth_subject subject = {"sherwood", "insert", last->load, last->batch};
+    double slots = (double)(1ULL << study->options->capacity_log2);
+    sw_bandwidth_report_summary(study->report, &subject, "load", (double)account->held / slots, "");
+    sw_bandwidth_report_summary(study->report, &subject, "handed_back",
+                                (double)account->handed_back, "entries");
+    sw_bandwidth_report_summary(study->report, &subject, "unsettled", (double)unsettled, "keys");
+}
+
+/* --- both operations at one F ----------------------------------------------------------------- */
+
+/* Leaves the table as the last repetition left it. */
+static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t count)
+{
+    struct sw_bandwidth_passed passed;
+    struct sw_bandwidth_account account;
+    struct sw_bandwidth_rep rep;
+    struct rates rates;
+    uint64_t unsettled = 0; /* the worst */
+    for (uint32_t number = 0; number <= study->options->insert_reps; number++) {
+        if (!insert_once(study, count, &passed, &account)) {
+            return false;
+        }
+        unsettled = account.unsettled > unsettled ? account.unsettled : unsettled;
+        if (number > 0) { /* 0 warms up */
+            rep = describe(study, load, number, count, SW_CLASS_UPSERT, &passed);
+            note(&rates, &rep);
+            sw_bandwidth_report_insert(study->report, &rep, &account);
+        }
+    }
+    summarize(study, "insert", &rep, &rates);
+    summarize_account(study, &rep, &account, unsettled);
+    return true;
+}
+
+/* Asks for the keys as they were offered; those handed back miss. */
+static bool gets(struct sw_bandwidth_study *study, double load, uint64_t count)
+{
+    struct sw_bandwidth_arrays *arrays = &study->arrays;
+    struct sw_bandwidth_passed passed;
+    struct sw_bandwidth_rep rep;
+    struct rates rates;
+    struct sw_bandwidth_pass pass = {
+        .op = SW_GET,
+        .keys = arrays->keys,
+        .previous = arrays->answers,
+        .found = arrays->found,
+        .count = count,
+        .batch_ops = batch_ops(study),
+    };
+    for (uint32_t number = 0; number <= study->options->reps; number++) { /* 0 warms up */
+        uint64_t found = 0;
+        int status = sw_bandwidth_pass_run(study->queue, &pass, &passed);
+        if (status != SW_OK) {
+            return failed("get", status);
+        }
+        if (!sw_bandwidth_count_found(arrays, count, &found)) {
+            return false;
+        }
+        rep = describe(study, load, number, count, SW_CLASS_GET, &passed);
+        if (rep.hits != found || rep.hits + rep.misses != count) {
+            fprintf(stderr,
+                    "memory_bandwidth: GET WRONG: %" PRIu64 " of %" PRIu64 " found, but %" PRIu64
+                    " hits and %" PRIu64 " misses counted\n",
+                    found, count, rep.hits, rep.misses);
+            study->is_correct = false;
+        }
+        if (number > 0) {
+            note(&rates, &rep);
+            sw_bandwidth_report_get(study->report, &rep);
+        }
+    }
+    summarize(study, "get", &rep, &rates);
+    return true;
+}
+
+bool sw_bandwidth_sweep(struct sw_bandwidth_study *study)
+{
+    for (uint32_t l = 0; l < study->options->loads_count; l++) {
+        double load = study->options->loads[l];
+        uint64_t count = sw_bandwidth_count(study->options, load);
+        if (!inserts(study, load, count) || !gets(study, load, count)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,67 @@
+# The peers' hash tables of the timing study: an adapter is built for each library whose include
+# folder is given, README.md says where to get them.
+#   make bench-timing CUCO=/path/include WARPCORE=/path/include:/second/path BGHT=/path/include \
+#     GPURHH=/path/include
+# PEER_OBJ: what the study links: the adapters and the list of them. VERSION_CUCO=.. and so on say
+# what run_info.txt shall call a version that git does not know.
+
+CUCO ?=
+WARPCORE ?=
+BGHT ?=
+GPURHH ?=
+
+PEERS := CUCO WARPCORE BGHT GPURHH
+PEERS_GIVEN := $(strip $(foreach p,$(PEERS),$(if $($(p)),$(p))))
+PEER_FILE_CUCO := cuco
+PEER_FILE_WARPCORE := warpcore
+PEER_FILE_BGHT := bght
+PEER_FILE_GPURHH := gpurhh
+PEER_NAME_CUCO := cuCollections
+PEER_NAME_WARPCORE := warpcore
+PEER_NAME_BGHT := BGHT
+PEER_NAME_GPURHH := GPURobinHoodHashing
+# cuCollections' headers use device lambdas, warpcore's too. gpurhh's need C++20.
+PEER_FLAGS_CUCO := --expt-extended-lambda
+PEER_FLAGS_WARPCORE := --expt-extended-lambda
+PEER_FLAGS_BGHT :=
+PEER_FLAGS_GPURHH := -std=c++20
+
+PEER_DIR := $(BUILD)/obj/bench/peers
+PEER_LIST_OBJ := $(PEER_DIR)/list.o
+PEER_OBJ := $(PEER_LIST_OBJ) $(foreach p,$(PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
+
+$(foreach p,$(PEERS_GIVEN),$(foreach d,$(subst :, ,$($(p))),$(if $(wildcard $(d)/.),,$(error $(p): there is no folder $(d)))))
+
+# The include folders of one, and its version: the commit of the first folder's repository.
+peer_folders = $(subst :, ,$($(1)))
+VERSION_CUCO ?= $(call peer_version,CUCO)
+VERSION_WARPCORE ?= $(call peer_version,WARPCORE)
+VERSION_BGHT ?= $(call peer_version,BGHT)
+VERSION_GPURHH ?= $(call peer_version,GPURHH)
+peer_version = $(shell git -C '$(firstword $(call peer_folders,$(1)))' describe --tags --always 2>/dev/null || echo 'version not known')
+
+# A file for each whose content is what it is built with, so that another folder builds it again.
+.PHONY: peers-always
+$(PEER_DIR)/%.given: peers-always
+	@mkdir -p $(@D)
+	@echo '$(PEER_GIVEN)' | cmp -s - $@ || echo '$(PEER_GIVEN)' >$@
+$(PEER_DIR)/list.given: PEER_GIVEN = $(PEERS_GIVEN)
+
+$(PEER_LIST_OBJ): $(PEER_DIR)/list.given
+$(PEER_LIST_OBJ): CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(PEERS_GIVEN))
+
+# Later flags win. The peers' headers are system headers: their warnings are not ours to fix.
+define peer_rules
+$(PEER_DIR)/$(PEER_FILE_$(1)).given: PEER_GIVEN = $($(1)) $$(VERSION_$(1))
+$(PEER_DIR)/$(PEER_FILE_$(1)).cu.o: $(PEER_DIR)/$(PEER_FILE_$(1)).given
+$(PEER_DIR)/$(PEER_FILE_$(1)).cu.o: NVCCFLAGS := $(if $(filter -std=%,$(PEER_FLAGS_$(1))),$(filter-out -std=%,$(NVCCFLAGS)),$(NVCCFLAGS)) \
+  $(PEER_FLAGS_$(1)) $(patsubst %,-isystem %,$(call peer_folders,$(1))) \
+  -DSW_PEER_VERSION='"$$(VERSION_$(1))"'
+endef
+$(foreach p,$(PEERS_GIVEN),$(eval $(call peer_rules,$(p))))
+
+# Said by targets that build the study.
+.PHONY: peers-notice
+peers-notice:
+	@$(foreach p,$(filter-out $(PEERS_GIVEN),$(PEERS)),echo 'bench: $(p) is not set, $(PEER_NAME_$(p)) is skipped';) true
+bench-timing: peers-notice

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ceilings.c - measures what memory can do.
+ */
+#include "bench/timing/ceilings.h"
+
+#include <inttypes.h>
+
+#include "bench/timing/ceiling.h"
+
+static bool measure_ceiling(struct sw_timing_report *report, struct sw_timing_memory *memory,
+                            enum sw_timing_ceiling which, uint32_t slot_bits, uint32_t reps)
+{
+    double rates[SW_TIMING_REPS_MAX];
+    double bandwidths[SW_TIMING_REPS_MAX];
+    uint64_t operations = 0;
+    struct sw_timing_subject subject = {
+        .library = "memory",
+        .operation = sw_timing_ceiling_name(which),
+        .slot_bits = slot_bits,
+    };
+    for (uint32_t number = 0; number <= reps; number++) { /* 0 warms up */
+        double seconds = 0;
+        uint64_t bytes = 0;
+        if (!sw_timing_ceiling_run(memory, which, &seconds, &bytes, &operations)) {
+            return false;
+        }
+        if (number > 0) {
+            rates[number - 1] = (double)operations / seconds * 1e-9;
+            bandwidths[number - 1] = (double)bytes / seconds * 1e-9;
+            sw_timing_report_ceiling(report, &subject, number, bytes, operations, seconds);
+        }
+    }
+    double rate = sw_timing_median(rates, reps);
+    double bandwidth = sw_timing_median(bandwidths, reps);
+    if (operations > 0) {
+        sw_timing_report_summary(report, &subject, "gops", rate, "Gops/s");
+    }
+    sw_timing_report_summary(report, &subject, "bandwidth", bandwidth, "GB/s");
+    fprintf(stderr, "%s over %" PRIu64 " MiB: %.1f GB/s", subject.operation, memory->bytes >> 20,
+            bandwidth);
+    if (operations > 0) {
+        fprintf(stderr, ", %.2f G lines/s", rate);
+    }
+    fputc('\n', stderr);
+    return true;
+}
+
+bool sw_timing_measure_ceilings(const struct sw_timing_options *options,
+                                struct sw_timing_report *report)
+{
+    bool done = true;
+    for (uint32_t w = 0; w < options->slot_bits_count && done; w++) {
+        struct sw_timing_memory memory;
+        uint32_t slot_bits = options->slot_bits[w];
+        if (!sw_timing_memory_open(&memory, (1ULL << options->capacity_log2) * (slot_bits / 8),
+                                   options->seed)) {
+            return false;
+        }
+        for (int which = 0; which < SW_TIMING_CEILINGS && done; which++) {
+            done = measure_ceiling(report, &memory, (enum sw_timing_ceiling)which, slot_bits,
+                                   options->reps);
+        }
+        sw_timing_memory_close(&memory);
+    }
+    return done;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measure_change.c - changes of stored keys: new values, removal, updates beside inserts.
+ */
+#include "bench/timing/measure.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Updates beside inserts: the table begins so far below F, and as many fresh keys arrive as take it
+ * to F where F is 1. */
+#define BESIDE_BELOW_F 0.05
+#define BESIDE_SHARE 20
+
+static bool failed(const struct sw_timing_study *study, const char *what)
+{
+    fprintf(stderr, "timing: %s, %" PRIu32 "-bit slots, F %g: %s failed\n", study->library->name,
+            study->slot_bits, study->load, what);
+    return false;
+}
+
+/* Draws `wanted` different stored keys and remembers which of them a get finds. */
+static bool choose(struct sw_timing_study *study, uint64_t wanted, struct sw_timing_draw draw,
+                   uint64_t *held)
+{
+    return sw_timing_draw_changes(&study->arrays, wanted, study->distinct, draw) &&
+           sw_timing_study_ask(study, study->arrays.queries, wanted, NULL) &&
+           sw_timing_remember_found(&study->arrays, wanted, held);
+}
+
+/* How many of the keys chosen, of those that were found, do not have the value they were given. */
+static bool count_lost(struct sw_timing_study *study, uint64_t wanted, uint64_t *lost)
+{
+    return sw_timing_study_ask(study, study->arrays.queries, wanted, NULL) &&
+           sw_timing_count_lost(&study->arrays, wanted, lost);
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* --- new values ------------------------------------------------------------------------------- */
+
+static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_timing_draw draw,
+                   struct sw_timing_rep *rep)
+{
+    const struct sw_timing_arrays *arrays = &study->arrays;
+    uint64_t held = 0;
+    uint64_t before = 0;
+    uint64_t after = 0;
+    memset(rep, 0, sizeof(*rep));
+    if (!choose(study, batch, draw, &held) || !sw_timing_study_size(study, &before)) {
+        return false;
+    }
+    double start = sw_timing_clock();
+    bool done = study->library->insert(study->table, arrays->queries, arrays->changed, batch);
+    rep->seconds = sw_timing_clock() - start;
+    if (!done) {
+        return failed(study, "upsert");
+    }
+    if (!count_lost(study, batch, &rep->missed) || !sw_timing_study_size(study, &after)) {
+        return false;
+    }
+    rep->operations = batch;
+    rep->has_check = true;
+    rep->wrong = study->is_ours ? apart(before, after) : 0;
+    return true;
+}
+
+bool sw_timing_measure_upsert(struct sw_timing_study *study, uint32_t configuration)
+{
+    struct sw_timing_series series;
+    uint64_t batch = study->options->upsert_batches[configuration];
+    batch = batch < study->distinct ? batch : study->distinct;
+    sw_timing_study_begin(study, &series, "upsert_at_F", batch);
+    while (sw_timing_series_more(&series)) {
+        struct sw_timing_rep rep;
+        if (!upsert(study, batch,
+                    sw_timing_study_draw(study, SW_TIMING_UPSERT, configuration, series.taken,
+                                         SW_TIMING_PART_CHANGES),
+                    &rep)) {
+            return false;
+        }
+        sw_timing_series_take(&series, &rep);
+    }
+    sw_timing_study_end(study, &series);
+    study->is_filled = false; /* and is filled again if anybody needs it */
+    return true;
+}
+
+/* --- removal ---------------------------------------------------------------------------------- */
+
+/* Keys that were removed and are still found are wrong; others that are no longer found, missed. */
+static bool check_erased(struct sw_timing_study *study, uint64_t batch, uint64_t held,
+                         struct sw_timing_rep *rep)
+{
+    uint64_t still = 0;
+    uint64_t found = 0;
+    if (!sw_timing_study_ask(study, study->arrays.queries, batch, NULL) ||
+        !sw_timing_count_found(&study->arrays, batch, &still) ||
+        !sw_timing_study_ask(study, study->arrays.sorted, study->distinct, NULL) ||
+        !sw_timing_count_found(&study->arrays, study->distinct, &found)) {
+        return false;
+    }
+    uint64_t others = study->found - held;
+    uint64_t others_found = found - still;
+    rep->has_check = true;
+    rep->wrong = still;
+    rep->missed = others > others_found ? others - others_found : 0;
+    return true;
+}
+
+static bool erase(struct sw_timing_study *study, uint64_t batch, struct sw_timing_draw draw,
+                  struct sw_timing_rep *rep)
+{
+    uint64_t held = 0;
+    uint64_t before = 0;
+    uint64_t after = 0;
+    memset(rep, 0, sizeof(*rep));
+    if (!choose(study, batch, draw, &held) || !sw_timing_study_size(study, &before)) {
+        return false;
+    }
+    study->is_filled = false;
+    double start = sw_timing_clock();
+    bool done = study->library->erase(study->table, study->arrays.queries, batch);
+    rep->seconds = sw_timing_clock() - start;
+    if (!done) {
+        return failed(study, "delete");
+    }
+    if (!check_erased(study, batch, held, rep) || !sw_timing_study_size(study, &after)) {
+        return false;
+    }
+    rep->operations = batch;
+    rep->wrong += study->is_ours ? apart(before, after + held) : 0;
+    return true;
+}
+
+bool sw_timing_measure_delete(struct sw_timing_study *study, uint32_t configuration)
+{
+    struct sw_timing_series series;
+    uint64_t batch = study->options->delete_batches[configuration];
+    if (study->library->erase == NULL) {
+        return true;
+    }
+    batch = batch < study->distinct ? batch : study->distinct;
+    sw_timing_study_begin(study, &series, "delete", batch);
+    while (sw_timing_series_more(&series)) {
+        struct sw_timing_rep rep;
+        if ((!study->is_filled && !sw_timing_study_refill(study)) ||
+            !erase(study, batch,
+                   sw_timing_study_draw(study, SW_TIMING_DELETE, configuration, series.taken,
+                                        SW_TIMING_PART_CHANGES),
+                   &rep)) {
+            return false;
+        }
+        sw_timing_series_take(&series, &rep);
+    }
+    sw_timing_study_end(study, &series);
+    study->is_filled = false; /* and is filled again if anybody needs it */
+    return true;
+}
+
+/* --- updates beside inserts ------------------------------------------------------------------- */
+
+struct beside {
+    uint64_t lost;         /* acknowledged updates not to be found */
+    uint64_t missed;       /* keys that were stored before, no longer found */
+    uint64_t fresh_missed; /* fresh keys not found that were not dropped either */
+    uint64_t wrong;        /* fresh keys with a value never written */
+    int64_t drops;
+};
+
+static bool launch_beside(struct sw_timing_study *study, uint64_t fresh)
+{
+    const struct sw_timing_arrays *arrays = &study->arrays;
+    return study->library->insert_and_update(study->table, sw_timing_key_at(study, study->count),
+                                             sw_timing_value_at(study, study->count), fresh,
+                                             arrays->queries, arrays->changed, fresh) ||
+           failed(study, "updates beside inserts");
+}
+
+static bool check_beside(struct sw_timing_study *study, uint64_t fresh, uint64_t fresh_distinct,
+                         struct beside *result)
+{
+    struct sw_timing_check check;
+    uint64_t found = 0;
+    uint64_t occupied = 0;
+    if (!count_lost(study, fresh, &result->lost) ||
+        !sw_timing_study_ask(study, sw_timing_key_at(study, study->count), fresh, NULL) ||
+        !sw_timing_check_keys(&study->arrays, study->count, fresh,
+                              sw_timing_study_judge(study, study->count + fresh), &check) ||
+        !sw_timing_study_ask(study, study->arrays.sorted, study->distinct, NULL) ||
+        !sw_timing_count_found(&study->arrays, study->distinct, &found) ||
+        !sw_timing_study_size(study, &occupied)) {
+        return false;
+    }
+    result->drops = (int64_t)(study->distinct + fresh_distinct - occupied);
+    uint64_t dropped = result->drops > 0 ? (uint64_t)result->drops : 0;
+    result->missed = study->found > found ? study->found - found : 0;
+    result->fresh_missed = check.unfound > dropped ? check.unfound - dropped : 0;
+    result->wrong = check.wrong;
+    return true;
+}
+
+static void report_beside(struct sw_timing_study *study, const char *operation, uint64_t fresh,
+                          const struct beside *result)
+{
+    struct sw_timing_report *report = study->report;
+    struct sw_timing_subject subject = {
+        .library = study->library->name,
+        .operation = operation,
+        .slot_bits = study->slot_bits,
+        .load = study->load,
+        .batch = 2 * fresh,
+    };
+    sw_timing_report_summary(report, &subject, "lost_updates", (double)result->lost, "keys");
+    sw_timing_report_summary(report, &subject, "missed", (double)result->missed, "keys");
+    sw_timing_report_summary(report, &subject, "fresh_missed", (double)result->fresh_missed,
+                             "keys");
+    sw_timing_report_summary(report, &subject, "wrong", (double)result->wrong, "keys");
+    sw_timing_report_summary(report, &subject, "drops", (double)result->drops, "keys");
+    fprintf(stderr,
+            "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s %" PRIu64 " of each: lost %" PRIu64
+            ", missed %" PRIu64 ", fresh missed %" PRIu64 ", wrong %" PRIu64 ", drops %" PRId64
+            "\n",
+            sw_timing_clock() - study->started, study->library->name, study->slot_bits, study->load,
+            operation, fresh, result->lost, result->missed, result->fresh_missed, result->wrong,
+            result->drops);
+    if (study->is_ours && (result->lost != 0 || result->missed != 0 || result->fresh_missed != 0 ||
+                           result->wrong != 0 || result->drops != 0)) {
+        study->is_correct = false;
+    }
+}
+
+bool sw_timing_measure_beside(struct sw_timing_study *study, const char *operation)
+{
+    uint64_t slots = sw_timing_wanted_slots(study->options);
+    uint64_t fresh = sw_timing_count(study->load / BESIDE_SHARE, slots);
+    uint64_t fresh_distinct = 0;
+    uint64_t held = 0;
+    struct beside result;
+    memset(&result, 0, sizeof(result));
+    if (study->library->insert_and_update == NULL) {
+        struct sw_timing_subject subject = {
+            .library = study->library->name,
+            .operation = operation,
+            .slot_bits = study->slot_bits,
+            .load = study->load,
+        };
+        sw_timing_report_no_value(study->report, &subject, "lost_updates", "keys");
+        return true;
+    }
+    if (study->load <= 2 * BESIDE_BELOW_F) {
+        fprintf(stderr, "timing: %s is left out at F %g: too low\n", operation, study->load);
+        return true;
+    }
+    if (!sw_timing_study_fill(
+            study, sw_timing_count(study->load - BESIDE_BELOW_F, slots),
+            sw_timing_study_draw(study, SW_TIMING_BESIDE, 0, 0, SW_TIMING_PART_KEYS)) ||
+        !sw_timing_draw_fresh(
+            &study->arrays, study->count, fresh, study->distinct,
+            sw_timing_study_draw(study, SW_TIMING_BESIDE, 0, 0, SW_TIMING_PART_FRESH),
+            &fresh_distinct) ||
+        !choose(study, fresh,
+                sw_timing_study_draw(study, SW_TIMING_BESIDE, 0, 0, SW_TIMING_PART_CHANGES),
+                &held) ||
+        !launch_beside(study, fresh) || !check_beside(study, fresh, fresh_distinct, &result)) {
+        return false;
+    }
+    study->is_filled = false;
+    report_beside(study, operation, fresh, &result);
+    return true;
+}

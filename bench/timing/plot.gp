@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+#
+# plot.gp - rates of insert, get and others over F, and of get over the batch size, a line a library.
+# Run it in the folder that holds summary.csv; it needs gnuplot and awk:
+#   gnuplot .../plot.gp      writes get_64.png, get_64.svg, insert_64.png, ..
+set datafile separator ","
+set key outside right
+set grid
+set yrange [0:*]
+set ylabel "G operations / s"
+
+# Columns: study,library,operation,slot_bits,F,batch,metric,value,unit.
+rates(bits, operation) = sprintf("$3 == \"%s\" && $4 == %s && $7 == \"gops\" && $8 != \"\"", operation, bits)
+libraries(bits, operation) = system("awk -F, '" . rates(bits, operation) . " && !seen[$2]++ { print $2 }' summary.csv")
+of(library, bits, operation) = "< awk -F, '" . rates(bits, operation) . " && $2 == \"" . library . "\"' summary.csv"
+
+# The sizes of insert_batch and delete: one plot for each.
+sizes(bits, operation) = system("awk -F, '" . rates(bits, operation) . " && !seen[$6]++ { print $6 }' summary.csv")
+of_size(library, bits, operation, size) = "< awk -F, '" . rates(bits, operation) . " && $2 == \"" . library . "\" && $6 == " . size . "' summary.csv"
+
+do for [format in "png svg"] {
+    if (format eq "png") { set terminal pngcairo size 1000,600 } else { set terminal svg size 1000,600 background "white" }
+    do for [bits in "64 128"] {
+        set xlabel "F: keys offered / slots"
+        do for [operation in "insert get get_miss50 get_miss100"] {
+            names = libraries(bits, operation)
+            if (words(names) > 0) {
+                set title sprintf("%s, %s-bit slots", operation, bits) noenhanced
+                set output sprintf("%s_%s.%s", operation, bits, format)
+                plot for [name in names] of(name, bits, operation) using 5:8 with linespoints linewidth 2 title name noenhanced
+                unset output
+            }
+        }
+        do for [operation in "insert_batch upsert_at_F delete"] {
+            names = libraries(bits, operation)
+            do for [size in sizes(bits, operation)] {
+                set title sprintf("%s of %s keys a call, %s-bit slots", operation, size, bits) noenhanced
+                set output sprintf("%s_%s_%s.%s", operation, size, bits, format)
+                plot for [name in names] of_size(name, bits, operation, size) using 5:8 with linespoints linewidth 2 title name noenhanced
+                unset output
+            }
+        }
+        names = libraries(bits, "get_batch")
+        if (words(names) > 0) {
+            set xlabel "keys a call"
+            set logscale x 2
+            set format x "2^{%L}"
+            set title sprintf("get over the batch size, %s-bit slots", bits) noenhanced
+            set output sprintf("get_batch_%s.%s", bits, format)
+            plot for [name in names] of(name, bits, "get_batch") using 6:8 with linespoints linewidth 2 title name noenhanced
+            unset output
+            unset logscale x
+            unset format
+        }
+    }
+}

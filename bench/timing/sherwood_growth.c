@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sherwood_growth.c - a table at load 0.9 moves to arrays of twice the slots, and back.
+ *
+ * The table is as a daemon would have it: a maximum load of 0.95, and the probe cap that follows.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/timing/sherwood.h"
+
+#define GROWTH_LOAD 0.9
+#define GROWTH_MAX_LOAD 0.95
+/* Keys drawn, as a share of the slots: enough for GROWTH_LOAD different ones. */
+#define GROWTH_DRAWN 0.97
+
+struct growth {
+    struct sw_timing_study study;
+    uint64_t entries; /* sorted[0, entries), with the values 0, 1, 2, .. */
+};
+
+static bool open_table(struct growth *growth)
+{
+    char reason[512] = "";
+    struct sw_timing_study *study = &growth->study;
+    struct sw_timing_wanted wanted = {
+        .slot_bits = study->slot_bits,
+        .slots = sw_timing_wanted_slots(study->options),
+        .batch_ops = (uint32_t)sw_timing_wanted_slots(study->options),
+        .device = study->device,
+    };
+    struct sw_table_config config;
+    sw_timing_sherwood_config(&wanted, &config);
+    config.max_load = GROWTH_MAX_LOAD;
+    config.max_probe = 0;
+    config.max_capacity_slots = 2 * wanted.slots;
+    study->table = sw_timing_sherwood_open_as(&config, &study->slots, reason, sizeof(reason));
+    if (study->table == NULL) {
+        fprintf(stderr, "timing: sherwood, growth: no table: %s\n", reason);
+    }
+    return study->table != NULL;
+}
+
+static bool fill(struct growth *growth)
+{
+    struct sw_timing_study *study = &growth->study;
+    const struct sw_timing_arrays *arrays = &study->arrays;
+    uint64_t slots = sw_timing_wanted_slots(study->options);
+    growth->entries = sw_timing_count(GROWTH_LOAD, slots);
+    if (!sw_timing_study_draw_keys(
+            study, sw_timing_count(GROWTH_DRAWN, slots),
+            sw_timing_study_draw(study, SW_TIMING_GROWTH, 0, 0, SW_TIMING_PART_KEYS))) {
+        return false;
+    }
+    if (study->distinct < growth->entries) {
+        fprintf(stderr, "timing: growth: only %" PRIu64 " different keys were drawn\n",
+                study->distinct);
+        return false;
+    }
+    return study->library->insert(study->table, arrays->sorted, arrays->values, growth->entries);
+}
+
+/* Every key is asked for, and the entries counted. */
+static bool check(struct growth *growth, struct sw_timing_rep *rep)
+{
+    struct sw_timing_study *study = &growth->study;
+    uint64_t found = 0;
+    bool equal = false;
+    if (!sw_timing_study_ask(study, study->arrays.sorted, growth->entries, NULL) ||
+        !sw_timing_count_found(&study->arrays, growth->entries, &found) ||
+        !sw_timing_equal(study->arrays.answers, study->arrays.values,
+                         growth->entries * study->arrays.key_bytes, &equal) ||
+        !sw_timing_study_size(study, &rep->occupied)) {
+        return false;
+    }
+    rep->operations = growth->entries;
+    rep->has_distinct = true;
+    rep->distinct = growth->entries;
+    rep->drops = (int64_t)(growth->entries - rep->occupied);
+    rep->has_check = true;
+    rep->missed = growth->entries - found;
+    rep->wrong = rep->missed == 0 && !equal;
+    return true;
+}
+
+static bool resize(struct growth *growth, uint64_t capacity, struct sw_timing_series *series)
+{
+    struct sw_batch batch;
+    struct sw_timing_rep rep;
+    memset(&batch, 0, sizeof(batch));
+    memset(&rep, 0, sizeof(rep));
+    batch.kind = SW_BATCH_RESIZE;
+    batch.capacity = capacity;
+    double start = sw_timing_clock();
+    int status = sw_batch_run(sw_timing_sherwood_queue(growth->study.table), &batch);
+    rep.seconds = sw_timing_clock() - start;
+    if (status != SW_OK || batch.capacity != capacity) {
+        fprintf(stderr, "timing: sherwood: resize to %" PRIu64 " slots gave %" PRIu64 ": %s\n",
+                capacity, batch.capacity, sw_status_text(status));
+        return false;
+    }
+    if (!check(growth, &rep)) {
+        return false;
+    }
+    sw_timing_series_take(series, &rep);
+    return true;
+}
+
+static void end(struct growth *growth, struct sw_timing_series *series)
+{
+    sw_timing_study_end(&growth->study, series);
+    double *seconds = series->seconds; /* sorted by the end of the series */
+    double median = sw_timing_median(seconds, series->count);
+    sw_timing_report_summary(series->report, &series->subject, "time_ms", median * 1e3, "ms");
+    sw_timing_report_summary(series->report, &series->subject, "time_ms_min", seconds[0] * 1e3,
+                             "ms");
+    sw_timing_report_summary(series->report, &series->subject, "time_ms_max",
+                             seconds[series->count - 1] * 1e3, "ms");
+}
+
+/* There and back in turn, so both series end with the growths. */
+static bool measure(struct growth *growth)
+{
+    struct sw_timing_series up;
+    struct sw_timing_series down;
+    uint64_t slots = growth->study.slots;
+    growth->study.load = GROWTH_LOAD;
+    sw_timing_study_begin(&growth->study, &up, "growth", growth->entries);
+    sw_timing_study_begin(&growth->study, &down, "shrink", growth->entries);
+    down.budget = 2 * up.budget; /* the time of the growths is in it */
+    while (sw_timing_series_more(&up)) {
+        if (!resize(growth, 2 * slots, &up)) {
+            return false;
+        }
+        (void)sw_timing_series_more(&down);
+        if (!resize(growth, slots, &down)) {
+            return false;
+        }
+    }
+    (void)sw_timing_series_more(&down); /* reports a warm-up that has no successor */
+    end(growth, &up);
+    end(growth, &down);
+    return true;
+}
+
+bool sw_timing_measure_growth(struct sw_timing_study *study)
+{
+    struct growth growth = {.study = *study};
+    bool done = open_table(&growth) && fill(&growth) && measure(&growth);
+    sw_timing_study_close(&growth.study);
+    study->is_correct = study->is_correct && growth.study.is_correct;
+    return done;
+}

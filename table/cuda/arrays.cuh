@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arrays.cuh - what a table of one capacity keeps on the device: replaced as a whole by a resize.
+ */
+#ifndef SHERWOOD_TABLE_CUDA_ARRAYS_CUH
+#define SHERWOOD_TABLE_CUDA_ARRAYS_CUH
+
+#include "table/backend.h"
+#include "table/cuda/device.cuh"
+
+struct sw_cuda_arrays {
+    struct sw_geometry geometry;
+    void *memory; /* device: the rest lies in it */
+    size_t bytes;
+    void *slots; /* main array, then stash */
+    uint32_t *touched_bits;
+    uint8_t *hints; /* NULL if none are kept */
+    uint32_t *offsets;
+    unsigned long long *status;
+};
+
+/* Allocates arrays of this geometry in the order of `stream`; *arrays is zero on failure. What a
+ * rebuild does not write is EMPTY or zero: with `all`, everything. */
+cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
+                                uint32_t slot_bits, bool with_hints, bool all, cudaStream_t stream);
+/* Frees them once everything before on the stream is done. */
+void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, cudaStream_t stream);
+
+/* Points the device's view of the table at these arrays. */
+template <int BITS>
+void sw_cuda_arrays_use(const struct sw_cuda_arrays *arrays, struct sw_cuda_device<BITS> *device);
+
+#endif

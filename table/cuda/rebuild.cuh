@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rebuild.cuh - one pass that writes a whole table: builds, merges, grows, shrinks.
+ */
+#ifndef SHERWOOD_TABLE_CUDA_REBUILD_CUH
+#define SHERWOOD_TABLE_CUDA_REBUILD_CUH
+
+#include "table/cuda/device.cuh"
+
+/* Entries of m are cut into segments by their top bits, so many that a segment has at most this
+ * many home buckets: 2048 slots. A block has room for a quarter more entries; a segment with more
+ * (keys repeated hundreds of times in the batch, or made to meet) makes the pass fail. */
+#define SW_CUDA_SEGMENT_BUCKETS 512
+#define SW_CUDA_REBUILD_ENTRIES 2560
+#define SW_CUDA_REBUILD_BLOCK 256
+
+template <int BITS> struct sw_cuda_rebuild {
+    typedef typename sw_width<BITS>::word word;
+    typename sw_width<BITS>::table table; /* the new one; EMPTY from the last home bucket on */
+    typename sw_width<BITS>::view old;    /* slots is NULL if there is none */
+    uint8_t *hints;                       /* of the new table, or NULL */
+    uint32_t op;                          /* SET, SUM, MIN or MAX */
+    uint32_t shift;                       /* m >> shift is its segment */
+    uint32_t bin_shift;                   /* filled in by the launcher */
+    uint32_t segments;
+    const word *m;              /* batch: mixed keys in order of segments, stable; or NULL */
+    const word *values;         /* batch: their operands */
+    const uint32_t *offsets;    /* [segments + 1] where each begins in the batch; or NULL */
+    unsigned long long *status; /* [segments] */
+    struct sw_cuda_control *control;
+};
+
+/* Top bits of m that number the segments. */
+uint32_t sw_cuda_segment_bits(uint64_t buckets);
+
+/* Writes the table, or sets control->rebuild_failed where a segment holds too many entries or one
+ * meets the probe cap; then the new table's slots are undefined and the old one is untouched.
+ * counters.inserted counts keys of the batch that were absent; the side cell's net effect is left
+ * in the control block. Fills in offsets unless NULL (then rebuild->offsets is NULL too). */
+template <int BITS>
+cudaError_t sw_cuda_launch_rebuild(struct sw_cuda_rebuild<BITS> *rebuild, uint32_t count,
+                                   uint32_t *offsets, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resize.cu - other arrays for the table: growth, resizes, and the second set that a merge needs.
+ *
+ * The host enqueues the move and from then on launches with the new arrays; the old ones are freed
+ * in the order of the stream. The host knows only a bound of the entries, those in flight included,
+ * so a table may grow up to one round of batches early, but never refuses a write it could grow
+ * for.
+ */
+#include "table/cuda/host.cuh"
+
+#include <time.h>
+
+/* After a growth that found no memory none is tried for so long. */
+#define RETRY_NS 1000000000ULL
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t capacity_of(const struct sw_cuda_table *table)
+{
+    return table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+}
+
+/* What meets the cap in a move has no batch to be handed back in, so there must be a stash; and the
+ * cap must be one that hardly ever is met, or the stash may not hold it. */
+bool sw_cuda_can_resize(const struct sw_cuda_table *table)
+{
+    return table->config.stash_slots > 0 && table->config.max_probe == 0;
+}
+
+/* Moves everything to arrays of this geometry, with the batch unless its count is 0. False if there
+ * is no memory for them. */
+template <int BITS>
+static bool move(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
+                 const struct sw_cuda_batch<BITS> *batch, cudaError_t *error)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    struct sw_cuda_arrays old = table->arrays;
+    struct sw_cuda_arrays arrays;
+    typename sw_width<BITS>::table old_table = device->table;
+    *error = sw_cuda_wait_for_write(queue);
+    if (*error != cudaSuccess) {
+        return true;
+    }
+    *error = sw_cuda_arrays_open(&arrays, geometry, table->slot_bits, table->has_hints, false,
+                                 queue->stream);
+    if (*error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
+        *error = cudaSuccess;
+        return false;
+    }
+    if (*error == cudaSuccess) {
+        *error = sw_cuda_launch_merge_plan<BITS>(device, batch, geometry->buckets, queue->stream);
+    }
+    if (*error == cudaSuccess) {
+        *error = sw_cuda_wait_for_reads(queue);
+    }
+    if (*error == cudaSuccess) {
+        table->arrays = arrays;
+        sw_cuda_arrays_use<BITS>(&arrays, device);
+        *error = sw_cuda_launch_merge<BITS>(device, batch, &old_table, queue->stream);
+    }
+    sw_cuda_arrays_close(&old, queue->stream);
+    return true;
+}
+
+int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_table_config config = table->config;
+    struct sw_geometry geometry;
+    const struct sw_cuda_batch<64> narrow = {
+    };
+    const struct sw_cuda_batch<128> wide = {
+    };
+    config.capacity_slots = capacity;
+    if (sw_geometry_plan(&config, &geometry, NULL, 0) != SW_OK) {
+        return SW_E_NOMEM; /* no such capacity is asked for */
+    }
+    bool moved = table->slot_bits == 64 ? move<64>(queue, &geometry, &narrow, error)
+                                        : move<128>(queue, &geometry, &wide, error);
+    if (moved) {
+        table->hints_age = 0;
+        __atomic_store_n(&table->trim, 1, __ATOMIC_RELAXED);
+    }
+    return moved ? SW_OK : SW_E_NOMEM;
+}
+
+cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more)
+{
+    struct sw_cuda_table *table = queue->table;
+    uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED) + more;
+    cudaError_t error = cudaSuccess;
+    uint64_t capacity = capacity_of(table);
+    if (entries <= table->arrays.geometry.occupied_max || more == 0 || !sw_cuda_can_resize(table) ||
+        capacity >= sw_geometry_capacity_max(&table->config) ||
+        (table->grow_after_ns != 0 && now_ns() < table->grow_after_ns)) {
+        return cudaSuccess;
+    }
+    int status =
+        sw_cuda_move_to(queue, sw_geometry_grown(&table->config, capacity, entries), &error);
+    table->grown += status == SW_OK;
+    table->resize_failed += status != SW_OK;
+    table->grow_after_ns = status == SW_OK ? 0 : now_ns() + RETRY_NS;
+    if (status == SW_OK && error == cudaSuccess) {
+        error = table->slot_bits == 64 ? sw_cuda_launch_reset<64>(&table->narrow, queue->stream)
+                                       : sw_cuda_launch_reset<128>(&table->wide, queue->stream);
+    }
+    return error;
+}
+
+template <int BITS>
+bool sw_cuda_merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                   cudaError_t *error)
+{
+    struct sw_cuda_table *table = queue->table;
+    const struct sw_geometry geometry = table->arrays.geometry;
+    if (table->merge_failed) {
+        return false;
+    }
+    table->merge_failed = !move<BITS>(queue, &geometry, batch, error);
+    return !table->merge_failed;
+}
+
+template bool sw_cuda_merge<64>(struct sw_cuda_queue *, const struct sw_cuda_batch<64> *,
+                                cudaError_t *);
+template bool sw_cuda_merge<128>(struct sw_cuda_queue *, const struct sw_cuda_batch<128> *,
+                                 cudaError_t *);

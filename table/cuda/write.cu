@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * write.cu - which way a write batch goes: by upsert, by merge, or by the general path.
+ *
+ * | path    | batches                                                        | kernels            |
+ * | upsert  | one kind of SET, SUM, MIN, MAX; sure to fit; no `previous`     | upsert.cu          |
+ * | merge   | those of them that are large against the table; no `found`     | bulk.cu, rebuild.cu
+ * | | general | all others                                                     | plan.cu, commit.cu
+ * |
+ *
+ * All three leave the same entries in the same buckets.
+ */
+#include "table/cuda/host.cuh"
+
+/* What the ways cost, in nanoseconds on an H200 (bench/results/h200/timing). A merge reads and
+ * writes the whole table; into an empty one it only writes. An upsert of an absent key at load f
+ * moves others along, about 1 / (1 - f)^2 of them. */
+#define MERGE_SLOT_NS 0.022
+#define BUILD_SLOT_NS 0.014
+#define MERGE_OP_NS 0.03
+#define UPSERT_OP_NS 0.17
+#define UPSERT_MOVE_NS 0.005
+/* Below so many operations a merge is never worth its launches, and sorting not worth it either. */
+#define MERGE_MIN 65536
+#define ORDER_MIN 65536
+/* Above so many operations that want answers, the cells of an upsert leave the L2 cache. */
+#define CELLS_MAX (1U << 21)
+
+/* Hints are made exact again after so many upserts, a part of the slots. */
+#define HINTS_PART 32
+/* Only at a load at which anybody reads them. */
+#define HINTS_LOAD 0.8
+
+static bool is_simple(const struct sw_cuda_table *table, const struct sw_batch *batch,
+                      uint64_t entries)
+{
+    bool op =
+        batch->op == SW_SET || batch->op == SW_SUM || batch->op == SW_MIN || batch->op == SW_MAX;
+    return batch->ops == NULL && op && batch->previous == NULL && batch->group_count <= 1 &&
+           (batch->found == NULL || batch->count <= CELLS_MAX) &&
+           entries <= table->arrays.geometry.occupied_max;
+}
+
+/* Whether to stream the whole table. `entries` are those before the batch. */
+static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *batch,
+                     uint64_t entries)
+{
+    double slots = (double)(table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
+    double count = (double)batch->count;
+    double room = 1.0 - ((double)entries + count) / slots;
+    room = room < 0.01 ? 0.01 : room; /* the batch may hold fewer keys than operations */
+    double merge = slots * (entries == 0 ? BUILD_SLOT_NS : MERGE_SLOT_NS) + count * MERGE_OP_NS;
+    double upsert = count * (UPSERT_OP_NS + UPSERT_MOVE_NS / (room * room));
+    switch (table->config.tuning.bulk) {
+    case SW_CHOICE_ALWAYS:
+        return true;
+    case SW_CHOICE_NEVER:
+        return false;
+    default:
+        return batch->count >= MERGE_MIN && merge < upsert;
+    }
+}
+
+/* Makes the hints exact where upserts have made them poor. */
+template <int BITS> static cudaError_t mind_hints(struct sw_cuda_queue *queue, uint32_t upserts)
+{
+    struct sw_cuda_table *table = queue->table;
+    uint64_t slots = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+    double entries = (double)__atomic_load_n(&table->entries, __ATOMIC_RELAXED);
+    bool always = table->config.tuning.hints == SW_CHOICE_ALWAYS;
+    table->hints_age += upserts;
+    if (!table->has_hints || table->hints_age < slots / HINTS_PART ||
+        (!always && entries < HINTS_LOAD * (double)slots)) {
+        return cudaSuccess;
+    }
+    table->hints_age = 0;
+    return sw_cuda_launch_hints<BITS>(sw_cuda_device_of<BITS>(table), queue->stream);
+}
+
+/* Into the empty table as it lies, or into new arrays. False if that is not possible. */
+template <int BITS>
+static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                  bool into_empty, cudaError_t *error)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    if (!into_empty) {
+        return sw_cuda_can_resize(table) && sw_cuda_merge<BITS>(queue, batch, error);
+    }
+    *error =
+        sw_cuda_launch_merge_plan<BITS>(device, batch, device->table.main.buckets, queue->stream);
+    if (*error == cudaSuccess) {
+        *error = sw_cuda_wait_for_reads(queue);
+    }
+    if (*error == cudaSuccess) {
+        *error = sw_cuda_launch_merge<BITS>(device, batch, NULL, queue->stream);
+    }
+    return true;
+}
+
+template <int BITS>
+static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch)
+{
+    struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
+    bool ordered = batch->found == NULL && batch->count >= ORDER_MIN;
+    if (!sw_cuda_hints_pay(queue->table)) {
+        device.hints = NULL;
+    }
+    cudaError_t error = ordered
+                            ? sw_cuda_launch_order<BITS>(&device, batch, BITS / 2, queue->stream)
+                            : sw_cuda_launch_collect<BITS>(&device, batch, false, queue->stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = ordered ? sw_cuda_launch_upsert_ordered<BITS>(&device, batch, queue->stream)
+                        : sw_cuda_launch_upsert<BITS>(&device, batch, false, queue->stream);
+    }
+    return error;
+}
+
+template <int BITS>
+static cudaError_t general(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                           bool deletes)
+{
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    cudaError_t error = sw_cuda_launch_plan<BITS>(device, batch, queue->stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_commit<BITS>(device, batch, deletes, queue->stream);
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                          const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_batch<BITS> rest = *typed; /* what is left for finish to answer */
+    cudaError_t error = sw_cuda_grow_for(queue, upserts);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
+    batch->_upserts = upserts;
+    if (is_simple(table, batch, before + upserts)) {
+        bool merged = batch->found == NULL && is_large(table, batch, before) &&
+                      merge<BITS>(queue, typed, before == 0, &error);
+        if (!merged && error == cudaSuccess) {
+            error = upsert<BITS>(queue, typed);
+        }
+        table->hints_age = merged ? 0 : table->hints_age;
+        upserts = merged ? 0 : upserts;
+        rest.found = NULL;
+        if (table->config.stash_slots > 0) {
+            rest.count = 0; /* no left-overs either: a report is all */
+        }
+    } else {
+        error = general<BITS>(queue, typed, deletes);
+    }
+    if (error == cudaSuccess) {
+        error = mind_hints<BITS>(queue, upserts);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), &rest, queue->stream);
+    }
+    return error;
+}
+
+template cudaError_t sw_cuda_write<64>(struct sw_cuda_queue *, struct sw_batch *,
+                                       const struct sw_cuda_batch<64> *, uint32_t, bool);
+template cudaError_t sw_cuda_write<128>(struct sw_cuda_queue *, struct sw_batch *,
+                                        const struct sw_cuda_batch<128> *, uint32_t, bool);

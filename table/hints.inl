@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hints.inl - displacement hints: where to start looking for a key. Included by robin_hood.h once
+ * per width, after rebuild.inl.
+ *
+ * lead(h) is the number of buckets from h on that are full and hold only entries of homes before h.
+ * Such a bucket has no room for an entry of home h and holds none, so get and insert may start at
+ * h + lead(h), the start of h. Inserts only make buckets fuller and their entries smaller: a hint
+ * stays valid until entries are removed. README.md, "Displacement hints".
+ *
+ * Phases: lead_from, hint_pair and hint_start beside find; hint_start beside insert_absent too;
+ * hint_forget beside hint_forget and repair_cluster.
+ */
+
+/* The exact lead of home h, given that it is at least `known`; SW_HINT_REACH if it is larger and
+ * `known` is not. */
+SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_t h, uint32_t known)
+{
+    uint32_t lead = known;
+    for (; lead < SW_HINT_REACH && h + lead < view->buckets_total; lead++) {
+        struct RH(slot) held[SW_BUCKET_SLOTS];
+        struct RH(slot) top;
+        RH(bucket_read)(RH(bucket)(view, h + lead), held);
+        RH(bucket_max)(held, &top);
+        if (top.m == RH_EMPTY || RH(home)(view, top.m) >= h) {
+            break;
+        }
+    }
+    return lead;
+}
+
+/* The exact hint of homes 2g and 2g + 1, given a valid one. 2g is a home; if 2g + 1 is none,
+ * nothing is said of it. */
+SW_HD static inline uint8_t RH(hint_pair)(const struct RH(view) * view, uint64_t g, uint8_t old)
+{
+    uint32_t even = RH(lead_from)(view, 2 * g, sw_hint_lead(old, false));
+    uint32_t odd = even > 0 ? even - 1 : 0; /* what leads from 2g leads from 2g + 1 */
+    if (2 * g + 1 < view->buckets) {
+        uint32_t known = sw_hint_lead(old, true);
+        odd = RH(lead_from)(view, 2 * g + 1, odd > known ? odd : known);
+    }
+    return sw_hint_encode(even, odd);
+}
+
+/* The first bucket to look at for m (not all ones): its home, or later. `hints` may be NULL. */
+SW_HD static inline uint64_t RH(hint_start)(const struct RH(view) * view, const uint8_t *hints,
+                                            RH_WORD m)
+{
+    uint64_t h = RH(home)(view, m);
+    return hints == NULL ? h : h + sw_hint_lead(hints[h / 2], h % 2 != 0);
+}
+
+/* Sets to 0 every hint that may be wrong after entries of buckets [first, end) were removed or
+ * moved to the left: first is at or before the bucket of the first hole, end at or after the one
+ * behind the last bucket that lost an entry (the cluster's end is). Threads that own other clusters
+ * may run beside it, also where they zero the same byte. `hints` may be NULL.
+ *
+ * A hint speaks of the buckets from a home to its start only: those of homes before `first` whose
+ * start is not past `first`, and those of homes from `end` on, speak of no bucket that changed. No
+ * start is more than SW_HINT_REACH past its pair's even home, so all pairs that close are looked
+ * at, and none before them. */
+SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *hints,
+                                         uint64_t first, uint64_t end)
+{
+    uint64_t homes = end < view->buckets ? end : view->buckets;
+    if (hints == NULL) {
+        return;
+    }
+    for (uint64_t g = first > SW_HINT_REACH ? (first - SW_HINT_REACH) / 2 : 0; 2 * g < homes; g++) {
+        uint8_t hint = sw_hint_load(hints + g);
+        /* of the two homes the odd one has the later start */
+        uint64_t start = 2 * g + 1 + sw_hint_lead(hint, true);
+        if (hint != 0 && (2 * g + 1 >= first || start > first)) {
+            sw_hint_clear(hints + g);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rebuild.inl - moves the entries of a table to a table of another size, in one pass over both.
+ * Included by robin_hood.h once per width, after execute.inl.
+ *
+ * Entries are sorted by m over the buckets, so a table whose buckets are sorted one by one is a
+ * sorted stream, and so is its stash. Merged, the stream is laid out from left to right: each entry
+ * takes the first free slot at or after its home. That is the layout of these contents at any size,
+ * and what meets the cap is what a table of that size would not have taken either: such an entry
+ * takes no slot, and goes to the stash.
+ */
+
+/* Sorts one bucket by m, EMPTY last: an odd-even network, for every number of slots. */
+SW_HD static inline void RH(bucket_sort)(struct RH(slot) held[SW_BUCKET_SLOTS])
+{
+    for (int round = 0; round < SW_BUCKET_SLOTS; round++) {
+        for (int i = round & 1; i + 1 < SW_BUCKET_SLOTS; i += 2) {
+            struct RH(slot) a = held[i];
+            struct RH(slot) b = held[i + 1];
+            bool swap = b.m < a.m;
+            held[i] = swap ? b : a;
+            held[i + 1] = swap ? a : b;
+        }
+    }
+}
+
+/* The slot of an entry that follows entries of smaller m, of which the last took the slot before
+ * `next`: the number of the slot. Not smaller than the end of its reach if it meets the cap. */
+SW_HD static inline uint64_t RH(slot_after)(const struct RH(view) * view, uint64_t next, RH_WORD m)
+{
+    uint64_t first = RH(home)(view, m) * SW_BUCKET_SLOTS;
+    return first > next ? first : next;
+}
+
+/* Writes an entry larger than all before it to an array that is EMPTY from slot *next on. False,
+ * with nothing changed, if it meets the cap. */
+SW_HD static inline bool RH(append)(const struct RH(view) * view, uint64_t *next,
+                                    struct RH(slot) entry)
+{
+    uint64_t at = RH(slot_after)(view, *next, entry.m);
+    if (at / SW_BUCKET_SLOTS >= RH(reach)(view, RH(home)(view, entry.m))) {
+        return false;
+    }
+    RH(slot_store)(view->slots + at, entry);
+    *next = at + 1;
+    return true;
+}
+
+/* The entries of an array, in order of m. */
+struct RH(source) {
+    const struct RH(view) * view;
+    uint64_t bucket;                       /* to be read next */
+    struct RH(slot) held[SW_BUCKET_SLOTS]; /* the one before it, sorted */
+    int at;                                /* next of `held` */
+};
+
+/* The source's next entry; EMPTY at its end. */
+SW_HD static inline struct RH(slot) RH(source_next)(struct RH(source) * source)
+{
+    while (source->at == SW_BUCKET_SLOTS || source->held[source->at].m == RH_EMPTY) {
+        if (source->bucket == source->view->buckets_total) {
+            return RH(slot_empty)();
+        }
+        RH(bucket_read)(RH(bucket)(source->view, source->bucket++), source->held);
+        RH(bucket_sort)(source->held);
+        source->at = 0;
+    }
+    return source->held[source->at++];
+}
+
+/* Starts a source; one without entries ends at once. */
+SW_HD static inline void RH(source_start)(struct RH(source) * source, const struct RH(view) * view,
+                                          bool any)
+{
+    source->view = view;
+    source->bucket = any ? 0 : view->buckets_total;
+    source->at = SW_BUCKET_SLOTS;
+}
+
+/* Writes what `from` holds to `to`, whose arrays are EMPTY, and sets the state of `to`. Returns
+ * false, and leaves `to` half written, if more than stash_limit entries meet the cap (the stash of
+ * `to` must have room for so many; 0 if it has none). `from` is only read. For one thread alone. */
+SW_HD static inline bool RH(rebuild)(const struct RH(table) * from, const struct RH(table) * to,
+                                     uint64_t stash_limit)
+{
+    struct RH(source) main;
+    struct RH(source) stash;
+    uint64_t next = 0;
+    uint64_t stash_next = 0;
+    uint64_t outside = 0;
+    RH(source_start)(&main, &from->main, true);
+    RH(source_start)(&stash, &from->stash, from->state->stash_occupied != 0);
+    struct RH(slot) a = RH(source_next)(&main);
+    struct RH(slot) b = RH(source_next)(&stash);
+    while (a.m != RH_EMPTY || b.m != RH_EMPTY) {
+        struct RH(slot) entry = a.m < b.m ? a : b;
+        if (a.m < b.m) {
+            a = RH(source_next)(&main);
+        } else {
+            b = RH(source_next)(&stash);
+        }
+        if (RH(append)(&to->main, &next, entry)) {
+            continue;
+        }
+        if (outside == stash_limit || !RH(append)(&to->stash, &stash_next, entry)) {
+            return false;
+        }
+        outside++;
+    }
+    *to->state = *from->state;
+    to->state->stash_occupied = outside;
+    return true;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_timing_study.c - the timing study on the CPU backend, with host_arrays.c for the device: it
+ * runs through, finds nothing wrong with a table that is right, and finds what is wrong with one
+ * that is not.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/timing/measure.h"
+#include "bench/timing/sherwood.h"
+
+#define WORDS_MAX 40
+#define COMMON                                                                         \
+    "--capacity-log2 12 --F 0.5,0.95 --reps 2 --get-batches 2^8..2^11 --batch-F 0.95 " \
+    "--insert-batches 2^5,2^9 --upsert-batches 2^8 --delete-batches 2^8 --pinned-reps 20 "
+
+/* --- a table with faults ---------------------------------------------------------------------- */
+
+/* How many keys at the end of a call are treated wrongly. */
+static struct {
+    uint64_t insert_drops;
+    uint64_t get_misses;
+    uint64_t get_swaps;
+    uint64_t erase_forgets;
+    uint64_t update_loses;
+} faults;
+
+static bool faulty_insert(void *table, const void *keys, const void *values, uint64_t count)
+{
+    return sw_timing_sherwood.insert(table, keys, values, count - faults.insert_drops);
+}
+
+static bool faulty_settle(void *table, void *values, uint64_t count)
+{
+    uint32_t *words = values;
+    bool done = sw_timing_sherwood.settle(table, values, count);
+    for (uint64_t i = 0; i < faults.get_misses; i++) {
+        words[count - 1 - i] = UINT32_MAX;
+    }
+    for (uint64_t i = 0; i < faults.get_swaps; i++) {
+        words[i] = words[i + 1];
+    }
+    return done;
+}
+
+static bool faulty_erase(void *table, const void *keys, uint64_t count)
+{
+    return sw_timing_sherwood.erase(table, keys, count - faults.erase_forgets);
+}
+
+static bool faulty_beside(void *table, const void *fresh, const void *fresh_values,
+                          uint64_t fresh_count, const void *stored, const void *stored_values,
+                          uint64_t stored_count)
+{
+    return sw_timing_sherwood.insert_and_update(table, fresh, fresh_values, fresh_count, stored,
+                                                stored_values, stored_count - faults.update_loses);
+}
+
+/* --- a run ------------------------------------------------------------------------------------ */
+
+struct fixture {
+    char folder[64];
+    struct sw_timing_options options;
+    struct sw_timing_report report;
+    struct sw_timing_library library;
+    struct sw_timing_study study;
+};
+
+static void open_fixture(struct fixture *fixture, const char *arguments, uint32_t slot_bits)
+{
+    char line[512];
+    char *words[WORDS_MAX] = {(char *)"timing"};
+    int count = 1;
+    memset(fixture, 0, sizeof(*fixture));
+    memset(&faults, 0, sizeof(faults));
+    snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/test_timing_XXXXXX");
+    cr_assert_not_null(mkdtemp(fixture->folder));
+    snprintf(line, sizeof(line), "%s", arguments);
+    for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " ")) {
+        words[count++] = word;
+    }
+    cr_assert_eq(sw_timing_options_parse(&fixture->options, count, words), SW_TIMING_RUN);
+    cr_assert(sw_timing_report_open(&fixture->report, fixture->folder));
+    struct sw_timing_study *study = &fixture->study;
+    study->options = &fixture->options;
+    study->report = &fixture->report;
+    study->library = &sw_timing_sherwood;
+    study->is_ours = true;
+    study->slot_bits = slot_bits;
+    study->device = SW_TIMING_HOST;
+    study->is_correct = true;
+    cr_assert(sw_timing_arrays_open(&study->arrays, slot_bits / 16,
+                                    sw_timing_wanted_slots(&fixture->options)));
+}
+
+/* Sherwood's table, seen as a library with faults; whose library decides how it is judged. */
+static void make_faulty(struct fixture *fixture, bool is_ours)
+{
+    fixture->library = sw_timing_sherwood;
+    fixture->library.name = "faulty";
+    fixture->library.takes_block_size = false;
+    fixture->library.insert = faulty_insert;
+    fixture->library.settle = faulty_settle;
+    fixture->library.erase = faulty_erase;
+    fixture->library.insert_and_update = faulty_beside;
+    fixture->study.library = &fixture->library;
+    fixture->study.is_ours = is_ours;
+}
+
+static void close_files(struct fixture *fixture)
+{
+    sw_timing_arrays_close(&fixture->study.arrays);
+    cr_assert(sw_timing_report_close(&fixture->report));
+}
+
+static void remove_files(struct fixture *fixture)
+{
+    static const char *const names[] = {"raw.csv",      "insert.csv",  "get.csv",
+                                        "ceilings.csv", "summary.csv", "run_info.txt"};
+    char path[128];
+    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+        snprintf(path, sizeof(path), "%s/%s", fixture->folder, names[n]);
+        cr_assert_eq(unlink(path), 0, "%s", path);
+    }
+    cr_assert_eq(rmdir(fixture->folder), 0);
+}
+
+/* The value of the last row of summary.csv with this operation and metric; -1 if there is none.
+ * *rows receives how many there are. */
+static double find(const struct fixture *fixture, const char *operation, const char *metric,
+                   int *rows)
+{
+    char path[128];
+    char line[512];
+    double value = -1;
+    *rows = 0;
+    snprintf(path, sizeof(path), "%s/summary.csv", fixture->folder);
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        char *columns[9] = {NULL};
+        char *rest = line;
+        for (int c = 0; c < 9; c++) {
+            columns[c] = strsep(&rest, ",");
+            cr_assert_not_null(columns[c], "column %d is missing", c);
+        }
+        cr_assert_null(rest, "more than 9 columns");
+        if (strcmp(columns[2], operation) == 0 && strcmp(columns[6], metric) == 0) {
+            value = strtod(columns[7], NULL);
+            ++*rows;
+        }
+    }
+    fclose(file);
+    return value;
+}
+
+static void expect(const struct fixture *fixture, const char *operation, const char *metric,
+                   int rows, double value)
+{
+    int count = 0;
+    double got = find(fixture, operation, metric, &count);
+    cr_expect_eq(count, rows, "%s %s: %d rows", operation, metric, count);
+    cr_expect_float_eq(got, value, 1e-9, "%s %s: %g, not %g", operation, metric, got, value);
+}
+
+static void run_right(uint32_t slot_bits)
+{
+    static const char *const checked[] = {"insert",      "get",         "get_miss50",
+                                          "get_miss100", "upsert_at_F", "delete"};
+    struct fixture fixture;
+    int rows = 0;
+    open_fixture(&fixture, COMMON "--block-sizes 64,256", slot_bits);
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    cr_assert(sw_timing_measure_tunings(&fixture.study));
+    cr_assert(sw_timing_measure_pinned(&fixture.study));
+    close_files(&fixture);
+    cr_expect(fixture.study.is_correct);
+    for (size_t c = 0; c < sizeof(checked) / sizeof(checked[0]); c++) {
+        expect(&fixture, checked[c], "missed", 2, 0);
+        expect(&fixture, checked[c], "wrong", 2, 0);
+        cr_expect_gt(find(&fixture, checked[c], "gops", &rows), 0);
+    }
+    expect(&fixture, "insert", "drops", 2, 0);
+    expect(&fixture, "insert", "reps", 2, 2);
+    expect(&fixture, "get_batch", "missed", 4, 0); /* at one F */
+    expect(&fixture, "insert_batch", "missed", 4, 0);
+    expect(&fixture, "insert_batch", "drops", 4, 0);
+    expect(&fixture, "insert_and_update", "lost_updates", 2, 0);
+    expect(&fixture, "insert_and_update", "fresh_missed", 2, 0);
+    expect(&fixture, "insert_and_update_cas", "lost_updates", 2, 0);
+    expect(&fixture, "get_no_hints", "wrong", 2, 0);
+    expect(&fixture, "get_counters", "wrong", 2, 0);
+    expect(&fixture, "get_256_pinned", "wrong", slot_bits == 64, slot_bits == 64 ? 0 : -1);
+    find(&fixture, "get", "gops_block64", &rows);
+    cr_expect_eq(rows, 2);
+    find(&fixture, "insert_batch", "gops_block256", &rows);
+    cr_expect_eq(rows, 4);
+    remove_files(&fixture);
+}
+
+Test(timing_study, finds_nothing_wrong_with_64_bit_slots)
+{
+    run_right(64);
+}
+
+Test(timing_study, finds_nothing_wrong_with_128_bit_slots)
+{
+    run_right(128);
+}
+
+Test(timing_study, growth)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--slot-bits 128", 128);
+    cr_assert(sw_timing_measure_growth(&fixture.study));
+    close_files(&fixture);
+    cr_expect(fixture.study.is_correct);
+    expect(&fixture, "growth", "missed", 1, 0);
+    expect(&fixture, "growth", "drops", 1, 0);
+    expect(&fixture, "shrink", "wrong", 1, 0);
+    expect(&fixture, "shrink", "reps", 1, 2);
+    int rows = 0;
+    cr_expect_gt(find(&fixture, "growth", "time_ms", &rows), 0);
+    remove_files(&fixture);
+}
+
+/* --- faults ----------------------------------------------------------------------------------- */
+
+Test(timing_study, dropped_keys_are_drops_and_not_missed)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.5 --operations insert,get --miss 0", 64);
+    make_faulty(&fixture, false);
+    faults.insert_drops = 1; /* the last key of the call; it may have been drawn before */
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    cr_expect(fixture.study.is_correct, "a peer's drops are reported, no more");
+    expect(&fixture, "insert", "drops", 1, 1);
+    expect(&fixture, "insert", "missed", 1, 0);
+    expect(&fixture, "get", "missed", 1, 0);
+    remove_files(&fixture);
+}
+
+Test(timing_study, drops_of_ours_are_a_failure)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.5 --operations insert", 64);
+    make_faulty(&fixture, true);
+    faults.insert_drops = 1;
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    cr_expect_not(fixture.study.is_correct);
+    remove_files(&fixture);
+}
+
+Test(timing_study, keys_a_get_does_not_find_are_missed)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.5 --operations insert,get --miss 0", 64);
+    make_faulty(&fixture, false);
+    faults.get_misses = 3;
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    expect(&fixture, "insert", "drops", 1, 0);
+    expect(&fixture, "insert", "missed", 1, 3);
+    expect(&fixture, "get", "missed", 1, 3);
+    remove_files(&fixture);
+}
+
+Test(timing_study, values_of_other_keys_are_wrong)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.5 --operations insert,get --miss 0,100", 64);
+    make_faulty(&fixture, true);
+    faults.get_swaps = 2;
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    expect(&fixture, "insert", "wrong", 1, 2);
+    expect(&fixture, "get", "wrong", 1, 2);
+    cr_expect_not(fixture.study.is_correct);
+    remove_files(&fixture);
+}
+
+Test(timing_study, keys_that_survive_their_removal_are_wrong)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.5 --operations delete", 64);
+    make_faulty(&fixture, false);
+    faults.erase_forgets = 4;
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    expect(&fixture, "delete", "wrong", 1, 4);
+    expect(&fixture, "delete", "missed", 1, 0);
+    remove_files(&fixture);
+}
+
+Test(timing_study, lost_updates_are_counted)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.95 --operations insert_and_update", 64);
+    make_faulty(&fixture, true);
+    faults.update_loses = 7;
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    expect(&fixture, "insert_and_update", "lost_updates", 1, 7);
+    expect(&fixture, "insert_and_update", "missed", 1, 0);
+    cr_expect_not(fixture.study.is_correct);
+    remove_files(&fixture);
+}
+
+/* Without a way to update beside inserts there is a row without a value. */
+Test(timing_study, no_value_where_a_library_lacks_an_operation)
+{
+    struct fixture fixture;
+    int rows = 0;
+    open_fixture(&fixture, COMMON "--F 0.95 --operations insert_and_update,delete", 64);
+    make_faulty(&fixture, false);
+    fixture.library.insert_and_update = NULL;
+    fixture.library.erase = NULL;
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    expect(&fixture, "insert_and_update", "lost_updates", 1, 0);
+    find(&fixture, "delete", "gops", &rows);
+    cr_expect_eq(rows, 0);
+    remove_files(&fixture);
+}
+
+/* A peer with 128-bit slots is not asked to fill its table to the last slot. */
+Test(timing_study, full_tables_are_left_out_for_others)
+{
+    struct fixture fixture;
+    int rows = 0;
+    open_fixture(&fixture, COMMON "--F 1.0 --operations insert", 128);
+    make_faulty(&fixture, false);
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    find(&fixture, "insert", "gops", &rows);
+    cr_expect_eq(rows, 0);
+    remove_files(&fixture);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cases_flight.c - cases with several batches or queues at work at once, on tables that may grow.
+ */
+#include "tests/gpu/cases.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- several batches of one queue --- */
+
+#define DEPTH 12 /* batches submitted before the first is polled */
+
+struct flight {
+    struct sw_batch batch[2]; /* of each side */
+    void *keys[2];
+    void *values[2];
+    void *previous[2];
+    uint64_t *found[2];
+};
+
+struct pipeline {
+    struct flight flights[DEPTH];
+    size_t bytes; /* of an array */
+};
+
+static bool pipeline_open(struct pair *pair, struct pipeline *pipeline)
+{
+    bool good = true;
+    memset(pipeline, 0, sizeof(*pipeline));
+    pipeline->bytes = ((size_t)pair->n_max + 64) * sizeof(uint64_t);
+    for (int f = 0; f < DEPTH; f++) {
+        for (int s = 0; s < 2; s++) {
+            struct flight *flight = &pipeline->flights[f];
+            struct sw_table *table = pair->side[s].table;
+            flight->keys[s] = sw_io_alloc(table, pipeline->bytes);
+            flight->values[s] = sw_io_alloc(table, pipeline->bytes);
+            flight->previous[s] = sw_io_alloc(table, pipeline->bytes);
+            flight->found[s] = sw_io_alloc(table, pipeline->bytes);
+            good = good && flight->keys[s] != NULL && flight->values[s] != NULL &&
+                   flight->previous[s] != NULL && flight->found[s] != NULL;
+        }
+    }
+    return good || pair_fail(pair, "no I/O memory for the batches in flight");
+}
+
+static void pipeline_close(struct pair *pair, struct pipeline *pipeline)
+{
+    for (int f = 0; f < DEPTH; f++) {
+        for (int s = 0; s < 2; s++) {
+            struct flight *flight = &pipeline->flights[f];
+            struct sw_table *table = pair->side[s].table;
+            sw_io_free(table, flight->keys[s], pipeline->bytes);
+            sw_io_free(table, flight->values[s], pipeline->bytes);
+            sw_io_free(table, flight->previous[s], pipeline->bytes);
+            sw_io_free(table, flight->found[s], pipeline->bytes);
+        }
+    }
+}
+
+/* A batch of another kind for both sides. */
+static void fill_kind(struct flight *flight, enum sw_batch_kind kind, uint64_t capacity)
+{
+    for (int s = 0; s < 2; s++) {
+        memset(&flight->batch[s], 0, sizeof(flight->batch[s]));
+        flight->batch[s].kind = kind;
+        flight->batch[s].capacity = capacity;
+    }
+}
+
+/* Upserts without answers, between reads and deletes with them. */
+static void fill_flight(struct pair *pair, struct flight *flight, uint32_t number,
+                        uint64_t universe)
+{
+    static const enum sw_op ops[] = {SW_SET, SW_GET, SW_SUM, SW_DELETE, SW_MAX,      SW_SET,
+                                     SW_GET, SW_MIN, SW_GET, SW_SET,    SW_INCREMENT};
+    enum sw_op op = ops[number % (sizeof(ops) / sizeof(ops[0]))];
+    bool bare = op == SW_SET || op == SW_SUM || op == SW_MIN || op == SW_MAX;
+    uint32_t count =
+        1 + (uint32_t)pair_below(pair, op == SW_DELETE ? pair->n_max / 8 + 1 : pair->n_max);
+    fill_random(pair, count, universe, 0);
+    for (int s = 0; s < 2; s++) {
+        for (uint32_t i = 0; i < count; i++) {
+            pair_word_set(pair, flight->keys[s], i, pair->in.keys[i]);
+            pair_word_set(pair, flight->values[s], i, pair->in.values[i] & 0xFFFF);
+        }
+        memset(&flight->batch[s], 0, sizeof(flight->batch[s]));
+        flight->batch[s].op = op;
+        flight->batch[s].count = count;
+        flight->batch[s].keys = flight->keys[s];
+        flight->batch[s].values = flight->values[s];
+        flight->batch[s].previous = bare ? NULL : flight->previous[s];
+        flight->batch[s].found = bare ? NULL : flight->found[s];
+    }
+    pair->operations += count;
+}
+
+/* Gives one side all batches, then polls them in order. */
+static bool fly(struct pair *pair, struct pipeline *pipeline, int s)
+{
+    struct sw_queue *queue = pair->side[s].queue;
+    int submitted = 0;
+    int status = SW_OK;
+    for (; submitted < DEPTH && status == SW_OK; submitted++) {
+        status = sw_batch_submit(queue, &pipeline->flights[submitted].batch[s]);
+    }
+    if (status != SW_OK) {
+        submitted--;
+        pair_fail(pair, "side %d: submit: %s", s, sw_status_text(status));
+    }
+    for (int f = 0; f < submitted; f++) {
+        do {
+            status = sw_batch_poll(queue, &pipeline->flights[f].batch[s]);
+        } while (status == SW_PENDING);
+        if (status != SW_OK) {
+            pair_fail(pair, "side %d, batch %d in flight: %s", s, f, sw_status_text(status));
+        }
+    }
+    return pair->failure[0] == '\0';
+}
+
+static bool compare_flight(struct pair *pair, const struct flight *flight, int f)
+{
+    const struct sw_batch *a = &flight->batch[0];
+    const struct sw_batch *b = &flight->batch[1];
+    for (uint32_t i = 0; a->found != NULL && i < a->count; i++) { /* none of other kinds */
+        bool found_a = a->found[i / 64] >> (i % 64) & 1;
+        bool found_b = b->found[i / 64] >> (i % 64) & 1;
+        if (found_a != found_b ||
+            pair_word(pair, a->previous, i) != pair_word(pair, b->previous, i)) {
+            return pair_fail(pair, "batch %d in flight, op %d, operation %u of %u: answers differ",
+                             f, (int)a->op, i, a->count);
+        }
+    }
+    /* with batches in flight CUDA counts all they might insert as entries to make room for */
+    if (a->kind == SW_BATCH_RESIZE && a->capacity > b->capacity) {
+        return pair_fail(pair, "batch %d in flight: resized to %llu by cpu, %llu by tested", f,
+                         (unsigned long long)a->capacity, (unsigned long long)b->capacity);
+    }
+    if (a->counters.inserted != b->counters.inserted ||
+        a->counters.updated != b->counters.updated || a->counters.deleted != b->counters.deleted) {
+        return pair_fail(pair,
+                         "batch %d in flight, op %d: inserted %llu by cpu, %llu by tested, "
+                         "updated %llu, %llu",
+                         f, (int)a->op, (unsigned long long)a->counters.inserted,
+                         (unsigned long long)b->counters.inserted,
+                         (unsigned long long)a->counters.updated,
+                         (unsigned long long)b->counters.updated);
+    }
+    return true;
+}
+
+/* Many batches in flight, clears and, where the table grows, resizes among them: how many entries
+ * the earlier ones leave is not known when the later ones are submitted. */
+bool case_pipeline(struct pair *pair, const struct scale *scale, double load)
+{
+    struct pipeline pipeline;
+    struct sw_table_info info;
+    sw_table_info(pair->side[0].table, &info);
+    bool grows = info.max_capacity_slots > info.capacity_slots;
+    uint64_t most = (uint64_t)((double)info.max_capacity_slots * load);
+    bool good = pipeline_open(pair, &pipeline);
+    for (uint32_t round = 0; good && round < scale->rounds; round++) {
+        uint64_t universe = 1 + most * (round + 1) / scale->rounds;
+        universe = universe < most ? universe : most;
+        for (uint32_t f = 0; f < DEPTH; f++) {
+            uint32_t number = round * DEPTH + f;
+            if (number % 31 == 20) {
+                fill_kind(&pipeline.flights[f], SW_BATCH_CLEAR, 0);
+            } else if (grows && number % 10 == 7) {
+                fill_kind(&pipeline.flights[f], SW_BATCH_RESIZE,
+                          pair_below(pair, info.max_capacity_slots + 1));
+            } else {
+                fill_flight(pair, &pipeline.flights[f], number, universe);
+            }
+        }
+        good = fly(pair, &pipeline, 0) && fly(pair, &pipeline, 1);
+        for (int f = 0; good && f < DEPTH; f++) {
+            good = compare_flight(pair, &pipeline.flights[f], f);
+        }
+        good = good && (grows ? pair_compare_contents(pair) : pair_compare(pair, false));
+    }
+    pipeline_close(pair, &pipeline);
+    return good && pair_lookup(pair, 0, most) &&
+           pair_resize(pair, info.max_capacity_slots, SW_OK) && pair_compare(pair, false);
+}
+
+/* --- several queues --- */
+
+#define READERS 3
+
+/* Keys [0, known) are in the table; key i has the value value_of(i). */
+struct shared {
+    uint64_t known;
+    bool stop;
+};
+
+struct reader {
+    pthread_t thread;
+    struct pair pair;
+    struct shared *shared;
+    bool good;
+};
+
+static uint64_t value_of(const struct pair *pair, uint64_t i)
+{
+    uint64_t value = i * 2654435761ULL + 12345;
+    return pair->slot_bits == 64 ? (uint32_t)value : value;
+}
+
+/* Every key asked for is there, with its value. */
+static bool check_known(struct pair *pair)
+{
+    const struct side *side = &pair->side[1];
+    for (uint32_t i = 0; i < pair->in.count; i++) {
+        if ((side->found[i / 64] >> (i % 64) & 1) == 0 ||
+            pair_word(pair, side->previous, i) != pair->in.values[i]) {
+            return pair_fail(pair, "key %#llx: found %d, value %llu where %llu was due",
+                             (unsigned long long)pair->in.keys[i],
+                             (int)(side->found[i / 64] >> (i % 64) & 1),
+                             (unsigned long long)pair_word(pair, side->previous, i),
+                             (unsigned long long)pair->in.values[i]);
+        }
+    }
+    return true;
+}
+
+static void *read_known(void *context)
+{
+    struct reader *reader = context;
+    struct pair *pair = &reader->pair;
+    pair->answers = PAIR_ANSWERS_ALL;
+    reader->good = true;
+    while (reader->good && !__atomic_load_n(&reader->shared->stop, __ATOMIC_ACQUIRE)) {
+        uint64_t known = __atomic_load_n(&reader->shared->known, __ATOMIC_ACQUIRE);
+        pair->in.op = SW_GET;
+        pair->in.count =
+            1 + (uint32_t)pair_below(pair, pair_below(pair, 2) == 0 ? 100 : pair->n_max);
+        pair->in.count = pair->in.count < pair->n_max ? pair->in.count : pair->n_max;
+        pair->in.group_count = 0;
+        for (uint32_t i = 0; i < pair->in.count; i++) {
+            uint64_t number = pair_below(pair, known);
+            pair->in.keys[i] = pair_key(pair, number);
+            pair->in.values[i] = value_of(pair, number);
+        }
+        reader->good = pair_run(pair, true) && check_known(pair);
+    }
+    return NULL;
+}
+
+/* Sets the next `count` keys. */
+static bool write_more(struct pair *pair, struct shared *shared, uint32_t count)
+{
+    pair->in.op = SW_SET;
+    pair->in.count = count;
+    pair->in.group_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        pair->in.keys[i] = pair_key(pair, shared->known + i);
+        pair->in.values[i] = value_of(pair, shared->known + i);
+    }
+    if (!pair_run(pair, true) || pair->side[1].batch.status != SW_OK) {
+        return pair_fail(pair, "the writer: %s", sw_status_text(pair->side[1].batch.status));
+    }
+    __atomic_store_n(&shared->known, shared->known + count, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Until the table is as large as it may be; then shrinks and grows it by command. */
+static bool write_all(struct pair *pair, struct shared *shared, uint64_t most)
+{
+    uint64_t capacity;
+    while (shared->known < most) {
+        uint64_t left = most - shared->known;
+        uint64_t count = 1 + pair_below(pair, pair_below(pair, 3) == 0 ? 100 : pair->n_max / 4);
+        if (!write_more(pair, shared, (uint32_t)(count < left ? count : left))) {
+            return false;
+        }
+    }
+    capacity = entries_at(pair, 1.0);
+    return pair_resize(pair, 0, SW_OK) && pair_resize(pair, capacity, SW_OK) &&
+           pair_resize(pair, capacity * 49 / 50, SW_OK) && pair_resize(pair, capacity, SW_OK);
+}
+
+/* One queue writes, and the table grows; others read all the time what is known to be there. */
+bool case_growth_threads(struct pair *pair, const struct scale *scale, double load)
+{
+    struct reader *readers = calloc(READERS, sizeof(*readers));
+    struct shared shared = {0, false};
+    struct sw_table_info info;
+    int started = 0;
+    (void)scale;
+    sw_table_info(pair->side[0].table, &info);
+    uint64_t most = (uint64_t)((double)info.max_capacity_slots * load);
+    bool good = readers != NULL && write_more(pair, &shared, 10);
+    for (uint64_t t = 0; good && t < READERS; t++, started++) {
+        readers[t].shared = &shared;
+        if (pair_share(&readers[t].pair, pair, pair->random + t) != SW_OK ||
+            pthread_create(&readers[t].thread, NULL, read_known, &readers[t]) != 0) {
+            good = pair_fail(pair, "reader %d: %s", (int)t, readers[t].pair.failure);
+            pair_close(&readers[t].pair);
+            break;
+        }
+    }
+    good = good && write_all(pair, &shared, most);
+    __atomic_store_n(&shared.stop, true, __ATOMIC_RELEASE);
+    for (int t = 0; t < started; t++) {
+        pthread_join(readers[t].thread, NULL);
+        if (!readers[t].good) {
+            good = pair_fail(pair, "reader %d: %s", t, readers[t].pair.failure);
+        }
+        pair->operations += readers[t].pair.operations;
+        pair_close(&readers[t].pair);
+    }
+    free(readers);
+    return good && pair_lookup(pair, 0, most) && pair_compare(pair, false);
+}

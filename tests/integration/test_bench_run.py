@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""bench/run: which studies and libraries it runs, with programs that stand in for the studies."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from harness import ROOT, Skip, case, check, equal, main, run
+
+SCRIPT = ROOT / "bench" / "run"
+
+# Notes how it was called, and writes what a study writes.
+STUDY = """#!/bin/sh
+echo "$0 $*" >>"$(dirname "$0")/calls"
+[ "$1" != --list-libraries ] || { printf '%s\\n' @LIBRARIES@; exit @LIST_STATUS@; }
+while [ $# -gt 1 ]; do [ "$1" != --output ] || output=$2; shift; done
+mkdir -p "$output"
+echo study,library,operation,slot_bits,F,batch,metric,value,unit >"$output/summary.csv"
+echo to stdout; echo to stderr >&2
+exit @STATUS@
+"""
+
+
+class Folder:
+    """A folder of stand-ins; leaving its "with" block removes it."""
+
+    def __init__(self, *studies, libraries="sherwood", status=0, list_status=0, script=SCRIPT):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-bench-run-"))
+        self.build = self.path / "build"
+        self.build.mkdir()
+        self.script = script
+        text = STUDY.replace("@LIBRARIES@", libraries).replace("@STATUS@", str(status))
+        for name in studies:
+            (self.build / name).write_text(text.replace("@LIST_STATUS@", str(list_status)))
+            (self.build / name).chmod(0o755)
+        # No gnuplot: what it is told to draw is looked at by other cases.
+        self.bin = self.path / "bin"
+        self.bin.mkdir()
+        for tool in ("bash", "sh", "awk", "sed", "grep", "cat", "date", "dirname", "mkdir", "tee",
+                     "uname", "nproc", "git", "basename"):
+            found = shutil.which(tool)
+            check(found, f"{tool} is not installed")
+            (self.bin / tool).symlink_to(found)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+    def run(self, *arguments, rc=0, folders=True):
+        places = ["--build", self.build, "--output", self.path / "out"] if folders else []
+        result = subprocess.run([str(a) for a in (self.script, *arguments, *places)], text=True,
+                                cwd=self.path, timeout=60, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, check=False,
+                                env={**os.environ, "PATH": str(self.bin), "COMMIT": "c0ffee"})
+        equal(result.returncode, rc, f"{arguments}: {result.stdout}")
+        return result.stdout
+
+    def calls(self):
+        """Command lines of the studies, without their folder, but for questions."""
+        try:
+            lines = (self.build / "calls").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [line.replace(f"{self.build}/", "") for line in lines
+                if "--list-libraries" not in line]
+
+
+def call(study, folder, *options):
+    return " ".join([study, *options, "--output", f"{folder.path}/out/{study}"])
+
+
+COMMIT = ("--commit", "c0ffee")
+EVERYTHING = "sherwood,cuco_linear,cuco_double,warpcore,bght_b8,bght_b16,gpurhh"
+
+
+@case
+def help_text():
+    """without a flag and with --help it says what there is, and runs nothing"""
+    with Folder("timing", "memory_bandwidth") as folder:
+        text = folder.run(folders=False)
+        equal(folder.run("--help", folders=False), text, "with --help")
+        for flag in ("--timing", "--memory-bandwidth", "--cuco", "--cuco-dh", "--warpcore",
+                     "--bght", "--gpurhh", "--all", "--quick", "--output", "--build"):
+            check(f"  {flag} " in text, f"{flag} is missing from {text}")
+        equal(folder.calls(), [])
+        equal(sorted(p.name for p in folder.path.iterdir()), ["bin", "build"])
+
+
+@case
+def everything():
+    """--all runs both studies, the timing study with every library, each once"""
+    with Folder("timing", "memory_bandwidth", libraries=EVERYTHING.replace(",", " ")) as folder:
+        text = folder.run("--all", "--timing", "--cuco")
+        equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", EVERYTHING),
+                               call("memory_bandwidth", folder, *COMMIT)])
+        check("notice: there are no plots: gnuplot is not installed" in text, text)
+        equal(text.count("notice"), 1, text)
+        for line in ("study 1 of 2: timing, ", "study 2 of 2: memory_bandwidth, ",
+                     "2 of 2 studies ran"):
+            check(line in text, f"{line} is missing from {text}")
+
+
+@case
+def selections():
+    """each flag selects what it says, and --quick is passed on"""
+    libraries = EVERYTHING.replace(",", " ")
+    for flags, wanted in (
+            (["--timing"], [("timing", "--libraries", "sherwood")]),
+            (["--cuco"], [("timing", "--libraries", "cuco_linear")]),
+            (["--cuco-dh"], [("timing", "--libraries", "cuco_double")]),
+            (["--warpcore"], [("timing", "--libraries", "warpcore")]),
+            (["--bght"], [("timing", "--libraries", "bght_b8,bght_b16")]),
+            (["--gpurhh", "--timing"], [("timing", "--libraries", "gpurhh,sherwood")]),
+            (["--memory-bandwidth"], [("memory_bandwidth",)])):
+        for quick in ([], ["--quick"]):
+            with Folder("timing", "memory_bandwidth", libraries=libraries) as folder:
+                folder.run(*flags, *quick)
+                equal(folder.calls(), [call(study, folder, *quick, *COMMIT, *options)
+                                       for study, *options in wanted], flags + quick)
+
+
+@case
+def files():
+    """results, run_info.txt, and a transcript that holds what the studies said"""
+    with Folder("timing", "memory_bandwidth") as folder:
+        text = folder.run("--timing", "--memory-bandwidth")
+        out = folder.path / "out"
+        equal((out / "benchmark.log").read_text(), text, "the transcript")
+        check("to stdout\n" in text and "to stderr\n" in text, text)
+        for name in ("timing/summary.csv", "memory_bandwidth/summary.csv"):
+            check((out / name).exists(), f"{name} is missing")
+        info = (out / "run_info.txt").read_text()
+        for line in ("commit: c0ffee", "timing, libraries: sherwood", "timing: exit status 0 after",
+                     "memory_bandwidth: exit status 0 after", "command: "):
+            check(line in info, f"{line} is missing from {info}")
+        folder.run("--timing", "--build", folder.build, folders=False)
+        check(list(folder.path.glob("output/*/timing/summary.csv")), "no output/<time>/timing")
+
+
+@case
+def missing():
+    """what is not built is skipped with a notice that says how to build it"""
+    with Folder("timing", libraries="sherwood warpcore") as folder:
+        text = folder.run("--all")
+        equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", "sherwood,warpcore")])
+        for library, variable in (("cuco_linear", "CUCO"), ("cuco_double", "CUCO"),
+                                  ("bght_b8", "BGHT"), ("bght_b16", "BGHT"), ("gpurhh", "GPURHH")):
+            check(f"notice: {library} is skipped: " in text and
+                  f"make bench-timing {variable}=/path/to/include" in text, text)
+        check("notice: memory_bandwidth is skipped: " in text and
+              "make bench-memory-bandwidth" in text, text)
+        check("study 1 of 1: timing" in text, text)
+    with Folder("timing", "memory_bandwidth") as folder:
+        text = folder.run("--gpurhh", "--memory-bandwidth")
+        equal(folder.calls(), [call("memory_bandwidth", folder, *COMMIT)])
+        check("notice: timing is skipped: none of the libraries" in text, text)
+    with Folder() as folder:
+        check("nothing was measured" in folder.run("--all", rc=1), "did not say so")
+
+
+@case
+def failures():
+    """a study that fails makes the exit status 1, and the next one still runs"""
+    with Folder("timing", "memory_bandwidth", status=3) as folder:
+        text = folder.run("--timing", "--memory-bandwidth", rc=1)
+        equal(len(folder.calls()), 2)
+        check("timing FAILED with status 3" in text and
+              "FAILED: timing memory_bandwidth" in text, text)
+    with Folder("timing", "memory_bandwidth", list_status=1) as folder:
+        text = folder.run("--all", rc=1)
+        equal(folder.calls(), [call("memory_bandwidth", folder, *COMMIT)])
+        check("--list-libraries failed" in text and "FAILED: timing" in text, text)
+
+
+@case
+def wrong_command_lines():
+    """what it does not know is refused before anything runs"""
+    with Folder("timing", "memory_bandwidth") as folder:
+        for arguments in (["--hkv"], ["--all", "timing"], ["--quick"], ["--all", "--output"],
+                          ["--all", "--build", ""]):
+            text = folder.run(*arguments, rc=2, folders=False)
+            check(text.startswith("run: ") and "see --help" in text, text)
+        equal(folder.calls(), [])
+        equal(sorted(p.name for p in folder.path.iterdir()), ["bin", "build"])
+
+
+@case
+def bundle():
+    """in a bundle the programs lie beside the script, the plot scripts in plot/"""
+    with Folder("timing", "memory_bandwidth") as folder:
+        folder.script = folder.build / "run"
+        shutil.copy(SCRIPT, folder.script)
+        (folder.build / "plot").mkdir()
+        (folder.build / "plot" / "timing.gp").write_text("plot\n")
+        gnuplot = folder.bin / "gnuplot"
+        gnuplot.write_text(f'#!/bin/sh\necho "$PWD $1" >>{folder.path}/plots\n')
+        gnuplot.chmod(0o755)
+        folder.run("--timing", "--memory-bandwidth", "--output", "out", folders=False)
+        equal(len(folder.calls()), 2)
+        equal((folder.path / "plots").read_text(),
+              f"{folder.path}/out/timing {folder.build}/plot/timing.gp\n")
+
+
+@case
+def plots():
+    """each study that ran is plotted in its folder; a gnuplot that fails is a notice"""
+    with Folder("memory_bandwidth") as folder:
+        gnuplot = folder.bin / "gnuplot"
+        gnuplot.write_text(f'#!/bin/sh\necho "$PWD $1" >>{folder.path}/plots\nexit 1\n')
+        gnuplot.chmod(0o755)
+        text = folder.run("--memory-bandwidth")
+        check("notice: memory_bandwidth is not plotted: gnuplot failed" in text, text)
+        equal((folder.path / "plots").read_text(),
+              f"{folder.path}/out/memory_bandwidth {ROOT}/bench/memory_bandwidth/plot.gp\n")
+
+
+@case
+def clean_script():
+    """shellcheck finds nothing in bench/run"""
+    if not shutil.which("shellcheck"):
+        raise Skip("shellcheck is not installed")
+    run("shellcheck", SCRIPT)
+
+
+if __name__ == "__main__":
+    main()

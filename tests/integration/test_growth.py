@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A table that grows and is resized: every key stays, the limits hold, the figures are live."""
+
+import re
+import resource
+import threading
+
+import wire
+from harness import (BUILD, SANITIZED, Moves, Server, Skip, case, check, equal, eventually, main,
+                     run)
+
+MAX = 65536
+SMALL = ("--capacity", "1024", "--max-capacity", str(MAX))
+FRAME = 2500
+KEYS = 50000
+
+
+def value_of(key):
+    return key * 7 + 1
+
+
+def info(replies):
+    lines = replies.ask("INFO", "sherwood").decode().splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def put_by_frames(connection, keys):
+    for at in range(0, len(keys), FRAME):
+        part = keys[at:at + FRAME]
+        connection.sendall(wire.frame(wire.SET, part, [value_of(k) for k in part]))
+        equal(wire.read_frame(connection).status, wire.OK, f"frame at {at}")
+
+
+def put_by_resp(replies, keys, step=500):
+    for at in range(0, len(keys), step):
+        part = keys[at:at + step]
+        if at // step % 2 == 0:
+            replies.socket.sendall(b"".join(wire.command("SET", k, value_of(k)) for k in part))
+            equal([replies.read() for _ in part], ["OK"] * len(part), f"SETs at {at}")
+        else:
+            pairs = [word for k in part for word in (k, value_of(k))]
+            equal(replies.ask("MSET", *pairs), "OK", f"MSET at {at}")
+
+
+def read_all(server, keys):
+    """Every key, over both protocols."""
+    with server.connect() as connection:
+        for at in range(0, len(keys), FRAME):
+            part = keys[at:at + FRAME]
+            connection.sendall(wire.frame(wire.GET, part, want_values=True))
+            reply = wire.read_frame(connection)
+            equal(reply.found(), [1] * len(part), f"found at {at}")
+            equal(reply.values(), [value_of(k) for k in part], f"values at {at}")
+    with server.connect() as connection:
+        replies = wire.Replies(connection)
+        for at in range(0, len(keys), FRAME):
+            part = keys[at:at + FRAME]
+            equal(replies.ask("MGET", *part), [b"%d" % value_of(k) for k in part], f"MGET at {at}")
+
+
+@case
+def grows():
+    """a table of 1,024 slots takes 50,000 keys over RESP and frames; all are read back"""
+    with Server(*SMALL) as server, server.connect() as one, server.connect() as two:
+        replies = wire.Replies(one)
+        keys = list(range(10**12, 10**12 + KEYS))
+        equal(server.metrics()["sherwood_table_capacity_slots"], 1024, "capacity at start")
+        equal(server.metrics()["sherwood_table_growths_total"], 0, "growths at start")
+        check(f"growing to at most {MAX}" in server.line, server.line)
+        for at in range(0, KEYS, KEYS // 10):
+            half = at + KEYS // 20
+            put_by_resp(replies, keys[at:half])
+            put_by_frames(two, keys[half:at + KEYS // 10])
+        read_all(server, keys)
+        equal(replies.ask("DBSIZE"), KEYS, "DBSIZE")
+        now, facts = server.metrics(), info(replies)
+        equal(now["sherwood_table_capacity_slots"], MAX, "capacity at the end")
+        equal(now["sherwood_table_max_capacity_slots"], MAX, "max capacity")
+        equal(now["sherwood_table_occupied_max"], int(MAX * 0.85), "occupied_max")
+        equal(now["sherwood_table_growths_total"], 6, "growths: 1024 doubled to 65536")
+        equal(now["sherwood_table_resize_failures_total"], 0, "failures")
+        equal(now["sherwood_refused_operations_total"], 0, "refused operations")
+        check(abs(now["sherwood_table_load_ratio"] - KEYS / MAX) < 1e-6, "load ratio")
+        equal(int(facts["capacity_slots"]), MAX, "INFO capacity_slots")
+        equal(int(facts["growths"]), 6, "INFO growths")
+        equal(float(facts["load"]), round(KEYS / MAX, 6), "INFO load")
+        equal(replies.ask("CONFIG", "GET", "max-capacity"), [b"max-capacity", b"65536"], "CONFIG")
+        equal(replies.ask("CONFIG", "GET", "capacity"), [b"capacity", b"1024"], "CONFIG")
+        reply = replies.ask("CONFIG", "SET", "max-capacity", "1M")
+        check(isinstance(reply, wire.Error) and "immutable" in reply, reply)
+        eventually(lambda: "the table has 65536 slots now" in server.log(), "a line of the log")
+
+
+@case
+def full_at_the_maximum():
+    """past the maximum: OOM, nothing lost, nothing changed; deletes make room again"""
+    with Server("--capacity", "1024", "--max-capacity", "4096", "--max-load", "0.5") as server, \
+            server.connect() as one, server.connect() as two:
+        replies, most = wire.Replies(one), 0
+        while replies.ask("SET", most, value_of(most)) == "OK":
+            most += 1
+        equal(most, 2048, "keys in 4,096 slots at load 0.5")
+        refused = replies.ask("SET", most, 1)
+        check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
+        refused = replies.ask("MSET", 1, 500, 90001, 1)
+        check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
+        two.sendall(wire.frame(wire.SET, [2, 91000], [9, 9]))
+        equal(wire.read_frame(two).status, wire.OUT_OF_MEMORY, "a frame")
+        read_all(server, list(range(most)))
+        equal(replies.ask("MGET", most, 90001, 91000), [None] * 3, "what was refused")
+        equal(server.metrics()["sherwood_table_capacity_slots"], 4096, "capacity")
+        equal(server.metrics()["sherwood_table_resize_failures_total"], 0, "no lack of memory")
+        equal(replies.ask("DEL", 5), 1, "DEL")
+        equal(replies.ask("SET", 90001, 5), "OK", "a new key in its place")
+
+
+@case
+def resize_on_request():
+    """RESIZE down after deletes and up again, over RESP, frames and sherwood-cli"""
+    with Server(*SMALL) as server, server.connect() as one, server.connect() as two:
+        replies, keys = wire.Replies(one), list(range(20000))
+        put_by_frames(two, keys)
+        equal(replies.ask("RESIZE", "64K"), 65536, "up")
+        read_all(server, keys)
+        smallest = replies.ask("RESIZE", 1)
+        check(20000 / 0.85 <= smallest < 20000 / 0.85 + 8, f"RESIZE 1 gives {smallest}")
+        read_all(server, keys)
+        equal(replies.ask("DEL", *keys[1000:]), 19000, "DEL")
+        equal(replies.ask("RESIZE", 2048), 2048, "down")
+        equal(replies.ask("RESIZE", 2047), 2048, "whole buckets")
+        read_all(server, keys[:1000])
+        equal(replies.ask("MGET", *keys[1000:1100]), [None] * 100, "deleted keys")
+        two.sendall(wire.frame(wire.RESIZE, capacity=8192))
+        reply = wire.read_frame(two)
+        equal((reply.status, reply.capacity), (wire.OK, 8192), "a frame")
+        two.sendall(wire.frame(wire.STATS))
+        stats = wire.read_frame(two).stats
+        equal((stats[10], stats[16], stats[18]), (8192, MAX, 5), "STATS")
+        cli = BUILD / "sherwood-cli"
+        equal(run(cli, "-a", server.address(), "RESIZE", "4k"), "4096\n", "sherwood-cli")
+        check("capacity_slots:4096\n" in run(cli, "-a", server.address(), "INFO"), "cli INFO")
+        refused = run(cli, "-a", server.address(), "RESIZE", "1G", rc=1)
+        check("which is 65536" in refused, refused)
+        equal(server.metrics()["sherwood_table_resizes_total"], 6, "resizes")
+        equal(server.metrics()["sherwood_table_capacity_slots"], 4096, "capacity")
+        # It fits its keys again by itself.
+        put_by_resp(replies, keys)
+        read_all(server, keys)
+        eventually(lambda: re.search(r"resized [1-6] times?", server.log()), "a line of the log")
+
+
+@case
+def resize_refused():
+    """RESIZE to 0, garbage or above the maximum is an error and changes nothing"""
+    with Server(*SMALL) as server, server.connect() as one, server.connect() as two:
+        replies = wire.Replies(one)
+        put_by_frames(two, list(range(500)))
+        with Moves(server, table_resizes=0, table_growths=0, table_resize_failures=0,
+                   command_errors=11, frame_errors=3):
+            for word in ("", "x", "-1", "1.5", "1KB", "0x10", "18446744073709551616",
+                         "99999999999T"):
+                equal(replies.ask("RESIZE", word), "ERR slots is not a whole number (K, M, G or T "
+                      "may follow) or out of range", word)
+            for word, slots in (("0", 0), ("65537", 65537), ("1T", 1 << 40)):
+                equal(replies.ask("RESIZE", word), f"ERR cannot resize to {slots} slots: 1 to "
+                      "max-capacity, which is 65536", word)
+            for slots in (0, 65537, (1 << 64) - 1):
+                two.sendall(wire.frame(wire.RESIZE, capacity=slots))
+                reply = wire.read_frame(two)
+                equal(reply.status, wire.BAD_REQUEST, f"a frame to {slots}")
+                check("which is 65536" in reply.message, reply.message)
+        for words in ((), ("1", "2")):
+            equal(replies.ask("RESIZE", *words),
+                  "ERR wrong number of arguments for 'resize' command", words)
+        read_all(server, list(range(500)))
+        equal(server.metrics()["sherwood_table_capacity_slots"], 1024, "capacity")
+
+
+@case
+def pipelined():
+    """RESIZE takes its turn in a pipeline"""
+    with Server(*SMALL) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        commands, wanted = [], []
+        for i in range(300):
+            slots = 4096 if i % 2 else 8192
+            commands += [("SET", i, i), ("RESIZE", slots), ("GET", i), ("DBSIZE",)]
+            wanted += ["OK", slots, b"%d" % i, i + 1]
+        connection.sendall(b"".join(wire.command(*c) for c in commands))
+        equal([replies.read() for _ in wanted], wanted, "replies")
+
+
+@case
+def scan_while_it_grows():
+    """SCAN over a table that grows and shrinks misses no key that is there throughout"""
+    with Server(*SMALL) as server, server.connect() as one, server.connect() as two:
+        scanning, still = wire.Replies(one), set(range(800))
+        put_by_frames(two, sorted(still))
+        failures, stop = [], threading.Event()
+
+        def change():
+            try:
+                with server.connect() as connection:
+                    other, first = wire.Replies(connection), 10**6
+                    while not stop.is_set():
+                        extra = list(range(first, first + 20000))
+                        put_by_frames(two, extra)
+                        equal(other.ask("DEL", *extra), len(extra), "DEL")
+                        other.ask("RESIZE", 1)
+                        first += 20000
+            except BaseException as error:  # pylint: disable=broad-except
+                failures.append(error)
+
+        def whole_scan():
+            cursor, seen, calls = b"0", [], 0
+            while calls == 0 or cursor != b"0":
+                cursor, keys = scanning.ask("SCAN", cursor, "COUNT", 50)
+                seen += [int(k) for k in keys]
+                calls += 1
+            check(still <= set(seen), f"{len(still - set(seen))} keys missed")
+
+        changer = threading.Thread(target=change)
+        changer.start()
+        try:
+            rounds = 0
+            while rounds < 5 or server.metrics()["sherwood_table_resizes_total"] < 3:
+                whole_scan()
+                rounds += 1
+                if failures:
+                    break
+        finally:
+            stop.set()
+            changer.join()
+        check(not failures, failures)
+        check(server.metrics()["sherwood_table_growths_total"] >= 10, "it grew meanwhile")
+
+
+def no_more_memory(server, spare_bytes):
+    """Leaves the daemon this much address space beyond what it uses now."""
+    with open(f"/proc/{server.pid()}/statm", encoding="ascii") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.prlimit(server.pid(), resource.RLIMIT_AS, (used + spare_bytes, used + spare_bytes))
+
+
+@case
+def no_memory():
+    """no memory to grow: writes are refused as at the maximum, RESIZE too, nothing is lost"""
+    if SANITIZED:
+        raise Skip("sanitizers end the process when they find no memory themselves")
+    with Server("--capacity", "64K", "--max-capacity", "1G", "--loops", "1") as server, \
+            server.connect() as one, server.connect() as two:
+        replies, keys = wire.Replies(one), list(range(50000))
+        put_by_frames(two, keys)
+        no_more_memory(server, 64 << 20)
+        refused = replies.ask("RESIZE", "512M")
+        equal(refused, "OOM there is no memory for the old and the new table at once: nothing was "
+              "changed", "RESIZE")
+        two.sendall(wire.frame(wire.RESIZE, capacity=1 << 29))
+        reply = wire.read_frame(two)
+        equal(reply.status, wire.OUT_OF_MEMORY, "a frame")
+        equal(reply.message, refused[4:], "its message")
+        equal(server.metrics()["sherwood_table_resize_failures_total"], 2, "failures")
+        equal(server.metrics()["sherwood_table_capacity_slots"], 65536, "capacity")
+        # It grows as far as there is memory, and refuses from then on.
+        first = at = 10**9
+        while True:
+            part = list(range(at, at + 50000))
+            two.sendall(wire.frame(wire.SET, part, [value_of(k) for k in part]))
+            reply = wire.read_frame(two)
+            if reply.status != wire.OK:
+                break
+            at += 50000
+            check(at - first < 10**7, "the limit is never met")
+        equal(reply.status, wire.OUT_OF_MEMORY, "the frame that does not fit")
+        refused = replies.ask("MSET", *[w for k in range(at, at + 50000) for w in (k, 1)])
+        check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
+        now = server.metrics()
+        check(now["sherwood_table_resize_failures_total"] >= 3, "a failed growth is counted")
+        equal(now["sherwood_db_keys"], 50000 + at - first, "keys")
+        keys += range(first, at)
+        read_all(server, keys)
+        equal(replies.ask("GET", at), None, "a refused key")
+        eventually(lambda: "<4>the table could not grow or be resized" in server.log(),
+                   "a warning in the log")
+        equal(server.log().count("could not grow"), 1, "warnings within a minute")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_flight.c - batches on their way, against a queue that does as it is told.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "server/flight.h"
+#include "server/limits.h"
+
+enum { FLIGHTS = 8 };
+
+/* The queue the module believes in. These take the place of the table's functions. */
+struct sw_queue {
+    unsigned room;      /* batches it takes */
+    unsigned submitted; /* .. and has taken */
+    unsigned done;      /* the oldest of these answer their status */
+    unsigned polled;
+    int refuse; /* what submit says instead, if not SW_OK */
+    const struct sw_flights *flights;
+    unsigned seen_submitting;
+    int statuses[FLIGHTS];
+};
+
+int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
+{
+    (void)batch;
+    queue->seen_submitting += sw_flights_is_submitting(queue->flights);
+    if (queue->submitted - queue->polled == queue->room) {
+        return SW_E_BUSY;
+    }
+    if (queue->refuse != SW_OK) {
+        return queue->refuse;
+    }
+    queue->submitted++;
+    return SW_OK;
+}
+
+int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
+{
+    if (queue->polled == queue->done) {
+        return SW_PENDING;
+    }
+    batch->status = queue->statuses[queue->polled++];
+    return batch->status;
+}
+
+struct fixture {
+    struct sw_queue queue;
+    struct sw_loop_counters counters;
+    struct sw_flights flights;
+    struct sw_flight list[FLIGHTS];
+};
+
+static void on_done(struct sw_flight *flight)
+{
+    unsigned *calls = flight->batch.user;
+    (*calls)++;
+}
+
+static void set_up(struct fixture *fixture, unsigned *calls)
+{
+    memset(fixture, 0, sizeof(*fixture));
+    fixture->queue.room = FLIGHTS;
+    fixture->queue.flights = &fixture->flights;
+    sw_flights_init(&fixture->flights, &fixture->queue, &fixture->counters);
+    for (unsigned i = 0; i < FLIGHTS; i++) {
+        fixture->list[i].done = on_done;
+        fixture->list[i].batch.user = &calls[i];
+        fixture->list[i].batch.kind = SW_BATCH_OPERATIONS;
+        fixture->list[i].batch.count = 1;
+    }
+}
+
+static void start(struct fixture *fixture, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        sw_flight_start(&fixture->flights, &fixture->list[i]);
+    }
+}
+
+Test(flight, completes_in_order_and_waits_for_room)
+{
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    fixture.queue.room = 3;
+    start(&fixture, FLIGHTS);
+    cr_assert_eq(fixture.queue.submitted, 3);
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 0);
+    for (unsigned i = 0; i < FLIGHTS; i++) {
+        fixture.queue.done = i + 1;
+        cr_assert_eq(sw_flights_poll(&fixture.flights), 1);
+        for (unsigned k = 0; k < FLIGHTS; k++) {
+            cr_assert_eq(calls[k], k <= i ? 1U : 0U, "flight %u after %u", k, i);
+        }
+    }
+    cr_assert_eq(fixture.flights.count, 0);
+    cr_assert_eq(fixture.queue.submitted, FLIGHTS);
+    cr_assert_eq(fixture.counters.batches, FLIGHTS);
+    cr_assert_not(fixture.flights.device_lost);
+}
+
+/* What the watchdog asks: a table may take its time inside a submit, but not for ever. */
+Test(flight, says_when_it_is_in_the_table)
+{
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    cr_assert_not(sw_flights_is_submitting(&fixture.flights));
+    start(&fixture, 3);
+    cr_assert_eq(fixture.queue.seen_submitting, 3);
+    cr_assert_not(sw_flights_is_submitting(&fixture.flights));
+    uint64_t now_us = uv_hrtime() / 1000;
+    fixture.flights.submitting_since_us = now_us - SW_SUBMIT_MS_MAX * 1000ULL + 10000000;
+    cr_assert(sw_flights_is_submitting(&fixture.flights));
+    fixture.flights.submitting_since_us = now_us - SW_SUBMIT_MS_MAX * 1000ULL;
+    cr_assert_not(sw_flights_is_submitting(&fixture.flights));
+}
+
+/* Any error but a lost device is the flight's own affair. */
+Test(flight, other_errors_do_not_lose_the_device)
+{
+    static const int statuses[] = {SW_OK, SW_E_FULL, SW_E_NOMEM, SW_E_INVALID};
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    memcpy(fixture.queue.statuses, statuses, sizeof(statuses));
+    fixture.queue.done = 4;
+    start(&fixture, 4);
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        cr_assert_eq(fixture.list[i].batch.status, statuses[i]);
+    }
+    cr_assert_not(fixture.flights.device_lost);
+}
+
+Test(flight, a_lost_device_is_flagged_and_every_flight_is_called_back)
+{
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    start(&fixture, FLIGHTS);
+    fixture.queue.statuses[2] = SW_E_DEVICE;
+    fixture.queue.done = 2;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+    cr_assert_not(fixture.flights.device_lost);
+    fixture.queue.done = FLIGHTS;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), FLIGHTS - 2);
+    cr_assert(fixture.flights.device_lost);
+    for (unsigned i = 0; i < FLIGHTS; i++) {
+        cr_assert_eq(calls[i], 1, "flight %u", i);
+    }
+}
+
+Test(flight, a_device_lost_at_submit_is_flagged_too)
+{
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    fixture.queue.refuse = SW_E_DEVICE;
+    start(&fixture, 2);
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+    cr_assert(fixture.flights.device_lost);
+    cr_assert_eq(fixture.list[1].batch.status, SW_E_DEVICE);
+    cr_assert_eq(calls[0], 1);
+    cr_assert_eq(calls[1], 1);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_loop.c - a loop without a server around it: what it tells its owner.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "server/log.h"
+#include "server/loop.h"
+
+struct owner {
+    unsigned lost;
+    unsigned stopped;
+};
+
+static void on_stop(void *server)
+{
+    ((struct owner *)server)->stopped++;
+}
+
+static void on_lost(void *server)
+{
+    ((struct owner *)server)->lost++;
+}
+
+static void no_snapshot(void *server, struct sw_snapshot *snapshot)
+{
+    (void)server;
+    (void)snapshot;
+}
+
+struct fixture {
+    struct sw_config config;
+    struct sw_table *table;
+    struct sw_loop *loop;
+    struct owner owner;
+};
+
+static void set_up(struct fixture *fixture)
+{
+    struct sw_table_config table;
+    sw_log_init(SW_LOG_ERROR);
+    *fixture = (struct fixture){0};
+    sw_config_init(&fixture->config);
+    fixture->config.backend = SW_BACKEND_CPU;
+    fixture->config.capacity = 1024;
+    fixture->config.max_capacity = 4096;
+    fixture->config.arena_bytes = 1 << 20;
+    fixture->config.round_ops_max = 1024;
+    fixture->config.frame_ops_max = 1024;
+    sw_config_table(&fixture->config, &table);
+    cr_assert_eq(sw_table_create(&table, &fixture->table, NULL, 0), SW_OK);
+    const struct sw_loop_owner owner = {&fixture->owner, no_snapshot, on_stop, on_lost};
+    fixture->loop =
+        aligned_alloc(64, (sizeof(*fixture->loop) + 63) / 64 * 64); /* as the server's are */
+    cr_assert_not_null(fixture->loop);
+    cr_assert_eq(sw_loop_init(fixture->loop, &fixture->config, fixture->table, &owner, 0, 1), 0);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    sw_loop_fini(fixture->loop);
+    sw_table_destroy(fixture->table);
+    free(fixture->loop);
+}
+
+Test(loop, knows_what_never_changes_of_the_table)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    cr_assert_eq(fixture.loop->shape.slot_bits, 128);
+    cr_assert_eq(fixture.loop->shape.key_bytes, 8);
+    cr_assert_eq(fixture.loop->shape.value_bytes, 8);
+    cr_assert_eq(fixture.loop->shape.batch_ops_max, 1024);
+    cr_assert_eq(fixture.loop->shape.max_capacity_slots, 4096);
+    tear_down(&fixture);
+}
+
+Test(loop, a_lost_device_is_told_once)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    fixture.loop->flights.device_lost = true; /* as sw_flights_poll leaves it */
+    cr_assert_eq(sw_loop_start(fixture.loop), 0);
+    sw_loop_stop(fixture.loop);
+    sw_loop_join(fixture.loop);
+    cr_assert_eq(fixture.owner.lost, 1);
+    cr_assert_eq(fixture.owner.stopped, 0);
+    cr_assert_not(fixture.loop->flights.device_lost);
+    tear_down(&fixture);
+}
+
+Test(loop, nothing_lost_nothing_told)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    cr_assert_eq(sw_loop_start(fixture.loop), 0);
+    sw_loop_stop(fixture.loop);
+    sw_loop_join(fixture.loop);
+    cr_assert_eq(fixture.owner.lost, 0);
+    tear_down(&fixture);
+}

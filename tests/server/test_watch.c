@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_watch.c - what the log says of a table that is resized, or cannot be.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "server/limits.h"
+#include "server/log.h"
+#include "server/watch.h"
+
+#define IMPOSSIBLE_SLOTS (1ULL << 44) /* addresses there are, memory there is not */
+
+struct fixture {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    struct sw_watch watch;
+    char log[1024]; /* what the last look wrote */
+};
+
+static void set_up(struct fixture *fixture)
+{
+    struct sw_table_config config;
+    sw_log_init(SW_LOG_INFO);
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.capacity_slots = 1024;
+    config.max_capacity_slots = IMPOSSIBLE_SLOTS;
+    config.batch_ops_max = 1024;
+    config.threads = 1;
+    memset(fixture, 0, sizeof(*fixture));
+    cr_assert_eq(sw_table_create(&config, &fixture->table, NULL, 0), SW_OK);
+    cr_assert_eq(sw_queue_create(fixture->table, &fixture->queue), SW_OK);
+    sw_watch_init(&fixture->watch, fixture->table);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    sw_queue_destroy(fixture->queue);
+    sw_table_destroy(fixture->table);
+}
+
+static int resize(struct fixture *fixture, uint64_t capacity)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_RESIZE, .capacity = capacity};
+    return sw_batch_run(fixture->queue, &batch);
+}
+
+static const char *look(struct fixture *fixture, uint64_t now_ms)
+{
+    int saved = dup(STDERR_FILENO);
+    int memory = memfd_create("captured", 0);
+    cr_assert(saved >= 0 && memory >= 0 && dup2(memory, STDERR_FILENO) >= 0);
+    sw_watch_look(&fixture->watch, now_ms);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    ssize_t size = pread(memory, fixture->log, sizeof(fixture->log) - 1, 0);
+    close(memory);
+    cr_assert_geq(size, 0);
+    fixture->log[size] = '\0';
+    return fixture->log;
+}
+
+static void expect(struct fixture *fixture, uint64_t now_ms, const char *wanted)
+{
+    const char *log = look(fixture, now_ms);
+    cr_assert_not_null(strstr(log, wanted), "'%s' is not in '%s'", wanted, log);
+    cr_assert_eq(strchr(log, '\n'), log + strlen(log) - 1, "one line: %s", log);
+}
+
+Test(watch, changes_are_told_once)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    cr_assert_str_empty(look(&fixture, 1000));
+    cr_assert_eq(resize(&fixture, 4096), SW_OK);
+    expect(&fixture, 1100,
+           "the table has 4096 slots now, 1024 before (grew 0 times, resized 1 time): room for "
+           "3481 keys");
+    cr_assert_str_empty(look(&fixture, 1200));
+    cr_assert_eq(resize(&fixture, 8192), SW_OK);
+    cr_assert_eq(resize(&fixture, 512), SW_OK);
+    expect(&fixture, 1300, "the table has 512 slots now, 4096 before (grew 0 times, resized 2");
+    tear_down(&fixture);
+}
+
+Test(watch, failures_are_told_once_a_minute)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    cr_assert_eq(resize(&fixture, IMPOSSIBLE_SLOTS), SW_E_NOMEM);
+    expect(&fixture, 1000, "could not grow or be resized (1 time)");
+    cr_assert_not_null(strstr(fixture.log, "it stays at 1024 slots"), "%s", fixture.log);
+    cr_assert_eq(resize(&fixture, IMPOSSIBLE_SLOTS), SW_E_NOMEM);
+    cr_assert_str_empty(look(&fixture, 1100));
+    cr_assert_eq(resize(&fixture, IMPOSSIBLE_SLOTS), SW_E_NOMEM);
+    cr_assert_str_empty(look(&fixture, 1000 + SW_WATCH_WARNING_MS - 1));
+    expect(&fixture, 1000 + SW_WATCH_WARNING_MS, "could not grow or be resized (2 times)");
+    cr_assert_str_empty(look(&fixture, 1000 + 5 * SW_WATCH_WARNING_MS));
+    tear_down(&fixture);
+}
+
+/* At the end nothing is held back. */
+Test(watch, the_last_look_says_everything)
+{
+    struct fixture fixture;
+    set_up(&fixture);
+    cr_assert_eq(resize(&fixture, IMPOSSIBLE_SLOTS), SW_E_NOMEM);
+    expect(&fixture, 1000, "(1 time)");
+    cr_assert_eq(resize(&fixture, IMPOSSIBLE_SLOTS), SW_E_NOMEM);
+    expect(&fixture, UINT64_MAX, "(1 time)");
+    tear_down(&fixture);
+}

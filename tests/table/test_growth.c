@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_growth.c - a table that grows by itself: when, how far, and that nobody can tell but by its
+ * size.
+ */
+#include <criterion/criterion.h>
+
+#include "table/geometry.h"
+#include "tests/support/table_fixture.h"
+
+TestSuite(growth, .timeout = 120);
+
+#define ULL(x) ((unsigned long long)(x))
+
+static struct sw_table_stats stats_of(const struct fixture *fixture)
+{
+    struct sw_table_stats stats;
+    sw_table_stats(fixture->table, &stats);
+    return stats;
+}
+
+static void check(struct fixture *fixture)
+{
+    char violation[256];
+    int status = sw_table_check(fixture->table, violation, sizeof(violation));
+    cr_assert_eq(status, SW_OK, "seed %llu: %s", ULL(fixture->seed), violation);
+}
+
+static struct sw_table_config growing(uint32_t slot_bits, uint64_t from, uint64_t to)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    config.capacity_slots = from;
+    config.max_capacity_slots = to;
+    return config;
+}
+
+struct plan {
+    uint32_t slot_bits;
+    uint32_t threads;
+    uint32_t ops_max; /* largest batch */
+    double load;
+    bool stash;
+    uint64_t seed;
+};
+
+/* Random batches with repeated keys and all operations, until the table is as large as it may be
+ * and refuses. */
+static void random_batches(struct plan plan)
+{
+    struct sw_table_config config = growing(plan.slot_bits, 4, 1 << 13);
+    struct fixture fixture;
+    struct random random = {plan.seed};
+    bool refused = false;
+    bool most = false;
+    config.threads = plan.threads;
+    config.batch_ops_max = plan.ops_max;
+    config.max_load = plan.load;
+    config.stash_slots = plan.stash ? 64 : 0;
+    config.seed = plan.seed;
+    fixture_open(&fixture, &config);
+    fixture.seed = plan.seed;
+    for (int batch = 0; !(refused && most); batch++) {
+        uint32_t count = 1 + (uint32_t)random_below(&random, plan.ops_max);
+        uint64_t before = fixture.info.capacity_slots;
+        bool writes_only = random_below(&random, 2) == 0; /* these may go in parallel */
+        cr_assert_lt(batch, 20000, "seed %llu: it is never full", ULL(plan.seed));
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t key = random_below(&random, 12000) * 77;
+            enum sw_op op = (enum sw_op)random_below(&random, SW_OP_COUNT);
+            op = op == SW_DELETE && (writes_only || i % 4 != 0) ? SW_SET : op;
+            key = key == 0 ? fixture_key_of(&fixture, fixture.key_max) : key;
+            fixture_set(&fixture, i, op, key, random_next(&random) & 0xffff);
+        }
+        refused |= fixture_run(&fixture, count, (uint32_t)random_below(&random, 5)) == SW_E_FULL;
+        most |= fixture.info.capacity_slots == 1 << 13;
+        cr_assert(!refused || most, "seed %llu: refused at %llu slots", ULL(plan.seed),
+                  ULL(fixture.info.capacity_slots));
+        if (fixture.info.capacity_slots != before) {
+            fixture_audit(&fixture);
+        }
+        if (batch % 16 == 0) {
+            check(&fixture);
+        }
+    }
+    cr_assert_gt(stats_of(&fixture).grown, 0);
+    cr_assert_eq(stats_of(&fixture).resize_failed, 0);
+    fixture_audit(&fixture);
+    cr_assert_eq(fixture_resize(&fixture, 0), SW_OK);
+    fixture_canonical(&fixture);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(growth, small_batches)
+{
+    random_batches((struct plan){64, 1, 60, 0.85, true, 1});
+    random_batches((struct plan){128, 1, 60, 1.0, false, 2});
+    random_batches((struct plan){128, 1, 7, 0.5, true, 3});
+}
+
+Test(growth, large_batches)
+{
+    random_batches((struct plan){64, 1, 4000, 0.95, false, 4});
+    random_batches((struct plan){128, 1, 20000, 0.85, true, 5});
+    random_batches((struct plan){64, 3, 40000, 0.85, true, 6});
+    random_batches((struct plan){128, 3, 40000, 1.0, false, 7});
+}
+
+/* Upserts alone: after each batch the layout is that of a new table. */
+static void canonical_always(uint32_t slot_bits, uint64_t seed)
+{
+    struct sw_table_config config = growing(slot_bits, 4, 1 << 13);
+    struct fixture fixture;
+    struct random random = {seed};
+    config.seed = seed;
+    config.max_probe = 2; /* so that the stash is used */
+    fixture_open(&fixture, &config);
+    fixture.seed = seed;
+    while (fixture.info.capacity_slots < 1 << 13) {
+        uint32_t count = 1 + (uint32_t)random_below(&random, fixture.info.capacity_slots / 4);
+        for (uint32_t i = 0; i < count; i++) {
+            fixture_set(&fixture, i, SW_SET, random_below(&random, 1 << 20), i);
+        }
+        cr_assert_eq(fixture_run(&fixture, count, 0), SW_OK);
+        fixture_canonical(&fixture);
+        fixture_audit(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
+Test(growth, canonical)
+{
+    canonical_always(64, 51);
+    canonical_always(128, 52);
+}
+
+/* The table grows only where an insert might be refused, not where a batch is merely long. */
+static void only_when_needed(uint32_t threads)
+{
+    struct sw_table_config config = growing(128, 4096, 1 << 20);
+    struct fixture fixture;
+    config.threads = threads;
+    config.batch_ops_max = 1 << 15;
+    fixture_open(&fixture, &config);
+    uint64_t most = fixture.info.occupied_max;
+    fixture_insert_range(&fixture, 0, most - 1);
+    for (uint32_t i = 0; i < 1 << 15; i++) {
+        fixture_set(&fixture, i, SW_SUM, 1000000, 1);
+    }
+    cr_assert_eq(fixture_run(&fixture, 1 << 15, 0), SW_OK, "one new key, often");
+    for (uint32_t i = 0; i < 1 << 15; i++) {
+        fixture_set(&fixture, i, i % 2 == 0 ? SW_SET : SW_SET_PRESENT,
+                    i % (most - 1) + i % 2 * 2000000, i);
+    }
+    fixture_set(&fixture, 0, SW_DELETE, 3000000, 0);
+    cr_assert_eq(fixture_run(&fixture, 1 << 15, 0), SW_OK, "present keys, and such as stay absent");
+    cr_assert_eq(stats_of(&fixture).occupied, most);
+    cr_assert_eq(stats_of(&fixture).grown, 0);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, fixture.key_max), 1),
+                 SW_OK, "one more");
+    cr_assert_eq(stats_of(&fixture).grown, 1);
+    cr_assert_eq(fixture.info.capacity_slots, 8192, "twice as large");
+    fixture_canonical(&fixture);
+    fixture_audit(&fixture);
+    fixture_insert_range(&fixture, 1 << 20, 1 << 15);
+    uint64_t held = oracle_count(fixture.oracle);
+    cr_assert_eq(stats_of(&fixture).grown, 2);
+    cr_assert_eq(fixture.info.capacity_slots, sw_geometry_admitting(&config, 0, held),
+                 "as large as they need");
+    fixture_canonical(&fixture);
+    fixture_audit(&fixture);
+    fixture_clear(&fixture);
+    cr_assert_eq(fixture.info.capacity_slots, sw_geometry_admitting(&config, 0, held),
+                 "clearing does not shrink");
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(growth, only_when_needed)
+{
+    only_when_needed(1);
+    only_when_needed(2);
+}
+
+/* A table at its largest refuses groups one by one, as one that never grew. */
+Test(growth, up_to_the_largest)
+{
+    struct sw_table_config config = growing(64, 64, 1001);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    cr_assert_eq(fixture.info.max_capacity_slots, 1004, "whole buckets");
+    for (uint32_t i = 0; i < 2000; i++) {
+        fixture_set(&fixture, i, SW_SET, i * 3, i);
+    }
+    cr_assert_eq(fixture_run(&fixture, 2000, 40), SW_E_FULL);
+    cr_assert_eq(fixture.info.capacity_slots, 1004);
+    cr_assert_gt(oracle_count(fixture.oracle), 1004 * 0.85 - 50);
+    fixture_canonical(&fixture);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+/* Keys of one home, more than the stash may keep: the next insert grows the table, and they spread.
+ */
+static void full_stash(uint32_t slot_bits)
+{
+    struct sw_table_config config = growing(slot_bits, 1024, 1 << 16);
+    struct fixture fixture;
+    config.max_probe = 1;
+    config.stash_slots = 4;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 10);
+    uint64_t step = (fixture_first_m(&fixture, 11) - first) / 16;
+    for (uint32_t i = 0; i < 16; i++) {
+        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i * step), i);
+    }
+    cr_assert_eq(fixture_run(&fixture, 16, 0), SW_OK);
+    cr_assert_eq(stats_of(&fixture).stash_occupied, 8);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, first), 99), SW_OK);
+    cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, 12345, 0), SW_OK);
+    cr_assert_eq(stats_of(&fixture).grown, 0, "nothing was inserted");
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 12345, 1), SW_OK);
+    cr_assert_eq(stats_of(&fixture).grown, 1);
+    cr_assert_eq(fixture.info.capacity_slots, 2048);
+    cr_assert_eq(stats_of(&fixture).stash_occupied, 4, "16 entries of two homes, in three buckets");
+    fixture_canonical(&fixture);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(growth, full_stash)
+{
+    full_stash(64);
+    full_stash(128);
+}
+
+/* Neighbours in m, which no capacity spreads: the stash cannot take them, so nothing grows, inserts
+ * are refused, and deleting is the way out. */
+Test(growth, nothing_helps)
+{
+    struct sw_table_config config = growing(128, 64, 4096);
+    struct fixture fixture;
+    config.max_probe = 1;
+    config.stash_slots = 4;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 10);
+    for (uint32_t i = 0; i < 20; i++) {
+        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i), i);
+    }
+    cr_assert_eq(fixture_run(&fixture, 20, 0), SW_OK);
+    oracle_limit(fixture.oracle, 20);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
+    cr_assert_eq(stats_of(&fixture).resize_failed, 1);
+    cr_assert_eq(fixture.info.capacity_slots, 64);
+    cr_assert_eq(fixture_resize(&fixture, 512), SW_OK, "the stash is no worse for it");
+    cr_assert_eq(stats_of(&fixture).stash_occupied, 12);
+    fixture_audit(&fixture);
+    for (uint32_t i = 0; i < 8; i++) {
+        fixture_set(&fixture, i, SW_DELETE, fixture_key_of(&fixture, first + 19 - i), 0);
+    }
+    fixture_run(&fixture, 8, 0);
+    cr_assert_eq(stats_of(&fixture).stash_occupied, 4);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_OK);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
