@@ -91,31 +91,6 @@ SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], R
     return larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
 }
 
-/* Finds m (not all ones) in bucket b, at or after its home, or later. Returns its slot, or NULL.
- * *value is set on a hit; *probes grows by the buckets inspected. For phases without writers. */
-SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view, RH_WORD m,
-                                                    uint64_t b, RH_WORD *value, uint64_t *probes)
-{
-    uint64_t end = RH(reach)(view, RH(home)(view, m));
-    for (; b < end; b++) {
-        struct RH(slot) *bucket = RH(bucket)(view, b);
-        struct RH(slot) held[SW_BUCKET_SLOTS];
-        RH(bucket_read)(bucket, held);
-        ++*probes;
-        int at = RH(probe)(held, m, value);
-        if (at != SW_PROBE_NEXT) {
-            return at == SW_PROBE_ABSENT ? NULL : bucket + at;
-        }
-    }
-    return NULL;
-}
-
-SW_HD static inline struct RH(slot) *
-    RH(find)(const struct RH(view) * view, RH_WORD m, RH_WORD *value, uint64_t *probes)
-{
-    return RH(find_from)(view, m, RH(home)(view, m), value, probes);
-}
-
 /* The index of the slot with the largest m, the lowest among EMPTY ones (m is otherwise unique);
  * *top is that slot. Selected, not indexed: a GPU then keeps `held` in registers. */
 SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOTS],
@@ -142,6 +117,67 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
         }
     }
     return min;
+}
+
+/* How far to the left of bucket b, where everything is larger than m, to look next. */
+SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD m,
+                                           const struct RH(slot) held[SW_BUCKET_SLOTS],
+                                           uint64_t low, uint64_t b)
+{
+    int min = RH(bucket_min)(held);
+    uint64_t most = b - low;
+    uint64_t step = most / 2; /* an empty bucket says nothing: halve what is left */
+    if (min >= 0) {
+        step = RH(home)(view, held[min].m) - RH(home)(view, m);
+    }
+    return step < 1 ? 1 : step > most ? most : step;
+}
+
+/* Finds m (not all ones) in bucket b, at or after its home, or later. Returns its slot, or NULL.
+ * *value is set on a hit; *probes grows by the buckets inspected. For phases without writers.
+ *
+ * Entries are in order over the buckets and about as dense as their homes, so a bucket that is full
+ * of entries whose homes lie far before that of m tells how far on m may be: such a distance is
+ * jumped, and what was jumped over is looked at if the bucket found there has only larger ones. In
+ * a nearly full table that takes a few buckets where one after the other takes hundreds. */
+SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view, RH_WORD m,
+                                                    uint64_t b, RH_WORD *value, uint64_t *probes)
+{
+    uint64_t home = RH(home)(view, m);
+    uint64_t end = RH(reach)(view, home); /* m is in no bucket from here on, */
+    uint64_t low = b;                     /* and in none before */
+    while (b < end) {
+        struct RH(slot) *bucket = RH(bucket)(view, b);
+        struct RH(slot) held[SW_BUCKET_SLOTS];
+        RH(bucket_read)(bucket, held);
+        ++*probes;
+        int at = RH(probe)(held, m, value);
+        if (at >= 0) {
+            return bucket + at;
+        }
+        if (at == SW_PROBE_NEXT) {
+            struct RH(slot) top;
+            RH(bucket_max)(held, &top);
+            uint64_t ahead = home - RH(home)(view, top.m);
+            low = b + 1;
+            b += ahead < SW_JUMP_MIN ? 1 : ahead;
+            b = b >= end && low < end ? end - 1 : b;
+            continue;
+        }
+        int min = RH(bucket_min)(held);
+        if (b == low || (min >= 0 && held[min].m < m)) {
+            return NULL; /* here it would be */
+        }
+        end = b;
+        b -= RH(step_back)(view, m, held, low, b);
+    }
+    return NULL;
+}
+
+SW_HD static inline struct RH(slot) *
+    RH(find)(const struct RH(view) * view, RH_WORD m, RH_WORD *value, uint64_t *probes)
+{
+    return RH(find_from)(view, m, RH(home)(view, m), value, probes);
 }
 
 /* Inserts an entry whose key is absent and, among the inserts of this phase, unique. Every bucket

@@ -336,11 +336,11 @@ static bool tuning_is_valid(const struct sw_table_config *config, char *reason, 
                  (unsigned)block);
         return false;
     }
-    if (config->max_capacity_slots > config->capacity_slots &&
-        (config->stash_slots == 0 || config->max_probe != 0)) {
-        snprintf(reason, reason_size,
-                 "a table on a GPU grows only with a stash and with the probe cap of its own "
-                 "choice: leave max-probe out");
+    if (config->max_capacity_slots > config->capacity_slots && !sw_cuda_may_resize(config)) {
+        snprintf(
+            reason, reason_size,
+            "a table on a GPU grows only with a stash and with a probe cap that is hardly ever "
+            "met: leave max-probe out");
         return false;
     }
     return true;

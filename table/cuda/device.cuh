@@ -47,11 +47,12 @@ enum sw_cuda_mode {
 struct sw_cuda_control {
     struct sw_counters counters; /* as if applied in order; probes as they were */
     uint64_t side_value;
-    uint64_t stash_before; /* its entries before the batch, and before the move made for it */
-    uint32_t stash_noted;  /* 1: stash_before is set */
-    uint32_t side_effect;  /* what becomes of the side cell: enum sw_cuda_net */
-    uint32_t mode;         /* enum sw_cuda_mode */
-    uint32_t updates;      /* lengths of the lists in the scratch */
+    uint64_t ordered_inserts; /* of a batch in order, by upsert.cu */
+    uint64_t stash_before;    /* its entries before the batch, and before the move made for it */
+    uint32_t stash_noted;     /* 1: stash_before is set */
+    uint32_t side_effect;     /* what becomes of the side cell: enum sw_cuda_net */
+    uint32_t mode;            /* enum sw_cuda_mode */
+    uint32_t updates;         /* lengths of the lists in the scratch */
     uint32_t deletes;
     uint32_t deletes_in_stash;
     uint32_t inserts;

@@ -107,7 +107,8 @@ cudaError_t sw_cuda_write_submitted(struct sw_cuda_queue *queue);
 
 /* Resizes (resize.cu); under the mutex. */
 
-/* Whether a table may move to this many slots at all. */
+/* Whether a table may move to other arrays at all. */
+bool sw_cuda_may_resize(const struct sw_table_config *config);
 bool sw_cuda_can_resize(const struct sw_cuda_table *table);
 /* Enqueues the move of everything to arrays of `capacity` slots. SW_E_NOMEM: nothing was done. */
 int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error);

@@ -27,6 +27,25 @@ static __device__ inline void sw_warp_add(uint64_t *total, uint64_t x)
     }
 }
 
+/* The same with one atomic per block: where so many warps add that they would wait for each other.
+ * Every thread of the block must call it. */
+static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
+{
+    __shared__ unsigned long long block;
+    if (threadIdx.x == 0) {
+        block = 0;
+    }
+    __syncthreads();
+    uint64_t sum = sw_warp_sum(x);
+    if (threadIdx.x % 32 == 0 && sum != 0) {
+        atomicAdd(&block, (unsigned long long)sum);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && block != 0) {
+        atomicAdd((unsigned long long *)total, block);
+    }
+}
+
 /* Gives each thread that wants one a place in a list of length *length. Every lane must call it. */
 static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
 {

@@ -27,10 +27,18 @@ static uint64_t capacity_of(const struct sw_cuda_table *table)
 }
 
 /* What meets the cap in a move has no batch to be handed back in, so there must be a stash; and the
- * cap must be one that hardly ever is met, or the stash may not hold it. */
+ * cap must be one that hardly ever is met, or the stash may not hold it all. */
+bool sw_cuda_may_resize(const struct sw_table_config *config)
+{
+    uint64_t buckets = sw_geometry_capacity_max(config) / SW_BUCKET_SLOTS;
+    return config->stash_slots > 0 &&
+           (config->max_probe == 0 ||
+            config->max_probe >= sw_geometry_max_probe(config->max_load, buckets, SW_BUCKET_SLOTS));
+}
+
 bool sw_cuda_can_resize(const struct sw_cuda_table *table)
 {
-    return table->config.stash_slots > 0 && table->config.max_probe == 0;
+    return sw_cuda_may_resize(&table->config);
 }
 
 /* Moves everything to arrays of this geometry, with the batch unless its count is 0. False if there

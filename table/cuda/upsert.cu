@@ -187,7 +187,7 @@ static __global__ void apply_kernel(const struct sw_cuda_device<BITS> device,
             scratch->inserts[at] = entry;
         }
     }
-    sw_warp_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
 }
 
 /* The operations on the key at sorted position i, the last of its run. */
@@ -208,8 +208,8 @@ static __device__ inline bool apply_run(const struct sw_cuda_device<BITS> &devic
     return write_one<BITS>(device, place, *entry);
 }
 
-/* The same of a batch in order: the last of a run of equal keys stands for it. Neighbours look at
- * neighbouring buckets, and the list of the absent keys is nearly in order, too. */
+/* The same of a batch in order: the last of a run of equal keys stands for it, and neighbours look
+ * at neighbouring buckets. inserts[i] is what to insert, EMPTY for the rest: in order, too. */
 template <int BITS>
 static __global__ void apply_ordered_kernel(const struct sw_cuda_device<BITS> device, uint32_t op,
                                             uint32_t count)
@@ -218,24 +218,25 @@ static __global__ void apply_ordered_kernel(const struct sw_cuda_device<BITS> de
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
+    uint64_t absent = 0;
     if (control->mode != SW_CUDA_COMMIT) {
         return;
     }
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    typename W::slot entry = {};
-    bool absent = false;
     if (i < count) {
+        typename W::slot entry;
         entry.m = scratch->m_sorted[i];
         entry.value = scratch->previous[i];
-        if (i + 1 == count || scratch->m_sorted[i + 1] != entry.m) {
-            absent = apply_run<BITS>(device, op, i, &entry, &probes);
+        if ((i + 1 == count || scratch->m_sorted[i + 1] != entry.m) &&
+            apply_run<BITS>(device, op, i, &entry, &probes)) {
+            absent = 1;
+        } else {
+            entry.m = W::empty;
         }
+        scratch->inserts[i] = entry;
     }
-    uint32_t at = sw_list_append(&control->inserts, absent);
-    if (absent) {
-        scratch->inserts[at] = entry;
-    }
-    sw_warp_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_block_add(&control->ordered_inserts, absent);
+    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
 }
 
 /* What meets the cap goes to the stash or is handed back. */
@@ -258,6 +259,26 @@ static __device__ inline bool insert_one(const struct sw_cuda_device<BITS> &devi
         }
     }
     return false;
+}
+
+/* Inserts what apply_ordered_kernel left. */
+template <int BITS>
+static __global__ void insert_ordered_kernel(const struct sw_cuda_device<BITS> device,
+                                             uint32_t count)
+{
+    struct sw_cuda_control *control = device.control;
+    uint64_t probes = 0;
+    uint64_t failures = 0;
+    if (control->mode != SW_CUDA_COMMIT) {
+        return;
+    }
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) {
+        typename sw_width<BITS>::slot entry = device.scratch.inserts[i];
+        failures = entry.m != sw_width<BITS>::empty && !insert_one<BITS>(device, entry, &probes);
+    }
+    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_block_add(&control->counters.failures, failures);
 }
 
 /* Inserts the absent keys; answers, which apply_kernel made known. */
@@ -293,8 +314,8 @@ static __global__ void settle_kernel(const struct sw_cuda_device<BITS> device,
             batch.found[i / 32] = word;
         }
     }
-    sw_warp_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
-    sw_warp_add(&control->counters.failures, failures);
+    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_block_add(&control->counters.failures, failures);
 }
 
 /* Frees the cells, and counts. */
@@ -332,9 +353,9 @@ static __global__ void free_kernel(const struct sw_cuda_device<BITS> device,
         }
         return;
     }
-    sw_count_upserts(&control->counters, batch.count,
-                     (uint64_t)control->inserts + control->side_inserts);
-    device.table.state->occupied += (uint64_t)control->inserts + control->side_inserts;
+    uint64_t inserted = control->inserts + control->ordered_inserts + control->side_inserts;
+    sw_count_upserts(&control->counters, batch.count, inserted);
+    device.table.state->occupied += inserted;
 }
 
 template <int BITS>
@@ -384,7 +405,7 @@ cudaError_t sw_cuda_launch_upsert_ordered(const struct sw_cuda_device<BITS> *dev
     apply_ordered_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, batch->op, batch->count);
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) {
-        settle_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, *batch, false);
+        insert_ordered_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, batch->count);
         error = cudaGetLastError();
     }
     if (error == cudaSuccess) {

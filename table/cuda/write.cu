@@ -20,9 +20,9 @@
 #define MERGE_OP_NS 0.03
 #define UPSERT_OP_NS 0.17
 #define UPSERT_MOVE_NS 0.005
-/* Below so many operations a merge is never worth its launches, and sorting not worth it either. */
+/* Below so many operations a merge is never worth its launches, or sorting a dozen of them. */
 #define MERGE_MIN 65536
-#define ORDER_MIN 65536
+#define ORDER_MIN (1U << 18)
 /* Above so many operations that want answers, the cells of an upsert leave the L2 cache. */
 #define CELLS_MAX (1U << 21)
 
