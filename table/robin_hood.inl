@@ -119,16 +119,24 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
     return min;
 }
 
-/* How far to the left of bucket b, where everything is larger than m, to look next. */
-SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD m,
-                                           const struct RH(slot) held[SW_BUCKET_SLOTS],
-                                           uint64_t low, uint64_t b)
+/* The smallest m of a bucket, all ones if it is empty. */
+SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
-    int min = RH(bucket_min)(held);
-    uint64_t most = b - low;
+    RH_WORD low = held[0].m;
+    for (int i = 1; i < SW_BUCKET_SLOTS; i++) {
+        low = held[i].m < low ? held[i].m : low;
+    }
+    return low;
+}
+
+/* How far to the left of a bucket whose smallest entry is `smallest`, larger than m, to look next:
+ * at most `most` buckets. */
+SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD m,
+                                           RH_WORD smallest, uint64_t most)
+{
     uint64_t step = most / 2; /* an empty bucket says nothing: halve what is left */
-    if (min >= 0) {
-        step = RH(home)(view, held[min].m) - RH(home)(view, m);
+    if (smallest != RH_EMPTY) {
+        step = RH(home)(view, smallest) - RH(home)(view, m);
     }
     return step < 1 ? 1 : step > most ? most : step;
 }
@@ -164,12 +172,12 @@ SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view
             b = b >= end && low < end ? end - 1 : b;
             continue;
         }
-        int min = RH(bucket_min)(held);
-        if (b == low || (min >= 0 && held[min].m < m)) {
+        RH_WORD smallest = RH(bucket_low)(held);
+        if (b == low || smallest < m) {
             return NULL; /* here it would be */
         }
         end = b;
-        b -= RH(step_back)(view, m, held, low, b);
+        b -= RH(step_back)(view, m, smallest, b - low);
     }
     return NULL;
 }

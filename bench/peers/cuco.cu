@@ -196,6 +196,21 @@ static bool map_insert(void *table, const void *keys, const void *values, uint64
            });
 }
 
+/* One compare-and-swap of the pair where insert_or_assign swaps the key and then stores the value;
+ * a key that is there already is left as it is. */
+template <template <class> class Probing>
+static bool map_insert_fresh(void *table, const void *keys, const void *values, uint64_t count)
+{
+    return may_insert(table) && sw_peer_run("cuco: insert", [&] {
+               by_width<Probing>(table, [&](auto *t) {
+                   using word = typename std::remove_pointer_t<decltype(t)>::word;
+                   auto pairs = pairs_of<word>(keys, values);
+                   t->map.insert_async(pairs, pairs + (int64_t)count,
+                                       cuda::stream_ref(t->streams[0]));
+               });
+           });
+}
+
 template <template <class> class Probing>
 static bool map_get(void *table, const void *keys, void *values, uint64_t count)
 {
@@ -254,6 +269,7 @@ static constexpr struct sw_timing_library library(const char *name)
     made.close = map_close<Probing>;
     made.clear = map_clear<Probing>;
     made.insert = map_insert<Probing>;
+    made.insert_fresh = map_insert_fresh<Probing>;
     made.get = map_get<Probing>;
     made.erase = map_erase<Probing>;
     made.size = map_size<Probing>;

@@ -60,8 +60,9 @@ $(PEER_DIR)/$(PEER_FILE_$(1)).cu.o: NVCCFLAGS := $(if $(filter -std=%,$(PEER_FLA
 endef
 $(foreach p,$(PEERS_GIVEN),$(eval $(call peer_rules,$(p))))
 
-# Said by targets that build the study.
+# Said by targets that build the study. HKV is known, so that it is not ignored without a word.
 .PHONY: peers-notice
 peers-notice:
+	@echo 'bench: HierarchicalKV has no adapter$(if $(HKV),: HKV is not used), it is skipped'
 	@$(foreach p,$(filter-out $(PEERS_GIVEN),$(PEERS)),echo 'bench: $(p) is not set, $(PEER_NAME_$(p)) is skipped';) true
 bench-timing: peers-notice

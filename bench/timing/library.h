@@ -47,6 +47,9 @@ struct sw_timing_library {
     /* Inserts or replaces. Of equal keys in one call any may win, unless the library says more;
      * Sherwood's is the last. Keys that found no place are dropped; the study counts them. */
     bool (*insert)(void *table, const void *keys, const void *values, uint64_t count);
+    /* The same for keys of which none is stored, where the library has something faster for that:
+     * inserts into an empty table, and of fresh keys, are measured with it. NULL: insert. */
+    bool (*insert_fresh)(void *table, const void *keys, const void *values, uint64_t count);
     /* values[i] receives the value of keys[i], or stays all ones / becomes all ones if it is
      * absent. The study fills `values` with all ones before, and never inserts that value. */
     bool (*get)(void *table, const void *keys, void *values, uint64_t count);

@@ -90,14 +90,40 @@ static bool measure_insert_batches(struct sw_timing_study *study)
     return true;
 }
 
+/* A row without a value, so that every library has one at each F. */
+static void report_no_beside(const struct sw_timing_study *study)
+{
+    struct sw_timing_subject subject = {
+        .library = study->library->name,
+        .operation = "insert_and_update",
+        .slot_bits = study->slot_bits,
+        .load = study->load,
+    };
+    if (wants(study, SW_TIMING_BESIDE)) {
+        sw_timing_report_no_value(study->report, &subject, "lost_updates", "keys");
+    }
+}
+
+/* At the highest F only: the host reads every slot, which takes seconds. */
+static bool wants_audit(const struct sw_timing_study *study)
+{
+    bool is_highest = true;
+    for (uint32_t l = 0; l < study->options->loads_count; l++) {
+        is_highest = is_highest && study->options->loads[l] <= study->load;
+    }
+    return study->is_ours && is_highest && wants(study, SW_TIMING_AUDIT);
+}
+
 static bool measure_load(struct sw_timing_study *study)
 {
     study->is_filled = false;
     study->count = 0;
     if (!study->is_ours && is_too_full(study)) {
+        report_no_beside(study);
         return is_left_out(study, "everything");
     }
     if ((wants(study, SW_TIMING_INSERT) && !sw_timing_measure_insert(study)) ||
+        (wants_audit(study) && !(ensure_filled(study) && sw_timing_sherwood_audit(study))) ||
         !measure_gets(study) || !measure_changes(study)) {
         return false;
     }
@@ -120,7 +146,7 @@ static bool measure_block(struct sw_timing_study *study)
         study->is_filled = false;
         study->count = 0;
         if (!is_too_full(study)) {
-            done = ensure_filled(study) && sw_timing_measure_get(study, 0) &&
+            done = sw_timing_measure_insert(study) && sw_timing_measure_get(study, 0) &&
                    measure_insert_batches(study);
         }
     }
@@ -149,7 +175,7 @@ static bool wants_table(const struct sw_timing_study *study)
     return wants(study, SW_TIMING_INSERT) || wants(study, SW_TIMING_GET) ||
            wants(study, SW_TIMING_GET_BATCH) || wants(study, SW_TIMING_UPSERT) ||
            wants(study, SW_TIMING_DELETE) || wants(study, SW_TIMING_INSERT_BATCH) ||
-           wants(study, SW_TIMING_BESIDE);
+           wants(study, SW_TIMING_BESIDE) || (study->is_ours && wants(study, SW_TIMING_AUDIT));
 }
 
 bool sw_timing_measure_library(struct sw_timing_study *study)

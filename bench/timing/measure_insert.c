@@ -42,7 +42,7 @@ static bool insert_fresh(struct sw_timing_study *study, uint64_t before, uint64_
         return false;
     }
     double start = sw_timing_clock();
-    bool done = study->library->insert(study->table, sw_timing_key_at(study, before),
+    bool done = sw_timing_insert_fresh(study, sw_timing_key_at(study, before),
                                        sw_timing_value_at(study, before), batch);
     rep->seconds = sw_timing_clock() - start;
     if (!done) {
@@ -58,7 +58,8 @@ static bool insert_fresh(struct sw_timing_study *study, uint64_t before, uint64_
     rep->operations = batch;
     rep->has_distinct = true;
     rep->distinct = study->distinct + fresh_distinct;
-    rep->drops = (int64_t)(rep->distinct - rep->occupied);
+    rep->drops =
+        (int64_t)(sw_timing_expected(study, before + batch, rep->distinct) - rep->occupied);
     uint64_t dropped = rep->drops > 0 ? (uint64_t)rep->drops : 0;
     rep->has_check = true;
     rep->missed = check.unfound > dropped ? check.unfound - dropped : 0;

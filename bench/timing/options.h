@@ -12,20 +12,21 @@
 #define SW_TIMING_REPS_MAX 1000
 
 /* What can be left out: enum name, name on the command line, what it is. */
-#define SW_TIMING_OPERATION_MAP(X)                                                 \
-    X(MEMORY, "ceilings", "rates of copies and random gathers")                    \
-    X(INSERT, "insert", "all keys into an empty table, in one call")               \
-    X(GET, "get", "as many keys as were inserted, at each share of misses")        \
-    X(GET_BATCH, "get_batch", "get of batches of different sizes")                 \
-    X(UPSERT, "upsert_at_F", "new values for stored keys")                         \
-    X(DELETE, "delete", "stored keys are removed")                                 \
-    X(INSERT_BATCH, "insert_batch", "fresh keys into a table that is nearly at F") \
-    X(BESIDE, "insert_and_update", "updates beside inserts: is any lost?")         \
-    X(BLOCKS, "blocks", "get and insert_batch at each block size")                 \
-    X(HINTS, "hints", "Sherwood: get with and without displacement hints")         \
-    X(COUNTERS, "counters", "Sherwood: get with and without its counters")         \
-    X(GROWTH, "growth", "Sherwood: a table at load 0.9 moves to twice the slots")  \
-    X(PINNED, "get_256_pinned", "Sherwood: 256 keys in host memory, submit to answer")
+#define SW_TIMING_OPERATION_MAP(X)                                                     \
+    X(MEMORY, "ceilings", "rates of copies and random gathers")                        \
+    X(INSERT, "insert", "all keys into an empty table, in one call")                   \
+    X(GET, "get", "as many keys as were inserted, at each share of misses")            \
+    X(GET_BATCH, "get_batch", "get of batches of different sizes")                     \
+    X(UPSERT, "upsert_at_F", "new values for stored keys")                             \
+    X(DELETE, "delete", "stored keys are removed")                                     \
+    X(INSERT_BATCH, "insert_batch", "fresh keys into a table that is nearly at F")     \
+    X(BESIDE, "insert_and_update", "updates beside inserts: is any lost?")             \
+    X(BLOCKS, "blocks", "insert, get and insert_batch at each block size")             \
+    X(HINTS, "hints", "Sherwood: get with and without displacement hints")             \
+    X(COUNTERS, "counters", "Sherwood: get with and without its counters")             \
+    X(GROWTH, "growth", "Sherwood: a table at load 0.9 moves to twice the slots")      \
+    X(PINNED, "get_256_pinned", "Sherwood: 256 keys in host memory, submit to answer") \
+    X(AUDIT, "audit", "Sherwood: every slot is read after the inserts, entries counted")
 
 enum sw_timing_operation {
 #define SW_TIMING_OPERATION_ENUM(name, text, what) SW_TIMING_##name,

@@ -5,6 +5,7 @@
 #include "bench/timing/series.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -55,7 +56,9 @@ void sw_timing_series_take(struct sw_timing_series *series, const struct sw_timi
     series->has_distinct = rep->has_distinct;
     series->has_check = rep->has_check;
     series->distinct = rep->distinct;
-    series->drops = rep->has_distinct && rep->drops != 0 ? rep->drops : series->drops;
+    if (rep->has_distinct && llabs(rep->drops) > llabs(series->drops)) {
+        series->drops = rep->drops;
+    }
     series->missed = rep->missed > series->missed ? rep->missed : series->missed;
     series->wrong = rep->wrong > series->wrong ? rep->wrong : series->wrong;
     if (series->taken++ == 0) {

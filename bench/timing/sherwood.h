@@ -28,6 +28,9 @@ struct sw_queue *sw_timing_sherwood_queue(void *table);
 /* A line with the table's facts. */
 void sw_timing_sherwood_describe(void *table, FILE *out);
 
+/* Reads every slot of the filled table: entries are counted, and the table's invariants hold. */
+bool sw_timing_sherwood_audit(struct sw_timing_study *study);
+
 /* Hits that the last get counted. */
 uint64_t sw_timing_sherwood_hits(const void *table);
 

@@ -76,6 +76,13 @@ void sw_timing_study_end(struct sw_timing_study *study, struct sw_timing_series 
  * ones than slots. */
 bool sw_timing_study_draw_keys(struct sw_timing_study *study, uint64_t count,
                                struct sw_timing_draw draw);
+/* Inserts keys of which none is stored, by what the library has for that. */
+bool sw_timing_insert_fresh(struct sw_timing_study *study, const void *keys, const void *values,
+                            uint64_t count);
+/* How many entries the table holds if `offered` keys, `distinct` of them different, found a place.
+ */
+uint64_t sw_timing_expected(const struct sw_timing_study *study, uint64_t offered,
+                            uint64_t distinct);
 /* Inserts them in one call. */
 bool sw_timing_study_insert(struct sw_timing_study *study, double *seconds);
 /* Asks for every one, looks at every answer, and sets found, forgotten and the rep's distinct,

@@ -141,6 +141,20 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
+/* Takes the entries out of arrays that are about to be moved from: leaves tombstones. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    bury_kernel(const struct sw_cuda_device<BITS> device)
+{
+    const struct sw_cuda_control *control = device.control;
+    uint64_t i = thread_number();
+    if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
+        typename sw_width<BITS>::slot *slot = device.table.main.slots + device.scratch.deletes[i];
+        slot->m = sw_width<BITS>::empty;
+        slot->value = 0;
+    }
+}
+
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     repair_kernel(const struct sw_cuda_device<BITS> device)
@@ -323,6 +337,16 @@ cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
 }
 
 template <int BITS>
+cudaError_t sw_cuda_launch_bury(const struct sw_cuda_device<BITS> *device,
+                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    cudaError_t error = cudaSuccess;
+    LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch);
+    LAUNCH(error, bury_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream, *device);
+    return error;
+}
+
+template <int BITS>
 cudaError_t sw_cuda_launch_clear(const struct sw_cuda_device<BITS> *device, uint64_t slots_total,
                                  cudaStream_t stream)
 {
@@ -363,6 +387,8 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                                      cudaStream_t);                                \
     template cudaError_t sw_cuda_launch_clear<BITS>(const struct sw_cuda_device<BITS> *, uint64_t, \
                                                     cudaStream_t);                                 \
+    template cudaError_t sw_cuda_launch_bury<BITS>(                                                \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_reset<BITS>(const struct sw_cuda_device<BITS> *,           \
                                                     cudaStream_t);                                 \
     template cudaError_t sw_cuda_launch_finish<BITS>(                                              \

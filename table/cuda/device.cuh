@@ -237,6 +237,12 @@ cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
 template <int BITS>
 cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
+/* In place of the commit of a batch of nothing but deletes: leaves tombstones, which only a merge
+ * without a batch knows how to read. It must follow. */
+template <int BITS>
+cudaError_t sw_cuda_launch_bury(const struct sw_cuda_device<BITS> *device,
+                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+
 /* Empties the table. Must run alone. */
 template <int BITS>
 cudaError_t sw_cuda_launch_clear(const struct sw_cuda_device<BITS> *device, uint64_t slots_total,

@@ -34,7 +34,7 @@ struct sw_cuda_table {
     uint64_t hints_age;     /* upserts since the hints were exact, at most */
     uint64_t grow_after_ns; /* a growth failed: none is tried before this time */
     int trim;               /* atomic: memory of old arrays is to be given back */
-    bool merge_failed;      /* no memory for a second set of arrays: merges are not tried again */
+    bool stream_failed;     /* no memory for a second set of arrays: it is not tried again */
     uint64_t grown;         /* as in sw_backend_facts */
     uint64_t resized;
     uint64_t resize_failed;
@@ -114,11 +114,11 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table);
 int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error);
 /* If the table could not hold `more` entries more, lets it grow; what it cannot is counted. */
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more);
-/* Enqueues a merge of the batch into new arrays of the same capacity. False if there is no memory
- * for them. */
+/* Enqueues the move to new arrays of the same capacity and with it a batch of upserts of one kind
+ * that is sure to fit, or of deletes. False if there is no memory for them: nothing was done. */
 template <int BITS>
-bool sw_cuda_merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                   cudaError_t *error);
+bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                    cudaError_t *error);
 
 /* Writes (write.cu); under the mutex. Enqueues a batch of operations that are not all reads. */
 template <int BITS>

@@ -17,7 +17,8 @@
 template <int BITS> struct sw_cuda_rebuild {
     typedef typename sw_width<BITS>::word word;
     typename sw_width<BITS>::table table; /* the new one; EMPTY from the last home bucket on */
-    typename sw_width<BITS>::view old;    /* slots is NULL if there is none */
+    typename sw_width<BITS>::view old;    /* slots is NULL if there is none; may hold tombstones:
+                                             removed entries, m EMPTY and the value 0 */
     uint8_t *hints;                       /* of the new table, or NULL */
     uint32_t op;                          /* SET, SUM, MIN or MAX */
     uint32_t shift;                       /* m >> shift is its segment */

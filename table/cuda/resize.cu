@@ -41,16 +41,38 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table)
     return sw_cuda_may_resize(&table->config);
 }
 
-/* Moves everything to arrays of this geometry, with the batch unless its count is 0. False if there
- * is no memory for them. */
+/* What a move does besides. */
+enum errand { MOVE_ONLY, MOVE_AND_MERGE, MOVE_AND_DELETE };
+
+/* What comes before the new arrays are in use; ends with the wait for reads. */
+template <int BITS>
+static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
+                           const struct sw_cuda_batch<BITS> *batch, enum errand errand)
+{
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    if (errand != MOVE_AND_DELETE) {
+        cudaError_t error =
+            sw_cuda_launch_merge_plan<BITS>(device, batch, geometry->buckets, queue->stream);
+        return error == cudaSuccess ? sw_cuda_wait_for_reads(queue) : error;
+    }
+    cudaError_t error = sw_cuda_launch_plan<BITS>(device, batch, queue->stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    return error == cudaSuccess ? sw_cuda_launch_bury<BITS>(device, batch, queue->stream) : error;
+}
+
+/* Moves everything to arrays of this geometry. False if there is no memory for them. */
 template <int BITS>
 static bool move(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                 const struct sw_cuda_batch<BITS> *batch, cudaError_t *error)
+                 const struct sw_cuda_batch<BITS> *batch, enum errand errand, cudaError_t *error)
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     struct sw_cuda_arrays old = table->arrays;
     struct sw_cuda_arrays arrays;
+    const struct sw_cuda_batch<BITS> none = {
+    };
     typename sw_width<BITS>::table old_table = device->table;
     *error = sw_cuda_wait_for_write(queue);
     if (*error != cudaSuccess) {
@@ -64,15 +86,13 @@ static bool move(struct sw_cuda_queue *queue, const struct sw_geometry *geometry
         return false;
     }
     if (*error == cudaSuccess) {
-        *error = sw_cuda_launch_merge_plan<BITS>(device, batch, geometry->buckets, queue->stream);
-    }
-    if (*error == cudaSuccess) {
-        *error = sw_cuda_wait_for_reads(queue);
+        *error = prepare<BITS>(queue, geometry, batch, errand);
     }
     if (*error == cudaSuccess) {
         table->arrays = arrays;
         sw_cuda_arrays_use<BITS>(&arrays, device);
-        *error = sw_cuda_launch_merge<BITS>(device, batch, &old_table, queue->stream);
+        *error = sw_cuda_launch_merge<BITS>(device, errand == MOVE_AND_MERGE ? batch : &none,
+                                            &old_table, queue->stream);
     }
     sw_cuda_arrays_close(&old, queue->stream);
     return true;
@@ -91,8 +111,8 @@ int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t 
     if (sw_geometry_plan(&config, &geometry, NULL, 0) != SW_OK) {
         return SW_E_NOMEM; /* no such capacity is asked for */
     }
-    bool moved = table->slot_bits == 64 ? move<64>(queue, &geometry, &narrow, error)
-                                        : move<128>(queue, &geometry, &wide, error);
+    bool moved = table->slot_bits == 64 ? move<64>(queue, &geometry, &narrow, MOVE_ONLY, error)
+                                        : move<128>(queue, &geometry, &wide, MOVE_ONLY, error);
     if (moved) {
         table->hints_age = 0;
         __atomic_store_n(&table->trim, 1, __ATOMIC_RELAXED);
@@ -124,19 +144,20 @@ cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more)
 }
 
 template <int BITS>
-bool sw_cuda_merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                   cudaError_t *error)
+bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                    cudaError_t *error)
 {
     struct sw_cuda_table *table = queue->table;
     const struct sw_geometry geometry = table->arrays.geometry;
-    if (table->merge_failed) {
+    enum errand errand = batch->op == SW_DELETE ? MOVE_AND_DELETE : MOVE_AND_MERGE;
+    if (table->stream_failed || !sw_cuda_can_resize(table)) {
         return false;
     }
-    table->merge_failed = !move<BITS>(queue, &geometry, batch, error);
-    return !table->merge_failed;
+    table->stream_failed = !move<BITS>(queue, &geometry, batch, errand, error);
+    return !table->stream_failed;
 }
 
-template bool sw_cuda_merge<64>(struct sw_cuda_queue *, const struct sw_cuda_batch<64> *,
-                                cudaError_t *);
-template bool sw_cuda_merge<128>(struct sw_cuda_queue *, const struct sw_cuda_batch<128> *,
+template bool sw_cuda_stream<64>(struct sw_cuda_queue *, const struct sw_cuda_batch<64> *,
                                  cudaError_t *);
+template bool sw_cuda_stream<128>(struct sw_cuda_queue *, const struct sw_cuda_batch<128> *,
+                                  cudaError_t *);

@@ -63,7 +63,10 @@ sw_segment_gather_old(const typename sw_width<BITS>::view *old, typename sw_widt
             if (b + j * SW_SEGMENT_BLOCK < old->buckets_total) {
                 W::bucket_read(old, b + j * SW_SEGMENT_BLOCK, held[j]);
             } else {
-                held[j][0].m = held[j][1].m = held[j][2].m = held[j][3].m = W::empty;
+                for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+                    held[j][i].m = W::empty;
+                    held[j][i].value = W::empty;
+                }
             }
         }
 #pragma unroll
@@ -72,8 +75,10 @@ sw_segment_gather_old(const typename sw_width<BITS>::view *old, typename sw_widt
             for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
                 bool empty = held[j][i].m == W::empty;
                 wanted += !empty && held[j][i].m >= low && held[j][i].m <= high;
-                /* what follows this bucket is larger, or starts after it */
-                done |= empty ? b + j * SW_SEGMENT_BLOCK > last_home : held[j][i].m > high;
+                /* what follows this bucket is larger, or starts after it; of a tombstone neither
+                 * is known */
+                done |= empty ? held[j][i].value == W::empty && b + j * SW_SEGMENT_BLOCK > last_home
+                              : held[j][i].m > high;
             }
         }
         uint32_t at = wanted > 0 ? atomicAdd(&memory->old_count, wanted) : 0;
@@ -95,8 +100,6 @@ sw_segment_gather_old(const typename sw_width<BITS>::view *old, typename sw_widt
         }
     }
 }
-static_assert(SW_BUCKET_SLOTS == 4, "gather_old names each slot");
-
 /* Operations on the key without a slot, in order; at most one block has any. By one thread. */
 template <int BITS>
 static __device__ inline void sw_segment_fold_side(const struct sw_cuda_rebuild<BITS> &rebuild,

@@ -8,7 +8,7 @@
  * | | general | all others                                                     | plan.cu, commit.cu
  * |
  *
- * All three leave the same entries in the same buckets.
+ * All leave the same entries in the same buckets.
  */
 #include "table/cuda/host.cuh"
 
@@ -20,6 +20,9 @@
 #define MERGE_OP_NS 0.03
 #define UPSERT_OP_NS 0.17
 #define UPSERT_MOVE_NS 0.005
+/* A delete closes its gap by moving others along, more of them, and one thread a cluster does. */
+#define DELETE_OP_NS 0.3
+#define DELETE_MOVE_NS 0.03
 /* Below so many operations a merge is never worth its launches, or sorting a dozen of them. */
 #define MERGE_MIN 65536
 #define ORDER_MIN (1U << 18)
@@ -39,6 +42,21 @@ static bool is_simple(const struct sw_cuda_table *table, const struct sw_batch *
     return batch->ops == NULL && op && batch->previous == NULL && batch->group_count <= 1 &&
            (batch->found == NULL || batch->count <= CELLS_MAX) &&
            entries <= table->arrays.geometry.occupied_max;
+}
+
+/* Whether to rebuild the table without the deleted entries. */
+static bool is_large_delete(const struct sw_cuda_table *table, const struct sw_batch *batch,
+                            uint64_t entries)
+{
+    double slots = (double)(table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
+    double room = 1.0 - (double)entries / slots;
+    room = room < 0.0001 ? 0.0001 : room;
+    double in_place = (double)batch->count * (DELETE_OP_NS + DELETE_MOVE_NS / (room * room));
+    if (batch->ops != NULL || batch->op != SW_DELETE) {
+        return false;
+    }
+    return table->config.tuning.bulk == SW_CHOICE_ALWAYS ||
+           (table->config.tuning.bulk == SW_CHOICE_AUTO && in_place > slots * MERGE_SLOT_NS);
 }
 
 /* Whether to stream the whole table. `entries` are those before the batch. */
@@ -85,7 +103,7 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     if (!into_empty) {
-        return sw_cuda_can_resize(table) && sw_cuda_merge<BITS>(queue, batch, error);
+        return sw_cuda_stream<BITS>(queue, batch, error);
     }
     *error =
         sw_cuda_launch_merge_plan<BITS>(device, batch, device->table.main.buckets, queue->stream);
@@ -158,7 +176,8 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         if (table->config.stash_slots > 0) {
             rest.count = 0; /* no left-overs either: a report is all */
         }
-    } else {
+    } else if (!is_large_delete(table, batch, before) ||
+               !sw_cuda_stream<BITS>(queue, typed, &error)) {
         error = general<BITS>(queue, typed, deletes);
     }
     if (error == cudaSuccess) {
