@@ -260,8 +260,9 @@ struct sw_batch {
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules
  * above), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE. Never waits for the
- * device. On the CPU backend the work is done before it returns. The CUDA backend may hold small
- * batches of reads back, to launch several as one, until one of them is polled. */
+ * device, but for a RESIZE on CUDA. On the CPU backend the work is done before it returns. The CUDA
+ * backend may hold small batches of reads back, to launch several as one, until one of them is
+ * polled. */
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* SW_PENDING while running, otherwise batch->status. Once it is not SW_PENDING the batch belongs to

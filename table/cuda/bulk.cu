@@ -23,9 +23,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         struct sw_cuda_control *control = device.control;
         const struct sw_state *state = device.table.state;
         /* keys of the batch may be in the stash, which no rebuild reads */
-        control->rebuild_failed = state->stash_occupied != 0;
-        control->mode =
-            state->stash_occupied <= device.table.stash_max ? SW_CUDA_COMMIT : SW_CUDA_REFUSED;
+        control->rebuild_off = state->stash_occupied != 0;
+        control->rebuild_failed = control->rebuild_off;
+        control->mode = sw_mode_of_upserts(&device.table);
         sw_note_stash(control, state);
     }
 #pragma unroll

@@ -249,6 +249,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 template <int BITS> static __global__ void reset_kernel(const struct sw_cuda_device<BITS> device)
 {
     device.control->rebuild_failed = 0;
+    device.control->rebuild_off = 0;
 }
 
 /* Before the slots are set to EMPTY. */
@@ -267,7 +268,8 @@ static __device__ inline void report(struct sw_cuda_control *control, const stru
                      : control->counters.refused != 0 ? SW_E_FULL
                                                       : SW_OK;
     record->leftover_count = control->leftovers;
-    record->stash_change = (int64_t)(state->stash_occupied - control->stash_before);
+    record->stash_change =
+        control->stash_noted != 0 ? (int64_t)(state->stash_occupied - control->stash_before) : 0;
     memset(control, 0, sizeof(*control));
     sw_record_done(record, ticket);
 }

@@ -39,6 +39,7 @@ struct sw_cuda_tally {
 enum sw_cuda_mode {
     SW_CUDA_UNDECIDED,
     SW_CUDA_COMMIT,  /* everything fits: apply the lists */
+    SW_CUDA_ASK,     /* the stash has no room: apply if nothing is to be inserted, or refuse */
     SW_CUDA_REFUSED, /* nothing happens */
     SW_CUDA_SERIAL   /* the limit is in question: one thread applies the operations in order */
 };
@@ -56,10 +57,12 @@ struct sw_cuda_control {
     uint32_t deletes;
     uint32_t deletes_in_stash;
     uint32_t inserts;
+    uint32_t absent;       /* SW_CUDA_ASK: 1 if a key of the batch is absent */
     uint32_t side_inserts; /* of the upsert path: 1 if it filled the side cell */
     uint32_t touched;
     uint32_t clusters;
     uint32_t leftovers;
+    uint32_t rebuild_off;    /* 1: known before it starts that the rebuild cannot serve */
     uint32_t rebuild_failed; /* rebuild.cu could not write the table */
     uint32_t lost; /* entries that found no place even in the stash: impossible by the geometry */
     unsigned int blocks_done;
@@ -252,5 +255,10 @@ cudaError_t sw_cuda_launch_clear(const struct sw_cuda_device<BITS> *device, uint
 template <int BITS>
 cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+
+/* Launches every kernel once (warm_up.cu), on the table while it is empty; it is after, too. */
+template <int BITS>
+cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max,
+                            uint64_t slots_total);
 
 #endif

@@ -33,7 +33,6 @@ struct sw_cuda_table {
     struct sw_cuda_device<128> wide;
     uint64_t hints_age;     /* upserts since the hints were exact, at most */
     uint64_t grow_after_ns; /* a growth failed: none is tried before this time */
-    int trim;               /* atomic: memory of old arrays is to be given back */
     bool stream_failed;     /* no memory for a second set of arrays: it is not tried again */
     uint64_t grown;         /* as in sw_backend_facts */
     uint64_t resized;
@@ -44,6 +43,7 @@ struct sw_cuda_table {
     cudaEvent_t write_done; /* after the last write batch submitted */
     uint64_t writes;        /* write batches submitted */
     int lost;               /* atomic: a CUDA call failed, nothing can be trusted any more */
+    uint64_t stash;         /* atomic: entries of the stash, after the batches polled so far */
     uint64_t entries;       /* atomic: no more than so many will be held after what was submitted */
 };
 
@@ -74,7 +74,9 @@ struct sw_cuda_queue {
     bool busy[SW_CUDA_IN_FLIGHT_MAX];
     const struct sw_batch *held[SW_CUDA_READS_MAX]; /* small reads submitted, not yet launched */
     uint32_t held_count;
-    uint64_t ticket; /* of the last batch submitted; record ticket % SW_CUDA_IN_FLIGHT_MAX */
+    uint64_t ticket;      /* of the last batch submitted; record ticket % SW_CUDA_IN_FLIGHT_MAX */
+    int resize_status;    /* of the last resize */
+    uint64_t trim_ticket; /* once this batch is done, memory of old arrays can be given back */
     uint32_t idle_polls;
     struct sw_cuda_scan scan;
 };
@@ -110,10 +112,13 @@ cudaError_t sw_cuda_write_submitted(struct sw_cuda_queue *queue);
 /* Whether a table may move to other arrays at all. */
 bool sw_cuda_may_resize(const struct sw_table_config *config);
 bool sw_cuda_can_resize(const struct sw_cuda_table *table);
-/* Enqueues the move of everything to arrays of `capacity` slots. SW_E_NOMEM: nothing was done. */
-int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error);
-/* If the table could not hold `more` entries more, lets it grow; what it cannot is counted. */
-cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more);
+/* Moves everything to arrays of `capacity` slots, and waits for it: a device can tell only
+ * afterwards whether more entries met the probe cap than the stash holds; then the old arrays are
+ * taken back, and it is SW_E_NOMEM as if there had been no memory. */
+int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error);
+/* If the table could not hold `more` entries more, enqueues its growth; what it cannot is counted.
+ * `ticket` is the batch that follows. */
+cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket);
 /* Enqueues the move to new arrays of the same capacity and with it a batch of upserts of one kind
  * that is sure to fit, or of deletes. False if there is no memory for them: nothing was done. */
 template <int BITS>

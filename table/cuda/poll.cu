@@ -65,13 +65,11 @@ static void settle_entries(struct sw_cuda_table *table, const struct sw_batch *b
     }
 }
 
-/* Gives the memory of arrays that a move left behind back to the system. */
-static void trim(struct sw_cuda_table *table)
+/* Gives the memory of arrays that growth left behind back to the system. */
+static void trim(const struct sw_cuda_table *table)
 {
     cudaMemPool_t pool;
-    if (__atomic_load_n(&table->trim, __ATOMIC_RELAXED) != 0 &&
-        __atomic_exchange_n(&table->trim, 0, __ATOMIC_RELAXED) != 0 &&
-        cudaDeviceGetDefaultMemPool(&pool, table->device) == cudaSuccess) {
+    if (cudaDeviceGetDefaultMemPool(&pool, table->device) == cudaSuccess) {
         (void)cudaMemPoolTrimTo(pool, 0);
     }
 }
@@ -90,12 +88,14 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
     batch->counters = record->counters;
     batch->leftover_count = record->leftover_count;
     batch->_stash_change = record->stash_change;
-    if (batch->kind == SW_BATCH_RESIZE) {
+    __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
+    if (batch->_ticket == queue->trim_ticket) {
         trim(queue->table);
-        return batch->status; /* known since submit */
+    }
+    if (batch->kind == SW_BATCH_RESIZE) {
+        return queue->resize_status;
     }
     settle_entries(queue->table, batch);
-    trim(queue->table);
     return record->status;
 }
 

@@ -186,7 +186,7 @@ static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batc
     if (error != cudaSuccess) {
         return error;
     }
-    if (mix.reads) { /* an empty batch, too */
+    if (mix.reads || batch->count == 0) {
         return launch_reads<BITS, 1>(queue, &batch, &ticket, 1);
     }
     struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
@@ -223,11 +223,14 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
     struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
     uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED);
     uint64_t capacity = sw_geometry_admitting(&table->config, batch->capacity, entries);
+    uint64_t most = sw_geometry_capacity_max(&table->config);
     cudaError_t error = cudaSuccess;
-    int status = sw_cuda_move_to(queue, capacity, &error);
+    /* the bound counts what is in flight; the entries themselves fit the largest capacity */
+    int status = sw_cuda_resize(queue, capacity < most ? capacity : most, &error);
     table->resized += status == SW_OK;
     table->resize_failed += status != SW_OK;
-    batch->status = status;
+    queue->resize_status = status;
+    queue->trim_ticket = ticket;
     batch->capacity = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), &typed, queue->stream);

@@ -114,6 +114,9 @@ static __global__ void __launch_bounds__(SW_SEGMENT_BLOCK, BITS == 64 ? 4 : 2)
     sw_item<BITS> items[SW_SEGMENT_ITEMS];
 
     uint32_t batch_count = 0;
+    if (rebuild.control->rebuild_off != 0) {
+        return;
+    }
     bool fits = sw_segment_open<BITS>(rebuild, number, memory, &own, &batch_count);
     sw_segment_load<BITS>(rebuild, own, memory, items);
     fits &= sw_segment_sum_bins<BITS>(memory);

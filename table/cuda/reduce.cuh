@@ -86,6 +86,12 @@ static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
     }
 }
 
+/* Inserts are refused if the stash holds too much when the batch begins. */
+template <typename TABLE> static __device__ inline uint32_t sw_mode_of_upserts(const TABLE *table)
+{
+    return table->state->stash_occupied <= table->stash_max ? SW_CUDA_COMMIT : SW_CUDA_ASK;
+}
+
 /* The counters of `count` upserts that write in any case, `inserted` of them the first operation on
  * an absent key. */
 static __device__ inline void sw_count_upserts(struct sw_counters *counters, uint64_t count,

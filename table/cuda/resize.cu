@@ -62,10 +62,12 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
     return error == cudaSuccess ? sw_cuda_launch_bury<BITS>(device, batch, queue->stream) : error;
 }
 
-/* Moves everything to arrays of this geometry. False if there is no memory for them. */
+/* Moves everything to arrays of this geometry. False if there is no memory for them. The old arrays
+ * are freed after, or are the caller's if `replaced` is not NULL. */
 template <int BITS>
 static bool move(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                 const struct sw_cuda_batch<BITS> *batch, enum errand errand, cudaError_t *error)
+                 const struct sw_cuda_batch<BITS> *batch, enum errand errand,
+                 struct sw_cuda_arrays *replaced, cudaError_t *error)
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
@@ -78,27 +80,31 @@ static bool move(struct sw_cuda_queue *queue, const struct sw_geometry *geometry
     if (*error != cudaSuccess) {
         return true;
     }
-    *error = sw_cuda_arrays_open(&arrays, geometry, table->slot_bits, table->has_hints, false,
-                                 queue->stream);
-    if (*error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
-        *error = cudaSuccess;
+    if (sw_cuda_arrays_open(&arrays, geometry, table->slot_bits, table->has_hints, false,
+                            queue->stream) != cudaSuccess) {
+        (void)cudaGetLastError(); /* a refusal, of whatever kind, is no failure of later launches */
         return false;
     }
-    if (*error == cudaSuccess) {
-        *error = prepare<BITS>(queue, geometry, batch, errand);
+    *error = prepare<BITS>(queue, geometry, batch, errand);
+    if (*error != cudaSuccess) {
+        sw_cuda_arrays_close(&arrays, queue->stream); /* the table is lost, with the old ones */
+        return true;
     }
-    if (*error == cudaSuccess) {
-        table->arrays = arrays;
-        sw_cuda_arrays_use<BITS>(&arrays, device);
-        *error = sw_cuda_launch_merge<BITS>(device, errand == MOVE_AND_MERGE ? batch : &none,
-                                            &old_table, queue->stream);
+    table->arrays = arrays;
+    sw_cuda_arrays_use<BITS>(&arrays, device);
+    *error = sw_cuda_launch_merge<BITS>(device, errand == MOVE_AND_MERGE ? batch : &none,
+                                        &old_table, queue->stream);
+    if (replaced != NULL) {
+        *replaced = old;
+    } else {
+        sw_cuda_arrays_close(&old, queue->stream);
     }
-    sw_cuda_arrays_close(&old, queue->stream);
     return true;
 }
 
-int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error)
+/* Without a batch. */
+static bool move_only(struct sw_cuda_queue *queue, uint64_t capacity,
+                      struct sw_cuda_arrays *replaced, cudaError_t *error)
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_table_config config = table->config;
@@ -109,34 +115,111 @@ int sw_cuda_move_to(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t 
     };
     config.capacity_slots = capacity;
     if (sw_geometry_plan(&config, &geometry, NULL, 0) != SW_OK) {
-        return SW_E_NOMEM; /* no such capacity is asked for */
+        return false; /* no such capacity is asked for */
     }
-    bool moved = table->slot_bits == 64 ? move<64>(queue, &geometry, &narrow, MOVE_ONLY, error)
-                                        : move<128>(queue, &geometry, &wide, MOVE_ONLY, error);
-    if (moved) {
-        table->hints_age = 0;
-        __atomic_store_n(&table->trim, 1, __ATOMIC_RELAXED);
-    }
-    return moved ? SW_OK : SW_E_NOMEM;
+    table->hints_age = 0;
+    table->stream_failed = false; /* there may be memory from now on */
+    return table->slot_bits == 64 ? move<64>(queue, &geometry, &narrow, MOVE_ONLY, replaced, error)
+                                  : move<128>(queue, &geometry, &wide, MOVE_ONLY, replaced, error);
 }
 
-cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more)
+static void use(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays)
+{
+    table->arrays = *arrays;
+    if (table->slot_bits == 64) {
+        sw_cuda_arrays_use<64>(arrays, &table->narrow);
+    } else {
+        sw_cuda_arrays_use<128>(arrays, &table->wide);
+    }
+}
+
+/* Reads what the device holds of the table besides its arrays, once it has done all that is on the
+ * stream. */
+static cudaError_t read_state(struct sw_cuda_queue *queue, struct sw_state *state,
+                              struct sw_cuda_control *control)
+{
+    struct sw_cuda_table *table = queue->table;
+    cudaError_t error =
+        cudaMemcpyAsync(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost, queue->stream);
+    if (error == cudaSuccess) {
+        error = cudaMemcpyAsync(control, table->control, sizeof(*control), cudaMemcpyDeviceToHost,
+                                queue->stream);
+    }
+    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+}
+
+/* Back to the old arrays. */
+static cudaError_t take_back(struct sw_cuda_queue *queue, const struct sw_cuda_arrays *old,
+                             const struct sw_state *state)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_arrays spoiled = table->arrays;
+    use(table, old);
+    sw_cuda_arrays_close(&spoiled, queue->stream);
+    cudaError_t error =
+        cudaMemcpyAsync(table->state, state, sizeof(*state), cudaMemcpyHostToDevice, queue->stream);
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(table->control, 0, sizeof(*table->control), queue->stream);
+    }
+    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+}
+
+/* A resize leaves no more in the stash than may be there, or than was before. */
+static uint64_t table_stash_max(const struct sw_cuda_table *table, const struct sw_state *before)
+{
+    uint64_t stash_max = table->arrays.geometry.stash_max;
+    return before->stash_occupied > stash_max ? before->stash_occupied : stash_max;
+}
+
+int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error)
+{
+    struct sw_state before;
+    struct sw_state after;
+    struct sw_cuda_control control;
+    struct sw_cuda_arrays old;
+    *error = sw_cuda_wait_for_write(queue);
+    if (*error == cudaSuccess) {
+        *error = read_state(queue, &before, &control);
+    }
+    if (*error != cudaSuccess || !move_only(queue, capacity, &old, error)) {
+        return SW_E_NOMEM;
+    }
+    if (*error == cudaSuccess) {
+        *error = read_state(queue, &after, &control);
+    }
+    if (*error != cudaSuccess) {
+        return SW_E_DEVICE;
+    }
+    uint64_t stash_max = table_stash_max(queue->table, &before);
+    if (control.lost != 0 || after.stash_occupied > stash_max) {
+        *error = take_back(queue, &old, &before);
+        return SW_E_NOMEM;
+    }
+    sw_cuda_arrays_close(&old, queue->stream);
+    return SW_OK;
+}
+
+cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
     uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED) + more;
-    cudaError_t error = cudaSuccess;
+    uint64_t stash = __atomic_load_n(&table->stash, __ATOMIC_RELAXED);
     uint64_t capacity = capacity_of(table);
-    if (entries <= table->arrays.geometry.occupied_max || more == 0 || !sw_cuda_can_resize(table) ||
+    const struct sw_geometry *geometry = &table->arrays.geometry;
+    bool fits = entries <= geometry->occupied_max && stash <= geometry->stash_max;
+    cudaError_t error = cudaSuccess;
+    if (fits || more == 0 || !sw_cuda_can_resize(table) ||
         capacity >= sw_geometry_capacity_max(&table->config) ||
         (table->grow_after_ns != 0 && now_ns() < table->grow_after_ns)) {
         return cudaSuccess;
     }
-    int status =
-        sw_cuda_move_to(queue, sw_geometry_grown(&table->config, capacity, entries), &error);
-    table->grown += status == SW_OK;
-    table->resize_failed += status != SW_OK;
-    table->grow_after_ns = status == SW_OK ? 0 : now_ns() + RETRY_NS;
-    if (status == SW_OK && error == cudaSuccess) {
+    bool moved =
+        move_only(queue, sw_geometry_grown(&table->config, capacity, entries), NULL, &error);
+    table->grown += moved;
+    table->resize_failed += !moved;
+    table->grow_after_ns = moved ? 0 : now_ns() + RETRY_NS;
+    if (moved && error == cudaSuccess) {
+        queue->trim_ticket = ticket;
         error = table->slot_bits == 64 ? sw_cuda_launch_reset<64>(&table->narrow, queue->stream)
                                        : sw_cuda_launch_reset<128>(&table->wide, queue->stream);
     }
@@ -153,7 +236,7 @@ bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS
     if (table->stream_failed || !sw_cuda_can_resize(table)) {
         return false;
     }
-    table->stream_failed = !move<BITS>(queue, &geometry, batch, errand, error);
+    table->stream_failed = !move<BITS>(queue, &geometry, batch, errand, NULL, error);
     return !table->stream_failed;
 }
 

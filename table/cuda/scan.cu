@@ -48,6 +48,13 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
     const typename W::table *table = &sw_cuda_device_of<BITS>(queue->table)->table;
     struct sw_cuda_scan *scan = &queue->scan;
     size_t bytes = bucket_bytes(queue->table);
+    if ((scan->main_room < scan->window && scan->main_room < table->main.buckets_total) ||
+        (scan->stash_room < scan->window && scan->stash_room < table->stash.buckets_total)) {
+        /* the table has grown; where there is no memory, smaller windows serve */
+        if (sw_cuda_scan_reserve(queue, scan->window) != cudaSuccess) {
+            (void)cudaGetLastError();
+        }
+    }
     char *main_at = scan->staging + STATE_BYTES;
     typename W::word cursor = (typename W::word)batch->cursor;
 

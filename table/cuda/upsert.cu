@@ -15,11 +15,20 @@
 #define BLOCKS_MAX 4096
 
 #define PRESENT (1U << 31)
+/* Blocks of the kernel that hardly ever has anything to do. */
+#define ASK_BLOCKS 264
 
 template <int BITS>
 static __device__ inline bool is_off(const struct sw_cuda_device<BITS> &device, bool only_if_failed)
 {
     return only_if_failed && device.control->rebuild_failed == 0;
+}
+
+/* For kernels after ask_kernel. */
+static __device__ inline bool is_admitted(const struct sw_cuda_control *control)
+{
+    return control->mode == SW_CUDA_COMMIT ||
+           (control->mode == SW_CUDA_ASK && control->absent == 0);
 }
 
 template <typename T> static __device__ inline void atomic_max(T *at, T value)
@@ -75,8 +84,9 @@ static __device__ inline uint32_t claim_cell(const struct sw_cuda_cells<BITS> &c
 }
 
 template <int BITS>
-static __global__ void collect_kernel(const struct sw_cuda_device<BITS> device,
-                                      const struct sw_cuda_batch<BITS> batch, bool only_if_failed)
+static __global__ void __launch_bounds__(1024)
+    collect_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                   bool only_if_failed)
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
@@ -85,8 +95,9 @@ static __global__ void collect_kernel(const struct sw_cuda_device<BITS> device,
         return;
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        bool room = device.table.state->stash_occupied <= device.table.stash_max;
-        device.control->mode = room ? SW_CUDA_COMMIT : SW_CUDA_REFUSED;
+        if (!only_if_failed) { /* else it was decided before the entries moved */
+            device.control->mode = sw_mode_of_upserts(&device.table);
+        }
         sw_note_stash(device.control, device.table.state);
     }
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < batch.count;
@@ -107,6 +118,26 @@ static __global__ void collect_kernel(const struct sw_cuda_device<BITS> device,
             atomic_max(cells.value + cell, operand);
         } else if (batch.op == SW_MIN) {
             atomic_max(cells.value + cell, (typename W::word) ~operand);
+        }
+    }
+}
+
+/* Looks for absent keys, if the batch may have none. */
+template <int BITS>
+static __global__ void __launch_bounds__(1024)
+    ask_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+               bool only_if_failed)
+{
+    typedef sw_width<BITS> W;
+    struct sw_cuda_control *control = device.control;
+    if (is_off<BITS>(device, only_if_failed) || control->mode != SW_CUDA_ASK) {
+        return;
+    }
+    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < batch.count;
+         i += (uint64_t)gridDim.x * blockDim.x) {
+        uint64_t probes = 0;
+        if (!W::locate(&device.table, W::mix(&device.table, batch.keys[i]), &probes).found) {
+            control->absent = 1;
         }
     }
 }
@@ -162,14 +193,15 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
 }
 
 template <int BITS>
-static __global__ void apply_kernel(const struct sw_cuda_device<BITS> device,
-                                    const struct sw_cuda_batch<BITS> batch, bool only_if_failed)
+static __global__ void __launch_bounds__(1024)
+    apply_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                 bool only_if_failed)
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
-    if (is_off<BITS>(device, only_if_failed) || control->mode != SW_CUDA_COMMIT) {
+    if (is_off<BITS>(device, only_if_failed) || !is_admitted(control)) {
         return;
     }
     uint64_t step = (uint64_t)gridDim.x * blockDim.x;
@@ -211,15 +243,15 @@ static __device__ inline bool apply_run(const struct sw_cuda_device<BITS> &devic
 /* The same of a batch in order: the last of a run of equal keys stands for it, and neighbours look
  * at neighbouring buckets. inserts[i] is what to insert, EMPTY for the rest: in order, too. */
 template <int BITS>
-static __global__ void apply_ordered_kernel(const struct sw_cuda_device<BITS> device, uint32_t op,
-                                            uint32_t count)
+static __global__ void __launch_bounds__(1024)
+    apply_ordered_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, uint32_t count)
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
     uint64_t absent = 0;
-    if (control->mode != SW_CUDA_COMMIT) {
+    if (!is_admitted(control)) {
         return;
     }
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -263,13 +295,13 @@ static __device__ inline bool insert_one(const struct sw_cuda_device<BITS> &devi
 
 /* Inserts what apply_ordered_kernel left. */
 template <int BITS>
-static __global__ void insert_ordered_kernel(const struct sw_cuda_device<BITS> device,
-                                             uint32_t count)
+static __global__ void __launch_bounds__(1024)
+    insert_ordered_kernel(const struct sw_cuda_device<BITS> device, uint32_t count)
 {
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
     uint64_t failures = 0;
-    if (control->mode != SW_CUDA_COMMIT) {
+    if (!is_admitted(control)) {
         return;
     }
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -283,15 +315,16 @@ static __global__ void insert_ordered_kernel(const struct sw_cuda_device<BITS> d
 
 /* Inserts the absent keys; answers, which apply_kernel made known. */
 template <int BITS>
-static __global__ void settle_kernel(const struct sw_cuda_device<BITS> device,
-                                     const struct sw_cuda_batch<BITS> batch, bool only_if_failed)
+static __global__ void __launch_bounds__(1024)
+    settle_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                  bool only_if_failed)
 {
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
     uint64_t failures = 0;
-    if (is_off<BITS>(device, only_if_failed) || control->mode != SW_CUDA_COMMIT) {
+    if (is_off<BITS>(device, only_if_failed) || !is_admitted(control)) {
         return;
     }
     uint64_t step = (uint64_t)gridDim.x * blockDim.x;
@@ -320,9 +353,9 @@ static __global__ void settle_kernel(const struct sw_cuda_device<BITS> device,
 
 /* Frees the cells, and counts. */
 template <int BITS>
-static __global__ void free_kernel(const struct sw_cuda_device<BITS> device,
-                                   const struct sw_cuda_batch<BITS> batch, bool has_cells,
-                                   bool only_if_failed)
+static __global__ void __launch_bounds__(1024)
+    free_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                bool has_cells, bool only_if_failed)
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
@@ -346,7 +379,8 @@ static __global__ void free_kernel(const struct sw_cuda_device<BITS> device,
     if (start != 0) {
         return;
     }
-    if (control->mode != SW_CUDA_COMMIT) {
+    if (!is_admitted(control)) {
+        control->counters.inserted = 0; /* a rebuild may have counted before it failed */
         control->counters.refused = batch.count;
         if (batch.group_refused != NULL) {
             batch.group_refused[0] = 1;
@@ -366,6 +400,18 @@ static uint32_t blocks_for(const struct sw_cuda_device<BITS> *device, uint32_t c
 }
 
 template <int BITS>
+static cudaError_t launch_ask(const struct sw_cuda_device<BITS> *device,
+                              const struct sw_cuda_batch<BITS> *batch, bool only_if_failed,
+                              cudaStream_t stream)
+{
+    uint32_t most = blocks_for<BITS>(device, batch->count);
+    uint32_t blocks = most < ASK_BLOCKS ? most : ASK_BLOCKS;
+    uint32_t threads = device->block_size;
+    ask_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, *batch, only_if_failed);
+    return cudaGetLastError();
+}
+
+template <int BITS>
 cudaError_t sw_cuda_launch_collect(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_batch<BITS> *batch, bool only_if_failed,
                                    cudaStream_t stream)
@@ -382,8 +428,11 @@ cudaError_t sw_cuda_launch_upsert(const struct sw_cuda_device<BITS> *device,
 {
     uint32_t blocks = blocks_for<BITS>(device, batch->count);
     uint32_t threads = device->block_size;
-    apply_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, *batch, only_if_failed);
-    cudaError_t error = cudaGetLastError();
+    cudaError_t error = launch_ask<BITS>(device, batch, only_if_failed, stream);
+    if (error == cudaSuccess) {
+        apply_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, *batch, only_if_failed);
+        error = cudaGetLastError();
+    }
     if (error == cudaSuccess) {
         settle_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, *batch, only_if_failed);
         error = cudaGetLastError();
@@ -402,8 +451,12 @@ cudaError_t sw_cuda_launch_upsert_ordered(const struct sw_cuda_device<BITS> *dev
 {
     uint32_t threads = device->block_size;
     uint32_t blocks = (uint32_t)(((uint64_t)batch->count + threads - 1) / threads);
-    apply_ordered_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, batch->op, batch->count);
-    cudaError_t error = cudaGetLastError();
+    cudaError_t error = launch_ask<BITS>(device, batch, false, stream);
+    if (error == cudaSuccess) {
+        apply_ordered_kernel<BITS>
+            <<<blocks, threads, 0, stream>>>(*device, batch->op, batch->count);
+        error = cudaGetLastError();
+    }
     if (error == cudaSuccess) {
         insert_ordered_kernel<BITS><<<blocks, threads, 0, stream>>>(*device, batch->count);
         error = cudaGetLastError();

@@ -56,7 +56,8 @@ static bool is_large_delete(const struct sw_cuda_table *table, const struct sw_b
         return false;
     }
     return table->config.tuning.bulk == SW_CHOICE_ALWAYS ||
-           (table->config.tuning.bulk == SW_CHOICE_AUTO && in_place > slots * MERGE_SLOT_NS);
+           (table->config.tuning.bulk == SW_CHOICE_AUTO && batch->count >= MERGE_MIN &&
+            in_place > slots * MERGE_SLOT_NS);
 }
 
 /* Whether to stream the whole table. `entries` are those before the batch. */
@@ -120,7 +121,9 @@ template <int BITS>
 static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch)
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
-    bool ordered = batch->found == NULL && batch->count >= ORDER_MIN;
+    /* a run of equal keys is summed by one thread, cells by all */
+    bool ordered = batch->found == NULL && batch->count >= ORDER_MIN &&
+                   (batch->op == SW_SET || batch->count > CELLS_MAX);
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL;
     }
@@ -158,7 +161,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_batch<BITS> rest = *typed; /* what is left for finish to answer */
-    cudaError_t error = sw_cuda_grow_for(queue, upserts);
+    cudaError_t error = sw_cuda_grow_for(queue, upserts, typed->ticket);
     if (error != cudaSuccess) {
         return error;
     }
@@ -170,8 +173,11 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         if (!merged && error == cudaSuccess) {
             error = upsert<BITS>(queue, typed);
         }
-        table->hints_age = merged ? 0 : table->hints_age;
-        upserts = merged ? 0 : upserts;
+        if (merged) { /* with hints, unless the stash was in use and the rebuild could not serve */
+            bool served = __atomic_load_n(&table->stash, __ATOMIC_RELAXED) == 0;
+            table->hints_age = served ? 0 : table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+            upserts = 0;
+        }
         rest.found = NULL;
         if (table->config.stash_slots > 0) {
             rest.count = 0; /* no left-overs either: a report is all */
