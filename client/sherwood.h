@@ -153,7 +153,10 @@ int sherwood_ping(struct sherwood *client);
 int sherwood_clear(struct sherwood *client);
 /* Gives the table this many slots, more or fewer, from 1 to its maximum; in any case as many as its
  * keys need. `now` (may be NULL) receives how many it has then. SHERWOOD_E_FULL: there was no
- * memory for the old and the new table at once, and nothing was changed. */
+ * memory for the old and the new table at once, or too many keys would meet the probe cap; nothing
+ * was changed. No byte moves while the table does, so a large table may need more than
+ * request_timeout_ms: after SHERWOOD_E_TIMEOUT the resize may still be carried out (sherwood_stats
+ * on a new connection has the capacity). */
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
 /* Reads entries from *cursor (0 to begin), at most `capacity`; *cursor comes back as 0 at the end.
  * Every entry present throughout is returned at least once. */
@@ -170,7 +173,7 @@ struct sherwood_stats {
     uint64_t occupied_max;       /* keys at which the table grows or refuses new ones */
     uint64_t max_capacity_slots; /* slots it may have at most */
     uint64_t growths, resizes;   /* by itself; on request */
-    uint64_t resize_failures;    /* either, for lack of memory */
+    uint64_t resize_failures;    /* either, for lack of memory or for the probe cap */
     uint64_t table_bytes;
 };
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats);

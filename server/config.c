@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <uv.h>
 
 #include "proto/frame.h"
 #include "server/config_options.h"
@@ -52,6 +53,24 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     table->stash_slots = config->stash;
     table->threads = config->threads;
     table->device = (int)config->device;
+}
+
+bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, uint64_t *installed)
+{
+    struct sw_table_config table;
+    struct sw_geometry geometry;
+    sw_config_table(config, &table);
+    *bytes = 0;
+    *installed = uv_get_total_memory(); /* 0: unknown */
+    if (table.max_capacity_slots <= table.capacity_slots) {
+        return false;
+    }
+    table.capacity_slots = table.max_capacity_slots;
+    if (sw_geometry_plan(&table, &geometry, NULL, 0) != SW_OK) {
+        return false;
+    }
+    *bytes = geometry.bytes_total;
+    return *installed > 0 && geometry.bytes_total > *installed;
 }
 
 bool sw_config_get(const struct sw_config *config, size_t index, const char **name, char *value,
@@ -138,7 +157,7 @@ static int check_memory(const struct sw_config *config, char *error, size_t erro
     return 0;
 }
 
-/* Can the table be built, at its first size and at its largest? */
+/* Can the table be built, at its first size and at its largest? The plan checks both. */
 static int check_table(const struct sw_config *config, char *error, size_t error_bytes)
 {
     struct sw_table_config table;
@@ -155,14 +174,6 @@ static int check_table(const struct sw_config *config, char *error, size_t error
     if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) != SW_OK) {
         snprintf(error, error_bytes, "the table cannot be built: %s", reason);
         return -1;
-    }
-    if (config->max_capacity > config->capacity) {
-        table.capacity_slots = config->max_capacity;
-        if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) != SW_OK) {
-            snprintf(error, error_bytes, "the table cannot grow to max-capacity %llu: %s",
-                     (unsigned long long)config->max_capacity, reason);
-            return -1;
-        }
     }
     return 0;
 }

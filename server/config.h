@@ -69,6 +69,12 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
 struct sw_table_config;
 void sw_config_table(const struct sw_config *config, struct sw_table_config *table);
 
+/* True if the table may grow at all, and at max-capacity would be larger than this machine's
+ * memory: then one in host memory cannot grow so far. `bytes` receives how large, or 0 if it may
+ * not grow; `installed` the machine's memory. */
+bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes,
+                               uint64_t *installed);
+
 /* The value of option `name` as text, for CONFIG GET; false if there is none. `index` enumerates:
  * returns false past the last. */
 bool sw_config_get(const struct sw_config *config, size_t index, const char **name, char *value,

@@ -70,12 +70,14 @@ static const struct sw_option options[] = {
     SW_WHOLE("table", "max-capacity", SW_OPTION_SIZE, max_capacity, 0, SW_T, "0", "SLOTS",
              "Slots that the table may grow to. A write that would pass max-load first moves the "
              "table to more slots, twice as many if that is allowed and enough. Old and new slots "
-             "need memory at once; where there is none, or at max-capacity, the write is refused. "
-             "0: no more than capacity."),
+             "need memory at once; where growth fails, or at max-capacity, the write is refused, "
+             "and growth is tried again by a later write, at most once a second. 0: no more than "
+             "capacity."),
     {"max-load", "table", SW_OPTION_RATIO, SW_FIELD(max_load), 0.01, 1.0, 0, 0, NULL, "0.85",
      "RATIO",
      "Part of the slots that may be filled. A write that would pass it makes the table grow, or, "
-     "where it may not or cannot, is refused as out of memory and changes nothing."},
+     "where it may not or cannot, is refused as out of memory. What is refused changes no key, "
+     "but may have made the table grow."},
     SW_WHOLE("table", "max-probe", SW_OPTION_NUMBER, max_probe, 0, 65535, "0", "BUCKETS",
              "How far from its home bucket an entry may lie. 0: derived from max-load and "
              "capacity."),

@@ -104,16 +104,17 @@ void sw_config_print_help(FILE *out)
 }
 
 /* What a table that may grow takes at its largest. */
-static void print_growth(const struct sw_table_config *table, FILE *out)
+static void print_growth(const struct sw_config *config, FILE *out)
 {
-    struct sw_table_config largest = *table;
-    struct sw_geometry geometry;
-    char reason[256];
-    largest.capacity_slots = table->max_capacity_slots;
-    if (table->max_capacity_slots > table->capacity_slots &&
-        sw_geometry_plan(&largest, &geometry, reason, sizeof reason) == SW_OK) {
+    uint64_t bytes = 0, installed = 0;
+    bool outgrows = sw_config_outgrows_memory(config, &bytes, &installed);
+    if (bytes > 0) {
         fprintf(out, "# at max-capacity: %.1f MiB, and while it grows the old slots as well\n",
-                (double)geometry.bytes_total / (1 << 20));
+                (double)bytes / (1 << 20));
+    }
+    if (outgrows && config->backend != SW_BACKEND_CUDA) {
+        fprintf(out, "# in host memory it cannot grow so far: this machine has %.1f MiB\n",
+                (double)installed / (1 << 20));
     }
 }
 
@@ -129,7 +130,7 @@ void sw_config_print(const struct sw_config *config, FILE *out)
     if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) == SW_OK) {
         fprintf(out, "# table: %.1f MiB; I/O memory: %.1f MiB for each loop\n",
                 (double)geometry.bytes_total / (1 << 20), (double)config->arena_bytes / (1 << 20));
-        print_growth(&table, out);
+        print_growth(config, out);
     }
     for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
         char value[SW_OPTION_VALUE_BYTES];

@@ -39,7 +39,7 @@ static const char *batch_error(const struct sw_batch *batch)
     case SW_OK:
         return NULL;
     case SW_E_NOMEM:
-        return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_NO_MEMORY
+        return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_FAILED
                                               : "ERR not enough memory for a scan";
     case SW_E_INVALID: /* what was asked for had been checked */
         return "ERR the table refused the command";

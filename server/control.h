@@ -13,9 +13,12 @@
 struct sw_conn;
 
 /* What a RESIZE is refused with, here and for frames. */
-#define SW_RESIZE_RANGE "cannot resize to %llu slots: 1 to max-capacity, which is %llu"
-#define SW_RESIZE_NO_MEMORY \
-    "there is no memory for the old and the new table at once: nothing was changed"
+#define SW_RESIZE_RANGE                                                                           \
+    "cannot resize to %llu slots: at least 1 and at most %llu slots (the larger of capacity and " \
+    "max-capacity)"
+#define SW_RESIZE_FAILED                                                                         \
+    "there is no memory for the old and the new table at once, or too many keys would meet the " \
+    "probe cap: nothing was changed"
 
 /* Starts the command; nothing of the connection is in flight. Its input is stalled until the answer
  * has been sent. Returns false, with nothing done, if it has to wait for memory. */

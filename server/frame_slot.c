@@ -152,7 +152,7 @@ static void on_done(struct sw_flight *flight)
         refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
                "the table would pass its maximum load: nothing was changed");
     } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {
-        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_NO_MEMORY);
+        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_FAILED);
     } else if (flight->batch.status != SW_OK) {
         refuse(frame, &reply, SW_REPLY_SERVER_ERROR, sw_status_text(flight->batch.status));
     } else if (flight->batch.kind == SW_BATCH_SCAN) {

@@ -75,8 +75,9 @@ static void arm_second_signal(const sigset_t *stopping)
 static bool wait_for_stop(struct sw_server *server, int signal_fd)
 {
     uint64_t watchdog_us = sw_notify_watchdog_us();
-    /* Twice a period, as sd_watchdog_enabled(3) advises. */
-    int timeout_ms = watchdog_us == 0 ? -1 : (int)(watchdog_us / 2000 > 0 ? watchdog_us / 2000 : 1);
+    /* Four times a period: sd_watchdog_enabled(3) advises two, and one look that finds no progress,
+     * because the loops slept, must not use up what is left. */
+    int timeout_ms = watchdog_us == 0 ? -1 : (int)(watchdog_us / 4000 > 0 ? watchdog_us / 4000 : 1);
     struct pollfd fds[2] = {{.fd = signal_fd, .events = POLLIN},
                             {.fd = sw_server_stopped_fd(server), .events = POLLIN}};
     for (;;) {

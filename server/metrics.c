@@ -152,9 +152,11 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
     counter(page, "sherwood_table_growths", "Times the table grew by itself.", stats->grown);
     counter(page, "sherwood_table_resizes", "Times the table was resized on request.",
             stats->resized);
-    counter(page, "sherwood_table_resize_failures",
-            "Growths and resizes that found no memory; the table stayed as it was.",
-            stats->resize_failed);
+    counter(
+        page, "sherwood_table_resize_failures",
+        "Growths and resizes that failed, for lack of memory for both tables or because too many "
+        "keys would meet the probe cap; the table stayed as it was.",
+        stats->resize_failed);
     gauge(page, "sherwood_arena_bytes", "I/O memory of all loops.", snapshot->arena_bytes);
     gauge(page, "sherwood_arena_used_bytes", "I/O memory in use by requests and answers.",
           snapshot->arena_used_bytes);

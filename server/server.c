@@ -120,6 +120,20 @@ bool sw_server_alive(struct sw_server *server)
 
 /* --- start ------------------------------------------------------------------------------------ */
 
+static void warn_of_growth(const struct sw_server *server)
+{
+    struct sw_table_info info;
+    uint64_t bytes = 0, installed = 0;
+    sw_table_info(server->table, &info);
+    if (info.backend == SW_BACKEND_CPU &&
+        sw_config_outgrows_memory(&server->config, &bytes, &installed)) {
+        sw_log(SW_LOG_WARNING,
+               "the table cannot grow to max-capacity: that takes %llu MiB, and this machine has "
+               "%llu MiB of memory",
+               (unsigned long long)(bytes >> 20), (unsigned long long)(installed >> 20));
+    }
+}
+
 static int open_table(struct sw_server *server)
 {
     const struct sw_config *config = &server->config;
@@ -135,6 +149,7 @@ static int open_table(struct sw_server *server)
         sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
         return -1;
     }
+    warn_of_growth(server);
     sw_watch_init(&server->watch, server->table);
     return sw_selftest(&table);
 }

@@ -55,7 +55,8 @@ static void say_failures(struct sw_watch *watch, const struct sw_table_info *inf
     }
     sw_log(SW_LOG_WARNING,
            "the table could not grow or be resized (%llu %s): there is no memory for the old and "
-           "the new slots at once; it stays at %llu slots and refuses what does not fit",
+           "the new slots at once, or too many keys would meet the probe cap; it stays at %llu "
+           "slots and refuses what does not fit",
            (unsigned long long)failed, times(failed), (unsigned long long)info->capacity_slots);
     watch->resize_failed = stats->resize_failed;
     watch->warned_ms = now_ms;

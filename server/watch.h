@@ -23,8 +23,9 @@ struct sw_watch {
 
 void sw_watch_init(struct sw_watch *watch, const struct sw_table *table);
 
-/* Logs a change of capacity (info), and growths and resizes that found no memory (a warning, at
- * most one in SW_WATCH_WARNING_MS: every refused write may be a failed growth). `now_ms` is any
+/* Logs a change of capacity (info), and growths and resizes that failed, for lack of memory or for
+ * the probe cap (a warning, at most one in SW_WATCH_WARNING_MS: many refused writes may be failed
+ * growths). `now_ms` is any
  * clock that only moves forward; UINT64_MAX: the last look, say everything. */
 void sw_watch_look(struct sw_watch *watch, uint64_t now_ms);
 

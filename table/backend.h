@@ -25,7 +25,7 @@ struct sw_backend_facts {
 };
 
 /* Growth is the backend's: before a batch that might not fit it takes the capacity of
- * sw_geometry_grown and moves everything there; where it finds no memory, the batch is carried out
+ * sw_geometry_grown and moves everything there; where that fails, the batch is carried out
  * in the table as it is. It keeps a copy of the configuration. */
 struct sw_backend {
     const char *name;

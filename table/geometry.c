@@ -160,6 +160,12 @@ uint64_t sw_geometry_grown(const struct sw_table_config *config, uint64_t capaci
     return wanted < most ? wanted : most;
 }
 
+bool sw_geometry_may_hold(const struct sw_table_config *config, uint64_t entries)
+{
+    uint64_t most = sw_geometry_capacity_max(config) / SW_BUCKET_SLOTS;
+    return entries <= occupied_max_of(config, most);
+}
+
 static void plan_stash(const struct sw_table_config *config, struct sw_geometry *geometry)
 {
     if (config->stash_slots == 0) {

@@ -5,6 +5,7 @@
 #ifndef SHERWOOD_TABLE_GEOMETRY_H
 #define SHERWOOD_TABLE_GEOMETRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "table/table.h"
@@ -44,6 +45,9 @@ uint64_t sw_geometry_grown(const struct sw_table_config *config, uint64_t capaci
  * to `wanted` slots gives. At most 2^56, where that may not be enough. */
 uint64_t sw_geometry_admitting(const struct sw_table_config *config, uint64_t wanted,
                                uint64_t entries);
+
+/* True if max_load admits `entries` at the largest capacity the table may have. */
+bool sw_geometry_may_hold(const struct sw_table_config *config, uint64_t entries);
 
 /* The probe cap, in buckets, at which one of `buckets` buckets of `bucket_slots` slots filled to
  * `load` is expected to overflow with probability 1e-6: a bucket's overflow is the queue of a

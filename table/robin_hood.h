@@ -22,8 +22,8 @@
  * agree: a bucket's contents are part of the canonical layout. */
 #define SW_BUCKET_SLOTS 4
 
-/* Look-ups jump over so many buckets or more; fewer are looked at one by one, since neighbours share
- * cache lines and pages. */
+/* Look-ups jump over so many buckets or more; fewer are looked at one by one, since neighbours
+ * share cache lines and pages. */
 #define SW_JUMP_MIN 4
 
 /* What an operation does to the table once the state of its key is known. */

@@ -103,8 +103,8 @@ struct sw_table_config {
     uint64_t capacity_slots;     /* rounded up to whole buckets; at least 1 bucket */
     uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first; 0, or
                                     no more than capacity_slots: it does not grow. Where growth
-                                    fails, writes are refused, and it is not tried again for a
-                                    second. Rounded up to whole buckets */
+                                    fails, writes are refused, and it is not tried again for at
+                                    least a second. Rounded up to whole buckets */
     double max_load;        /* occupied / capacity at which writes are refused, (0, 1]; up to 16
                                for studies of tables without a stash and with a max_probe: then
                                what does not fit is handed back and nothing is refused */
@@ -207,10 +207,11 @@ struct sw_batch {
 
     /* Admission is all or nothing by group: either every operation of a group takes effect or,
      * where one of its inserts would pass occupied_max, none. A group with an insert is also
-     * refused if the stash held more than stash_slots entries when the batch began. Group g is
-     * [group_ends[g-1], group_ends[g]). With group_count 0 the batch is one group. group_refused
-     * (bytes, 0 or 1) is written if not NULL. An operation of a refused group leaves `previous` and
-     * `found` unspecified. */
+     * refused if the stash held more than stash_slots entries when the batch began. A batch of
+     * which groups are refused may have made the table grow. Group g is [group_ends[g-1],
+     * group_ends[g]). With group_count 0 the batch is one group. group_refused (bytes, 0 or 1) is
+     * written if not NULL. An operation of a refused group leaves `previous` and `found`
+     * unspecified. */
     uint32_t group_count;
     const uint32_t *group_ends; /* [group_count], ascending, last == count */
     uint8_t *group_refused;     /* out [group_count], or NULL */

@@ -54,7 +54,7 @@ static const struct sw_cli_command commands[] = {
     {"RESIZE", "slots", "Give the table more or fewer slots.",
      "  K, M, G or T may follow the number. Answers the capacity the table has then: whole\n"
      "  buckets, and no less than its keys need, so RESIZE 1 makes it as small as it can be.\n"
-     "  The server's max-capacity is the most.\n",
+     "  The larger of the server's capacity and max-capacity is the most.\n",
      2, 2, true, sw_cli_resize, 0},
     {"INFO", "", "The server, its table and its counters.", NULL, 1, 1, true, sw_cli_info, 0},
     {"HELLO", "[2|3]", "What the server said when it was connected to.",

@@ -10,12 +10,16 @@
 
 /* Empty slots are written in pieces of this size, on all threads. */
 #define FILL_BYTES (4ULL << 20)
+/* This part of the available memory, 5 %, is left to others. */
+#define AVAILABLE_MARGIN 20
 
 void *sw_cpu_arrays_map(const struct sw_geometry *geometry, uint64_t bytes_more)
 {
     /* a system that overcommits would give the addresses, and kill us when they are written */
     uint64_t installed = sw_memory_installed();
-    if (bytes_more > installed || geometry->bytes_total > installed - bytes_more) {
+    uint64_t available = sw_memory_available();
+    if (bytes_more > installed || geometry->bytes_total > installed - bytes_more ||
+        geometry->bytes_total > available - available / AVAILABLE_MARGIN) {
         return NULL;
     }
     return sw_memory_map(geometry->bytes_total);

@@ -9,9 +9,10 @@
 
 #include "table/cpu/cpu.h"
 
-/* Maps slots of this geometry, not yet EMPTY. NULL if the system refuses, or if the table would
- * then have more than this machine's memory: what it holds now and `bytes_more`, the rest of what
- * it is to hold, are counted. Freed with sw_memory_unmap(slots, geometry->bytes_total). */
+/* Maps slots of this geometry, not yet EMPTY. NULL if the system refuses, if the slots are more
+ * than 95 % of the memory available now (sw_memory_available), or if the slots and `bytes_more`,
+ * the rest of what the table holds or is to hold, are more than this machine's memory. Freed with
+ * sw_memory_unmap(slots, geometry->bytes_total). */
 void *sw_cpu_arrays_map(const struct sw_geometry *geometry, uint64_t bytes_more);
 
 /* Makes every slot EMPTY; on all threads if the pool is free. */

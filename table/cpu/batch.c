@@ -12,6 +12,7 @@
 struct mix {
     bool writes;
     bool deletes;
+    bool conditional; /* whether an absent key is inserted depends on what went before */
 };
 
 static struct mix mix_of(const struct sw_batch *batch)
@@ -24,7 +25,9 @@ static struct mix mix_of(const struct sw_batch *batch)
             seen |= 1U << batch->ops[i];
         }
     }
-    struct mix mix = {(seen & ~(1U << SW_GET)) != 0, (seen & (1U << SW_DELETE)) != 0};
+    uint32_t conditional = 1U << SW_DELETE | 1U << SW_INCREMENT | 1U << SW_DECREMENT;
+    struct mix mix = {(seen & ~(1U << SW_GET)) != 0, (seen & (1U << SW_DELETE)) != 0,
+                      (seen & conditional) != 0};
     return mix;
 }
 
@@ -68,9 +71,9 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
     }
     sw_phase_lock_enter_write(&cpu->lock);
     if (cpu->config.slot_bits == 64) {
-        sw_run_writes_s64(cpu, batch, mix.deletes);
+        sw_run_writes_s64(cpu, batch, &mix);
     } else {
-        sw_run_writes_s128(cpu, batch, mix.deletes);
+        sw_run_writes_s128(cpu, batch, &mix);
     }
     sw_phase_lock_leave_write(&cpu->lock);
 }

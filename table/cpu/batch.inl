@@ -81,8 +81,9 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, const struct RH(work)
     return absent;
 }
 
-/* Grows before a batch of which some insert might be refused. */
-static void RH(make_room)(struct sw_cpu *cpu, const struct RH(work) * work)
+/* Grows before a batch of which some insert might be refused; not for a single group that is
+ * refused at any size. */
+static void RH(make_room)(struct sw_cpu *cpu, const struct RH(work) * work, const struct mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     uint64_t occupied = table->state->occupied;
@@ -91,7 +92,9 @@ static void RH(make_room)(struct sw_cpu *cpu, const struct RH(work) * work)
         return;
     }
     uint64_t absent = RH(count_absent)(cpu, work);
-    if (absent > 0 && (stash_full || occupied + absent > table->occupied_max)) {
+    bool in_vain = work->group_count == 1 && !mix->conditional &&
+                   !sw_geometry_may_hold(&cpu->config, occupied + absent);
+    if (absent > 0 && !in_vain && (stash_full || occupied + absent > table->occupied_max)) {
         sw_cpu_grow(cpu, occupied + absent);
     }
 }
@@ -124,17 +127,17 @@ static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool
     return fits;
 }
 
-static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, bool deletes)
+static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const struct sw_state *state = table->state;
     struct RH(work) work = RH(work_of)(batch);
     uint64_t stash_before = state->stash_occupied;
-    RH(make_room)(cpu, &work);
+    RH(make_room)(cpu, &work, mix);
     bool room = state->occupied + batch->count <= table->occupied_max;
 
     work.leftovers = table->stash.slots == NULL ? cpu->scratch.entries : NULL;
-    if (!deletes && RH(run_in_parallel)(cpu, &work, room, &batch->counters)) {
+    if (!mix->deletes && RH(run_in_parallel)(cpu, &work, room, &batch->counters)) {
         admit_all(batch);
     } else {
         bool sure = room && state->stash_occupied <= table->stash_max;

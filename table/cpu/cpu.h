@@ -3,7 +3,7 @@
  * cpu.h - the CPU backend's table, shared by its files.
  *
  * Threads: `slots`, `geometry`, `table` and `state` are read inside the lock's read phases and
- * written inside its write phases; `scratch` and `retry_ns` are touched in write phases only;
+ * written inside its write phases; `scratch` and `failed` are touched in write phases only;
  * `facts` with facts_mutex held. Everything else is constant after open.
  */
 #ifndef SHERWOOD_TABLE_CPU_CPU_H
@@ -37,6 +37,15 @@ union sw_cpu_table {
     struct sw_table_s128 s128;
 };
 
+/* The last growth, where it failed. */
+struct sw_cpu_failed {
+    uint64_t retry_ns; /* monotonic: none is tried before; 0: it did not fail */
+    bool full;         /* for the probe cap; then with these: */
+    uint64_t capacity;
+    uint64_t occupied;
+    uint64_t stash_occupied;
+};
+
 struct sw_cpu {
     struct sw_phase_lock lock;
     struct sw_pool *pool;
@@ -46,7 +55,7 @@ struct sw_cpu {
     union sw_cpu_table table;
     struct sw_state state;
     struct sw_cpu_scratch scratch;
-    uint64_t retry_ns; /* monotonic: no growth is tried before; 0: the last one succeeded */
+    struct sw_cpu_failed failed;
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;
 };

@@ -75,9 +75,13 @@ static void cpu_close(void *table)
 
 static int refuse_memory(uint64_t bytes, char *reason, size_t reason_size)
 {
+    uint64_t installed = sw_memory_installed();
+    uint64_t available = sw_memory_available();
     snprintf(reason, reason_size,
-             "the table needs %llu MiB of memory, this machine has %llu MiB: lower the capacity",
-             (unsigned long long)(bytes >> 20), (unsigned long long)(sw_memory_installed() >> 20));
+             "the table needs %llu MiB of memory; this machine has %llu MiB, of which %llu MiB are "
+             "available here: lower the capacity",
+             (unsigned long long)(bytes >> 20), (unsigned long long)(installed >> 20),
+             (unsigned long long)((available < installed ? available : installed) >> 20));
     return SW_E_NOMEM;
 }
 

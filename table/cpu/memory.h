@@ -18,4 +18,16 @@ void sw_memory_unmap(void *memory, uint64_t bytes);
 /* RAM of this machine in bytes; UINT64_MAX if it cannot be told. */
 uint64_t sw_memory_installed(void);
 
+/* Bytes this process can use beyond what it uses now: the least of MemAvailable and of what the
+ * limits of its control groups leave. A file that cannot be read sets no limit; UINT64_MAX if there
+ * is none. Others may take of it at the same time. */
+uint64_t sw_memory_available(void);
+
+/* Its parts, for tests. MemAvailable of the text of /proc/meminfo, in bytes. */
+uint64_t sw_memory_of_meminfo(const char *text);
+/* What the groups named by the text of /proc/self/cgroup leave, each level up to the root: limit
+ * minus usage, page cache not counted as used. The hierarchies of version 2 and of version 1's
+ * memory controller are mounted at these paths. */
+uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1);
+
 #endif

@@ -9,8 +9,9 @@
 #include "table/cpu/arrays.h"
 #include "table/cpu/memory.h"
 
-/* After a growth that failed none is tried for so long. */
+/* After a growth that failed none is tried for so long, and so many times as long as it took. */
 #define RETRY_NS 1000000000ULL
+#define RETRY_TIMES 20
 
 static uint64_t now_ns(void)
 {
@@ -101,17 +102,43 @@ static void record(struct sw_cpu *cpu, int status, uint64_t *count)
     pthread_mutex_unlock(&cpu->facts_mutex);
 }
 
+uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns)
+{
+    return took_ns > RETRY_NS / RETRY_TIMES ? took_ns * RETRY_TIMES : RETRY_NS;
+}
+
+/* Is the table still what a growth failed with for the probe cap? Other entries would not help:
+ * only fewer, or another capacity or stash. */
+static bool is_still_full(const struct sw_cpu *cpu)
+{
+    const struct sw_cpu_failed *failed = &cpu->failed;
+    return failed->full && capacity_of(cpu) == failed->capacity &&
+           cpu->state.stash_occupied == failed->stash_occupied &&
+           cpu->state.occupied >= failed->occupied;
+}
+
 bool sw_cpu_may_grow(const struct sw_cpu *cpu)
 {
     return capacity_of(cpu) < sw_geometry_capacity_max(&cpu->config) &&
-           (cpu->retry_ns == 0 || now_ns() >= cpu->retry_ns);
+           (cpu->failed.retry_ns == 0 || (!is_still_full(cpu) && now_ns() >= cpu->failed.retry_ns));
 }
 
 void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)
 {
     uint64_t capacity = sw_geometry_grown(&cpu->config, capacity_of(cpu), entries);
+    uint64_t began_ns = now_ns();
     int status = move_to_at_least(cpu, capacity, cpu->geometry.stash_max);
-    cpu->retry_ns = status == SW_OK ? 0 : now_ns() + RETRY_NS;
+    uint64_t ended_ns = now_ns();
+    cpu->failed = (struct sw_cpu_failed){0};
+    if (status != SW_OK) {
+        cpu->failed = (struct sw_cpu_failed){
+            .retry_ns = ended_ns + sw_cpu_retry_pause_ns(ended_ns - began_ns),
+            .full = status == SW_E_FULL,
+            .capacity = capacity_of(cpu),
+            .occupied = cpu->state.occupied,
+            .stash_occupied = cpu->state.stash_occupied,
+        };
+    }
     record(cpu, status, &cpu->facts.grown);
 }
 
@@ -123,6 +150,9 @@ void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch)
     uint64_t capacity = sw_geometry_admitting(&cpu->config, batch->capacity, cpu->state.occupied);
     int status =
         move_to_at_least(cpu, capacity, stash_before > stash_max ? stash_before : stash_max);
+    if (status == SW_OK) {
+        cpu->failed = (struct sw_cpu_failed){0};
+    }
     record(cpu, status, &cpu->facts.resized);
     batch->status = status == SW_OK ? SW_OK : SW_E_NOMEM;
     batch->capacity = capacity_of(cpu);

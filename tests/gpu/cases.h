@@ -93,6 +93,13 @@ bool case_growth_threads(struct pair *pair, const struct scale *scale, double lo
 /* cases_hints.c: present keys and their nearest neighbours in nearly full tables */
 bool case_neighbours(struct pair *pair, const struct scale *scale, double load);
 
+/* cases_edges.c: empty batches, an overfull stash, deletes in bulk, resizes that cannot be */
+bool case_empty(struct pair *pair, const struct scale *scale, double load);
+bool case_stash_over(struct pair *pair, const struct scale *scale, double load);
+bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load);
+bool case_resize_cannot(struct pair *pair, const struct scale *scale, double load);
+bool case_resize_unpolled(struct pair *pair, const struct scale *scale, double load);
+
 /* huge.c: a table of `slots` 64-bit slots on the tested backend alone, meant for more than 2^32 of
  * them. Prints a line for each way of inserting; returns whether all passed. */
 bool run_huge(enum sw_backend_kind tested, uint64_t slots, uint64_t seed);

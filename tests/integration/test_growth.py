@@ -141,7 +141,7 @@ def resize_on_request():
         equal(run(cli, "-a", server.address(), "RESIZE", "4k"), "4096\n", "sherwood-cli")
         check("capacity_slots:4096\n" in run(cli, "-a", server.address(), "INFO"), "cli INFO")
         refused = run(cli, "-a", server.address(), "RESIZE", "1G", rc=1)
-        check("which is 65536" in refused, refused)
+        check("at most 65536 slots" in refused, refused)
         equal(server.metrics()["sherwood_table_resizes_total"], 6, "resizes")
         equal(server.metrics()["sherwood_table_capacity_slots"], 4096, "capacity")
         # It fits its keys again by itself.
@@ -163,13 +163,13 @@ def resize_refused():
                 equal(replies.ask("RESIZE", word), "ERR slots is not a whole number (K, M, G or T "
                       "may follow) or out of range", word)
             for word, slots in (("0", 0), ("65537", 65537), ("1T", 1 << 40)):
-                equal(replies.ask("RESIZE", word), f"ERR cannot resize to {slots} slots: 1 to "
-                      "max-capacity, which is 65536", word)
+                equal(replies.ask("RESIZE", word), f"ERR cannot resize to {slots} slots: at least 1 "
+                      "and at most 65536 slots (the larger of capacity and max-capacity)", word)
             for slots in (0, 65537, (1 << 64) - 1):
                 two.sendall(wire.frame(wire.RESIZE, capacity=slots))
                 reply = wire.read_frame(two)
                 equal(reply.status, wire.BAD_REQUEST, f"a frame to {slots}")
-                check("which is 65536" in reply.message, reply.message)
+                check("at most 65536 slots" in reply.message, reply.message)
         for words in ((), ("1", "2")):
             equal(replies.ask("RESIZE", *words),
                   "ERR wrong number of arguments for 'resize' command", words)
@@ -236,6 +236,39 @@ def scan_while_it_grows():
         check(server.metrics()["sherwood_table_growths_total"] >= 10, "it grew meanwhile")
 
 
+@case
+def more_than_the_machine_has():
+    """a max-capacity beyond the memory: a warning at start, a line of --check-config, refusals"""
+    flags = ("--backend", "cpu", "--capacity", "1024", "--max-capacity", "1T")
+    text = run(BUILD / "sherwoodd", *flags, "--check-config")
+    check("\n# in host memory it cannot grow so far: this machine has " in text, text)
+    with Server(*flags) as server, server.connect() as one:
+        check("<4>the table cannot grow to max-capacity: that takes " in server.log(), server.log())
+        refused = wire.Replies(one).ask("RESIZE", "1T")
+        check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
+        equal(server.metrics()["sherwood_table_capacity_slots"], 1024, "capacity")
+    with Server(*SMALL) as server:
+        check("cannot grow" not in server.log(), server.log())
+
+
+@case
+def no_growth_in_vain():
+    """a frame or MSET that fits at no size is refused and does not make the table grow"""
+    with Server("--capacity", "64", "--max-capacity", "1024", "--backend", "cpu") as server, \
+            server.connect() as one, server.connect() as two:
+        replies, keys = wire.Replies(one), list(range(871))  # floor(1024 * 0.85) + 1
+        two.sendall(wire.frame(wire.SET, keys, keys))
+        equal(wire.read_frame(two).status, wire.OUT_OF_MEMORY, "a frame")
+        refused = replies.ask("MSET", *[word for k in keys for word in (k, k)])
+        check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
+        now = server.metrics()
+        equal(now["sherwood_table_capacity_slots"], 64, "capacity")
+        equal(now["sherwood_table_growths_total"], 0, "growths")
+        put_by_frames(two, keys[:870])
+        read_all(server, keys[:870])
+        equal(server.metrics()["sherwood_table_capacity_slots"], 1024, "capacity")
+
+
 def no_more_memory(server, spare_bytes):
     """Leaves the daemon this much address space beyond what it uses now."""
     with open(f"/proc/{server.pid()}/statm", encoding="ascii") as statm:
@@ -254,8 +287,8 @@ def no_memory():
         put_by_frames(two, keys)
         no_more_memory(server, 64 << 20)
         refused = replies.ask("RESIZE", "512M")
-        equal(refused, "OOM there is no memory for the old and the new table at once: nothing was "
-              "changed", "RESIZE")
+        equal(refused, "OOM there is no memory for the old and the new table at once, or too many "
+              "keys would meet the probe cap: nothing was changed", "RESIZE")
         two.sendall(wire.frame(wire.RESIZE, capacity=1 << 29))
         reply = wire.read_frame(two)
         equal(reply.status, wire.OUT_OF_MEMORY, "a frame")

@@ -395,7 +395,7 @@ def service_manager():
         process = subprocess.Popen(
             ["systemd-socket-activate", "-l", f"127.0.0.1:{port}", "-l", path,
              "-l", f"127.0.0.1:{http_port}", "--fdname=sherwood:sherwood:http",
-             "-E", f"NOTIFY_SOCKET={manager.path}", "-E", "WATCHDOG_USEC=400000",
+             "-E", f"NOTIFY_SOCKET={manager.path}", "-E", "WATCHDOG_USEC=2000000",
              str(DAEMON), *flags()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             eventually(lambda: os.path.exists(path), "the activator listens")
@@ -409,7 +409,9 @@ def service_manager():
                           f"http://127.0.0.1:{http_port}/readyz"), "200", "/readyz")
                 check(eventually(lambda: manager.said("READY=1"), "READY=1"), "")
                 check(any(m.startswith("STATUS=") for m in manager.messages), "STATUS=")
+                began = time.monotonic()
                 eventually(lambda: manager.said("WATCHDOG=1", 3), "WATCHDOG=1 three times")
+                check(time.monotonic() - began < 2.7, "fed less than every quarter of the period")
                 began = time.monotonic()
                 process.send_signal(signal.SIGTERM)
                 equal(process.wait(20), 0, "exit status")

@@ -226,6 +226,35 @@ Test(config, max_capacity)
                  SW_CONFIG_EXIT);
     cr_assert_not_null(strstr(output.out, "\nmax-capacity = 64K\n"), "%s", output.out);
     cr_assert_not_null(strstr(output.out, "\n# at max-capacity: "), "%s", output.out);
+    cr_assert_null(strstr(output.out, "cannot grow"), "%s", output.out);
+}
+
+/* More than any machine has: allowed, because it may never be needed, but not without a word. */
+Test(config, max_capacity_beyond_the_memory)
+{
+    struct sw_config config;
+    uint64_t bytes = 1, installed = 0;
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K")), SW_CONFIG_RUN);
+    cr_assert_not(sw_config_outgrows_memory(&config, &bytes, &installed));
+    cr_assert_eq(bytes, 0);
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "64K")),
+                 SW_CONFIG_RUN);
+    cr_assert_not(sw_config_outgrows_memory(&config, &bytes, &installed));
+    cr_assert_gt(bytes, 64 * 1024 * 16);
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1T")),
+                 SW_CONFIG_RUN);
+    cr_assert(sw_config_outgrows_memory(&config, &bytes, &installed));
+    cr_assert_gt(bytes, 1ULL << 44);
+    cr_assert_eq(
+        load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1T", "--check-config")),
+        SW_CONFIG_EXIT);
+    cr_assert_not_null(
+        strstr(output.out, "\n# in host memory it cannot grow so far: this machine has "), "%s",
+        output.out);
+    cr_assert_eq(load(&config, &output,
+                      FLAGS("--max-capacity", "1T", "--backend", "cuda", "--check-config")),
+                 SW_CONFIG_EXIT);
+    cr_assert_null(strstr(output.out, "cannot grow"), "the device's memory is not known here");
 }
 
 Test(config, file_is_read_and_flags_override_it)

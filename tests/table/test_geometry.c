@@ -229,3 +229,23 @@ Test(geometry, grown)
     cr_assert_eq(sw_geometry_grown(&config, 800, 401), 1000);
     cr_assert_eq(sw_geometry_grown(&config, 1000, 501), 1000);
 }
+
+/* Agrees with the geometry of a table created at the largest capacity. */
+Test(geometry, may_hold)
+{
+    static const double loads[] = {0.01, 0.5, 0.85, 0.985, 1.0};
+    for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+        for (uint64_t most = 1; most < 300; most++) {
+            struct sw_table_config config;
+            struct sw_geometry geometry;
+            sw_table_config_init(&config);
+            config.capacity_slots = most;
+            config.max_load = loads[i];
+            cr_assert_eq(sw_geometry_plan(&config, &geometry, NULL, 0), SW_OK);
+            config.capacity_slots = 1;
+            config.max_capacity_slots = most;
+            cr_assert(sw_geometry_may_hold(&config, geometry.occupied_max));
+            cr_assert(!sw_geometry_may_hold(&config, geometry.occupied_max + 1));
+        }
+    }
+}

@@ -4,7 +4,9 @@
  * size.
  */
 #include <criterion/criterion.h>
+#include <unistd.h>
 
+#include "table/cpu/resize.h"
 #include "table/geometry.h"
 #include "tests/support/table_fixture.h"
 
@@ -262,6 +264,111 @@ Test(growth, nothing_helps)
     fixture_run(&fixture, 8, 0);
     cr_assert_eq(stats_of(&fixture).stash_occupied, 4);
     cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_OK);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+/* A single group that fits at no size leaves the table as it is, one that does makes it grow; of
+ * several groups those that fit are carried out. */
+static void not_in_vain(uint32_t slot_bits, uint32_t threads)
+{
+    struct sw_table_config config = growing(slot_bits, 64, 1024);
+    struct fixture fixture;
+    config.threads = threads;
+    config.batch_ops_max = 1 << 15;
+    fixture_open(&fixture, &config);
+    uint64_t most = 870; /* floor(1024 * 0.85) */
+    for (uint32_t i = 0; i <= most; i++) {
+        fixture_set(&fixture, i, SW_SET, i, i);
+    }
+    oracle_limit(fixture.oracle, most);
+    cr_assert_eq(fixture_run(&fixture, (uint32_t)most + 1, 0), SW_E_FULL);
+    cr_assert_eq(fixture.info.capacity_slots, 64, "one key too many");
+    for (uint32_t i = 0; i < 1 << 15; i++) {
+        fixture_set(&fixture, i, SW_SUM, i % (most + 1), i);
+    }
+    cr_assert_eq(fixture_run(&fixture, 1 << 15, 0), SW_E_FULL);
+    cr_assert_eq(fixture.info.capacity_slots, 64, "the same keys, repeated");
+    cr_assert_eq(stats_of(&fixture).grown + stats_of(&fixture).resize_failed, 0);
+    for (uint32_t i = 0; i < most; i++) {
+        fixture_set(&fixture, i, SW_SET, i, i);
+    }
+    cr_assert_eq(fixture_run(&fixture, (uint32_t)most, 0), SW_OK);
+    cr_assert_eq(fixture.info.capacity_slots, 1024, "as many as fit");
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(growth, not_in_vain)
+{
+    not_in_vain(64, 1);
+    not_in_vain(128, 2);
+}
+
+/* Where a delete makes room within the group, or a decrement inserts nothing, it may fit. */
+Test(growth, in_vain_only_if_sure)
+{
+    struct sw_table_config config = growing(128, 64, 1024);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    oracle_limit(fixture.oracle, 870);
+    for (uint32_t i = 0; i < 870; i++) {
+        fixture_set(&fixture, i, SW_SET, i, i);
+    }
+    fixture_set(&fixture, 870, SW_DELETE, 5, 0);
+    fixture_set(&fixture, 871, SW_SET, 5000, 0);
+    cr_assert_eq(fixture_run(&fixture, 872, 0), SW_OK);
+    fixture_clear(&fixture);
+    cr_assert_eq(fixture_resize(&fixture, 64), SW_OK);
+    for (uint32_t i = 0; i < 1000; i++) {
+        fixture_set(&fixture, i, i < 800 ? SW_SET : SW_DECREMENT, i, 1);
+    }
+    cr_assert_eq(fixture_run(&fixture, 1000, 0), SW_OK);
+    cr_assert_eq(stats_of(&fixture).occupied, 800);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(growth, pause_after_a_failure)
+{
+    cr_assert_eq(sw_cpu_retry_pause_ns(0), 1000000000);
+    cr_assert_eq(sw_cpu_retry_pause_ns(49000000), 1000000000);
+    cr_assert_eq(sw_cpu_retry_pause_ns(60000000), 1200000000);
+    cr_assert_eq(sw_cpu_retry_pause_ns(600ULL * 1000000000), 12000ULL * 1000000000);
+}
+
+/* Growth that failed because no size spreads the keys is tried again when it may help, and not
+ * before: when something is deleted, or the capacity is another. */
+Test(growth, full_is_not_repeated)
+{
+    struct sw_table_config config = growing(64, 64, 4096);
+    struct fixture fixture;
+    config.max_probe = 1;
+    config.stash_slots = 4;
+    fixture_open(&fixture, &config);
+    uint64_t first = fixture_first_m(&fixture, 10);
+    for (uint32_t i = 0; i < 24; i++) {
+        fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i), i);
+    }
+    cr_assert_eq(fixture_run(&fixture, 24, 0), SW_OK);
+    oracle_limit(fixture.oracle, 24); /* what the stash above its limit amounts to */
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
+    cr_assert_eq(stats_of(&fixture).resize_failed, 1);
+    usleep(1100 * 1000);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
+    cr_assert_eq(stats_of(&fixture).resize_failed, 1, "nothing is another");
+    cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, fixture_key_of(&fixture, first), 0), SW_OK);
+    oracle_limit(fixture.oracle, 23);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
+    cr_assert_eq(stats_of(&fixture).resize_failed, 2, "there are fewer entries");
+    cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, fixture_key_of(&fixture, first + 23), 0),
+                 SW_OK);
+    oracle_limit(fixture.oracle, 22);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
+    cr_assert_eq(stats_of(&fixture).resize_failed, 2, "within a second");
+    cr_assert_eq(fixture_resize(&fixture, 512), SW_OK);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 1, 1), SW_E_FULL);
+    cr_assert_eq(stats_of(&fixture).resize_failed, 3, "another capacity");
     fixture_audit(&fixture);
     fixture_close(&fixture);
 }
