@@ -86,7 +86,6 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     uint64_t main_slots = old.main.buckets_total * SW_BUCKET_SLOTS;
     uint64_t slots = main_slots + old.stash.buckets_total * SW_BUCKET_SLOTS;
     uint64_t first = control->rebuild_failed != 0 ? 0 : main_slots;
-    uint64_t failures = 0;
     if (control->rebuild_failed == 0 && control->stash_before == 0) {
         return;
     }
@@ -95,15 +94,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         typename W::slot hand = old.main.slots[i]; /* the stash follows */
         uint64_t probes = 0;
         if (hand.m != W::empty && !W::insert_absent(&device.table.main, &hand, &probes)) {
-            failures++;
             atomicAdd((unsigned long long *)&device.table.state->stash_occupied, 1ULL);
             if (!W::insert_absent(&device.table.stash, &hand, &probes)) {
                 atomicAdd(&control->lost, 1U);
             }
         }
-    }
-    if (failures != 0) {
-        atomicAdd((unsigned long long *)&control->counters.failures, (unsigned long long)failures);
     }
 }
 
