@@ -44,6 +44,7 @@ static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
     if (threadIdx.x == 0 && block != 0) {
         atomicAdd((unsigned long long *)total, block);
     }
+    __syncthreads(); /* before the next call clears it */
 }
 
 /* Gives each thread that wants one a place in a list of length *length. Every lane must call it. */
