@@ -90,7 +90,7 @@ enum sw_backend_kind { SW_BACKEND_AUTO, SW_BACKEND_CPU, SW_BACKEND_CUDA };
  * Whatever is chosen, the same keys end in the same buckets. */
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
 struct sw_table_tuning {
-    enum sw_choice bulk;       /* CUDA: merge a batch of upserts by streaming the whole table */
+    enum sw_choice bulk;       /* CUDA: carry out upserts or deletes by streaming the whole table */
     enum sw_choice hints;      /* CUDA: keep displacement hints (table/README.md) */
     uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up and insert
                                   keys: 64, 128, .. 1024; 0: each kernel's own */
@@ -233,7 +233,9 @@ struct sw_batch {
      * before if it held more. Where more would be (without a stash: any; nothing is handed back)
      * the capacity is doubled, up to max_capacity_slots, until it is enough. SW_E_NOMEM: there was
      * no memory for both arrays at once, or no capacity was enough; nothing changed. Growth moves
-     * everything in the same way. */
+     * everything in the same way. The CUDA backend does not double: it answers SW_E_NOMEM; and it
+     * cannot resize a table without a stash or with a max_probe below the derived one
+     * (SW_E_INVALID). */
     uint64_t capacity; /* in; out: the capacity it has now */
 
     /* Tables without a stash: entries that met the probe cap and are no longer in the table; often

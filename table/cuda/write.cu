@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * write.cu - which way a write batch goes: by upsert, by merge, or by the general path.
- *
- * | path    | batches                                                        | kernels            |
- * | upsert  | one kind of SET, SUM, MIN, MAX; sure to fit; no `previous`     | upsert.cu          |
- * | merge   | those of them that are large against the table; no `found`     | bulk.cu, rebuild.cu
- * | | general | all others                                                     | plan.cu, commit.cu
- * |
- *
- * All leave the same entries in the same buckets.
+ * write.cu - which way a write batch goes: by upsert, by merge, by a rebuild without the deleted
+ * entries, or by the general path. table/README.md, "The CUDA backend", has the table of them. All
+ * leave the same entries in the same buckets.
  */
 #include "table/cuda/host.cuh"
 
