@@ -15,25 +15,9 @@
 #include "bench/memory_bandwidth/pass.h"
 #include "bench/memory_bandwidth/sweep.h"
 #include "bench/timing/device.h"
+#include "bench/timing/files.h"
 
 /* --- run_info.txt ----------------------------------------------------------------------------- */
-
-static void write_cpu(FILE *out)
-{
-    char line[512];
-    FILE *cpuinfo = fopen("/proc/cpuinfo", "r");
-    while (cpuinfo != NULL && fgets(line, sizeof(line), cpuinfo) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            fprintf(out, "cpu: %.*s, %ld processors\n", (int)strcspn(colon + 2, "\n"), colon + 2,
-                    sysconf(_SC_NPROCESSORS_ONLN));
-            break;
-        }
-    }
-    if (cpuinfo != NULL) {
-        fclose(cpuinfo);
-    }
-}
 
 static void write_run_info(FILE *out, const struct sw_bandwidth_options *options, uint32_t l2_fetch,
                            int argc, char **argv)
@@ -52,7 +36,7 @@ static void write_run_info(FILE *out, const struct sw_bandwidth_options *options
     if (options->commit[0] != '\0') {
         fprintf(out, "commit: %s\n", options->commit);
     }
-    write_cpu(out);
+    sw_timing_write_cpu(out);
     if (uname(&system) == 0) {
         fprintf(out, "kernel: %s %s %s\n", system.sysname, system.release, system.machine);
     }

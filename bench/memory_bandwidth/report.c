@@ -10,25 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PATH_BYTES 600
+#include "bench/timing/files.h"
 
-/* mkdir -p */
-static bool make_folder(const char *folder)
-{
-    char path[PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/", folder);
-    if (length < 0 || (size_t)length >= sizeof(path)) {
-        return false;
-    }
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-            return false;
-        }
-        *slash = '/';
-    }
-    return true;
-}
+#define PATH_BYTES 600
 
 /* NULL if it cannot be created. */
 static FILE *open_file(const char *folder, const char *name, const char *header)
@@ -79,7 +63,7 @@ bool sw_bandwidth_report_open(struct sw_bandwidth_report *report, const char *fo
 {
     memset(report, 0, sizeof(*report));
     errno = 0;
-    if (make_folder(folder)) {
+    if (sw_timing_make_folder(folder)) {
         open_files(report, folder);
     }
     if (report->memcpy == NULL || report->gather == NULL || report->insert == NULL ||

@@ -10,25 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PATH_BYTES 600
+#include "bench/timing/files.h"
 
-/* mkdir -p */
-static bool make_folder(const char *folder)
-{
-    char path[PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/", folder);
-    if (length < 0 || (size_t)length >= sizeof(path)) {
-        return false;
-    }
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-            return false;
-        }
-        *slash = '/';
-    }
-    return true;
-}
+#define PATH_BYTES 600
 
 static FILE *open_file(const char *folder, const char *name)
 {
@@ -53,7 +37,7 @@ static bool close_file(FILE *file)
 bool sw_timing_report_open(struct sw_timing_report *report, const char *folder)
 {
     memset(report, 0, sizeof(*report));
-    if (make_folder(folder)) {
+    if (sw_timing_make_folder(folder)) {
         report->raw = open_file(folder, "raw.csv");
         report->insert = open_file(folder, "insert.csv");
         report->get = open_file(folder, "get.csv");

@@ -10,27 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/timing/files.h"
+
 /* bench.mk defines it where git knows it. */
 #ifndef SW_TIMING_COMMIT
 #define SW_TIMING_COMMIT "not known"
 #endif
-
-static void write_cpu(FILE *out)
-{
-    char line[512];
-    FILE *cpuinfo = fopen("/proc/cpuinfo", "r");
-    while (cpuinfo != NULL && fgets(line, sizeof(line), cpuinfo) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            fprintf(out, "cpu: %.*s, %ld processors\n", (int)strcspn(colon + 2, "\n"), colon + 2,
-                    sysconf(_SC_NPROCESSORS_ONLN));
-            break;
-        }
-    }
-    if (cpuinfo != NULL) {
-        fclose(cpuinfo);
-    }
-}
 
 /* The first line of what the driver says of itself, where there is one. */
 static void write_driver(FILE *out)
@@ -60,7 +45,7 @@ void sw_timing_run_info(FILE *out, const struct sw_timing_options *options, int 
     }
     fprintf(out, "\nversion: %s\ncommit: %s\ncompiler: gcc %s\n", SHERWOOD_VERSION,
             options->commit[0] == '\0' ? SW_TIMING_COMMIT : options->commit, __VERSION__);
-    write_cpu(out);
+    sw_timing_write_cpu(out);
     write_driver(out);
     if (uname(&system) == 0) {
         fprintf(out, "kernel: %s %s %s\n", system.sysname, system.release, system.machine);

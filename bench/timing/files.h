@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * files.h - what the studies write besides figures: where to, and on which machine.
+ */
+#ifndef SHERWOOD_BENCH_TIMING_FILES_H
+#define SHERWOOD_BENCH_TIMING_FILES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Makes a folder and those above it, as mkdir -p does. */
+bool sw_timing_make_folder(const char *folder);
+
+/* A line "cpu: model, N processors", where the system says so. */
+void sw_timing_write_cpu(FILE *out);
+
+#endif
