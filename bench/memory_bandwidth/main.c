@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench/memory_bandwidth/pass.h"
 #include "bench/memory_bandwidth/sweep.h"
 #include "bench/timing/device.h"
 #include "bench/timing/files.h"
+#include "bench/timing/series.h"
 
 /* --- run_info.txt ----------------------------------------------------------------------------- */
 
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 {
     struct sw_bandwidth_options options;
     struct sw_bandwidth_report report;
-    double started = sw_bandwidth_clock();
+    double started = sw_timing_clock();
     bool is_correct = true;
     uint32_t l2_fetch = 0;
     enum sw_bandwidth_parsed parsed = sw_bandwidth_options_parse(&options, argc, argv);
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     write_run_info(report.run_info, &options, l2_fetch, argc, argv);
     bool done = measure(&options, &report, started, &is_correct);
     fprintf(report.run_info, "end: %s after %.1f s; %s\n", done ? "complete" : "broken off",
-            sw_bandwidth_clock() - started,
+            sw_timing_clock() - started,
             is_correct ? "every operand found again" : "OPERANDS LOST: see insert.csv and get.csv");
     done = sw_bandwidth_report_close(&report) && done;
     if (!is_correct) {

@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "bench/memory_bandwidth/pass.h"
+#include "bench/timing/pass.h"
+#include "bench/timing/series.h"
 
 uint64_t sw_bandwidth_count(const struct sw_bandwidth_options *options, double load)
 {
@@ -29,7 +30,7 @@ static uint32_t batch_ops(const struct sw_bandwidth_study *study)
 /* What a repetition reports of a pass. */
 static struct sw_bandwidth_rep describe(const struct sw_bandwidth_study *study, double load,
                                         uint32_t number, uint64_t count, enum sw_op_class class,
-                                        const struct sw_bandwidth_passed *passed)
+                                        const struct sw_timing_passed *passed)
 {
     const struct sw_op_counters *counters = &passed->counters.by_class[class];
     return (struct sw_bandwidth_rep){
@@ -62,8 +63,9 @@ static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
                    struct sw_bandwidth_account *account)
 {
     struct sw_bandwidth_arrays *arrays = &study->arrays;
-    struct sw_bandwidth_passed passed;
-    struct sw_bandwidth_pass pass = {
+    struct sw_timing_passed passed;
+    struct sw_timing_pass pass = {
+        .key_bytes = sizeof(uint32_t),
         .op = SW_GET,
         .keys = arrays->distinct,
         .previous = arrays->answers,
@@ -71,7 +73,7 @@ static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
         .count = account->distinct,
         .batch_ops = batch_ops(study),
     };
-    int status = sw_bandwidth_pass_run(study->queue, &pass, &passed);
+    int status = sw_timing_pass_run(study->queue, &pass, &passed);
     if (status != SW_OK) {
         return failed("reading every key", status);
     }
@@ -84,7 +86,7 @@ static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
 /* Every key settled, the totals equal, and the table's own count of entries right. */
 static bool is_settled(const struct sw_bandwidth_study *study,
                        const struct sw_bandwidth_account *account,
-                       const struct sw_bandwidth_passed *passed, uint64_t count)
+                       const struct sw_timing_passed *passed, uint64_t count)
 {
     const struct sw_op_counters *counters = &passed->counters.by_class[SW_CLASS_UPSERT];
     struct sw_table_stats stats;
@@ -105,10 +107,11 @@ static bool is_settled(const struct sw_bandwidth_study *study,
 
 /* One repetition: empty table, fresh keys, the timed launch, the account. */
 static bool insert_once(struct sw_bandwidth_study *study, uint64_t count,
-                        struct sw_bandwidth_passed *passed, struct sw_bandwidth_account *account)
+                        struct sw_timing_passed *passed, struct sw_bandwidth_account *account)
 {
     struct sw_bandwidth_arrays *arrays = &study->arrays;
-    struct sw_bandwidth_pass pass = {
+    struct sw_timing_pass pass = {
+        .key_bytes = sizeof(uint32_t),
         .op = SW_SUM,
         .keys = arrays->keys,
         .values = arrays->operands,
@@ -122,7 +125,7 @@ static bool insert_once(struct sw_bandwidth_study *study, uint64_t count,
         !sw_bandwidth_draw(arrays, count, study->options->seed, ++study->draws, account)) {
         return false;
     }
-    int status = sw_bandwidth_pass_run(study->queue, &pass, passed);
+    int status = sw_timing_pass_run(study->queue, &pass, passed);
     if (status != SW_OK) {
         return failed("insert", status);
     }
@@ -179,7 +182,7 @@ static void summarize(struct sw_bandwidth_study *study, const char *operation,
     fprintf(stderr,
             "%6.1f s  %s F %g: %.3f Gops/s, %.2f probes each, %.1f GB/s: %.1f %% of copy, %.1f %% "
             "of gather_32\n",
-            sw_bandwidth_clock() - study->started, operation, last->load, operations * 1e-9, probes,
+            sw_timing_clock() - study->started, operation, last->load, operations * 1e-9, probes,
             bytes * 1e-9, of_copy, of_gather);
 }
 
@@ -199,7 +202,7 @@ static void summarize_account(struct sw_bandwidth_study *study, const struct sw_
 /* Leaves the table as the last repetition left it. */
 static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t count)
 {
-    struct sw_bandwidth_passed passed;
+    struct sw_timing_passed passed;
     struct sw_bandwidth_account account;
     struct sw_bandwidth_rep rep;
     struct rates rates;
@@ -224,10 +227,11 @@ static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t coun
 static bool gets(struct sw_bandwidth_study *study, double load, uint64_t count)
 {
     struct sw_bandwidth_arrays *arrays = &study->arrays;
-    struct sw_bandwidth_passed passed;
+    struct sw_timing_passed passed;
     struct sw_bandwidth_rep rep;
     struct rates rates;
-    struct sw_bandwidth_pass pass = {
+    struct sw_timing_pass pass = {
+        .key_bytes = sizeof(uint32_t),
         .op = SW_GET,
         .keys = arrays->keys,
         .previous = arrays->answers,
@@ -237,7 +241,7 @@ static bool gets(struct sw_bandwidth_study *study, double load, uint64_t count)
     };
     for (uint32_t number = 0; number <= study->options->reps; number++) { /* 0 warms up */
         uint64_t found = 0;
-        int status = sw_bandwidth_pass_run(study->queue, &pass, &passed);
+        int status = sw_timing_pass_run(study->queue, &pass, &passed);
         if (status != SW_OK) {
             return failed("get", status);
         }

@@ -6,17 +6,11 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
+
+#include "bench/timing/series.h"
 
 /* Batches in flight; a queue of the table takes as many. */
 #define IN_FLIGHT 64
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static const void *at(const void *array, uint64_t bytes)
 {
@@ -35,6 +29,8 @@ static void prepare(const struct sw_timing_pass *pass, uint64_t number, struct s
     batch->values = at(pass->values, first * pass->key_bytes);
     batch->previous = (void *)at(pass->previous, first * pass->key_bytes);
     batch->found = pass->found == NULL ? NULL : pass->found + first / 64;
+    batch->leftover_keys = (void *)at(pass->leftover_keys, first * pass->key_bytes);
+    batch->leftover_values = (void *)at(pass->leftover_values, first * pass->key_bytes);
 }
 
 static void add(struct sw_counters *sum, const struct sw_counters *counters)
@@ -65,7 +61,7 @@ int sw_timing_pass_run(struct sw_queue *queue, const struct sw_timing_pass *pass
     uint64_t completed = 0;
     int status = SW_OK;
     memset(out, 0, sizeof(*out));
-    double start = seconds_now();
+    double start = sw_timing_clock();
     while (completed < submitted || (status == SW_OK && submitted < total)) {
         bool room = submitted - completed < IN_FLIGHT;
         int submit_status = SW_E_BUSY;
@@ -78,12 +74,16 @@ int sw_timing_pass_run(struct sw_queue *queue, const struct sw_timing_pass *pass
         } else if (submit_status != SW_E_BUSY || completed == submitted) {
             status = submit_status;
         } else {
-            int done = wait_for(queue, &batches[completed % IN_FLIGHT], &out->counters);
+            struct sw_batch *batch = &batches[completed % IN_FLIGHT];
+            int done = wait_for(queue, batch, &out->counters);
+            if (pass->leftovers != NULL) {
+                pass->leftovers[completed] = batch->leftover_count;
+            }
             status = status == SW_OK ? done : status;
             completed++;
         }
     }
-    out->seconds = seconds_now() - start;
+    out->seconds = sw_timing_clock() - start;
     out->batches = total;
     return status;
 }

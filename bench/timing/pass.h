@@ -17,6 +17,9 @@ struct sw_timing_pass {
     const void *values;
     void *previous;
     uint64_t *found;
+    void *leftover_keys; /* tables without a stash: a batch's part begins where its operations do */
+    void *leftover_values;
+    uint32_t *leftovers; /* out, host memory: entries handed back by each batch; or NULL */
     uint64_t count;
     uint32_t batch_ops; /* a multiple of 64, so that each batch has words of `found` to itself */
 };
