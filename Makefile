@@ -1,7 +1,8 @@
 # Sherwood. `make help` lists the targets. README.md explains the two that matter: run and test.
 #
 # Sources are found by folder, so adding a file needs no edit here:
-#   table/*.c table/cpu/*.c table/cuda/*.cu   -> libtable.a    (the table)
+#   table/*.c table/*/*.c table/cuda/*.cu table/*/cuda/*.cu
+#                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
 #   server/*.c                                -> libserver.a, sherwoodd (main.c)
 #   client/*.c                                -> libsherwood.a, libsherwood.so
@@ -42,7 +43,7 @@ PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE))
 
 # --- sources -------------------------------------------------------------------------------------
-TABLE_SRC := $(wildcard table/*.c table/cpu/*.c)
+TABLE_SRC := $(wildcard table/*.c table/cpu/*.c table/cuckoo/*.c table/cache/*.c)
 PROTO_SRC := $(wildcard proto/*.c)
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c))
 CLIENT_SRC := $(wildcard client/*.c)
@@ -51,7 +52,8 @@ LOAD_SRC := $(wildcard bench/load/*.c)
 TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-CUDA_SRC := $(wildcard table/cuda/*.cu)
+CUDA_SRC := $(wildcard table/cuda/*.cu table/cuckoo/cuda/*.cu table/cache/cuda/*.cu)
+CUDA_ABSENT := $(wildcard table/cuda/absent.c table/cuckoo/cuda/absent.c table/cache/cuda/absent.c)
 GPU_TEST_SRC := $(wildcard tests/gpu/*.cu tests/gpu/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -64,10 +66,10 @@ ifneq ($(NVCC),)
   # host code is C++17 here; the ABI with C is table/backend.h
   NVCCFLAGS := -std=c++17 -O3 -lineinfo -arch=$(ARCH) -D_GNU_SOURCE -I. -Xcompiler -Wall,-Wextra,-pthread \
                --expt-relaxed-constexpr -Werror all-warnings
-  TABLE_OBJ := $(call obj,$(filter-out table/cuda/%,$(TABLE_SRC))) $(CUDA_OBJ)
+  TABLE_OBJ := $(call obj,$(TABLE_SRC)) $(CUDA_OBJ)
 else
   CUDA_LIBS :=
-  TABLE_OBJ := $(call obj,$(TABLE_SRC) table/cuda/absent.c)
+  TABLE_OBJ := $(call obj,$(TABLE_SRC) $(CUDA_ABSENT))
 endif
 
 include $(wildcard tests/gpu/gpu.mk) $(wildcard deploy/install.mk) $(wildcard tests/tests.mk) $(wildcard bench/bench.mk)
@@ -99,7 +101,7 @@ $(BUILD)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(BUILD)/lib%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $(filter %.o,$^)
+	ar qcs $@ $(filter %.o,$^)
 
 # What a user links: the client and the codec in one archive, and as a shared library.
 $(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o

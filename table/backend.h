@@ -2,8 +2,8 @@
  *
  * backend.h - what a backend gives to table.c. Not for users of the table.
  *
- * table.c validates arguments and batches, plans the geometry, chooses the backend and keeps the
- * statistics; a backend owns memory and runs batches.
+ * table.c validates arguments and batches, chooses the engine's backend and keeps the statistics; a
+ * backend owns memory and runs batches. engine.c lists the backends of each engine.
  */
 #ifndef SHERWOOD_TABLE_BACKEND_H
 #define SHERWOOD_TABLE_BACKEND_H
@@ -16,24 +16,38 @@
 extern "C" {
 #endif
 
+/* As in sw_table_info and sw_table_stats; of the last resize submitted. */
 struct sw_backend_facts {
-    struct sw_geometry geometry; /* of the last resize submitted */
-    uint64_t bytes_reserved;     /* slots and scratch, in the memory the slots lie in */
-    uint64_t grown;              /* as in sw_table_stats */
+    uint32_t bucket_slots;
+    uint32_t max_probe;
+    uint64_t buckets;
+    uint64_t capacity_slots;
+    uint64_t max_capacity_slots; /* always the same */
+    uint64_t occupied_max;
+    uint64_t bytes_reserved; /* slots and scratch, in the memory the slots lie in */
+    uint64_t raw_bytes;      /* of what raw_copy copies */
+    uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;
 };
+
+/* Of a table of Robin Hood: the facts down to occupied_max, and raw_bytes. */
+void sw_geometry_facts(const struct sw_table_config *config, const struct sw_geometry *geometry,
+                       struct sw_backend_facts *facts);
 
 /* Growth is the backend's: before a batch that might not fit it takes the capacity of
  * sw_geometry_grown and moves everything there; where that fails, the batch is carried out
  * in the table as it is. It keeps a copy of the configuration. */
 struct sw_backend {
-    const char *name;
+    const char *name;     /* "cpu" or "cuda" */
+    uint32_t operations;  /* bit 1 << enum sw_op: submit takes it; GET always */
+    uint32_t batch_kinds; /* bit 1 << enum sw_batch_kind; OPERATIONS always */
+    bool leftovers_count; /* entries handed back (leftover_count) were held, and are held no more,
+                             without being counted in `deleted` or `evicted` */
 
-    /* Allocates an empty table. *reason receives why this backend was chosen on success (a device's
-     * name, a sentence), and what to do on failure. */
-    int (*open)(const struct sw_table_config *config, const struct sw_geometry *geometry,
-                void **out, char *reason, size_t reason_size);
+    /* Allocates an empty table of a valid configuration. *reason receives why this backend was
+     * chosen on success (a device's name, a sentence), and what to do on failure. */
+    int (*open)(const struct sw_table_config *config, void **out, char *reason, size_t reason_size);
     void (*close)(void *table);
     /* What changes when the table grows or shrinks. Any thread, at any time. */
     void (*facts)(void *table, struct sw_backend_facts *facts);
@@ -46,14 +60,22 @@ struct sw_backend {
 
     /* A valid batch; its outputs (status, counters, leftover_count, scan_count, _stash_change) are
      * zero on entry. poll returns SW_PENDING, or anything else once they are final. table.c keeps
-     * the number of entries as the sum over batches of inserted - deleted - leftover_count. */
+     * the number of entries as the sum over batches of inserted - deleted - evicted, minus
+     * leftover_count where leftovers_count says so. */
     int (*submit)(void *queue, struct sw_batch *batch);
     int (*poll)(void *queue, struct sw_batch *batch);
 
-    /* Blocking; no batch in flight. The state, and all slots (main array, then stash). */
-    int (*read_back)(void *table, struct sw_state *state, void *slots);
+    /* Blocking; no batch in flight. sw_table_check and sw_table_raw_copy; NULL: there is none. */
+    int (*check)(void *table, char *violation, size_t violation_size);
+    int (*raw_copy)(void *table, void *slots);
 };
 
+/* Every operation; every kind of batch. */
+#define SW_BACKEND_ALL_OPERATIONS ((1U << SW_OP_COUNT) - 1)
+#define SW_BACKEND_ALL_KINDS \
+    (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN | 1U << SW_BATCH_RESIZE)
+
+/* Robin Hood. */
 extern const struct sw_backend sw_backend_cpu;
 /* NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_backend_cuda(void);

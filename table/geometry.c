@@ -6,63 +6,45 @@
 #include "table/geometry.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-#include "table/robin_hood.h"
+#include "table/backend.h"
+#include "table/config.h"
 
 /* Home buckets of a table of 32-bit keys: more than there are keys would be waste. */
 #define BUCKETS_MAX_32 (1ULL << 32)
 /* Arrays larger than this cannot be addressed on any machine; keeps all products in 64 bits. */
 #define SLOTS_MAX (1ULL << 56)
-#define BATCH_OPS_MAX (1U << 28)
 #define LOAD_MAX 16.0
-
-__attribute__((format(printf, 3, 4))) static int refuse(char *reason, size_t reason_size,
-                                                        const char *format, ...)
-{
-    if (reason != NULL && reason_size > 0) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(reason, reason_size, format, arguments);
-        va_end(arguments);
-    }
-    return SW_E_INVALID;
-}
 
 static int validate(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
-    if ((unsigned)config->backend > SW_BACKEND_CUDA) {
-        return refuse(reason, reason_size, "the backend must be auto, cpu or cuda");
-    }
-    if (config->slot_bits != 64 && config->slot_bits != 128) {
-        return refuse(reason, reason_size, "slots must have 64 or 128 bits, not %u",
-                      (unsigned)config->slot_bits);
+    int status = sw_config_valid(config, reason, reason_size);
+    if (status != SW_OK) {
+        return status;
     }
     if (!(config->max_load > 0.0 && config->max_load <= LOAD_MAX)) {
-        return refuse(reason, reason_size, "the maximum load must be above 0 and at most 1, not %g",
-                      config->max_load);
+        return sw_config_refuse(reason, reason_size,
+                                "the maximum load must be above 0 and at most 1, not %g",
+                                config->max_load);
     }
     if (config->max_load > 1.0 && (config->stash_slots > 0 || config->max_probe == 0)) {
-        return refuse(reason, reason_size,
-                      "a maximum load above 1 (%g) needs a table without a stash and with a "
-                      "max_probe",
-                      config->max_load);
-    }
-    if (config->batch_ops_max == 0 || config->batch_ops_max > BATCH_OPS_MAX) {
-        return refuse(reason, reason_size, "a batch must hold between 1 and %u operations, not %u",
-                      BATCH_OPS_MAX, (unsigned)config->batch_ops_max);
+        return sw_config_refuse(
+            reason, reason_size,
+            "a maximum load above 1 (%g) needs a table without a stash and with a "
+            "max_probe",
+            config->max_load);
     }
     uint64_t capacity_max = config->capacity_slots > config->max_capacity_slots
                                 ? config->capacity_slots
                                 : config->max_capacity_slots;
-    if (capacity_max > SLOTS_MAX || config->stash_slots > SLOTS_MAX) {
-        return refuse(reason, reason_size, "the capacity and the stash must be at most 2^56 slots");
+    if (config->stash_slots > SLOTS_MAX) {
+        return sw_config_refuse(reason, reason_size, "the stash must be at most 2^56 slots");
     }
     if (config->slot_bits == 64 &&
         (capacity_max > BUCKETS_MAX_32 * SW_BUCKET_SLOTS || config->stash_slots > BUCKETS_MAX_32)) {
-        return refuse(reason, reason_size,
-                      "tables of 64-bit slots must have at most 2^34 slots and 2^32 stash slots");
+        return sw_config_refuse(
+            reason, reason_size,
+            "tables of 64-bit slots must have at most 2^34 slots and 2^32 stash slots");
     }
     return SW_OK;
 }
@@ -207,4 +189,16 @@ int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *g
     /* at most 2^56 + 2^34 slots and twice that of stash, 16 bytes each: below 2^63 */
     geometry->bytes_total = geometry->slots_total * (config->slot_bits / 8);
     return SW_OK;
+}
+
+void sw_geometry_facts(const struct sw_table_config *config, const struct sw_geometry *geometry,
+                       struct sw_backend_facts *facts)
+{
+    facts->bucket_slots = SW_BUCKET_SLOTS;
+    facts->max_probe = geometry->max_probe;
+    facts->buckets = geometry->buckets;
+    facts->capacity_slots = geometry->buckets * SW_BUCKET_SLOTS;
+    facts->max_capacity_slots = sw_geometry_capacity_max(config);
+    facts->occupied_max = geometry->occupied_max;
+    facts->raw_bytes = geometry->bytes_total;
 }

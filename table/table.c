@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.c - the public face of the table: validates, chooses the backend, keeps the statistics.
+ * table.c - the public face of the table: validates, chooses the backend, keeps statistics.
  */
 #include "table/table.h"
 
@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/backend.h"
-#include "table/check.h"
-#include "table/geometry.h"
+#include "table/config.h"
+#include "table/engine.h"
 
 #define REASON_BYTES 512
 
@@ -22,12 +21,8 @@ struct sw_table {
     const struct sw_backend *backend;
     void *memory; /* the backend's */
     enum sw_backend_kind kind;
-    uint32_t slot_bits;
-    uint32_t batch_ops_max;
-    uint64_t stash_slots;
+    struct sw_table_config config;
     uint64_t capacity_max; /* slots */
-    double max_load;
-    uint64_t seed;
     char reason[REASON_BYTES];
     /* sums over the batches that were polled to their end */
     _Atomic uint64_t counters[COUNTER_WORDS];
@@ -55,12 +50,18 @@ void sw_table_config_init(struct sw_table_config *config)
 
 /* --- create --- */
 
-static int open_cpu(struct sw_table *table, const struct sw_table_config *config,
-                    const struct sw_geometry *geometry, const char *why)
+static struct sw_backend_facts facts_of(const struct sw_table *table)
+{
+    struct sw_backend_facts facts = {0};
+    table->backend->facts(table->memory, &facts);
+    return facts;
+}
+
+static int open_cpu(struct sw_table *table, const struct sw_backend *backend, const char *why)
 {
     char detail[REASON_BYTES / 2] = "";
-    int status = sw_backend_cpu.open(config, geometry, &table->memory, detail, sizeof(detail));
-    table->backend = &sw_backend_cpu;
+    int status = backend->open(&table->config, &table->memory, detail, sizeof(detail));
+    table->backend = backend;
     table->kind = SW_BACKEND_CPU;
     if (status == SW_OK && why[0] != '\0') {
         snprintf(table->reason, sizeof(table->reason), "%s; %s", why, detail);
@@ -70,38 +71,38 @@ static int open_cpu(struct sw_table *table, const struct sw_table_config *config
     return status;
 }
 
-static int open_cuda(struct sw_table *table, const struct sw_table_config *config,
-                     const struct sw_geometry *geometry)
+static int open_cuda(struct sw_table *table, const struct sw_backend *backend)
 {
-    table->backend = sw_backend_cuda();
+    table->backend = backend;
     table->kind = SW_BACKEND_CUDA;
-    return table->backend->open(config, geometry, &table->memory, table->reason,
-                                sizeof(table->reason));
+    return backend->open(&table->config, &table->memory, table->reason, sizeof(table->reason));
 }
 
 /* Leaves the reason for the choice, or for the failure, in table->reason. */
-static int open_backend(struct sw_table *table, const struct sw_table_config *config,
-                        const struct sw_geometry *geometry)
+static int open_backend(struct sw_table *table, const struct sw_engine_parts *parts)
 {
     char why[REASON_BYTES / 2];
-    if (config->backend == SW_BACKEND_CPU) {
-        return open_cpu(table, config, geometry, "chosen by configuration");
+    const enum sw_backend_kind wanted = table->config.backend;
+    if (wanted == SW_BACKEND_CPU) {
+        return open_cpu(table, parts->cpu, "chosen by configuration");
     }
-    if (sw_backend_cuda() == NULL) {
-        if (config->backend == SW_BACKEND_CUDA) {
+    const struct sw_backend *cuda = parts->cuda != NULL ? parts->cuda() : NULL;
+    if (cuda == NULL) {
+        if (wanted == SW_BACKEND_CUDA) {
             snprintf(table->reason, sizeof(table->reason),
-                     "this build has no CUDA backend: install nvcc and build again, or choose the "
-                     "CPU backend");
+                     "this build has no CUDA backend of the engine %s: install nvcc and build "
+                     "again, or choose the CPU backend",
+                     sw_engine_name(table->config.engine));
             return SW_E_NOTBUILT;
         }
-        return open_cpu(table, config, geometry, "this build has no CUDA backend");
+        return open_cpu(table, parts->cpu, "this build has no CUDA backend");
     }
-    int status = open_cuda(table, config, geometry);
-    if (status != SW_E_NODEVICE || config->backend == SW_BACKEND_CUDA) {
+    int status = open_cuda(table, cuda);
+    if (status != SW_E_NODEVICE || wanted == SW_BACKEND_CUDA) {
         return status;
     }
     snprintf(why, sizeof(why), "no CUDA device answered: %.200s", table->reason);
-    return open_cpu(table, config, geometry, why);
+    return open_cpu(table, parts->cpu, why);
 }
 
 int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
@@ -114,29 +115,24 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     }
     reason[0] = '\0';
     *out = NULL;
+    const struct sw_engine_parts *parts;
+    int status = sw_engine_find(config, &parts, reason, reason_size);
+    if (status != SW_OK) {
+        return status;
+    }
     struct sw_table *table = calloc(1, sizeof(*table));
     if (table == NULL) {
         snprintf(reason, reason_size, "%s", sw_status_text(SW_E_NOMEM));
         return SW_E_NOMEM;
     }
-    struct sw_geometry geometry;
-    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
-    if (status == SW_OK) {
-        table->slot_bits = config->slot_bits;
-        table->batch_ops_max = config->batch_ops_max;
-        table->stash_slots = config->stash_slots;
-        table->capacity_max = sw_geometry_capacity_max(config);
-        table->max_load = config->max_load;
-        table->seed = config->seed;
-        status = open_backend(table, config, &geometry);
-        if (status != SW_OK) {
-            snprintf(reason, reason_size, "%s", table->reason);
-        }
-    }
+    table->config = *config;
+    status = open_backend(table, parts);
     if (status != SW_OK) {
+        snprintf(reason, reason_size, "%s", table->reason);
         free(table);
         return status;
     }
+    table->capacity_max = facts_of(table).max_capacity_slots;
     *out = table;
     return SW_OK;
 }
@@ -151,34 +147,32 @@ void sw_table_destroy(struct sw_table *table)
 
 /* --- facts and statistics --- */
 
-static struct sw_backend_facts facts_of(const struct sw_table *table)
-{
-    struct sw_backend_facts facts;
-    table->backend->facts(table->memory, &facts);
-    return facts;
-}
-
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 {
     struct sw_backend_facts facts = facts_of(table);
+    const struct sw_table_config *config = &table->config;
     *info = (struct sw_table_info){
         .backend = table->kind,
         .backend_name = table->backend->name,
         .backend_reason = table->reason,
-        .slot_bits = table->slot_bits,
-        .key_bytes = table->slot_bits / 16,
-        .value_bytes = table->slot_bits / 16,
-        .bucket_slots = SW_BUCKET_SLOTS,
-        .max_probe = facts.geometry.max_probe,
-        .buckets = facts.geometry.buckets,
-        .capacity_slots = facts.geometry.buckets * SW_BUCKET_SLOTS,
-        .max_capacity_slots = table->capacity_max,
-        .occupied_max = facts.geometry.occupied_max,
-        .max_load = table->max_load,
-        .stash_slots = table->stash_slots,
+        .engine = config->engine,
+        .engine_name = sw_engine_name(config->engine),
+        .operations = table->backend->operations,
+        .batch_kinds = table->backend->batch_kinds,
+        .slot_bits = config->slot_bits,
+        .key_bytes = config->slot_bits / 16,
+        .value_bytes = sw_config_value_bytes(config),
+        .bucket_slots = facts.bucket_slots,
+        .max_probe = facts.max_probe,
+        .buckets = facts.buckets,
+        .capacity_slots = facts.capacity_slots,
+        .max_capacity_slots = facts.max_capacity_slots,
+        .occupied_max = facts.occupied_max,
+        .max_load = config->max_load,
+        .stash_slots = config->stash_slots,
         .bytes_reserved = facts.bytes_reserved,
-        .seed = table->seed,
-        .batch_ops_max = table->batch_ops_max,
+        .seed = config->seed,
+        .batch_ops_max = config->batch_ops_max,
     };
 }
 
@@ -192,7 +186,9 @@ static void account(struct sw_table *table, const struct sw_batch *batch)
             atomic_fetch_add_explicit(&table->counters[i], words[i], memory_order_relaxed);
         }
     }
-    atomic_fetch_add_explicit(&table->handed_back, batch->leftover_count, memory_order_relaxed);
+    if (table->backend->leftovers_count) {
+        atomic_fetch_add_explicit(&table->handed_back, batch->leftover_count, memory_order_relaxed);
+    }
     atomic_fetch_add_explicit(&table->stash_occupied, (uint64_t)batch->_stash_change,
                               memory_order_relaxed);
     atomic_fetch_add_explicit(&table->batches, 1, memory_order_relaxed);
@@ -211,7 +207,7 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->resize_failed = facts.resize_failed;
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
     stats->stash_occupied = atomic_load_explicit(&table->stash_occupied, memory_order_relaxed);
-    stats->occupied = stats->counters.inserted - stats->counters.deleted -
+    stats->occupied = stats->counters.inserted - stats->counters.deleted - stats->counters.evicted -
                       atomic_load_explicit(&table->handed_back, memory_order_relaxed);
     /* where batches are polled in another order than they took effect, or while this reads, the
      * sums pass through states that never were, below zero included */
@@ -293,44 +289,59 @@ static uint32_t operations_of(const struct sw_batch *batch)
     return largest < SW_OP_COUNT ? seen : 0;
 }
 
-static bool operations_are_valid(const struct sw_table *table, const struct sw_batch *batch)
+static int check_operations(const struct sw_table *table, const struct sw_batch *batch)
 {
-    if (batch->count > table->batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
-        return false;
+    if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
+        return SW_E_INVALID;
     }
     uint32_t seen = operations_of(batch);
     bool upserts = (seen & ~(1U << SW_GET | 1U << SW_DELETE)) != 0 && batch->count > 0;
     if (seen == 0 || (upserts && batch->values == NULL)) {
-        return false;
+        return SW_E_INVALID;
     }
-    if (upserts && table->stash_slots == 0 &&
+    if (upserts && table->config.engine == SW_ENGINE_ROBIN_HOOD && table->config.stash_slots == 0 &&
         (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
-        return false;
+        return SW_E_INVALID;
     }
-    return groups_are_valid(batch);
+    if (!groups_are_valid(batch)) {
+        return SW_E_INVALID;
+    }
+    return (seen & ~table->backend->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;
 }
 
-static bool batch_is_valid(const struct sw_table *table, const struct sw_batch *batch)
+static int check_scan(const struct sw_table *table, const struct sw_batch *batch)
 {
+    bool valid = batch->count > 0 && batch->count <= table->config.batch_ops_max &&
+                 batch->scan_keys != NULL && batch->scan_values != NULL;
+    return valid ? SW_OK : SW_E_INVALID;
+}
+
+static int check_batch(const struct sw_table *table, const struct sw_batch *batch)
+{
+    if ((unsigned)batch->kind > SW_BATCH_RESIZE) {
+        return SW_E_INVALID;
+    }
+    if ((table->backend->batch_kinds >> batch->kind & 1) == 0) {
+        return SW_E_UNSUPPORTED;
+    }
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
-        return operations_are_valid(table, batch);
-    case SW_BATCH_CLEAR:
-        return true;
-    case SW_BATCH_RESIZE:
-        return batch->capacity <= table->capacity_max;
+        return check_operations(table, batch);
     case SW_BATCH_SCAN:
-        return batch->count > 0 && batch->count <= table->batch_ops_max &&
-               batch->scan_keys != NULL && batch->scan_values != NULL;
-    default:
-        return false;
+        return check_scan(table, batch);
+    case SW_BATCH_RESIZE:
+        return batch->capacity <= table->capacity_max ? SW_OK : SW_E_INVALID;
+    case SW_BATCH_CLEAR:
+        break;
     }
+    return SW_OK;
 }
 
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
-    if (!batch_is_valid(queue->table, batch)) {
-        return SW_E_INVALID;
+    int status = check_batch(queue->table, batch);
+    if (status != SW_OK) {
+        return status;
     }
     batch->status = SW_OK;
     batch->scan_count = 0;
@@ -366,31 +377,24 @@ int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)
 
 size_t sw_table_raw_bytes(const struct sw_table *table)
 {
-    return (size_t)facts_of(table).geometry.bytes_total;
+    return table->backend->raw_copy != NULL ? (size_t)facts_of(table).raw_bytes : 0;
 }
 
 int sw_table_raw_copy(struct sw_table *table, void *slots)
 {
-    struct sw_state state;
-    return table->backend->read_back(table->memory, &state, slots);
+    return table->backend->raw_copy != NULL ? table->backend->raw_copy(table->memory, slots)
+                                            : SW_E_UNSUPPORTED;
 }
 
 int sw_table_check(struct sw_table *table, char *violation, size_t violation_size)
 {
-    struct sw_state state;
-    struct sw_geometry geometry = facts_of(table).geometry;
-    void *slots = malloc((size_t)geometry.bytes_total);
-    if (violation != NULL && violation_size > 0) {
-        violation[0] = '\0';
+    char unused[1];
+    if (violation == NULL || violation_size == 0) {
+        violation = unused;
+        violation_size = sizeof(unused);
     }
-    if (slots == NULL) {
-        return SW_E_NOMEM;
-    }
-    int status = table->backend->read_back(table->memory, &state, slots);
-    if (status == SW_OK) {
-        status =
-            sw_check_slots(table->slot_bits, &geometry, &state, slots, violation, violation_size);
-    }
-    free(slots);
-    return status;
+    violation[0] = '\0';
+    return table->backend->check != NULL
+               ? table->backend->check(table->memory, violation, violation_size)
+               : SW_E_UNSUPPORTED;
 }

@@ -2,10 +2,13 @@
  *
  * table.h - the hash table behind one small C interface, whatever it runs on.
  *
- * A table maps unsigned integer keys to unsigned integer values of one width (32 or 64 bits). It
- * lives in GPU memory (CUDA backend) or in host memory (CPU backend); both run the ordered Robin
- * Hood algorithm of robin_hood.h and hold the same keys in the same buckets after the same batches
- * (the exceptions, all at the probe cap: table/README.md, "Batches").
+ * A table maps unsigned integer keys of 32 or 64 bits to values of a fixed size: unsigned integers
+ * of the keys' width, or with the cache engine any bytes. It lives in GPU memory (CUDA backend) or
+ * in host memory (CPU backend). What holds the entries is its engine: ordered Robin Hood
+ * (robin_hood.h), of which both backends hold the same keys in the same buckets after the same
+ * batches (the exceptions, all at the probe cap: table/README.md, "Batches"); cuckoo; or a cache
+ * that is never full. What is said below of the stash, max_probe, growth and left-overs is said of
+ * Robin Hood unless the engine is named.
  *
  * Work arrives in batches. A batch takes effect as if its operations were applied one after the
  * other in array order, repeated keys included. Batches of one queue take effect in the order of
@@ -28,16 +31,17 @@ extern "C" {
 #endif
 
 /* Status codes: name, value, text. Negative values are errors; SW_PENDING is not. */
-#define SW_STATUS_MAP(X)                                                                          \
-    X(SW_OK, 0, "done")                                                                           \
-    X(SW_PENDING, 1, "still running")                                                             \
-    X(SW_E_INVALID, -1, "invalid argument")                                                       \
-    X(SW_E_NOMEM, -2, "not enough memory")                                                        \
-    X(SW_E_FULL, -3, "refused: the table would pass its maximum load")                            \
-    X(SW_E_NODEVICE, -4, "no usable CUDA device")                                                 \
-    X(SW_E_NOTBUILT, -5, "this build has no CUDA backend (nvcc was not found when it was built)") \
-    X(SW_E_DEVICE, -6, "the device failed; the table is lost")                                    \
-    X(SW_E_BUSY, -7, "too many batches in flight on this queue")
+#define SW_STATUS_MAP(X)                                               \
+    X(SW_OK, 0, "done")                                                \
+    X(SW_PENDING, 1, "still running")                                  \
+    X(SW_E_INVALID, -1, "invalid argument")                            \
+    X(SW_E_NOMEM, -2, "not enough memory")                             \
+    X(SW_E_FULL, -3, "refused: the table would pass its maximum load") \
+    X(SW_E_NODEVICE, -4, "no usable CUDA device")                      \
+    X(SW_E_NOTBUILT, -5, "this build has no such backend or engine")   \
+    X(SW_E_DEVICE, -6, "the device failed; the table is lost")         \
+    X(SW_E_BUSY, -7, "too many batches in flight on this queue")       \
+    X(SW_E_UNSUPPORTED, -8, "this engine has no such operation")
 
 enum sw_status {
 #define SW_STATUS_ENUM(name, value, text) name = value,
@@ -77,14 +81,32 @@ struct sw_op_counters {
 
 struct sw_counters {
     struct sw_op_counters by_class[SW_CLASS_COUNT];
-    uint64_t inserted; /* absent key, now present */
-    uint64_t updated;  /* present key, value written (the same value included) */
-    uint64_t deleted;  /* present key, now absent */
-    uint64_t failures; /* entries that met the probe cap, as often as they did */
-    uint64_t refused;  /* operations of groups refused with SW_E_FULL; counted nowhere else */
+    uint64_t inserted;     /* absent key, now present */
+    uint64_t updated;      /* present key, value written (the same value included) */
+    uint64_t deleted;      /* present key, now absent */
+    uint64_t failures;     /* entries that met the probe cap, as often as they did */
+    uint64_t refused;      /* operations of groups refused with SW_E_FULL; counted nowhere else */
+    uint64_t evicted;      /* cache: entries that left to make room for others */
+    uint64_t not_admitted; /* cache: newcomers that did not enter, since every resident they might
+                              have replaced had a higher score */
 };
 
 enum sw_backend_kind { SW_BACKEND_AUTO, SW_BACKEND_CPU, SW_BACKEND_CUDA };
+
+/* What holds the entries. What each is for: table/README.md, "Engines". */
+enum sw_engine { SW_ENGINE_ROBIN_HOOD, SW_ENGINE_CUCKOO, SW_ENGINE_CACHE };
+
+/* Cache: how many buckets a key may lie in: two, which fill evenly, or one, which is faster. */
+enum sw_cache_mode { SW_CACHE_MEMORY, SW_CACHE_THROUGHPUT };
+
+/* Cache: what an entry's score is; of a full bucket the lowest leaves. */
+enum sw_cache_policy {
+    SW_CACHE_LRU,       /* the time of the last use */
+    SW_CACHE_LFU,       /* the number of uses */
+    SW_CACHE_EPOCH_LRU, /* the epoch of the last use, then its time */
+    SW_CACHE_EPOCH_LFU, /* the epoch of the last use, then the number of uses */
+    SW_CACHE_CUSTOM     /* what the caller says */
+};
 
 /* What a table decides by itself; studies and tests decide otherwise. All zero: the table's choice.
  * Whatever is chosen, the same keys end in the same buckets. */
@@ -97,29 +119,38 @@ struct sw_table_tuning {
     bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
 };
 
+/* A field that is not of the engine must be 0, or SW_E_INVALID; but for max_load and stash_slots,
+ * which have defaults: an engine that has no use for them does not look at them. */
 struct sw_table_config {
     enum sw_backend_kind backend;
+    enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */
     uint64_t capacity_slots;     /* rounded up to whole buckets; at least 1 bucket */
     uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first; 0, or
-                                    no more than capacity_slots: it does not grow. Where growth
-                                    fails, writes are refused, and it is not tried again for at
-                                    least a second. Rounded up to whole buckets */
-    double max_load;        /* occupied / capacity at which writes are refused, (0, 1]; up to 16
-                               for studies of tables without a stash and with a max_probe: then
-                               what does not fit is handed back and nothing is refused */
-    uint32_t max_probe;     /* largest displacement in buckets; 0: derived from max_load */
-    uint64_t seed;          /* of the mixing function; equal seeds give equal layouts */
+                                    no more than capacity_slots: it does not grow, as no engine but
+                                    Robin Hood does. Where growth fails, writes are refused, and it
+                                    is not tried again for at least a second. Rounded up to whole
+                                    buckets */
+    double max_load;    /* occupied / capacity at which writes are refused, (0, 1]; up to 16
+                           for studies of tables without a stash and with a max_probe: then
+                           what does not fit is handed back and nothing is refused */
+    uint32_t max_probe; /* largest displacement in buckets; 0: derived from max_load. Cuckoo: the
+                           evictions after which an insert gives up; 0: derived */
+    uint64_t seed;      /* of the mixing function; equal seeds give equal layouts */
     uint32_t batch_ops_max; /* operations a batch may hold, at most 2^28 */
     uint64_t stash_slots;   /* where entries that meet the cap are kept; 0: they are handed back.
                                A batch that begins with at most this many there may add to them */
     uint32_t threads;       /* CPU backend: threads for large batches; 0: one per core */
     int device;             /* CUDA backend: device ordinal */
     struct sw_table_tuning tuning;
+    uint32_t hash_functions; /* cuckoo: 2 or 3; 0: 3 */
+    uint32_t value_bytes;    /* cache: 4..1024, a multiple of 4; 0: slot_bits / 16 */
+    enum sw_cache_mode cache_mode;
+    enum sw_cache_policy cache_policy;
 };
 
-/* Defaults: 128-bit slots, 2^24 of them, load 0.85, AUTO, batches of 2^20, a stash of 2^16 slots.
- */
+/* Defaults: Robin Hood, 128-bit slots, 2^24 of them, load 0.85, AUTO, batches of 2^20, a stash of
+ * 2^16 slots. */
 void sw_table_config_init(struct sw_table_config *config);
 
 struct sw_table;
@@ -127,7 +158,8 @@ struct sw_queue;
 
 /* Creates an empty table. On failure *out is NULL, the status is returned and `reason` (if not
  * NULL) receives one sentence that says what to do. The caller owns *out. On SW_BACKEND_AUTO the
- * CUDA backend is taken if the build has it and a device answers, otherwise the CPU backend. */
+ * engine's CUDA backend is taken if the build has it and a device answers, otherwise its CPU
+ * backend. */
 int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
                     size_t reason_size);
 
@@ -141,11 +173,15 @@ struct sw_table_info {
     const char *backend_name;     /* "cpu" or "cuda" */
     const char
         *backend_reason; /* why it was chosen: "no CUDA device answered", "NVIDIA H200", .. */
+    enum sw_engine engine;
+    const char *engine_name; /* "robin_hood", "cuckoo" or "cache" */
+    uint32_t operations;     /* bit 1 << enum sw_op: it carries that out */
+    uint32_t batch_kinds;    /* bit 1 << enum sw_batch_kind: likewise */
     uint32_t slot_bits;
     uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* 4 or 8 */
+    uint32_t value_bytes; /* 4 or 8; cache: 4..1024 */
     uint32_t bucket_slots;
-    uint32_t max_probe;          /* * */
+    uint32_t max_probe;          /* * 0: the engine has none */
     uint64_t buckets;            /* * home buckets, without the max_probe tail buckets */
     uint64_t capacity_slots;     /* * buckets * bucket_slots */
     uint64_t max_capacity_slots; /* what it may grow to; at least the first capacity_slots */
@@ -164,7 +200,8 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
 
 struct sw_table_stats {
     struct sw_counters counters; /* of all batches whose completion was polled */
-    uint64_t occupied;           /* entries held, those of the stash included */
+    uint64_t occupied;           /* entries held, those of the stash included: inserted - deleted -
+                                    evicted - handed back */
     uint64_t stash_occupied;
     uint64_t batches;
     uint64_t grown;         /* times the table grew by itself */
@@ -193,8 +230,10 @@ enum sw_batch_kind {
 
 /* One batch, in the caller's storage. Arrays are borrowed until sw_batch_poll says it is done, and
  * must lie in I/O memory of the table (the struct itself need not). Key and value arrays hold
- * integers of the table's width, little-endian, aligned to it. `found` words are 64 bits: the
- * answer of operation i is bit i % 64 of word i / 64; unused bits of the last word are zero. */
+ * integers of the table's width, little-endian, aligned to it; values of a cache are value_bytes
+ * bytes each, aligned to 16 where that is a multiple of 16, otherwise to 4. `found` words are 64
+ * bits: the answer of operation i is bit i % 64 of word i / 64; unused bits of the last word are
+ * zero. */
 struct sw_batch {
     enum sw_batch_kind kind;
     enum sw_op op;      /* what every operation does, if ops is NULL */
@@ -202,8 +241,9 @@ struct sw_batch {
     const uint8_t *ops; /* [count] enum sw_op each, or NULL */
     const void *keys;   /* [count] */
     const void *values; /* [count] operands; NULL if every operation is GET or DELETE */
-    void *previous;     /* out [count]: value before the operation, 0 if absent; or NULL */
-    uint64_t *found;    /* out [(count + 63) / 64]: was the key present before it; or NULL */
+    void *previous;  /* out [count]: value before the operation, 0 if absent; or NULL. As those of
+                        `values`, elements have sw_table_info.value_bytes bytes */
+    uint64_t *found; /* out [(count + 63) / 64]: was the key present before it; or NULL */
 
     /* Admission is all or nothing by group: either every operation of a group takes effect or,
      * where one of its inserts would pass occupied_max, none. A group with an insert is also
@@ -242,7 +282,8 @@ struct sw_batch {
      * not the caller's keys but older ones. They leave at the end of the batch: until then its
      * operations find and change them, and they count towards occupied_max. Each key is listed
      * once. Which ones leave is a matter of the backend if the batch also deletes. Room for `count`
-     * each, required if stash_slots is 0. */
+     * each, required if stash_slots is 0. Cache: the entries evicted, which `evicted` counts, as
+     * many as there are; NULL where the caller does not want them. */
     void *leftover_keys;
     void *leftover_values;
     uint32_t leftover_count; /* out */
@@ -262,10 +303,11 @@ struct sw_batch {
 };
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules
- * above), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE. Never waits for the
- * device, but for a RESIZE on CUDA. On the CPU backend the work is done before it returns. The CUDA
- * backend may hold small batches of reads back, to launch several as one, until one of them is
- * polled. */
+ * above), SW_E_UNSUPPORTED (nothing happened; the kind or an operation is not one of those that
+ * sw_table_info names), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE. Never
+ * waits for the device, but for a RESIZE on CUDA. On the CPU backend the work is done before it
+ * returns. The CUDA backend may hold small batches of reads back, to launch several as one, until
+ * one of them is polled. */
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* SW_PENDING while running, otherwise batch->status. Once it is not SW_PENDING the batch belongs to
@@ -279,11 +321,12 @@ int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Audits the whole table: the invariants of table/README.md by a full scan.
  * Blocks; no batch may be in flight. Returns SW_OK, or SW_E_INVALID with the first violation as
- * text in `violation`. */
+ * text in `violation`; SW_E_UNSUPPORTED where the engine has no audit. */
 int sw_table_check(struct sw_table *table, char *violation, size_t violation_size);
 
 /* Copies all slots (buckets + max_probe tail buckets, in order; then the stash's) to host memory
- * for tests that compare backends bucket by bucket. `slots` has room for sw_table_raw_bytes(). */
+ * for tests that compare backends bucket by bucket. `slots` has room for sw_table_raw_bytes().
+ * Robin Hood only: of another engine there are 0 bytes, and copying is SW_E_UNSUPPORTED. */
 size_t sw_table_raw_bytes(const struct sw_table *table);
 int sw_table_raw_copy(struct sw_table *table, void *slots);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "table/backend.h"
+#include "table/check.h"
 #include "table/cpu/arrays.h"
 #include "table/cpu/cpu.h"
 #include "table/cpu/memory.h"
@@ -85,26 +86,31 @@ static int refuse_memory(uint64_t bytes, char *reason, size_t reason_size)
     return SW_E_NOMEM;
 }
 
-static int cpu_open(const struct sw_table_config *config, const struct sw_geometry *geometry,
-                    void **out, char *reason, size_t reason_size)
+static int cpu_open(const struct sw_table_config *config, void **out, char *reason,
+                    size_t reason_size)
 {
+    struct sw_geometry geometry;
     uint32_t threads = config->threads > 0 ? config->threads : cores();
     if (threads > SW_CPU_THREADS_MAX) {
         threads = SW_CPU_THREADS_MAX;
     }
     *out = NULL;
+    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
+    if (status != SW_OK) {
+        return status;
+    }
     struct sw_cpu *cpu = calloc(1, sizeof(*cpu));
     if (cpu == NULL || sw_phase_lock_init(&cpu->lock) != SW_OK) {
         free(cpu);
-        return refuse_memory(geometry->bytes_total, reason, reason_size);
+        return refuse_memory(geometry.bytes_total, reason, reason_size);
     }
     /* the default attributes of Linux need no resources, so this cannot fail */
     pthread_mutex_init(&cpu->facts_mutex, NULL);
-    cpu->geometry = *geometry;
+    cpu->geometry = geometry;
     cpu->config = *config;
     cpu->scratch.bytes = cut_scratch(cpu, threads, NULL);
     if (map_memory(cpu, threads) != SW_OK) {
-        uint64_t bytes = geometry->bytes_total + cpu->scratch.bytes;
+        uint64_t bytes = geometry.bytes_total + cpu->scratch.bytes;
         cpu_close(cpu);
         return refuse_memory(bytes, reason, reason_size);
     }
@@ -114,8 +120,8 @@ static int cpu_open(const struct sw_table_config *config, const struct sw_geomet
                  (unsigned)threads);
         return SW_E_NOMEM;
     }
-    sw_cpu_arrays_empty(cpu, geometry, cpu->slots);
-    cpu->table = sw_cpu_arrays_table(cpu, geometry, cpu->slots, &cpu->state);
+    sw_cpu_arrays_empty(cpu, &geometry, cpu->slots);
+    cpu->table = sw_cpu_arrays_table(cpu, &geometry, cpu->slots, &cpu->state);
     sw_cpu_publish(cpu);
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;
@@ -218,11 +224,20 @@ static int cpu_poll(void *queue, struct sw_batch *batch)
     return batch->status;
 }
 
-static int cpu_read_back(void *table, struct sw_state *state, void *slots)
+static int cpu_check(void *table, char *violation, size_t violation_size)
 {
     struct sw_cpu *cpu = table;
     sw_phase_lock_enter_read(&cpu->lock);
-    *state = cpu->state;
+    int status = sw_check_slots(cpu->config.slot_bits, &cpu->geometry, &cpu->state, cpu->slots,
+                                violation, violation_size);
+    sw_phase_lock_leave_read(&cpu->lock);
+    return status;
+}
+
+static int cpu_raw_copy(void *table, void *slots)
+{
+    struct sw_cpu *cpu = table;
+    sw_phase_lock_enter_read(&cpu->lock);
     memcpy(slots, cpu->slots, (size_t)cpu->geometry.bytes_total);
     sw_phase_lock_leave_read(&cpu->lock);
     return SW_OK;
@@ -230,6 +245,9 @@ static int cpu_read_back(void *table, struct sw_state *state, void *slots)
 
 const struct sw_backend sw_backend_cpu = {
     .name = "cpu",
+    .operations = SW_BACKEND_ALL_OPERATIONS,
+    .batch_kinds = SW_BACKEND_ALL_KINDS,
+    .leftovers_count = true,
     .open = cpu_open,
     .close = cpu_close,
     .facts = sw_cpu_facts,
@@ -239,5 +257,6 @@ const struct sw_backend sw_backend_cpu = {
     .queue_close = cpu_queue_close,
     .submit = cpu_submit,
     .poll = cpu_poll,
-    .read_back = cpu_read_back,
+    .check = cpu_check,
+    .raw_copy = cpu_raw_copy,
 };

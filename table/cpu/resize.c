@@ -85,7 +85,7 @@ static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stas
 /* With facts_mutex held. */
 static void describe(struct sw_cpu *cpu)
 {
-    cpu->facts.geometry = cpu->geometry;
+    sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
     cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes;
 }
 

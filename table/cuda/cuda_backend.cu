@@ -2,6 +2,7 @@
  *
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
+#include "table/check.h"
 #include "table/cuda/cutter.cuh"
 #include "table/cuda/host.cuh"
 
@@ -14,18 +15,6 @@
 #define HINTS_MAX_LOAD 0.86
 /* 128-bit slots are written by atom.cas.b128. */
 #define MAJOR_FOR_128_BITS 9
-
-bool sw_cuda_check(struct sw_cuda_table *table, cudaError_t error, const char *what)
-{
-    if (error == cudaSuccess) {
-        return true;
-    }
-    if (__atomic_exchange_n(&table->lost, 1, __ATOMIC_RELAXED) == 0) {
-        fprintf(stderr, "cuda: %s failed, the table is lost: %s (%s)\n", what,
-                cudaGetErrorString(error), cudaGetErrorName(error));
-    }
-    return false;
-}
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -156,70 +145,25 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
 static int choose_device(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
     struct cudaDeviceProp properties;
-    int count = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaSuccess && (config->device < 0 || config->device >= count)) {
-        snprintf(reason, reason_size, "there is no CUDA device %d, only %d of them", config->device,
-                 count);
-        return SW_E_NODEVICE;
-    }
-    if (error == cudaSuccess) {
-        error = cudaSetDevice(config->device);
-    }
-    if (error == cudaSuccess) {
-        error = cudaGetDeviceProperties(&properties, config->device);
-    }
-    if (error != cudaSuccess) {
-        (void)cudaGetLastError();
-        snprintf(reason, reason_size, "the CUDA runtime says: %s", cudaGetErrorString(error));
-        return SW_E_NODEVICE;
-    }
-    if (config->slot_bits == 128 && properties.major < MAJOR_FOR_128_BITS) {
+    int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
+    if (status == SW_OK && config->slot_bits == 128 && properties.major < MAJOR_FOR_128_BITS) {
         snprintf(reason, reason_size,
                  "%s has compute capability %d.%d; 128-bit slots need %d.0: use 64-bit slots",
                  properties.name, properties.major, properties.minor, MAJOR_FOR_128_BITS);
         return SW_E_NODEVICE;
     }
-    if (!properties.unifiedAddressing || !properties.canMapHostMemory) {
-        snprintf(reason, reason_size, "%s cannot reach host memory by the host's addresses",
-                 properties.name);
-        return SW_E_NODEVICE;
-    }
-    snprintf(reason, reason_size, "%s", properties.name);
-    return SW_OK;
-}
-
-static int explain(cudaError_t error, uint64_t bytes, char *reason, size_t reason_size)
-{
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    (void)cudaGetLastError();
-    if (error != cudaErrorMemoryAllocation) {
-        snprintf(reason, reason_size, "the CUDA device cannot be used: %s",
-                 cudaGetErrorString(error));
-        return SW_E_NODEVICE;
-    }
-    (void)cudaMemGetInfo(&free_bytes, &total_bytes);
-    snprintf(reason, reason_size,
-             "the table needs %llu bytes of device memory, %llu are free: choose a smaller "
-             "capacity or smaller batches",
-             (unsigned long long)bytes, (unsigned long long)free_bytes);
-    return SW_E_NOMEM;
+    return status;
 }
 
 static void cuda_close(void *context)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
-    (void)cudaSetDevice(table->device);
-    if (table->write_done != NULL) {
-        (void)cudaEventDestroy(table->write_done);
-    }
+    sw_cuda_owner_close(table);
     sw_cuda_arrays_close(&table->arrays, cudaStreamPerThread);
     (void)cudaStreamSynchronize(cudaStreamPerThread);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
-    pthread_mutex_destroy(&table->order);
     free(table);
 }
 
@@ -242,11 +186,15 @@ static bool tuning_is_valid(const struct sw_table_config *config, char *reason, 
     return true;
 }
 
-static int cuda_open(const struct sw_table_config *config, const struct sw_geometry *geometry,
-                     void **out, char *reason, size_t reason_size)
+static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
+                     size_t reason_size)
 {
+    struct sw_geometry geometry;
     *out = NULL;
-    int status = choose_device(config, reason, reason_size);
+    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
+    if (status == SW_OK) {
+        status = choose_device(config, reason, reason_size);
+    }
     if (status != SW_OK) {
         return status;
     }
@@ -258,24 +206,19 @@ static int cuda_open(const struct sw_table_config *config, const struct sw_geome
         snprintf(reason, reason_size, "not enough host memory");
         return SW_E_NOMEM;
     }
-    if (pthread_mutex_init(&table->order, NULL) != 0) {
-        free(table);
-        snprintf(reason, reason_size, "a mutex cannot be created");
-        return SW_E_NOMEM;
-    }
     table->config = *config;
-    table->device = config->device;
     table->slot_bits = config->slot_bits;
     table->has_hints = keeps_hints(config);
-    cudaError_t error = config->slot_bits == 64 ? allocate<64>(table, geometry, &table->narrow)
-                                                : allocate<128>(table, geometry, &table->wide);
+    table->new_keys = SW_CUDA_NEW_KEYS_ALL;
+    cudaError_t error = sw_cuda_owner_open(table, config->device);
     if (error == cudaSuccess) {
-        error = cudaEventCreateWithFlags(&table->write_done, cudaEventDisableTiming);
+        error = config->slot_bits == 64 ? allocate<64>(table, &geometry, &table->narrow)
+                                        : allocate<128>(table, &geometry, &table->wide);
     }
     if (error != cudaSuccess) {
-        uint64_t bytes = table->scratch_bytes + geometry->bytes_total;
+        uint64_t bytes = table->scratch_bytes + geometry.bytes_total;
         cuda_close(table); /* first: what was allocated is free then */
-        status = explain(error, bytes, reason, reason_size);
+        status = sw_cuda_explain(error, bytes, reason, reason_size);
         return status;
     }
     *out = table;
@@ -288,7 +231,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
     pthread_mutex_lock(&table->order);
-    facts->geometry = table->arrays.geometry;
+    sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
     facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes;
     facts->grown = table->grown;
     facts->resized = table->resized;
@@ -298,28 +241,17 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
 
 static void *cuda_io_alloc(void *context, size_t bytes)
 {
-    const struct sw_cuda_table *table = (const struct sw_cuda_table *)context;
-    void *memory = NULL;
-    size_t some = bytes > 0 ? bytes : 1; /* of 0 bytes the runtime makes NULL and no error */
-    if (cudaSetDevice(table->device) != cudaSuccess ||
-        cudaHostAlloc(&memory, some, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
-        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
-        return NULL;
-    }
-    return memory;
+    return sw_cuda_io_alloc((struct sw_cuda_table *)context, bytes);
 }
 
 static void cuda_io_free(void *context, void *memory, size_t bytes)
 {
-    const struct sw_cuda_table *table = (const struct sw_cuda_table *)context;
     (void)bytes;
-    (void)cudaSetDevice(table->device);
-    (void)cudaFreeHost(memory);
+    sw_cuda_io_free((struct sw_cuda_table *)context, memory);
 }
 
-static int cuda_read_back(void *context, struct sw_state *state, void *slots)
+static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *slots)
 {
-    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
     cudaError_t error = cudaSetDevice(table->device);
     if (error == cudaSuccess) {
         error = cudaDeviceSynchronize();
@@ -335,12 +267,47 @@ static int cuda_read_back(void *context, struct sw_state *state, void *slots)
     return sw_cuda_check(table, error, "reading the table back") ? SW_OK : SW_E_DEVICE;
 }
 
+static int cuda_check(void *context, char *violation, size_t violation_size)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    struct sw_state state;
+    void *slots = malloc((size_t)table->arrays.geometry.bytes_total);
+    if (slots == NULL) {
+        return SW_E_NOMEM;
+    }
+    int status = read_back(table, &state, slots);
+    if (status == SW_OK) {
+        status = sw_check_slots(table->slot_bits, &table->arrays.geometry, &state, slots, violation,
+                                violation_size);
+    }
+    free(slots);
+    return status;
+}
+
+static int cuda_raw_copy(void *context, void *slots)
+{
+    struct sw_state state;
+    return read_back((struct sw_cuda_table *)context, &state, slots);
+}
+
 const struct sw_backend *sw_backend_cuda(void)
 {
     static const struct sw_backend backend = {
-        "cuda",         cuda_open,    cuda_close,         cuda_facts,
-        cuda_io_alloc,  cuda_io_free, sw_cuda_queue_open, sw_cuda_queue_close,
-        sw_cuda_submit, sw_cuda_poll, cuda_read_back,
+        "cuda",
+        SW_BACKEND_ALL_OPERATIONS,
+        SW_BACKEND_ALL_KINDS,
+        true,
+        cuda_open,
+        cuda_close,
+        cuda_facts,
+        cuda_io_alloc,
+        cuda_io_free,
+        sw_cuda_queue_open,
+        sw_cuda_queue_close,
+        sw_cuda_submit,
+        sw_cuda_poll,
+        cuda_check,
+        cuda_raw_copy,
     };
     return &backend;
 }

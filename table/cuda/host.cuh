@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * host.cuh - the host's side of a CUDA table: its memory, its queues, and the order of batches.
+ * host.cuh - the host's side of a CUDA table of Robin Hood: its memory and its queues.
  *
- * Threads: `order` guards what submit changes in the table and in other queues. Everything else of
- * a queue belongs to the queue's thread.
+ * Threads: `order` of the owner guards what submit changes in the table and in other queues.
+ * Everything else of a queue belongs to the queue's thread.
  */
 #ifndef SHERWOOD_TABLE_CUDA_HOST_CUH
 #define SHERWOOD_TABLE_CUDA_HOST_CUH
 
-#include <pthread.h>
-
 #include "table/backend.h"
 #include "table/cuda/arrays.cuh"
 #include "table/cuda/device.cuh"
+#include "table/cuda/lane.cuh"
 
-/* Batches in flight on one queue; one more is refused with SW_E_BUSY. */
-#define SW_CUDA_IN_FLIGHT_MAX 64
+/* Batches of fewer operations are never streamed, and say nothing of the next large one. */
+#define SW_CUDA_LARGE_MIN 65536
+#define SW_CUDA_NEW_KEYS_ALL 1024
 
-struct sw_cuda_queue;
-
-struct sw_cuda_table {
+struct sw_cuda_table : sw_cuda_lane_owner {
     struct sw_table_config config;
-    int device;
     uint32_t slot_bits;
     bool has_hints;
     struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `facts` */
@@ -38,13 +35,10 @@ struct sw_cuda_table {
     uint64_t resized;
     uint64_t resize_failed;
 
-    pthread_mutex_t order;
-    struct sw_cuda_queue *queues;
-    cudaEvent_t write_done; /* after the last write batch submitted */
-    uint64_t writes;        /* write batches submitted */
-    int lost;               /* atomic: a CUDA call failed, nothing can be trusted any more */
-    uint64_t stash;         /* atomic: entries of the stash, after the batches polled so far */
-    uint64_t entries;       /* atomic: no more than so many will be held after what was submitted */
+    uint64_t stash;    /* atomic: entries of the stash, after the batches polled so far */
+    uint64_t entries;  /* atomic: no more than so many will be held after what was submitted */
+    uint32_t new_keys; /* atomic: the part of the upserts of large batches that inserted, of
+                          SW_CUDA_NEW_KEYS_ALL; an estimate for the next one */
 };
 
 /* A scan in progress. One at a time on a queue: its windows have one place to go. */
@@ -61,23 +55,13 @@ struct sw_cuda_scan {
     struct sw_table_s128 wide;
 };
 
-struct sw_cuda_queue {
-    struct sw_cuda_table *table;
-    struct sw_cuda_queue *next;
-    cudaStream_t stream;
-    cudaEvent_t reads_done;
-    bool reads_pending;   /* reads were submitted that no write batch waits for yet */
-    uint64_t writes_seen; /* the table's `writes` when this stream last waited for them */
-
-    struct sw_cuda_record *records; /* mapped host memory [SW_CUDA_IN_FLIGHT_MAX] */
-    struct sw_cuda_tally *tallies;  /* device [SW_CUDA_IN_FLIGHT_MAX] */
-    bool busy[SW_CUDA_IN_FLIGHT_MAX];
+struct sw_cuda_queue : sw_cuda_lane {
+    struct sw_cuda_table *table;                    /* the owner */
+    struct sw_cuda_tally *tallies;                  /* device [SW_CUDA_IN_FLIGHT_MAX] */
     const struct sw_batch *held[SW_CUDA_READS_MAX]; /* small reads submitted, not yet launched */
     uint32_t held_count;
-    uint64_t ticket;      /* of the last batch submitted; record ticket % SW_CUDA_IN_FLIGHT_MAX */
     int resize_status;    /* of the last resize */
     uint64_t trim_ticket; /* once this batch is done, memory of old arrays can be given back */
-    uint32_t idle_polls;
     struct sw_cuda_scan scan;
 };
 
@@ -91,21 +75,11 @@ inline struct sw_cuda_device<128> *sw_cuda_device_of<128>(struct sw_cuda_table *
     return &table->wide;
 }
 
-/* True if `error` is no error. Otherwise the table is lost from now on, and the first time this
- * happens one line on stderr says what failed. */
-bool sw_cuda_check(struct sw_cuda_table *table, cudaError_t error, const char *what);
-
 /* Members of sw_backend. */
 int sw_cuda_queue_open(void *table, void **out);
 void sw_cuda_queue_close(void *queue);
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);
-
-/* The order of batches (queue.cu); under the mutex. What follows on the queue's stream comes after
- * the last write batch; after the reads of all queues, too. */
-cudaError_t sw_cuda_wait_for_write(struct sw_cuda_queue *queue);
-cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_queue *queue);
-cudaError_t sw_cuda_write_submitted(struct sw_cuda_queue *queue);
 
 /* Resizes (resize.cu); under the mutex. */
 
@@ -132,8 +106,11 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
 
 /* Submitting (queue.cu). Enqueues the reads held back, then the batch unless it is NULL. */
 bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket);
-struct sw_cuda_record *sw_cuda_record_of(struct sw_cuda_queue *queue, uint64_t ticket);
-bool sw_cuda_is_lost(const struct sw_cuda_table *table);
+static inline struct sw_cuda_record *sw_cuda_record_of(const struct sw_cuda_queue *queue,
+                                                       uint64_t ticket)
+{
+    return (struct sw_cuda_record *)sw_cuda_lane_record(queue, ticket);
+}
 
 /* Whether look-ups are faster with hints, at the load there may be. */
 bool sw_cuda_hints_pay(const struct sw_cuda_table *table);

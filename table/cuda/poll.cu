@@ -4,36 +4,6 @@
  */
 #include "table/cuda/host.cuh"
 
-/* Polls that find nothing before the stream is asked whether it still lives. */
-#define IDLE_POLLS 65536
-
-static bool is_done(struct sw_cuda_queue *queue, uint64_t ticket)
-{
-    return __atomic_load_n(&sw_cuda_record_of(queue, ticket)->done, __ATOMIC_ACQUIRE) == ticket;
-}
-
-/* On a lost table: whether the device may still write what batches of this queue point to. */
-static bool is_running(struct sw_cuda_queue *queue)
-{
-    bool running = cudaStreamQuery(queue->stream) == cudaErrorNotReady;
-    (void)cudaGetLastError();
-    return running;
-}
-
-/* A stream that fails, or ends without the record, will never complete the batch. */
-static void check_alive(struct sw_cuda_queue *queue, uint64_t ticket)
-{
-    cudaError_t error = cudaStreamQuery(queue->stream);
-    if (error == cudaSuccess && !is_done(queue, ticket)) {
-        error = cudaErrorUnknown;
-    }
-    if (error == cudaErrorNotReady) {
-        (void)cudaGetLastError(); /* the runtime notes it as an error; the next launch must not */
-        return;
-    }
-    sw_cuda_check(queue->table, error, "batch");
-}
-
 /* The windows were too small for the cursor to move: reads larger ones. */
 static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
@@ -63,6 +33,21 @@ static void settle_entries(struct sw_cuda_table *table, const struct sw_batch *b
     if (change != 0) {
         __atomic_fetch_add(&table->entries, change, __ATOMIC_RELAXED);
     }
+}
+
+/* What part of the operations of large batches met a new key, of late. */
+static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *batch)
+{
+    uint32_t before = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
+    uint32_t now = SW_CUDA_NEW_KEYS_ALL;
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        if (batch->_upserts < SW_CUDA_LARGE_MIN) {
+            return;
+        }
+        now = (uint32_t)(batch->counters.inserted * SW_CUDA_NEW_KEYS_ALL / batch->_upserts);
+        now = (before + now) / 2;
+    }
+    __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
 }
 
 /* Gives the memory of arrays that growth left behind back to the system. */
@@ -96,31 +81,26 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
         return queue->resize_status;
     }
     settle_entries(queue->table, batch);
+    note_new_keys(queue->table, batch);
     return record->status;
 }
 
 int sw_cuda_poll(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    int status = SW_PENDING;
     /* Reads gather while older batches of the queue are in flight. */
     if (queue->held_count > 0 && batch->_ticket >= queue->held[0]->_ticket &&
         !sw_cuda_is_lost(queue->table)) {
         (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure shows as a lost table below */
     }
-    if (is_done(queue, batch->_ticket)) {
+    int status = sw_cuda_lane_poll(queue, batch->_ticket);
+    if (status == SW_OK) {
         status = collect(queue, batch);
-    } else if (sw_cuda_is_lost(queue->table)) {
-        status = is_running(queue) ? SW_PENDING : SW_E_DEVICE;
-    } else if (++queue->idle_polls >= IDLE_POLLS) {
-        queue->idle_polls = 0;
-        check_alive(queue, batch->_ticket);
     }
     if (status == SW_PENDING) {
         return SW_PENDING;
     }
-    queue->idle_polls = 0;
-    queue->busy[batch->_ticket % SW_CUDA_IN_FLIGHT_MAX] = false;
+    sw_cuda_lane_completed(queue, batch->_ticket);
     if (batch->kind == SW_BATCH_SCAN) {
         queue->scan.running = false;
     }

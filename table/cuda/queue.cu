@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue.cu - queues: one stream each, batches in flight, and the order between queues.
- *
- * Order: a batch waits, on the device, for the last write batch; a write batch also waits for the
- * reads of every queue before it changes anything. Submission happens under one mutex, so "last" is
- * well defined and no event is recorded twice at once. The host waits for nothing but that mutex.
+ * queue.cu - queues: what becomes of a batch that is submitted. Their order is lane.cuh's.
  */
 #include "table/cuda/host.cuh"
 
@@ -14,53 +10,6 @@
 /* Batches of reads up to this size share launches. A larger one has the device busy for longer than
  * a launch takes. */
 #define SMALL_READ_MAX 32768
-
-struct sw_cuda_record *sw_cuda_record_of(struct sw_cuda_queue *queue, uint64_t ticket)
-{
-    return &queue->records[ticket % SW_CUDA_IN_FLIGHT_MAX];
-}
-
-bool sw_cuda_is_lost(const struct sw_cuda_table *table)
-{
-    return __atomic_load_n(&table->lost, __ATOMIC_RELAXED) != 0;
-}
-
-/* --- the order of batches; under the mutex ---------------------------------------------------- */
-
-cudaError_t sw_cuda_wait_for_write(struct sw_cuda_queue *queue)
-{
-    struct sw_cuda_table *table = queue->table;
-    if (queue->writes_seen == table->writes) {
-        return cudaSuccess;
-    }
-    queue->writes_seen = table->writes;
-    return cudaStreamWaitEvent(queue->stream, table->write_done, 0);
-}
-
-/* Later write batches wait for this one, so they need not wait for these reads again. */
-cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_queue *queue)
-{
-    cudaError_t error = cudaSuccess;
-    for (struct sw_cuda_queue *other = queue->table->queues; other != NULL; other = other->next) {
-        if (!other->reads_pending) {
-            continue;
-        }
-        other->reads_pending = false;
-        if (other != queue && error == cudaSuccess) {
-            error = cudaEventRecord(other->reads_done, other->stream);
-            if (error == cudaSuccess) {
-                error = cudaStreamWaitEvent(queue->stream, other->reads_done, 0);
-            }
-        }
-    }
-    return error;
-}
-
-cudaError_t sw_cuda_write_submitted(struct sw_cuda_queue *queue)
-{
-    queue->writes_seen = ++queue->table->writes;
-    return cudaEventRecord(queue->table->write_done, queue->stream);
-}
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
@@ -273,18 +222,12 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, 
 
 bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
-    struct sw_cuda_table *table = queue->table;
-    cudaError_t error = cudaSetDevice(table->device);
-    pthread_mutex_lock(&table->order);
-    /* under the mutex: nothing may follow a batch of which only a part was enqueued */
-    bool good = !sw_cuda_is_lost(table);
-    if (good && error == cudaSuccess) {
-        error = table->slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
-                                       : enqueue<128>(queue, batch, ticket);
+    if (!sw_cuda_lane_begin(queue)) {
+        return false;
     }
-    good = good && sw_cuda_check(table, error, "submit");
-    pthread_mutex_unlock(&table->order);
-    return good;
+    cudaError_t error = queue->table->slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
+                                                      : enqueue<128>(queue, batch, ticket);
+    return sw_cuda_lane_end(queue, error);
 }
 
 /* Small batches of reads wait for company until the queue is polled or has as many as a launch
@@ -305,12 +248,11 @@ static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t t
 int sw_cuda_submit(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    uint64_t ticket = queue->ticket + 1;
+    uint64_t ticket = sw_cuda_lane_ticket(queue);
     if (sw_cuda_is_lost(queue->table)) {
         return SW_E_DEVICE;
     }
-    if (queue->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] ||
-        (batch->kind == SW_BATCH_SCAN && queue->scan.running)) {
+    if (ticket == 0 || (batch->kind == SW_BATCH_SCAN && queue->scan.running)) {
         return SW_E_BUSY;
     }
     if (batch->kind == SW_BATCH_RESIZE && !sw_cuda_can_resize(queue->table)) {
@@ -323,8 +265,7 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
                                : sw_cuda_enqueue(queue, batch, ticket))) {
         return SW_E_DEVICE;
     }
-    queue->ticket = ticket;
-    queue->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] = true;
+    sw_cuda_lane_submitted(queue, ticket);
     queue->scan.running |= batch->kind == SW_BATCH_SCAN;
     batch->_ticket = ticket;
     return SW_OK;
@@ -332,23 +273,13 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
 
 /* --- open and close --------------------------------------------------------------------------- */
 
+static_assert(offsetof(struct sw_cuda_record, done) == 0, "lanes poll the first word");
+
 static cudaError_t allocate(struct sw_cuda_queue *queue)
 {
-    const size_t records_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_record);
     const size_t tallies_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_tally);
-    cudaError_t error = cudaSetDevice(queue->table->device);
+    cudaError_t error = sw_cuda_lane_open(queue, queue->table, sizeof(struct sw_cuda_record));
     if (error == cudaSuccess) {
-        error = cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventCreateWithFlags(&queue->reads_done, cudaEventDisableTiming);
-    }
-    if (error == cudaSuccess) {
-        error = cudaHostAlloc((void **)&queue->records, records_bytes,
-                              cudaHostAllocMapped | cudaHostAllocPortable);
-    }
-    if (error == cudaSuccess) {
-        memset(queue->records, 0, records_bytes);
         error = cudaMalloc((void **)&queue->tallies, tallies_bytes);
     }
     if (error == cudaSuccess) {
@@ -363,18 +294,10 @@ static cudaError_t allocate(struct sw_cuda_queue *queue)
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
-static void release(struct sw_cuda_queue *queue)
+void sw_cuda_queue_close(void *context)
 {
-    /* errors have no one to go to here: the table is lost, or all of this succeeds */
-    (void)cudaSetDevice(queue->table->device);
-    if (queue->stream != NULL) {
-        (void)cudaStreamSynchronize(queue->stream);
-        (void)cudaStreamDestroy(queue->stream);
-    }
-    if (queue->reads_done != NULL) {
-        (void)cudaEventDestroy(queue->reads_done);
-    }
-    (void)cudaFreeHost(queue->records);
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    sw_cuda_lane_close(queue);
     (void)cudaFree(queue->tallies);
     (void)cudaFreeHost(queue->scan.staging);
     free(queue);
@@ -392,32 +315,13 @@ int sw_cuda_queue_open(void *context, void **out)
     cudaError_t error = allocate(queue);
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError(); /* leaves the context as it was */
-        release(queue);
+        sw_cuda_queue_close(queue);
         return SW_E_NOMEM;
     }
     if (!sw_cuda_check(table, error, "a new queue")) {
-        release(queue);
+        sw_cuda_queue_close(queue);
         return SW_E_DEVICE;
     }
-    pthread_mutex_lock(&table->order);
-    queue->next = table->queues;
-    table->queues = queue;
-    pthread_mutex_unlock(&table->order);
     *out = queue;
     return SW_OK;
-}
-
-void sw_cuda_queue_close(void *context)
-{
-    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    struct sw_cuda_table *table = queue->table;
-    pthread_mutex_lock(&table->order);
-    for (struct sw_cuda_queue **at = &table->queues; *at != NULL; at = &(*at)->next) {
-        if (*at == queue) {
-            *at = queue->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&table->order);
-    release(queue);
 }

@@ -17,8 +17,7 @@
 /* A delete closes its gap by moving others along, more of them, and one thread a cluster does. */
 #define DELETE_OP_NS 0.3
 #define DELETE_MOVE_NS 0.03
-/* Below so many operations a merge is never worth its launches, or sorting a dozen of them. */
-#define MERGE_MIN 65536
+/* Below so many operations sorting is not worth its dozen of launches. */
 #define ORDER_MIN (1U << 18)
 /* Above so many operations that want answers, the cells of an upsert leave the L2 cache. */
 #define CELLS_MAX (1U << 21)
@@ -50,27 +49,30 @@ static bool is_large_delete(const struct sw_cuda_table *table, const struct sw_b
         return false;
     }
     return table->config.tuning.bulk == SW_CHOICE_ALWAYS ||
-           (table->config.tuning.bulk == SW_CHOICE_AUTO && batch->count >= MERGE_MIN &&
+           (table->config.tuning.bulk == SW_CHOICE_AUTO && batch->count >= SW_CUDA_LARGE_MIN &&
             in_place > slots * MERGE_SLOT_NS);
 }
 
-/* Whether to stream the whole table. `entries` are those before the batch. */
+/* Whether to stream the whole table. `entries` are those before the batch. Which of its keys are
+ * new the host cannot know; as many as of the large batches before it, it is assumed. */
 static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *batch,
                      uint64_t entries)
 {
     double slots = (double)(table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
     double count = (double)batch->count;
-    double room = 1.0 - ((double)entries + count) / slots;
+    double share = (double)__atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
+    double fresh = entries == 0 ? count : count * share / SW_CUDA_NEW_KEYS_ALL;
+    double room = 1.0 - ((double)entries + fresh) / slots;
     room = room < 0.01 ? 0.01 : room; /* the batch may hold fewer keys than operations */
     double merge = slots * (entries == 0 ? BUILD_SLOT_NS : MERGE_SLOT_NS) + count * MERGE_OP_NS;
-    double upsert = count * (UPSERT_OP_NS + UPSERT_MOVE_NS / (room * room));
+    double upsert = count * UPSERT_OP_NS + fresh * UPSERT_MOVE_NS / (room * room);
     switch (table->config.tuning.bulk) {
     case SW_CHOICE_ALWAYS:
         return true;
     case SW_CHOICE_NEVER:
         return false;
     default:
-        return batch->count >= MERGE_MIN && merge < upsert;
+        return batch->count >= SW_CUDA_LARGE_MIN && merge < upsert;
     }
 }
 

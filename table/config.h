@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.h - what must hold of a table's configuration, whatever the engine.
+ *
+ * Threads: pure functions of their arguments.
+ */
+#ifndef SHERWOOD_TABLE_CONFIG_H
+#define SHERWOOD_TABLE_CONFIG_H
+
+#include <stddef.h>
+
+#include "table/table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Checks what all engines ask, and that no field of another engine is set. Returns SW_OK or
+ * SW_E_INVALID (with a sentence in `reason`). */
+int sw_config_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
+
+/* "robin_hood", "cuckoo" or "cache"; NULL if there is no such engine. Static storage. */
+const char *sw_engine_name(enum sw_engine engine);
+
+/* The size of a value of a valid configuration. */
+uint32_t sw_config_value_bytes(const struct sw_table_config *config);
+
+/* Writes a sentence to `reason` unless that is NULL, and returns SW_E_INVALID. */
+__attribute__((format(printf, 3, 4))) int sw_config_refuse(char *reason, size_t reason_size,
+                                                           const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
