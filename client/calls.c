@@ -15,18 +15,25 @@ struct span {
     uint32_t count;
 };
 
-static struct sw_client_flight *queue_span(struct sherwood *client, const struct span *span)
+static struct sw_request header_of(const struct sherwood *client, uint32_t operation,
+                                   uint32_t count, bool want_values)
 {
-    struct sw_request header = {.operation = (uint32_t)span->operation,
-                                .count = span->count,
-                                .key_bytes = client->server.key_bytes,
-                                .value_bytes = client->server.value_bytes,
-                                .want_values = span->previous != NULL};
-    bool writes = sw_operation_has_operands(header.operation);
-    struct sw_client_flight *flight =
-        sw_client_flight_queue(client, &header, span->keys, writes ? span->values : NULL);
+    return (struct sw_request){.operation = operation,
+                               .count = count,
+                               .key_bytes = client->server.key_bytes,
+                               .value_bytes = client->server.value_bytes,
+                               .want_values = want_values};
+}
+
+static struct sw_client_flight *queue_span(struct sw_stripe *stripe, const struct span *span)
+{
+    const struct sw_client_frame frame = {
+        .header = header_of(stripe->client, (uint32_t)span->operation, span->count,
+                            span->previous != NULL),
+        .single = {span->keys, span->values, span->previous, span->count},
+    };
+    struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight != NULL) {
-        flight->first = span->previous;
         flight->second = span->found;
     }
     return flight;
@@ -49,12 +56,43 @@ static int check_arguments(struct sherwood *client, enum sherwood_operation oper
     return SHERWOOD_OK;
 }
 
-int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
+/* The pieces of a request: each with its arrays, and as many keys together as it says. */
+static int check_pieces(struct sherwood *client, const struct sherwood_request *request)
 {
-    if (client == NULL || request == NULL) {
-        return SHERWOOD_E_INVALID;
+    uint64_t count = 0;
+    if (request->keys != NULL || request->values != NULL || request->previous != NULL ||
+        request->pieces_count == 0 || request->pieces_count > SHERWOOD_PIECES_MAX) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: a request has arrays, or 1 to %d pieces",
+                              SHERWOOD_PIECES_MAX);
     }
-    int rc = check_arguments(client, request->operation, request->keys, request->values);
+    for (uint32_t i = 0; i < request->pieces_count; ++i) {
+        const struct sherwood_piece *piece = &request->pieces[i];
+        int rc = check_arguments(client, request->operation, piece->keys, piece->values);
+        if (rc != SHERWOOD_OK) {
+            return rc;
+        }
+        if (piece->count == 0) {
+            return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: piece %u is empty", i);
+        }
+        count += piece->count;
+    }
+    return count == request->count
+               ? SHERWOOD_OK
+               : sw_client_fail(client, SHERWOOD_E_INVALID,
+                                "submit: the pieces have %llu keys, the request %u",
+                                (unsigned long long)count, request->count);
+}
+
+static int check_request(struct sherwood *client, const struct sherwood_request *request)
+{
+    const uint32_t flags = SHERWOOD_DISCARD | SHERWOOD_DELAY | SHERWOOD_CONSTANT;
+    if (client->broken != 0) {
+        return client->broken;
+    }
+    int rc = request->pieces != NULL
+                 ? check_pieces(client, request)
+                 : check_arguments(client, request->operation, request->keys, request->values);
     if (rc != SHERWOOD_OK) {
         return rc;
     }
@@ -63,30 +101,74 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
                               "submit: %u keys in one request; this server takes 1 to %u",
                               request->count, client->server.frame_ops_max);
     }
-    if (!sw_client_flight_free(client)) {
-        sw_client_send(client);
-        rc = sw_client_receive(client);
-        if (rc != SHERWOOD_OK) {
-            return rc;
-        }
-        if (!sw_client_flight_free(client)) {
-            return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests are unanswered",
-                                  client->in_flight);
-        }
+    if ((request->flags & ~flags) != 0) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: unknown flags in 0x%x",
+                              request->flags);
     }
-    struct span span = {request->operation, request->keys,  request->values,
-                        request->previous,  request->found, request->count};
-    struct sw_client_flight *flight = queue_span(client, &span);
-    if (flight == NULL) {
+    return SHERWOOD_OK;
+}
+
+static bool wants_values(const struct sherwood_request *request)
+{
+    bool wants = request->previous != NULL || (request->flags & SHERWOOD_DISCARD) != 0;
+    for (uint32_t i = 0; request->pieces != NULL && i < request->pieces_count; ++i) {
+        wants |= request->pieces[i].previous != NULL;
+    }
+    return wants;
+}
+
+static struct sw_client_flight *queue_request(struct sw_stripe *stripe,
+                                              struct sherwood_request *request)
+{
+    const struct sw_client_frame frame = {
+        .header = header_of(stripe->client, (uint32_t)request->operation, request->count,
+                            wants_values(request)),
+        .single = {request->keys, request->values, request->previous, request->count},
+        .pieces = request->pieces,
+        .pieces_count = request->pieces_count,
+        .is_constant = (request->flags & SHERWOOD_CONSTANT) != 0,
+    };
+    struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
+    if (flight != NULL) {
+        flight->second = request->found;
+        flight->request = request;
+        request->_id = flight->id;
+        request->_state = SW_REQUEST_FLYING;
+        request->_next = NULL;
+        request->status = SHERWOOD_OK;
+        request->hits = 0;
+    }
+    return flight;
+}
+
+int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
+{
+    if (client == NULL || request == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    int rc = check_request(client, request);
+    if (rc != SHERWOOD_OK) {
+        return rc;
+    }
+    struct sw_stripe *stripe = sw_stripe_pick(client);
+    if (stripe == NULL) {
+        sw_client_send_all(client);
+        sw_client_step(client, 0);
+        stripe = sw_stripe_pick(client);
+    }
+    if (client->broken != 0) {
+        return client->broken;
+    }
+    if (stripe == NULL) {
+        return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests are unanswered",
+                              client->in_flight);
+    }
+    if (queue_request(stripe, request) == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: the frame cannot be encoded");
     }
-    flight->request = request;
-    request->_id = flight->id;
-    request->_state = SW_REQUEST_FLYING;
-    request->_next = NULL;
-    request->status = SHERWOOD_OK;
-    request->hits = 0;
-    sw_client_send(client);
+    if ((request->flags & SHERWOOD_DELAY) == 0) {
+        sw_client_send_all(client);
+    }
     return SHERWOOD_OK;
 }
 
@@ -118,6 +200,38 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
     };
 }
 
+/* Queues the whole call, a frame at a time. Gets go to any stripe; writes to one, for their order.
+ */
+static int queue_call(struct sherwood *client, const struct span *whole, size_t count,
+                      struct sw_client_call *call)
+{
+    struct sw_stripe *only = NULL;
+    for (size_t at = 0; at < count && call->status == SHERWOOD_OK;) {
+        struct sw_stripe *stripe = only == NULL              ? sw_stripe_pick(client)
+                                   : sw_stripe_is_free(only) ? only
+                                                             : NULL;
+        if (client->broken != 0 || (only != NULL && only->broken != 0)) {
+            return only != NULL ? only->broken : client->broken;
+        }
+        if (stripe == NULL) {
+            sw_client_send_all(client);
+            sw_client_step(client, -1);
+            continue;
+        }
+        struct span span = cut(client, whole, at, frame_keys(client, count - at));
+        struct sw_client_flight *flight = queue_span(stripe, &span);
+        if (flight == NULL) {
+            return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
+        }
+        flight->call = call;
+        call->flights++;
+        at += span.count;
+        only = whole->operation == SHERWOOD_GET ? NULL : stripe;
+        sw_client_send(stripe);
+    }
+    return SHERWOOD_OK;
+}
+
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found)
 {
@@ -129,29 +243,16 @@ int sherwood_run(struct sherwood *client, enum sherwood_operation operation, con
         return rc;
     }
     rc = check_arguments(client, operation, keys, values);
-    struct span whole = {.operation = operation,
-                         .keys = keys,
-                         .values = values,
-                         .previous = previous,
-                         .found = found};
+    const struct span whole = {.operation = operation,
+                               .keys = keys,
+                               .values = values,
+                               .previous = previous,
+                               .found = found};
     struct sw_client_call call = {0};
-    for (size_t at = 0; rc == SHERWOOD_OK && at < count && call.status == SHERWOOD_OK;) {
-        if (!sw_client_flight_free(client)) {
-            rc = sw_client_step(client, client->request_timeout_ms);
-            continue;
-        }
-        struct span span = cut(client, &whole, at, frame_keys(client, count - at));
-        struct sw_client_flight *flight = queue_span(client, &span);
-        if (flight == NULL) {
-            rc = sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
-            break;
-        }
-        flight->call = &call;
-        call.flights++;
-        at += span.count;
-        sw_client_send(client);
+    if (rc == SHERWOOD_OK) {
+        rc = queue_call(client, &whole, count, &call);
     }
-    int ended = sw_client_finish_call(client, &call, client->request_timeout_ms);
+    int ended = sw_client_finish_call(client, &call);
     return ended != SHERWOOD_OK ? ended : rc;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * connect.c - a handle's life: dial, greet, close.
+ * connect.c - a handle's life: connect its stripes, agree on what the server is, close.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
-#include "client/dial.h"
 #include "client/internal.h"
 
 static bool is_width(uint32_t bytes)
@@ -27,7 +27,7 @@ static const char *check_info(const struct sw_server_info *info)
     return info->requests_in_flight_max == 0 ? "limit of requests in flight is 0" : NULL;
 }
 
-static void take_info(struct sherwood *client, const struct sw_server_info *info)
+static void take_info(struct sherwood *client, const struct sw_server_info *info, uint32_t stripes)
 {
     struct sherwood_server *server = &client->server;
     sw_client_clean(info->version, sizeof info->version, server->version, sizeof server->version);
@@ -37,46 +37,69 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->key_bytes = info->key_bytes;
     server->value_bytes = info->value_bytes;
     server->frame_ops_max = info->frame_ops_max;
-    server->requests_in_flight_max = info->requests_in_flight_max < SW_CLIENT_FLIGHTS_MAX
-                                         ? info->requests_in_flight_max
-                                         : SW_CLIENT_FLIGHTS_MAX;
+    client->flights_max = info->requests_in_flight_max < SW_CLIENT_FLIGHTS_MAX
+                              ? info->requests_in_flight_max
+                              : SW_CLIENT_FLIGHTS_MAX;
+    server->requests_in_flight_max = client->flights_max * stripes;
     server->capacity_slots = info->capacity_slots;
     server->occupied_max = info->occupied_max;
-    client->flights_max = server->requests_in_flight_max;
 }
 
-/* The first exchange: what is the server? */
-static int greet(struct sherwood *client, int timeout_ms)
+/* What the first stripe has learned; do further ones reach the same server? */
+static const char *check_greeting(const struct sherwood *client, const struct sw_reply *greeting)
 {
-    struct sw_reply reply = {0};
-    int rc = sw_client_control(client, SW_OPERATION_HELLO, &reply, timeout_ms);
-    if (rc != SHERWOOD_OK) {
-        return rc;
+    const struct sherwood_server *server = &client->server;
+    const struct sw_server_info *info = &greeting->info;
+    if (!greeting->has_info) {
+        return "greeting says nothing of it";
     }
-    const char *wrong = reply.has_info ? check_info(&reply.info) : "greeting says nothing of it";
-    if (wrong != NULL) {
-        return sw_client_break(client, SHERWOOD_E_PROTOCOL,
-                               "%s: this client cannot work with the server: its %s",
-                               client->address, wrong);
+    if (client->stripes_count > 1 &&
+        (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
+         info->frame_ops_max != server->frame_ops_max ||
+         info->requests_in_flight_max < client->flights_max)) {
+        return "widths or limits are not the same on every connection";
     }
-    take_info(client, &reply.info);
+    return check_info(info);
+}
+
+static int open_stripes(struct sherwood *client, const char *address,
+                        const struct sherwood_options *options, uint32_t stripes, char *text,
+                        size_t text_bytes)
+{
+    for (uint32_t i = 0; i < stripes; ++i) {
+        struct sw_reply greeting = {0};
+        int status = SHERWOOD_OK;
+        struct sw_stripe *stripe =
+            sw_stripe_open(client, address, options, &greeting, &status, text, text_bytes);
+        if (stripe == NULL) {
+            return status;
+        }
+        const char *wrong = check_greeting(client, &greeting);
+        if (wrong != NULL) {
+            snprintf(text, text_bytes, "%s: this client cannot work with the server: its %s",
+                     client->address, wrong);
+            return SHERWOOD_E_PROTOCOL;
+        }
+        if (i == 0) {
+            take_info(client, &greeting.info, stripes);
+        }
+    }
     return SHERWOOD_OK;
-}
-
-static int or_default(int chosen, int standard)
-{
-    return chosen > 0 ? chosen : standard;
 }
 
 /* The sentence goes straight to the caller's text. */
 static int open_client(const char *address, const struct sherwood_options *options,
                        struct sherwood **out, char *text, size_t text_bytes)
 {
-    int connect_ms = SW_CLIENT_CONNECT_TIMEOUT_MS;
-    int request_ms = SW_CLIENT_REQUEST_TIMEOUT_MS;
-    if (options != NULL) {
-        connect_ms = or_default(options->connect_timeout_ms, connect_ms);
-        request_ms = or_default(options->request_timeout_ms, request_ms);
+    const struct sherwood_options defaults = {0};
+    const struct sherwood_options *chosen = options == NULL ? &defaults : options;
+    uint32_t stripes = chosen->stripes == 0 ? 1 : chosen->stripes;
+    if (stripes > SHERWOOD_STRIPES_MAX || chosen->send_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX ||
+        chosen->receive_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX) {
+        snprintf(text, text_bytes,
+                 "connect: a handle has at most %d stripes, a socket buffer at most %u bytes",
+                 SHERWOOD_STRIPES_MAX, SHERWOOD_SOCKET_BUFFER_MAX);
+        return SHERWOOD_E_INVALID;
     }
     struct sherwood *client = calloc(1, sizeof *client);
     if (client == NULL) {
@@ -84,21 +107,17 @@ static int open_client(const char *address, const struct sherwood_options *optio
                  sizeof *client);
         return SHERWOOD_E_NOMEM;
     }
-    client->fd = -1;
+    client->epoll = -1;
     client->flights_max = 1;
-    client->request_timeout_ms = request_ms;
+    client->request_timeout_ms =
+        chosen->request_timeout_ms > 0 ? chosen->request_timeout_ms : SW_CLIENT_REQUEST_TIMEOUT_MS;
     sw_client_clean(address, strlen(address), client->address, sizeof client->address);
-    int rc = sw_client_dial(address, connect_ms, &client->fd, text, text_bytes);
-    if (rc == SHERWOOD_OK) {
-        rc = greet(client, connect_ms);
-        if (rc != SHERWOOD_OK) {
-            snprintf(text, text_bytes, "%s", client->error);
-        }
-    }
+    int rc = open_stripes(client, address, chosen, stripes, text, text_bytes);
     if (rc != SHERWOOD_OK) {
         sherwood_close(client);
         return rc;
     }
+    client->traffic = (struct sherwood_traffic){0};
     *out = client;
     return SHERWOOD_OK;
 }
@@ -128,15 +147,66 @@ int sherwood_connect(const char *address, const struct sherwood_options *options
 
 void sherwood_close(struct sherwood *client)
 {
-    if (client != NULL) {
-        if (client->fd >= 0) {
-            close(client->fd);
-        }
-        free(client);
+    if (client == NULL) {
+        return;
     }
+    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+        sw_stripe_close(client->stripes[i]);
+    }
+    if (client->epoll >= 0) {
+        close(client->epoll);
+    }
+    free(client);
 }
 
 const struct sherwood_server *sherwood_server(const struct sherwood *client)
 {
     return client == NULL ? NULL : &client->server;
+}
+
+uint32_t sherwood_stripes(const struct sherwood *client)
+{
+    uint32_t alive = 0;
+    for (uint32_t i = 0; client != NULL && i < client->stripes_count; ++i) {
+        alive += client->stripes[i]->broken == 0;
+    }
+    return alive;
+}
+
+void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic)
+{
+    static const struct sherwood_traffic none = {0};
+    if (traffic != NULL) {
+        *traffic = client == NULL ? none : client->traffic;
+    }
+}
+
+int sherwood_descriptor(struct sherwood *client)
+{
+    if (client == NULL) {
+        return -1;
+    }
+    if (client->epoll >= 0) {
+        return client->epoll;
+    }
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0) {
+        return -1;
+    }
+    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+        struct epoll_event event = {.events = EPOLLIN};
+        if (client->stripes[i]->broken == 0 &&
+            epoll_ctl(epoll, EPOLL_CTL_ADD, client->stripes[i]->fd, &event) != 0) {
+            close(epoll);
+            return -1;
+        }
+    }
+    client->epoll = epoll;
+    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+        client->stripes[i]->watches_write = false;
+        if (client->stripes[i]->broken == 0) {
+            sw_stripe_watch(client->stripes[i]);
+        }
+    }
+    return epoll;
 }

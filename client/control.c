@@ -6,46 +6,47 @@
 
 /* Queues a control request, waits for a free flight if need be, and for its reply. */
 static int exchange(struct sherwood *client, const struct sw_request *header, void *first,
-                    void *second, struct sw_reply *reply, int timeout_ms)
+                    void *second, struct sw_reply *reply)
 {
     struct sw_client_call call = {.flights = 1, .reply = reply};
-    while (client->broken == 0 && !sw_client_flight_free(client)) {
-        (void)sw_client_step(client, timeout_ms);
+    struct sw_stripe *stripe;
+    while ((stripe = sw_stripe_pick(client)) == NULL && client->broken == 0) {
+        sw_client_send_all(client);
+        sw_client_step(client, -1);
     }
-    if (client->broken != 0) {
+    if (stripe == NULL) {
         return client->broken;
     }
-    struct sw_client_flight *flight = sw_client_flight_queue(client, header, NULL, NULL);
+    const struct sw_client_frame frame = {.header = *header};
+    struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
     }
     flight->first = first;
     flight->second = second;
     flight->call = &call;
-    return sw_client_finish_call(client, &call, timeout_ms);
+    return sw_client_finish_call(client, &call);
 }
 
-int sw_client_control(struct sherwood *client, uint32_t operation, struct sw_reply *reply,
-                      int timeout_ms)
+static int control(struct sherwood *client, uint32_t operation, struct sw_reply *reply)
 {
-    struct sw_request header = {.operation = operation,
-                                .key_bytes = client->server.key_bytes,
-                                .value_bytes = client->server.value_bytes};
-    return exchange(client, &header, NULL, NULL, reply, timeout_ms);
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    const struct sw_request header = {.operation = operation,
+                                      .key_bytes = client->server.key_bytes,
+                                      .value_bytes = client->server.value_bytes};
+    return exchange(client, &header, NULL, NULL, reply);
 }
 
 int sherwood_ping(struct sherwood *client)
 {
-    return client == NULL
-               ? SHERWOOD_E_INVALID
-               : sw_client_control(client, SW_OPERATION_PING, NULL, client->request_timeout_ms);
+    return control(client, SW_OPERATION_PING, NULL);
 }
 
 int sherwood_clear(struct sherwood *client)
 {
-    return client == NULL
-               ? SHERWOOD_E_INVALID
-               : sw_client_control(client, SW_OPERATION_CLEAR, NULL, client->request_timeout_ms);
+    return control(client, SW_OPERATION_CLEAR, NULL);
 }
 
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now)
@@ -58,7 +59,7 @@ int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *
                                 .value_bytes = client->server.value_bytes,
                                 .capacity_slots = capacity_slots};
     struct sw_reply reply = {0};
-    int rc = exchange(client, &header, NULL, NULL, &reply, client->request_timeout_ms);
+    int rc = exchange(client, &header, NULL, NULL, &reply);
     if (rc == SHERWOOD_OK && now != NULL) {
         *now = reply.capacity_slots;
     }
@@ -84,7 +85,7 @@ int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *v
                                 .cursor = *cursor};
     struct sw_reply reply = {0};
     *count = 0;
-    int rc = exchange(client, &header, keys, values, &reply, client->request_timeout_ms);
+    int rc = exchange(client, &header, keys, values, &reply);
     if (rc == SHERWOOD_OK) {
         *cursor = reply.cursor;
         *count = reply.count;
@@ -107,13 +108,17 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats)
         return sw_client_fail(client, SHERWOOD_E_INVALID, "stats: no struct to fill");
     }
     struct sw_reply reply = {0};
-    int rc = sw_client_control(client, SW_OPERATION_STATS, &reply, client->request_timeout_ms);
+    int rc = control(client, SW_OPERATION_STATS, &reply);
     if (rc != SHERWOOD_OK) {
         return rc;
     }
     if (!reply.has_stats) {
-        return sw_client_break(client, SHERWOOD_E_PROTOCOL,
-                               "%s: the server answered STATS without statistics", client->address);
+        for (uint32_t i = 0; i < client->stripes_count; ++i) {
+            rc = sw_client_break(client->stripes[i], SHERWOOD_E_PROTOCOL,
+                                 "%s: the server answered STATS without statistics",
+                                 client->address);
+        }
+        return rc;
     }
     const struct sw_server_stats *from = &reply.stats;
     *stats = (struct sherwood_stats){

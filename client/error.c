@@ -34,22 +34,27 @@ int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
     return status;
 }
 
-int sw_client_break(struct sherwood *client, int status, const char *format, ...)
+int sw_client_break(struct sw_stripe *stripe, int status, const char *format, ...)
 {
-    if (client->broken != 0) {
-        return client->broken;
+    struct sherwood *client = stripe->client;
+    if (stripe->broken != 0) {
+        return stripe->broken;
     }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(client->error, sizeof client->error, format, arguments);
     va_end(arguments);
-    client->broken = status;
-    client->queue_count = 0;
-    client->receiving = NULL;
+    stripe->broken = status;
+    stripe->queue_count = 0;
+    stripe->receiving = NULL;
     for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; ++i) {
-        if (client->flights[i].id != 0) {
-            sw_client_flight_finish(client, &client->flights[i], status, NULL);
+        if (stripe->flights[i].id != 0) {
+            sw_client_flight_finish(stripe, &stripe->flights[i], status, NULL);
         }
+    }
+    sw_stripe_watch(stripe);
+    if (sherwood_stripes(client) == 0) {
+        client->broken = status;
     }
     return status;
 }

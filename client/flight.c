@@ -8,16 +8,11 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire as they are");
 
-bool sw_client_flight_free(const struct sherwood *client)
-{
-    return client->in_flight < client->flights_max;
-}
-
-static struct sw_client_flight *take_slot(struct sherwood *client)
+static struct sw_client_flight *take_slot(struct sw_stripe *stripe)
 {
     for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; ++i) {
-        uint64_t id = ++client->sequence;
-        struct sw_client_flight *flight = &client->flights[id % SW_CLIENT_FLIGHTS_MAX];
+        uint64_t id = ++stripe->client->sequence;
+        struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];
         /* Id 0 means free, and is what a server uses when it knows no id. */
         if (id != 0 && flight->id == 0) {
             *flight = (struct sw_client_flight){.id = id};
@@ -27,53 +22,73 @@ static struct sw_client_flight *take_slot(struct sherwood *client)
     return NULL;
 }
 
-static size_t padding(size_t bytes)
+/* Will the reply bring a long body that somebody wants? */
+static bool is_direct(const struct sw_client_flight *flight)
 {
-    return (size_t)sw_frame_align(bytes) - bytes;
+    bool is_wanted = false;
+    for (uint32_t i = 0; i < flight->pieces_count; ++i) {
+        is_wanted |= flight->pieces[i].previous != NULL;
+    }
+    return is_wanted &&
+           (uint64_t)flight->header.count * flight->header.value_bytes >= SW_CLIENT_LONG_BYTES;
 }
 
-struct sw_client_flight *sw_client_flight_queue(struct sherwood *client,
-                                                const struct sw_request *header, const void *keys,
-                                                const void *operands)
+struct sw_client_flight *sw_client_flight_queue(struct sw_stripe *stripe,
+                                                const struct sw_client_frame *frame)
 {
-    if (!sw_client_flight_free(client)) {
-        return NULL;
-    }
-    struct sw_client_flight *flight = take_slot(client);
+    struct sherwood *client = stripe->client;
+    struct sw_client_flight *flight = sw_stripe_is_free(stripe) ? take_slot(stripe) : NULL;
     if (flight == NULL) {
         return NULL;
     }
-    flight->header = *header;
+    flight->header = frame->header;
     flight->header.request_id = flight->id;
-    uint64_t body_bytes = keys == NULL ? 0 : sw_request_layout(&flight->header).bytes;
+    flight->single = frame->single;
+    flight->pieces = frame->pieces != NULL ? frame->pieces : &flight->single;
+    flight->pieces_count = frame->pieces != NULL ? frame->pieces_count : frame->single.keys != NULL;
+    flight->is_constant = frame->is_constant;
+    flight->is_direct = is_direct(flight);
+    uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
     int head_bytes =
         sw_request_encode(&flight->header, body_bytes, flight->head, sizeof flight->head);
     if (head_bytes <= 0) {
         flight->id = 0;
         return NULL;
     }
-    size_t keys_bytes = keys == NULL ? 0 : (size_t)header->count * header->key_bytes;
-    size_t operands_bytes = operands == NULL ? 0 : (size_t)header->count * header->value_bytes;
-    /* Sending only reads; the shared struct has no const for the receiving side's sake. */
-    flight->parts[0] = (struct sw_client_part){flight->head, (size_t)head_bytes};
-    flight->parts[1] = (struct sw_client_part){(uint8_t *)(uintptr_t)keys, keys_bytes};
-    flight->parts[2] = (struct sw_client_part){NULL, padding(keys_bytes)};
-    flight->parts[3] = (struct sw_client_part){(uint8_t *)(uintptr_t)operands, operands_bytes};
-    flight->parts[4] = (struct sw_client_part){NULL, padding(operands_bytes)};
-    uint32_t last = (client->queue_first + client->queue_count) % SW_CLIENT_FLIGHTS_MAX;
-    client->queue[last] = (uint32_t)(flight - client->flights);
-    client->queue_count++;
+    flight->head_bytes = (uint32_t)head_bytes;
+    flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
+    uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;
+    stripe->queue[last] = (uint32_t)(flight - stripe->flights);
+    stripe->queue_count++;
+    stripe->moved = stripe->in_flight == 0 ? client->clock : stripe->moved;
+    stripe->in_flight++;
+    stripe->direct += flight->is_direct;
     client->in_flight++;
     return flight;
 }
 
-struct sw_client_flight *sw_client_flight_find(struct sherwood *client, uint64_t id)
+struct sw_client_flight *sw_client_flight_find(struct sw_stripe *stripe, uint64_t id)
 {
-    struct sw_client_flight *flight = &client->flights[id % SW_CLIENT_FLIGHTS_MAX];
+    struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];
     return id != 0 && flight->id == id ? flight : NULL;
 }
 
-void sw_client_flight_finish(struct sherwood *client, struct sw_client_flight *flight, int status,
+static void finish_request(struct sherwood *client, struct sherwood_request *request, int status,
+                           const struct sw_reply *reply)
+{
+    request->status = status;
+    request->hits = reply == NULL ? 0 : reply->hits;
+    request->_state = SW_REQUEST_DONE;
+    request->_next = NULL;
+    if (client->done_last == NULL) {
+        client->done_first = request;
+    } else {
+        client->done_last->_next = request;
+    }
+    client->done_last = request;
+}
+
+void sw_client_flight_finish(struct sw_stripe *stripe, struct sw_client_flight *flight, int status,
                              const struct sw_reply *reply)
 {
     struct sherwood_request *request = flight->request;
@@ -81,7 +96,9 @@ void sw_client_flight_finish(struct sherwood *client, struct sw_client_flight *f
     flight->id = 0;
     flight->request = NULL;
     flight->call = NULL;
-    client->in_flight--;
+    stripe->in_flight--;
+    stripe->direct -= flight->is_direct;
+    stripe->client->in_flight--;
     if (call != NULL) {
         call->flights--;
         if (call->status == SHERWOOD_OK) {
@@ -92,15 +109,6 @@ void sw_client_flight_finish(struct sherwood *client, struct sw_client_flight *f
         }
     }
     if (request != NULL) {
-        request->status = status;
-        request->hits = reply == NULL ? 0 : reply->hits;
-        request->_state = SW_REQUEST_DONE;
-        request->_next = NULL;
-        if (client->done_last == NULL) {
-            client->done_first = request;
-        } else {
-            client->done_last->_next = request;
-        }
-        client->done_last = request;
+        finish_request(stripe->client, request, status, reply);
     }
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * receive.c - replies from the socket: heads into a small buffer, bodies straight into the
- * caller's arrays.
+ * receive.c - replies from the socket: heads into a buffer, bodies straight into the caller's
+ * arrays.
  *
- * What was read ahead of a body is copied, at most SW_CLIENT_BUFFER_BYTES of it; the rest of a long
- * body goes where it belongs by readv.
+ * While long bodies are expected for the caller's arrays, one readv takes the rest of a body and
+ * the next head, no more, so that nothing is copied here. Otherwise it reads ahead, and what was
+ * read ahead of a body is copied, or passed over if nobody wants it.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,37 +15,41 @@
 
 /* Reads before the sending side gets a look. */
 #define RECEIVE_CALLS_MAX 16
+/* Parts given to one readv: bytes that nobody wants take one for each length of the scratch. */
+#define RECEIVE_PARTS_MAX 80
 
-static int connection_lost(struct sherwood *client, int error)
+static int connection_lost(struct sw_stripe *stripe, int error)
 {
+    const struct sherwood *client = stripe->client;
     const char *reason = error != 0 ? strerror(error) : "the server closed the connection";
-    if (error == 0 && client->send_errno != 0) {
-        reason = strerror(client->send_errno);
+    if (error == 0 && stripe->send_errno != 0) {
+        reason = strerror(stripe->send_errno);
     }
-    if (!client->received_any) {
-        return sw_client_break(client, SHERWOOD_E_CONNECTION,
+    if (!stripe->received_any) {
+        return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                                "%s: the connection ended before the server's greeting (%s): is it "
                                "a Sherwood server, and is it still starting or stopping?",
                                client->address, reason);
     }
-    return sw_client_break(client, SHERWOOD_E_CONNECTION,
+    return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                            "%s: the connection was lost (%s), unanswered requests: %u: see the "
                            "server's log, then connect again",
-                           client->address, reason, client->in_flight);
+                           client->address, reason, stripe->in_flight);
 }
 
 /* What answered does not speak frames. The first bytes tell a person what it is. */
-static int not_frames(struct sherwood *client, int error)
+static int not_frames(struct sw_stripe *stripe, int error)
 {
+    const struct sherwood *client = stripe->client;
     char seen[33];
-    const char *bytes = (const char *)client->buffer + client->buffer_begin;
-    sw_client_clean(bytes, client->buffer_end - client->buffer_begin, seen, sizeof seen);
-    if (client->received_any) {
-        return sw_client_break(client, SHERWOOD_E_PROTOCOL,
+    const char *bytes = (const char *)stripe->buffer + stripe->buffer_begin;
+    sw_client_clean(bytes, stripe->buffer_end - stripe->buffer_begin, seen, sizeof seen);
+    if (stripe->received_any) {
+        return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
                                "%s: the server's answer is damaged: %s", client->address,
                                sw_frame_error_text(error));
     }
-    return sw_client_break(client, SHERWOOD_E_PROTOCOL,
+    return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
                            "%s: something answers there, but not a Sherwood server this client "
                            "understands (%s; it begins \"%s\"): is it the right port?",
                            client->address, sw_frame_error_text(error), seen);
@@ -61,36 +66,36 @@ static uint64_t body_bytes_max(const struct sherwood *client)
 }
 
 /* Decodes a head at the start of the buffer. Sets *again if more bytes are needed. */
-static int take_head(struct sherwood *client, bool *again)
+static int take_head(struct sw_stripe *stripe, bool *again)
 {
-    const uint8_t *bytes = client->buffer + client->buffer_begin;
-    size_t size = client->buffer_end - client->buffer_begin;
+    const uint8_t *bytes = stripe->buffer + stripe->buffer_begin;
+    size_t size = stripe->buffer_end - stripe->buffer_begin;
     struct sw_frame_prefix prefix;
     *again = true;
     if (size == 0) {
         return SHERWOOD_OK;
     }
-    int got = sw_frame_prefix_decode(bytes, size, body_bytes_max(client), &prefix);
+    int got = sw_frame_prefix_decode(bytes, size, body_bytes_max(stripe->client), &prefix);
     if (got < 0) {
-        return not_frames(client, got);
+        return not_frames(stripe, got);
     }
     if (got == 0 || size < sw_frame_head_bytes(prefix.header_bytes)) {
         return SHERWOOD_OK;
     }
-    if (sw_reply_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &client->reply) != 0) {
-        return not_frames(client, SW_FRAME_E_HEADER);
+    if (sw_reply_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &stripe->reply) != 0) {
+        return not_frames(stripe, SW_FRAME_E_HEADER);
     }
     *again = false;
-    client->received_any = true;
-    client->buffer_begin += (size_t)sw_frame_head_bytes(prefix.header_bytes);
-    return sw_client_reply(client, prefix.body_bytes);
+    stripe->received_any = true;
+    stripe->buffer_begin += (size_t)sw_frame_head_bytes(prefix.header_bytes);
+    return sw_client_reply(stripe, prefix.body_bytes);
 }
 
 /* Moves past `bytes` of the body; finishes the flight at its end. */
-static void advance(struct sherwood *client, size_t bytes)
+static void advance(struct sw_stripe *stripe, size_t bytes)
 {
-    while (client->part < client->parts_count) {
-        struct sw_client_part *part = &client->parts[client->part];
+    while (stripe->part < stripe->parts_count) {
+        struct sw_client_part *part = &stripe->parts[stripe->part];
         size_t step = bytes < part->bytes ? bytes : part->bytes;
         part->data = part->data == NULL ? NULL : part->data + step;
         part->bytes -= step;
@@ -98,103 +103,121 @@ static void advance(struct sherwood *client, size_t bytes)
         if (part->bytes > 0) {
             return;
         }
-        client->part++;
+        stripe->part++;
     }
-    struct sw_client_flight *flight = client->receiving;
-    client->receiving = NULL;
-    sw_client_flight_finish(client, flight, SHERWOOD_OK, &client->reply);
+    struct sw_client_flight *flight = stripe->receiving;
+    stripe->receiving = NULL;
+    sw_client_flight_finish(stripe, flight, SHERWOOD_OK, &stripe->reply);
 }
 
 /* Copies what was read ahead into the body. */
-static void take_body(struct sherwood *client)
+static void take_body(struct sw_stripe *stripe)
 {
-    while (client->receiving != NULL && client->buffer_begin < client->buffer_end) {
-        const struct sw_client_part *part = &client->parts[client->part];
-        size_t size = client->buffer_end - client->buffer_begin;
+    while (stripe->receiving != NULL && stripe->buffer_begin < stripe->buffer_end) {
+        const struct sw_client_part *part = &stripe->parts[stripe->part];
+        size_t size = stripe->buffer_end - stripe->buffer_begin;
         size = size < part->bytes ? size : part->bytes;
         if (part->data != NULL && size > 0) {
-            memcpy(part->data, client->buffer + client->buffer_begin, size);
+            memcpy(part->data, stripe->buffer + stripe->buffer_begin, size);
         }
-        client->buffer_begin += size;
-        advance(client, size);
+        stripe->buffer_begin += size;
+        advance(stripe, size);
     }
 }
 
-static int take_buffered(struct sherwood *client)
+static int take_buffered(struct sw_stripe *stripe)
 {
     for (;;) {
-        if (client->receiving != NULL) {
-            take_body(client);
-            if (client->receiving != NULL) {
+        if (stripe->receiving != NULL) {
+            take_body(stripe);
+            if (stripe->receiving != NULL) {
                 return SHERWOOD_OK;
             }
         }
         bool again = false;
-        int rc = take_head(client, &again);
+        int rc = take_head(stripe, &again);
         if (rc != SHERWOOD_OK || again) {
             return rc;
         }
     }
 }
 
+/* What is left of the body, as parts of a readv; *bytes of it. Returns false if it is too much for
+ * one. */
+static bool body_parts(struct sw_stripe *stripe, struct iovec *iov, int *n, size_t *bytes)
+{
+    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; ++p) {
+        uint8_t *data = stripe->parts[p].data;
+        for (size_t left = stripe->parts[p].bytes; left > 0;) {
+            if (*n == RECEIVE_PARTS_MAX) {
+                return false;
+            }
+            size_t size =
+                data != NULL || left < SW_CLIENT_SCRATCH_BYTES ? left : SW_CLIENT_SCRATCH_BYTES;
+            iov[(*n)++] = (struct iovec){data != NULL ? data : stripe->client->scratch, size};
+            *bytes += size;
+            left -= size;
+        }
+    }
+    return true;
+}
+
+/* How much to read into the buffer: one head if a long body may follow it, which goes elsewhere. */
+static size_t read_ahead(const struct sw_stripe *stripe)
+{
+    uint32_t now = stripe->receiving != NULL && stripe->receiving->is_direct;
+    return stripe->direct > now ? SW_FRAME_ALIGN - stripe->buffer_end % SW_FRAME_ALIGN
+                                : sizeof stripe->buffer - stripe->buffer_end;
+}
+
 /* One readv: the rest of the body at hand, then ahead into the buffer. Returns the bytes, or -1;
  * *drained if the socket had less than there was room for. */
-static ssize_t read_once(struct sherwood *client, bool *drained)
+static ssize_t read_once(struct sw_stripe *stripe, bool *drained)
 {
-    struct iovec iov[SW_PARTS_MAX + 1];
+    struct iovec iov[RECEIVE_PARTS_MAX + 1];
+    struct sherwood_traffic *traffic = &stripe->client->traffic;
     int n = 0;
-    size_t body = 0;
-    bool whole = true;
-    memmove(client->buffer, client->buffer + client->buffer_begin,
-            client->buffer_end - client->buffer_begin);
-    client->buffer_end -= client->buffer_begin;
-    client->buffer_begin = 0;
-    for (uint32_t p = client->part; client->receiving != NULL && p < client->parts_count; ++p) {
-        struct sw_client_part *part = &client->parts[p];
-        size_t size = part->bytes;
-        if (part->data == NULL && size > sizeof client->scratch) {
-            size = sizeof client->scratch;
-            whole = false;
-        }
-        iov[n++] = (struct iovec){part->data == NULL ? client->scratch : part->data, size};
-        body += size;
-        if (!whole) {
-            break;
-        }
+    size_t body = 0, ahead = 0;
+    memmove(stripe->buffer, stripe->buffer + stripe->buffer_begin,
+            stripe->buffer_end - stripe->buffer_begin);
+    stripe->buffer_end -= stripe->buffer_begin;
+    stripe->buffer_begin = 0;
+    if (body_parts(stripe, iov, &n, &body)) {
+        ahead = read_ahead(stripe);
+        iov[n++] = (struct iovec){stripe->buffer + stripe->buffer_end, ahead};
     }
-    size_t ahead = whole ? sizeof client->buffer - client->buffer_end : 0;
-    if (whole) {
-        iov[n++] = (struct iovec){client->buffer + client->buffer_end, ahead};
-    }
-    ssize_t got = readv(client->fd, iov, n);
+    traffic->reads++;
+    ssize_t got = readv(stripe->fd, iov, n);
     if (got <= 0) {
         return got;
     }
+    traffic->bytes_received += (uint64_t)got;
+    stripe->moved = stripe->client->clock;
     *drained = (size_t)got < body + ahead;
     size_t to_body = (size_t)got < body ? (size_t)got : body;
-    client->buffer_end += (size_t)got - to_body;
-    if (client->receiving != NULL) {
-        advance(client, to_body);
+    stripe->buffer_end += (size_t)got - to_body;
+    if (stripe->receiving != NULL) {
+        advance(stripe, to_body);
     }
     return got;
 }
 
-int sw_client_receive(struct sherwood *client)
+int sw_client_receive(struct sw_stripe *stripe)
 {
     for (int i = 0; i < RECEIVE_CALLS_MAX; ++i) {
         bool drained = false;
-        ssize_t got = read_once(client, &drained);
+        ssize_t got = read_once(stripe, &drained);
         if (got == 0) {
-            return connection_lost(client, 0);
+            return connection_lost(stripe, 0);
         }
         if (got < 0) {
             if (errno == EINTR) {
                 continue;
             }
             return errno == EAGAIN || errno == EWOULDBLOCK ? SHERWOOD_OK
-                                                           : connection_lost(client, errno);
+                                                           : connection_lost(stripe, errno);
         }
-        int rc = take_buffered(client);
+        int rc = take_buffered(stripe);
         if (rc != SHERWOOD_OK || drained) {
             return rc;
         }

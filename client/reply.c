@@ -6,9 +6,10 @@
 
 #include "client/internal.h"
 
-static int contradiction(struct sherwood *client, const char *what)
+static int contradiction(struct sw_stripe *stripe, const char *what)
 {
-    return sw_client_break(client, SHERWOOD_E_PROTOCOL,
+    const struct sherwood *client = stripe->client;
+    return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
                            "%s: the server's reply %s: the client and the server do not agree on "
                            "the protocol (server version %s)",
                            client->address, what,
@@ -16,26 +17,27 @@ static int contradiction(struct sherwood *client, const char *what)
 }
 
 /* "<what the server said>", or a phrase if it said nothing. */
-static void server_said(const struct sherwood *client, char *out, size_t out_bytes)
+static void server_said(const struct sw_stripe *stripe, char *out, size_t out_bytes)
 {
-    sw_client_clean(client->reply.message, sizeof client->reply.message, out, out_bytes);
+    sw_client_clean(stripe->reply.message, sizeof stripe->reply.message, out, out_bytes);
     if (out[0] == '\0') {
-        const char *text = sherwood_status_text(sw_client_status(client->reply.status));
+        const char *text = sherwood_status_text(sw_client_status(stripe->reply.status));
         sw_client_clean(text, strlen(text), out, out_bytes);
     }
 }
 
 /* A status other than OK. The frame has no body. */
-static int refused(struct sherwood *client, struct sw_client_flight *flight)
+static int refused(struct sw_stripe *stripe, struct sw_client_flight *flight)
 {
+    struct sherwood *client = stripe->client;
     char said[SW_FRAME_TEXT_BYTES_MAX];
-    int status = sw_client_status(client->reply.status);
-    server_said(client, said, sizeof said);
+    int status = sw_client_status(stripe->reply.status);
+    server_said(stripe, said, sizeof said);
     if (status == SHERWOOD_E_PROTOCOL) {
-        return contradiction(client, "has an unknown status");
+        return contradiction(stripe, "has an unknown status");
     }
-    if (client->reply.status == SW_REPLY_TOO_MANY_CONNECTIONS) {
-        return sw_client_break(client, status,
+    if (stripe->reply.status == SW_REPLY_TOO_MANY_CONNECTIONS) {
+        return sw_client_break(stripe, status,
                                "%s: the server has all the connections it allows (%s): close some, "
                                "or raise its limit",
                                client->address, said);
@@ -43,11 +45,11 @@ static int refused(struct sherwood *client, struct sw_client_flight *flight)
     if (flight == NULL || !flight->sent) {
         /* It speaks of the connection as a whole, or gave up on a frame before its end: what
          * follows on this connection could not be told apart. */
-        return sw_client_break(client, SHERWOOD_E_CONNECTION,
+        return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                                "%s: the server ended the connection: %s", client->address, said);
     }
     sw_client_fail(client, status, "the server refused the request: %s", said);
-    sw_client_flight_finish(client, flight, status, &client->reply);
+    sw_client_flight_finish(stripe, flight, status, &stripe->reply);
     return SHERWOOD_OK;
 }
 
@@ -87,60 +89,72 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     return is_data && reply->hits > reply->count ? "counts more hits than keys" : NULL;
 }
 
-static void add_part(struct sherwood *client, void *data, uint64_t bytes)
+static void add_part(struct sw_stripe *stripe, void *data, uint64_t bytes)
 {
     if (bytes > 0) {
-        client->parts[client->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
+        stripe->parts[stripe->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
     }
 }
 
 /* An array with its padding; without an array to go to, the bytes are discarded. */
-static void add_array(struct sherwood *client, void *data, uint64_t bytes)
+static void add_array(struct sw_stripe *stripe, void *data, uint64_t bytes)
 {
-    add_part(client, data, bytes);
-    add_part(client, NULL, sw_frame_align(bytes) - bytes);
+    add_part(stripe, data, bytes);
+    add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
 }
 
-static void set_parts(struct sherwood *client, const struct sw_client_flight *flight)
+/* Values, piece by piece. */
+static void add_values(struct sw_stripe *stripe, const struct sw_client_flight *flight)
 {
-    uint64_t count = client->reply.count;
-    uint64_t value_bytes = count * flight->header.value_bytes;
-    client->part = 0;
-    client->parts_count = 0;
-    if (flight->header.operation == SW_OPERATION_SCAN) {
-        add_array(client, flight->first, count * flight->header.key_bytes);
-        add_array(client, flight->second, value_bytes);
-    } else {
-        add_array(client, flight->first, flight->header.want_values ? value_bytes : 0);
-        add_array(client, flight->second, sw_found_bytes(client->reply.count));
+    uint64_t bytes = (uint64_t)flight->header.count * flight->header.value_bytes;
+    for (uint32_t i = 0; i < flight->pieces_count; ++i) {
+        const struct sherwood_piece *piece = &flight->pieces[i];
+        add_part(stripe, piece->previous, (uint64_t)piece->count * flight->header.value_bytes);
     }
+    add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
 }
 
-int sw_client_reply(struct sherwood *client, uint64_t body_bytes)
+static void set_parts(struct sw_stripe *stripe, const struct sw_client_flight *flight)
 {
-    const struct sw_reply *reply = &client->reply;
-    struct sw_client_flight *flight = sw_client_flight_find(client, reply->request_id);
+    uint64_t count = stripe->reply.count;
+    stripe->part = 0;
+    stripe->parts_count = 0;
+    if (flight->header.operation == SW_OPERATION_SCAN) {
+        add_array(stripe, flight->first, count * flight->header.key_bytes);
+        add_array(stripe, flight->second, count * flight->header.value_bytes);
+        return;
+    }
+    if (flight->header.want_values) {
+        add_values(stripe, flight);
+    }
+    add_array(stripe, flight->second, sw_found_bytes(stripe->reply.count));
+}
+
+int sw_client_reply(struct sw_stripe *stripe, uint64_t body_bytes)
+{
+    const struct sw_reply *reply = &stripe->reply;
+    struct sw_client_flight *flight = sw_client_flight_find(stripe, reply->request_id);
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
-        return contradiction(client, "answers a request that was never made");
+        return contradiction(stripe, "answers a request that was never made");
     }
     if (reply->status != SW_REPLY_OK) {
         if (body_bytes != 0) {
-            return contradiction(client, "refuses, yet has a body");
+            return contradiction(stripe, "refuses, yet has a body");
         }
-        return refused(client, flight);
+        return refused(stripe, flight);
     }
     if (!flight->sent) {
-        return contradiction(client, "came before the request had been sent");
+        return contradiction(stripe, "came before the request had been sent");
     }
     const char *wrong = check_ok(reply, flight, body_bytes);
     if (wrong != NULL) {
-        return contradiction(client, wrong);
+        return contradiction(stripe, wrong);
     }
     if (body_bytes == 0) {
-        sw_client_flight_finish(client, flight, SHERWOOD_OK, reply);
+        sw_client_flight_finish(stripe, flight, SHERWOOD_OK, reply);
         return SHERWOOD_OK;
     }
-    client->receiving = flight;
-    set_parts(client, flight);
+    stripe->receiving = flight;
+    set_parts(stripe, flight);
     return SHERWOOD_OK;
 }

@@ -3,87 +3,135 @@
  * send.c - queued frames to the socket, straight from the caller's arrays.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "client/internal.h"
 
 /* Parts given to one sendmsg, and calls before replies get a look. */
-#define SEND_PARTS_MAX 64
+#define SEND_PARTS_MAX 128
 #define SEND_CALLS_MAX 16
 
 static const uint8_t zeros[SW_FRAME_ALIGN];
 
-/* Gathers what is left of the queue, the first frame from `queue_offset` on. */
-static size_t gather(struct sherwood *client, struct iovec *iov)
+static size_t add(struct iovec *iov, size_t n, const void *data, size_t bytes)
 {
-    size_t n = 0;
-    uint64_t skip = client->queue_offset;
-    for (uint32_t i = 0; i < client->queue_count; ++i) {
-        uint32_t slot = client->queue[(client->queue_first + i) % SW_CLIENT_FLIGHTS_MAX];
-        const struct sw_client_flight *flight = &client->flights[slot];
-        if (n + SW_PARTS_MAX > SEND_PARTS_MAX) {
-            break;
-        }
-        for (int p = 0; p < SW_PARTS_MAX; ++p) {
-            const struct sw_client_part *part = &flight->parts[p];
-            if (part->bytes <= skip) {
-                skip -= part->bytes;
-                continue;
-            }
-            const uint8_t *data = part->data == NULL ? zeros : part->data;
-            iov[n].iov_base = (void *)(uintptr_t)(data + skip);
-            iov[n].iov_len = part->bytes - (size_t)skip;
-            skip = 0;
-            n++;
-        }
+    if (bytes > 0) {
+        /* Sending only reads. */
+        iov[n++] = (struct iovec){(void *)(uintptr_t)data, bytes};
     }
     return n;
 }
 
-static uint64_t frame_bytes(const struct sw_client_flight *flight)
+/* An array that lies in the pieces, and its padding. */
+static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flight *flight,
+                        bool operands)
 {
+    uint32_t width = operands ? flight->header.value_bytes : flight->header.key_bytes;
     uint64_t bytes = 0;
-    for (int p = 0; p < SW_PARTS_MAX; ++p) {
-        bytes += flight->parts[p].bytes;
+    for (uint32_t i = 0; i < flight->pieces_count; ++i) {
+        const struct sherwood_piece *piece = &flight->pieces[i];
+        size_t size = (size_t)piece->count * width;
+        n = add(iov, n, operands ? piece->values : piece->keys, size);
+        bytes += size;
     }
-    return bytes;
+    return add(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
 }
 
-static void advance(struct sherwood *client, uint64_t bytes)
+size_t sw_client_frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
 {
-    client->queue_offset += bytes;
-    while (client->queue_count > 0) {
-        struct sw_client_flight *flight = &client->flights[client->queue[client->queue_first]];
-        uint64_t whole = frame_bytes(flight);
-        if (client->queue_offset < whole) {
+    size_t n = add(iov, 0, flight->head, flight->head_bytes);
+    n = add_array(iov, n, flight, false);
+    return sw_operation_has_operands(flight->header.operation) ? add_array(iov, n, flight, true)
+                                                               : n;
+}
+
+/* Drops `skip` bytes from the start of the parts. Returns how many parts are left. */
+static size_t skip_parts(struct iovec *iov, size_t n, uint64_t skip)
+{
+    size_t from = 0;
+    while (from < n && iov[from].iov_len <= skip) {
+        skip -= iov[from++].iov_len;
+    }
+    for (size_t i = from; i < n; ++i) {
+        iov[i - from] = iov[i];
+    }
+    if (from < n) {
+        iov[0].iov_base = (uint8_t *)iov[0].iov_base + skip;
+        iov[0].iov_len -= (size_t)skip;
+    }
+    return n - from;
+}
+
+/* Gathers what is left of the queue, the first frame from `queue_offset` on. */
+static size_t gather(struct sw_stripe *stripe, struct iovec *iov)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < stripe->queue_count; ++i) {
+        uint32_t slot = stripe->queue[(stripe->queue_first + i) % SW_CLIENT_FLIGHTS_MAX];
+        if (n + SW_CLIENT_FRAME_PARTS_MAX > SEND_PARTS_MAX) {
             break;
         }
-        client->queue_offset -= whole;
+        size_t parts = sw_client_frame_parts(&stripe->flights[slot], iov + n);
+        n += i == 0 ? skip_parts(iov, parts, stripe->queue_offset) : parts;
+    }
+    return n;
+}
+
+void sw_client_sent(struct sw_stripe *stripe, uint64_t bytes)
+{
+    stripe->client->traffic.bytes_sent += bytes;
+    stripe->moved = stripe->client->clock;
+    stripe->queue_offset += bytes;
+    while (stripe->queue_count > 0) {
+        struct sw_client_flight *flight = &stripe->flights[stripe->queue[stripe->queue_first]];
+        if (stripe->queue_offset < flight->frame_bytes) {
+            break;
+        }
+        stripe->queue_offset -= flight->frame_bytes;
         flight->sent = true;
-        client->queue_first = (client->queue_first + 1) % SW_CLIENT_FLIGHTS_MAX;
-        client->queue_count--;
+        stripe->queue_first = (stripe->queue_first + 1) % SW_CLIENT_FLIGHTS_MAX;
+        stripe->queue_count--;
     }
 }
 
-void sw_client_send(struct sherwood *client)
+static int64_t send_copied(struct sw_stripe *stripe)
 {
     struct iovec iov[SEND_PARTS_MAX];
-    for (int i = 0; i < SEND_CALLS_MAX && client->queue_count > 0; ++i) {
-        if (client->send_errno != 0) {
+    struct msghdr message = {.msg_iov = iov};
+    message.msg_iovlen = gather(stripe, iov);
+    stripe->client->traffic.writes++;
+    ssize_t sent = sendmsg(stripe->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+        sw_client_sent(stripe, (uint64_t)sent);
+    }
+    return sent;
+}
+
+void sw_client_send(struct sw_stripe *stripe)
+{
+    for (int i = 0; i < SEND_CALLS_MAX && stripe->queue_count > 0; ++i) {
+        if (stripe->send_errno != 0) {
             break;
         }
-        struct msghdr message = {.msg_iov = iov};
-        message.msg_iovlen = gather(client, iov);
-        ssize_t sent = sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent >= 0) {
-            advance(client, (uint64_t)sent);
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            break;
-        } else if (errno != EINTR) {
+        int64_t sent = sw_client_splices(stripe) ? sw_client_splice(stripe) : send_copied(stripe);
+        if (sent >= 0 || errno == EINTR) {
+            continue;
+        }
+        if (errno != EAGAIN && errno != EWOULDBLOCK) {
             /* The server may have said why before it closed: the receiving side ends this. */
-            client->send_errno = errno;
+            stripe->send_errno = errno;
+        }
+        break;
+    }
+    sw_stripe_watch(stripe);
+}
+
+void sw_client_send_all(struct sherwood *client)
+{
+    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+        if (client->stripes[i]->queue_count > 0) {
+            sw_client_send(client->stripes[i]);
         }
     }
 }

@@ -15,12 +15,16 @@
  * flight. Only submit is limited to one frame.
  *
  * Threads: one handle is used by one thread at a time; different handles are independent. There is
- * no global state. SIGPIPE is never raised (MSG_NOSIGNAL). Errors: every call returns SHERWOOD_OK
- * or a negative code; sherwood_error() gives a sentence. After SHERWOOD_E_CONNECTION,
- * SHERWOOD_E_TIMEOUT or SHERWOOD_E_PROTOCOL the connection is over: requests in flight end with
- * that code, arrays are no longer touched, and further calls only repeat it; close the handle and
- * connect again. Memory: everything is allocated by connect (about 100 KiB), nothing by the other
- * calls.
+ * no global state. SIGPIPE is never raised. Errors: every call returns SHERWOOD_OK or a negative
+ * code; sherwood_error() gives a sentence. After SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT or
+ * SHERWOOD_E_PROTOCOL the connection is over: requests in flight on it end with that code, arrays
+ * are no longer touched, and further calls only repeat it; close the handle and connect again. A
+ * handle of several stripes goes on with those that are left. Memory: everything is allocated by
+ * connect (about 220 KiB, and 160 KiB for each further stripe), nothing by the other calls.
+ *
+ * Arrays may have any alignment. Data goes from them to the socket, and from the socket into them,
+ * without a copy in this library; arrays that begin at multiples of 64 bytes are the fastest to
+ * copy for the kernel, those of SHERWOOD_CONSTANT requests at multiples of a page.
  */
 #ifndef SHERWOOD_H
 #define SHERWOOD_H
@@ -33,18 +37,19 @@
 extern "C" {
 #endif
 
-#define SHERWOOD_STATUS_MAP(X)                                               \
-    X(SHERWOOD_OK, 0, "done")                                                \
-    X(SHERWOOD_E_INVALID, -1, "invalid argument")                            \
-    X(SHERWOOD_E_NOMEM, -2, "not enough memory")                             \
-    X(SHERWOOD_E_ADDRESS, -3, "the address cannot be used")                  \
-    X(SHERWOOD_E_CONNECTION, -4, "the connection failed or was closed")      \
-    X(SHERWOOD_E_TIMEOUT, -5, "the server did not answer in time")           \
-    X(SHERWOOD_E_PROTOCOL, -6, "the server's answer was not understood")     \
-    X(SHERWOOD_E_FULL, -7, "refused: the table would pass its maximum load") \
-    X(SHERWOOD_E_REQUEST, -8, "the server refused the request")              \
-    X(SHERWOOD_E_SERVER, -9, "the server failed or is shutting down")        \
-    X(SHERWOOD_E_BUSY, -10, "too many requests in flight: wait for one first")
+#define SHERWOOD_STATUS_MAP(X)                                                 \
+    X(SHERWOOD_OK, 0, "done")                                                  \
+    X(SHERWOOD_E_INVALID, -1, "invalid argument")                              \
+    X(SHERWOOD_E_NOMEM, -2, "not enough memory")                               \
+    X(SHERWOOD_E_ADDRESS, -3, "the address cannot be used")                    \
+    X(SHERWOOD_E_CONNECTION, -4, "the connection failed or was closed")        \
+    X(SHERWOOD_E_TIMEOUT, -5, "the server did not answer in time")             \
+    X(SHERWOOD_E_PROTOCOL, -6, "the server's answer was not understood")       \
+    X(SHERWOOD_E_FULL, -7, "refused: the table would pass its maximum load")   \
+    X(SHERWOOD_E_REQUEST, -8, "the server refused the request")                \
+    X(SHERWOOD_E_SERVER, -9, "the server failed or is shutting down")          \
+    X(SHERWOOD_E_BUSY, -10, "too many requests in flight: wait for one first") \
+    X(SHERWOOD_E_PENDING, -11, "not answered yet")
 
 enum sherwood_status {
 #define SHERWOOD_STATUS_ENUM(name, value, text) name = value,
@@ -60,7 +65,17 @@ struct sherwood;
 struct sherwood_options {
     int connect_timeout_ms; /* 0: 5000 */
     int request_timeout_ms; /* without any progress; 0: 30000 */
+    /* Connections of the handle, 1 to SHERWOOD_STRIPES_MAX; 0: 1. A request goes to the one with
+     * the fewest unanswered. With more than one, requests that are in flight at the same time have
+     * no order among them; the writes of one blocking call keep theirs. */
+    uint32_t stripes;
+    /* Of each socket, at most SHERWOOD_SOCKET_BUFFER_MAX; 0: TCP as the kernel tunes it, Unix 1 MiB
+     * to send. The kernel's own limits (net.core.rmem_max, wmem_max) hold for the unprivileged. */
+    uint32_t send_buffer_bytes;
+    uint32_t receive_buffer_bytes;
 };
+#define SHERWOOD_STRIPES_MAX 256
+#define SHERWOOD_SOCKET_BUFFER_MAX (64U << 20)
 
 struct sherwood_server {
     char version[32];
@@ -69,7 +84,8 @@ struct sherwood_server {
     uint32_t key_bytes;   /* 4 or 8 */
     uint32_t value_bytes; /* 4 or 8 */
     uint32_t frame_ops_max;
-    uint32_t requests_in_flight_max; /* the server's limit, or 256 if that is less */
+    /* Of the handle: the server's limit for a connection, or 256 if that is less, times stripes. */
+    uint32_t requests_in_flight_max;
     uint64_t capacity_slots; /* when the connection was made: sherwood_stats has what it is now */
     uint64_t occupied_max;   /* likewise */
 };
@@ -118,16 +134,46 @@ int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uin
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found);
 
-/* Many requests in flight on one connection. The struct (zero it before its first use) and the
- * arrays are borrowed until the request has been waited for; results land in them directly. Each
- * submitted request is given back once, by wait or wait_any. Close abandons the rest. */
+/* A part of a request whose arrays are not contiguous. */
+struct sherwood_piece {
+    const void *keys;
+    const void *values; /* operands, or NULL */
+    void *previous;     /* out, or NULL */
+    uint32_t count;     /* not 0 */
+};
+#define SHERWOOD_PIECES_MAX 16
+
+/* What may be asked of a request beyond its operation. */
+enum sherwood_request_flag {
+    /* The values are asked for, received and dropped, and so is the found bitmap: `hits` is the
+     * answer. For those that measure or warm up. */
+    SHERWOOD_DISCARD = 1,
+    /* Submit sends nothing: the next call that has to wait, or a submit without this, sends all
+     * that is queued in one go. */
+    SHERWOOD_DELAY = 2,
+    /* The bytes of keys and values do not change from now until the process ends, so the kernel may
+     * send their pages (from 64 KiB on) without a copy. It may do so after the request was
+     * answered, failed or was abandoned too: do not change or free them, do not map others there.
+     */
+    SHERWOOD_CONSTANT = 4
+};
+
+/* Many requests in flight. The struct (zero it before its first use), its pieces and the arrays are
+ * borrowed until the request has been waited for; results land in them directly, and those of a
+ * request that failed are not to be used. Each submitted request is given back once, by a call that
+ * waits. Close abandons the rest. */
 struct sherwood_request {
     enum sherwood_operation operation;
-    uint32_t count; /* at most frame_ops_max */
+    uint32_t count; /* at most frame_ops_max; with pieces the sum of theirs */
     const void *keys;
     const void *values; /* operands, or NULL */
     void *previous;     /* out, or NULL */
     uint64_t *found;    /* out, or NULL */
+    /* Instead of keys, values and previous (NULL then): up to SHERWOOD_PIECES_MAX pieces, one frame
+     * on the wire. If one of them has `previous`, those without drop their values. */
+    const struct sherwood_piece *pieces;
+    uint32_t pieces_count;
+    uint32_t flags; /* of enum sherwood_request_flag, or 0 */
     /* Out, once waited for. */
     int status;
     uint64_t hits;
@@ -144,9 +190,33 @@ struct sherwood_request {
 int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
 /* Blocks until the request has been answered; returns its status. */
 int sherwood_wait(struct sherwood *client, struct sherwood_request *request);
+/* The same for at most `timeout_ms` (0: only sends and receives what is possible at once; negative:
+ * without a limit): SHERWOOD_E_PENDING if it has not been answered until then; it stays in flight.
+ */
+int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request, int timeout_ms);
 /* Blocks until any request has been answered, gives it back and returns its status. If none is in
  * flight: NULL in *out, and SHERWOOD_OK or the code of the connection that is over. */
 int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out);
+/* The same for at most `timeout_ms`: NULL in *out and SHERWOOD_E_PENDING if none was answered. */
+int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
+
+/* A descriptor for poll, epoll or an event loop: readable (POLLIN) when a call that waits has
+ * something to do. Before sleeping on it, call sherwood_wait_any_for with a timeout of 0 until *out
+ * is NULL: what has been received already does not show on it. Timeouts pass only in calls that
+ * wait. Made by the first call; the library's, closed by sherwood_close. -1 if there is none to be
+ * had. */
+int sherwood_descriptor(struct sherwood *client);
+
+/* Stripes that are not over yet. */
+uint32_t sherwood_stripes(const struct sherwood *client);
+
+/* What the handle has cost since connect. */
+struct sherwood_traffic {
+    uint64_t reads, writes, polls, options; /* system calls: receive, send, wait, socket options */
+    uint64_t bytes_received, bytes_sent;
+    uint64_t bytes_spliced; /* of those sent: as pages, without a copy */
+};
+void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic);
 
 /* Control. */
 int sherwood_ping(struct sherwood *client);

@@ -1,66 +1,139 @@
 /* SPDX-License-Identifier: MIT
  *
- * wait.c - the blocking loop: both directions at once, so that a server that answers while a large
- * frame is still being sent never waits for us while we wait for it.
+ * wait.c - the blocking loop: both directions and all stripes at once, so that a server that
+ * answers while a large frame is still being sent never waits for us while we wait for it.
+ *
+ * A timeout is measured by a clock of the handle that runs while it waits, and hardly between calls
+ * (SW_CLIENT_GAP_MS each): a program that computes for long between two calls is no silent server.
  */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "client/internal.h"
 
-static int64_t now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static int timed_out(struct sherwood *client, int timeout_ms)
+static void timed_out(struct sw_stripe *stripe)
 {
-    if (!client->received_any) {
-        return sw_client_break(client, SHERWOOD_E_TIMEOUT,
-                               "%s: connected, but nothing answered within %d ms: is it a Sherwood "
-                               "server, or is it overloaded?",
-                               client->address, timeout_ms);
+    const struct sherwood *client = stripe->client;
+    if (!stripe->received_any) {
+        sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+                        "%s: connected, but nothing answered within %d ms: is it a Sherwood "
+                        "server, or is it overloaded?",
+                        client->address, client->request_timeout_ms);
+        return;
     }
-    return sw_client_break(client, SHERWOOD_E_TIMEOUT,
-                           "%s: no byte moved for %d ms, unanswered requests: %u: the connection "
-                           "is given up, and whether those requests took effect is unknown",
-                           client->address, timeout_ms, client->in_flight);
+    sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+                    "%s: no byte moved for %d ms, unanswered requests: %u: the connection "
+                    "is given up, and whether those requests took effect is unknown",
+                    client->address, client->request_timeout_ms, stripe->in_flight);
 }
 
-int sw_client_step(struct sherwood *client, int timeout_ms)
+/* Large bodies: no wake-up before their end is here (or the window is full). */
+static void set_lowat(struct sw_stripe *stripe)
 {
-    int64_t deadline = now_ms() + timeout_ms;
-    struct pollfd ready = {.fd = client->fd};
-    for (;;) {
-        bool sending = client->queue_count > 0 && client->send_errno == 0;
-        ready.events = (short)(POLLIN | (sending ? POLLOUT : 0));
-        int64_t left = deadline - now_ms();
-        if (left <= 0) {
-            return timed_out(client, timeout_ms);
-        }
-        int n = poll(&ready, 1, (int)left);
-        if (n > 0) {
-            break;
-        }
-        if (n < 0 && errno != EINTR) {
-            return sw_client_break(client, SHERWOOD_E_CONNECTION, "poll: %s", strerror(errno));
-        }
+    size_t left = 0;
+    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; ++p) {
+        left += stripe->parts[p].bytes;
     }
-    if ((ready.revents & POLLOUT) != 0) {
-        sw_client_send(client);
+    uint32_t want = left < SW_CLIENT_LOWAT_BYTES       ? 1
+                    : left < SW_CLIENT_LOWAT_BYTES_MAX ? (uint32_t)left
+                                                       : SW_CLIENT_LOWAT_BYTES_MAX;
+    if (stripe->is_tcp && want != stripe->lowat) {
+        int value = (int)want;
+        stripe->client->traffic.options++;
+        (void)setsockopt(stripe->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
+        stripe->lowat = want;
     }
-    return (ready.revents & ~POLLOUT) != 0 ? sw_client_receive(client) : SHERWOOD_OK;
 }
 
-int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call, int timeout_ms)
+/* The stripes with something to wait for, and how long until the first of them times out. */
+static nfds_t collect(struct sherwood *client, struct pollfd *fds, struct sw_stripe **stripes,
+                      uint64_t *left_ms)
 {
-    sw_client_send(client);
+    const uint64_t limit = (uint64_t)client->request_timeout_ms;
+    nfds_t n = 0;
+    *left_ms = limit;
+    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+        struct sw_stripe *stripe = client->stripes[i];
+        if (stripe->in_flight == 0) {
+            continue;
+        }
+        bool sending = stripe->queue_count > 0 && stripe->send_errno == 0;
+        uint64_t quiet = client->clock - stripe->moved;
+        uint64_t left = quiet < limit ? limit - quiet : 0;
+        set_lowat(stripe);
+        left = stripe->lowat > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
+        *left_ms = left < *left_ms ? left : *left_ms;
+        fds[n] =
+            (struct pollfd){.fd = stripe->fd, .events = (short)(POLLIN | (sending ? POLLOUT : 0))};
+        stripes[n++] = stripe;
+    }
+    return n;
+}
+
+static void serve(struct sw_stripe *stripe, short events, bool nothing_came)
+{
+    const struct sherwood *client = stripe->client;
+    if ((events & POLLOUT) != 0) {
+        sw_client_send(stripe);
+    }
+    /* What lies below the mark of set_lowat moves too: looked for now and then, and before giving
+     * up. */
+    bool looks = nothing_came && stripe->lowat > 1;
+    bool is_due = client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms;
+    if ((events & ~POLLOUT) != 0 || is_due || looks) {
+        (void)sw_client_receive(stripe);
+    }
+    if (is_due && stripe->in_flight > 0 &&
+        client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms) {
+        timed_out(stripe);
+    }
+    if (client->epoll >= 0) {
+        set_lowat(stripe); /* the caller may sleep on the descriptor next */
+    }
+}
+
+void sw_client_step(struct sherwood *client, int limit_ms)
+{
+    struct pollfd fds[SHERWOOD_STRIPES_MAX];
+    struct sw_stripe *stripes[SHERWOOD_STRIPES_MAX];
+    uint64_t left_ms, before = now_ms();
+    uint64_t gap = before - client->polled_ms;
+    client->clock += gap < SW_CLIENT_GAP_MS ? gap : SW_CLIENT_GAP_MS;
+    nfds_t n = collect(client, fds, stripes, &left_ms);
+    if (limit_ms >= 0 && (uint64_t)limit_ms < left_ms) {
+        left_ms = (uint64_t)limit_ms;
+    }
+    client->traffic.polls++;
+    int ready = poll(fds, n, (int)left_ms);
+    client->polled_ms = now_ms();
+    client->clock += client->polled_ms - before;
+    if (ready < 0 && errno != EINTR) {
+        const char *reason = strerror(errno);
+        for (nfds_t i = 0; i < n; ++i) {
+            sw_client_break(stripes[i], SHERWOOD_E_CONNECTION, "poll: %s", reason);
+        }
+        return;
+    }
+    for (nfds_t i = 0; i < n; ++i) {
+        serve(stripes[i], ready > 0 ? fds[i].revents : 0, ready == 0);
+    }
+}
+
+int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call)
+{
+    sw_client_send_all(client);
     while (call->flights > 0) {
-        (void)sw_client_step(client, timeout_ms);
+        sw_client_step(client, -1);
     }
     return call->status;
 }
@@ -81,10 +154,32 @@ static void unlink_done(struct sherwood *client, struct sherwood_request *reques
         client->done_last = before;
     }
     request->_next = NULL;
-    request->_state = 0;
+    request->_state = SW_REQUEST_IDLE;
 }
 
-int sherwood_wait(struct sherwood *client, struct sherwood_request *request)
+/* Steps until `request` (NULL: any) is done, nothing is in flight, or the time is over. */
+static void wait_until(struct sherwood *client, const struct sherwood_request *request,
+                       int timeout_ms)
+{
+    uint64_t end = timeout_ms > 0 ? now_ms() + (uint64_t)timeout_ms : 0;
+    bool is_last = false, is_first = true;
+    while (!is_last && client->in_flight > 0 &&
+           (request != NULL ? request->_state == SW_REQUEST_FLYING : client->done_first == NULL)) {
+        if (is_first) {
+            sw_client_send_all(client);
+            is_first = false;
+        }
+        int left = timeout_ms;
+        if (timeout_ms > 0) {
+            uint64_t now = now_ms();
+            left = now < end ? (int)(end - now) : 0;
+        }
+        is_last = left == 0;
+        sw_client_step(client, left);
+    }
+}
+
+int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request, int timeout_ms)
 {
     if (client == NULL || request == NULL) {
         return SHERWOOD_E_INVALID;
@@ -93,29 +188,36 @@ int sherwood_wait(struct sherwood *client, struct sherwood_request *request)
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "wait: the request was not submitted, or was already waited for");
     }
-    sw_client_send(client);
-    /* A broken connection ends every request. */
-    while (request->_state == SW_REQUEST_FLYING) {
-        (void)sw_client_step(client, client->request_timeout_ms);
+    /* A stripe that is over ends its requests. */
+    wait_until(client, request, timeout_ms);
+    if (request->_state == SW_REQUEST_FLYING) {
+        return SHERWOOD_E_PENDING;
     }
     unlink_done(client, request);
     return request->status;
 }
 
-int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out)
+int sherwood_wait(struct sherwood *client, struct sherwood_request *request)
+{
+    return sherwood_wait_for(client, request, -1);
+}
+
+int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms)
 {
     if (client == NULL || out == NULL) {
         return SHERWOOD_E_INVALID;
     }
     *out = NULL;
-    sw_client_send(client);
-    while (client->done_first == NULL && client->in_flight > 0) {
-        (void)sw_client_step(client, client->request_timeout_ms);
-    }
+    wait_until(client, NULL, timeout_ms);
     if (client->done_first == NULL) {
-        return client->broken;
+        return client->in_flight > 0 ? SHERWOOD_E_PENDING : client->broken;
     }
     *out = client->done_first;
     unlink_done(client, *out);
     return (*out)->status;
+}
+
+int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out)
+{
+    return sherwood_wait_any_for(client, out, -1);
 }

@@ -92,6 +92,19 @@ static enum sw_op op_of(uint32_t operation)
     return (enum sw_op)ops[operation];
 }
 
+/* Starts the frame's batch, or has it wait for others that share one. */
+static void launch(struct sw_frame *frame)
+{
+    if (sw_gather_takes(frame)) {
+        sw_gather_add(frame);
+        return;
+    }
+    if (frame->conn->gathered > 0) {
+        sw_gather_flush(frame->loop);
+    }
+    sw_frame_fly(frame);
+}
+
 static void start_data(struct sw_frame *frame)
 {
     const struct sw_request *request = &frame->request;
@@ -109,7 +122,7 @@ static void start_data(struct sw_frame *frame)
     if (!request->want_values) {
         frame->flight.batch.found = (uint64_t *)(void *)frame->answer;
     }
-    sw_frame_fly(frame);
+    launch(frame);
 }
 
 static void start_scan(struct sw_frame *frame)
@@ -122,7 +135,7 @@ static void start_scan(struct sw_frame *frame)
         .scan_keys = frame->answer,
         .scan_values = frame->answer + frame->answer_layout.second,
     };
-    sw_frame_fly(frame);
+    launch(frame);
 }
 
 static void start_resize(struct sw_frame *frame)
@@ -132,7 +145,7 @@ static void start_resize(struct sw_frame *frame)
     struct sw_reply reply = {.request_id = frame->request.request_id};
     if (wanted >= 1 && wanted <= max) {
         frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = wanted};
-        sw_frame_fly(frame);
+        launch(frame);
         return;
     }
     reply.status = SW_REPLY_BAD_REQUEST;
@@ -209,7 +222,7 @@ static void start(struct sw_frame *frame)
         return;
     case SW_OPERATION_CLEAR:
         frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
-        sw_frame_fly(frame);
+        launch(frame);
         return;
     case SW_OPERATION_RESIZE:
         start_resize(frame);
@@ -352,8 +365,10 @@ size_t sw_bulk_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 uv_buf_t sw_bulk_buffer(struct sw_conn *conn)
 {
     struct sw_frame *frame = conn->receiving;
+    uint64_t rest = frame->body_bytes - frame->received;
+    uint64_t most = conn->loop->turn_bytes;
     return uv_buf_init((char *)frame->memory + frame->received,
-                       (unsigned)(frame->body_bytes - frame->received));
+                       (unsigned)(rest < most ? rest : most));
 }
 
 void sw_bulk_received(struct sw_conn *conn, size_t bytes)

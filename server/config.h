@@ -21,9 +21,12 @@ struct sw_config {
     uint32_t port;                        /* 7379 */
     char unix_socket[SW_CONFIG_PATH_MAX]; /* empty: none */
     uint32_t unix_socket_mode;            /* octal, 0660 */
+    uint64_t unix_buffer_bytes;           /* 1 MiB; 0: the kernel's default */
+    uint64_t tcp_buffer_bytes;            /* 0: the kernel sizes them */
     char http_bind[64];                   /* empty: no HTTP */
     uint32_t http_port;                   /* 9379 */
     uint32_t loops;                       /* I/O threads; 0: half the cores, at least 1 */
+    uint32_t busy_poll_us;                /* 0: loops sleep at once */
     uint32_t log_level;                   /* syslog priorities; 6: info */
 
     /* [table] */

@@ -48,12 +48,24 @@ static const struct sw_option options[] = {
               "Unix socket for RESP and bulk frames, at most 107 bytes. Empty: none."),
     SW_WHOLE("server", "unix-socket-mode", SW_OPTION_OCTAL, unix_socket_mode, 0, 0777, "0660",
              "MODE", "Permissions of the Unix socket, octal."),
+    SW_WHOLE("server", "unix-buffer-bytes", SW_OPTION_SIZE, unix_buffer_bytes, 0, SW_G, "1M",
+             "BYTES",
+             "Send buffer of a connection to the Unix socket: larger ones let bulk answers "
+             "leave in fewer pieces. The kernel takes no more than net.core.wmem_max. 0: the "
+             "kernel's default."),
+    SW_WHOLE("server", "tcp-buffer-bytes", SW_OPTION_SIZE, tcp_buffer_bytes, 0, SW_G, "0", "BYTES",
+             "Send and receive buffer of a TCP connection, at most net.core.wmem_max and "
+             "rmem_max. 0: the kernel sizes them as it goes."),
     SW_STRING("server", "http-bind", SW_OPTION_ADDRESS, http_bind, "127.0.0.1", "ADDRESS",
               "Address of /metrics, /healthz and /readyz. Empty: no HTTP."),
     SW_WHOLE("server", "http-port", SW_OPTION_NUMBER, http_port, 0, 65535, "9379", "PORT",
              "Port of the same. 0: the kernel picks a free one, shown in the start line."),
     SW_WHOLE("server", "loops", SW_OPTION_NUMBER, loops, 0, 256, "0", "N",
              "I/O threads. 0: half the cores, at least one."),
+    SW_WHOLE("server", "busy-poll-us", SW_OPTION_NUMBER, busy_poll_us, 0, 1000000, "0", "US",
+             "How long an I/O thread looks for events without sleeping after it had one. Saves "
+             "the time it takes to wake, where cores are free; costs up to that much processor "
+             "time an event. 0: it sleeps as soon as nothing is in flight."),
     SW_CHOICE("server", "log-level", log_level, levels, "info", "LEVEL",
               "Least urgent messages to log: error, warning, notice, info or debug."),
 
@@ -105,7 +117,9 @@ static const struct sw_option options[] = {
     SW_WHOLE("limits", "output-bytes-max", SW_OPTION_SIZE, output_bytes_max, 64 * SW_K, SW_T, "64M",
              "BYTES", "Unsent answers of a connection at which it is closed."),
     SW_WHOLE("limits", "output-bytes-pause", SW_OPTION_SIZE, output_bytes_pause, 4 * SW_K, SW_T,
-             "1M", "BYTES", "Unsent answers of a connection above which its input is paused."),
+             "1M", "BYTES",
+             "Unsent answers of a connection above which its input is paused. A bulk "
+             "connection is paused only if that is more than 4 frames, too."),
     SW_WHOLE("limits", "resp-arguments-max", SW_OPTION_SIZE, resp_arguments_max, 8, 16 * SW_M,
              "128K", "N", "Arguments of a RESP command, its name included."),
     SW_WHOLE("limits", "resp-request-bytes-max", SW_OPTION_SIZE, resp_request_bytes_max, 64 * SW_K,

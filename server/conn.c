@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn.c - the life of a connection: states, reading, timeouts. Output is in output.c.
+ * conn.c - the life of a connection: states and reading. Output is in output.c and bulk_output.c,
+ * timeouts are in conn_sweep.c.
  */
 #include "server/conn.h"
 
@@ -67,6 +68,17 @@ static bool grow_input(struct sw_conn *conn, size_t bytes)
     return true;
 }
 
+/* Has the connection received its share of this turn? */
+static bool has_had_its_turn(struct sw_conn *conn)
+{
+    if (conn->turn != conn->loop->turns) {
+        conn->turn = conn->loop->turns;
+        conn->turn_bytes = 0;
+        conn->loop->bulk_active += conn->protocol == SW_PROTOCOL_BULK;
+    }
+    return conn->turn_bytes >= conn->loop->turn_bytes;
+}
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct sw_conn *conn = handle->data;
@@ -74,7 +86,10 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     struct sw_conn_input *input = &conn->input;
     size_t bytes = conn->large_frames ? SW_BULK_READ_BYTES : SW_READ_BYTES;
     (void)suggested;
-    if (conn->state != SW_CONN_OPEN || (conn->receiving == NULL && input->end == input->start)) {
+    if (has_had_its_turn(conn)) {
+        *buffer = uv_buf_init(NULL, 0); /* ends libuv's reading; on_read knows */
+    } else if (conn->state != SW_CONN_OPEN ||
+               (conn->receiving == NULL && input->end == input->start)) {
         *buffer = uv_buf_init((char *)loop->read_buffer, (unsigned)bytes);
     } else if (conn->receiving != NULL) {
         *buffer = sw_bulk_buffer(conn);
@@ -227,6 +242,9 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 {
     struct sw_conn *conn = stream->data;
     struct sw_loop *loop = conn->loop;
+    if (count == UV_ENOBUFS && conn->turn_bytes >= conn->loop->turn_bytes) {
+        return;
+    }
     if (count < 0) {
         on_end(conn, count);
         return;
@@ -234,6 +252,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
     if (count == 0) {
         return;
     }
+    conn->turn_bytes += (uint64_t)count;
     SW_COUNT(&loop->counters, net_input_bytes, count);
     conn->input_at_ms = sw_loop_now_ms(loop);
     if (conn->state != SW_CONN_OPEN) {
@@ -276,13 +295,26 @@ static void describe_peer(struct sw_conn *conn, int fd, bool is_unix)
     }
 }
 
+/* The kernel takes what it may of a size; 0 leaves it its own. */
+static void size_buffer(int fd, int which, uint64_t bytes)
+{
+    int size = (int)bytes;
+    if (bytes > 0) {
+        setsockopt(fd, SOL_SOCKET, which, &size, sizeof(size));
+    }
+}
+
 static int open_handle(struct sw_conn *conn, int fd, bool is_unix)
 {
     uv_loop_t *uv = &conn->loop->uv;
+    const struct sw_config *config = conn->loop->config;
     if (is_unix) {
+        size_buffer(fd, SO_SNDBUF, config->unix_buffer_bytes);
         uv_pipe_init(uv, &conn->uv.pipe, 0);
         return uv_pipe_open(&conn->uv.pipe, fd);
     }
+    size_buffer(fd, SO_SNDBUF, config->tcp_buffer_bytes);
+    size_buffer(fd, SO_RCVBUF, config->tcp_buffer_bytes);
     uv_tcp_init(uv, &conn->uv.tcp);
     int error = uv_tcp_open(&conn->uv.tcp, fd);
     if (error == 0) {
@@ -367,6 +399,7 @@ void sw_conn_abort(struct sw_conn *conn)
     }
     set_state(conn, SW_CONN_CLOSED);
     drop_input(conn);
+    sw_output_drop(conn);
     uv_close(&conn->uv.handle, on_closed);
 }
 
@@ -423,10 +456,14 @@ void sw_conn_output_changed(struct sw_conn *conn)
 {
     uint64_t unsent = sw_conn_unsent_bytes(conn);
     uint64_t pause = conn->loop->config->output_bytes_pause;
-    if (!conn->output_paused && unsent > pause) {
+    bool is_bulk = conn->protocol == SW_PROTOCOL_BULK;
+    if (!conn->output_paused && unsent > pause &&
+        (!is_bulk || conn->answers.count > SW_UNSENT_FRAMES_MIN)) {
         conn->output_paused = true;
         SW_COUNT(&conn->loop->counters, output_pauses, 1);
-    } else if (conn->output_paused && unsent <= pause / 2) {
+    } else if (conn->output_paused &&
+               (unsent <= pause / 2 ||
+                (is_bulk && conn->answers.count <= SW_UNSENT_FRAMES_MIN / 2))) {
         conn->output_paused = false;
         conn->input_at_ms = sw_loop_now_ms(conn->loop);
         conn->request_since_ms = conn->request_since_ms > 0 ? conn->input_at_ms : 0;
@@ -434,67 +471,4 @@ void sw_conn_output_changed(struct sw_conn *conn)
     }
     update_reading(conn);
     settle(conn);
-}
-
-/* --- timeouts --------------------------------------------------------------------------------- */
-
-static void time_out_request(struct sw_conn *conn)
-{
-    SW_COUNT(&conn->loop->counters, request_timeouts, 1);
-    if (conn->protocol == SW_PROTOCOL_BULK) {
-        sw_bulk_refuse(conn, 0, SW_REPLY_TIMED_OUT, "the request did not arrive in time");
-    } else {
-        const char *error = "-ERR Protocol error: the request did not arrive in time\r\n";
-        sw_conn_send(conn, error, strlen(error));
-    }
-    sw_conn_drain(conn, false);
-}
-
-/* True if the peer has taken nothing of its answers for `limit_ms`. */
-static bool output_stands(struct sw_conn *conn, uint64_t now_ms, uint64_t limit_ms)
-{
-    return conn->output_bytes > 0 && now_ms - conn->output_at_ms > limit_ms;
-}
-
-static void note_output(struct sw_conn *conn, uint64_t now_ms)
-{
-    uint64_t unsent = sw_conn_unsent_bytes(conn);
-    if (unsent < conn->output_bytes || conn->output_bytes == 0) {
-        conn->output_at_ms = now_ms;
-    }
-    conn->output_bytes = unsent;
-}
-
-void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
-{
-    struct sw_loop *loop = conn->loop;
-    const struct sw_config *config = loop->config;
-    bool pressed = loop->arena_waiters > 0;
-    if (conn->state == SW_CONN_CLOSED) {
-        return;
-    }
-    note_output(conn, now_ms);
-    if (conn->state == SW_CONN_LINGERING) {
-        if (now_ms - conn->linger_since_ms > SW_LINGER_MS) {
-            sw_conn_abort(conn);
-        }
-    } else if ((config->write_timeout_ms > 0 &&
-                output_stands(conn, now_ms, config->write_timeout_ms)) ||
-               (pressed && conn->protocol == SW_PROTOCOL_BULK &&
-                output_stands(conn, now_ms, SW_FRAME_STALL_MS))) {
-        SW_COUNT(&loop->counters, write_timeouts, 1);
-        sw_conn_abort(conn);
-    } else if (conn->state != SW_CONN_OPEN || conn->output_paused) {
-        return; /* nothing is read: what has not arrived is not the peer's fault */
-    } else if ((config->request_timeout_ms > 0 && conn->request_since_ms > 0 &&
-                now_ms - conn->request_since_ms > config->request_timeout_ms) ||
-               (pressed && conn->receiving != NULL &&
-                now_ms - conn->input_at_ms > SW_FRAME_STALL_MS)) {
-        time_out_request(conn);
-    } else if (config->idle_timeout_ms > 0 && conn->in_flight == 0 && conn->request_since_ms == 0 &&
-               conn->stall == SW_STALL_NONE &&
-               now_ms - conn->input_at_ms > config->idle_timeout_ms) {
-        SW_COUNT(&loop->counters, idle_timeouts, 1);
-        sw_conn_drain(conn, false);
-    }
 }

@@ -49,6 +49,15 @@ struct sw_conn_input {
     size_t reparsed; /* bytes parsed in vain on behalf of the request at start */
 };
 
+/* Answers to bulk frames, oldest first, that the socket has not taken yet. */
+struct sw_conn_answers {
+    struct sw_frame *first, *last;
+    unsigned count;
+    uint64_t sent;   /* bytes of the first that are gone */
+    uint64_t handed; /* bytes after these that libuv is writing */
+    uint64_t bytes;  /* bytes after these */
+};
+
 struct sw_conn {
     union {
         uv_handle_t handle;
@@ -59,6 +68,7 @@ struct sw_conn {
     struct sw_loop *loop;
     struct sw_conn *previous, *next;                 /* the loop's connections */
     struct sw_conn *stalled_previous, *stalled_next; /* its stalled connections, oldest first */
+    struct sw_conn *ready_previous, *ready_next;     /* those with bulk answers to send */
 
     enum sw_conn_state state;
     enum sw_conn_protocol protocol;
@@ -69,7 +79,10 @@ struct sw_conn {
     bool retried;   /* input is being tried again: the connection has its turn for memory */
     bool exclusive; /* a control command is under way: nothing else is accepted */
     bool output_paused;
+    bool ready; /* on the loop's list of those with bulk answers to send */
 
+    uint64_t turn;           /* of the loop, when .. */
+    uint64_t turn_bytes;     /* .. so many bytes were received */
     uint32_t in_flight;      /* requests accepted and not answered */
     uint32_t data_in_flight; /* of these, those that touch the table */
     struct sw_conn_input input;
@@ -77,7 +90,8 @@ struct sw_conn {
     /* RESP answers the socket did not take: one buffer is being written, one gathers. */
     struct sw_text unsent[2];
     unsigned gathering;
-    bool writing;
+    struct sw_conn_answers answers;
+    bool writing; /* `write` is in use */
     uv_write_t write;
     uv_shutdown_t shutdown;
 
@@ -85,6 +99,7 @@ struct sw_conn {
      * a refused body still to drop. */
     bool large_frames;
     struct sw_frame *receiving;
+    uint32_t gathered; /* of its frames, those that wait in the loop's gathering of writes */
     uint64_t discard_bytes;
 
     uint64_t request_since_ms; /* when the request being received began; 0: none */
@@ -101,11 +116,6 @@ void sw_conn_open(struct sw_loop *loop, int fd, bool is_unix);
 
 /* Sends bytes (copied if the socket does not take them at once). Nothing happens on CLOSED. */
 void sw_conn_send(struct sw_conn *conn, const void *bytes, size_t size);
-
-/* Sends arrays that stay valid until `done`, which is always called, with `write->data` untouched.
- */
-void sw_conn_write(struct sw_conn *conn, uv_write_t *write, const uv_buf_t *buffers, unsigned count,
-                   uv_write_cb done);
 
 /* No more requests: what was accepted is answered, then the connection closes. Unconsumed input is
  * kept only if `keep_input`. */

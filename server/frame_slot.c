@@ -11,6 +11,9 @@
 #include "server/conn.h"
 #include "server/control.h"
 #include "server/loop.h"
+#include "server/output.h"
+
+static void on_done(struct sw_flight *flight);
 
 struct sw_frame *sw_frame_take(struct sw_loop *loop, struct sw_conn *conn)
 {
@@ -24,6 +27,7 @@ struct sw_frame *sw_frame_take(struct sw_loop *loop, struct sw_conn *conn)
         memset(frame, 0, offsetof(struct sw_frame, head));
         frame->loop = loop;
         frame->conn = conn;
+        frame->flight.done = on_done;
     }
     return frame;
 }
@@ -56,29 +60,15 @@ void sw_bulk_fini(struct sw_loop *loop)
     }
 }
 
-static void on_written(uv_write_t *write, int status)
-{
-    struct sw_frame *frame = write->data;
-    struct sw_conn *conn = frame->conn;
-    SW_COUNT(&frame->loop->counters, net_output_bytes, status == 0 ? frame->answer_bytes : 0);
-    sw_frame_put(frame);
-    if (status != 0) {
-        sw_conn_abort(conn);
-    } else {
-        sw_conn_output_changed(conn);
-    }
-}
-
 void sw_frame_answer(struct sw_frame *frame, const struct sw_reply *reply, const uv_buf_t *arrays,
                      unsigned count)
 {
     struct sw_conn *conn = frame->conn;
     struct sw_loop_counters *counters = &frame->loop->counters;
     bool data = sw_operation_is_data(frame->request.operation);
-    uv_buf_t buffers[3];
     uint64_t body_bytes = 0;
     for (unsigned i = 0; i < count; i++) {
-        buffers[i + 1] = arrays[i];
+        frame->pieces[i + 1] = arrays[i];
         body_bytes += arrays[i].len;
     }
     int head_bytes = sw_reply_encode(reply, body_bytes, frame->head, sizeof(frame->head));
@@ -88,10 +78,10 @@ void sw_frame_answer(struct sw_frame *frame, const struct sw_reply *reply, const
         sw_frame_put(frame);
         sw_conn_abort(conn);
     } else {
-        buffers[0] = uv_buf_init((char *)frame->head, (unsigned)head_bytes);
+        frame->pieces[0] = uv_buf_init((char *)frame->head, (unsigned)head_bytes);
+        frame->piece_count = count + 1;
         frame->answer_bytes = (uint64_t)head_bytes + body_bytes;
-        frame->write.data = frame;
-        sw_conn_write(conn, &frame->write, buffers, count + 1, on_written);
+        sw_output_append(conn, frame);
     }
     sw_conn_answered(conn, data);
 }
@@ -167,6 +157,5 @@ static void on_done(struct sw_flight *flight)
 
 void sw_frame_fly(struct sw_frame *frame)
 {
-    frame->flight.done = on_done;
     sw_flight_start(&frame->loop->flights, &frame->flight);
 }

@@ -20,7 +20,7 @@ struct sw_frame {
     struct sw_flight flight;
     struct sw_loop *loop;
     struct sw_conn *conn;
-    struct sw_frame *next; /* the loop's spare frames */
+    struct sw_frame *next; /* the loop's spare frames, its writes that gather, unsent answers */
     struct sw_request request;
     uint8_t *memory; /* arena: the request's body, then the answer's; NULL if neither has any */
     size_t memory_bytes;
@@ -28,8 +28,9 @@ struct sw_frame {
     uint64_t received; /* of the body */
     uint8_t *answer;
     struct sw_body_layout answer_layout;
-    uint64_t answer_bytes; /* head and body being sent */
-    uv_write_t write;
+    uv_buf_t pieces[3]; /* what is sent: the head, arrays in `memory` */
+    unsigned piece_count;
+    uint64_t answer_bytes; /* of all pieces */
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
 };
 

@@ -20,6 +20,43 @@
  * pieces; one that makes us pass over this many times resp-request-bytes-max is refused. */
 #define SW_RESP_PASSES_MAX 64
 
+/* What a connection may receive, and send of bulk answers, in one turn of its loop. Where the loop
+ * has RESP requests too, or had some in the last second, the bulk connections it reads share
+ * SW_TURN_BYTES, within bounds: some 100 us of copying, after which others have their turn. Without
+ * them it is SW_TURN_BYTES_ALONE: a frame that is received and answered in one go costs up to a
+ * fifth less, for it is still in the cache. */
+#define SW_TURN_BYTES (512 * 1024)
+#define SW_TURN_BYTES_MIN (64 * 1024)
+#define SW_TURN_BYTES_MAX (256 * 1024)
+#define SW_TURN_BYTES_ALONE (4 * 1024 * 1024)
+#define SW_TURN_SHARED_MS 1000
+
+/* A bulk connection is not paused for unsent answers before it has more than this many: else one
+ * that sends frames larger than output-bytes-pause could never be read and written at once. Half as
+ * many let it go on. */
+#define SW_UNSENT_FRAMES_MIN 4
+
+/* With batches in flight and nothing else to do, a loop looks this often whether one is done before
+ * it asks for events again: a few microseconds without a system call. */
+#define SW_POLLS_A_TURN 64
+
+/* Write frames of at most this many operations share batches, of at most so many operations and
+ * frames; a loop has at most so many of these in flight. Copying such a frame takes a few
+ * microseconds, the launches of a batch of writes some hundred. */
+#define SW_GATHER_FRAME_OPS_MAX 32768
+#define SW_GATHER_OPS_MAX (256 * 1024)
+#define SW_GATHER_FRAMES_MAX 256
+#define SW_GATHERS 2
+
+/* RESP rounds of several loops share a batch of at most so many operations; at most so many batches
+ * of them are in flight: one runs, the next one is ready. */
+#define SW_COMMIT_OPS_MAX (128 * 1024)
+#define SW_COMMITS 2
+
+/* Keys, operands and earlier values of a batch that is copied together: where values are large, it
+ * has fewer operations than the above. */
+#define SW_TOGETHER_BYTES_MAX (8 * 1024 * 1024)
+
 /* The buffer of a request that arrives in pieces grows at least by this. */
 #define SW_INPUT_STEP_BYTES 4096
 

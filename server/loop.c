@@ -11,6 +11,7 @@
 #include "server/bulk.h"
 #include "server/limits.h"
 #include "server/log.h"
+#include "server/output.h"
 
 /* --- stalled connections ---------------------------------------------------------------------- */
 
@@ -67,31 +68,99 @@ static void retry_stalled(struct sw_loop *loop)
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-/* Everything but reading sockets. Returns true if anything moved. */
+static inline void rest_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Batches to poll. A round that another loop sees to is not: that loop wakes us. */
+static bool has_flights(const struct sw_loop *loop)
+{
+    return loop->flights.count + loop->round_flights.count > 0;
+}
+
+/* Answers what is done. A loop that `waits` looks for some time. Returns true if anything was. */
+static bool poll_flights(struct sw_loop *loop, bool waits)
+{
+    unsigned left = waits ? SW_POLLS_A_TURN : 1;
+    bool done = false;
+    while (has_flights(loop) && !done && left-- > 0) {
+        done = sw_flights_poll(&loop->round_flights) > 0;
+        done |= sw_flights_poll(&loop->flights) > 0;
+        if (!done) {
+            rest_briefly();
+        }
+    }
+    return done;
+}
+
+static void tell_if_lost(struct sw_loop *loop)
+{
+    if (loop->flights.device_lost || loop->round_flights.device_lost) {
+        loop->flights.device_lost = loop->round_flights.device_lost = false;
+        loop->owner.device_lost(loop->owner.server);
+    }
+}
+
+/* What a connection may do in the next turn. */
+static void share_turn(struct sw_loop *loop)
+{
+    uint64_t bytes = SW_TURN_BYTES / (loop->bulk_active > 0 ? loop->bulk_active : 1);
+    bytes = bytes < SW_TURN_BYTES_MIN ? SW_TURN_BYTES_MIN : bytes;
+    bytes = bytes > SW_TURN_BYTES_MAX ? SW_TURN_BYTES_MAX : bytes;
+    bool shared =
+        loop->round_at_ms != 0 && sw_loop_now_ms(loop) - loop->round_at_ms <= SW_TURN_SHARED_MS;
+    loop->turn_bytes = shared ? bytes : SW_TURN_BYTES_ALONE;
+    loop->bulk_active = 0;
+}
+
+/* Everything but reading sockets. Returns true if anything moved, or waits for nothing but its next
+ * turn. */
 static bool turn(struct sw_loop *loop)
 {
     bool moved = false;
     if (loop->running == NULL && loop->gathering->pendings > 0) {
         sw_round_submit(loop->gathering);
+        loop->round_at_ms = sw_loop_now_ms(loop);
         moved = true;
     }
-    moved |= sw_flights_poll(&loop->flights) > 0;
-    if (loop->flights.device_lost) {
-        loop->flights.device_lost = false;
-        loop->owner.device_lost(loop->owner.server);
-    }
+    moved |= sw_gather_submit(loop);
+    moved |= poll_flights(loop, !moved && loop->ready_first == NULL);
+    moved |= loop->running != NULL && sw_round_poll_shared(loop->running);
+    tell_if_lost(loop);
     if (loop->retry) {
         moved |= loop->stalled > 0;
         retry_stalled(loop);
     }
+    moved |= sw_output_flush(loop);
+    share_turn(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
-    return moved;
+    /* what was sent may be what a stalled connection waits for */
+    return moved || (loop->retry && loop->stalled > 0);
 }
 
 static bool is_finished(const struct sw_loop *loop)
 {
-    return loop->stopping && loop->conns == NULL && loop->flights.count == 0 &&
-           loop->gathering->pendings == 0;
+    return loop->stopping && loop->conns == NULL && !has_flights(loop) && loop->running == NULL &&
+           loop->gathering->pendings == 0 && loop->gather.first == NULL;
+}
+
+/* Has the loop received or sent anything in the last busy-poll-us? */
+static bool is_awake(struct sw_loop *loop)
+{
+    uint64_t window_ns = loop->config->busy_poll_us * 1000ULL;
+    uint64_t bytes = loop->counters.net_input_bytes + loop->counters.net_output_bytes;
+    if (window_ns == 0) {
+        return false;
+    }
+    uint64_t now_ns = uv_hrtime();
+    if (bytes != loop->active_bytes) {
+        loop->active_bytes = bytes;
+        loop->active_at_ns = now_ns;
+    }
+    return now_ns - loop->active_at_ns < window_ns;
 }
 
 static void run(void *argument)
@@ -99,9 +168,12 @@ static void run(void *argument)
     struct sw_loop *loop = argument;
     bool moved = false;
     while (!is_finished(loop)) {
-        bool busy = moved || loop->flights.count > 0;
+        bool busy = moved || has_flights(loop) || is_awake(loop);
         uv_run(&loop->uv, busy ? UV_RUN_NOWAIT : UV_RUN_ONCE);
         moved = turn(loop);
+    }
+    if (loop->owner.commit != NULL) {
+        sw_commit_leave(loop->owner.commit);
     }
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->sweep, NULL);
@@ -192,11 +264,14 @@ int sw_loop_hand_over(struct sw_loop *loop, int fd, bool is_unix)
 
 static int init_table_side(struct sw_loop *loop)
 {
-    if (sw_queue_create(loop->table, &loop->queue) != SW_OK) {
+    if (sw_queue_create(loop->table, &loop->queue) != SW_OK ||
+        sw_queue_create(loop->table, &loop->round_queue) != SW_OK) {
         return -1;
     }
     sw_flights_init(&loop->flights, loop->queue, &loop->counters);
-    if (sw_io_arena_init(&loop->arena, loop->table, loop->config->arena_bytes) != 0) {
+    sw_flights_init(&loop->round_flights, loop->round_queue, &loop->counters);
+    if (sw_io_arena_init(&loop->arena, loop->table, loop->config->arena_bytes) != 0 ||
+        sw_gather_init(loop) != 0 || sw_commit_batch_init(loop) != 0) {
         return -1;
     }
     for (int i = 0; i < 2; i++) {
@@ -265,6 +340,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
     loop->owner = *owner;
     loop->config = config;
     loop->table = table;
+    loop->turn_bytes = SW_TURN_BYTES_ALONE;
     loop->next_session_id = index + 1;
     loop->session_id_step = loops;
     loop->random_state = uv_hrtime() + index;
@@ -323,7 +399,10 @@ void sw_loop_fini(struct sw_loop *loop)
     if (loop->arena.memory != NULL) {
         sw_io_arena_fini(&loop->arena);
     }
+    sw_gather_fini(loop);
+    sw_commit_batch_fini(loop);
     sw_queue_destroy(loop->queue);
+    sw_queue_destroy(loop->round_queue);
     free(loop->read_buffer);
     free(loop->scratch);
     free(loop->unquoted);

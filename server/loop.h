@@ -3,9 +3,11 @@
  * loop.h - one I/O thread: a libuv loop, its connections, its queue into the table.
  *
  * One turn: libuv reads sockets; RESP commands gather in a round, bulk frames are submitted as they
- * are; the round is submitted; finished batches are answered; stalled connections are tried again.
- * With work in flight the loop polls; without, it sleeps in epoll. All fields belong to the loop's
- * thread unless said otherwise.
+ * are, but for small writes, which gather too (gather.h); what gathered is submitted, rounds that
+ * write together with those of other loops (commit.h); finished batches are
+ * answered, RESP first; stalled connections are tried again; bulk answers are sent. With work in
+ * flight the loop polls; without, it sleeps in epoll. All fields belong to the loop's thread unless
+ * said otherwise.
  */
 #ifndef SHERWOOD_SERVER_LOOP_H
 #define SHERWOOD_SERVER_LOOP_H
@@ -15,11 +17,14 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "server/commit.h"
 #include "server/config.h"
 #include "server/conn.h"
 #include "server/counters.h"
 #include "server/flight.h"
+#include "server/gather.h"
 #include "server/io_arena.h"
+#include "server/limits.h"
 #include "server/round.h"
 #include "server/session.h"
 #include "server/watch.h"
@@ -46,12 +51,22 @@ struct sw_table_shape {
     uint64_t max_capacity_slots;
 };
 
+/* Operations of a batch that is copied together: at most `most`, and what SW_TOGETHER_BYTES_MAX and
+ * the table allow. */
+static inline uint32_t sw_together_max(const struct sw_table_shape *shape, uint32_t most)
+{
+    uint32_t fit = SW_TOGETHER_BYTES_MAX / (shape->key_bytes + 2 * shape->value_bytes);
+    most = most < shape->batch_ops_max ? most : shape->batch_ops_max;
+    return most < fit ? most : fit;
+}
+
 /* What a loop needs of the server around it. */
 struct sw_loop_owner {
     void *server;
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void (*stop)(void *server);        /* begin the shutdown */
     void (*device_lost)(void *server); /* and exit with a failure */
+    struct sw_commit *commit;          /* NULL: rounds that write go each by itself */
 };
 
 struct sw_loop {
@@ -63,10 +78,14 @@ struct sw_loop {
     const struct sw_config *config;
     struct sw_table *table;
     struct sw_table_shape shape;
-    struct sw_queue *queue;
 
-    struct sw_flights flights;
+    /* RESP rounds have a queue of their own: batches of a queue are done one after the other, and a
+     * round must not wait for large frames that came before it. */
+    struct sw_queue *queue, *round_queue;
+    struct sw_flights flights, round_flights;
     struct sw_io_arena arena;
+    struct sw_gather gather;
+    struct sw_commit_batch commit_batch;
     struct sw_round rounds[2];
     struct sw_round *gathering;
     struct sw_round *running; /* NULL: none in flight */
@@ -77,6 +96,12 @@ struct sw_loop {
     uint64_t session_id_step;
     uint64_t random_state;
     struct sw_conn *stalled_first, *stalled_last;
+    struct sw_conn *ready_first, *ready_last; /* with bulk answers to send */
+    uint64_t turn_bytes;   /* what a connection may receive and send in this turn */
+    unsigned bulk_active;  /* bulk connections that were read in this turn */
+    uint64_t active_bytes; /* received and sent when .. */
+    uint64_t active_at_ns; /* .. that last changed: for busy-poll-us */
+    uint64_t round_at_ms;  /* last time a round was submitted */
     unsigned arena_waiters;
     bool retry;        /* something a stalled connection may wait for has changed */
     bool arena_closed; /* during a retry: an earlier connection still waits for memory */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * output.c - sending answers: at once if the socket takes them, otherwise from two buffers in turn.
+ * output.c - sending RESP answers: at once if the socket takes them, otherwise from two buffers in
+ * turn.
  */
 #include "server/output.h"
 
@@ -25,7 +26,8 @@ void sw_output_fini(struct sw_conn *conn)
 
 uint64_t sw_conn_unsent_bytes(const struct sw_conn *conn)
 {
-    return conn->unsent[conn->gathering].size + uv_stream_get_write_queue_size(&conn->uv.stream);
+    return conn->unsent[conn->gathering].size + conn->answers.bytes +
+           uv_stream_get_write_queue_size(&conn->uv.stream);
 }
 
 static void start_writing(struct sw_conn *conn);
@@ -97,19 +99,5 @@ void sw_conn_send(struct sw_conn *conn, const void *bytes, size_t size)
         return;
     }
     start_writing(conn);
-    sw_conn_output_changed(conn);
-}
-
-void sw_conn_write(struct sw_conn *conn, uv_write_t *write, const uv_buf_t *buffers, unsigned count,
-                   uv_write_cb done)
-{
-    int error = conn->state >= SW_CONN_LINGERING
-                    ? UV_ECANCELED
-                    : uv_write(write, &conn->uv.stream, buffers, count, done);
-    if (error != 0) {
-        done(write, error);
-        sw_conn_abort(conn);
-        return;
-    }
     sw_conn_output_changed(conn);
 }

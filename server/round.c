@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/commit.h"
 #include "server/conn.h"
 #include "server/limits.h"
 #include "server/loop.h"
@@ -152,6 +153,16 @@ static void on_done(struct sw_flight *flight)
     finish(round);
 }
 
+bool sw_round_poll_shared(struct sw_round *round)
+{
+    if (!round->is_shared || !sw_commit_is_done(round)) {
+        return false;
+    }
+    round->is_shared = false;
+    finish(round);
+    return true;
+}
+
 void sw_round_submit(struct sw_round *round)
 {
     struct sw_loop *loop = round->loop;
@@ -173,11 +184,17 @@ void sw_round_submit(struct sw_round *round)
         .previous = round->previous,
         .found = round->found,
     };
-    if (!(round->uniform && round->ops[0] == SW_GET)) {
+    bool writes = !(round->uniform && round->ops[0] == SW_GET);
+    if (writes) {
         batch->group_count = round->groups;
         batch->group_ends = round->group_ends;
         batch->group_refused = round->group_refused;
     }
+    round->is_shared = writes && loop->owner.commit != NULL;
+    if (round->is_shared) {
+        sw_commit_start(round);
+        return;
+    }
     round->flight.done = on_done;
-    sw_flight_start(&loop->flights, &round->flight);
+    sw_flight_start(&loop->round_flights, &round->flight);
 }

@@ -60,6 +60,11 @@ struct sw_round {
     uint32_t groups;
     bool uniform; /* every operation so far is ops[0] */
 
+    /* While it is with the server's sw_commit; any thread. */
+    struct sw_round *next;
+    bool is_shared; /* it is there; the loop's own thread */
+    bool committed; /* atomic: the results are here */
+
     /* I/O memory. */
     void *memory;
     size_t memory_bytes;
@@ -97,6 +102,10 @@ void sw_round_answer_text(struct sw_round *round, struct sw_conn *conn,
 /* Sends the round on its way; it must hold something. Its answers are written when it is done, at
  * once if it has no operations. */
 void sw_round_submit(struct sw_round *round);
+
+/* Answers a round that was submitted together with others', if the results are here. Returns true
+ * if so. */
+bool sw_round_poll_shared(struct sw_round *round);
 
 /* Writes the answers (answer.c). */
 void sw_round_write_answers(struct sw_round *round);

@@ -26,6 +26,7 @@ struct sw_server {
     struct sw_config config;
     struct sw_table *table;
     struct sw_watch watch; /* the first loop's thread's while it runs */
+    struct sw_commit commit;
     struct sw_loop *loops;
     uint32_t loop_count;    /* initialised */
     uint32_t loops_running; /* started */
@@ -90,6 +91,7 @@ static void free_server(struct sw_server *server)
     }
     free(server->loops);
     sw_table_destroy(server->table);
+    sw_commit_fini(&server->commit);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
     }
@@ -112,7 +114,8 @@ bool sw_server_alive(struct sw_server *server)
     for (uint32_t i = 0; i < server->loops_running; i++) {
         struct sw_loop *loop = &server->loops[i];
         uint64_t turns = __atomic_load_n(&loop->turns, __ATOMIC_RELAXED);
-        alive &= turns != loop->turns_seen || sw_flights_is_submitting(&loop->flights);
+        alive &= turns != loop->turns_seen || sw_flights_is_submitting(&loop->flights) ||
+                 sw_flights_is_submitting(&loop->round_flights);
         loop->turns_seen = turns;
     }
     return alive;
@@ -162,6 +165,7 @@ static int init_loops(struct sw_server *server)
         .snapshot = sw_server_snapshot,
         .stop = stop_from_loop,
         .device_lost = on_device_lost,
+        .commit = &server->commit,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -235,6 +239,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
         return -1;
     }
     server->config = *config;
+    sw_commit_init(&server->commit);
     if (server->config.loops == 0) {
         server->config.loops = default_loops();
     }

@@ -2,68 +2,44 @@
  *
  * bulk.c - the load by bulk frames, through libsherwood.
  *
- * Every connection keeps up to --depth frames in flight. A thread goes round its connections: it
- * fills each up, then waits for the oldest frame of each. With a rate it has one connection with
- * one frame in flight: it prepares the frame, sleeps until it is due, sends it and waits.
+ * The connections of a thread are the stripes of one handle; each has up to --depth frames in
+ * flight. In closed loop an answered frame makes room for the next at once. With a rate a frame is
+ * prepared, and sent when it is due, by whichever connection has the fewest unanswered; answers are
+ * taken in the meantime.
  */
-#include "bench/load/worker.h"
-#include "client/sherwood.h"
+#include "bench/load/bulk.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Arrays start on cache lines. */
 #define ALIGN 64
-
-struct slot {
-    struct sherwood_request request;
-    struct sw_load_unit unit;
-    struct sw_load_lane lane; /* if the run has a mix */
-    bool in_flight;
-    bool is_over; /* there are no more units for it */
-    void *got;
-    uint64_t *found;
-};
-
-struct bulk_connection {
-    struct sherwood *client;
-    struct slot *slots; /* depth of them, used in turn */
-    uint32_t oldest;    /* the slot that is waited for next, if it is in flight */
-    uint32_t in_flight;
-};
-
-struct bulk {
-    uint32_t count;
-    uint32_t depth;
-    uint32_t frame;
-    void *arrays; /* of all slots, one block */
-    struct slot *slots;
-    struct bulk_connection *connections;
-};
+#define SECOND_NS 1000000000ULL
 
 static void bulk_destroy(void *context)
 {
-    struct bulk *bulk = context;
+    struct sw_load_bulk *bulk = context;
     if (!bulk) {
         return;
     }
     /* Connections first: requests in flight borrow the arrays. */
-    for (uint32_t i = 0; i < bulk->count; i++) {
-        sherwood_close(bulk->connections[i].client);
-    }
-    for (uint64_t i = 0; bulk->slots && i < (uint64_t)bulk->count * bulk->depth; i++) {
+    sherwood_close(bulk->client);
+    for (uint32_t i = 0; bulk->slots && i < bulk->slots_count; i++) {
         sw_load_lane_fini(&bulk->slots[i].lane);
     }
+    sw_load_prefill_fini(&bulk->prefill);
     free(bulk->arrays);
     free(bulk->slots);
-    free(bulk->connections);
+    free(bulk->idle);
     free(bulk);
 }
 
 /* Does what the server allows fit what was asked for? */
 static int check_limits(const struct sw_load_options *options, const struct sherwood_server *facts,
-                        char *error)
+                        uint32_t connections, char *error)
 {
     if (options->frame > facts->frame_ops_max) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
@@ -71,10 +47,11 @@ static int check_limits(const struct sw_load_options *options, const struct sher
                  facts->frame_ops_max);
         return SW_LOAD_E_USAGE;
     }
-    if (options->depth > facts->requests_in_flight_max) {
+    uint32_t depth_max = facts->requests_in_flight_max / connections;
+    if (options->depth > depth_max) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "the server takes at most %u frames in flight a connection: use --depth %u",
-                 facts->requests_in_flight_max, facts->requests_in_flight_max);
+                 depth_max, depth_max);
         return SW_LOAD_E_USAGE;
     }
     if (facts->key_bytes == 4 && options->keys > (1ULL << 32)) {
@@ -90,33 +67,35 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
                         struct sw_load_server *server, char *error)
 {
     int status = SW_LOAD_E_NOMEM;
-    struct bulk *bulk = calloc(1, sizeof *bulk);
+    struct sw_load_bulk *bulk = calloc(1, sizeof *bulk);
     *out = NULL;
     snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connections", count);
     if (!bulk) {
         return status;
     }
-    bulk->depth = options->depth;
+    bulk->connections = count;
+    bulk->slots_count = count * options->depth;
     bulk->frame = options->frame;
-    bulk->connections = calloc(count, sizeof *bulk->connections);
-    bulk->slots = calloc((size_t)count * options->depth, sizeof *bulk->slots);
-    if (!bulk->connections || !bulk->slots) {
+    bulk->splices = options->splice == SW_LOAD_SPLICE_ALWAYS ||
+                    (options->splice == SW_LOAD_SPLICE_AUTO &&
+                     strncmp(options->address, "unix:", strlen("unix:")) == 0);
+    bulk->slots = calloc(bulk->slots_count, sizeof *bulk->slots);
+    bulk->idle = calloc(bulk->slots_count, sizeof(struct sw_load_slot *));
+    if (!bulk->slots || !bulk->idle) {
         goto fail;
     }
-    const struct sherwood_options timeouts = {.connect_timeout_ms = SW_LOAD_CONNECT_MS,
-                                              .request_timeout_ms = SW_LOAD_SILENCE_MS};
-    for (uint32_t i = 0; i < count; i++) {
-        struct bulk_connection *connection = &bulk->connections[i];
-        if (sherwood_connect_text(options->address, &timeouts, &connection->client, error,
-                                  SW_LOAD_ERROR_BYTES)) {
-            status = SW_LOAD_E_PEER;
-            goto fail;
-        }
-        connection->slots = bulk->slots + (size_t)i * options->depth;
-        bulk->count++;
+    const struct sherwood_options connection = {.connect_timeout_ms = SW_LOAD_CONNECT_MS,
+                                                .request_timeout_ms = SW_LOAD_SILENCE_MS,
+                                                .stripes = count,
+                                                .send_buffer_bytes = options->socket_buffer,
+                                                .receive_buffer_bytes = options->socket_buffer};
+    if (sherwood_connect_text(options->address, &connection, &bulk->client, error,
+                              SW_LOAD_ERROR_BYTES)) {
+        status = SW_LOAD_E_PEER;
+        goto fail;
     }
-    const struct sherwood_server *facts = sherwood_server(bulk->connections[0].client);
-    status = check_limits(options, facts, error);
+    const struct sherwood_server *facts = sherwood_server(bulk->client);
+    status = check_limits(options, facts, count, error);
     if (status) {
         goto fail;
     }
@@ -138,14 +117,14 @@ static uint64_t align_up(uint64_t bytes)
 }
 
 /* Cuts the block of arrays into those of the slots. */
-static void assign_arrays(struct bulk *bulk, uint64_t keys_bytes, uint64_t values_bytes,
+static void assign_arrays(struct sw_load_bulk *bulk, uint64_t keys_bytes, uint64_t values_bytes,
                           uint64_t slot_bytes)
 {
-    for (uint64_t i = 0; i < (uint64_t)bulk->count * bulk->depth; i++) {
+    for (uint64_t i = 0; i < bulk->slots_count; i++) {
         char *at = (char *)bulk->arrays + i * slot_bytes;
-        struct slot *slot = &bulk->slots[i];
-        slot->unit.keys = at;
-        slot->unit.operands = at + keys_bytes;
+        struct sw_load_slot *slot = &bulk->slots[i];
+        slot->keys = at;
+        slot->operands = at + keys_bytes;
         slot->got = at + keys_bytes + values_bytes;
         slot->found = (uint64_t *)(void *)(at + keys_bytes + 2 * values_bytes);
     }
@@ -154,25 +133,33 @@ static void assign_arrays(struct bulk *bulk, uint64_t keys_bytes, uint64_t value
 static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32_t first,
                         char *error)
 {
-    struct bulk *bulk = context;
+    struct sw_load_bulk *bulk = context;
+    const uint32_t prefilled = setup->options->frames_prefilled;
     const uint64_t keys_bytes = align_up((uint64_t)bulk->frame * setup->workload->key_bytes);
     const uint64_t values_bytes = align_up((uint64_t)bulk->frame * setup->workload->value_bytes);
     const uint64_t found_bytes = align_up(sherwood_found_words(bulk->frame) * 8);
     const uint64_t slot_bytes = keys_bytes + 2 * values_bytes + found_bytes;
-    const uint64_t slots = (uint64_t)bulk->count * bulk->depth;
-    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %llu frames of %u keys",
-             (unsigned long long)slots, bulk->frame);
-    bulk->arrays = aligned_alloc(ALIGN, slots * slot_bytes);
+    const uint32_t first_slot = first * (bulk->slots_count / bulk->connections);
+    snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u frames of %u keys",
+             bulk->slots_count + prefilled, bulk->frame);
+    bulk->arrays = aligned_alloc(ALIGN, bulk->slots_count * slot_bytes);
     if (!bulk->arrays) {
         return SW_LOAD_E_NOMEM;
     }
     /* Page faults belong here, not in the first phase. */
-    memset(bulk->arrays, 0, slots * slot_bytes);
+    if (prefilled == 0) {
+        memset(bulk->arrays, 0, bulk->slots_count * slot_bytes);
+    }
     assign_arrays(bulk, keys_bytes, values_bytes, slot_bytes);
-    for (uint64_t i = 0; setup->lanes && i < slots; i++) {
-        struct slot *slot = &bulk->slots[i];
-        uint32_t number = first * bulk->depth + (uint32_t)i;
-        if (!sw_load_lane_init(&slot->lane, setup->lanes, number)) {
+    if (prefilled != 0 &&
+        !sw_load_prefill_init(&bulk->prefill, setup->workload, setup->distribution,
+                              sw_load_mix64(setup->options->seed + first_slot + 1), prefilled,
+                              bulk->frame)) {
+        return SW_LOAD_E_NOMEM;
+    }
+    for (uint32_t i = 0; setup->lanes && i < bulk->slots_count; i++) {
+        struct sw_load_slot *slot = &bulk->slots[i];
+        if (!sw_load_lane_init(&slot->lane, setup->lanes, first_slot + i)) {
             return SW_LOAD_E_NOMEM;
         }
         slot->unit.lane = &slot->lane;
@@ -197,144 +184,179 @@ static enum sherwood_operation lane_operation(const struct sw_load_lane *lane)
 }
 
 /* The request for the unit that the slot has taken. */
-static void make_request(const struct sw_load_worker *worker, struct slot *slot)
+static void make_request(const struct sw_load_worker *worker, const struct sw_load_bulk *bulk,
+                         struct sw_load_slot *slot)
 {
     const struct sw_load_unit *unit = &slot->unit;
+    const struct sw_load_options *options = worker->options;
     enum sherwood_operation operation = SHERWOOD_GET;
-    bool wants_found = true;
+    bool wants_found = !options->no_verify;
     if (unit->lane) {
         operation = lane_operation(unit->lane);
     } else if (worker->phase->operation == SW_LOAD_SET) {
         operation = SHERWOOD_SET;
         wants_found = false;
-        sw_load_fill_values(worker->workload, unit->keys, unit->count, unit->operands);
+        if (!unit->is_filled) {
+            sw_load_fill_values(worker->workload, unit->keys, unit->count, unit->operands);
+        }
     }
     bool takes_operands = operation == SHERWOOD_SET || operation == SHERWOOD_SUM;
+    bool is_get = operation == SHERWOOD_GET;
+    bool is_batched = unit->count <= SW_LOAD_BATCH_KEYS || unit->is_filled;
     slot->request = (struct sherwood_request){
         .operation = operation,
         .count = unit->count,
         .keys = unit->keys,
         .values = takes_operands ? unit->operands : NULL,
-        .previous = operation == SHERWOOD_GET ? slot->got : NULL,
+        .previous = is_get && !options->no_verify ? slot->got : NULL,
         .found = wants_found ? slot->found : NULL,
+        .flags = (is_get && options->no_verify ? SHERWOOD_DISCARD : 0U) |
+                 (unit->is_filled && bulk->splices ? SHERWOOD_CONSTANT : 0U) |
+                 (is_batched && !unit->due_ns ? SHERWOOD_DELAY : 0U),
+        .user = slot,
     };
 }
 
-/* Takes the next unit for an idle slot, and submits it when it is due. */
-static int submit_next(struct sw_load_worker *worker, struct bulk_connection *connection,
-                       struct slot *slot)
+/* Takes the next unit for an idle slot. False if there is none for it. */
+static bool take(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
+                 struct sw_load_slot *slot)
 {
-    if (!sw_load_worker_take(worker, sw_load_now_ns(), &slot->unit)) {
-        slot->is_over = true;
-        return SW_LOAD_OK;
+    struct sw_load_unit *unit = &slot->unit;
+    unit->keys = slot->keys;
+    unit->operands = slot->operands;
+    unit->is_filled = bulk->prefill.frames != 0 && worker->phase->seconds != 0;
+    if (unit->is_filled) {
+        sw_load_prefill_take(&bulk->prefill, &unit->keys, &unit->operands);
     }
-    make_request(worker, slot);
-    if (!sw_load_worker_sleep(worker, &slot->unit)) {
-        slot->is_over = true;
-        return SW_LOAD_OK;
+    if (!sw_load_worker_take(worker, sw_load_now_ns(), unit)) {
+        return false;
     }
+    make_request(worker, bulk, slot);
+    return true;
+}
+
+static int submit(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
+                  struct sw_load_slot *slot)
+{
     sw_load_worker_sent(worker, &slot->unit, sw_load_now_ns());
-    if (sherwood_submit(connection->client, &slot->request)) {
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "%s",
-                                   sherwood_error(connection->client));
+    if (sherwood_submit(bulk->client, &slot->request)) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "%s", sherwood_error(bulk->client));
     }
-    slot->in_flight = true;
-    connection->in_flight++;
+    bulk->in_flight++;
     return SW_LOAD_OK;
 }
 
-/* Looks at every answer of a frame one by one: only done when a count says that some are bad. */
-static void report_mismatches(struct sw_load_worker *worker, const struct slot *slot,
-                              uint32_t count)
+/* Waits for an answer for at most `timeout_ms` (negative: without a limit) and accounts for it. The
+ * slot is free then; NULL if there was none. */
+static int await_answer(struct sw_load_worker *worker, struct sw_load_bulk *bulk, int timeout_ms,
+                        struct sw_load_slot **out)
 {
-    const struct sw_load_workload *workload = worker->workload;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t key = sw_load_element(slot->unit.keys, workload->key_bytes, i);
-        uint64_t got = sw_load_element(slot->got, workload->value_bytes, i);
-        bool missing = !sherwood_found(slot->found, i);
-        if (missing || got != sw_load_value(workload, key)) {
-            sw_load_worker_mismatch(worker, key, missing, got);
-        }
+    struct sherwood_request *request;
+    int status = sherwood_wait_any_for(bulk->client, &request, timeout_ms);
+    *out = NULL;
+    if (!request && (status == SHERWOOD_E_PENDING || status == SHERWOOD_OK)) {
+        return SW_LOAD_OK;
     }
-}
-
-static void verify(struct sw_load_worker *worker, const struct slot *slot, uint32_t count)
-{
-    uint32_t found = 0;
-    for (size_t i = 0; i < count / 64; i++) {
-        found += (uint32_t)__builtin_popcountll(slot->found[i]);
+    if (status) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "%s", sherwood_error(bulk->client));
     }
-    if (count % 64) {
-        uint64_t last = slot->found[count / 64] & ((1ULL << count % 64) - 1);
-        found += (uint32_t)__builtin_popcountll(last);
-    }
-    if (found != count ||
-        sw_load_count_wrong(worker->workload, slot->unit.keys, slot->got, count)) {
-        report_mismatches(worker, slot, count);
-    }
-}
-
-/* The same for a frame of a lane, against its model. */
-static void verify_lane(struct sw_load_worker *worker, const struct slot *slot)
-{
-    const bool is_get = slot->request.operation == SHERWOOD_GET;
-    for (uint32_t i = 0; i < slot->unit.count; i++) {
-        const struct sw_load_answer answer = {
-            .has_found = true,
-            .found = sherwood_found(slot->found, i),
-            .has_value = is_get,
-            .value = is_get ? sw_load_element(slot->got, worker->workload->value_bytes, i) : 0,
-        };
-        sw_load_worker_check(worker, &slot->unit, i, &answer);
-    }
-}
-
-/* Accounts for what an answered frame says, and compares it with what it should say. */
-static void use_answer(struct sw_load_worker *worker, const struct slot *slot)
-{
-    const struct sw_load_unit *unit = &slot->unit;
-    if (unit->lane) {
-        worker->operations[unit->lane->operations[0]] += unit->count;
-        worker->hits += slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
-    }
-    if (worker->options->no_verify) {
-        return;
-    }
-    if (unit->lane) {
-        verify_lane(worker, slot);
-    } else if (worker->phase->operation != SW_LOAD_SET) {
-        verify(worker, slot, unit->count);
-    }
-}
-
-static int wait_oldest(struct sw_load_worker *worker, const struct bulk *bulk,
-                       struct bulk_connection *connection)
-{
-    while (!connection->slots[connection->oldest].in_flight) {
-        connection->oldest = (connection->oldest + 1) % bulk->depth;
-    }
-    struct slot *slot = &connection->slots[connection->oldest];
-    if (sherwood_wait(connection->client, &slot->request)) {
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "%s",
-                                   sherwood_error(connection->client));
-    }
+    struct sw_load_slot *slot = request->user;
+    bulk->in_flight--;
     sw_load_worker_done(worker, &slot->unit, sw_load_now_ns());
-    use_answer(worker, slot);
-    slot->in_flight = false;
-    connection->oldest = (connection->oldest + 1) % bulk->depth;
-    connection->in_flight--;
+    sw_load_bulk_use(worker, slot);
+    *out = slot;
     return SW_LOAD_OK;
 }
 
-/* Submits on every idle slot of a connection, the one that was waited for last at the end. */
-static int fill_up(struct sw_load_worker *worker, const struct bulk *bulk,
-                   struct bulk_connection *connection)
+static int run_closed(struct sw_load_worker *worker, struct sw_load_bulk *bulk)
 {
     int status = SW_LOAD_OK;
-    for (uint32_t i = 0; i < bulk->depth && status == SW_LOAD_OK; i++) {
-        struct slot *slot = &connection->slots[(connection->oldest + i) % bulk->depth];
-        if (!slot->in_flight && !slot->is_over) {
-            status = submit_next(worker, connection, slot);
+    for (uint32_t i = 0; i < bulk->slots_count && status == SW_LOAD_OK; i++) {
+        if (take(worker, bulk, &bulk->slots[i])) {
+            status = submit(worker, bulk, &bulk->slots[i]);
+        }
+    }
+    while (status == SW_LOAD_OK && bulk->in_flight) {
+        struct sw_load_slot *slot;
+        status = await_answer(worker, bulk, -1, &slot);
+        if (status == SW_LOAD_OK && slot && take(worker, bulk, slot)) {
+            status = submit(worker, bulk, slot);
+        }
+    }
+    return status;
+}
+
+/* Takes all answers that are here. */
+static int take_answers(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
+                        uint64_t *answered_ns)
+{
+    struct sw_load_slot *slot = NULL;
+    int status = SW_LOAD_OK;
+    while (status == SW_LOAD_OK && bulk->in_flight) {
+        status = await_answer(worker, bulk, 0, &slot);
+        if (status || !slot) {
+            return status;
+        }
+        bulk->idle[bulk->idle_count++] = slot;
+        *answered_ns = worker->end_ns;
+    }
+    return status;
+}
+
+/* Sleeps until an answer is here, or the unit of `armed` (may be NULL) is due. */
+static int sleep_until(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
+                       const struct sw_load_slot *armed, uint64_t answered_ns)
+{
+    struct pollfd ready = {.fd = sherwood_descriptor(bulk->client), .events = POLLIN};
+    uint64_t now = sw_load_now_ns(), until = now + SW_LOAD_SLEEP_NS;
+    if (ready.fd < 0) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "no descriptor left for epoll");
+    }
+    if (armed && armed->unit.due_ns < until) {
+        until = armed->unit.due_ns;
+    }
+    uint64_t left = until > now ? until - now : 0;
+    const struct timespec time = {.tv_sec = (time_t)(left / SECOND_NS),
+                                  .tv_nsec = (long)(left % SECOND_NS)};
+    worker->traffic.polls++;
+    int n = left == 0 ? 0 : ppoll(&ready, 1, &time, NULL);
+    if (n < 0 && errno != EINTR) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "poll: %s", strerror(errno));
+    }
+    if (bulk->in_flight && now > answered_ns + SW_LOAD_SILENCE_MS * 1000000ULL) {
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "no answer within %d s",
+                                   SW_LOAD_SILENCE_MS / 1000);
+    }
+    return SW_LOAD_OK;
+}
+
+static int run_open(struct sw_load_worker *worker, struct sw_load_bulk *bulk)
+{
+    struct sw_load_slot *armed = NULL; /* has taken a unit that is not due yet */
+    uint64_t answered_ns = sw_load_now_ns();
+    int status = SW_LOAD_OK;
+    bulk->idle_count = 0;
+    for (uint32_t i = bulk->slots_count; i > 0; i--) {
+        bulk->idle[bulk->idle_count++] = &bulk->slots[i - 1];
+    }
+    while (status == SW_LOAD_OK) {
+        bool is_stopped = atomic_load_explicit(&worker->phase->stop, memory_order_relaxed);
+        while (!armed && bulk->idle_count && !is_stopped) {
+            struct sw_load_slot *slot = bulk->idle[--bulk->idle_count];
+            armed = take(worker, bulk, slot) ? slot : NULL;
+        }
+        if ((!armed && !bulk->in_flight) || is_stopped) {
+            break;
+        }
+        if (armed && sw_load_now_ns() >= armed->unit.due_ns) {
+            answered_ns = bulk->in_flight ? answered_ns : sw_load_now_ns();
+            status = submit(worker, bulk, armed);
+            armed = NULL;
+        } else {
+            status = sleep_until(worker, bulk, armed, answered_ns);
+        }
+        if (status == SW_LOAD_OK) {
+            status = take_answers(worker, bulk, &answered_ns);
         }
     }
     return status;
@@ -342,25 +364,23 @@ static int fill_up(struct sw_load_worker *worker, const struct bulk *bulk,
 
 static int bulk_run(struct sw_load_worker *worker)
 {
-    struct bulk *bulk = worker->connections;
-    bool busy = true;
-    int status = SW_LOAD_OK;
-    for (uint64_t i = 0; i < (uint64_t)bulk->count * bulk->depth; i++) {
-        bulk->slots[i].is_over = false;
+    struct sw_load_bulk *bulk = worker->connections;
+    struct sherwood_traffic before, after;
+    for (uint32_t i = 0; i < bulk->slots_count; i++) {
         sw_load_lane_rewind(&bulk->slots[i].lane);
     }
-    while (busy) {
-        busy = false;
-        for (uint32_t i = 0; i < bulk->count && status == SW_LOAD_OK; i++) {
-            status = fill_up(worker, bulk, &bulk->connections[i]);
-        }
-        for (uint32_t i = 0; i < bulk->count && status == SW_LOAD_OK; i++) {
-            if (bulk->connections[i].in_flight) {
-                busy = true;
-                status = wait_oldest(worker, bulk, &bulk->connections[i]);
-            }
-        }
-    }
+    sherwood_traffic(bulk->client, &before);
+    int status = worker->phase->rate ? run_open(worker, bulk) : run_closed(worker, bulk);
+    sherwood_traffic(bulk->client, &after);
+    worker->traffic = (struct sw_load_traffic){
+        .reads = after.reads - before.reads,
+        .writes = after.writes - before.writes,
+        .polls = after.polls - before.polls + worker->traffic.polls,
+        .options = after.options - before.options,
+        .bytes_received = after.bytes_received - before.bytes_received,
+        .bytes_sent = after.bytes_sent - before.bytes_sent,
+        .bytes_spliced = after.bytes_spliced - before.bytes_spliced,
+    };
     return status;
 }
 

@@ -13,6 +13,7 @@
 #define SW_LOAD_SEED_DEFAULT 1
 #define SW_LOAD_BULK_CONNECTIONS_DEFAULT 4
 #define SW_LOAD_BULK_DEPTH_DEFAULT 2
+#define SW_LOAD_BULK_RATE_DEPTH_DEFAULT 4
 /* What redis-benchmark users know: -c 50, and a pipeline of 64. */
 #define SW_LOAD_RESP_CONNECTIONS_DEFAULT 50
 #define SW_LOAD_RESP_DEPTH_DEFAULT 64
@@ -20,6 +21,11 @@
 #define SW_LOAD_KEYS_MAX (1ULL << 40)
 #define SW_LOAD_CONNECTIONS_MAX 4096
 #define SW_LOAD_THREADS_MAX 256
+/* Bulk: the connections of a thread are one handle of libsherwood. */
+#define SW_LOAD_BULK_THREAD_CONNECTIONS_MAX 256
+#define SW_LOAD_IDLE_MAX 65536
+#define SW_LOAD_PREFILLED_MAX 4096
+#define SW_LOAD_SOCKET_BUFFER_MAX (64U << 20)
 /* Keys of a frame (the protocol's limit; a server's own may be lower), and of a pipeline of MGET.
  */
 #define SW_LOAD_FRAME_MAX (1U << 24)

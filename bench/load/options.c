@@ -24,6 +24,11 @@ enum {
     OPTION_HIT_RATIO,
     OPTION_RATE,
     OPTION_NO_VERIFY,
+    OPTION_FRAMES_PREFILLED,
+    OPTION_SPLICE,
+    OPTION_SOCKET_BUFFER,
+    OPTION_IDLE_CONNECTIONS,
+    OPTION_SERIES,
     OPTION_CSV,
     OPTION_JSON,
     OPTION_KEY_OF,
@@ -50,6 +55,11 @@ static const struct option long_options[] = {
     {"hit-ratio", required_argument, NULL, OPTION_HIT_RATIO},
     {"rate", required_argument, NULL, OPTION_RATE},
     {"no-verify", no_argument, NULL, OPTION_NO_VERIFY},
+    {"frames-prefilled", required_argument, NULL, OPTION_FRAMES_PREFILLED},
+    {"splice", required_argument, NULL, OPTION_SPLICE},
+    {"socket-buffer", required_argument, NULL, OPTION_SOCKET_BUFFER},
+    {"idle-connections", required_argument, NULL, OPTION_IDLE_CONNECTIONS},
+    {"series", required_argument, NULL, OPTION_SERIES},
     {"csv", required_argument, NULL, OPTION_CSV},
     {"json", no_argument, NULL, OPTION_JSON},
     {"key-of", required_argument, NULL, OPTION_KEY_OF},
@@ -62,6 +72,7 @@ static const struct option long_options[] = {
 
 static const char *const protocol_names[] = {"bulk", "resp"};
 static const char *const distribution_names[] = {"uniform", "zipf", "latest", "sequential"};
+static const char *const splice_names[] = {"auto", "always", "never"};
 /* Those that --operation takes, and then the others. */
 #define OPERATIONS_GIVEN 4
 static const char *const operation_names[] = {"set-get", "set",  "get",  "mget",
@@ -225,9 +236,24 @@ static int read_draws(int option, struct sw_load_options *out, struct given *giv
 
 static int read_output(int option, struct sw_load_options *out, const struct message *message)
 {
+    int name = 0, status = 0;
     switch (option) {
     case OPTION_NO_VERIFY:
         out->no_verify = true;
+        return 0;
+    case OPTION_FRAMES_PREFILLED:
+        out->no_verify = true;
+        return read_u32("frames-prefilled", SW_LOAD_PREFILLED_MAX, &out->frames_prefilled, message);
+    case OPTION_SPLICE:
+        status = read_name("splice", splice_names, 3, &name, message);
+        out->splice = (enum sw_load_splice)name;
+        return status;
+    case OPTION_SOCKET_BUFFER:
+        return read_u32("socket-buffer", SW_LOAD_SOCKET_BUFFER_MAX, &out->socket_buffer, message);
+    case OPTION_IDLE_CONNECTIONS:
+        return read_u32("idle-connections", SW_LOAD_IDLE_MAX, &out->idle_connections, message);
+    case OPTION_SERIES:
+        out->series = optarg;
         return 0;
     case OPTION_CSV:
         out->csv = optarg;
@@ -314,19 +340,18 @@ static void fill_defaults(struct sw_load_options *out)
         out->connections =
             bulk ? SW_LOAD_BULK_CONNECTIONS_DEFAULT : SW_LOAD_RESP_CONNECTIONS_DEFAULT;
     }
-    if (out->depth == 0 && bulk && out->rate) {
-        out->depth = 1;
-    }
     if (out->depth == 0) {
-        out->depth = bulk ? SW_LOAD_BULK_DEPTH_DEFAULT : SW_LOAD_RESP_DEPTH_DEFAULT;
-    }
-    if (out->threads == 0 && bulk && out->rate) {
-        out->threads = out->connections;
+        out->depth = !bulk       ? SW_LOAD_RESP_DEPTH_DEFAULT
+                     : out->rate ? SW_LOAD_BULK_RATE_DEPTH_DEFAULT
+                                 : SW_LOAD_BULK_DEPTH_DEFAULT;
     }
     if (out->threads == 0) {
+        const uint32_t share = SW_LOAD_BULK_THREAD_CONNECTIONS_MAX;
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
         uint32_t most = processors < 1 ? 1 : (uint32_t)processors;
+        uint32_t least = bulk ? (out->connections + share - 1) / share : 1;
         out->threads = most < SW_LOAD_THREADS_MAX ? most : SW_LOAD_THREADS_MAX;
+        out->threads = out->threads < least ? least : out->threads;
     }
     if (out->threads > out->connections) {
         out->threads = out->connections;
@@ -351,16 +376,9 @@ static const char *contradiction_of_draws(const struct sw_load_options *options,
     if (given->distribution && !given->mix && !options->seconds) {
         return "--distribution needs --seconds (without them every key is used once) or --mix";
     }
-    if (options->rate && options->protocol == SW_LOAD_BULK) {
-        if (options->depth != 1) {
-            return "--rate by bulk frames has --depth 1: take more --connections";
-        }
-        if (options->connections > SW_LOAD_THREADS_MAX) {
-            return "--rate by bulk frames has at most 256 --connections, a thread for each";
-        }
-        if (options->threads != options->connections) {
-            return "--rate by bulk frames has a thread for each of the --connections";
-        }
+    if (options->frames_prefilled &&
+        (options->protocol != SW_LOAD_BULK || !options->seconds || given->mix)) {
+        return "--frames-prefilled is for bulk frames and a phase with --seconds, not for a mix";
     }
     return NULL;
 }
@@ -387,6 +405,16 @@ static const char *contradiction(const struct sw_load_options *options, const st
     }
     if (bulk && options->depth > SW_LOAD_BULK_DEPTH_MAX) {
         return "--depth of bulk frames is at most 1024";
+    }
+    if (!bulk && options->socket_buffer) {
+        return "--socket-buffer is for bulk frames";
+    }
+    if (options->splice != SW_LOAD_SPLICE_AUTO && !options->frames_prefilled) {
+        return "--splice is of --frames-prefilled";
+    }
+    if (bulk && (options->connections + options->threads - 1) / options->threads >
+                    SW_LOAD_BULK_THREAD_CONNECTIONS_MAX) {
+        return "by bulk frames a thread has at most 256 connections: more --threads are needed";
     }
     if (!bulk && options->key_bits == 32 && options->keys > (1ULL << 32)) {
         return "there are only 2^32 keys of 32 bits";

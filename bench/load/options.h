@@ -14,6 +14,9 @@
 
 enum sw_load_protocol { SW_LOAD_BULK, SW_LOAD_RESP };
 
+/* Where prefilled frames are sent as pages: AUTO by Unix sockets. */
+enum sw_load_splice { SW_LOAD_SPLICE_AUTO, SW_LOAD_SPLICE_ALWAYS, SW_LOAD_SPLICE_NEVER };
+
 /* What a run does. FILL and CHECK are phases of MIX and no operation of their own. */
 enum sw_load_operation {
     SW_LOAD_SET_GET,
@@ -55,7 +58,12 @@ struct sw_load_options {
     struct sw_load_mix mix; /* if the operation is MIX */
     double hit_ratio;       /* of its gets */
     bool no_verify;
-    const char *csv; /* a file, or NULL; borrowed from argv */
+    uint32_t frames_prefilled; /* bulk, timed phase: frames a thread draws before; 0: none */
+    enum sw_load_splice splice;
+    uint32_t socket_buffer; /* bulk: bytes; 0: libsherwood's choice */
+    uint32_t idle_connections;
+    const char *series; /* a file, or NULL; borrowed from argv */
+    const char *csv;    /* a file, or NULL; borrowed from argv */
     bool json;
     bool quiet;
 };

@@ -132,6 +132,21 @@ static void text_details(FILE *out, const struct sw_load_options *options,
     }
 }
 
+/* What the load itself cost. */
+static void text_costs(FILE *out, const struct sw_load_options *options,
+                       const struct sw_load_phase_result *phase)
+{
+    const struct sw_load_traffic *traffic = &phase->traffic;
+    double units = phase->latency.count ? (double)phase->latency.count : 1;
+    fprintf(out,
+            "%s: %.2f s of the client's CPU; of %s: %.2f reads, %.2f writes, %.2f polls, "
+            "%.2f socket options%s\n",
+            sw_load_operation_name(phase->operation), phase->cpu_seconds, unit_name(options),
+            (double)traffic->reads / units, (double)traffic->writes / units,
+            (double)traffic->polls / units, (double)traffic->options / units,
+            traffic->bytes_spliced ? "; sent as pages, not copied" : "");
+}
+
 /* How much of all this was verified. */
 static void text_verified(FILE *out, const struct sw_load_options *options,
                           const struct sw_load_result *result)
@@ -177,6 +192,11 @@ void sw_load_report_text(FILE *out, const struct sw_load_options *options,
     }
     for (uint32_t i = 0; i < result->phases_count; i++) {
         text_details(out, options, &result->phases[i]);
+        text_costs(out, options, &result->phases[i]);
+    }
+    if (options->idle_connections) {
+        fprintf(out, "%u of %u idle connections are still open\n", result->idle_alive,
+                options->idle_connections);
     }
     text_verified(out, options, result);
 }
@@ -207,6 +227,16 @@ void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result)
     }
 }
 
+static json_t *json_traffic(const struct sw_load_traffic *traffic)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "reads", (json_int_t)traffic->reads,
+                     "writes", (json_int_t)traffic->writes, "polls", (json_int_t)traffic->polls,
+                     "socket_options", (json_int_t)traffic->options, "bytes_received",
+                     (json_int_t)traffic->bytes_received, "bytes_sent",
+                     (json_int_t)traffic->bytes_sent, "bytes_spliced",
+                     (json_int_t)traffic->bytes_spliced);
+}
+
 static json_t *json_phase(const struct sw_load_result *result,
                           const struct sw_load_phase_result *phase)
 {
@@ -230,6 +260,8 @@ static json_t *json_phase(const struct sw_load_result *result,
         json_object_set_new(out, "operations", operations);
         json_object_set_new(out, "hits", json_integer((json_int_t)phase->hits));
     }
+    json_object_set_new(out, "cpu_seconds", json_real(phase->cpu_seconds));
+    json_object_set_new(out, "system_calls", json_traffic(&phase->traffic));
     if (phase->rate) {
         json_object_set_new(out, "rate", json_integer((json_int_t)phase->rate));
         json_object_set_new(out, "late", json_integer((json_int_t)phase->late));
@@ -253,7 +285,7 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
     snprintf(seed, sizeof seed, "%" PRIu64, options->seed);
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:s}, s:i, s:i, s:I, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, "
-        "s:b, s:o, s:b}",
+        "s:b, s:i, s:i, s:i, s:o, s:b}",
         "version", SHERWOOD_VERSION, "address", options->address, "protocol",
         sw_load_protocol_name(options->protocol), "server", "version", result->server.version,
         "backend", result->server.backend, "key_bytes", (int)result->workload.key_bytes,
@@ -262,7 +294,9 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
         (int)options->depth, "frame", options->protocol == SW_LOAD_BULK ? (int)options->frame : 0,
         "mget", options->operation == SW_LOAD_MGET ? (int)options->mget : 0, "distribution",
         sw_load_distribution_name(options->distribution), "theta", options->theta, "hit_ratio",
-        options->hit_ratio, "verified", !options->no_verify, "phases", phases, "ok", bad == 0);
+        options->hit_ratio, "verified", !options->no_verify, "frames_prefilled",
+        (int)options->frames_prefilled, "idle_connections", (int)options->idle_connections,
+        "idle_connections_open", (int)result->idle_alive, "phases", phases, "ok", bad == 0);
     if (!root) {
         return -1;
     }

@@ -234,6 +234,7 @@ static int turn(struct sw_load_worker *worker)
     struct resp *resp = worker->connections;
     struct epoll_event events[EVENTS_MAX];
     int limit = resp->busy ? SW_LOAD_SILENCE_MS : SW_LOAD_SLEEP_NS / 1000000;
+    worker->traffic.polls++;
     int ready = epoll_wait(resp->epoll, events, EVENTS_MAX, limit);
     if (ready == 0 && resp->busy) {
         return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "no answer within %d s",

@@ -99,6 +99,7 @@ static char *format_mgets(const struct sw_load_workload *workload, const void *k
 int sw_load_resp_flush(struct sw_load_resp_client *client, struct sw_load_worker *worker)
 {
     while (client->output_sent < client->output_bytes) {
+        worker->traffic.writes++;
         ssize_t sent = send(client->fd, client->output + client->output_sent,
                             client->output_bytes - client->output_sent, MSG_NOSIGNAL);
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -109,6 +110,7 @@ int sw_load_resp_flush(struct sw_load_resp_client *client, struct sw_load_worker
                                        strerror(errno));
         }
         client->output_sent += sent > 0 ? (size_t)sent : 0;
+        worker->traffic.bytes_sent += sent > 0 ? (uint64_t)sent : 0;
     }
     client->wants_write = client->output_sent < client->output_bytes;
     return SW_LOAD_OK;
@@ -253,6 +255,7 @@ static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *
 int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker *worker)
 {
     size_t room = SW_LOAD_RESP_INPUT_BYTES - client->input_bytes;
+    worker->traffic.reads++;
     ssize_t received = recv(client->fd, client->input + client->input_bytes, room, 0);
     if (received < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
@@ -264,6 +267,7 @@ int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker 
         return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server closed the connection");
     }
     client->input_bytes += (size_t)received;
+    worker->traffic.bytes_received += (uint64_t)received;
     int status = use_input(client, worker);
     if (status == SW_LOAD_OK && client->unit.count && client->keys_answered == client->unit.count) {
         sw_load_worker_done(worker, &client->unit, sw_load_now_ns());

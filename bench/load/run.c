@@ -4,9 +4,11 @@
  */
 #include "bench/load/run.h"
 
+#include "bench/load/idle.h"
+#include "bench/load/plan.h"
 #include "bench/load/progress.h"
-#include "bench/load/resp_client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,46 +45,19 @@ struct run {
     struct sw_load_worker *workers;
     struct thread_argument *arguments;
     struct gate gate;
+    struct sw_load_idle idle;
+    struct sw_load_series *series; /* owned; NULL unless options->series */
 };
-
-static uint32_t unit_keys(const struct sw_load_options *options, enum sw_load_operation operation)
-{
-    if (options->protocol == SW_LOAD_BULK) {
-        return options->frame;
-    }
-    return options->depth * (operation == SW_LOAD_MGET ? options->mget : 1);
-}
-
-/* Refuses a run whose buffers would pass the limit, before anything is allocated. */
-static int check_memory(const struct sw_load_options *options, char *error)
-{
-    if (options->operation == SW_LOAD_MGET &&
-        (uint64_t)options->depth * options->mget > SW_LOAD_FRAME_MAX) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "--depth times --mget is above %u keys, which is the limit", SW_LOAD_FRAME_MAX);
-        return SW_LOAD_E_USAGE;
-    }
-    uint64_t bytes = options->protocol == SW_LOAD_BULK
-                         ? (uint64_t)options->depth * options->frame * 25
-                         : sw_load_resp_bytes(unit_keys(options, options->operation), 8);
-    bytes *= options->connections;
-    if (bytes <= SW_LOAD_BUFFER_BYTES_MAX) {
-        return SW_LOAD_OK;
-    }
-    snprintf(
-        error, SW_LOAD_ERROR_BYTES,
-        "%u connections with this much in flight need %llu MiB of buffers; the limit is %llu MiB",
-        options->connections, (unsigned long long)(bytes >> 20),
-        (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
-    return SW_LOAD_E_USAGE;
-}
 
 static void run_fini(struct run *run)
 {
     for (uint32_t i = 0; i < run->workers_count; i++) {
         run->transport->destroy(run->workers[i].connections);
         free(run->workers[i].latency);
+        free(run->workers[i].series);
     }
+    free(run->series);
+    sw_load_idle_fini(&run->idle);
     free(run->workers);
     free(run->arguments);
     pthread_cond_destroy(&run->gate.left);
@@ -104,58 +79,14 @@ static int init_worker(struct run *run, uint32_t i, char *error)
     worker->workload = &run->workload;
     worker->random = options->seed * 0x9e3779b97f4a7c15ULL + ((uint64_t)(i + 1) << 56);
     worker->latency = calloc(1, sizeof *worker->latency);
+    worker->series = options->series ? calloc(1, sizeof *worker->series) : NULL;
     run->workers_count++;
-    if (!worker->latency) {
+    if (!worker->latency || (options->series && !worker->series)) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory");
         return SW_LOAD_E_NOMEM;
     }
     return run->transport->connect(options, share_of(options, i), &worker->connections,
                                    &run->server, error);
-}
-
-/* The lanes of a mix, once the widths are known. */
-static int plan_lanes(struct run *run, char *error)
-{
-    const struct sw_load_options *options = run->options;
-    const bool bulk = options->protocol == SW_LOAD_BULK;
-    const uint64_t lanes = (uint64_t)options->connections * (bulk ? options->depth : 1);
-    /* INCRBY refuses to overflow (redis: 63 bits), so its keys start with two bits to spare. */
-    const bool is_narrow = !bulk && options->mix.weights[SW_LOAD_MIX_SUM];
-    const uint32_t value_bits = run->workload.value_bytes * 8;
-    run->lanes = (struct sw_load_lane_setup){
-        .workload = &run->workload,
-        .mix = &options->mix,
-        .distribution = options->distribution,
-        .theta = options->theta,
-        .hit_ratio = options->hit_ratio,
-        .set_mask = is_narrow ? (1ULL << (value_bits - 2)) - 1 : UINT64_MAX,
-        .sum_mask = !is_narrow         ? UINT64_MAX
-                    : value_bits == 32 ? 1
-                                       : UINT16_MAX,
-        .unit_keys = unit_keys(options, SW_LOAD_MIX),
-        .per_key = !bulk,
-        .verify = !options->no_verify,
-        .lanes = (uint32_t)lanes,
-    };
-    if (options->keys < lanes) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "a mix needs a key for each of the %llu units in flight: more --keys are needed",
-                 (unsigned long long)lanes);
-        return SW_LOAD_E_USAGE;
-    }
-    if (run->workload.key_bytes == 4 && options->keys > SW_LOAD_MIX_KEYS_MAX_32) {
-        snprintf(error, SW_LOAD_ERROR_BYTES, "a mix on a table of 32 bits has at most 2^30 keys");
-        return SW_LOAD_E_USAGE;
-    }
-    uint64_t bytes = sw_load_lanes_bytes(&run->lanes);
-    if (bytes > SW_LOAD_BUFFER_BYTES_MAX) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the model of this mix needs %llu MiB; the limit is %llu MiB",
-                 (unsigned long long)(bytes >> 20),
-                 (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
-        return SW_LOAD_E_USAGE;
-    }
-    return SW_LOAD_OK;
 }
 
 /* Gives every worker what it needs to know of the keys, and its buffers. */
@@ -167,8 +98,10 @@ static int prepare_workers(struct run *run, char *error)
         .options = options,
         .workload = &run->workload,
         .lanes = has_lanes ? &run->lanes : NULL,
+        .distribution = &run->distribution,
     };
-    int status = has_lanes ? plan_lanes(run, error) : SW_LOAD_OK;
+    int status =
+        has_lanes ? sw_load_plan_lanes(options, &run->workload, &run->lanes, error) : SW_LOAD_OK;
     uint32_t first = 0;
     for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
         status = run->transport->prepare(run->workers[i].connections, &setup, first, error);
@@ -211,6 +144,13 @@ static int run_init(struct run *run, const struct sw_load_options *options, char
     return prepare_workers(run, error);
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000U + (uint64_t)used.tv_nsec;
+}
+
 static void *worker_main(void *context)
 {
     struct thread_argument *argument = context;
@@ -228,6 +168,7 @@ static void *worker_main(void *context)
     }
     worker->end_ns = worker->start_ns;
     worker->status = argument->transport->run(worker);
+    worker->cpu_ns = thread_cpu_ns();
     if (worker->status) {
         atomic_store_explicit(&worker->phase->stop, true, memory_order_relaxed);
     }
@@ -238,6 +179,24 @@ static void *worker_main(void *context)
     return NULL;
 }
 
+/* One row of the series: what all workers have counted. */
+static void write_row(struct run *run, uint64_t done, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < run->workers_count; i++) {
+        sw_load_series_add(run->series, run->workers[i].series);
+    }
+    sw_load_series_row(run->series, done, now_ns);
+}
+
+static uint64_t keys_done(const struct run *run)
+{
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < run->workers_count; i++) {
+        done += atomic_load_explicit(&run->workers[i].keys_done, memory_order_relaxed);
+    }
+    return done;
+}
+
 /* Waits until all workers have finished, printing progress now and then. */
 static void follow(struct run *run, const struct sw_load_phase *phase)
 {
@@ -245,6 +204,10 @@ static void follow(struct run *run, const struct sw_load_phase *phase)
     sw_load_progress_start(&progress, sw_load_operation_name(phase->operation),
                            phase->seconds ? 0 : run->workload.keys, phase->seconds,
                            run->options->quiet, sw_load_now_ns());
+    if (run->series) {
+        sw_load_series_start(run->series, sw_load_operation_name(phase->operation),
+                             sw_load_now_ns());
+    }
     pthread_mutex_lock(&run->gate.mutex);
     while (run->gate.finished < run->workers_count) {
         struct timespec until;
@@ -253,13 +216,16 @@ static void follow(struct run *run, const struct sw_load_phase *phase)
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&run->gate.left, &run->gate.mutex, &until);
-        uint64_t done = 0;
-        for (uint32_t i = 0; i < run->workers_count; i++) {
-            done += atomic_load_explicit(&run->workers[i].keys_done, memory_order_relaxed);
+        uint64_t now = sw_load_now_ns(), done = keys_done(run);
+        if (run->series && sw_load_series_is_due(run->series, now)) {
+            write_row(run, done, now);
         }
-        sw_load_progress_update(&progress, done, sw_load_now_ns());
+        sw_load_progress_update(&progress, done, now);
     }
     pthread_mutex_unlock(&run->gate.mutex);
+    if (run->series) {
+        write_row(run, keys_done(run), sw_load_now_ns());
+    }
     sw_load_progress_end(&progress);
 }
 
@@ -275,6 +241,10 @@ static int start_worker(struct run *run, struct sw_load_phase *phase, uint32_t i
     worker->example.is_set = false;
     atomic_store_explicit(&worker->keys_done, 0, memory_order_relaxed);
     sw_load_histogram_reset(worker->latency);
+    worker->traffic = (struct sw_load_traffic){0};
+    if (worker->series) {
+        memset(worker->series, 0, sizeof *worker->series);
+    }
     run->arguments[i] =
         (struct thread_argument){.worker = worker, .transport = run->transport, .gate = &run->gate};
     return pthread_create(&worker->thread, NULL, worker_main, &run->arguments[i]);
@@ -317,6 +287,17 @@ static int run_threads(struct run *run, struct sw_load_phase *phase, char *error
     return SW_LOAD_OK;
 }
 
+static void add_traffic(struct sw_load_traffic *sum, const struct sw_load_traffic *traffic)
+{
+    sum->reads += traffic->reads;
+    sum->writes += traffic->writes;
+    sum->polls += traffic->polls;
+    sum->options += traffic->options;
+    sum->bytes_received += traffic->bytes_received;
+    sum->bytes_sent += traffic->bytes_sent;
+    sum->bytes_spliced += traffic->bytes_spliced;
+}
+
 /* Adds up what the workers found. */
 static void collect(const struct run *run, const struct sw_load_phase *phase,
                     struct sw_load_phase_result *result)
@@ -341,6 +322,8 @@ static void collect(const struct run *run, const struct sw_load_phase *phase,
         if (worker->example.is_set && !result->example.is_set) {
             result->example = worker->example;
         }
+        add_traffic(&result->traffic, &worker->traffic);
+        result->cpu_seconds += (double)worker->cpu_ns / 1e9;
         sw_load_histogram_merge(&result->latency, worker->latency);
         start_ns = worker->start_ns < start_ns ? worker->start_ns : start_ns;
         end_ns = worker->end_ns > end_ns ? worker->end_ns : end_ns;
@@ -357,7 +340,7 @@ static int run_phase(struct run *run, enum sw_load_operation operation, bool is_
     struct sw_load_phase_result *result = &out->phases[out->phases_count++];
     struct sw_load_phase phase = {
         .operation = operation,
-        .unit_keys = unit_keys(run->options, operation),
+        .unit_keys = sw_load_unit_keys(run->options, operation),
         .seconds = is_timed ? run->options->seconds : 0,
         .rate = is_timed ? run->options->rate : 0,
         .distribution = &run->distribution,
@@ -401,20 +384,48 @@ static int run_phases(struct run *run, struct sw_load_result *out, char *error)
     }
 }
 
+/* What a run has around its phases: silent connections, a file for the series. */
+static int surround(struct run *run, char *error)
+{
+    const struct sw_load_options *options = run->options;
+    int status = sw_load_idle_open(&run->idle, options->address, options->idle_connections, error);
+    if (status || !options->series) {
+        return status;
+    }
+    run->series = calloc(1, sizeof *run->series);
+    if (!run->series) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory");
+        return SW_LOAD_E_NOMEM;
+    }
+    if (!sw_load_series_open(run->series, options->series)) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "%s: %s", options->series, strerror(errno));
+        return SW_LOAD_E_USAGE;
+    }
+    return SW_LOAD_OK;
+}
+
 int sw_load_run(const struct sw_load_options *options, struct sw_load_result *out, char *error)
 {
     struct run run;
     error[0] = '\0';
-    int status = check_memory(options, error);
+    int status = sw_load_plan_memory(options, error);
     if (status) {
         return status;
     }
     status = run_init(&run, options, error);
     if (status == SW_LOAD_OK) {
+        status = surround(&run, error);
+    }
+    if (status == SW_LOAD_OK) {
         out->server = run.server;
         out->workload = run.workload;
         out->phases_count = 0;
         status = run_phases(&run, out, error);
+        out->idle_alive = sw_load_idle_alive(&run.idle);
+    }
+    if (run.series && !sw_load_series_close(run.series)) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "%s: %s", options->series, strerror(errno));
+        status = SW_LOAD_E_USAGE;
     }
     run_fini(&run);
     return status;

@@ -21,6 +21,8 @@ struct sw_load_phase_result {
     uint64_t late;                               /* units sent late, see limits.h */
     uint64_t late_max_ns;
     uint64_t unsent; /* units due that were given up */
+    struct sw_load_traffic traffic;
+    double cpu_seconds; /* of all threads of the run */
     struct sw_load_example example;
     struct sw_load_histogram latency; /* ns, of a unit; its count is the number of units */
 };
@@ -28,6 +30,7 @@ struct sw_load_phase_result {
 struct sw_load_result {
     struct sw_load_server server;
     struct sw_load_workload workload;
+    uint32_t idle_alive; /* of options->idle_connections, those still open at the end */
     uint32_t phases_count;
     struct sw_load_phase_result phases[SW_LOAD_PHASES_MAX];
 };

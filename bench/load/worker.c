@@ -75,6 +75,9 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
     if (unit->count == 0) {
         return false;
     }
+    if (unit->is_filled) {
+        return true;
+    }
     if (unit->lane) {
         sw_load_lane_draw(unit->lane, unit->count, unit->keys, unit->operands);
     } else if (phase->seconds == 0 || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
@@ -82,23 +85,6 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
     } else {
         sw_load_fill_drawn(worker->workload, phase->distribution, &worker->random, unit->count,
                            unit->keys);
-    }
-    return true;
-}
-
-bool sw_load_worker_sleep(const struct sw_load_worker *worker, const struct sw_load_unit *unit)
-{
-    uint64_t now = unit->due_ns ? sw_load_now_ns() : 0;
-    while (now < unit->due_ns) {
-        uint64_t left = unit->due_ns - now;
-        uint64_t until = now + (left < SW_LOAD_SLEEP_NS ? left : SW_LOAD_SLEEP_NS);
-        const struct timespec time = {.tv_sec = (time_t)(until / SECOND_NS),
-                                      .tv_nsec = (long)(until % SECOND_NS)};
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
-        if (atomic_load_explicit(&worker->phase->stop, memory_order_relaxed)) {
-            return false;
-        }
-        now = sw_load_now_ns();
     }
     return true;
 }
@@ -118,6 +104,9 @@ void sw_load_worker_done(struct sw_load_worker *worker, const struct sw_load_uni
                          uint64_t now_ns)
 {
     sw_load_histogram_record(worker->latency, now_ns - unit->since_ns);
+    if (worker->series) {
+        sw_load_series_record(worker->series, now_ns - unit->since_ns);
+    }
     worker->end_ns = now_ns;
     uint64_t done = atomic_load_explicit(&worker->keys_done, memory_order_relaxed);
     atomic_store_explicit(&worker->keys_done, done + unit->count, memory_order_relaxed);

@@ -18,6 +18,7 @@
 #include "bench/load/histogram.h"
 #include "bench/load/lane.h"
 #include "bench/load/options.h"
+#include "bench/load/series.h"
 #include "bench/load/workload.h"
 
 #include <pthread.h>
@@ -59,9 +60,17 @@ struct sw_load_unit {
     struct sw_load_lane *lane; /* NULL unless the run has a mix */
     void *keys;
     void *operands; /* of writes; by RESP NULL without a lane */
+    bool is_filled; /* keys and operands are there before it is taken */
     uint32_t count;
     uint64_t due_ns;   /* 0: closed loop */
     uint64_t since_ns; /* from when its latency counts */
+};
+
+/* What the system calls of a phase were, and the bytes they moved. */
+struct sw_load_traffic {
+    uint64_t reads, writes, polls, options;
+    uint64_t bytes_received, bytes_sent;
+    uint64_t bytes_spliced; /* of those sent: as pages, without a copy */
 };
 
 struct sw_load_worker {
@@ -81,7 +90,10 @@ struct sw_load_worker {
     uint64_t late;                               /* units sent after their time, see limits.h */
     uint64_t late_max_ns;
     struct sw_load_example example;
-    struct sw_load_histogram *latency; /* ns; owned */
+    struct sw_load_histogram *latency;    /* ns; owned */
+    struct sw_load_series_counts *series; /* the same, for --series; owned, or NULL */
+    struct sw_load_traffic traffic;
+    uint64_t cpu_ns; /* of its thread */
     int status;
     char error[SW_LOAD_ERROR_BYTES];
 };
@@ -91,6 +103,7 @@ struct sw_load_setup {
     const struct sw_load_options *options;
     const struct sw_load_workload *workload;
     const struct sw_load_lane_setup *lanes; /* NULL unless the run has a mix */
+    const struct sw_load_distribution *distribution;
 };
 
 /* What a server told about itself; zero where the protocol does not say. */
@@ -126,8 +139,6 @@ uint64_t sw_load_phase_due(const struct sw_load_phase *phase);
  * false if the phase, or a lane's sweep, has no more. `now_ns` is the time, as for
  * sw_load_worker_done. */
 bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct sw_load_unit *unit);
-/* Sleeps until a unit is due; at once if it has no time. False if the phase was stopped. */
-bool sw_load_worker_sleep(const struct sw_load_worker *worker, const struct sw_load_unit *unit);
 /* Accounts for a unit that is being sent. */
 void sw_load_worker_sent(struct sw_load_worker *worker, struct sw_load_unit *unit, uint64_t now_ns);
 /* Accounts for an answered unit. */

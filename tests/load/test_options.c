@@ -78,14 +78,32 @@ Test(options, mixes_and_rates)
     cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
     cr_assert_eq(parse(before, &options, text, sizeof text), 0, "%s", text);
     cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
-    /* By bulk frames a rate has a thread a connection and one frame in flight. */
+    /* By bulk frames a rate keeps more frames in flight, and threads share connections. */
     char bulk[] = "-o get --rate 10M -c 7", resp[] = "--protocol resp -o get --rate 10k -d 1 -c 7";
     cr_assert_eq(parse(bulk, &options, text, sizeof text), 0, "%s", text);
     cr_assert_eq(options.rate, 10000000);
-    cr_assert_eq(options.threads, 7);
-    cr_assert_eq(options.depth, 1);
+    cr_assert(options.threads >= 1 && options.threads <= 7);
+    cr_assert_eq(options.depth, 4);
     cr_assert_eq(parse(resp, &options, text, sizeof text), 0, "%s", text);
     cr_assert_eq(options.rate, 10000);
+}
+
+Test(options, costs_and_surroundings)
+{
+    struct sw_load_options options;
+    char text[256] = "";
+    char line[] = "-o get --seconds 1 --frames-prefilled 3 --splice never --socket-buffer 1Mi "
+                  "--idle-connections 10k --series /tmp/x";
+    cr_assert_eq(parse(line, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(options.frames_prefilled, 3);
+    cr_assert(options.no_verify, "prefilled frames are not verified");
+    cr_assert_eq(options.splice, SW_LOAD_SPLICE_NEVER);
+    cr_assert_eq(options.socket_buffer, 1U << 20);
+    cr_assert_eq(options.idle_connections, 10000);
+    cr_assert_str_eq(options.series, "/tmp/x");
+    char many[] = "-c 4096";
+    cr_assert_eq(parse(many, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_geq(options.threads, 16, "enough threads for the connections");
 }
 
 Test(options, what_is_wrong_is_said)
@@ -123,9 +141,15 @@ Test(options, what_is_wrong_is_said)
         {"--mix set=1 --hit-ratio 0.5", "--hit-ratio is of the gets"},
         {"--mix get=1 --hit-ratio 1.5", "--hit-ratio 1.5: a number from 0 to 1"},
         {"--rate 0", "--rate 0: a number from 1"},
-        {"--rate 1M -d 2", "--rate by bulk frames has --depth 1"},
-        {"--rate 1M -c 4 -t 2", "a thread for each"},
-        {"--rate 1M -c 300", "at most 256 --connections"},
+        {"-c 300 -t 1", "a thread has at most 256 connections"},
+        {"--frames-prefilled 4", "--frames-prefilled is for"},
+        {"--frames-prefilled 4 --seconds 1 --ycsb a", "--frames-prefilled is for"},
+        {"--frames-prefilled 4 --seconds 1 --protocol resp", "--frames-prefilled is for"},
+        {"--frames-prefilled 0", "--frames-prefilled 0: a number from 1"},
+        {"--splice always", "--splice is of --frames-prefilled"},
+        {"--splice some", "--splice some is not known"},
+        {"--protocol resp --socket-buffer 1Mi", "--socket-buffer is for bulk"},
+        {"--idle-connections 65537", "--idle-connections 65537"},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         struct sw_load_options options;

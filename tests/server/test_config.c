@@ -91,9 +91,12 @@ Test(config, defaults)
     cr_assert_eq(config.port, 7379);
     cr_assert_str_eq(config.unix_socket, "");
     cr_assert_eq(config.unix_socket_mode, 0660);
+    cr_assert_eq(config.unix_buffer_bytes, 1 << 20);
+    cr_assert_eq(config.tcp_buffer_bytes, 0);
     cr_assert_str_eq(config.http_bind, "127.0.0.1");
     cr_assert_eq(config.http_port, 9379);
     cr_assert_eq(config.loops, 0);
+    cr_assert_eq(config.busy_poll_us, 0);
     cr_assert_eq(config.log_level, 6);
     cr_assert_eq(config.backend, SW_BACKEND_AUTO);
     cr_assert_eq(config.key_bits, 64);

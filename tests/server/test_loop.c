@@ -50,7 +50,7 @@ static void set_up(struct fixture *fixture)
     fixture->config.frame_ops_max = 1024;
     sw_config_table(&fixture->config, &table);
     cr_assert_eq(sw_table_create(&table, &fixture->table, NULL, 0), SW_OK);
-    const struct sw_loop_owner owner = {&fixture->owner, no_snapshot, on_stop, on_lost};
+    const struct sw_loop_owner owner = {&fixture->owner, no_snapshot, on_stop, on_lost, NULL};
     fixture->loop =
         aligned_alloc(64, (sizeof(*fixture->loop) + 63) / 64 * 64); /* as the server's are */
     cr_assert_not_null(fixture->loop);

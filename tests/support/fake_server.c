@@ -4,6 +4,7 @@
  */
 #include "tests/support/fake_server.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,20 @@ static void need(bool good, const char *what)
     }
 }
 
+struct connection {
+    struct sw_fake_server *server;
+    int fd;
+};
+
+static void *serve_one(void *argument)
+{
+    struct connection *connection = argument;
+    connection->server->script(connection->fd, connection->server->user);
+    shutdown(connection->fd, SHUT_RDWR);
+    free(connection);
+    return NULL;
+}
+
 static void *serve(void *argument)
 {
     struct sw_fake_server *server = argument;
@@ -27,15 +42,24 @@ static void *serve(void *argument)
         if (fd < 0) {
             return NULL;
         }
-        server->script(fd, server->user);
-        close(fd);
+        if ((server->flags & SW_FAKE_PARALLEL) == 0) {
+            server->script(fd, server->user);
+            close(fd);
+            continue;
+        }
+        int n = server->connections;
+        struct connection *connection = malloc(sizeof *connection);
+        need(connection != NULL && n < SW_FAKE_CONNECTIONS_MAX, "another connection");
+        *connection = (struct connection){server, fd};
+        server->fds[n] = fd;
+        need(pthread_create(&server->threads[n], NULL, serve_one, connection) == 0, "thread");
+        server->connections++;
     }
 }
 
-void sw_fake_start(struct sw_fake_server *server, void (*script)(int fd, void *user), void *user)
+static void listen_unix(struct sw_fake_server *server)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    *server = (struct sw_fake_server){.script = script, .user = user};
     strcpy(server->folder, "/tmp/sherwood-fake-XXXXXX");
     need(mkdtemp(server->folder) != NULL, "mkdtemp");
     snprintf(name.sun_path, sizeof name.sun_path, "%s/s", server->folder);
@@ -43,8 +67,35 @@ void sw_fake_start(struct sw_fake_server *server, void (*script)(int fd, void *u
     server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     need(server->listener >= 0, "socket");
     need(bind(server->listener, (struct sockaddr *)&name, sizeof name) == 0, "bind");
-    need(listen(server->listener, 8) == 0, "listen");
+}
+
+static void listen_tcp(struct sw_fake_server *server)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof name;
+    server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    need(server->listener >= 0, "socket");
+    need(bind(server->listener, (struct sockaddr *)&name, size) == 0, "bind");
+    need(getsockname(server->listener, (struct sockaddr *)&name, &size) == 0, "getsockname");
+    snprintf(server->address, sizeof server->address, "127.0.0.1:%u", ntohs(name.sin_port));
+}
+
+void sw_fake_start_with(struct sw_fake_server *server, void (*script)(int fd, void *user),
+                        void *user, int flags)
+{
+    *server = (struct sw_fake_server){.script = script, .user = user, .flags = flags};
+    if ((flags & SW_FAKE_TCP) != 0) {
+        listen_tcp(server);
+    } else {
+        listen_unix(server);
+    }
+    need(listen(server->listener, SW_FAKE_CONNECTIONS_MAX) == 0, "listen");
     need(pthread_create(&server->thread, NULL, serve, server) == 0, "pthread_create");
+}
+
+void sw_fake_start(struct sw_fake_server *server, void (*script)(int fd, void *user), void *user)
+{
+    sw_fake_start_with(server, script, user, 0);
 }
 
 void sw_fake_stop(struct sw_fake_server *server)
@@ -53,10 +104,16 @@ void sw_fake_stop(struct sw_fake_server *server)
     /* Wakes accept. */
     shutdown(server->listener, SHUT_RDWR);
     pthread_join(server->thread, NULL);
+    for (int i = 0; i < server->connections; i++) {
+        pthread_join(server->threads[i], NULL);
+        close(server->fds[i]);
+    }
     close(server->listener);
-    snprintf(path, sizeof path, "%s/s", server->folder);
-    unlink(path);
-    rmdir(server->folder);
+    if ((server->flags & SW_FAKE_TCP) == 0) {
+        snprintf(path, sizeof path, "%s/s", server->folder);
+        unlink(path);
+        rmdir(server->folder);
+    }
 }
 
 static bool read_exactly(int fd, uint8_t *bytes, size_t size)

@@ -2,9 +2,9 @@
  *
  * fake_server.h - a server in the test process that does what a script says: the truth, or not.
  *
- * A thread accepts connections on a Unix socket, one after another, and runs the script on each;
- * the connection is closed when the script returns. Scripts are written with the helpers below,
- * which block and return false when the peer is gone.
+ * A thread accepts connections, one after another, and runs the script on each; the connection is
+ * closed when the script returns. With SW_FAKE_PARALLEL each connection has a thread of its own.
+ * Scripts are written with the helpers below, which block and return false when the peer is gone.
  */
 #ifndef SHERWOOD_TESTS_SUPPORT_FAKE_SERVER_H
 #define SHERWOOD_TESTS_SUPPORT_FAKE_SERVER_H
@@ -16,6 +16,10 @@
 
 #include "proto/frame.h"
 
+#define SW_FAKE_CONNECTIONS_MAX 64
+
+enum { SW_FAKE_TCP = 1, SW_FAKE_PARALLEL = 2 };
+
 struct sw_fake_server {
     char address[128]; /* for sherwood_connect */
     char folder[64];
@@ -23,11 +27,19 @@ struct sw_fake_server {
     pthread_t thread;
     void (*script)(int fd, void *user);
     void *user;
+    int flags;
+    pthread_t threads[SW_FAKE_CONNECTIONS_MAX]; /* PARALLEL: of the connections so far */
+    int fds[SW_FAKE_CONNECTIONS_MAX];
+    int connections;
 };
 
-/* Starts the thread; aborts the test if that fails. `user` is borrowed until stop. */
+/* Starts the thread, on a Unix socket; aborts the test if that fails. `user` is borrowed until
+ * stop. */
 void sw_fake_start(struct sw_fake_server *server, void (*script)(int fd, void *user), void *user);
-/* Waits for the script at hand to return (close the client first), ends the thread. */
+/* The same with flags: SW_FAKE_TCP (a port of the loopback interface), SW_FAKE_PARALLEL. */
+void sw_fake_start_with(struct sw_fake_server *server, void (*script)(int fd, void *user),
+                        void *user, int flags);
+/* Waits for the scripts at hand to return (close the client first), ends the threads. */
 void sw_fake_stop(struct sw_fake_server *server);
 
 /* Reads one frame; its body, if not longer than `room`, into `body`. */
@@ -42,8 +54,9 @@ bool sw_fake_hello(int fd, uint32_t key_bytes, uint32_t value_bytes, uint32_t op
 /* An OK reply that fits the request, without its body. */
 struct sw_reply sw_fake_ok(const struct sw_request *request);
 
-/* A table that tells the truth: a script with a struct sw_fake_table as `user`. Keys are found by
- * linear probing in `slots` (a power of two, at most half used). */
+/* A table that tells the truth: a script with a struct sw_fake_table as `user`, for any number of
+ * connections at once. Keys are found by linear probing in `slots` (a power of two, at most half
+ * used). */
 struct sw_fake_slot {
     uint64_t key, value;
     bool used, present;
@@ -57,6 +70,7 @@ struct sw_fake_table {
     struct sw_fake_slot *slots;
     uint64_t occupied;
     uint64_t frames; /* data frames applied */
+    pthread_mutex_t mutex;
 };
 void sw_fake_table_init(struct sw_fake_table *table, uint32_t key_bytes, uint32_t value_bytes,
                         uint64_t slots_count);

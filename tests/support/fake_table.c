@@ -18,13 +18,14 @@ void sw_fake_table_init(struct sw_fake_table *table, uint32_t key_bytes, uint32_
                                     .in_flight_max = 16,
                                     .slots_count = slots_count};
     table->slots = calloc(slots_count, sizeof *table->slots);
-    if (table->slots == NULL) {
+    if (table->slots == NULL || pthread_mutex_init(&table->mutex, NULL) != 0) {
         abort();
     }
 }
 
 void sw_fake_table_fini(struct sw_fake_table *table)
 {
+    pthread_mutex_destroy(&table->mutex);
     free(table->slots);
 }
 
@@ -173,6 +174,7 @@ static void answer_request(struct sw_fake_table *table, const struct sw_request 
                            const uint8_t *body, struct answer *answer)
 {
     *answer = (struct answer){.reply = {.request_id = request->request_id}};
+    pthread_mutex_lock(&table->mutex);
     if (sw_operation_is_data(request->operation)) {
         apply(table, request, body, answer);
     } else if (request->operation == SW_OPERATION_SCAN) {
@@ -186,6 +188,7 @@ static void answer_request(struct sw_fake_table *table, const struct sw_request 
         answer->reply.stats.capacity_slots = table->slots_count;
         answer->reply.stats.get = (struct sw_operation_stats){11, 12, 13, 14};
     }
+    pthread_mutex_unlock(&table->mutex);
 }
 
 void sw_fake_table_script(int fd, void *user)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bulk.h - what the files of the bulk transport share: places for frames in flight. One thread.
+ */
+#ifndef SHERWOOD_LOAD_BULK_H
+#define SHERWOOD_LOAD_BULK_H
+
+#include "bench/load/prefill.h"
+#include "bench/load/random.h"
+#include "bench/load/worker.h"
+#include "client/sherwood.h"
+
+/* Frames of up to so many keys are sent together with others that are ready, in one system call. */
+#define SW_LOAD_BATCH_KEYS 8192
+
+/* A place for a frame in flight. */
+struct sw_load_slot {
+    struct sherwood_request request;
+    struct sw_load_unit unit;
+    struct sw_load_lane lane; /* if the run has a mix */
+    void *keys, *operands;    /* the slot's own arrays */
+    void *got;
+    uint64_t *found;
+};
+
+/* A thread's connections. */
+struct sw_load_bulk {
+    struct sherwood *client; /* a stripe a connection */
+    uint32_t connections;
+    uint32_t frame;
+    uint32_t slots_count; /* connections times depth */
+    uint32_t in_flight;
+    void *arrays; /* of all slots, one block */
+    struct sw_load_slot *slots;
+    struct sw_load_slot **idle; /* open loop: a stack */
+    uint32_t idle_count;
+    struct sw_load_prefill prefill;
+    bool splices; /* prefilled frames are sent as pages */
+};
+
+/* Accounts for what an answered frame says, and compares it with what it should say. */
+void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *slot);
+
+#endif

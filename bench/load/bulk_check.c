@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bulk_check.c - comparing the answer of a bulk frame with what it should be (see bulk.h).
+ */
+#include "bench/load/bulk.h"
+
+/* Looks at every answer of a frame one by one: only done when a count says that some are bad. */
+static void report_mismatches(struct sw_load_worker *worker, const struct sw_load_slot *slot,
+                              uint32_t count)
+{
+    const struct sw_load_workload *workload = worker->workload;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = sw_load_element(slot->unit.keys, workload->key_bytes, i);
+        uint64_t got = sw_load_element(slot->got, workload->value_bytes, i);
+        bool missing = !sherwood_found(slot->found, i);
+        if (missing || got != sw_load_value(workload, key)) {
+            sw_load_worker_mismatch(worker, key, missing, got);
+        }
+    }
+}
+
+static void verify(struct sw_load_worker *worker, const struct sw_load_slot *slot, uint32_t count)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < count / 64; i++) {
+        found += (uint32_t)__builtin_popcountll(slot->found[i]);
+    }
+    if (count % 64) {
+        uint64_t last = slot->found[count / 64] & ((1ULL << count % 64) - 1);
+        found += (uint32_t)__builtin_popcountll(last);
+    }
+    if (found != count ||
+        sw_load_count_wrong(worker->workload, slot->unit.keys, slot->got, count)) {
+        report_mismatches(worker, slot, count);
+    }
+}
+
+/* The same for a frame of a lane, against its model. */
+static void verify_lane(struct sw_load_worker *worker, const struct sw_load_slot *slot)
+{
+    const bool is_get = slot->request.operation == SHERWOOD_GET;
+    for (uint32_t i = 0; i < slot->unit.count; i++) {
+        const struct sw_load_answer answer = {
+            .has_found = true,
+            .found = sherwood_found(slot->found, i),
+            .has_value = is_get,
+            .value = is_get ? sw_load_element(slot->got, worker->workload->value_bytes, i) : 0,
+        };
+        sw_load_worker_check(worker, &slot->unit, i, &answer);
+    }
+}
+
+void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *slot)
+{
+    const struct sw_load_unit *unit = &slot->unit;
+    if (unit->lane) {
+        worker->operations[unit->lane->operations[0]] += unit->count;
+        worker->hits += slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
+    }
+    if (worker->options->no_verify) {
+        return;
+    }
+    if (unit->lane) {
+        verify_lane(worker, slot);
+    } else if (worker->phase->operation != SW_LOAD_SET) {
+        verify(worker, slot, unit->count);
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.c - sizes of a run before it starts (see plan.h).
+ */
+#include "bench/load/plan.h"
+
+#include "bench/load/resp_client.h"
+
+#include <stdio.h>
+
+uint32_t sw_load_unit_keys(const struct sw_load_options *options, enum sw_load_operation operation)
+{
+    if (options->protocol == SW_LOAD_BULK) {
+        return options->frame;
+    }
+    return options->depth * (operation == SW_LOAD_MGET ? options->mget : 1);
+}
+
+int sw_load_plan_memory(const struct sw_load_options *options, char *error)
+{
+    if (options->operation == SW_LOAD_MGET &&
+        (uint64_t)options->depth * options->mget > SW_LOAD_FRAME_MAX) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "--depth times --mget is above %u keys, which is the limit", SW_LOAD_FRAME_MAX);
+        return SW_LOAD_E_USAGE;
+    }
+    uint64_t bytes = options->protocol == SW_LOAD_BULK
+                         ? (uint64_t)options->depth * options->frame * 25 +
+                               (uint64_t)options->frames_prefilled * options->frame * 16
+                         : sw_load_resp_bytes(sw_load_unit_keys(options, options->operation), 8);
+    bytes *= options->connections;
+    if (bytes <= SW_LOAD_BUFFER_BYTES_MAX) {
+        return SW_LOAD_OK;
+    }
+    snprintf(
+        error, SW_LOAD_ERROR_BYTES,
+        "%u connections with this much in flight need %llu MiB of buffers; the limit is %llu MiB",
+        options->connections, (unsigned long long)(bytes >> 20),
+        (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
+    return SW_LOAD_E_USAGE;
+}
+
+int sw_load_plan_lanes(const struct sw_load_options *options,
+                       const struct sw_load_workload *workload, struct sw_load_lane_setup *out,
+                       char *error)
+{
+    const bool bulk = options->protocol == SW_LOAD_BULK;
+    const uint64_t lanes = (uint64_t)options->connections * (bulk ? options->depth : 1);
+    /* INCRBY refuses to overflow (redis: 63 bits), so its keys start with two bits to spare. */
+    const bool is_narrow = !bulk && options->mix.weights[SW_LOAD_MIX_SUM];
+    const uint32_t value_bits = workload->value_bytes * 8;
+    *out = (struct sw_load_lane_setup){
+        .workload = workload,
+        .mix = &options->mix,
+        .distribution = options->distribution,
+        .theta = options->theta,
+        .hit_ratio = options->hit_ratio,
+        .set_mask = is_narrow ? (1ULL << (value_bits - 2)) - 1 : UINT64_MAX,
+        .sum_mask = !is_narrow         ? UINT64_MAX
+                    : value_bits == 32 ? 1
+                                       : UINT16_MAX,
+        .unit_keys = sw_load_unit_keys(options, SW_LOAD_MIX),
+        .per_key = !bulk,
+        .verify = !options->no_verify,
+        .lanes = (uint32_t)lanes,
+    };
+    if (options->keys < lanes) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "a mix needs a key for each of the %llu units in flight: more --keys are needed",
+                 (unsigned long long)lanes);
+        return SW_LOAD_E_USAGE;
+    }
+    if (workload->key_bytes == 4 && options->keys > SW_LOAD_MIX_KEYS_MAX_32) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "a mix on a table of 32 bits has at most 2^30 keys");
+        return SW_LOAD_E_USAGE;
+    }
+    uint64_t bytes = sw_load_lanes_bytes(out);
+    if (bytes > SW_LOAD_BUFFER_BYTES_MAX) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "the model of this mix needs %llu MiB; the limit is %llu MiB",
+                 (unsigned long long)(bytes >> 20),
+                 (unsigned long long)(SW_LOAD_BUFFER_BYTES_MAX >> 20));
+        return SW_LOAD_E_USAGE;
+    }
+    return SW_LOAD_OK;
+}

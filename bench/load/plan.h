@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h - sizes of a run before it starts, and the refusal of what is too large. Pure; any thread.
+ */
+#ifndef SHERWOOD_LOAD_PLAN_H
+#define SHERWOOD_LOAD_PLAN_H
+
+#include "bench/load/worker.h"
+
+/* Keys of a full unit. */
+uint32_t sw_load_unit_keys(const struct sw_load_options *options, enum sw_load_operation operation);
+/* Refuses a run whose buffers would pass the limit, before anything is allocated. Both return an
+ * sw_load_status, with a sentence in `error` (SW_LOAD_ERROR_BYTES). */
+int sw_load_plan_memory(const struct sw_load_options *options, char *error);
+/* The lanes of a mix, once the widths are known. `options` and `workload` are borrowed by *out. */
+int sw_load_plan_lanes(const struct sw_load_options *options,
+                       const struct sw_load_workload *workload, struct sw_load_lane_setup *out,
+                       char *error);
+
+#endif

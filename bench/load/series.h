@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * series.h - what a run did in each of its seconds, as rows of a CSV file.
+ *
+ * Every worker counts its latencies in buckets of its own, which only grow; about once a second the
+ * main thread adds them up and takes the difference to what they were before. Buckets are as those
+ * of histogram.h, but 128 to a power of two: a percentile is at most 0.8 % above the true one.
+ */
+#ifndef SHERWOOD_LOAD_SERIES_H
+#define SHERWOOD_LOAD_SERIES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SW_LOAD_SERIES_BITS 7
+#define SW_LOAD_SERIES_LINEAR (2U << SW_LOAD_SERIES_BITS)
+#define SW_LOAD_SERIES_BUCKETS \
+    (SW_LOAD_SERIES_LINEAR + (63U - SW_LOAD_SERIES_BITS) * (1U << SW_LOAD_SERIES_BITS))
+
+/* Of one worker, which alone writes it; any thread may read. Zero bytes are an empty one. */
+struct sw_load_series_counts {
+    atomic_uint_fast64_t buckets[SW_LOAD_SERIES_BUCKETS];
+};
+
+/* Of the main thread. */
+struct sw_load_series {
+    FILE *out; /* owned; NULL: there is no series */
+    const char *phase;
+    uint64_t start_ns, row_ns; /* of the phase, of the row at hand */
+    uint64_t keys;             /* until that row */
+    uint32_t second;
+    uint64_t before[SW_LOAD_SERIES_BUCKETS];
+    uint64_t now[SW_LOAD_SERIES_BUCKETS];
+};
+
+void sw_load_series_record(struct sw_load_series_counts *counts, uint64_t latency_ns);
+
+/* Creates the file and writes the names of the columns. False with errno set. */
+bool sw_load_series_open(struct sw_load_series *series, const char *path);
+/* Begins a phase; the workers' counts are zero. */
+void sw_load_series_start(struct sw_load_series *series, const char *phase, uint64_t now_ns);
+/* Is the row at hand a second old? */
+bool sw_load_series_is_due(const struct sw_load_series *series, uint64_t now_ns);
+/* Adds one worker's counts to the row. */
+void sw_load_series_add(struct sw_load_series *series, const struct sw_load_series_counts *counts);
+/* Writes the row, if anything was added; `keys_done` is the phase's. */
+void sw_load_series_row(struct sw_load_series *series, uint64_t keys_done, uint64_t now_ns);
+/* False if something could not be written. */
+bool sw_load_series_close(struct sw_load_series *series);
+
+/* The bucket of a latency and its upper end; for the tests. */
+uint32_t sw_load_series_bucket(uint64_t value);
+uint64_t sw_load_series_bucket_high(uint32_t bucket);
+
+#endif

@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Connections of one loop side by side: writes that share batches, and turns that are shared."""
+
+import random
+import threading
+import time
+
+import wire
+from harness import Moves, Server, SLOWER, case, check, equal, main
+
+
+def send_beside(connection, data):
+    """Sends from a thread of its own, so that the answers can be read meanwhile."""
+    def send():
+        try:
+            connection.sendall(data)
+        except OSError:
+            pass  # seen by whoever reads
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    return thread
+
+
+def model_of(operation, held, keys, operands):
+    """Carries a frame out; returns values before, and which keys were there."""
+    before, found = [], []
+    for at, key in enumerate(keys):
+        before.append(held.get(key, 0))
+        found.append(int(key in held))
+        if operation == wire.SET:
+            held[key] = operands[at]
+        elif operation == wire.SUM:
+            held[key] = (held.get(key, 0) + operands[at]) % 2**64
+        elif operation == wire.SET_ABSENT:
+            held.setdefault(key, operands[at])
+        elif operation == wire.DELETE:
+            held.pop(key, None)
+    return before, found
+
+
+@case
+def mixed_pipelines():
+    """12 connections, each its own keys, 150 frames of all kinds at once: answers are a model's"""
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"# seed {seed}")
+    rng = random.Random(seed)
+    kinds = [wire.GET, wire.SET, wire.SET, wire.SUM, wire.SUM, wire.SET_ABSENT, wire.DELETE]
+    with Server("--loops", "1", "--frames-in-flight-max", "200") as server:
+        lanes = []
+        for lane in range(12):
+            held, expected, data = {}, [], b""
+            operation = wire.SET
+            for i in range(150):
+                if rng.random() < 0.4:
+                    operation = rng.choice(kinds)
+                keys = [lane << 32 | rng.randrange(300) for _ in range(rng.randrange(1, 150))]
+                operands = [rng.getrandbits(64) for _ in keys]
+                wants = rng.random() < 0.7
+                writes = operation not in (wire.GET, wire.DELETE)
+                data += wire.frame(operation, keys, operands if writes else None,
+                                   request_id=i + 1, want_values=wants)
+                expected.append((wants, *model_of(operation, held, keys, operands)))
+            lanes.append((server.connect(), data, expected))
+        senders = [send_beside(connection, data) for connection, data, _ in lanes]
+        for lane, (connection, _, expected) in enumerate(lanes):
+            for i, (wants, before, found) in enumerate(expected):
+                reply = wire.read_frame(connection)
+                where = f"connection {lane}, frame {i}"
+                equal((reply.request_id, reply.status), (i + 1, wire.OK), where)
+                equal(reply.found(), found, where)
+                equal(reply.hits, sum(found), where)
+                if wants:
+                    equal(reply.values(), before, where)
+            connection.close()
+        for sender in senders:
+            sender.join()
+
+
+@case
+def writes_share_batches():
+    """frames of increments that arrive together share batches, and every one of them counts"""
+    frames, keys = 400, list(range(200))
+    with Server("--loops", "1", "--frames-in-flight-max", "400") as server:
+        with server.connect() as one, server.connect() as other:
+            work = wire.frame(wire.INCREMENT, keys, [1] * len(keys)) * frames
+            senders = [send_beside(connection, work) for connection in (one, other)]
+            for connection in (one, other):
+                for i in range(frames):
+                    equal(wire.read_frame(connection).status, wire.OK, f"frame {i}")
+            for sender in senders:
+                sender.join()
+            one.sendall(wire.frame(wire.GET, keys, want_values=True))
+            equal(wire.read_frame(one).values(), [2 * frames] * len(keys), "sums")
+        metrics = server.metrics()
+        check(metrics["sherwood_frames_gathered_total"] > frames, "frames gathered")
+        check(metrics["sherwood_batches_total"] < frames, "batches")
+
+
+@case
+def loops_share_batches():
+    """16 connections on 4 loops increment keys of their own and one of all, exactly and in order"""
+    lanes, each, burst = 16, 30, 40
+    with Server("--loops", "4") as server:
+        connections = [server.connect() for _ in range(lanes)]
+        failures = []
+
+        def run(lane):
+            replies = wire.Replies(connections[lane])
+            work = (wire.command("INCR", lane + 1) + wire.command("INCR", 1000)) * burst
+            last = 0
+            for i in range(each):
+                connections[lane].sendall(work)
+                for k in range(burst):
+                    own, shared = replies.read(), replies.read()
+                    if own != i * burst + k + 1 or shared <= last:
+                        failures.append(f"connection {lane}: {own}, {shared} after {last}")
+                        return
+                    last = shared
+
+        threads = [threading.Thread(target=run, args=(lane,)) for lane in range(lanes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(failures, [], "answers")
+        equal(wire.Replies(connections[0]).ask("GET", 1000), str(lanes * each * burst).encode(),
+              "the key of all")
+        for connection in connections:
+            connection.close()
+
+
+@case
+def sends_before_it_reads():
+    """a client may send two frames larger than output-bytes-pause before it reads an answer"""
+    keys = list(range(65536))
+    frame = wire.frame(wire.GET, keys, want_values=True)
+    with Server("--output-bytes-pause", "64K") as server:
+        with Moves(server, frames_processed=40, output_limit_closes=0), \
+                server.connect() as connection:
+            connection.sendall(wire.frame(wire.SET, keys, keys))
+            equal(wire.read_frame(connection).status, wire.OK, "SET")
+            for _ in range(13):
+                sender = send_beside(connection, frame * 3)
+                time.sleep(0.02)
+                for _ in range(3):
+                    equal(wire.read_frame(connection).values(), keys, "values")
+                sender.join()
+
+
+@case
+def others_get_their_turn():
+    """a client of single commands is served beside four that saturate the loop with large frames"""
+    keys = list(range(65536))
+    frame = wire.frame(wire.GET, keys, want_values=True)
+    with Server("--loops", "1", "--arena-bytes", "64M") as server:
+        stop = threading.Event()
+
+        def load():
+            with server.connect() as connection:
+                connection.sendall(frame * 2)
+                while not stop.is_set():
+                    wire.read_frame(connection)
+                    connection.sendall(frame)
+
+        loaders = [threading.Thread(target=load, daemon=True) for _ in range(4)]
+        for loader in loaders:
+            loader.start()
+        replies, slowest, asked = wire.Replies(server.connect()), 0, 0
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            began = time.monotonic()
+            equal(replies.ask("PING"), "PONG", "PING")
+            equal(replies.ask("GET", 1), None, "GET")
+            slowest = max(slowest, time.monotonic() - began)
+            asked += 1
+        stop.set()
+        for loader in loaders:
+            loader.join()
+        check(slowest < 0.5 * SLOWER, f"an answer took {slowest:.3f} s")
+        check(asked > 20, f"{asked} answers in 2 s")
+
+
+main()

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_commit.c - rounds of several loops that share batches: each gets the results it would have
+ * got alone.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/commit.h"
+#include "server/limits.h"
+#include "server/log.h"
+#include "server/loop.h"
+#include "tests/support/random.h"
+
+enum { LOOPS = 4, KEYS = 400, ROUND_MAX = 300 };
+
+struct fixture {
+    struct sw_config config;
+    struct sw_table *table;
+    struct sw_commit commit;
+    struct sw_loop *loops[LOOPS];
+    struct expected {
+        bool waits;
+        bool found[ROUND_MAX];
+        uint64_t previous[ROUND_MAX];
+    } expected[LOOPS];
+    bool present[KEYS];
+    uint64_t value[KEYS];
+    /* Rounds in the order they were left: the model is carried out in that order. */
+    uint64_t rounds;
+};
+
+static void no_call(void *server)
+{
+    (void)server;
+}
+
+static void no_snapshot(void *server, struct sw_snapshot *snapshot)
+{
+    (void)server;
+    (void)snapshot;
+}
+
+static void set_up(struct fixture *fixture, uint64_t capacity)
+{
+    struct sw_table_config table;
+    sw_log_init(SW_LOG_ERROR);
+    memset(fixture, 0, sizeof(*fixture));
+    sw_config_init(&fixture->config);
+    fixture->config.backend = SW_BACKEND_CPU;
+    fixture->config.capacity = capacity;
+    fixture->config.arena_bytes = 1 << 20;
+    fixture->config.round_ops_max = 1024;
+    fixture->config.frame_ops_max = 1024;
+    sw_config_table(&fixture->config, &table);
+    cr_assert_eq(sw_table_create(&table, &fixture->table, NULL, 0), SW_OK);
+    sw_commit_init(&fixture->commit);
+    const struct sw_loop_owner owner = {fixture, no_snapshot, no_call, no_call, &fixture->commit};
+    for (uint32_t i = 0; i < LOOPS; i++) {
+        struct sw_loop *loop = aligned_alloc(64, (sizeof(*loop) + 63) / 64 * 64);
+        cr_assert_not_null(loop);
+        cr_assert_eq(sw_loop_init(loop, &fixture->config, fixture->table, &owner, i, LOOPS), 0);
+        fixture->loops[i] = loop;
+    }
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    for (int i = 0; i < LOOPS; i++) {
+        sw_loop_fini(fixture->loops[i]);
+        free(fixture->loops[i]);
+    }
+    sw_commit_fini(&fixture->commit);
+    sw_table_destroy(fixture->table);
+}
+
+/* Fills the batch in as a round is submitted, in groups of one operation each. */
+static void leave(struct sw_round *round)
+{
+    for (uint32_t i = 0; i < round->operations; i++) {
+        round->group_ends[i] = i + 1;
+    }
+    round->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_OPERATIONS,
+        .op = round->ops[0],
+        .ops = round->uniform ? NULL : round->ops,
+        .count = round->operations,
+        .keys = round->keys,
+        .values = round->values,
+        .previous = round->previous,
+        .found = round->found,
+        .group_count = round->operations,
+        .group_ends = round->group_ends,
+        .group_refused = round->group_refused,
+    };
+    sw_commit_start(round);
+}
+
+static void leave_random(struct fixture *fixture, int i, struct random *random)
+{
+    static const enum sw_op ops[] = {SW_SET, SW_SUM, SW_GET, SW_DELETE, SW_SET_ABSENT};
+    struct sw_round *round = &fixture->loops[i]->rounds[0];
+    struct expected *expected = &fixture->expected[i];
+    uint32_t count = 1 + (uint32_t)random_below(random, ROUND_MAX);
+    bool mixed = random_below(random, 2) == 0;
+    sw_round_rewind(round, 0);
+    for (uint32_t k = 0; k < count; k++) {
+        enum sw_op op = mixed ? ops[random_below(random, 5)] : SW_SUM;
+        uint64_t key = random_below(random, KEYS);
+        uint64_t value = random_next(random);
+        uint64_t old = fixture->present[key] ? fixture->value[key] : 0;
+        expected->found[k] = fixture->present[key];
+        expected->previous[k] = old;
+        sw_round_add(round, op, key, value);
+        if (op == SW_SET || op == SW_SUM || (op == SW_SET_ABSENT && !fixture->present[key])) {
+            fixture->value[key] = op == SW_SUM ? old + value : value;
+        }
+        fixture->present[key] = op == SW_DELETE ? false
+                                : op == SW_GET  ? fixture->present[key]
+                                                : true;
+    }
+    expected->waits = true;
+    leave(round);
+}
+
+static void check(struct fixture *fixture, int i)
+{
+    struct sw_round *round = &fixture->loops[i]->rounds[0];
+    struct expected *expected = &fixture->expected[i];
+    cr_assert_eq(round->flight.batch.status, SW_OK);
+    for (uint32_t k = 0; k < round->operations; k++) {
+        bool found = round->found[k / 64] >> (k % 64) & 1;
+        cr_assert_eq(found, expected->found[k], "loop %d, operation %u", i, k);
+        cr_assert_eq(((uint64_t *)round->previous)[k], expected->previous[k],
+                     "loop %d, operation %u", i, k);
+        cr_assert_eq(round->group_refused[k], 0);
+    }
+    expected->waits = false;
+    fixture->rounds++;
+}
+
+Test(commit, every_round_gets_its_own_results)
+{
+    struct fixture fixture;
+    struct random random = {20261123};
+    set_up(&fixture, 4096);
+    for (int step = 0; step < 20000; step++) {
+        int i = (int)random_below(&random, LOOPS);
+        if (!fixture.expected[i].waits) {
+            leave_random(&fixture, i, &random);
+        } else if (sw_commit_is_done(&fixture.loops[i]->rounds[0])) {
+            check(&fixture, i);
+        }
+        sw_flights_poll(&fixture.loops[random_below(&random, LOOPS)]->round_flights);
+        cr_assert_leq(fixture.commit.batches, SW_COMMITS);
+    }
+    uint64_t batches = 0, shared = 0;
+    for (int turn = 0; turn < 4 * LOOPS; turn++) { /* nothing new: all of it ends */
+        sw_flights_poll(&fixture.loops[turn % LOOPS]->round_flights);
+    }
+    for (int i = 0; i < LOOPS; i++) {
+        if (fixture.expected[i].waits) {
+            cr_assert(sw_commit_is_done(&fixture.loops[i]->rounds[0]));
+            check(&fixture, i);
+        }
+        cr_assert_eq(fixture.loops[i]->round_flights.count, 0);
+        batches += fixture.loops[i]->counters.batches;
+        shared += fixture.loops[i]->counters.rounds_shared;
+    }
+    cr_assert_eq(fixture.commit.batches, 0);
+    cr_assert_null(fixture.commit.first);
+    cr_assert_gt(shared, 0);
+    cr_assert_leq(shared, fixture.rounds);
+    cr_assert_lt(batches, fixture.rounds, "%lu batches for %lu rounds", (unsigned long)batches,
+                 (unsigned long)fixture.rounds);
+    tear_down(&fixture);
+}
+
+/* What a full table refuses is told to the round it came from. */
+Test(commit, refusals_find_their_round)
+{
+    struct fixture fixture;
+    set_up(&fixture, 256); /* 217 keys at the standard load */
+    for (int i = 0; i < LOOPS; i++) {
+        struct sw_round *round = &fixture.loops[i]->rounds[0];
+        for (uint64_t k = 0; k < 100; k++) {
+            sw_round_add(round, SW_SET, (uint64_t)i * 1000 + k, k);
+        }
+        leave(round);
+    }
+    for (int turn = 0; turn < 4 * LOOPS; turn++) {
+        sw_flights_poll(&fixture.loops[turn % LOOPS]->round_flights);
+    }
+    struct sw_table_stats stats;
+    sw_table_stats(fixture.table, &stats);
+    uint64_t refused = 0;
+    for (int i = 0; i < LOOPS; i++) {
+        struct sw_round *round = &fixture.loops[i]->rounds[0];
+        cr_assert(sw_commit_is_done(round));
+        for (uint32_t k = 0; k < 100; k++) {
+            refused += round->group_refused[k];
+        }
+        if (i == 0) {
+            cr_assert_eq(round->flight.batch.status, SW_OK);
+        }
+        if (i == LOOPS - 1) {
+            cr_assert_eq(round->flight.batch.status, SW_E_FULL);
+            cr_assert_eq(round->group_refused[99], 1);
+        }
+    }
+    cr_assert_eq(refused, stats.counters.refused);
+    cr_assert_eq(400 - refused, stats.occupied);
+    tear_down(&fixture);
+}
