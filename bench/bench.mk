@@ -13,6 +13,12 @@ bench-serve: ## compare with redis-server side by side, into output/<time>/serve
 	@$(MAKE) --no-print-directory all
 	@bench/serve/compare.sh $(BUILD)
 
+# The daemon with a table that stores nothing (bench/serve/null_table.c): what sockets cost.
+.PHONY: sherwoodd-null
+sherwoodd-null: $(BUILD)/sherwoodd-null ## build the daemon without a table: build/sherwoodd-null
+$(BUILD)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(SERVER_LIBS)
+
 include bench/peers/peers.mk
 
 # --- the timing study: Sherwood's table with keys in device memory (bench/timing/README.md) ------
@@ -73,4 +79,54 @@ bundle: $(BUNDLE)/memory_bandwidth bundle-run
 else
 bench-memory-bandwidth:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
+endif
+
+# --- the cuckoo study (bench/cuckoo/README.md) ---------------------------------------------------
+# Without nvcc it has the CPU backend only. Clock, folders and the device are the timing study's.
+CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c)) \
+  bench/timing/files.c bench/timing/report.c bench/timing/series.c)
+ifneq ($(NVCC),)
+CUCKOO_BENCH_OBJ += $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu) bench/timing/device.cu)
+else
+CUCKOO_BENCH_OBJ += $(call obj,bench/cuckoo/device_absent.c)
+endif
+
+.PHONY: bench-cuckoo
+bench-cuckoo: $(BUILD)/cuckoo ## build the cuckoo study: build/cuckoo --help
+$(BUILD)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/libtable.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+ifneq ($(NVCC),)
+$(BUNDLE)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/libtable.a
+$(BUNDLE)/cuckoo: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+bundle: $(BUNDLE)/cuckoo
+endif
+
+# --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------
+# build/tune has all that a machine with a GPU needs besides the source tree: the programs, their
+# libraries in lib/, and the variants once `build/tune/search --build-only` has built them.
+TUNE := $(BUILD)/tune
+TUNE_LDFLAGS = $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib$(if $(NVCC),:$(CUDA_HOME)/lib64)'
+TUNE_PROGRAMS := $(TUNE)/search $(TUNE)/analyze $(if $(NVCC),$(TUNE)/runner)
+
+.PHONY: bench-tune tune-programs
+bench-tune: ## build the tuner of the CUDA kernels: build/tune/search --help
+	@deploy/deps build libsqlite3-dev gnuplot-nox
+	@$(MAKE) --no-print-directory tune-programs
+tune-programs: $(TUNE_PROGRAMS)
+	@mkdir -p $(TUNE)/lib
+	@for library in $$(ldd $(TUNE_PROGRAMS) | awk '$$1 ~ /^lib(sqlite3|cudart|stdc\+\+|gcc_s)/ && $$3 ~ /^\// {print $$3}' | sort -u); do \
+	  [ $$library -ef $(TUNE)/lib/$${library##*/} ] || cp -L $$library $(TUNE)/lib/ || exit 1; \
+	done
+
+$(BUILD)/libtune.a: $(call obj,$(wildcard bench/tune/*.c))
+$(BUILD)/libtuneparts.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/tune/search/*.c bench/tune/analyze/*.c)))
+$(TUNE)/search $(TUNE)/analyze: $(TUNE)/%: $(BUILD)/obj/bench/tune/%/main.o $(BUILD)/libtuneparts.a $(BUILD)/libtune.a
+	@mkdir -p $(@D)
+	$(CC) $(TUNE_LDFLAGS) -o $@ $^ -lsqlite3 -lm
+ifneq ($(NVCC),)
+$(BUILD)/obj/bench/tune/search/options.o: CPPFLAGS += -DSW_TUNE_NVCC='"$(NVCC)"' -DSW_TUNE_ARCH='"$(ARCH)"'
+# Variants are shared objects, so the runtime is a shared library here.
+$(TUNE)/runner: $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/tune/runner/*.cu)) $(BUILD)/libtable.a
+	@mkdir -p $(@D)
+	$(CC) $(TUNE_LDFLAGS) -s -o $@ $^ -L$(CUDA_HOME)/lib64 -lcudart -lstdc++ -lrt -ldl -lm
 endif

@@ -38,9 +38,13 @@ $(filter $(BUILD)/tests/server/%,$(UNIT_TESTS)): $(call archives,support client 
 $(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load client server table proto)
 # The timing study's host code, with host_arrays.c for what it has of the device.
 $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
-$(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost table)
+# The cuckoo study without its device.
+$(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
+$(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost cuckoobench table)
+# Of the tuner all but the two main.c.
+$(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tuneparts tune)
 
-TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit
+TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit -lsqlite3
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
@@ -49,7 +53,7 @@ $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
 
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(PEERS) ## build the tests
+tests: all $(UNIT_TESTS) $(PEERS) $(BUILD)/tune/search $(BUILD)/tune/analyze ## build the tests
 .PHONY: unit-tests print-unit-tests print-generated
 unit-tests: $(UNIT_TESTS)
 print-unit-tests:
@@ -69,7 +73,7 @@ $(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests
 
 # --- selections ----------------------------------------------------------------------------------
 # Under ThreadSanitizer: where threads meet.
-THREAD_TESTS := $(filter $(addprefix %/test_,concurrent parallel phase_lock pool server),$(UNIT_TESTS))
+THREAD_TESTS := $(filter $(addprefix %/test_,concurrent cuckoo_concurrent parallel phase_lock pool server),$(UNIT_TESTS))
 THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools))
 # Under AddressSanitizer: what attacks the daemon.
 ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits lifecycle redis_py clients metrics))

@@ -12,6 +12,8 @@ test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests with
 
 $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
+$(GPU_OUT)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
+$(GPU_OUT)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
 $(GPU_OUT)/%:
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
@@ -31,6 +33,10 @@ NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
 
 $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(BUNDLE)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
+$(BUNDLE)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
+$(BUNDLE)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
+$(BUNDLE)/test_cuckoo_gpu $(BUNDLE)/test_cuckoo_engine_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+bundle: $(BUNDLE)/test_cuckoo_gpu $(BUNDLE)/test_cuckoo_engine_gpu
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * experiments.c - the four experiments of the cuckoo report, and one of the ways to insert and look
+ * up.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench/cuckoo/study.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const uint32_t functions_list[] = {2, 3, 0};
+
+/* An insert bound that never stops an insert early matters only where few keys are stored. */
+static uint32_t bound_of(const struct sw_cbench_study *study, uint32_t functions, uint64_t keys)
+{
+    uint32_t bound = sw_cuckoo_chain_bound(study->options->bound, keys);
+    return functions == 0 ? 0 : bound;
+}
+
+static struct sw_cbench_wanted wanted_of(const struct sw_cbench_study *study, uint32_t functions,
+                                         uint64_t size, uint64_t keys)
+{
+    struct sw_cbench_wanted wanted = {
+        .size = size,
+        .functions = functions,
+        .bound = bound_of(study, functions, 1ULL << study->options->keys_log2),
+        .keys_max = keys,
+        .variant = &study->options->variant,
+    };
+    return wanted;
+}
+
+static void name_insert(const struct sw_cbench_variant *variant, struct sw_cbench_subject *subject)
+{
+    sw_cbench_insert_name(variant, subject->variant, sizeof(subject->variant));
+}
+
+/* --- (1) -------------------------------------------------------------------------------------- */
+
+/* One table for all s: it was made for the largest. */
+static void experiment_insert(struct sw_cbench_study *study, uint32_t functions)
+{
+    const struct sw_cbench_options *options = study->options;
+    struct sw_cbench_subject subject = {.experiment = SW_CBENCH_INSERT, .x = "all"};
+    struct sw_cbench_wanted wanted =
+        wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+    name_insert(&options->variant, &subject);
+    void *table = sw_cbench_study_table(study, &wanted, 1ULL << options->keys_log2, &subject);
+    for (uint32_t s = options->first_log2; s <= options->keys_log2 && table != NULL; s++) {
+        snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)s);
+        subject.keys = 1ULL << s;
+        subject.load = (double)subject.keys / (double)subject.cells;
+        sw_cbench_measure_insert(study, &subject, table);
+    }
+    sw_cbench_study_table_close(table, &subject);
+}
+
+/* --- (2) -------------------------------------------------------------------------------------- */
+
+/* A table that holds S, or NULL. */
+static void *filled_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
+                          struct sw_cbench_subject *subject)
+{
+    struct sw_cbench_inserted inserted = {0};
+    const struct sw_cbench_library *library =
+        wanted->functions == 0 ? &sw_cbench_robin_hood : &sw_cbench_cuckoo;
+    void *table = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
+    if (table == NULL) {
+        return NULL;
+    }
+    if (!library->insert(table, study->keys, wanted->keys_max, &inserted) || inserted.left > 0) {
+        sw_cbench_report_none(study->report, subject, "the keys could not be stored");
+        study->is_complete = false;
+        sw_cbench_study_table_close(table, subject);
+        return NULL;
+    }
+    return table;
+}
+
+static void experiment_lookup(struct sw_cbench_study *study, uint32_t functions)
+{
+    const struct sw_cbench_options *options = study->options;
+    struct sw_cbench_subject subject = {.experiment = SW_CBENCH_LOOKUP, .x = "all"};
+    struct sw_cbench_wanted wanted =
+        wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+    sw_cbench_find_name(&options->variant, subject.variant, sizeof(subject.variant));
+    void *table = filled_table(study, &wanted, &subject);
+    for (uint32_t tenths = 0; tenths <= 10 && table != NULL; tenths++) {
+        snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)tenths);
+        sw_cbench_measure_find(study, &subject, table, tenths);
+    }
+    sw_cbench_study_table_close(table, &subject);
+}
+
+/* --- (3) and (4) ------------------------------------------------------------------------------ */
+
+static void measure_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
+                          struct sw_cbench_subject *subject)
+{
+    name_insert(&study->options->variant, subject);
+    void *table = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
+    if (table != NULL) {
+        sw_cbench_measure_insert(study, subject, table);
+    }
+    sw_cbench_study_table_close(table, subject);
+}
+
+static uint64_t sized(const struct sw_cbench_study *study, double factor)
+{
+    return (uint64_t)ceil(factor * (double)(1ULL << study->options->keys_log2));
+}
+
+static void experiment_size(struct sw_cbench_study *study, uint32_t functions)
+{
+    static const char *const sizes[] = {"2.0", "1.9", "1.8", "1.7",  "1.6",  "1.5", "1.4",
+                                        "1.3", "1.2", "1.1", "1.05", "1.02", "1.01"};
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct sw_cbench_subject subject = {.experiment = SW_CBENCH_SIZE};
+        struct sw_cbench_wanted wanted =
+            wanted_of(study, functions, sized(study, strtod(sizes[i], NULL)),
+                      1ULL << study->options->keys_log2);
+        snprintf(subject.x, sizeof(subject.x), "%s", sizes[i]);
+        measure_table(study, &wanted, &subject);
+    }
+}
+
+static void experiment_bound(struct sw_cbench_study *study, uint32_t functions)
+{
+    static const char *const bounds[] = {"0.2", "0.4", "0.6", "0.8", "1.0",  "1.2",
+                                         "1.4", "1.6", "1.8", "2.0", "2.2",  "2.4",
+                                         "3.6", "4.8", "7.2", "9.6", "14.4", "19.2"};
+    uint64_t keys = 1ULL << study->options->keys_log2;
+    for (size_t i = 0; i < COUNT(bounds); i++) {
+        struct sw_cbench_subject subject = {.experiment = SW_CBENCH_BOUND};
+        struct sw_cbench_wanted wanted = wanted_of(study, functions, sized(study, 1.4), keys);
+        wanted.bound = sw_cuckoo_chain_bound(strtod(bounds[i], NULL), keys);
+        snprintf(subject.x, sizeof(subject.x), "%s", bounds[i]);
+        measure_table(study, &wanted, &subject);
+    }
+}
+
+/* --- ways ------------------------------------------------------------------------------------- */
+
+static void insert_ways(struct sw_cbench_study *study, uint32_t functions)
+{
+    static const struct sw_cbench_variant ways[] = {
+        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 1},
+        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 2},
+        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 4},
+        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 8},
+        {.way = SW_CUCKOO_WAY_PARTITIONED},
+    };
+    const struct sw_cbench_options *options = study->options;
+    for (size_t w = 0; w < COUNT(ways); w++) {
+        struct sw_cbench_subject subject = {.experiment = SW_CBENCH_VARIANTS, .x = "insert"};
+        struct sw_cbench_wanted wanted =
+            wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+        wanted.variant = &ways[w];
+        name_insert(&ways[w], &subject);
+        void *table = sw_cbench_study_table(study, &wanted, wanted.keys_max, &subject);
+        uint32_t first = options->keys_log2 > 18 ? 18 : options->first_log2;
+        for (uint32_t s = first; s <= options->keys_log2 && table != NULL; s++) {
+            snprintf(subject.x, sizeof(subject.x), "insert_%u", (unsigned)s);
+            subject.keys = 1ULL << s;
+            subject.load = (double)subject.keys / (double)subject.cells;
+            sw_cbench_measure_insert(study, &subject, table);
+        }
+        sw_cbench_study_table_close(table, &subject);
+    }
+}
+
+static void find_ways(struct sw_cbench_study *study, uint32_t functions)
+{
+    static const uint32_t misses[] = {0, 5, 10};
+    const struct sw_cbench_options *options = study->options;
+    for (uint32_t w = 0; w < 8; w++) {
+        struct sw_cbench_variant way = {.find_keys = 1U << w % 4, .find_together = w >= 4};
+        struct sw_cbench_subject subject = {.experiment = SW_CBENCH_VARIANTS, .x = "lookup"};
+        struct sw_cbench_wanted wanted =
+            wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+        wanted.variant = &way;
+        sw_cbench_find_name(&way, subject.variant, sizeof(subject.variant));
+        void *table = filled_table(study, &wanted, &subject);
+        for (size_t m = 0; m < COUNT(misses) && table != NULL; m++) {
+            snprintf(subject.x, sizeof(subject.x), "lookup_%u", (unsigned)misses[m]);
+            sw_cbench_measure_find(study, &subject, table, misses[m]);
+        }
+        sw_cbench_study_table_close(table, &subject);
+    }
+}
+
+static void experiment_variants(struct sw_cbench_study *study, uint32_t functions)
+{
+    if (functions != 0) {
+        insert_ways(study, functions);
+        find_ways(study, functions);
+    }
+}
+
+void sw_cbench_run(struct sw_cbench_study *study)
+{
+    static const struct {
+        void (*run)(struct sw_cbench_study *study, uint32_t functions);
+        const char *what;
+    } experiments[SW_CBENCH_EXPERIMENTS] = {
+        [SW_CBENCH_INSERT] = {experiment_insert, "2^x keys into an empty table"},
+        [SW_CBENCH_LOOKUP] = {experiment_lookup, "look-ups of which x tenths miss"},
+        [SW_CBENCH_SIZE] = {experiment_size, "n keys into a table of size x n"},
+        [SW_CBENCH_BOUND] = {experiment_bound, "n keys, chains of at most x log2 n"},
+        [SW_CBENCH_VARIANTS] = {experiment_variants, "ways to insert and to look up"},
+    };
+    for (int e = 0; e < SW_CBENCH_EXPERIMENTS; e++) {
+        if (!study->options->experiments[e]) {
+            continue;
+        }
+        sw_cbench_report_begin(study->report, (enum sw_cbench_experiment)e, experiments[e].what);
+        for (size_t f = 0; f < COUNT(functions_list); f++) {
+            if (study->options->functions[functions_list[f]]) {
+                experiments[e].run(study, functions_list[f]);
+            }
+        }
+    }
+}

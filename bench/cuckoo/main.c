@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * main.c - the cuckoo study: cuckoo sets and the ordered Robin Hood table in the experiments of the
+ * cuckoo report. README.md says what is measured and how.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "bench/cuckoo/study.h"
+#include "bench/timing/files.h"
+#include "bench/timing/series.h"
+
+static void write_run_info(const struct sw_cbench_study *study, int argc, char **argv)
+{
+    const struct sw_cbench_options *options = study->options;
+    FILE *out = study->report->run_info;
+    char date[64];
+    time_t now = time(NULL);
+    struct tm parts;
+    struct utsname system;
+    gmtime_r(&now, &parts);
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    fprintf(out, "date: %s\ncommand:", date);
+    for (int i = 0; i < argc; i++) {
+        fprintf(out, " %s", argv[i]);
+    }
+    fprintf(out, "\nversion: %s\ncompiler: gcc %s\n", SHERWOOD_VERSION, __VERSION__);
+    if (options->commit[0] != '\0') {
+        fprintf(out, "commit: %s\n", options->commit);
+    }
+    sw_timing_write_cpu(out);
+    if (uname(&system) == 0) {
+        fprintf(out, "kernel: %s %s %s\n", system.sysname, system.release, system.machine);
+    }
+    study->place->describe(options->device, out);
+    fprintf(out,
+            "backend: %s\n"
+            "keys: a bijection of a counter, seed %" PRIu64 ", n = 2^%" PRIu32 "\n"
+            "size of a cuckoo table: cells of %s; bound: %g log2 n = %" PRIu32
+            " exchanges, but in experiment bound; at most %" PRIu32 " rehashes in a row\n"
+            "timing: host clock around the call that launches and waits, rehashes included\n"
+            "repetitions: %" PRIu32 " after one warm-up; MOPS of the mean time, deviation of the "
+            "sample\n",
+            study->place->name, options->seed, options->keys_log2,
+            options->size_is_total ? "all arrays together" : "each array", options->bound,
+            sw_cuckoo_chain_bound(options->bound, 1ULL << options->keys_log2), options->rehash_max,
+            options->reps);
+}
+
+static const struct sw_cbench_place *place_of(const struct sw_cbench_options *options)
+{
+    const struct sw_cbench_place *place = options->on_host ? &sw_cbench_host : sw_cbench_device();
+    if (place == NULL) {
+        fprintf(stderr, "cuckoo: this build has no CUDA (nvcc was not found): say --backend cpu\n");
+    }
+    return place;
+}
+
+int main(int argc, char **argv)
+{
+    struct sw_cbench_options options;
+    struct sw_cbench_report report;
+    struct sw_cbench_study study;
+    enum sw_cbench_parsed parsed = sw_cbench_options_parse(&options, argc, argv);
+    if (parsed != SW_CBENCH_RUN) {
+        return parsed == SW_CBENCH_HELP ? 0 : 2;
+    }
+    memset(&study, 0, sizeof(study));
+    study.options = &options;
+    study.report = &report;
+    study.started = sw_timing_clock();
+    study.is_correct = true;
+    study.is_complete = true;
+    study.place = place_of(&options);
+    if (study.place == NULL || !study.place->choose(options.device) ||
+        !sw_cbench_report_open(&report, options.output)) {
+        return 1;
+    }
+    write_run_info(&study, argc, argv);
+    if (sw_cbench_study_open(&study)) {
+        sw_cbench_run(&study);
+        sw_cbench_study_close(&study);
+    } else {
+        study.is_complete = false;
+    }
+    const char *correct = study.is_correct
+                              ? "every key found or handed back, no absent key found"
+                              : "KEYS LOST OR FOUND THAT WERE NEVER STORED: see raw.csv";
+    fprintf(report.run_info, "end: %s after %.1f s; %s\n",
+            study.is_complete ? "complete" : "incomplete", sw_timing_clock() - study.started,
+            correct);
+    bool written = sw_cbench_report_close(&report);
+    fprintf(stderr, "cuckoo: %s\n%s %s\n", correct,
+            study.is_complete ? "written to" : "incomplete; what there is lies in", options.output);
+    return written && study.is_complete && study.is_correct ? 0 : 1;
+}

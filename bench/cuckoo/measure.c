@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * measure.c - repetitions of an insert or a look-up: timed by the host's clock around the call that
+ * launches and waits, then checked.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/cuckoo/study.h"
+#include "bench/timing/series.h"
+
+static const struct sw_cbench_library *library_of(uint32_t functions)
+{
+    return functions == 0 ? &sw_cbench_robin_hood : &sw_cbench_cuckoo;
+}
+
+bool sw_cbench_study_open(struct sw_cbench_study *study)
+{
+    uint64_t count = 1ULL << study->options->keys_log2;
+    study->keys = study->place->alloc(count * sizeof(*study->keys));
+    study->queries = study->place->alloc(count * sizeof(*study->queries));
+    study->found = study->place->alloc(count / 8 + sizeof(uint64_t));
+    if (study->keys == NULL || study->queries == NULL || study->found == NULL) {
+        fprintf(stderr, "cuckoo: no memory for %" PRIu64 " keys\n", count);
+    } else if (study->place->draw_keys(study->keys, count, study->options->seed)) {
+        return true;
+    }
+    sw_cbench_study_close(study);
+    return false;
+}
+
+void sw_cbench_study_close(struct sw_cbench_study *study)
+{
+    study->place->free(study->keys);
+    study->place->free(study->queries);
+    study->place->free(study->found);
+    study->keys = NULL;
+    study->queries = NULL;
+    study->found = NULL;
+}
+
+void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
+                            uint64_t stored, struct sw_cbench_subject *subject)
+{
+    char reason[256] = "";
+    struct sw_cbench_facts facts;
+    const struct sw_cbench_library *library = library_of(wanted->functions);
+    subject->functions = wanted->functions;
+    subject->keys = stored;
+    if (wanted->functions == 0) {
+        snprintf(subject->library, sizeof(subject->library), "robin_hood");
+        snprintf(subject->variant, sizeof(subject->variant), "auto");
+    } else {
+        snprintf(subject->library, sizeof(subject->library), "cuckoo%u",
+                 (unsigned)wanted->functions);
+    }
+    void *table = library->open(study->options, study->place, wanted, reason, sizeof(reason));
+    if (table == NULL) {
+        fprintf(stderr, "cuckoo: %s: %s\n", subject->library, reason);
+        sw_cbench_report_none(study->report, subject, reason);
+        study->is_complete = false;
+        return NULL;
+    }
+    library->facts(table, &facts);
+    subject->cells = facts.cells;
+    subject->slot_bits = facts.slot_bits;
+    subject->bytes = facts.bytes;
+    subject->load = (double)stored / (double)facts.cells;
+    return table;
+}
+
+void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject)
+{
+    if (table != NULL) {
+        library_of(subject->functions)->close(table);
+    }
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+/* Asks for `count` keys in another order each time, of which `misses` are absent. */
+static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *subject, void *table,
+                uint64_t misses, struct sw_cbench_verdict *verdict)
+{
+    struct sw_cbench_order order =
+        sw_cbench_order(subject->keys, misses, misses + study->series.count, study->options->seed);
+    return study->place->draw_queries(study->queries, &order) &&
+           library_of(subject->functions)
+               ->find(table, study->queries, study->found, subject->keys) &&
+           study->place->judge(study->found, &order, verdict);
+}
+
+/* After an insert. What was handed back is not found, and must be all that is not. */
+static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
+                         void *table, struct sw_cbench_rep *rep)
+{
+    struct sw_cbench_verdict stored;
+    struct sw_cbench_verdict absent;
+    if (!ask(study, subject, table, 0, &stored) ||
+        !ask(study, subject, table, subject->keys, &absent)) {
+        return false;
+    }
+    rep->missed = stored.missed > rep->left ? stored.missed - rep->left : rep->left - stored.missed;
+    rep->phantom = absent.phantom;
+    return true;
+}
+
+/* --- series ----------------------------------------------------------------------------------- */
+
+static void take(struct sw_cbench_study *study, const struct sw_cbench_rep *rep, bool is_warm_up)
+{
+    study->is_correct = study->is_correct && rep->missed == 0 && rep->phantom == 0;
+    if (!is_warm_up) {
+        study->series.reps[study->series.count++] = *rep;
+    }
+}
+
+static void end(struct sw_cbench_study *study, const struct sw_cbench_subject *subject, bool done)
+{
+    const struct sw_cbench_series *series = &study->series;
+    fprintf(stderr, "[%6.1f s] %-8s %-5s %-10s %-14s ", sw_timing_clock() - study->started,
+            sw_cbench_experiment_name(subject->experiment), subject->x, subject->library,
+            subject->variant);
+    if (!done || series->count == 0) {
+        fprintf(stderr, "failed\n");
+        sw_cbench_report_none(study->report, subject, "failed: see the log");
+        study->is_complete = false;
+        return;
+    }
+    sw_cbench_report_series(study->report, subject, &study->series);
+    if (series->left == 0) {
+        fprintf(stderr, "%10.3f M/s  %10.4f ms +- %.4f",
+                (double)subject->keys * 1e-6 / series->mean, series->mean * 1e3,
+                series->deviation * 1e3);
+    } else {
+        fprintf(stderr, "did not end: %" PRIu64 " keys handed back, %10.4f ms", series->left,
+                series->mean * 1e3);
+    }
+    fprintf(stderr, ", rehashes %" PRIu64 ", missed %" PRIu64 ", phantom %" PRIu64 "\n",
+            series->rehashes, series->missed, series->phantom);
+}
+
+void sw_cbench_measure_insert(struct sw_cbench_study *study,
+                              const struct sw_cbench_subject *subject, void *table)
+{
+    const struct sw_cbench_library *library = library_of(subject->functions);
+    bool done = true;
+    memset(&study->series, 0, sizeof(study->series));
+    for (uint32_t r = 0; r <= study->options->reps && done; r++) {
+        struct sw_cbench_rep rep = {0};
+        struct sw_cbench_inserted inserted = {0};
+        done = library->clear(table);
+        double begin = sw_timing_clock();
+        done = done && library->insert(table, study->keys, subject->keys, &inserted);
+        rep.seconds = sw_timing_clock() - begin;
+        rep.rehashes = inserted.rehashes;
+        rep.left = inserted.left;
+        done = done && check_insert(study, subject, table, &rep);
+        if (done) {
+            take(study, &rep, r == 0);
+        }
+    }
+    end(study, subject, done);
+}
+
+void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
+                            void *table, uint32_t tenths)
+{
+    const struct sw_cbench_library *library = library_of(subject->functions);
+    bool done = true;
+    struct sw_cbench_order order = sw_cbench_order(subject->keys, subject->keys * tenths / 10,
+                                                   1000 + tenths, study->options->seed);
+    memset(&study->series, 0, sizeof(study->series));
+    done = study->place->draw_queries(study->queries, &order);
+    for (uint32_t r = 0; r <= study->options->reps && done; r++) {
+        struct sw_cbench_rep rep = {0};
+        struct sw_cbench_verdict verdict;
+        double begin = sw_timing_clock();
+        done = library->find(table, study->queries, study->found, subject->keys);
+        rep.seconds = sw_timing_clock() - begin;
+        done = done && study->place->judge(study->found, &order, &verdict);
+        if (done) {
+            rep.missed = verdict.missed;
+            rep.phantom = verdict.phantom;
+            take(study, &rep, r == 0);
+        }
+    }
+    end(study, subject, done);
+}

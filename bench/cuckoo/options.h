@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.h - what the cuckoo study is asked to do: its command line.
+ */
+#ifndef SHERWOOD_BENCH_CUCKOO_OPTIONS_H
+#define SHERWOOD_BENCH_CUCKOO_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/cuckoo/standalone.h"
+
+#define SW_CBENCH_REPS_MAX 1000
+
+/* Enum name, name on the command line and in the files, what it is, whether it runs unasked. */
+#define SW_CBENCH_EXPERIMENT_MAP(X)                                                            \
+    X(INSERT, "insert", "2^s keys into an empty table of 2^25, s = 10 .. 24", true)            \
+    X(LOOKUP, "lookup", "2^24 look-ups of which 0, 10, .. 100 % miss, table of 2^25", true)    \
+    X(SIZE, "size", "n = 2^24 keys into tables of 1.01n .. 2.0n", true)                        \
+    X(BOUND, "bound", "n = 2^24 keys into a table of 1.4n, chains of 0.2 .. 19.2 log n", true) \
+    X(VARIANTS, "variants", "each way of inserting and of looking up", false)
+
+enum sw_cbench_experiment {
+#define SW_CBENCH_EXPERIMENT_ENUM(name, text, what, unasked) SW_CBENCH_##name,
+    SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_ENUM)
+#undef SW_CBENCH_EXPERIMENT_ENUM
+        SW_CBENCH_EXPERIMENTS
+};
+
+/* How a cuckoo table on CUDA inserts and looks up; 0, AUTO: its own choice. */
+struct sw_cbench_variant {
+    enum sw_cuckoo_way way;
+    uint32_t insert_keys;
+    uint32_t find_keys;
+    bool find_together;
+};
+
+struct sw_cbench_options {
+    bool on_host; /* backend cpu */
+    int device;
+    bool experiments[SW_CBENCH_EXPERIMENTS];
+    bool functions[4];   /* [0]: Robin Hood, [2], [3]: cuckoo with so many */
+    uint32_t keys_log2;  /* n, and the largest s */
+    uint32_t first_log2; /* the smallest s */
+    uint32_t table_log2; /* of experiments 1 and 2 */
+    uint32_t reps;
+    double bound; /* l of the chain bound l * log2 n, but for experiment 4 */
+    uint32_t rehash_max;
+    bool size_is_total; /* a size is that of all arrays together, not of each */
+    struct sw_cbench_variant variant;
+    uint64_t seed;
+    char commit[64];
+    char output[512]; /* folder; created */
+};
+
+enum sw_cbench_parsed { SW_CBENCH_RUN, SW_CBENCH_HELP, SW_CBENCH_WRONG };
+
+/* Reads the command line. On HELP the text was printed on stdout, on WRONG one sentence on stderr.
+ */
+enum sw_cbench_parsed sw_cbench_options_parse(struct sw_cbench_options *options, int argc,
+                                              char **argv);
+
+/* Static storage. */
+const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment);
+
+/* "auto", "direct4", "partitioned", ..: the insert half, or the find half ("one_by_one4",
+ * "together2"). */
+void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, size_t size);
+void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, size_t size);
+
+#endif

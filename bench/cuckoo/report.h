@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report.h - the cuckoo study's files: raw.csv, summary.csv, tables.txt, run_info.txt.
+ *
+ * Written line by line: what was measured stays, whatever happens later.
+ */
+#ifndef SHERWOOD_BENCH_CUCKOO_REPORT_H
+#define SHERWOOD_BENCH_CUCKOO_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "bench/cuckoo/options.h"
+
+struct sw_cbench_report {
+    FILE *raw;     /* a row a repetition */
+    FILE *summary; /* columns study,library,operation,slot_bits,F,batch,metric,value,unit */
+    FILE *tables;  /* the report's tables: x, t, MOPS, time, deviation */
+    FILE *run_info;
+};
+
+/* What a series of repetitions is about. */
+struct sw_cbench_subject {
+    enum sw_cbench_experiment experiment;
+    char x[32];         /* s, i, size or l, as text */
+    char library[24];   /* cuckoo2, cuckoo3, robin_hood */
+    uint32_t functions; /* 0: Robin Hood */
+    char variant[32];
+    uint64_t keys;      /* of a call */
+    uint64_t cells;     /* of the table */
+    uint32_t slot_bits; /* of a cell */
+    uint64_t bytes;     /* reserved */
+    double load;        /* keys stored a cell, if every one finds a place */
+};
+
+struct sw_cbench_rep {
+    double seconds;
+    uint64_t rehashes;
+    uint64_t left;
+    uint64_t missed;
+    uint64_t phantom;
+};
+
+/* All repetitions of a subject. */
+struct sw_cbench_series {
+    struct sw_cbench_rep reps[SW_CBENCH_REPS_MAX];
+    uint32_t count;
+    double mean; /* seconds */
+    double deviation;
+    double fastest;
+    uint64_t rehashes; /* the most of any repetition, as those below */
+    uint64_t left;
+    uint64_t missed; /* beyond those that were handed back */
+    uint64_t phantom;
+};
+
+/* Creates the folder and the files. On false one line on stderr says why, and nothing is open. */
+bool sw_cbench_report_open(struct sw_cbench_report *report, const char *folder);
+/* False, with one line on stderr, if anything could not be written. */
+bool sw_cbench_report_close(struct sw_cbench_report *report);
+
+/* The heading of an experiment in tables.txt. */
+void sw_cbench_report_begin(struct sw_cbench_report *report, enum sw_cbench_experiment experiment,
+                            const char *what);
+/* Sums the series up and writes its rows. Where keys were handed back there is no rate: the insert
+ * did not end. */
+void sw_cbench_report_series(struct sw_cbench_report *report,
+                             const struct sw_cbench_subject *subject,
+                             struct sw_cbench_series *series);
+/* A configuration that could not be measured at all, and why. */
+void sw_cbench_report_none(struct sw_cbench_report *report, const struct sw_cbench_subject *subject,
+                           const char *reason);
+
+#endif

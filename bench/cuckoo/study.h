@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * study.h - the experiments of the cuckoo study.
+ */
+#ifndef SHERWOOD_BENCH_CUCKOO_STUDY_H
+#define SHERWOOD_BENCH_CUCKOO_STUDY_H
+
+#include "bench/cuckoo/library.h"
+#include "bench/cuckoo/report.h"
+
+struct sw_cbench_study {
+    const struct sw_cbench_options *options;
+    const struct sw_cbench_place *place;
+    struct sw_cbench_report *report;
+    double started;    /* host clock, for the progress line */
+    uint32_t *keys;    /* S, where the tables lie: 2^keys_log2 */
+    uint32_t *queries; /* as many */
+    uint32_t *found;
+    struct sw_cbench_series series; /* the one at hand */
+    bool is_correct;                /* no check found anything so far */
+    bool is_complete;               /* everything asked for was measured */
+};
+
+/* Allocates the arrays and draws S. On false one line on stderr says why, and nothing is open. */
+bool sw_cbench_study_open(struct sw_cbench_study *study);
+void sw_cbench_study_close(struct sw_cbench_study *study);
+
+/* A table with `functions` (0: Robin Hood) under test; fills in the subject. NULL: the report says
+ * why. */
+void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
+                            uint64_t stored, struct sw_cbench_subject *subject);
+void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject);
+
+/* Inserts of S's first subject->keys keys into the cleared table, each checked: every key that was
+ * not handed back is found, and as many absent ones are not. */
+void sw_cbench_measure_insert(struct sw_cbench_study *study,
+                              const struct sw_cbench_subject *subject, void *table);
+/* Look-ups of as many keys as are stored, of which tenths / 10 miss. */
+void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
+                            void *table, uint32_t tenths);
+
+/* All that are asked for. */
+void sw_cbench_run(struct sw_cbench_study *study);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * null_table.c - a table that stores nothing: what the daemon costs without one.
+ *
+ * Stands in for libtable.a in build/sherwoodd-null: sockets, frames and batches are real, results
+ * are not. Every key is found; its value is what the memory held. A batch of reads is done
+ * NULL_TABLE_READ_NS (15000) after it was submitted to an idle queue, batches of writes take
+ * NULL_TABLE_WRITE_NS (250000) each, one after the other; every operation adds NULL_TABLE_KEY_PS
+ * (100). So it shows what a device would leave to the daemon, and how batches are filled.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "table/table.h"
+
+struct sw_table {
+    struct sw_table_config config;
+    uint64_t read_ns;
+    uint64_t write_ns;
+    uint64_t key_ps;
+    pthread_mutex_t order;
+    uint64_t writes_until_ns;
+};
+
+struct sw_queue {
+    struct sw_table *table;
+    uint64_t busy_until_ns;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t setting(const char *name, uint64_t standard)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 10) : standard;
+}
+
+const char *sw_status_text(int status)
+{
+    return status == SW_OK ? "ok" : "failed";
+}
+
+/* The real one checks results. */
+int sw_selftest(const struct sw_table_config *table); /* the daemon's (server/selftest.h) */
+int sw_selftest(const struct sw_table_config *table)
+{
+    (void)table;
+    return 0;
+}
+
+void sw_table_config_init(struct sw_table_config *config)
+{
+    *config = (struct sw_table_config){
+        .slot_bits = 128,
+        .capacity_slots = 1 << 24,
+        .max_load = 0.85,
+        .batch_ops_max = 1 << 20,
+        .stash_slots = 1 << 16,
+    };
+}
+
+int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
+                    size_t reason_size)
+{
+    (void)reason;
+    (void)reason_size;
+    *out = calloc(1, sizeof(**out));
+    if (*out == NULL) {
+        return SW_E_NOMEM;
+    }
+    **out = (struct sw_table){
+        .config = *config,
+        .read_ns = setting("NULL_TABLE_READ_NS", 15000),
+        .write_ns = setting("NULL_TABLE_WRITE_NS", 250000),
+        .key_ps = setting("NULL_TABLE_KEY_PS", 100),
+    };
+    pthread_mutex_init(&(*out)->order, NULL);
+    return SW_OK;
+}
+
+void sw_table_destroy(struct sw_table *table)
+{
+    if (table != NULL) {
+        pthread_mutex_destroy(&table->order);
+        free(table);
+    }
+}
+
+void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
+{
+    *info = (struct sw_table_info){
+        .backend = SW_BACKEND_CPU,
+        .backend_name = "null",
+        .backend_reason = "stores nothing",
+        .slot_bits = table->config.slot_bits,
+        .key_bytes = table->config.slot_bits / 16,
+        .value_bytes = table->config.slot_bits / 16,
+        .bucket_slots = 4,
+        .buckets = table->config.capacity_slots / 4,
+        .capacity_slots = table->config.capacity_slots,
+        .max_capacity_slots = table->config.capacity_slots,
+        .occupied_max = table->config.capacity_slots,
+        .max_load = table->config.max_load,
+        .batch_ops_max = table->config.batch_ops_max,
+    };
+}
+
+void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
+{
+    (void)table;
+    memset(stats, 0, sizeof(*stats));
+}
+
+void *sw_io_alloc(struct sw_table *table, size_t bytes)
+{
+    (void)table;
+    return aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+}
+
+void sw_io_free(struct sw_table *table, void *memory, size_t bytes)
+{
+    (void)table;
+    (void)bytes;
+    free(memory);
+}
+
+int sw_queue_create(struct sw_table *table, struct sw_queue **out)
+{
+    *out = calloc(1, sizeof(**out));
+    if (*out == NULL) {
+        return SW_E_NOMEM;
+    }
+    (*out)->table = table;
+    return SW_OK;
+}
+
+void sw_queue_destroy(struct sw_queue *queue)
+{
+    free(queue);
+}
+
+static bool is_read(const struct sw_batch *batch)
+{
+    return batch->kind != SW_BATCH_OPERATIONS || (batch->ops == NULL && batch->op == SW_GET);
+}
+
+int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
+{
+    struct sw_table *table = queue->table;
+    uint64_t now = now_ns();
+    uint64_t start = queue->busy_until_ns > now ? queue->busy_until_ns : now;
+    uint64_t keys_ns = batch->count * table->key_ps / 1000;
+    if (is_read(batch)) {
+        queue->busy_until_ns = start + keys_ns + (start == now ? table->read_ns : 0);
+    } else {
+        pthread_mutex_lock(&table->order);
+        start = start > table->writes_until_ns ? start : table->writes_until_ns;
+        queue->busy_until_ns = table->writes_until_ns = start + keys_ns + table->write_ns;
+        pthread_mutex_unlock(&table->order);
+    }
+    batch->_ticket = queue->busy_until_ns;
+    return SW_OK;
+}
+
+int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
+{
+    (void)queue;
+    if (now_ns() < batch->_ticket) {
+        return SW_PENDING;
+    }
+    if (batch->found != NULL) {
+        memset(batch->found, 0xff, batch->count / 64 * sizeof(uint64_t));
+        if (batch->count % 64 != 0) {
+            batch->found[batch->count / 64] = (1ULL << batch->count % 64) - 1;
+        }
+    }
+    if (batch->group_refused != NULL) {
+        memset(batch->group_refused, 0, batch->group_count);
+    }
+    memset(&batch->counters, 0, sizeof(batch->counters));
+    batch->counters.by_class[SW_CLASS_GET].hits = batch->count;
+    batch->scan_count = 0;
+    batch->cursor = 0;
+    batch->status = SW_OK;
+    return SW_OK;
+}

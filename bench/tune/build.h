@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * build.h - makes variants into programs or shared objects, several at once, each once.
+ *
+ * The file of a variant is named after it and a hash of its sources, its macros and the flags: if
+ * the file is there, it is what a build would make. So files can be built on one machine and run on
+ * another.
+ */
+#ifndef SHERWOOD_BENCH_TUNE_BUILD_H
+#define SHERWOOD_BENCH_TUNE_BUILD_H
+
+#include "bench/tune/interrupt.h"
+#include "bench/tune/space.h"
+
+#define SW_TUNE_PATH_MAX 1024
+
+struct sw_tune_tools {
+    const char *cc;     /* for kernels that end in .c: programs */
+    const char *nvcc;   /* for those in .cu: shared objects */
+    const char *arch;   /* of these, "sm_90" */
+    const char *folder; /* where files go */
+    uint32_t jobs;      /* at a time */
+};
+
+/* What a variant is made from and into. */
+struct sw_tune_product {
+    const struct sw_tune_space *space;
+    uint32_t workload;
+    struct sw_tune_variant variant;
+    bool is_base;                 /* no macros: the #define lines hold */
+    char file[SW_TUNE_PATH_MAX];  /* of sw_tune_product_name */
+    bool is_built;                /* it is there */
+    struct sw_tune_reason reason; /* why not: the compiler's first error */
+};
+
+/* Whether the kernel becomes a shared object, which a runner loads. */
+bool sw_tune_is_object(const struct sw_tune_space *space);
+
+/* Sets file and is_built. `sources` is the hash of the kernel's. */
+bool sw_tune_product_name(struct sw_tune_product *product, const struct sw_tune_tools *tools,
+                          uint64_t sources, struct sw_tune_reason *reason);
+
+/* Called after each: how many of how many are done. */
+typedef void (*sw_tune_progress)(void *context, const struct sw_tune_product *product,
+                                 uint32_t done, uint32_t total);
+
+/* Builds those that are not built. What the compiler says is in FILE.log. False only if nothing can
+ * be built at all; after an interrupt, or `until` (of sw_tune_clock), the rest is left. */
+bool sw_tune_build(struct sw_tune_product *products, uint32_t count,
+                   const struct sw_tune_tools *tools, struct sw_tune_interrupt *interrupt,
+                   double until, sw_tune_progress progress, void *context,
+                   struct sw_tune_reason *reason);
+
+/* Makes a folder and those above it. */
+bool sw_tune_make_folder(const char *folder, struct sw_tune_reason *reason);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * subject.c - talks with a variant's program over two pipes.
+ */
+#include "bench/tune/subject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double sw_tune_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Waits until there is something to read, a signal came, or time is up. */
+static enum sw_tune_outcome wait_readable(struct sw_tune_subject *subject, double until,
+                                          struct sw_tune_reason *reason)
+{
+    struct pollfd fds[2] = {{.fd = subject->out, .events = POLLIN},
+                            {.fd = subject->interrupt->fd, .events = POLLIN}};
+    for (;;) {
+        double left = until - sw_tune_clock();
+        if (left <= 0) {
+            (void)sw_tune_refuse(reason, "it did not answer within %g s",
+                                 subject->answer_seconds_max);
+            return SW_TUNE_FAILED;
+        }
+        int ready = poll(fds, 2, (int)(left * 1000) + 1);
+        if (ready > 0 && fds[1].revents != 0) {
+            subject->interrupt->came = true;
+            (void)sw_tune_refuse(reason, "interrupted");
+            return SW_TUNE_INTERRUPTED;
+        }
+        if (ready > 0) {
+            return SW_TUNE_GOOD;
+        }
+        if (ready < 0 && errno != EINTR) {
+            (void)sw_tune_refuse(reason, "poll: %s", strerror(errno));
+            return SW_TUNE_FAILED;
+        }
+    }
+}
+
+/* One line, without its newline, into `line`. */
+static enum sw_tune_outcome read_line(struct sw_tune_subject *subject, char *line,
+                                      struct sw_tune_reason *reason)
+{
+    double until = sw_tune_clock() + subject->answer_seconds_max;
+    for (;;) {
+        char *end = memchr(subject->line, '\n', subject->used);
+        if (end != NULL) {
+            size_t length = (size_t)(end - subject->line);
+            memcpy(line, subject->line, length);
+            line[length] = '\0';
+            subject->used -= length + 1;
+            memmove(subject->line, end + 1, subject->used);
+            return SW_TUNE_GOOD;
+        }
+        if (subject->used == sizeof(subject->line)) {
+            (void)sw_tune_refuse(reason, "it wrote a line of more than %d bytes", SW_TUNE_LINE_MAX);
+            return SW_TUNE_FAILED;
+        }
+        enum sw_tune_outcome outcome = wait_readable(subject, until, reason);
+        if (outcome != SW_TUNE_GOOD) {
+            return outcome;
+        }
+        ssize_t got = read(subject->out, subject->line + subject->used,
+                           sizeof(subject->line) - subject->used);
+        if (got <= 0) {
+            (void)sw_tune_refuse(reason, "it ended before it answered");
+            return SW_TUNE_FAILED;
+        }
+        subject->used += (size_t)got;
+    }
+}
+
+/* A line that begins with `word`; *rest is what follows it. */
+static enum sw_tune_outcome read_answer(struct sw_tune_subject *subject, const char *word,
+                                        char *line, char **rest, struct sw_tune_reason *reason)
+{
+    enum sw_tune_outcome outcome = read_line(subject, line, reason);
+    size_t length = strlen(word);
+    if (outcome != SW_TUNE_GOOD) {
+        return outcome;
+    }
+    if (strncmp(line, word, length) == 0 && (line[length] == ' ' || line[length] == '\0')) {
+        *rest = line + length + (line[length] == ' ');
+        return SW_TUNE_GOOD;
+    }
+    if (strncmp(line, "wrong ", 6) == 0) {
+        (void)sw_tune_refuse(reason, "%.400s", line + 6);
+        return SW_TUNE_WRONG;
+    }
+    if (strncmp(line, "no-device ", 10) == 0) {
+        (void)sw_tune_refuse(reason, "%.400s", line + 10);
+        return SW_TUNE_NO_DEVICE;
+    }
+    if (strncmp(line, "error ", 6) == 0) {
+        (void)sw_tune_refuse(reason, "%.400s", line + 6);
+        return SW_TUNE_FAILED;
+    }
+    (void)sw_tune_refuse(reason, "it answered \"%.200s\" where \"%s\" was wanted", line, word);
+    return SW_TUNE_FAILED;
+}
+
+/* Asks, and reads the answer. */
+static enum sw_tune_outcome ask(struct sw_tune_subject *subject, const char *question,
+                                const char *word, char *line, char **rest,
+                                struct sw_tune_reason *reason)
+{
+    size_t length = strlen(question);
+    /* far less than a pipe holds, and the subject has nothing else to read */
+    if (write(subject->in, question, length) != (ssize_t)length) {
+        (void)sw_tune_refuse(reason, "it ended before it was asked");
+        return SW_TUNE_FAILED;
+    }
+    return read_answer(subject, word, line, rest, reason);
+}
+
+void sw_tune_subject_close(struct sw_tune_subject *subject)
+{
+    (void)close(subject->in);
+    (void)close(subject->out);
+    sw_tune_kill(subject->pid);
+}
+
+static enum sw_tune_outcome greet(struct sw_tune_subject *subject, struct sw_tune_reason *reason)
+{
+    char line[SW_TUNE_LINE_MAX];
+    char *rest = NULL;
+    enum sw_tune_outcome outcome = read_answer(subject, "device", line, &rest, reason);
+    if (outcome != SW_TUNE_GOOD) {
+        return outcome;
+    }
+    size_t length = sw_tune_word_length(rest);
+    if (length == 0 || length >= sizeof(subject->arch) || rest[length] != ' ' ||
+        strlen(rest + length + 1) >= sizeof(subject->device)) {
+        (void)sw_tune_refuse(reason, "its first line is not \"device ARCHITECTURE NAME\"");
+        return SW_TUNE_FAILED;
+    }
+    snprintf(subject->arch, sizeof(subject->arch), "%.*s", (int)length, rest);
+    snprintf(subject->device, sizeof(subject->device), "%.*s", SW_TUNE_TEXT_MAX - 1,
+             rest + length + 1);
+    return SW_TUNE_GOOD;
+}
+
+enum sw_tune_outcome sw_tune_subject_open(struct sw_tune_subject *subject, char *const *argv,
+                                          struct sw_tune_interrupt *interrupt,
+                                          double answer_seconds_max, struct sw_tune_reason *reason)
+{
+    int to[2];
+    int from[2];
+    memset(subject, 0, sizeof(*subject));
+    subject->interrupt = interrupt;
+    subject->answer_seconds_max = answer_seconds_max;
+    if (pipe2(to, O_CLOEXEC) != 0) {
+        (void)sw_tune_refuse(reason, "no pipe: %s", strerror(errno));
+        return SW_TUNE_FAILED;
+    }
+    if (pipe2(from, O_CLOEXEC) != 0) {
+        (void)close(to[0]);
+        (void)close(to[1]);
+        (void)sw_tune_refuse(reason, "no pipe: %s", strerror(errno));
+        return SW_TUNE_FAILED;
+    }
+    subject->in = to[1];
+    subject->out = from[0];
+    subject->pid = sw_tune_start(argv, to[0], from[1], -1);
+    (void)close(to[0]);
+    (void)close(from[1]);
+    if (subject->pid < 0) {
+        (void)close(subject->in);
+        (void)close(subject->out);
+        (void)sw_tune_refuse(reason, "%s cannot be started", argv[0]);
+        return SW_TUNE_FAILED;
+    }
+    enum sw_tune_outcome outcome = greet(subject, reason);
+    if (outcome != SW_TUNE_GOOD) {
+        sw_tune_subject_close(subject);
+    }
+    return outcome;
+}
+
+/* "times 0.001 0.0012": as many as were asked for. */
+static bool take_times(const char *text, uint32_t wanted, struct sw_tune_samples *samples,
+                       double *spent)
+{
+    for (uint32_t i = 0; i < wanted; i++) {
+        char *end = NULL;
+        double seconds = strtod(text, &end);
+        if (end == text || !isfinite(seconds) || seconds <= 0) {
+            return false;
+        }
+        samples->seconds[samples->count++] = seconds;
+        *spent += seconds;
+        text = end;
+    }
+    return text[strspn(text, " ")] == '\0';
+}
+
+/* Time the subject took counts, where it is more than what it says: a clock may be injected. */
+static enum sw_tune_outcome time_it(struct sw_tune_subject *subject,
+                                    const struct sw_tune_stop_rule *rule,
+                                    struct sw_tune_samples *samples,
+                                    struct sw_tune_summary *summary, char *line,
+                                    struct sw_tune_reason *reason)
+{
+    double began = sw_tune_clock();
+    double said = 0;
+    double spent = 0;
+    samples->count = 0;
+    do {
+        char question[64];
+        char *rest = NULL;
+        uint32_t wanted = sw_tune_next_samples(rule, samples, spent);
+        snprintf(question, sizeof(question), "time %u\n", wanted);
+        enum sw_tune_outcome outcome = ask(subject, question, "times", line, &rest, reason);
+        if (outcome != SW_TUNE_GOOD) {
+            return outcome;
+        }
+        if (!take_times(rest, wanted, samples, &said)) {
+            (void)sw_tune_refuse(reason, "\"%.100s\" is not %u times", line, wanted);
+            return SW_TUNE_FAILED;
+        }
+        double wall = sw_tune_clock() - began;
+        spent = wall > said ? wall : said;
+        sw_tune_summarize(samples, summary);
+    } while (!sw_tune_is_enough(rule, summary, spent));
+    return SW_TUNE_GOOD;
+}
+
+enum sw_tune_outcome sw_tune_subject_point(struct sw_tune_subject *subject, const char *point,
+                                           const struct sw_tune_stop_rule *rule,
+                                           struct sw_tune_samples *samples,
+                                           struct sw_tune_summary *summary,
+                                           struct sw_tune_reason *reason)
+{
+    char question[SW_TUNE_TEXT_MAX + 16];
+    char line[SW_TUNE_LINE_MAX];
+    char *rest = NULL;
+    snprintf(question, sizeof(question), "point %s\n", point);
+    enum sw_tune_outcome outcome = ask(subject, question, "ok", line, &rest, reason);
+    if (outcome == SW_TUNE_GOOD) {
+        outcome = ask(subject, "check\n", "ok", line, &rest, reason);
+    }
+    if (outcome == SW_TUNE_GOOD) {
+        outcome = time_it(subject, rule, samples, summary, line, reason);
+    }
+    if (outcome == SW_TUNE_GOOD) {
+        outcome = ask(subject, "check\n", "ok", line, &rest, reason);
+    }
+    return outcome;
+}

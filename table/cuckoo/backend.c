@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend.c - what both backends of the cuckoo engine share on the host.
+ */
+#include <stdio.h>
+
+#include "table/cuckoo/cuckoo_backend.h"
+
+#define CK_BODY "table/cuckoo/backend.inl"
+#include "table/cuckoo/each_map.inl"
+
+int sw_cuckoo_check(uint32_t slot_bits, const void *table, char *violation, size_t violation_size)
+{
+    char unwanted[256];
+    bool wanted = violation != NULL && violation_size > 0;
+    char *text = wanted ? violation : unwanted;
+    size_t size = wanted ? violation_size : sizeof(unwanted);
+    return slot_bits == 64 ? sw_cuckoo_check_s64(table, text, size)
+                           : sw_cuckoo_check_s128(table, text, size);
+}
+
+void sw_cuckoo_backend_facts(const struct sw_cuckoo_plan *plan, uint64_t bytes,
+                             struct sw_backend_facts *facts)
+{
+    *facts = (struct sw_backend_facts){
+        .bucket_slots = 1,
+        .max_probe = plan->shape.chain_max,
+        .buckets = plan->cells,
+        .capacity_slots = plan->cells,
+        .max_capacity_slots = plan->cells,
+        .occupied_max = plan->occupied_max,
+        .bytes_reserved = bytes,
+    };
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu.inl - batches and rehashes of a cuckoo table in host memory. Included by cuckoo_cpu.c once
+ * per width.
+ */
+
+static struct CK(table) CK(table_of)(struct cuckoo *cuckoo)
+{
+    struct CK(table) table = {
+        .view = {.cells = cuckoo->cells[cuckoo->current], .shape = cuckoo->shape},
+        .stash = cuckoo->stash,
+        .state = &cuckoo->state,
+        .occupied_max = cuckoo->plan.occupied_max,
+        .stash_max = cuckoo->plan.stash_max,
+        .stash_most = cuckoo->plan.stash_most,
+    };
+    return table;
+}
+
+struct CK(reads) {
+    const struct CK(table) * table;
+    struct CK(work) * work;
+    struct sw_counters counters[THREADS_MAX];
+};
+
+/* Each thread takes whole words of `found`. */
+static void CK(read_part)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct CK(reads) *reads = context;
+    uint64_t words = ((uint64_t)reads->work->count + 63) / 64;
+    uint64_t begin = words * thread / threads * 64;
+    uint64_t end = words * (thread + 1) / threads * 64;
+    end = end < reads->work->count ? end : reads->work->count;
+    if (begin < end) {
+        CK(get_range)
+        (reads->table, reads->work, (uint32_t)begin, (uint32_t)end, &reads->counters[thread]);
+    }
+}
+
+static void CK(run_reads)(struct cuckoo *cuckoo, struct sw_batch *batch)
+{
+    struct CK(table) table = CK(table_of)(cuckoo);
+    struct CK(work) work = CK(work_of)(batch);
+    struct CK(reads) reads = {.table = &table, .work = &work};
+    if (batch->count >= PARALLEL_MIN && sw_pool_threads(cuckoo->pool) > 1 &&
+        sw_pool_try_take(cuckoo->pool)) {
+        sw_pool_run(cuckoo->pool, CK(read_part), &reads);
+        sw_pool_give_back(cuckoo->pool);
+    } else {
+        CK(get_range)(&table, &work, 0, batch->count, &reads.counters[0]);
+    }
+    for (uint32_t t = 0; t < THREADS_MAX; t++) {
+        sw_cuckoo_add_counters(&batch->counters, &reads.counters[t]);
+    }
+    if (work.group_refused != NULL) {
+        memset(work.group_refused, 0, work.group_count);
+    }
+}
+
+/* Everything to the other arrays, under the next seeds. False if something met the bound: nothing
+ * changed. */
+static bool CK(move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next)
+{
+    const struct CK(cell) *old = cuckoo->cells[cuckoo->current];
+    const struct CK(cell) *stash = cuckoo->stash;
+    struct CK(view) new = {.cells = cuckoo->cells[!cuckoo->current], .shape = *next};
+    uint64_t cells = cuckoo->plan.cells;
+    memset(new.cells, 0xFF, cells * sizeof(*new.cells));
+    for (uint64_t c = 0; c < cells + cuckoo->state.stash_occupied; c++) {
+        struct CK(cell) hand = c < cells ? old[c] : stash[c - cells];
+        if (hand.key != CK_ONES && !CK(insert)(&new, &hand)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void CK(run_writes)(struct cuckoo *cuckoo, struct sw_batch *batch)
+{
+    struct CK(table) table = CK(table_of)(cuckoo);
+    struct CK(work) work = CK(work_of)(batch);
+    uint64_t stashed = cuckoo->state.stash_occupied;
+    work.undo = cuckoo->undo;
+    if (!CK(execute_in_order)(&table, &work, &batch->counters)) {
+        batch->status = SW_E_FULL;
+    }
+    rehash(cuckoo, CK(move));
+    batch->_stash_change = (int64_t)(cuckoo->state.stash_occupied - stashed);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuckoo.h - the cuckoo algorithm, one source for CPU and CUDA, for three kinds of cell.
+ *
+ * Instantiates cell.inl and cuckoo.inl for cells of a 32-bit key alone (names end in _k32), of a
+ * 32-bit key and value (_s64) and of a 64-bit key and value (_s128). README.md says how the table
+ * works and which rules keep it right.
+ */
+#ifndef SHERWOOD_TABLE_CUCKOO_CUCKOO_H
+#define SHERWOOD_TABLE_CUCKOO_CUCKOO_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/cuckoo/xxhash.h"
+
+#define SW_CUCKOO_FUNCTIONS_MIN 2
+#define SW_CUCKOO_FUNCTIONS_MAX 3
+
+/* Cells of one array. The place in it is 32 bits of hash scaled to the array, which must leave
+ * enough of them to be even. */
+#define SW_CUCKOO_CELLS_EACH_MAX (1ULL << 30)
+
+/* Keys that one thread of a GPU has on their way at once, at most. */
+#define SW_CUCKOO_IN_FLIGHT_MAX 8
+
+/* Inlined where a count is known, so that a GPU keeps arrays of it in registers. */
+#ifdef __CUDACC__
+#define SW_CUCKOO_INLINE static __host__ __device__ __forceinline__
+#else
+#define SW_CUCKOO_INLINE static inline
+#endif
+#ifdef __CUDA_ARCH__
+#define SW_CUCKOO_UNROLL _Pragma("unroll")
+#else
+#define SW_CUCKOO_UNROLL
+#endif
+
+/* Seeds of function i before the first rehash: constants of the kernels' code. */
+SW_CUCKOO_INLINE uint32_t sw_cuckoo_first_seed(uint32_t i)
+{
+    return i == 0 ? 0x9E3779B1U : i == 1 ? 0x7F4A7C15U : 0xF39CC060U;
+}
+
+/* And after `rehashes` of them (from 1 on): splitmix64's finalizer (Sebastiano Vigna, public
+ * domain) of their number. */
+SW_CUCKOO_INLINE uint32_t sw_cuckoo_later_seed(uint32_t rehashes, uint32_t i)
+{
+    uint64_t z = ((uint64_t)rehashes * SW_CUCKOO_FUNCTIONS_MAX + i + 1) * 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return (uint32_t)((z ^ (z >> 31)) >> 16);
+}
+
+/* What shape the arrays have and where keys go in them; the same for every kind of cell. */
+struct sw_cuckoo_shape {
+    uint64_t each;      /* cells of one array, at most SW_CUCKOO_CELLS_EACH_MAX */
+    uint32_t functions; /* arrays, and functions: 2 or 3 */
+    uint32_t chain_max; /* exchanges after which an entry in hand is given up */
+    uint32_t seeds[SW_CUCKOO_FUNCTIONS_MAX];
+    bool is_first; /* the seeds are the first ones */
+};
+
+SW_CUCKOO_INLINE uint64_t sw_cuckoo_cells(const struct sw_cuckoo_shape *shape)
+{
+    return shape->each * shape->functions;
+}
+
+/* Sets the seeds of so many rehashes. */
+SW_CUCKOO_INLINE void sw_cuckoo_reseed(struct sw_cuckoo_shape *shape, uint32_t rehashes)
+{
+    for (uint32_t i = 0; i < SW_CUCKOO_FUNCTIONS_MAX; i++) {
+        shape->seeds[i] =
+            rehashes == 0 ? sw_cuckoo_first_seed(i) : sw_cuckoo_later_seed(rehashes, i);
+    }
+    shape->is_first = rehashes == 0;
+}
+
+/* Of function i. `first`: the seeds are the first ones, as a constant where that is known. */
+SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed(const struct sw_cuckoo_shape *shape, uint32_t i,
+                                         bool first)
+{
+    return first ? sw_cuckoo_first_seed(i)
+                 : (i == 0   ? shape->seeds[0]
+                    : i == 1 ? shape->seeds[1]
+                             : shape->seeds[2]);
+}
+
+/* The cell, counted from the first array's first, in which array i would hold a key of this hash.
+ */
+SW_CUCKOO_INLINE uint64_t sw_cuckoo_place_of(const struct sw_cuckoo_shape *shape, uint32_t hash,
+                                             uint32_t i)
+{
+    return i * shape->each + (((uint64_t)hash * shape->each) >> 32);
+}
+
+#ifndef __CUDACC__
+__extension__ typedef unsigned __int128 sw_cuckoo_u128;
+#else
+typedef unsigned __int128 sw_cuckoo_u128;
+#endif
+
+/* The second needs the first. clang-format would sort them. */
+/* clang-format off */
+#define CK_BODY "table/cuckoo/cell.inl"
+#include "table/cuckoo/each_cell.inl"
+#define CK_BODY "table/cuckoo/cuckoo.inl"
+#include "table/cuckoo/each_cell.inl"
+/* clang-format on */
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuckoo.inl - look up and insert on t arrays of cells. Included by cuckoo.h once per kind.
+ *
+ * Array i holds a key at the cell of function i, or not at all. An insert puts its entry into array
+ * 0 and carries what it took out to that one's cell of the next array, round and round, until it
+ * takes out EMPTY.
+ *
+ * Phases: look-ups run beside look-ups; inserts, of distinct absent keys, beside inserts. Never
+ * mixed. While inserts run each entry is in one cell or in one thread's hand.
+ *
+ * Both functions work on several keys at once so that a GPU's thread has several cells on their way
+ * from memory: `count` at most 32, one of the constants of the caller, as is `functions`.
+ */
+
+/* A table's arrays. Plain data: passed by value to kernels. */
+struct CK(view) {
+    struct CK(cell) * cells; /* function 0's array, then 1's, then 2's */
+    struct sw_cuckoo_shape shape;
+};
+
+SW_CUCKOO_INLINE uint32_t CK(hash)(CK_WORD key, uint32_t seed)
+{
+#if CK_BITS == 128
+    return sw_xxh32_of_8(key, seed);
+#else
+    return sw_xxh32_of_4(key, seed);
+#endif
+}
+
+SW_CUCKOO_INLINE struct CK(cell) *
+    CK(cell_at)(const struct CK(view) * view, CK_WORD key, uint32_t i, bool first)
+{
+    uint32_t hash = CK(hash)(key, sw_cuckoo_seed(&view->shape, i, first));
+    return view->cells + sw_cuckoo_place_of(&view->shape, hash, i);
+}
+
+/* Looks up the keys of `wanted` (bits; a key of all ones must not be among them) in array i.
+ * Returns the bits of those found; their cells are in cells[]. */
+SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WORD *keys,
+                                      uint32_t wanted, struct CK(cell) * cells,
+                                      struct CK(cell) * *at, uint32_t count, uint32_t i, bool first)
+{
+    struct CK(cell) held[SW_CUCKOO_IN_FLIGHT_MAX];
+    uint32_t found = 0;
+    SW_CUCKOO_UNROLL
+    for (uint32_t k = 0; k < count; k++) {
+        held[k] = CK(cell_of)(CK_ONES, CK_ONES);
+        if ((wanted >> k & 1) != 0) {
+            held[k] = CK(cell_read)(CK(cell_at)(view, keys[k], i, first));
+        }
+    }
+    SW_CUCKOO_UNROLL
+    for (uint32_t k = 0; k < count; k++) {
+        if ((wanted >> k & 1) != 0 && held[k].key == keys[k]) {
+            cells[k] = held[k];
+            found |= 1U << k;
+            if (at != 0) {
+                at[k] = CK(cell_at)(view, keys[k], i, first);
+            }
+        }
+    }
+    return found;
+}
+
+/* The same in all arrays, one after the other, as far as needed. `at` (or NULL) receives where the
+ * cells are. */
+SW_CUCKOO_INLINE uint32_t CK(look_up)(const struct CK(view) * view, const CK_WORD *keys,
+                                      uint32_t wanted, struct CK(cell) * cells,
+                                      struct CK(cell) * *at, uint32_t count, uint32_t functions,
+                                      bool first)
+{
+    uint32_t found = 0;
+    SW_CUCKOO_UNROLL
+    for (uint32_t i = 0; i < functions; i++) {
+        found |= CK(look_in)(view, keys, wanted & ~found, cells, at, count, i, first);
+    }
+    return found;
+}
+
+/* The same, but every array is read before any cell is looked at. */
+SW_CUCKOO_INLINE uint32_t CK(look_up_together)(const struct CK(view) * view, const CK_WORD *keys,
+                                               uint32_t wanted, struct CK(cell) * cells,
+                                               uint32_t count, uint32_t functions, bool first)
+{
+    struct CK(cell) held[SW_CUCKOO_FUNCTIONS_MAX][SW_CUCKOO_IN_FLIGHT_MAX];
+    uint32_t found = 0;
+    SW_CUCKOO_UNROLL
+    for (uint32_t i = 0; i < functions; i++) {
+        SW_CUCKOO_UNROLL
+        for (uint32_t k = 0; k < count; k++) {
+            held[i][k] = CK(cell_of)(CK_ONES, CK_ONES);
+            if ((wanted >> k & 1) != 0) {
+                held[i][k] = CK(cell_read)(CK(cell_at)(view, keys[k], i, first));
+            }
+        }
+    }
+    SW_CUCKOO_UNROLL
+    for (uint32_t i = 0; i < functions; i++) {
+        SW_CUCKOO_UNROLL
+        for (uint32_t k = 0; k < count; k++) {
+            if ((wanted >> k & 1) != 0 && held[i][k].key == keys[k]) {
+                cells[k] = held[i][k];
+                found |= 1U << k;
+            }
+        }
+    }
+    return found;
+}
+
+/* One key (not all ones). NULL: it is absent. */
+SW_CUCKOO_INLINE struct CK(cell) * CK(find)(const struct CK(view) * view, CK_WORD key)
+{
+    struct CK(cell) cell;
+    struct CK(cell) *at = 0;
+    bool first = view->shape.is_first;
+    CK(look_up)(view, &key, 1, &cell, &at, 1, view->shape.functions, first);
+    return at;
+}
+
+/* Inserts the entries hand[k] whose bits are set in `live`, of which `taken` exchanges were made
+ * before, the next one in array taken % functions. Returns the bits of those that met chain_max: in
+ * hand[k] is then the entry, usually another one, that is in no cell. */
+SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct CK(cell) * hand,
+                                          uint32_t live, uint32_t taken, uint32_t count,
+                                          uint32_t functions, bool first)
+{
+    struct CK(cell) was[SW_CUCKOO_IN_FLIGHT_MAX];
+    uint32_t i = taken % functions;
+    while (live != 0 && taken < view->shape.chain_max) {
+        SW_CUCKOO_UNROLL
+        for (uint32_t k = 0; k < count; k++) {
+            if ((live >> k & 1) != 0) {
+                was[k] = CK(cell_exchange)(CK(cell_at)(view, hand[k].key, i, first), hand[k]);
+            }
+        }
+        SW_CUCKOO_UNROLL
+        for (uint32_t k = 0; k < count; k++) {
+            if ((live >> k & 1) != 0) {
+                /* the same key again was not promised, but then one copy stays */
+                bool done = was[k].key == CK_ONES || was[k].key == hand[k].key;
+                hand[k] = was[k];
+                live &= done ? ~(1U << k) : ~0U;
+            }
+        }
+        i = i + 1 < functions ? i + 1 : 0;
+        taken++;
+    }
+    return live;
+}
+
+/* One entry, whose key is absent and not all ones. False: *hand is an entry that is in no cell. */
+SW_CUCKOO_INLINE bool CK(insert)(const struct CK(view) * view, struct CK(cell) * hand)
+{
+    return CK(insert_from)(view, hand, 1, 0, 1, view->shape.functions, view->shape.is_first) == 0;
+}

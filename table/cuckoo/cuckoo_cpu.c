@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuckoo_cpu.c - the cuckoo engine's CPU backend. A batch is carried out inside submit: reads
+ * together, large ones on all threads; writes alone, one operation after the other.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/cpu/memory.h"
+#include "table/cpu/phase_lock.h"
+#include "table/cpu/pool.h"
+#include "table/cuckoo/cuckoo_backend.h"
+
+#define IO_ALIGNMENT 64
+#define THREADS_MAX 64
+/* Smaller batches of reads are done by the submitting thread. */
+#define PARALLEL_MIN (1U << 14)
+
+/* Read inside the lock's read phases, written inside its write phases; plan, pool and sizes never
+ * change. */
+struct cuckoo {
+    struct sw_phase_lock lock;
+    struct sw_pool *pool;
+    uint32_t slot_bits;
+    uint64_t seed;
+    struct sw_cuckoo_plan plan;
+    struct sw_cuckoo_shape shape; /* of the current arrays */
+    uint32_t seed_number;         /* of the last seeds tried */
+    void *cells[2];               /* the arrays, and those that a rehash fills */
+    uint32_t current;
+    void *stash;
+    void *undo;
+    uint64_t cells_bytes;
+    uint64_t stash_bytes;
+    uint64_t undo_bytes;
+    struct sw_state state;
+    struct sw_state failed; /* when the last rehash failed; its stash_occupied is 0 if none did */
+};
+
+/* After a batch, if the stash holds anything: other seeds, until everything has a cell. Where that
+ * failed it is tried again once there is more in the stash, or less in the table. */
+static void rehash(struct cuckoo *cuckoo,
+                   bool (*move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next))
+{
+    const struct sw_state *state = &cuckoo->state;
+    const struct sw_state *failed = &cuckoo->failed;
+    if (state->stash_occupied == 0 ||
+        (failed->stash_occupied != 0 && state->stash_occupied <= 2 * failed->stash_occupied &&
+         state->occupied >= failed->occupied - failed->occupied / 64)) {
+        return;
+    }
+    for (uint32_t tried = 0; tried < SW_CUCKOO_REHASH_MAX; tried++) {
+        struct sw_cuckoo_shape next = cuckoo->shape;
+        sw_cuckoo_engine_seeds(&next, cuckoo->seed, ++cuckoo->seed_number);
+        if (move(cuckoo, &next)) {
+            cuckoo->shape = next;
+            cuckoo->current = !cuckoo->current;
+            cuckoo->state.stash_occupied = 0;
+            memset(&cuckoo->failed, 0, sizeof(cuckoo->failed));
+            return;
+        }
+    }
+    cuckoo->failed = cuckoo->state;
+}
+
+#define CK_BODY "table/cuckoo/cpu.inl"
+#include "table/cuckoo/each_map.inl"
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static uint32_t cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1) {
+        return 1;
+    }
+    return (uint32_t)CPU_COUNT(&set);
+}
+
+static void cpu_close(void *table)
+{
+    struct cuckoo *cuckoo = table;
+    sw_pool_destroy(cuckoo->pool);
+    sw_memory_unmap(cuckoo->cells[0], cuckoo->cells_bytes);
+    sw_memory_unmap(cuckoo->cells[1], cuckoo->cells_bytes);
+    sw_memory_unmap(cuckoo->stash, cuckoo->stash_bytes);
+    sw_memory_unmap(cuckoo->undo, cuckoo->undo_bytes);
+    sw_phase_lock_fini(&cuckoo->lock);
+    free(cuckoo);
+}
+
+static void empty(struct cuckoo *cuckoo)
+{
+    memset(cuckoo->cells[cuckoo->current], 0xFF, cuckoo->cells_bytes);
+    memset(&cuckoo->state, 0, sizeof(cuckoo->state));
+    memset(&cuckoo->failed, 0, sizeof(cuckoo->failed));
+}
+
+static bool map_memory(struct cuckoo *cuckoo, const struct sw_table_config *config)
+{
+    uint64_t cell = config->slot_bits / 8;
+    uint64_t undo = config->slot_bits == 64 ? sizeof(struct sw_cuckoo_undo_s64)
+                                            : sizeof(struct sw_cuckoo_undo_s128);
+    cuckoo->cells_bytes = cuckoo->plan.cells * cell;
+    cuckoo->stash_bytes = cuckoo->plan.stash_room * cell;
+    cuckoo->undo_bytes = config->batch_ops_max * undo;
+    cuckoo->cells[0] = sw_memory_map(cuckoo->cells_bytes);
+    cuckoo->cells[1] = sw_memory_map(cuckoo->cells_bytes);
+    cuckoo->stash = sw_memory_map(cuckoo->stash_bytes);
+    cuckoo->undo = sw_memory_map(cuckoo->undo_bytes);
+    return cuckoo->cells[0] != NULL && cuckoo->cells[1] != NULL && cuckoo->stash != NULL &&
+           cuckoo->undo != NULL;
+}
+
+static int cpu_open(const struct sw_table_config *config, void **out, char *reason,
+                    size_t reason_size)
+{
+    uint32_t threads = config->threads > 0 ? config->threads : cores();
+    threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+    *out = NULL;
+    struct cuckoo *cuckoo = calloc(1, sizeof(*cuckoo));
+    if (cuckoo == NULL || sw_phase_lock_init(&cuckoo->lock) != SW_OK) {
+        free(cuckoo);
+        snprintf(reason, reason_size, "not enough memory");
+        return SW_E_NOMEM;
+    }
+    sw_cuckoo_plan(config, &cuckoo->plan);
+    cuckoo->slot_bits = config->slot_bits;
+    cuckoo->seed = config->seed;
+    cuckoo->shape = cuckoo->plan.shape;
+    sw_cuckoo_engine_seeds(&cuckoo->shape, config->seed, 0);
+    if (!map_memory(cuckoo, config)) {
+        snprintf(reason, reason_size,
+                 "the table needs %llu MiB of memory, twice its cells for a rehash: lower the "
+                 "capacity",
+                 (unsigned long long)((2 * cuckoo->cells_bytes + cuckoo->stash_bytes +
+                                       cuckoo->undo_bytes) >>
+                                      20));
+        cpu_close(cuckoo);
+        return SW_E_NOMEM;
+    }
+    if (sw_pool_create(threads, &cuckoo->pool) != SW_OK) {
+        cpu_close(cuckoo);
+        snprintf(reason, reason_size, "the %u threads of the table could not be started",
+                 (unsigned)threads);
+        return SW_E_NOMEM;
+    }
+    empty(cuckoo);
+    snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
+    *out = cuckoo;
+    return SW_OK;
+}
+
+static void cpu_facts(void *table, struct sw_backend_facts *facts)
+{
+    const struct cuckoo *cuckoo = table;
+    sw_cuckoo_backend_facts(
+        &cuckoo->plan, 2 * cuckoo->cells_bytes + cuckoo->stash_bytes + cuckoo->undo_bytes, facts);
+}
+
+/* --- I/O memory and queues -------------------------------------------------------------------- */
+
+static void *cpu_io_alloc(void *table, size_t bytes)
+{
+    (void)table;
+    if (bytes > PTRDIFF_MAX - IO_ALIGNMENT) {
+        return NULL;
+    }
+    bytes = bytes > 0 ? (bytes + IO_ALIGNMENT - 1) / IO_ALIGNMENT * IO_ALIGNMENT : IO_ALIGNMENT;
+    return aligned_alloc(IO_ALIGNMENT, bytes);
+}
+
+static void cpu_io_free(void *table, void *memory, size_t bytes)
+{
+    (void)table;
+    (void)bytes;
+    free(memory);
+}
+
+/* A queue has no state: nothing is in flight between calls. */
+static int cpu_queue_open(void *table, void **out)
+{
+    *out = table;
+    return SW_OK;
+}
+
+static void cpu_queue_close(void *queue)
+{
+    (void)queue;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static bool only_reads(const struct sw_batch *batch)
+{
+    if (batch->ops == NULL) {
+        return batch->op == SW_GET;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (batch->ops[i] != SW_GET) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
+{
+    if (only_reads(batch)) {
+        sw_phase_lock_enter_read(&cuckoo->lock);
+        if (cuckoo->slot_bits == 64) {
+            sw_cuckoo_run_reads_s64(cuckoo, batch);
+        } else {
+            sw_cuckoo_run_reads_s128(cuckoo, batch);
+        }
+        sw_phase_lock_leave_read(&cuckoo->lock);
+        return;
+    }
+    sw_phase_lock_enter_write(&cuckoo->lock);
+    if (cuckoo->slot_bits == 64) {
+        sw_cuckoo_run_writes_s64(cuckoo, batch);
+    } else {
+        sw_cuckoo_run_writes_s128(cuckoo, batch);
+    }
+    sw_phase_lock_leave_write(&cuckoo->lock);
+}
+
+static int cpu_submit(void *queue, struct sw_batch *batch)
+{
+    struct cuckoo *cuckoo = queue;
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        run_operations(cuckoo, batch);
+        return SW_OK;
+    }
+    sw_phase_lock_enter_write(&cuckoo->lock);
+    batch->counters.deleted = cuckoo->state.occupied;
+    batch->_stash_change = -(int64_t)cuckoo->state.stash_occupied;
+    empty(cuckoo);
+    sw_phase_lock_leave_write(&cuckoo->lock);
+    return SW_OK;
+}
+
+static int cpu_poll(void *queue, struct sw_batch *batch)
+{
+    (void)queue;
+    return batch->status;
+}
+
+static int cpu_check(void *table, char *violation, size_t violation_size)
+{
+    struct cuckoo *cuckoo = table;
+    int status;
+    sw_phase_lock_enter_read(&cuckoo->lock);
+    if (cuckoo->slot_bits == 64) {
+        struct sw_cuckoo_table_s64 view = sw_cuckoo_table_of_s64(cuckoo);
+        status = sw_cuckoo_check(64, &view, violation, violation_size);
+    } else {
+        struct sw_cuckoo_table_s128 view = sw_cuckoo_table_of_s128(cuckoo);
+        status = sw_cuckoo_check(128, &view, violation, violation_size);
+    }
+    sw_phase_lock_leave_read(&cuckoo->lock);
+    return status;
+}
+
+const struct sw_backend sw_cuckoo_backend_cpu = {
+    .name = "cpu",
+    .operations = SW_BACKEND_ALL_OPERATIONS,
+    .batch_kinds = SW_CUCKOO_KINDS,
+    .open = cpu_open,
+    .close = cpu_close,
+    .facts = cpu_facts,
+    .io_alloc = cpu_io_alloc,
+    .io_free = cpu_io_free,
+    .queue_open = cpu_queue_open,
+    .queue_close = cpu_queue_close,
+    .submit = cpu_submit,
+    .poll = cpu_poll,
+    .check = cpu_check,
+};

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend.cu - the cuckoo engine's CUDA backend: opens, closes and audits a table.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <type_traits>
+
+#include "table/cuckoo/cuda/backend.cuh"
+
+/* 128-bit cells are exchanged by one instruction from this compute capability on. */
+#define MAJOR_FOR_128_BITS 9
+
+namespace
+{
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+void table_close(void *context)
+{
+    struct sw_cuckoo_device_table *table = (struct sw_cuckoo_device_table *)context;
+    sw_cuda_owner_close(table);
+    (void)cudaFree(table->cells[0]);
+    (void)cudaFree(table->cells[1]);
+    (void)cudaFree(table->stash);
+    (void)cudaFree(table->state);
+    (void)cudaFree(table->control);
+    (void)cudaFree(table->scratch);
+    (void)cudaFree(table->device_table);
+    free(table);
+}
+
+/* Cuts the scratch from one area and returns its size; with a base of NULL only counts. */
+template <int BITS>
+size_t cut(struct sw_cuckoo_scratch<BITS> *scratch, char *base, size_t n, size_t sort_bytes)
+{
+    size_t at = 0;
+    const auto take = [&at, base](auto **array, size_t bytes) {
+        if (base != NULL) {
+            *array = (std::remove_pointer_t<decltype(array)>)(void *)(base + at);
+        }
+        at += (bytes + 255) / 256 * 256;
+    };
+    take(&scratch->keys, n * sizeof(*scratch->keys));
+    take(&scratch->sorted_keys, n * sizeof(*scratch->sorted_keys));
+    take(&scratch->values, n * sizeof(*scratch->values));
+    take(&scratch->previous, n * sizeof(*scratch->previous));
+    take(&scratch->index, n * sizeof(*scratch->index));
+    take(&scratch->sorted_index, n * sizeof(*scratch->sorted_index));
+    take(&scratch->ops, n);
+    take(&scratch->found, n);
+    take(&scratch->inserts, n * sizeof(*scratch->inserts));
+    take(&scratch->undo, n * sizeof(*scratch->undo));
+    take((char **)&scratch->sort, sort_bytes);
+    scratch->sort_bytes = sort_bytes;
+    return at;
+}
+
+template <typename T>
+cudaError_t allocate(struct sw_cuckoo_device_table *table, T **out, size_t bytes)
+{
+    table->bytes += bytes;
+    return cudaMalloc((void **)out, bytes);
+}
+
+/* What the device keeps of the table, and what the host knows of it. */
+template <int BITS> cudaError_t write_table(struct sw_cuckoo_device_table *table)
+{
+    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typename kind::table made = {};
+    struct sw_cuckoo_engine_control control = {};
+    made.view.cells = (typename kind::cell *)table->cells[0];
+    made.view.shape = table->plan.shape;
+    sw_cuckoo_engine_seeds(&made.view.shape, table->config.seed, 0);
+    made.stash = (typename kind::cell *)table->stash;
+    made.state = table->state;
+    made.occupied_max = table->plan.occupied_max;
+    made.stash_max = table->plan.stash_max;
+    made.stash_most = table->plan.stash_most;
+    control.spare = table->cells[1];
+    struct sw_cuckoo_write<BITS> *write = sw_cuckoo_parts<BITS>(table);
+    write->table = (typename kind::table *)table->device_table;
+    write->state = table->state;
+    write->control = table->control;
+    write->cells = table->plan.cells;
+    cudaError_t error =
+        cudaMemcpy(table->device_table, &made, sizeof(made), cudaMemcpyHostToDevice);
+    return error == cudaSuccess
+               ? cudaMemcpy(table->control, &control, sizeof(control), cudaMemcpyHostToDevice)
+               : error;
+}
+
+template <int BITS> cudaError_t allocate_all(struct sw_cuckoo_device_table *table)
+{
+    typedef sw_cuckoo_engine_kind<BITS> kind;
+    const size_t n = table->config.batch_ops_max;
+    const size_t cells_bytes = table->plan.cells * sizeof(typename kind::cell);
+    struct sw_cuckoo_write<BITS> *write = sw_cuckoo_parts<BITS>(table);
+    size_t sort_bytes = 0;
+    cudaError_t error = sw_cuckoo_sort_bytes<BITS>((uint32_t)n, &sort_bytes);
+    for (int i = 0; i < 2 && error == cudaSuccess; i++) {
+        error = allocate(table, &table->cells[i], cells_bytes);
+    }
+    if (error == cudaSuccess) {
+        error =
+            allocate(table, &table->stash, table->plan.stash_room * sizeof(typename kind::cell));
+    }
+    if (error == cudaSuccess) {
+        error = allocate(table, &table->state, sizeof(*table->state));
+    }
+    if (error == cudaSuccess) {
+        error = allocate(table, &table->control, sizeof(*table->control));
+    }
+    if (error == cudaSuccess) {
+        error = allocate(table, &table->device_table, sizeof(typename kind::table));
+    }
+    if (error == cudaSuccess) {
+        error = allocate(table, &table->scratch, cut<BITS>(&write->scratch, NULL, n, sort_bytes));
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    cut<BITS>(&write->scratch, (char *)table->scratch, n, sort_bytes);
+    error = cudaMemset(table->cells[0], 0xFF, cells_bytes);
+    if (error == cudaSuccess) {
+        error = cudaMemset(table->state, 0, sizeof(*table->state));
+    }
+    return error == cudaSuccess ? write_table<BITS>(table) : error;
+}
+
+/* Sorting has kernels of its own: a sort of a few keys loads them. */
+template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
+{
+    struct sw_cuckoo_write<BITS> write = *sw_cuckoo_parts<BITS>(table);
+    struct sw_cuckoo_record *record = NULL;
+    cudaError_t error = sw_cuckoo_load_read();
+    if (error == cudaSuccess) {
+        error = sw_cuckoo_load_write();
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuckoo_load_rehash();
+    }
+    if (error == cudaSuccess) {
+        error = cudaHostAlloc((void **)&record, sizeof(*record), cudaHostAllocMapped);
+    }
+    for (uint32_t count = table->config.batch_ops_max; error == cudaSuccess && count > 0;
+         count /= 32) {
+        /* GETs of whatever lies in the scratch: nothing changes */
+        write.work.op = SW_GET;
+        write.work.count = count;
+        write.work.keys = write.scratch.sorted_keys;
+        write.work.group_count = 1;
+        write.work.undo = write.scratch.undo;
+        write.record = record;
+        write.ticket = 1;
+        error = sw_cuckoo_launch_write<BITS>(write, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(cudaStreamPerThread);
+    }
+    (void)cudaFreeHost(record);
+    return error;
+}
+
+int choose_device(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    struct cudaDeviceProp properties;
+    int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
+    if (status == SW_OK && config->slot_bits == 128 && properties.major < MAJOR_FOR_128_BITS) {
+        snprintf(reason, reason_size,
+                 "%s has compute capability %d.%d; 128-bit slots need %d.0: use 64-bit slots",
+                 properties.name, properties.major, properties.minor, MAJOR_FOR_128_BITS);
+        return SW_E_NODEVICE;
+    }
+    return status;
+}
+
+int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
+{
+    *out = NULL;
+    int status = choose_device(config, reason, reason_size);
+    if (status != SW_OK) {
+        return status;
+    }
+    struct sw_cuckoo_device_table *table =
+        (struct sw_cuckoo_device_table *)calloc(1, sizeof(*table));
+    if (table == NULL) {
+        snprintf(reason, reason_size, "not enough host memory");
+        return SW_E_NOMEM;
+    }
+    table->config = *config;
+    sw_cuckoo_plan(config, &table->plan);
+    cudaError_t error = sw_cuda_owner_open(table, config->device);
+    if (error == cudaSuccess) {
+        error = config->slot_bits == 64 ? allocate_all<64>(table) : allocate_all<128>(table);
+    }
+    if (error == cudaSuccess) {
+        error = config->slot_bits == 64 ? warm_up<64>(table) : warm_up<128>(table);
+    }
+    if (error == cudaSuccess) {
+        error = cudaDeviceSynchronize();
+    }
+    if (error != cudaSuccess) {
+        uint64_t bytes = table->bytes;
+        table_close(table); /* first: what was allocated is free then */
+        return sw_cuda_explain(error, bytes, reason, reason_size);
+    }
+    *out = table;
+    return SW_OK;
+}
+
+void table_facts(void *context, struct sw_backend_facts *facts)
+{
+    const struct sw_cuckoo_device_table *table = (const struct sw_cuckoo_device_table *)context;
+    sw_cuckoo_backend_facts(&table->plan, table->bytes, facts);
+}
+
+void *table_io_alloc(void *context, size_t bytes)
+{
+    return sw_cuda_io_alloc((struct sw_cuckoo_device_table *)context, bytes);
+}
+
+void table_io_free(void *context, void *memory, size_t bytes)
+{
+    (void)bytes;
+    sw_cuda_io_free((struct sw_cuckoo_device_table *)context, memory);
+}
+
+/* --- audit ------------------------------------------------------------------------------------ */
+
+/* The table in host memory: cells, then the stash. */
+template <int BITS>
+int check(struct sw_cuckoo_device_table *table, char *memory, char *violation,
+          size_t violation_size)
+{
+    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typename kind::table copy;
+    struct sw_state state;
+    const size_t cells_bytes = table->plan.cells * sizeof(typename kind::cell);
+    cudaError_t error = cudaDeviceSynchronize();
+    if (error == cudaSuccess) {
+        error = cudaMemcpy(&copy, table->device_table, sizeof(copy), cudaMemcpyDeviceToHost);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemcpy(&state, table->state, sizeof(state), cudaMemcpyDeviceToHost);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemcpy(memory, copy.view.cells, cells_bytes, cudaMemcpyDeviceToHost);
+    }
+    if (error == cudaSuccess) {
+        error =
+            cudaMemcpy(memory + cells_bytes, copy.stash,
+                       state.stash_occupied * sizeof(typename kind::cell), cudaMemcpyDeviceToHost);
+    }
+    if (!sw_cuda_check(table, error, "reading the table back")) {
+        return SW_E_DEVICE;
+    }
+    copy.view.cells = (typename kind::cell *)memory;
+    copy.stash = (typename kind::cell *)(memory + cells_bytes);
+    copy.state = &state;
+    return sw_cuckoo_check(BITS, &copy, violation, violation_size);
+}
+
+int table_check(void *context, char *violation, size_t violation_size)
+{
+    struct sw_cuckoo_device_table *table = (struct sw_cuckoo_device_table *)context;
+    const size_t cell_bytes = table->config.slot_bits / 8;
+    size_t bytes = (table->plan.cells + table->plan.stash_room) * cell_bytes;
+    char *memory = (char *)aligned_alloc(64, (bytes / 64 + 1) * 64);
+    if (memory == NULL) {
+        return SW_E_NOMEM;
+    }
+    int status = SW_E_DEVICE;
+    if (sw_cuda_check(table, cudaSetDevice(table->device), "choosing the device")) {
+        status = cell_bytes == 8 ? check<64>(table, memory, violation, violation_size)
+                                 : check<128>(table, memory, violation, violation_size);
+    }
+    free(memory);
+    return status;
+}
+
+const struct sw_backend backend = {
+    "cuda",
+    SW_BACKEND_ALL_OPERATIONS,
+    SW_CUCKOO_KINDS,
+    false,
+    table_open,
+    table_close,
+    table_facts,
+    table_io_alloc,
+    table_io_free,
+    sw_cuckoo_queue_open,
+    sw_cuckoo_queue_close,
+    sw_cuckoo_submit,
+    sw_cuckoo_poll,
+    table_check,
+    NULL,
+};
+
+} // namespace
+
+const struct sw_backend *sw_cuckoo_backend_cuda(void)
+{
+    return &backend;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend_queue.cu - queues of a cuckoo table on CUDA: what becomes of a batch that is submitted.
+ * Their order is lane.cuh's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/cuckoo/cuda/backend.cuh"
+
+/* A rehash that found no seeds is tried again after so many write batches. */
+#define REHASH_AGAIN 4096
+
+/* --- queues ----------------------------------------------------------------------------------- */
+
+static_assert(offsetof(struct sw_cuckoo_record, done) == 0, "lanes poll the first word");
+
+void sw_cuckoo_queue_close(void *context)
+{
+    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
+    sw_cuda_lane_close(queue);
+    (void)cudaFree(queue->tallies);
+    free(queue);
+}
+
+int sw_cuckoo_queue_open(void *context, void **out)
+{
+    struct sw_cuckoo_device_table *table = (struct sw_cuckoo_device_table *)context;
+    const size_t bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuckoo_tally);
+    *out = NULL;
+    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return SW_E_NOMEM;
+    }
+    queue->table = table;
+    cudaError_t error = sw_cuda_lane_open(queue, table, sizeof(struct sw_cuckoo_record));
+    if (error == cudaSuccess) {
+        error = cudaMalloc((void **)&queue->tallies, bytes);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(queue->tallies, 0, bytes, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(queue->stream);
+    }
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* leaves the context as it was */
+        sw_cuckoo_queue_close(queue);
+        return SW_E_NOMEM;
+    }
+    if (!sw_cuda_check(table, error, "a new queue")) {
+        sw_cuckoo_queue_close(queue);
+        return SW_E_DEVICE;
+    }
+    *out = queue;
+    return SW_OK;
+}
+
+/* --- submit ----------------------------------------------------------------------------------- */
+
+static bool only_reads(const struct sw_batch *batch)
+{
+    if (batch->ops == NULL || batch->count == 0) {
+        return batch->op == SW_GET || batch->count == 0;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (batch->ops[i] != SW_GET) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct sw_cuckoo_record *record_of(struct sw_cuckoo_queue *queue, uint64_t ticket)
+{
+    return (struct sw_cuckoo_record *)sw_cuda_lane_record(queue, ticket);
+}
+
+template <int BITS>
+static cudaError_t submit_read(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
+                               uint64_t ticket)
+{
+    typedef typename sw_cuckoo_kind<BITS>::word word;
+    struct sw_cuckoo_read<BITS> read = {
+    };
+    read.table = sw_cuckoo_parts<BITS>(queue->table)->table;
+    read.keys = (const word *)batch->keys;
+    read.previous = (word *)batch->previous;
+    read.found = (uint32_t *)batch->found;
+    read.count = batch->count;
+    read.tally = queue->tallies + ticket % SW_CUDA_IN_FLIGHT_MAX;
+    read.record = record_of(queue, ticket);
+    read.ticket = ticket;
+    queue->reads_pending = true;
+    return sw_cuckoo_launch_read<BITS>(read, queue->stream);
+}
+
+/* Whether a rehash is worth it: the stash holds something, and more than when it was last tried, or
+ * it was tried long ago. */
+static bool wants_rehash(struct sw_cuckoo_device_table *table)
+{
+    uint64_t stashed = __atomic_load_n(&table->stashed, __ATOMIC_RELAXED);
+    if (stashed == 0) {
+        table->rehash_wanted = 0;
+        return false;
+    }
+    if (stashed <= table->rehash_wanted && table->writes < table->rehash_after) {
+        return false;
+    }
+    table->rehash_wanted = 2 * stashed;
+    table->rehash_after = table->writes + REHASH_AGAIN;
+    return true;
+}
+
+template <int BITS>
+static cudaError_t submit_write(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
+                                uint64_t ticket)
+{
+    typedef typename sw_cuckoo_kind<BITS>::word word;
+    struct sw_cuckoo_device_table *table = queue->table;
+    struct sw_cuckoo_write<BITS> write = *sw_cuckoo_parts<BITS>(table);
+    write.record = record_of(queue, ticket);
+    write.ticket = ticket;
+    cudaError_t error = sw_cuda_wait_for_reads(queue);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (batch->kind == SW_BATCH_CLEAR) {
+        error = sw_cuckoo_launch_clear<BITS>(write, queue->stream);
+        return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+    }
+    write.work.ops = batch->ops;
+    write.work.op = batch->op;
+    write.work.count = batch->count;
+    write.work.keys = (const word *)batch->keys;
+    write.work.values = (const word *)batch->values;
+    write.work.previous = (word *)batch->previous;
+    write.work.found = batch->found;
+    write.work.group_count = batch->group_count > 0 ? batch->group_count : 1;
+    write.work.group_ends = batch->group_ends;
+    write.work.group_refused = batch->group_count > 0 ? batch->group_refused : NULL;
+    write.work.undo = write.scratch.undo;
+    if (wants_rehash(table)) {
+        error = sw_cuckoo_launch_rehash<BITS>(write, table->config.seed, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuckoo_launch_write<BITS>(write, queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+template <int BITS>
+static cudaError_t enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
+                           uint64_t ticket)
+{
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return batch->kind == SW_BATCH_OPERATIONS && only_reads(batch)
+               ? submit_read<BITS>(queue, batch, ticket)
+               : submit_write<BITS>(queue, batch, ticket);
+}
+
+int sw_cuckoo_submit(void *context, struct sw_batch *batch)
+{
+    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
+    uint64_t ticket = sw_cuda_lane_ticket(queue);
+    if (sw_cuda_is_lost(queue->table)) {
+        return SW_E_DEVICE;
+    }
+    if (ticket == 0) {
+        return SW_E_BUSY;
+    }
+    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
+        memset(batch->group_refused, 0, batch->group_count);
+    }
+    if (!sw_cuda_lane_begin(queue)) {
+        return SW_E_DEVICE;
+    }
+    cudaError_t error = queue->table->config.slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
+                                                             : enqueue<128>(queue, batch, ticket);
+    if (!sw_cuda_lane_end(queue, error)) {
+        return SW_E_DEVICE;
+    }
+    sw_cuda_lane_submitted(queue, ticket);
+    batch->_ticket = ticket;
+    return SW_OK;
+}
+
+int sw_cuckoo_poll(void *context, struct sw_batch *batch)
+{
+    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
+    int status = sw_cuda_lane_poll(queue, batch->_ticket);
+    if (status == SW_PENDING) {
+        return SW_PENDING;
+    }
+    if (status == SW_OK) {
+        const struct sw_cuckoo_record *record = record_of(queue, batch->_ticket);
+        batch->counters = record->counters;
+        batch->_stash_change = record->stash_change;
+        status = record->status;
+        __atomic_fetch_add(&queue->table->stashed, (uint64_t)record->stash_change,
+                           __ATOMIC_RELAXED);
+    }
+    sw_cuda_lane_completed(queue, batch->_ticket);
+    batch->status = status;
+    return status;
+}

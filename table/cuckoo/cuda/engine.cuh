@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.cuh - what the cuckoo engine's kernels are given, what they leave behind, and who launches
+ * them.
+ *
+ * One table has one write scratch and one control block: write batches never overlap, on any
+ * stream, so they share them. Reads need only a tally each. The table itself, seeds included, is in
+ * device memory, because a rehash changes it there. Records lie in host memory that the device
+ * reaches; the host reads nothing else while a batch runs.
+ */
+#ifndef SHERWOOD_TABLE_CUCKOO_CUDA_ENGINE_CUH
+#define SHERWOOD_TABLE_CUCKOO_CUDA_ENGINE_CUH
+
+#include <cuda_runtime.h>
+
+#include "table/cuckoo/cuckoo_backend.h"
+#include "table/cuckoo/cuda/kind.cuh"
+#include "table/cuda/lane.cuh"
+
+#define SW_CUCKOO_ENGINE_BLOCK 256
+/* For kernels that loop, and often have nothing to do: enough to fill any GPU. */
+#define SW_CUCKOO_ENGINE_FEW_BLOCKS 1024
+/* Seeds tried by one rehash; where none serves, a later one goes on. */
+#define SW_CUCKOO_ENGINE_TRIES 4
+
+/* How a batch ended, in mapped host memory. The device writes `done` last. */
+struct sw_cuckoo_record {
+    uint64_t done; /* the batch's ticket, once all it wrote is visible to the host */
+    int32_t status;
+    int64_t stash_change;
+    struct sw_counters counters;
+};
+
+/* Sums of a read batch; zero between batches. */
+struct sw_cuckoo_tally {
+    unsigned long long probes;
+    unsigned long long hits;
+    unsigned int blocks_done;
+};
+
+/* What becomes of a write batch. */
+enum sw_cuckoo_mode {
+    SW_CUCKOO_ASK,    /* the limit is in question: count the new keys */
+    SW_CUCKOO_COMMIT, /* everything fits: a thread a key */
+    SW_CUCKOO_SERIAL  /* something may be refused: one thread, one operation after the other */
+};
+
+struct sw_cuckoo_engine_control {
+    /* of the write batch that runs; zero between batches */
+    struct sw_counters counters;
+    unsigned int new_keys;    /* absent keys that some operation may insert */
+    unsigned int inserting;   /* 1: some operation may insert */
+    unsigned int inserts;     /* length of the list */
+    unsigned int stash_holes; /* entries of the stash that were removed */
+    unsigned int refused;     /* 1: a group was */
+    uint32_t mode;            /* enum sw_cuckoo_mode */
+    /* of the table */
+    uint64_t stash_reported; /* its entries, as the batches so far have told */
+    void *spare;             /* the arrays that the next rehash fills */
+    uint32_t seed_number;    /* of the last seeds tried */
+    unsigned int rehash;     /* 1: a rehash is under way */
+    unsigned int rehash_failed;
+    struct sw_cuckoo_shape next; /* of `spare` */
+};
+
+#define SW_CUCKOO_ENGINE_BATCH_BYTES offsetof(struct sw_cuckoo_engine_control, stash_reported)
+
+template <int BITS> struct sw_cuckoo_engine_kind;
+#define SW_CUCKOO_ENGINE_KIND(bits, suffix)                                                        \
+    template <> struct sw_cuckoo_engine_kind<bits> : sw_cuckoo_kind<bits> {                        \
+        typedef struct sw_cuckoo_table_##suffix table;                                             \
+        typedef struct sw_cuckoo_work_##suffix work;                                               \
+        typedef struct sw_cuckoo_undo_##suffix undo;                                               \
+        typedef struct sw_cuckoo_place_##suffix place;                                             \
+        static __device__ __forceinline__ place locate(const table *t, word key, uint64_t *probes) \
+        {                                                                                          \
+            return sw_cuckoo_locate_##suffix(t, key, probes);                                      \
+        }                                                                                          \
+        static __device__ __forceinline__ void locate_in_stash(const table *t, word key, place *p, \
+                                                               uint64_t *probes)                   \
+        {                                                                                          \
+            sw_cuckoo_locate_in_stash_##suffix(t, key, p, probes);                                 \
+        }                                                                                          \
+        static __device__ __forceinline__ uint32_t look_in(const view *v, const word *keys,        \
+                                                           uint32_t wanted, cell *cells,           \
+                                                           uint32_t count, uint32_t i)             \
+        {                                                                                          \
+            return sw_cuckoo_look_in_##suffix(v, keys, wanted, cells, NULL, count, i, false);      \
+        }                                                                                          \
+        static __device__ __forceinline__ enum sw_effect decide(uint32_t op, bool found, word old, \
+                                                                word operand, word *out)           \
+        {                                                                                          \
+            return sw_decide_##suffix(op, found, old, operand, out);                               \
+        }                                                                                          \
+        static __device__ __forceinline__ bool execute_in_order(const table *t, work *w,           \
+                                                                struct sw_counters *counters)      \
+        {                                                                                          \
+            return sw_cuckoo_execute_in_order_##suffix(t, w, counters);                            \
+        }                                                                                          \
+    };
+SW_CUCKOO_ENGINE_KIND(64, s64)
+SW_CUCKOO_ENGINE_KIND(128, s128)
+#undef SW_CUCKOO_ENGINE_KIND
+
+/* The scratch of write batches, [batch_ops_max] each. */
+template <int BITS> struct sw_cuckoo_scratch {
+    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typename kind::word *keys;
+    typename kind::word *sorted_keys;
+    typename kind::word *values;
+    typename kind::word *previous; /* answers, by operation */
+    uint32_t *index;               /* 0, 1, 2, .. */
+    uint32_t *sorted_index;
+    uint8_t *ops;
+    uint8_t *found;
+    typename kind::cell *inserts;
+    typename kind::undo *undo;
+    void *sort;
+    size_t sort_bytes;
+};
+
+/* What every kernel of a table's write batches takes. */
+template <int BITS> struct sw_cuckoo_write {
+    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typename kind::table *table; /* device memory, as are state and control */
+    struct sw_state *state;
+    struct sw_cuckoo_engine_control *control;
+    struct sw_cuckoo_scratch<BITS> scratch;
+    typename kind::work work; /* the batch's arrays; undo is the scratch's */
+    struct sw_cuckoo_record *record;
+    uint64_t ticket;
+    uint64_t cells;
+};
+
+template <int BITS> struct sw_cuckoo_read {
+    typedef sw_cuckoo_engine_kind<BITS> kind;
+    const typename kind::table *table;
+    const typename kind::word *keys;
+    typename kind::word *previous;
+    uint32_t *found; /* halves of the 64-bit words, low half first */
+    uint32_t count;
+    struct sw_cuckoo_tally *tally;
+    struct sw_cuckoo_record *record;
+    uint64_t ticket;
+};
+
+/* engine_read.cu */
+template <int BITS>
+cudaError_t sw_cuckoo_launch_read(const sw_cuckoo_read<BITS> &read, cudaStream_t stream);
+
+/* engine_write.cu */
+template <int BITS> cudaError_t sw_cuckoo_sort_bytes(uint32_t ops, size_t *bytes);
+template <int BITS>
+cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
+
+/* engine_rehash.cu: nothing happens if the stash is empty. Clear fills in the record. */
+template <int BITS>
+cudaError_t sw_cuckoo_launch_rehash(const sw_cuckoo_write<BITS> &write, uint64_t seed,
+                                    cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuckoo_launch_clear(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
+
+/* Loads every kernel, so that no batch waits for that. */
+cudaError_t sw_cuckoo_load_read();
+cudaError_t sw_cuckoo_load_write();
+cudaError_t sw_cuckoo_load_rehash();
+template <typename KERNEL> static inline cudaError_t sw_cuckoo_load_kernel(KERNEL kernel)
+{
+    struct cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, kernel);
+}
+
+/* The end of a write batch, for one thread: what the host learns. */
+template <int BITS>
+static __device__ inline void sw_cuckoo_report(const sw_cuckoo_write<BITS> &write, int32_t status)
+{
+    struct sw_cuckoo_engine_control *control = write.control;
+    struct sw_cuckoo_record *record = write.record;
+    uint64_t stashed = write.state->stash_occupied;
+    record->status = status;
+    record->counters = control->counters;
+    record->stash_change = (int64_t)(stashed - control->stash_reported);
+    control->stash_reported = stashed;
+    sw_cuda_record_ticket(&record->done, write.ticket);
+}
+
+#endif

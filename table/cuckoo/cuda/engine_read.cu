@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_read.cu - batches of GET: a few keys of a thread at once.
+ */
+#include "table/cuckoo/cuda/engine.cuh"
+
+#define BLOCK SW_CUCKOO_ENGINE_BLOCK
+#define KEYS 4
+
+/* Adds up a warp's counts in its first thread. */
+static __device__ inline uint64_t warp_sum(uint64_t value)
+{
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value += __shfl_down_sync(0xffffffffU, value, offset);
+    }
+    return value;
+}
+
+/* The last block tells the host, and leaves the tally as it was. */
+template <int BITS>
+static __device__ void report(const sw_cuckoo_read<BITS> &read, uint64_t probes, uint64_t hits)
+{
+    struct sw_cuckoo_tally *tally = read.tally;
+    probes = warp_sum(probes);
+    hits = warp_sum(hits);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&tally->probes, (unsigned long long)probes);
+        atomicAdd(&tally->hits, (unsigned long long)hits);
+    }
+    __threadfence_system(); /* the answers, before the ticket */
+    __syncthreads();
+    if (threadIdx.x != 0 || atomicAdd(&tally->blocks_done, 1U) + 1 != gridDim.x) {
+        return;
+    }
+    __threadfence();
+    struct sw_counters counters = {};
+    struct sw_op_counters *gets = &counters.by_class[SW_CLASS_GET];
+    gets->operations = read.count;
+    gets->probes = atomicExch(&tally->probes, 0ULL);
+    gets->hits = atomicExch(&tally->hits, 0ULL);
+    gets->misses = read.count - gets->hits;
+    tally->blocks_done = 0;
+    read.record->status = SW_OK;
+    read.record->stash_change = 0;
+    read.record->counters = counters;
+    sw_cuda_record_ticket(&read.record->done, read.ticket);
+}
+
+template <int BITS>
+static __global__ void __launch_bounds__(BLOCK, 1) read_kernel(const sw_cuckoo_read<BITS> read)
+{
+    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef typename kind::word word;
+    const typename kind::table table = *read.table;
+    uint64_t base = (uint64_t)blockIdx.x * (BLOCK * KEYS) + threadIdx.x;
+    word keys[KEYS];
+    typename kind::cell cells[KEYS];
+    uint32_t wanted = 0;
+    uint32_t found = 0;
+    uint64_t probes = 0;
+#pragma unroll
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = base + k * BLOCK;
+        keys[k] = i < read.count ? read.keys[i] : kind::ones;
+        wanted |= keys[k] == kind::ones ? 0 : 1U << k;
+    }
+    for (uint32_t i = 0; i < table.view.shape.functions; i++) {
+        probes += __popc(wanted & ~found);
+        found |= kind::look_in(&table.view, keys, wanted & ~found, cells, KEYS, i);
+    }
+    bool stashed = table.state->stash_occupied != 0;
+    uint32_t hits = 0;
+#pragma unroll
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = base + k * BLOCK;
+        bool hit = (found >> k & 1) != 0;
+        word value = hit ? kind::value_of(cells[k]) : 0;
+        if (i < read.count && !hit && (stashed || keys[k] == kind::ones)) {
+            typename kind::place place = kind::locate(&table, keys[k], &probes);
+            hit = place.found;
+            value = place.value;
+        }
+        uint32_t bits = __ballot_sync(0xffffffffU, hit);
+        if (read.found != NULL && threadIdx.x % 32 == 0 &&
+            i < ((uint64_t)read.count + 63) / 64 * 64) {
+            read.found[i / 32] = bits;
+        }
+        if (read.previous != NULL && i < read.count) {
+            read.previous[i] = value;
+        }
+        hits += hit;
+    }
+    report<BITS>(read, probes, hits);
+}
+
+template <int BITS>
+cudaError_t sw_cuckoo_launch_read(const sw_cuckoo_read<BITS> &read, cudaStream_t stream)
+{
+    uint64_t blocks = ((uint64_t)read.count + BLOCK * KEYS - 1) / (BLOCK * KEYS);
+    read_kernel<BITS><<<(unsigned)(blocks > 0 ? blocks : 1), BLOCK, 0, stream>>>(read);
+    return cudaGetLastError();
+}
+
+template cudaError_t sw_cuckoo_launch_read<64>(const sw_cuckoo_read<64> &, cudaStream_t);
+template cudaError_t sw_cuckoo_launch_read<128>(const sw_cuckoo_read<128> &, cudaStream_t);
+
+cudaError_t sw_cuckoo_load_read()
+{
+    cudaError_t error = sw_cuckoo_load_kernel(read_kernel<64>);
+    return error == cudaSuccess ? sw_cuckoo_load_kernel(read_kernel<128>) : error;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.c - which configurations a cuckoo table can have, and what follows from them.
+ */
+#include "table/cuckoo/engine.h"
+
+#include "table/config.h"
+#include "table/cuckoo/standalone.h"
+
+static uint32_t functions_of(const struct sw_table_config *config)
+{
+    return config->hash_functions == 0 ? SW_CUCKOO_FUNCTIONS_MAX : config->hash_functions;
+}
+
+int sw_cuckoo_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    uint32_t functions = functions_of(config);
+    double most = functions == 2 ? SW_CUCKOO_LOAD_MAX_2 : SW_CUCKOO_LOAD_MAX_3;
+    if (config->capacity_slots < 1 ||
+        config->capacity_slots > functions * SW_CUCKOO_CELLS_EACH_MAX) {
+        return sw_config_refuse(
+            reason, reason_size, "a cuckoo table of %u functions has 1 to %llu slots, not %llu",
+            (unsigned)functions, (unsigned long long)(functions * SW_CUCKOO_CELLS_EACH_MAX),
+            (unsigned long long)config->capacity_slots);
+    }
+    if (!(config->max_load > 0) || config->max_load > most) {
+        return sw_config_refuse(reason, reason_size,
+                                "a cuckoo table of %u functions holds a load of at most %g, not "
+                                "%g: lower the maximum load%s",
+                                (unsigned)functions, most, config->max_load,
+                                functions == 2 ? ", or take 3 functions" : "");
+    }
+    return SW_OK;
+}
+
+void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan *plan)
+{
+    uint32_t functions = functions_of(config);
+    *plan = (struct sw_cuckoo_plan){
+        .shape.each = (config->capacity_slots + functions - 1) / functions,
+        .shape.functions = functions,
+    };
+    plan->cells = sw_cuckoo_cells(&plan->shape);
+    plan->shape.chain_max = config->max_probe != 0
+                                ? config->max_probe
+                                : sw_cuckoo_chain_bound(SW_CUCKOO_CHAIN_FACTOR, plan->cells);
+    plan->occupied_max = (uint64_t)((double)plan->cells * config->max_load);
+    plan->stash_max = config->stash_slots;
+    /* A batch that begins with at most stash_max there may add twice its operations: inserts, and
+     * deletes taken back. One that begins with more may add deletes taken back. One that begins
+     * with more than stash_most adds nothing. */
+    plan->stash_most = plan->stash_max + config->batch_ops_max;
+    plan->stash_room = plan->stash_most + config->batch_ops_max;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.h - the cuckoo table as an engine of table.h: one source for CPU and CUDA, both widths
+ * (names end in _s64 and _s128), and the facts that both backends agree on.
+ *
+ * README.md: what it can do, and how it stays right.
+ */
+#ifndef SHERWOOD_TABLE_CUCKOO_ENGINE_H
+#define SHERWOOD_TABLE_CUCKOO_ENGINE_H
+
+#include "table/cuckoo/cuckoo.h"
+#include "table/robin_hood.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Above these loads single cells cannot be relied on: two functions hold half as many entries as
+ * there are cells, three 0.917. */
+#define SW_CUCKOO_LOAD_MAX_2 0.45
+#define SW_CUCKOO_LOAD_MAX_3 0.88
+
+/* Without max_probe, chains of at most so many times log2(capacity): twice the report's most. */
+#define SW_CUCKOO_CHAIN_FACTOR 38.4
+
+/* Seeds tried in a row before what met the bound is left in the stash. */
+#define SW_CUCKOO_REHASH_MAX 8
+
+/* Reads whose first cells are on their way from memory while one is worked on (CPU). */
+#define SW_CUCKOO_AHEAD 16U
+
+/* Of a valid configuration. */
+struct sw_cuckoo_plan {
+    struct sw_cuckoo_shape shape; /* without seeds */
+    uint64_t cells;
+    uint64_t occupied_max;
+    uint64_t stash_max;
+    uint64_t stash_most;
+    uint64_t stash_room; /* entries the stash may come to hold */
+};
+
+struct sw_table_config;
+
+/* SW_OK, or SW_E_INVALID with a sentence in `reason` (unless NULL). */
+int sw_cuckoo_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
+void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan *plan);
+
+/* Seeds number `number` (from 0 on) of a table of this configuration's seed. */
+SW_CUCKOO_INLINE void sw_cuckoo_engine_seeds(struct sw_cuckoo_shape *shape, uint64_t seed,
+                                             uint32_t number)
+{
+    uint32_t stir = (uint32_t)(sw_mix_64(seed, 0) >> 16);
+    for (uint32_t i = 0; i < SW_CUCKOO_FUNCTIONS_MAX; i++) {
+        shape->seeds[i] = sw_cuckoo_later_seed(number + 1, i) ^ stir;
+    }
+    shape->is_first = false;
+}
+
+/* Whether an operation inserts an absent key. */
+SW_CUCKOO_INLINE bool sw_cuckoo_may_insert(uint32_t op)
+{
+    return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT;
+}
+
+SW_CUCKOO_INLINE void sw_cuckoo_add_counters(struct sw_counters *to, const struct sw_counters *from)
+{
+    uint64_t *sums = (uint64_t *)to;
+    const uint64_t *words = (const uint64_t *)from;
+    for (unsigned i = 0; i < sizeof(*to) / sizeof(uint64_t); i++) {
+        sums[i] += words[i];
+    }
+}
+
+/* What an operation does is the same for every engine. */
+#define sw_cuckoo_decide_s64 sw_decide_s64
+#define sw_cuckoo_decide_s128 sw_decide_s128
+#define CK_BODY "table/cuckoo/engine.inl"
+#include "table/cuckoo/each_map.inl"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.inl - what the operations of table.h do to a cuckoo table: locate, apply, undo. Included
+ * by engine.h once per width, after cuckoo.inl.
+ *
+ * get_range answers reads and may run beside itself. execute_in_order applies any batch one
+ * operation after the other and must run alone; it is the meaning of a batch. The CUDA backend's
+ * own phases must agree with it.
+ */
+
+struct CK(table) {
+    struct CK(view) view;
+    struct CK(cell) * stash; /* entries that met the chain bound, in no order: state->stash_occupied
+                                of them; room for sw_cuckoo_stash_room */
+    struct sw_state *state;
+    uint64_t occupied_max; /* entries at which an insert is refused */
+    uint64_t stash_max;    /* entries of the stash above which a batch's inserts are refused */
+    uint64_t stash_most;   /* and above which whatever might insert is */
+};
+
+struct CK(undo) {
+    CK_WORD key;
+    CK_WORD old;
+    uint8_t found;
+    uint8_t effect;
+};
+
+/* A batch's arrays (sw_batch, with their types) and its scratch. */
+struct CK(work) {
+    const uint8_t *ops; /* NULL: all are `op` */
+    uint32_t op;
+    uint32_t count;
+    const CK_WORD *keys;
+    const CK_WORD *values;
+    CK_WORD *previous;
+    uint64_t *found;
+    uint32_t group_count; /* at least 1 */
+    const uint32_t *group_ends;
+    uint8_t *group_refused;
+    struct CK(undo) * undo; /* [largest group] */
+    bool stash_full;        /* execute_in_order's: inserts are refused */
+    bool stash_brimful;     /* so are groups that might insert */
+};
+
+/* Where a key is. */
+struct CK(place) {
+    struct CK(cell) * cell; /* NULL if absent, or the key of all ones */
+    bool found;
+    bool in_stash;
+    CK_WORD value; /* 0 if absent */
+};
+
+/* Looks for a key that is in no array. The stash is empty, or nearly so, but in a table too small
+ * for its hash functions. */
+SW_CUCKOO_INLINE void CK(locate_in_stash)(const struct CK(table) * table, CK_WORD key,
+                                          struct CK(place) * place, uint64_t *probes)
+{
+    for (uint64_t s = 0; s < table->state->stash_occupied; s++) {
+        ++*probes;
+        if (table->stash[s].key == key) {
+            place->cell = table->stash + s;
+            place->in_stash = true;
+            return;
+        }
+    }
+}
+
+SW_CUCKOO_INLINE struct CK(place)
+    CK(locate)(const struct CK(table) * table, CK_WORD key, uint64_t *probes)
+{
+    struct CK(place) place;
+    place.cell = 0;
+    place.found = false;
+    place.in_stash = false;
+    place.value = 0;
+    if (key == CK_ONES) {
+        place.found = table->state->side_present != 0;
+        place.value = place.found ? (CK_WORD)table->state->side_value : 0;
+        return place;
+    }
+    for (uint32_t i = 0; i < table->view.shape.functions && place.cell == 0; i++) {
+        struct CK(cell) *cell = CK(cell_at)(&table->view, key, i, false);
+        ++*probes;
+        place.cell = CK(cell_read)(cell).key == key ? cell : 0;
+    }
+    if (place.cell == 0 && table->state->stash_occupied != 0) {
+        CK(locate_in_stash)(table, key, &place, probes);
+    }
+    place.found = place.cell != 0;
+    place.value = place.found ? CK(cell_value)(*place.cell) : 0;
+    return place;
+}
+
+/* Writes the value of a present key; nothing moves. */
+SW_CUCKOO_INLINE void CK(write_at)(const struct CK(table) * table, const struct CK(place) * place,
+                                   CK_WORD key, CK_WORD value)
+{
+    if (key == CK_ONES) {
+        table->state->side_value = value;
+        return;
+    }
+    *place->cell = CK(cell_of)(key, value);
+}
+
+/* Removes a present key. For one thread alone. */
+SW_CUCKOO_INLINE void CK(remove)(const struct CK(table) * table, const struct CK(place) * place,
+                                 CK_WORD key)
+{
+    table->state->occupied--;
+    if (key == CK_ONES) {
+        table->state->side_present = 0;
+    } else if (place->in_stash) {
+        *place->cell = table->stash[--table->state->stash_occupied];
+    } else {
+        *place->cell = CK(cell_of)(CK_ONES, CK_ONES);
+    }
+}
+
+/* Inserts an absent key. For one thread alone. What meets the chain bound goes to the stash. */
+SW_CUCKOO_INLINE void CK(add)(const struct CK(table) * table, CK_WORD key, CK_WORD value)
+{
+    struct CK(cell) hand = CK(cell_of)(key, value);
+    table->state->occupied++;
+    if (key == CK_ONES) {
+        table->state->side_present = 1;
+        table->state->side_value = value;
+    } else if (CK(insert_from)(&table->view, &hand, 1, 0, 1, table->view.shape.functions, false) !=
+               0) {
+        table->stash[table->state->stash_occupied++] = hand;
+    }
+}
+
+/* Applies operation i. Returns false, with nothing changed, if it is refused. */
+SW_CUCKOO_INLINE bool CK(apply)(const struct CK(table) * table, struct CK(work) * work, uint32_t i,
+                                struct CK(undo) * undo, bool *found, struct sw_counters *counters)
+{
+    uint32_t op = work->ops != 0 ? work->ops[i] : work->op;
+    CK_WORD key = work->keys[i];
+    struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
+    struct CK(place) place = CK(locate)(table, key, &count->probes);
+    CK_WORD out = 0;
+    CK_WORD operand = work->values != 0 ? work->values[i] : 0;
+    enum sw_effect effect = CK(decide)(op, place.found, place.value, operand, &out);
+
+    if (effect == SW_EFFECT_REMOVE) {
+        CK(remove)(table, &place, key);
+        counters->deleted++;
+    } else if (effect == SW_EFFECT_WRITE && place.found) {
+        CK(write_at)(table, &place, key, out);
+        counters->updated++;
+    } else if (effect == SW_EFFECT_WRITE) {
+        if (table->state->occupied >= table->occupied_max || work->stash_full) {
+            return false;
+        }
+        uint64_t stashed = table->state->stash_occupied;
+        CK(add)(table, key, out);
+        counters->failures += table->state->stash_occupied - stashed;
+        counters->inserted++;
+    }
+    undo->key = key;
+    undo->old = place.value;
+    undo->found = place.found;
+    undo->effect = (uint8_t)effect;
+    if (work->previous != 0) {
+        work->previous[i] = place.value;
+    }
+    *found = place.found;
+    count->operations++;
+    count->hits += place.found;
+    count->misses += !place.found;
+    return true;
+}
+
+/* Takes back the first `count` operations of a group, last first. The same keys are held again, in
+ * other cells perhaps. */
+SW_CUCKOO_INLINE void CK(undo_group)(const struct CK(table) * table, struct CK(work) * work,
+                                     uint32_t count)
+{
+    uint64_t probes = 0;
+    while (count-- > 0) {
+        const struct CK(undo) *undo = &work->undo[count];
+        if (undo->effect == SW_EFFECT_NONE) {
+            continue;
+        }
+        struct CK(place) place = CK(locate)(table, undo->key, &probes);
+        if (undo->effect == SW_EFFECT_REMOVE) {
+            CK(add)(table, undo->key, undo->old);
+        } else if (undo->found) {
+            CK(write_at)(table, &place, undo->key, undo->old);
+        } else {
+            CK(remove)(table, &place, undo->key);
+        }
+    }
+}
+
+SW_CUCKOO_INLINE void CK(set_found)(struct CK(work) * work, uint32_t i, bool found)
+{
+    if (work->found == 0) {
+        return;
+    }
+    if (i % 64 == 0) {
+        work->found[i / 64] = 0;
+    }
+    work->found[i / 64] |= (uint64_t)found << (i % 64);
+}
+
+/* Answers reads [begin, end) of the work; begin is a multiple of 64. Only counts GETs. */
+SW_CUCKOO_INLINE void CK(get_range)(const struct CK(table) * table, struct CK(work) * work,
+                                    uint32_t begin, uint32_t end, struct sw_counters *counters)
+{
+    struct sw_op_counters *count = &counters->by_class[SW_CLASS_GET];
+    for (uint32_t i = begin; i < end; i++) {
+#ifndef __CUDA_ARCH__
+        if (end - i > SW_CUCKOO_AHEAD) {
+            __builtin_prefetch(CK(cell_at)(&table->view, work->keys[i + SW_CUCKOO_AHEAD], 0, false),
+                               0, 3);
+        }
+#endif
+        struct CK(place) place = CK(locate)(table, work->keys[i], &count->probes);
+        if (work->previous != 0) {
+            work->previous[i] = place.value;
+        }
+        CK(set_found)(work, i, place.found);
+        count->hits += place.found;
+        count->misses += !place.found;
+    }
+    count->operations += end - begin;
+}
+
+/* Whether some operation of [first, end) might insert. */
+SW_CUCKOO_INLINE bool CK(may_insert)(const struct CK(work) * work, uint32_t first, uint32_t end)
+{
+    if (work->ops == 0) {
+        return sw_cuckoo_may_insert(work->op);
+    }
+    for (uint32_t i = first; i < end; i++) {
+        if (sw_cuckoo_may_insert(work->ops[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Applies operations [first, end), a group. False if it was refused: nothing of it took effect. In
+ * a table whose stash has no room to take anything back into, that is decided before. */
+SW_CUCKOO_INLINE bool CK(execute_group)(const struct CK(table) * table, struct CK(work) * work,
+                                        uint32_t first, uint32_t end, struct sw_counters *counters)
+{
+    bool admitted = !(work->stash_brimful && CK(may_insert)(work, first, end));
+    for (uint32_t i = first; i < end; i++) {
+        bool found = false;
+        if (admitted && !CK(apply)(table, work, i, &work->undo[i - first], &found, counters)) {
+            CK(undo_group)(table, work, i - first);
+            admitted = false;
+        }
+        CK(set_found)(work, i, found);
+    }
+    return admitted;
+}
+
+/* Applies the whole work in order. Returns true if no group was refused. */
+SW_CUCKOO_INLINE bool CK(execute_in_order)(const struct CK(table) * table, struct CK(work) * work,
+                                           struct sw_counters *counters)
+{
+    bool all = true;
+    uint32_t first = 0;
+    work->stash_full = table->state->stash_occupied > table->stash_max;
+    work->stash_brimful = table->state->stash_occupied > table->stash_most;
+    for (uint32_t g = 0; g < work->group_count; g++) {
+        uint32_t end = work->group_count == 1 ? work->count : work->group_ends[g];
+        struct sw_counters group;
+        memset(&group, 0, sizeof(group));
+        bool admitted = CK(execute_group)(table, work, first, end, &group);
+        if (admitted) {
+            sw_cuckoo_add_counters(counters, &group);
+        } else {
+            counters->refused += end - first;
+            all = false;
+        }
+        if (work->group_refused != 0) {
+            work->group_refused[g] = !admitted;
+        }
+        first = end;
+    }
+    return all;
+}
