@@ -113,6 +113,19 @@ static cudaError_t allocate_scratch(struct sw_cuda_table *table,
 
 /* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
  * a binary built for other GPUs fails here. */
+/* 90 for 9.0; 0 if it is not known. */
+static int compute_capability(int device)
+{
+    int major = 0;
+    int minor = 0;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess) {
+        (void)cudaGetLastError(); /* base serves any GPU */
+        return 0;
+    }
+    return 10 * major + minor;
+}
+
 template <int BITS>
 static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometry *geometry,
                             struct sw_cuda_device<BITS> *device)
@@ -133,7 +146,8 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
     device->table.state = table->state;
     device->table.seed = config->seed;
     device->control = table->control;
-    device->block_size = config->tuning.block_size != 0 ? config->tuning.block_size : SW_CUDA_BLOCK;
+    device->block_size = config->tuning.block_size;
+    device->arch = compute_capability(table->device);
     device->counts_probes = !config->tuning.without_probe_counts;
     error = sw_cuda_warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
     return error == cudaSuccess ? cudaDeviceSynchronize() : error;

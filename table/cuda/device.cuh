@@ -164,7 +164,8 @@ template <int BITS> struct sw_cuda_device {
     unsigned long long *status;
     struct sw_cuda_scratch<BITS> scratch;
     struct sw_cuda_control *control;
-    uint32_t block_size; /* of the kernels that look up and insert keys */
+    uint32_t block_size; /* of the kernels that look up and insert keys; 0: each kernel's own */
+    int arch;            /* compute capability, 90 for 9.0: which policy (policy.cuh) */
     bool counts_probes;
 };
 

@@ -45,7 +45,7 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
             return;
         }
         now = (uint32_t)(batch->counters.inserted * SW_CUDA_NEW_KEYS_ALL / batch->_upserts);
-        now = (before + now) / 2;
+        now = (before + 3 * now) / 4;
     }
     __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
 }

@@ -12,7 +12,8 @@
 #define MERGE_SLOT_NS 0.022
 #define BUILD_SLOT_NS 0.014
 #define MERGE_OP_NS 0.03
-#define UPSERT_OP_NS 0.17
+#define UPSERT_OP_NS 0.09
+#define UPSERT_NEW_NS 0.08
 #define UPSERT_MOVE_NS 0.005
 /* A delete closes its gap by moving others along, more of them, and one thread a cluster does. */
 #define DELETE_OP_NS 0.3
@@ -65,7 +66,7 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
     double room = 1.0 - ((double)entries + fresh) / slots;
     room = room < 0.01 ? 0.01 : room; /* the batch may hold fewer keys than operations */
     double merge = slots * (entries == 0 ? BUILD_SLOT_NS : MERGE_SLOT_NS) + count * MERGE_OP_NS;
-    double upsert = count * UPSERT_OP_NS + fresh * UPSERT_MOVE_NS / (room * room);
+    double upsert = count * UPSERT_OP_NS + fresh * (UPSERT_NEW_NS + UPSERT_MOVE_NS / (room * room));
     switch (table->config.tuning.bulk) {
     case SW_CHOICE_ALWAYS:
         return true;
