@@ -255,14 +255,18 @@ static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint
 }
 
 /* Writes the bits of a block side by side: into host memory every store is a packet of its own. The
- * last 64-bit word of `found` has zeros. */
+ * last 64-bit word of `found` has zeros; its upper half may belong to no block. */
 static __device__ inline void write_found(uint32_t *found, uint32_t count, uint32_t first_key,
                                           const uint32_t *block_found, uint32_t words)
 {
     __syncthreads();
+    uint32_t first = first_key / 32;
     uint32_t end = (count + 63) / 64 * 2;
-    for (uint32_t w = threadIdx.x; w < words && first_key / 32 + w < end; w += blockDim.x) {
-        found[first_key / 32 + w] = block_found[w];
+    for (uint32_t w = threadIdx.x; w < words && first + w < end; w += blockDim.x) {
+        found[first + w] = block_found[w];
+    }
+    if (threadIdx.x == 0 && (first + words) * 32 >= count && first + words < end) {
+        found[first + words] = 0;
     }
 }
 
