@@ -49,11 +49,11 @@ bench-timing:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
 endif
 
-# --- the memory bandwidth study (bench/memory_bandwidth/README.md), both studies (bench/run) ------
-# BENCH_ARGS: of bench/run. The peers of the timing study are built in if their folders are given.
+# --- the memory bandwidth study (bench/memory_bandwidth/README.md), all that bench/run runs ----------
+# BENCH_ARGS: of bench/run. The peers of the studies are built in if their folders are given.
 BENCH_ARGS ?= --all
 .PHONY: bench bench-memory-bandwidth
-bench: bench-timing bench-memory-bandwidth ## build and run both studies on a GPU: make bench BENCH_ARGS="--all --quick"
+bench: bench-timing bench-memory-bandwidth bench-cache ## build and run the studies on a GPU: make bench BENCH_ARGS="--all --quick"
 	@bench/run --build $(BUILD) $(BENCH_ARGS)
 
 ifneq ($(NVCC),)
@@ -100,6 +100,32 @@ $(BUNDLE)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/l
 $(BUNDLE)/cuckoo: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 bundle: $(BUNDLE)/cuckoo
 endif
+
+# --- the cache study (bench/cache/README.md) -------------------------------------------------------
+# Without nvcc it has the CPU backend only. Clock, folders, ceilings and the device are the timing
+# study's.
+CACHE_BENCH_HOST_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cache/*.c)))
+ifneq ($(NVCC),)
+CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(BUILD)/obj/bench/cache/device_place.cu.o $(BUILD)/libtiming.a
+else
+CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c \
+  bench/timing/files.c bench/timing/report.c bench/timing/series.c)
+endif
+
+.PHONY: bench-cache
+bench-cache: $(BUILD)/cache ## build the cache study: build/cache --help
+$(BUILD)/cache: $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ) $(BUILD)/libtable.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+ifneq ($(NVCC),)
+$(BUNDLE)/cache: $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ) $(BUILD)/libtable.a
+$(BUNDLE)/cache: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+bundle: $(BUNDLE)/cache
+endif
+
+# Its test: the study without its device.
+$(BUILD)/libcachebench.a: $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c)
+$(BUILD)/tests/bench/test_cache_study: $(BUILD)/libcachebench.a \
+  $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/timing/device.cu.o)
 
 # --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------
 # build/tune has all that a machine with a GPU needs besides the source tree: the programs, their

@@ -15,11 +15,28 @@ static bool is_width(uint32_t bytes)
     return bytes == 4 || bytes == 8;
 }
 
+static bool is_value_width(const struct sw_server_info *info)
+{
+    if (info->value_format == SW_FRAME_VALUES_INTEGER) {
+        return is_width(info->value_bytes);
+    }
+    return info->value_bytes % 4 == 0 && info->value_bytes >= 4 &&
+           info->value_bytes <= SW_CLIENT_VALUE_BYTES_MAX;
+}
+
 /* NULL, or what this client cannot work with. */
 static const char *check_info(const struct sw_server_info *info)
 {
-    if (!is_width(info->key_bytes) || !is_width(info->value_bytes)) {
-        return "key or value width is neither 4 nor 8 bytes";
+    if (info->value_format > SW_FRAME_VALUES_FIXED) {
+        return "values are of a kind that this client does not know";
+    }
+    if (!is_width(info->key_bytes)) {
+        return "key width is neither 4 nor 8 bytes";
+    }
+    if (!is_value_width(info)) {
+        return info->value_format == SW_FRAME_VALUES_INTEGER
+                   ? "value width is neither 4 nor 8 bytes"
+                   : "value width is not a multiple of 4 from 4 to 1024 bytes";
     }
     if (info->frame_ops_max < SW_CLIENT_SPLIT_KEYS || info->frame_ops_max > SW_FRAME_OPS_MAX) {
         return "frame limit is outside 64 to 16777216 keys";
@@ -41,6 +58,8 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
                               ? info->requests_in_flight_max
                               : SW_CLIENT_FLIGHTS_MAX;
     server->requests_in_flight_max = client->flights_max * stripes;
+    sw_client_clean(info->engine, sizeof info->engine, server->engine, sizeof server->engine);
+    server->value_format = (enum sherwood_values)info->value_format;
     server->capacity_slots = info->capacity_slots;
     server->occupied_max = info->occupied_max;
 }
@@ -55,6 +74,7 @@ static const char *check_greeting(const struct sherwood *client, const struct sw
     }
     if (client->stripes_count > 1 &&
         (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
+         info->value_format != (uint32_t)server->value_format ||
          info->frame_ops_max != server->frame_ops_max ||
          info->requests_in_flight_max < client->flights_max)) {
         return "widths or limits are not the same on every connection";

@@ -142,6 +142,8 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats)
         .resizes = from->resizes,
         .resize_failures = from->resize_failures,
         .table_bytes = from->table_bytes,
+        .evicted = from->evicted,
+        .not_admitted = from->not_admitted,
     };
     return SHERWOOD_OK;
 }

@@ -33,6 +33,7 @@
 #define SW_CLIENT_SPLICE_BYTES 65536
 #define SW_CLIENT_PIPE_BYTES (1 << 20)
 #define SW_CLIENT_UNIX_SEND_BYTES (1U << 20)
+#define SW_CLIENT_VALUE_BYTES_MAX 1024
 #define SW_CLIENT_ERROR_BYTES 512
 #define SW_CLIENT_ADDRESS_BYTES 128
 /* Splits of a call happen at multiples of this, so that found bitmaps meet at words. */

@@ -9,10 +9,11 @@
  *     sherwood_close(client);
  *
  * Keys and values are unsigned integers of the server's width: arrays of uint64_t, or of uint32_t
- * when sherwood_server() reports 4 bytes. `found` is a bitmap of 64-bit words: key i was present
- * before the operation if bit i % 64 of word i / 64 is set (sherwood_found). Arrays of any length
- * are accepted; calls longer than the server's frame limit are split, and keep several frames in
- * flight. Only submit is limited to one frame.
+ * when sherwood_server() reports 4 bytes. Values of a server with the cache engine are bytes:
+ * value_bytes for each, one behind the other (sherwood_server.value_format). `found` is a bitmap of
+ * 64-bit words: key i was present before the operation if bit i % 64 of word i / 64 is set
+ * (sherwood_found). Arrays of any length are accepted; calls longer than the server's frame limit
+ * are split, and keep several frames in flight. Only submit is limited to one frame.
  *
  * Threads: one handle is used by one thread at a time; different handles are independent. There is
  * no global state. SIGPIPE is never raised. Errors: every call returns SHERWOOD_OK or a negative
@@ -77,17 +78,27 @@ struct sherwood_options {
 #define SHERWOOD_STRIPES_MAX 256
 #define SHERWOOD_SOCKET_BUFFER_MAX (64U << 20)
 
+/* What values are. */
+enum sherwood_values {
+    SHERWOOD_VALUES_INTEGER = 0, /* unsigned integers of value_bytes bytes */
+    SHERWOOD_VALUES_STRING = 1,  /* a length of 4 bytes, little-endian, at most value_bytes - 4; as
+                                    many bytes; zeros up to value_bytes */
+    SHERWOOD_VALUES_FIXED = 2    /* value_bytes bytes */
+};
+
 struct sherwood_server {
     char version[32];
     char backend[16];
     char backend_reason[128];
     uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* 4 or 8 */
+    uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; cache: 4 to 1024 */
     uint32_t frame_ops_max;
     /* Of the handle: the server's limit for a connection, or 256 if that is less, times stripes. */
     uint32_t requests_in_flight_max;
     uint64_t capacity_slots; /* when the connection was made: sherwood_stats has what it is now */
     uint64_t occupied_max;   /* likewise */
+    char engine[16];         /* "robin_hood", "cuckoo" or "cache"; empty: an older server */
+    enum sherwood_values value_format;
 };
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path" and learns what the server is. NULL options
@@ -245,6 +256,8 @@ struct sherwood_stats {
     uint64_t growths, resizes;   /* by itself; on request */
     uint64_t resize_failures;    /* either, for lack of memory or for the probe cap */
     uint64_t table_bytes;
+    uint64_t evicted;      /* keys that left a cache to make room for others */
+    uint64_t not_admitted; /* new keys a cache did not take: all others had a higher score */
 };
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats);
 

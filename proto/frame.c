@@ -36,6 +36,13 @@ SAME_OPERATION(CLEAR);
 SAME_OPERATION(SCAN);
 SAME_OPERATION(RESIZE);
 
+#define SAME_FORMAT(name)                                                                    \
+    static_assert((int)SW_FRAME_VALUES_##name == (int)SHERWOOD__VALUE_FORMAT__VALUES_##name, \
+                  "sherwood.proto: ValueFormat " #name)
+SAME_FORMAT(INTEGER);
+SAME_FORMAT(STRING);
+SAME_FORMAT(FIXED);
+
 #define SAME_STATUS(name)                                                \
     static_assert((int)SW_REPLY_##name == (int)SHERWOOD__STATUS__##name, \
                   "sherwood.proto: Status " #name)
@@ -72,6 +79,29 @@ bool sw_operation_is_known(uint32_t operation)
 {
     return sw_operation_is_data(operation) ||
            (operation >= SW_OPERATION_HELLO && operation <= SW_OPERATION_RESIZE);
+}
+
+const char *sw_operation_name(uint32_t operation)
+{
+    static const char *const names[] = {
+        [SW_OPERATION_GET] = "GET",
+        [SW_OPERATION_SET] = "SET",
+        [SW_OPERATION_SUM] = "SUM",
+        [SW_OPERATION_MIN] = "MIN",
+        [SW_OPERATION_MAX] = "MAX",
+        [SW_OPERATION_SET_ABSENT] = "SET_ABSENT",
+        [SW_OPERATION_SET_PRESENT] = "SET_PRESENT",
+        [SW_OPERATION_INCREMENT] = "INCREMENT",
+        [SW_OPERATION_DECREMENT] = "DECREMENT",
+        [SW_OPERATION_DELETE] = "DELETE",
+        [SW_OPERATION_HELLO] = "HELLO",
+        [SW_OPERATION_PING] = "PING",
+        [SW_OPERATION_STATS] = "STATS",
+        [SW_OPERATION_CLEAR] = "CLEAR",
+        [SW_OPERATION_SCAN] = "SCAN",
+        [SW_OPERATION_RESIZE] = "RESIZE",
+    };
+    return sw_operation_is_known(operation) ? names[operation] : "?";
 }
 
 bool sw_operation_has_operands(uint32_t operation)

@@ -77,6 +77,8 @@ enum sw_operation {
     SW_OPERATION_RESIZE
 };
 bool sw_operation_is_known(uint32_t operation);
+/* "GET", "SCAN", ..; "?" if it is not known. */
+const char *sw_operation_name(uint32_t operation);
 /* GET .. DELETE: has a body of keys. */
 bool sw_operation_is_data(uint32_t operation);
 /* SET .. DECREMENT: has operands too. */
@@ -92,6 +94,13 @@ enum sw_reply_status {
     SW_REPLY_SHUTTING_DOWN,
     SW_REPLY_TIMED_OUT,
     SW_REPLY_TOO_MANY_CONNECTIONS
+};
+
+/* What values are. Values are those of enum ValueFormat. */
+enum sw_frame_values {
+    SW_FRAME_VALUES_INTEGER = 0, /* unsigned integers */
+    SW_FRAME_VALUES_STRING = 1, /* a length of 4 bytes, little-endian, then the bytes, then zeros */
+    SW_FRAME_VALUES_FIXED = 2   /* value_bytes bytes */
 };
 
 struct sw_frame_prefix {
@@ -119,6 +128,7 @@ struct sw_server_stats {
     uint64_t inserted, updated, deleted, failures, refused;
     uint64_t occupied, capacity_slots, stash_occupied, batches, connections, uptime_seconds;
     uint64_t occupied_max, max_capacity_slots, growths, resizes, resize_failures, table_bytes;
+    uint64_t evicted, not_admitted;
 };
 
 struct sw_server_info {
@@ -127,6 +137,8 @@ struct sw_server_info {
     char backend_reason[128];
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
     uint64_t capacity_slots, occupied_max;
+    char engine[16];
+    uint32_t value_format; /* enum sw_frame_values, or a later one */
 };
 
 struct sw_reply {

@@ -77,6 +77,8 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     out->requests_in_flight_max = in->requests_in_flight_max;
     out->capacity_slots = in->capacity_slots;
     out->occupied_max = in->occupied_max;
+    copy_text(out->engine, sizeof(out->engine), in->engine);
+    out->value_format = (uint32_t)in->value_format;
 }
 
 static struct sw_operation_stats read_operation_stats(const Sherwood__OperationStats *in)
@@ -110,6 +112,8 @@ static void read_stats(const Sherwood__Stats *in, struct sw_server_stats *out)
         .resizes = in->resizes,
         .resize_failures = in->resize_failures,
         .table_bytes = in->table_bytes,
+        .evicted = in->evicted,
+        .not_admitted = in->not_admitted,
     };
 }
 
@@ -213,6 +217,8 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->requests_in_flight_max = in->requests_in_flight_max;
     out->capacity_slots = in->capacity_slots;
     out->occupied_max = in->occupied_max;
+    out->engine = borrow_text(in->engine, sizeof(in->engine));
+    out->value_format = (Sherwood__ValueFormat)in->value_format;
 }
 
 static void write_operation_stats(const struct sw_operation_stats *in,
@@ -257,6 +263,8 @@ static void write_stats(const struct sw_server_stats *in, struct stats_message *
     out->stats.resizes = in->resizes;
     out->stats.resize_failures = in->resize_failures;
     out->stats.table_bytes = in->table_bytes;
+    out->stats.evicted = in->evicted;
+    out->stats.not_admitted = in->not_admitted;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,

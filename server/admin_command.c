@@ -184,16 +184,30 @@ static void put_command(struct sw_call *call, const struct sw_command *command)
     put_set(call, 0); /* subcommands are not listed */
 }
 
-static const struct sw_command *find(const struct sw_resp_argument *name)
+static bool is_listed(const struct sw_call *call, unsigned id)
 {
-    return sw_command_find(name->text, name->size);
+    return (call->admin->lacking >> id & 1) == 0;
+}
+
+static uint64_t count_listed(const struct sw_call *call)
+{
+    return SW_COMMAND_COUNT - (uint64_t)__builtin_popcountll(call->admin->lacking);
+}
+
+static const struct sw_command *find(const struct sw_call *call,
+                                     const struct sw_resp_argument *name)
+{
+    const struct sw_command *command = sw_command_find(name->text, name->size);
+    return command != NULL && is_listed(call, command->id) ? command : NULL;
 }
 
 static void command_all(struct sw_call *call)
 {
-    sw_text_array(call->reply, SW_COMMAND_COUNT);
+    sw_text_array(call->reply, count_listed(call));
     for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
-        put_command(call, sw_command_at((enum sw_command_id)i));
+        if (is_listed(call, i)) {
+            put_command(call, sw_command_at((enum sw_command_id)i));
+        }
     }
 }
 
@@ -205,7 +219,7 @@ static void command_info(struct sw_call *call)
     }
     sw_text_array(call->reply, call->count - 2);
     for (uint32_t i = 2; i < call->count && !call->reply->failed; i++) {
-        const struct sw_command *command = find(&call->arguments[i]);
+        const struct sw_command *command = find(call, &call->arguments[i]);
         if (command != NULL) {
             put_command(call, command);
         } else {
@@ -216,7 +230,7 @@ static void command_info(struct sw_call *call)
 
 static void command_count(struct sw_call *call)
 {
-    sw_text_integer(call->reply, SW_COMMAND_COUNT);
+    sw_text_unsigned(call->reply, count_listed(call));
 }
 
 static void put_docs(struct sw_call *call, const struct sw_command *command)
@@ -235,18 +249,20 @@ static void command_docs(struct sw_call *call)
 {
     uint64_t known = 0;
     if (call->count == 2) {
-        sw_text_map(call->reply, SW_COMMAND_COUNT, call->session->resp3);
+        sw_text_map(call->reply, count_listed(call), call->session->resp3);
         for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
-            put_docs(call, sw_command_at((enum sw_command_id)i));
+            if (is_listed(call, i)) {
+                put_docs(call, sw_command_at((enum sw_command_id)i));
+            }
         }
         return;
     }
     for (uint32_t i = 2; i < call->count; i++) {
-        known += find(&call->arguments[i]) != NULL;
+        known += find(call, &call->arguments[i]) != NULL;
     }
     sw_text_map(call->reply, known, call->session->resp3);
     for (uint32_t i = 2; i < call->count && !call->reply->failed; i++) {
-        const struct sw_command *command = find(&call->arguments[i]);
+        const struct sw_command *command = find(call, &call->arguments[i]);
         if (command != NULL) {
             put_docs(call, command);
         }
@@ -288,6 +304,7 @@ static void command_list(struct sw_call *call)
             selected[i] =
                 sw_argument_is(filter, "PATTERN") && sw_argument_glob(filter + 1, command->name);
         }
+        selected[i] &= is_listed(call, i);
         count += selected[i];
     }
     sw_text_array(call->reply, count);
@@ -302,7 +319,7 @@ static void command_getkeys(struct sw_call *call)
 {
     const struct sw_resp_argument *arguments = &call->arguments[2];
     uint32_t count = call->count - 2;
-    const struct sw_command *command = find(&arguments[0]);
+    const struct sw_command *command = find(call, &arguments[0]);
     if (command == NULL) {
         sw_text_error(call->reply, "ERR Invalid command specified");
         return;

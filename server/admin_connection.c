@@ -69,7 +69,7 @@ static void reply_hello(struct sw_call *call)
 {
     struct sw_text *reply = call->reply;
     bool resp3 = call->session->resp3;
-    sw_text_map(reply, 7, resp3);
+    sw_text_map(reply, 8, resp3);
     sw_text_bulk_string(reply, "server");
     sw_text_bulk_string(reply, "sherwood");
     sw_text_bulk_string(reply, "version");
@@ -84,6 +84,8 @@ static void reply_hello(struct sw_call *call)
     sw_text_bulk_string(reply, "master");
     sw_text_bulk_string(reply, "modules");
     sw_text_array(reply, 0);
+    sw_text_bulk_string(reply, "engine");
+    sw_text_bulk_string(reply, call->admin->engine);
 }
 
 void sw_call_hello(struct sw_call *call)

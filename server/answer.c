@@ -28,10 +28,12 @@ static void flush(struct writer *writer)
     writer->at = writer->begin;
 }
 
-/* Room for the longest single reply that is not a text. */
+/* Room for the longest single reply that is neither a text nor a blob. */
+#define REPLY_BYTES 128
+
 static void reserve(struct writer *writer)
 {
-    if (writer->end - writer->at < 128) {
+    if (writer->end - writer->at < REPLY_BYTES) {
         flush(writer);
     }
 }
@@ -77,6 +79,39 @@ static void put_value(struct writer *writer, bool found, uint64_t value, bool re
         found ? sw_resp_put_bulk_integer(writer->at, value) : sw_resp_put_null(writer->at, resp3);
 }
 
+/* The value before operation `i`, where values are bytes; how long it is in *size. A client of bulk
+ * frames may have written any length before a string: never more than there are bytes. */
+static const uint8_t *blob_at(const struct sw_round *round, uint32_t i, uint32_t *size)
+{
+    const struct sw_table_shape *shape = &round->loop->shape;
+    const uint8_t *blob = (const uint8_t *)round->previous + (size_t)i * shape->value_bytes;
+    *size = shape->blob_bytes_max;
+    if (shape->value_format == SW_VALUE_STRING) {
+        uint32_t length;
+        memcpy(&length, blob, sizeof(length));
+        *size = length < *size ? length : *size;
+        blob += sizeof(length);
+    }
+    return blob;
+}
+
+static void put_blob(struct writer *writer, const struct sw_round *round, uint32_t i, bool found,
+                     bool resp3)
+{
+    if (!found) {
+        put_value(writer, false, 0, resp3);
+        return;
+    }
+    uint32_t size;
+    const uint8_t *blob = blob_at(round, i, &size);
+    if ((size_t)(writer->end - writer->at) < REPLY_BYTES + size) {
+        flush(writer);
+    }
+    writer->at = sw_resp_put_bulk_header(writer->at, size);
+    writer->at = sw_resp_put_bytes(writer->at, blob, size);
+    writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
+}
+
 static bool found_at(const struct sw_round *round, uint32_t i)
 {
     return round->found[i / 64] >> (i % 64) & 1;
@@ -94,6 +129,9 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
 /* INCR and its kind: the table refused it exactly when the result does not fit the width. */
 static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
+    if (pending->answer != SW_ANSWER_SUM && pending->answer != SW_ANSWER_DIFFERENCE) {
+        return false;
+    }
     uint32_t bytes = round->loop->shape.value_bytes;
     uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
     uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
@@ -145,7 +183,7 @@ static void put_single(struct writer *writer, const struct sw_round *round,
         break;
     case SW_ANSWER_BYTES:
         if (found) {
-            put_unsigned(writer, round->loop->shape.slot_bits / 8, resp3);
+            put_unsigned(writer, round->loop->shape.entry_bytes, resp3);
         } else {
             put_value(writer, false, 0, resp3);
         }
@@ -155,6 +193,35 @@ static void put_single(struct writer *writer, const struct sw_round *round,
         break;
     default:
         put_line(writer, ":0\r\n"); /* SW_ANSWER_ZERO */
+        break;
+    }
+}
+
+/* The same where values are bytes and the answer shows something of one. */
+static void put_blob_answer(struct writer *writer, const struct sw_round *round,
+                            const struct sw_pending *pending)
+{
+    uint32_t i = pending->first, size = 0;
+    bool found = found_at(round, i);
+    switch (pending->answer) {
+    case SW_ANSWER_BLOB:
+        put_blob(writer, round, i, found, pending->resp3);
+        break;
+    case SW_ANSWER_BLOBS:
+        reserve(writer);
+        writer->at = sw_resp_put_array(writer->at, pending->count);
+        for (; i < pending->first + pending->count; i++) {
+            put_blob(writer, round, i, found_at(round, i), pending->resp3);
+        }
+        break;
+    case SW_ANSWER_BLOB_BYTES:
+        if (found) {
+            blob_at(round, i, &size);
+        }
+        put_unsigned(writer, size, pending->resp3);
+        break;
+    default: /* SW_ANSWER_BLOB_ENCODING */
+        put_line(writer, found ? "$3\r\nraw\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
         break;
     }
 }
@@ -181,6 +248,12 @@ static void put_answer(struct writer *writer, const struct sw_round *round,
         break;
     case SW_ANSWER_COUNT_PRESENT:
         put_unsigned(writer, count_found(round, pending), pending->resp3);
+        break;
+    case SW_ANSWER_BLOB:
+    case SW_ANSWER_BLOBS:
+    case SW_ANSWER_BLOB_BYTES:
+    case SW_ANSWER_BLOB_ENCODING:
+        put_blob_answer(writer, round, pending);
         break;
     default:
         put_single(writer, round, pending);

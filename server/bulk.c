@@ -4,6 +4,7 @@
  */
 #include "server/bulk.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +93,22 @@ static enum sw_op op_of(uint32_t operation)
     return (enum sw_op)ops[operation];
 }
 
+uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
+{
+    static const uint8_t kinds[][2] = {{SW_OPERATION_CLEAR, SW_BATCH_CLEAR},
+                                       {SW_OPERATION_SCAN, SW_BATCH_SCAN},
+                                       {SW_OPERATION_RESIZE, SW_BATCH_RESIZE}};
+    uint64_t served =
+        1ULL << SW_OPERATION_HELLO | 1ULL << SW_OPERATION_PING | 1ULL << SW_OPERATION_STATS;
+    for (uint32_t operation = SW_OPERATION_GET; operation <= SW_OPERATION_DELETE; operation++) {
+        served |= (uint64_t)(shape->operations >> op_of(operation) & 1) << operation;
+    }
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        served |= (uint64_t)(shape->batch_kinds >> kinds[i][1] & 1) << kinds[i][0];
+    }
+    return served;
+}
+
 /* Starts the frame's batch, or has it wait for others that share one. */
 static void launch(struct sw_frame *frame)
 {
@@ -168,7 +185,14 @@ static void fill_info(const struct sw_loop *loop, struct sw_server_info *info)
     info->requests_in_flight_max = loop->config->frames_in_flight_max;
     info->capacity_slots = table.capacity_slots;
     info->occupied_max = table.occupied_max;
+    strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
+    info->value_format = (uint32_t)loop->shape.value_format;
 }
+
+static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
+                  (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&
+                  (int)SW_VALUE_FIXED == (int)SW_FRAME_VALUES_FIXED,
+              "a format is told as it is");
 
 static struct sw_operation_stats stats_of(const struct sw_op_counters *counters)
 {
@@ -202,6 +226,8 @@ static void fill_stats(const struct sw_loop *loop, struct sw_server_stats *stats
         .resizes = snapshot.stats.resized,
         .resize_failures = snapshot.stats.resize_failed,
         .table_bytes = snapshot.info.bytes_reserved,
+        .evicted = counters->evicted,
+        .not_admitted = counters->not_admitted,
     };
 }
 
@@ -265,6 +291,29 @@ static void refuse_bytes(struct sw_conn *conn, int error)
     sw_conn_drain(conn, false);
 }
 
+/* The framing is sound: this request is refused, the next one may be better. Without an error it is
+ * one for another engine. */
+static void refuse_request(struct sw_conn *conn, const struct sw_request *request, int error)
+{
+    const struct sw_table_shape *shape = &conn->loop->shape;
+    char message[SW_FRAME_TEXT_BYTES_MAX];
+    enum sw_reply_status status = SW_REPLY_BAD_REQUEST;
+    snprintf(message, sizeof(message), "%s", sw_frame_error_text(error));
+    if (error == 0) {
+        status = SW_REPLY_UNKNOWN_OPERATION;
+        snprintf(message, sizeof(message), "the %s engine has no %s", shape->engine_name,
+                 sw_operation_name(request->operation));
+    } else if (error == SW_FRAME_E_OPERATION) {
+        status = SW_REPLY_UNKNOWN_OPERATION;
+    } else if (error == SW_FRAME_E_WIDTH) {
+        snprintf(message, sizeof(message),
+                 "%s: keys of %u and values of %u bytes, where it has %u and %u",
+                 sw_frame_error_text(error), request->key_bytes, request->value_bytes,
+                 shape->key_bytes, shape->value_bytes);
+    }
+    sw_bulk_refuse(conn, request->request_id, status, message);
+}
+
 /* Control requests report on what came before them on the connection. */
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
@@ -312,12 +361,8 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     }
     error = sw_request_check(&request, loop->shape.key_bytes, loop->shape.value_bytes,
                              loop->config->frame_ops_max, prefix.body_bytes);
-    if (error < 0) {
-        /* The framing is sound: this request is refused, the next one may be better. */
-        sw_bulk_refuse(conn, request.request_id,
-                       error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION
-                                                     : SW_REPLY_BAD_REQUEST,
-                       sw_frame_error_text(error));
+    if (error < 0 || !(loop->frame_operations >> request.operation & 1)) {
+        refuse_request(conn, &request, error);
         conn->discard_bytes = prefix.body_bytes;
         return head_bytes;
     }

@@ -8,6 +8,12 @@
  */
 #include "server/command.h"
 
+#include <assert.h>
+
+#include "table/table.h"
+
+static_assert(SW_COMMAND_COUNT <= 64, "a command is a bit of a mask");
+
 #define SW_COMMAND_ROW(id, name, arity, kind, first, last, step, group, summary)          \
     {SW_COMMAND_##id, name,   sizeof(name) - 1, arity, SW_KIND_##kind, first, last, step, \
      group,           summary},
@@ -76,4 +82,42 @@ bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
         }
     }
     return word[argument->size] == '\0';
+}
+
+/* The operation a command comes down to. SET looks at its own options (data.c). */
+static const struct {
+    uint8_t command, op;
+} needed_operations[] = {
+    {SW_COMMAND_GET, SW_GET},          {SW_COMMAND_SET, SW_SET},
+    {SW_COMMAND_MGET, SW_GET},         {SW_COMMAND_MSET, SW_SET},
+    {SW_COMMAND_SETNX, SW_SET_ABSENT}, {SW_COMMAND_GETSET, SW_SET},
+    {SW_COMMAND_GETDEL, SW_DELETE},    {SW_COMMAND_DEL, SW_DELETE},
+    {SW_COMMAND_UNLINK, SW_DELETE},    {SW_COMMAND_EXISTS, SW_GET},
+    {SW_COMMAND_TOUCH, SW_GET},        {SW_COMMAND_INCR, SW_INCREMENT},
+    {SW_COMMAND_DECR, SW_DECREMENT},   {SW_COMMAND_INCRBY, SW_INCREMENT},
+    {SW_COMMAND_DECRBY, SW_DECREMENT}, {SW_COMMAND_STRLEN, SW_GET},
+    {SW_COMMAND_TYPE, SW_GET},         {SW_COMMAND_TTL, SW_GET},
+    {SW_COMMAND_PTTL, SW_GET},         {SW_COMMAND_PERSIST, SW_GET},
+    {SW_COMMAND_MEMORY, SW_GET},       {SW_COMMAND_OBJECT, SW_GET},
+};
+static const struct {
+    uint8_t command, kind;
+} needed_kinds[] = {
+    {SW_COMMAND_FLUSHALL, SW_BATCH_CLEAR}, {SW_COMMAND_FLUSHDB, SW_BATCH_CLEAR},
+    {SW_COMMAND_RESIZE, SW_BATCH_RESIZE},  {SW_COMMAND_SCAN, SW_BATCH_SCAN},
+    {SW_COMMAND_RANDOMKEY, SW_BATCH_SCAN},
+};
+
+uint64_t sw_commands_lacking(uint32_t operations, uint32_t batch_kinds)
+{
+    uint64_t lacking = 0;
+    for (size_t i = 0; i < sizeof needed_operations / sizeof needed_operations[0]; i++) {
+        bool has = operations >> needed_operations[i].op & 1;
+        lacking |= (uint64_t)!has << needed_operations[i].command;
+    }
+    for (size_t i = 0; i < sizeof needed_kinds / sizeof needed_kinds[0]; i++) {
+        bool has = batch_kinds >> needed_kinds[i].kind & 1;
+        lacking |= (uint64_t)!has << needed_kinds[i].command;
+    }
+    return lacking;
 }

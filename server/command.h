@@ -38,7 +38,7 @@ enum sw_command_kind {
     X(DECR, "decr", 2, DATA, 1, 1, 1, "string", "Subtract 1 from a key")                          \
     X(INCRBY, "incrby", 3, DATA, 1, 1, 1, "string", "Add to a key")                               \
     X(DECRBY, "decrby", 3, DATA, 1, 1, 1, "string", "Subtract from a key")                        \
-    X(STRLEN, "strlen", 2, DATA, 1, 1, 1, "string", "Digits of a key's value")                    \
+    X(STRLEN, "strlen", 2, DATA, 1, 1, 1, "string", "Length of a key's value")                    \
     X(TYPE, "type", 2, DATA, 1, 1, 1, "generic", "\"string\", or \"none\" if the key is absent")  \
     X(TTL, "ttl", 2, DATA, 1, 1, 1, "generic", "-1, or -2 if the key is absent: nothing expires") \
     X(PTTL, "pttl", 2, DATA, 1, 1, 1, "generic", "-1, or -2 if the key is absent")                \
@@ -61,7 +61,7 @@ enum sw_command_kind {
     X(COMMAND, "command", -1, SESSION, 0, 0, 0, "server", "This list")                            \
     X(CONFIG, "config", -2, SESSION, 0, 0, 0, "server", "CONFIG GET pattern")                     \
     X(MEMORY, "memory", -2, DATA, 2, 2, 1, "server", "MEMORY USAGE key: bytes of a slot")         \
-    X(OBJECT, "object", -2, DATA, 2, 2, 1, "generic", "OBJECT ENCODING key: int")                 \
+    X(OBJECT, "object", -2, DATA, 2, 2, 1, "generic", "OBJECT ENCODING key: int or raw")          \
     X(LATENCY, "latency", -2, SESSION, 0, 0, 0, "server", "LATENCY LATEST | HISTOGRAM | RESET")   \
     X(SLOWLOG, "slowlog", -2, SESSION, 0, 0, 0, "server", "SLOWLOG GET | LEN | RESET: empty")     \
     X(LASTSAVE, "lastsave", 1, SESSION, 0, 0, 0, "server", "0: nothing is saved")                 \
@@ -83,6 +83,7 @@ enum sw_command_id {
         SW_COMMAND_COUNT
 };
 
+#define SW_COMMAND_NAME_BYTES 17 /* a name and its end */
 struct sw_command {
     enum sw_command_id id;
     const char *name; /* lower case */
@@ -97,6 +98,10 @@ struct sw_command {
 /* The row of a command named in any case, or NULL. */
 const struct sw_command *sw_command_find(const uint8_t *name, size_t size);
 const struct sw_command *sw_command_at(enum sw_command_id id);
+
+/* The commands that need an operation or a batch kind an engine lacks (masks as in sw_table_info):
+ * bit 1 << enum sw_command_id. */
+uint64_t sw_commands_lacking(uint32_t operations, uint32_t batch_kinds);
 
 /* Does a command of `count` arguments, its name included, fit the arity? */
 static inline bool sw_command_arity_fits(const struct sw_command *command, uint32_t count)

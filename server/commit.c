@@ -82,7 +82,9 @@ static void give(const struct sw_commit_batch *together, struct sw_round *round,
     size_t bytes = together->loop->shape.value_bytes;
     batch->status = whole->status;
     if (whole->keys != batch->keys) { /* else the results are where they belong */
-        memcpy(batch->previous, together->previous + first * bytes, batch->count * bytes);
+        if (batch->previous != NULL) {
+            memcpy(batch->previous, together->previous + first * bytes, batch->count * bytes);
+        }
         sw_copy_bits(batch->found, whole->found, first, batch->count);
         memcpy(batch->group_refused, together->group_refused + first_group, batch->group_count);
     }
@@ -186,7 +188,6 @@ static struct sw_batch join(struct sw_commit_batch *together)
         .op = sample->op,
         .keys = together->keys,
         .values = together->values,
-        .previous = together->previous,
         .found = together->found,
         .group_ends = together->group_ends,
         .group_refused = together->group_refused,
@@ -195,6 +196,9 @@ static struct sw_batch join(struct sw_commit_batch *together)
         const struct sw_batch *batch = &round->flight.batch;
         SW_COUNT(&together->loop->counters, rounds_shared, 1);
         uniform &= batch->ops == NULL && batch->op == sample->op;
+        if (batch->previous != NULL) {
+            whole.previous = together->previous;
+        }
         copy_in(together, &whole, batch);
     }
     whole.ops = uniform ? NULL : together->ops;

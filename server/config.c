@@ -8,11 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
-#include <uv.h>
 
 #include "proto/frame.h"
 #include "server/config_options.h"
-#include "table/geometry.h"
 
 #ifndef SHERWOOD_VERSION
 #define SHERWOOD_VERSION "unknown"
@@ -38,41 +36,6 @@ void sw_config_init(struct sw_config *config)
     }
 }
 
-void sw_config_table(const struct sw_config *config, struct sw_table_config *table)
-{
-    sw_table_config_init(table);
-    table->backend = (enum sw_backend_kind)config->backend;
-    table->slot_bits = config->key_bits * 2;
-    table->capacity_slots = config->capacity;
-    table->max_capacity_slots = config->max_capacity;
-    table->max_load = config->max_load;
-    table->max_probe = config->max_probe;
-    table->seed = config->seed;
-    table->batch_ops_max = config->round_ops_max > config->frame_ops_max ? config->round_ops_max
-                                                                         : config->frame_ops_max;
-    table->stash_slots = config->stash;
-    table->threads = config->threads;
-    table->device = (int)config->device;
-}
-
-bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, uint64_t *installed)
-{
-    struct sw_table_config table;
-    struct sw_geometry geometry;
-    sw_config_table(config, &table);
-    *bytes = 0;
-    *installed = uv_get_total_memory(); /* 0: unknown */
-    if (table.max_capacity_slots <= table.capacity_slots) {
-        return false;
-    }
-    table.capacity_slots = table.max_capacity_slots;
-    if (sw_geometry_plan(&table, &geometry, NULL, 0) != SW_OK) {
-        return false;
-    }
-    *bytes = geometry.bytes_total;
-    return *installed > 0 && geometry.bytes_total > *installed;
-}
-
 bool sw_config_get(const struct sw_config *config, size_t index, const char **name, char *value,
                    size_t value_bytes)
 {
@@ -88,10 +51,12 @@ bool sw_config_get(const struct sw_config *config, size_t index, const char **na
 /* Bytes of the largest bulk request and of its answer. */
 static void frame_bytes(const struct sw_config *config, uint64_t *request, uint64_t *reply)
 {
-    uint64_t array = sw_frame_align((uint64_t)config->frame_ops_max * config->key_bits / 8);
-    *request = SW_FRAME_HEAD_BYTES_MAX + 2 * array;
+    uint64_t count = config->frame_ops_max;
+    uint64_t keys = sw_frame_align(count * config->key_bits / 8);
+    uint64_t values = sw_frame_align(count * sw_config_stored_bytes(config));
+    *request = SW_FRAME_HEAD_BYTES_MAX + keys + values;
     *reply =
-        SW_FRAME_HEAD_BYTES_MAX + array + sw_frame_align(sw_found_bytes(config->frame_ops_max));
+        SW_FRAME_HEAD_BYTES_MAX + values + sw_frame_align(sw_found_bytes(config->frame_ops_max));
 }
 
 static int check_listeners(const struct sw_config *config, bool activated, char *error,
@@ -157,32 +122,11 @@ static int check_memory(const struct sw_config *config, char *error, size_t erro
     return 0;
 }
 
-/* Can the table be built, at its first size and at its largest? The plan checks both. */
-static int check_table(const struct sw_config *config, char *error, size_t error_bytes)
-{
-    struct sw_table_config table;
-    struct sw_geometry geometry;
-    char reason[256] = "";
-    sw_config_table(config, &table);
-    if (config->max_capacity != 0 && config->max_capacity < config->capacity) {
-        snprintf(error, error_bytes,
-                 "max-capacity %llu is less than capacity %llu: the table starts with capacity "
-                 "slots and may grow to max-capacity; 0: no more than capacity",
-                 (unsigned long long)config->max_capacity, (unsigned long long)config->capacity);
-        return -1;
-    }
-    if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) != SW_OK) {
-        snprintf(error, error_bytes, "the table cannot be built: %s", reason);
-        return -1;
-    }
-    return 0;
-}
-
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
-                   check_memory(config, error, error_bytes) != 0 ||
-                   check_table(config, error, error_bytes) != 0
+                   sw_config_check_table(config, error, error_bytes) != 0 ||
+                   check_memory(config, error, error_bytes) != 0
                ? -1
                : 0;
 }
@@ -284,8 +228,11 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
         sw_config_read_file(flags.config_path, config, error, sizeof error) != 0) {
         goto refused;
     }
-    if (read_flags(argc, argv, &flags, config, error, sizeof error) != 0 ||
-        sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof error) != 0) {
+    if (read_flags(argc, argv, &flags, config, error, sizeof error) != 0) {
+        goto refused;
+    }
+    sw_config_fit(config);
+    if (sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof error) != 0) {
         goto refused;
     }
     if (flags.check) {

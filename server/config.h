@@ -30,16 +30,22 @@ struct sw_config {
     uint32_t log_level;                   /* syslog priorities; 6: info */
 
     /* [table] */
-    uint32_t backend;      /* enum sw_backend_kind */
-    uint32_t device;       /* CUDA device ordinal */
-    uint32_t key_bits;     /* 32 or 64: keys and values */
-    uint64_t capacity;     /* slots; accepts K, M, G, T (binary) */
-    uint64_t max_capacity; /* slots it may grow to; 0: no more than capacity */
-    double max_load;       /* 0.85 */
-    uint32_t max_probe;    /* 0: from max_load */
-    uint64_t seed;         /* 0: random at start */
-    uint32_t threads;      /* CPU backend, large batches; 0: all cores */
-    uint64_t stash;        /* slots for entries that meet the probe cap */
+    uint32_t backend;        /* enum sw_backend_kind */
+    uint32_t device;         /* CUDA device ordinal */
+    uint32_t engine;         /* enum sw_engine */
+    uint32_t key_bits;       /* 32 or 64: keys, and values but of the cache engine */
+    uint64_t capacity;       /* slots; accepts K, M, G, T (binary) */
+    uint64_t max_capacity;   /* slots it may grow to; 0: no more than capacity */
+    double max_load;         /* 0.85 */
+    uint32_t max_probe;      /* 0: from max_load */
+    uint64_t seed;           /* 0: random at start */
+    uint32_t threads;        /* CPU backend, large batches; 0: all cores */
+    uint64_t stash;          /* slots for entries that meet the probe cap */
+    uint32_t hash_functions; /* cuckoo engine: 2 or 3 */
+    uint32_t value_bytes;    /* cache engine: what a value may hold; 0: 60, or 64 if fixed */
+    uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
+    uint32_t policy;         /* cache engine: enum sw_cache_policy */
+    uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
 
     /* [limits] */
     uint32_t connections_max;      /* 10000 */
@@ -56,6 +62,16 @@ struct sw_config {
     uint32_t idle_timeout_ms;  /* without a request, 0: none */
 };
 
+/* What the table's values are to clients. */
+enum sw_value_format {
+    SW_VALUE_INTEGER, /* unsigned integers of the keys' width */
+    SW_VALUE_STRING,  /* a length of SW_VALUE_LENGTH_BYTES, little-endian, then as many bytes, then
+                         zeros */
+    SW_VALUE_FIXED    /* bytes, always as many as fit */
+};
+#define SW_VALUE_LENGTH_BYTES 4U
+#define SW_VALUE_BYTES_MAX 1024U /* of a value in the table (table.h), its length included */
+
 enum sw_config_action {
     SW_CONFIG_RUN,  /* start the daemon */
     SW_CONFIG_EXIT, /* --help, --version, --check-config: done, exit 0 */
@@ -71,6 +87,10 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
 /* What the table is to be created with. `seed` 0 stays 0: whoever creates the table draws one. */
 struct sw_table_config;
 void sw_config_table(const struct sw_config *config, struct sw_table_config *table);
+
+/* What values are, and the bytes of one in the table and in bulk frames (config_engine.c). */
+enum sw_value_format sw_config_value_format(const struct sw_config *config);
+uint32_t sw_config_stored_bytes(const struct sw_config *config);
 
 /* True if the table may grow at all, and at max-capacity would be larger than this machine's
  * memory: then one in host memory cannot grow so far. `bytes` receives how large, or 0 if it may

@@ -18,6 +18,21 @@
 
 static const struct sw_option_choice backends[] = {
     {"auto", SW_BACKEND_AUTO}, {"cpu", SW_BACKEND_CPU}, {"cuda", SW_BACKEND_CUDA}, {NULL, 0}};
+static const struct sw_option_choice engines[] = {{"robin_hood", SW_ENGINE_ROBIN_HOOD},
+                                                  {"cuckoo", SW_ENGINE_CUCKOO},
+                                                  {"cache", SW_ENGINE_CACHE},
+                                                  {NULL, 0}};
+static const struct sw_option_choice functions[] = {{"2", 2}, {"3", 3}, {NULL, 0}};
+static const struct sw_option_choice formats[] = {
+    {"string", SW_VALUE_STRING}, {"fixed", SW_VALUE_FIXED}, {NULL, 0}};
+static const struct sw_option_choice policies[] = {{"lru", SW_CACHE_LRU},
+                                                   {"lfu", SW_CACHE_LFU},
+                                                   {"epoch-lru", SW_CACHE_EPOCH_LRU},
+                                                   {"epoch-lfu", SW_CACHE_EPOCH_LFU},
+                                                   {"custom", SW_CACHE_CUSTOM},
+                                                   {NULL, 0}};
+static const struct sw_option_choice modes[] = {
+    {"memory", SW_CACHE_MEMORY}, {"throughput", SW_CACHE_THROUGHPUT}, {NULL, 0}};
 static const struct sw_option_choice levels[] = {
     {"error", SW_LOG_ERROR}, {"warning", SW_LOG_WARNING}, {"notice", SW_LOG_NOTICE},
     {"info", SW_LOG_INFO},   {"debug", SW_LOG_DEBUG},     {NULL, 0}};
@@ -74,11 +89,19 @@ static const struct sw_option options[] = {
               "build has it and a device answers, otherwise cpu. Asking for cuda where there is "
               "none is an error."),
     SW_WHOLE("table", "device", SW_OPTION_NUMBER, device, 0, 255, "0", "N", "CUDA device ordinal."),
-    SW_CHOICE("table", "key-bits", key_bits, widths, "64", "BITS",
-              "Width of keys and of values, 32 or 64. A slot takes twice that."),
+    SW_CHOICE(
+        "table", "engine", engine, engines, "robin_hood", "NAME",
+        "What holds the entries. robin_hood: the general one, which has every command. cuckoo: "
+        "look-ups of at most three places; no SCAN, RANDOMKEY or RESIZE, and it does not grow. "
+        "cache: byte strings as values, and never full: where there is no room the entry with "
+        "the lowest score leaves; no INCR, DECR or RESIZE."),
+    SW_CHOICE(
+        "table", "key-bits", key_bits, widths, "64", "BITS",
+        "Width of keys, and of values but with the cache engine, 32 or 64. A slot takes twice "
+        "that."),
     SW_WHOLE("table", "capacity", SW_OPTION_SIZE, capacity, 1, SW_T, "16M", "SLOTS",
-             "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys. All "
-             "of them are allocated then."),
+             "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; of "
+             "the cache engine 17 bytes and a value. All of them are allocated then."),
     SW_WHOLE("table", "max-capacity", SW_OPTION_SIZE, max_capacity, 0, SW_T, "0", "SLOTS",
              "Slots that the table may grow to. A write that would pass max-load first moves the "
              "table to more slots, twice as many if that is allowed and enough. Old and new slots "
@@ -100,6 +123,27 @@ static const struct sw_option options[] = {
              "Threads of the CPU backend for large batches. 0: one a core."),
     SW_WHOLE("table", "stash", SW_OPTION_SIZE, stash, 64, SW_G, "64K", "SLOTS",
              "Slots for entries that meet max-probe. They are looked up and counted as any other."),
+    SW_CHOICE("table", "hash-functions", hash_functions, functions, "3", "N",
+              "Cuckoo engine: places where a key may lie, 2 or 3. With 2 a look-up is faster, and "
+              "max-load is at most 0.45; with 3 at most 0.88."),
+    SW_WHOLE("table", "value-bytes", SW_OPTION_NUMBER, value_bytes, 0, 1024, "0", "BYTES",
+             "Cache engine: what a value may hold, a multiple of 4 from 4 to 1024; strings at most "
+             "1020, for their length takes 4 more. 0: 60, or 64 if fixed. Frames and commands hold "
+             "fewer keys where values are large, so that arena-bytes is enough."),
+    SW_CHOICE(
+        "table", "value-format", value_format, formats, "string", "FORMAT",
+        "Cache engine: string: values of up to value-bytes; in bulk frames each is its length, "
+        "4 bytes, little-endian, then value-bytes. fixed: values of exactly value-bytes, in "
+        "bulk frames as they are."),
+    SW_CHOICE(
+        "table", "policy", policy, policies, "lru", "POLICY",
+        "Cache engine: what an entry's score is. lru: the time of its last use; lfu: the number "
+        "of its uses; epoch-lru and epoch-lfu: the same within an epoch, and a run of the daemon "
+        "is one. (custom needs scores from clients, which no protocol here has.)"),
+    SW_CHOICE(
+        "table", "cache-mode", cache_mode, modes, "memory", "MODE",
+        "Cache engine: memory: a key may lie in two buckets, so that nothing leaves before the "
+        "cache is nearly full; throughput: in one, which is faster."),
 
     SW_WHOLE("limits", "connections-max", SW_OPTION_NUMBER, connections_max, 1, 1000000, "10000",
              "N", "Connections open at once. One more is answered with an error and closed."),

@@ -62,6 +62,9 @@ int sw_option_set(const struct sw_option *option, const char *value, struct sw_c
 void sw_option_format(const struct sw_option *option, const struct sw_config *config,
                       bool short_form, char *value, size_t value_bytes);
 
+/* The name of what a CHOICE is set to. */
+const char *sw_option_text(const struct sw_config *config, const char *name);
+
 /* Reads the options of a file into `config`. Returns 0, or -1 and "file:line: what is wrong". */
 int sw_config_read_file(const char *path, struct sw_config *config, char *error,
                         size_t error_bytes);
@@ -70,6 +73,16 @@ int sw_config_read_file(const char *path, struct sw_config *config, char *error,
  * manager passes sockets. */
 int sw_config_check(const struct sw_config *config, bool activated, char *error,
                     size_t error_bytes);
+/* The part of it that is about the table: can this engine build it, at its first size and at its
+ * largest, and is no option of another engine set? */
+int sw_config_check_table(const struct sw_config *config, char *error, size_t error_bytes);
+
+/* Where values are large (the cache engine), lowers frame-ops-max, round-ops-max and
+ * resp-arguments-max to what I/O memory of a reasonable size holds. */
+void sw_config_fit(struct sw_config *config);
+
+/* Bytes of the table, and true; false where only its engine knows. */
+bool sw_config_table_bytes(const struct sw_config *config, uint64_t *bytes);
 
 void sw_config_print_help(FILE *out);
 /* The effective configuration as a file that --config reads. */

@@ -5,16 +5,17 @@
 #include <string.h>
 
 #include "server/config_options.h"
-#include "table/geometry.h"
+#include "table/table.h"
 
 #define HELP_COLUMNS 96
 #define HELP_INDENT 30
 
 static const char help_head[] =
     "sherwoodd - a key-value server whose table lives in GPU memory, or in host memory\n"
-    "where there is no GPU. Keys and values are unsigned integers. Clients speak RESP\n"
-    "(redis-cli and every Redis client) or bulk frames (sherwood-cli, libsherwood) on\n"
-    "one port; /metrics, /healthz and /readyz are HTTP on another.\n"
+    "where there is no GPU. Keys are unsigned integers, and so are values; with the cache\n"
+    "engine these are byte strings. Clients speak RESP (redis-cli and every Redis client)\n"
+    "or bulk frames (sherwood-cli, libsherwood) on one port; /metrics, /healthz and /readyz\n"
+    "are HTTP on another.\n"
     "\n"
     "Usage: sherwoodd [--config FILE] [OPTION]...\n"
     "\n"
@@ -28,6 +29,8 @@ static const char help_head[] =
     "      64 Mi slots of 16 bytes in host memory (1 GiB), filled to at most 90 %.\n"
     "  sherwoodd --capacity 1M --max-capacity 1G\n"
     "      begins with 1 Mi slots, doubles them when they are filled, up to 1 Gi.\n"
+    "  sherwoodd --engine cache --value-bytes 256 --policy lru\n"
+    "      strings of up to 256 bytes; where there is no room, what was not used longest leaves.\n"
     "  sherwoodd --bind '' --unix-socket /run/sherwood/sherwood.sock\n"
     "      no TCP port, a Unix socket instead.\n"
     "  sherwoodd --config /etc/sherwood/sherwood.conf --check-config\n"
@@ -122,16 +125,14 @@ void sw_config_print(const struct sw_config *config, FILE *out)
 {
     const char *section = "";
     const struct sw_option *option = NULL;
-    struct sw_table_config table;
-    struct sw_geometry geometry;
-    char reason[256];
+    uint64_t bytes = 0;
 
-    sw_config_table(config, &table);
-    if (sw_geometry_plan(&table, &geometry, reason, sizeof reason) == SW_OK) {
-        fprintf(out, "# table: %.1f MiB; I/O memory: %.1f MiB for each loop\n",
-                (double)geometry.bytes_total / (1 << 20), (double)config->arena_bytes / (1 << 20));
-        print_growth(config, out);
+    fprintf(out, "# ");
+    if (sw_config_table_bytes(config, &bytes)) {
+        fprintf(out, "table: %.1f MiB; ", (double)bytes / (1 << 20));
     }
+    fprintf(out, "I/O memory: %.1f MiB for each loop\n", (double)config->arena_bytes / (1 << 20));
+    print_growth(config, out);
     for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
         char value[SW_OPTION_VALUE_BYTES];
         if (strcmp(option->section, section) != 0) {

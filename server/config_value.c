@@ -202,3 +202,13 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
     format_size(load(option, config), short_form && option->type == SW_OPTION_SIZE, value,
                 value_bytes);
 }
+
+const char *sw_option_text(const struct sw_config *config, const char *name)
+{
+    const struct sw_option *option = sw_option_find(name);
+    const struct sw_option_choice *choice = option->choices;
+    while (choice->name != NULL && choice->value != load(option, config)) {
+        choice++;
+    }
+    return choice->name != NULL ? choice->name : "?";
+}

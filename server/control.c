@@ -189,7 +189,7 @@ static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t coun
 {
     struct sw_conn *conn = control->conn;
     struct sw_loop *loop = conn->loop;
-    count = count < loop->shape.batch_ops_max ? count : loop->shape.batch_ops_max;
+    count = count < loop->shape.scan_ops_max ? count : loop->shape.scan_ops_max;
     size_t keys_bytes = ((size_t)count * loop->shape.key_bytes + 63) / 64 * 64;
     control->memory_bytes = keys_bytes + (size_t)count * loop->shape.value_bytes;
     if (!sw_loop_memory_is_others(loop, conn)) {
@@ -269,9 +269,13 @@ static bool run_scan(struct control *control, const struct sw_resp_command *argu
 
 static bool run_random(struct control *control)
 {
-    /* Cursors are mixed keys: any number of the table's width is a fair place to begin. */
+    /* Cursors are mixed keys: any number of the table's width is a fair place to begin. Those of
+     * the cache engine are slots. */
+    const struct sw_table_shape *shape = &control->conn->loop->shape;
     uint64_t place = sw_loop_random(control->conn->loop);
-    if (control->conn->loop->shape.key_bytes == 4) {
+    if (shape->engine == SW_ENGINE_CACHE) {
+        place %= shape->max_capacity_slots;
+    } else if (shape->key_bytes == 4) {
         place &= UINT32_MAX;
     }
     if (!prepare_scan(control, place, RANDOM_COUNT)) {

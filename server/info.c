@@ -59,12 +59,22 @@ static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *
     put(text, "paused_clients", snapshot->connections_paused);
 }
 
+/* As redis calls what leaves when there is no room. */
+static const char *policy_of(const struct sw_snapshot *snapshot)
+{
+    uint32_t policy = snapshot->config->policy;
+    if (snapshot->info.engine != SW_ENGINE_CACHE) {
+        return "noeviction";
+    }
+    return policy == SW_CACHE_LFU || policy == SW_CACHE_EPOCH_LFU ? "allkeys-lfu" : "allkeys-lru";
+}
+
 static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     put_bytes(text, "used_memory", snapshot->info.bytes_reserved + snapshot->arena_bytes);
     put_bytes(text, "used_memory_rss", snapshot->resident_bytes);
     put_bytes(text, "maxmemory", 0);
-    sw_text_printf(text, "maxmemory_policy:noeviction\r\n");
+    sw_text_printf(text, "maxmemory_policy:%s\r\n", policy_of(snapshot));
 }
 
 /* Nothing is ever saved, so every write is a change since the last save. */
@@ -92,7 +102,7 @@ static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *te
     put(text, "total_net_output_bytes", counters->net_output_bytes);
     put(text, "rejected_connections", counters->connections_rejected);
     put(text, "expired_keys", 0);
-    put(text, "evicted_keys", 0);
+    put(text, "evicted_keys", snapshot->stats.counters.evicted);
     put(text, "keyspace_hits", get->hits);
     put(text, "keyspace_misses", get->misses);
     put(text, "pubsub_channels", 0);
@@ -162,12 +172,15 @@ static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text 
 {
     const struct sw_table_info *info = &snapshot->info;
     const struct sw_table_stats *stats = &snapshot->stats;
-    sw_text_printf(text, "backend:%s\r\nbackend_reason:%s\r\n", info->backend_name,
-                   info->backend_reason);
+    static const char *const formats[] = {
+        [SW_VALUE_INTEGER] = "integer", [SW_VALUE_STRING] = "string", [SW_VALUE_FIXED] = "fixed"};
+    sw_text_printf(text, "engine:%s\r\nbackend:%s\r\nbackend_reason:%s\r\n", info->engine_name,
+                   info->backend_name, info->backend_reason);
     put(text, "ready", snapshot->ready);
     put(text, "loops", snapshot->loops);
     put(text, "key_bits", (uint64_t)info->key_bytes * 8);
     put(text, "value_bits", (uint64_t)info->value_bytes * 8);
+    sw_text_printf(text, "value_format:%s\r\n", formats[sw_config_value_format(snapshot->config)]);
     put(text, "bucket_slots", info->bucket_slots);
     put(text, "capacity_slots", info->capacity_slots);
     put(text, "max_capacity_slots", info->max_capacity_slots);
@@ -194,6 +207,8 @@ static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text 
     put(text, "deleted", stats->counters.deleted);
     put(text, "failures", stats->counters.failures);
     put(text, "refused", stats->counters.refused);
+    put(text, "evicted", stats->counters.evicted);
+    put(text, "not_admitted", stats->counters.not_admitted);
     put(text, "batches", stats->batches);
     put(text, "bulk_frames", snapshot->counters.frames_processed);
 }

@@ -57,6 +57,13 @@
  * has fewer operations than the above. */
 #define SW_TOGETHER_BYTES_MAX (8 * 1024 * 1024)
 
+/* Of a slot of the cache engine: key, score and digest; its value comes to it. */
+#define SW_CACHE_SLOT_BYTES 17
+
+/* Keys, operands and earlier values of a round: where values are large, it has fewer operations
+ * than round-ops-max. Its answers then pass no default of output-bytes-max. */
+#define SW_ROUND_BYTES_MAX (32 * 1024 * 1024)
+
 /* The buffer of a request that arrives in pieces grows at least by this. */
 #define SW_INPUT_STEP_BYTES 4096
 

@@ -319,17 +319,31 @@ static int init_uv(struct sw_loop *loop)
     return 0;
 }
 
-static struct sw_table_shape shape_of(const struct sw_table *table)
+static struct sw_table_shape shape_of(const struct sw_table *table, const struct sw_config *config)
 {
     struct sw_table_info info;
     sw_table_info(table, &info);
-    return (struct sw_table_shape){
+    struct sw_table_shape shape = {
+        .engine = info.engine,
+        .engine_name = info.engine_name,
+        .value_format = sw_config_value_format(config),
+        .operations = info.operations,
+        .batch_kinds = info.batch_kinds,
         .slot_bits = info.slot_bits,
         .key_bytes = info.key_bytes,
         .value_bytes = info.value_bytes,
+        .entry_bytes = info.slot_bits / 8,
         .batch_ops_max = info.batch_ops_max,
         .max_capacity_slots = info.max_capacity_slots,
     };
+    uint64_t scan = config->arena_bytes / 2 / (info.key_bytes + info.value_bytes);
+    shape.scan_ops_max = scan < info.batch_ops_max ? (uint32_t)scan : info.batch_ops_max;
+    if (shape.value_format != SW_VALUE_INTEGER) {
+        shape.entry_bytes = SW_CACHE_SLOT_BYTES + info.value_bytes;
+        shape.blob_bytes_max =
+            info.value_bytes - (shape.value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
+    }
+    return shape;
 }
 
 int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw_table *table,
@@ -344,9 +358,16 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
     loop->next_session_id = index + 1;
     loop->session_id_step = loops;
     loop->random_state = uv_hrtime() + index;
-    loop->admin =
-        (struct sw_admin){.config = config, .snapshot = owner->snapshot, .server = owner->server};
-    loop->shape = shape_of(table);
+    loop->shape = shape_of(table, config);
+    loop->lacking = sw_commands_lacking(loop->shape.operations, loop->shape.batch_kinds);
+    loop->frame_operations = sw_bulk_operations(&loop->shape);
+    loop->run_data =
+        loop->shape.value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
+    loop->admin = (struct sw_admin){.config = config,
+                                    .snapshot = owner->snapshot,
+                                    .server = owner->server,
+                                    .lacking = loop->lacking,
+                                    .engine = loop->shape.engine_name};
     if (init_table_side(loop) != 0 || init_buffers(loop) != 0 || init_uv(loop) != 0) {
         sw_log(SW_LOG_ERROR,
                "no memory for an I/O loop: lower loops, arena-bytes or round-ops-max");

@@ -21,6 +21,7 @@
 #include "server/config.h"
 #include "server/conn.h"
 #include "server/counters.h"
+#include "server/data.h"
 #include "server/flight.h"
 #include "server/gather.h"
 #include "server/io_arena.h"
@@ -44,10 +45,18 @@ struct sw_inbox {
 /* What never changes of the table. The rest of sw_table_info moves when it grows: ask when needed.
  */
 struct sw_table_shape {
+    enum sw_engine engine;
+    const char *engine_name;
+    enum sw_value_format value_format;
+    uint32_t operations; /* as in sw_table_info */
+    uint32_t batch_kinds;
     uint32_t slot_bits;
     uint32_t key_bytes;
     uint32_t value_bytes;
+    uint32_t blob_bytes_max; /* of a value as clients see it; 0 where it is an integer */
+    uint32_t entry_bytes;    /* what a key takes */
     uint32_t batch_ops_max;
+    uint32_t scan_ops_max; /* entries of a scan, keys and values of which fit half the arena */
     uint64_t max_capacity_slots;
 };
 
@@ -78,6 +87,9 @@ struct sw_loop {
     const struct sw_config *config;
     struct sw_table *table;
     struct sw_table_shape shape;
+    uint64_t lacking; /* commands the engine does not have: bit 1 << enum sw_command_id */
+    sw_data_run *run_data;
+    uint64_t frame_operations; /* bulk operations it has: bit 1 << enum sw_operation */
 
     /* RESP rounds have a queue of their own: batches of a queue are done one after the other, and a
      * round must not wait for large frames that came before it. */

@@ -77,6 +77,7 @@ static void put_build(struct page *page, const struct sw_snapshot *snapshot)
     label(page, "version", SHERWOOD_VERSION, ",");
     label(page, "backend", snapshot->info.backend_name, ",");
     label(page, "backend_reason", snapshot->info.backend_reason, ",");
+    label(page, "engine", snapshot->info.engine_name, ",");
     label(page, "key_bits", bits, "} 1\n");
     gauge(page, "sherwood_start_time_seconds", "Start of the server, seconds since 1970.",
           snapshot->start_time_seconds);
@@ -126,6 +127,12 @@ static void put_operations(struct page *page, const struct sw_counters *counters
     counter(page, "sherwood_refused_operations",
             "Operations refused because the table would have passed its maximum load.",
             counters->refused);
+    counter(page, "sherwood_evictions", "Keys that left the cache to make room for others.",
+            counters->evicted);
+    counter(page, "sherwood_cache_refused",
+            "New keys that the cache did not take because every key they might have replaced had "
+            "a higher score.",
+            counters->not_admitted);
 }
 
 static void put_table(struct page *page, const struct sw_snapshot *snapshot)

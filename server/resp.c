@@ -4,6 +4,7 @@
  */
 #include "server/resp.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -52,6 +53,17 @@ static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *c
     int size = (int)(command->arguments[0].size < 128 ? command->arguments[0].size : 128);
     sw_resp_error(conn, NULL, "ERR unknown command '%.*s', with args beginning with: %s", size,
                   (const char *)command->arguments[0].text, arguments);
+}
+
+/* A command that this engine does not have. */
+static void refuse_lacking(struct sw_conn *conn, const struct sw_command *command)
+{
+    char name[SW_COMMAND_NAME_BYTES];
+    for (size_t i = 0; i <= command->name_size; i++) {
+        name[i] = (char)toupper((unsigned char)command->name[i]);
+    }
+    sw_resp_error(conn, command, "ERR the %s engine has no %s", conn->loop->shape.engine_name,
+                  name);
 }
 
 /* Commands whose answer is a text made now. */
@@ -108,6 +120,10 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
                       command->name);
         return true;
     }
+    if (conn->loop->lacking >> command->id & 1) {
+        refuse_lacking(conn, command);
+        return true;
+    }
     if ((command->kind == SW_KIND_CONTROL && conn->in_flight > 0) ||
         (command->kind == SW_KIND_REPORT && conn->data_in_flight > 0)) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
@@ -115,7 +131,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     }
     switch (command->kind) {
     case SW_KIND_DATA:
-        return sw_data_run(conn, command, arguments);
+        return conn->loop->run_data(conn, command, arguments);
     case SW_KIND_CONTROL:
         return sw_control_run(conn, command, arguments);
     default:

@@ -42,6 +42,7 @@ int sw_round_init(struct sw_round *round, struct sw_loop *loop)
     round->operations_max = loop->config->round_ops_max;
     round->pending_max = loop->config->round_ops_max;
     round->uniform = true;
+    round->shows_values = loop->shape.value_format == SW_VALUE_INTEGER;
     sw_text_init(&round->text, SW_ROUND_TEXT_BYTES_MAX);
     round->memory_bytes = lay_out(round, NULL, &loop->shape);
     round->memory = sw_io_alloc(loop->table, round->memory_bytes);
@@ -72,13 +73,25 @@ bool sw_round_has_room(const struct sw_round *round, uint32_t operations)
            round->text.size <= SW_ROUND_TEXT_BYTES_MAX / 2;
 }
 
-void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t value)
+static inline uint32_t add_key(struct sw_round *round, enum sw_op op, uint64_t key)
 {
     uint32_t i = round->operations++;
     round->ops[i] = (uint8_t)op;
     round->uniform &= round->ops[0] == (uint8_t)op;
     sw_integer_put(round->keys, round->loop->shape.key_bytes, i, key);
+    return i;
+}
+
+void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t value)
+{
+    uint32_t i = add_key(round, op, key);
     sw_integer_put(round->values, round->loop->shape.value_bytes, i, value);
+}
+
+uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key)
+{
+    uint32_t i = add_key(round, op, key);
+    return (uint8_t *)round->values + (size_t)i * round->loop->shape.value_bytes;
 }
 
 void sw_round_rewind(struct sw_round *round, uint32_t operations)
@@ -109,6 +122,7 @@ void sw_round_answer(struct sw_round *round, struct sw_conn *conn, const struct 
     pending->first = first;
     pending->count = round->operations - first;
     pending->group = round->groups;
+    round->shows_values |= answer >= SW_ANSWER_BLOB;
     pending->silent = conn->session.reply_mode != SW_REPLY_ON;
     if (conn->session.reply_mode == SW_REPLY_SKIP_NEXT) {
         conn->session.reply_mode = SW_REPLY_ON;
@@ -134,6 +148,7 @@ static void reset(struct sw_round *round)
     round->pendings = 0;
     round->groups = 0;
     round->uniform = true;
+    round->shows_values = round->loop->shape.value_format == SW_VALUE_INTEGER;
     sw_text_reset(&round->text);
 }
 
@@ -181,7 +196,7 @@ void sw_round_submit(struct sw_round *round)
         .count = round->operations,
         .keys = round->keys,
         .values = round->values,
-        .previous = round->previous,
+        .previous = round->shows_values ? round->previous : NULL,
         .found = round->found,
     };
     bool writes = !(round->uniform && round->ops[0] == SW_GET);

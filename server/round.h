@@ -36,7 +36,12 @@ enum sw_answer {
     SW_ANSWER_TTL,           /* -1 or -2 */
     SW_ANSWER_ZERO,          /* 0 */
     SW_ANSWER_BYTES,         /* bytes of a slot, or null */
-    SW_ANSWER_ENCODING       /* "int", or null */
+    SW_ANSWER_ENCODING,      /* "int", or null */
+    /* Where values are bytes. */
+    SW_ANSWER_BLOB,         /* the value before the operation, or null */
+    SW_ANSWER_BLOBS,        /* an array of these */
+    SW_ANSWER_BLOB_BYTES,   /* length of the value, 0 if absent */
+    SW_ANSWER_BLOB_ENCODING /* "raw", or null */
 };
 
 struct sw_pending {
@@ -58,7 +63,8 @@ struct sw_round {
     uint32_t operations;
     uint32_t pendings;
     uint32_t groups;
-    bool uniform; /* every operation so far is ops[0] */
+    bool uniform;      /* every operation so far is ops[0] */
+    bool shows_values; /* some answer is made of a value; where these are integers: always */
 
     /* While it is with the server's sw_commit; any thread. */
     struct sw_round *next;
@@ -89,6 +95,9 @@ bool sw_round_has_room(const struct sw_round *round, uint32_t operations);
 /* Appends one operation; room has been checked. It takes effect only once a pending answer covers
  * it; until then sw_round_rewind takes it back. */
 void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t value);
+/* The same where values are bytes: returns where this one's go, for the caller to fill all of
+ * them if `op` takes an operand. */
+uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
 void sw_round_rewind(struct sw_round *round, uint32_t operations);
 
 /* Appends the answer of `conn` for the operations since `first`. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "server/config_options.h"
 #include "server/http.h"
 #include "server/limits.h"
 #include "server/listener.h"
@@ -331,27 +332,59 @@ static void describe_addresses(const struct sw_server *server, char *out, size_t
     }
 }
 
+/* "u64 keys, u64 values", "u64 keys, strings of up to 252 bytes" */
+static void describe_widths(const struct sw_server *server, const struct sw_table_info *info,
+                            char *out, size_t room)
+{
+    enum sw_value_format format = sw_config_value_format(&server->config);
+    uint32_t bytes = info->value_bytes;
+    if (format == SW_VALUE_INTEGER) {
+        snprintf(out, room, "u%u keys, u%u values", info->key_bytes * 8, bytes * 8);
+    } else if (format == SW_VALUE_STRING) {
+        snprintf(out, room, "u%u keys, values of up to %u bytes", info->key_bytes * 8,
+                 bytes - SW_VALUE_LENGTH_BYTES);
+    } else {
+        snprintf(out, room, "u%u keys, values of %u bytes", info->key_bytes * 8, bytes);
+    }
+}
+
+/* "16777216 slots (14260633 keys at load 0.85)"; a cache is never full. */
+static void describe_slots(const struct sw_server *server, const struct sw_table_info *info,
+                           char *out, size_t room)
+{
+    const struct sw_config *config = &server->config;
+    int used = snprintf(out, room, "%llu slots", (unsigned long long)info->capacity_slots);
+    if (info->engine == SW_ENGINE_CACHE) {
+        snprintf(out + used, room - (size_t)used, " (%s policy, %s mode)",
+                 sw_option_text(config, "policy"), sw_option_text(config, "cache-mode"));
+        return;
+    }
+    used += snprintf(out + used, room - (size_t)used, " (%llu keys at load %.2f)",
+                     (unsigned long long)info->occupied_max, config->max_load);
+    if (config->max_capacity > config->capacity) {
+        snprintf(out + used, room - (size_t)used, ", growing to at most %llu",
+                 (unsigned long long)info->max_capacity_slots);
+    }
+}
+
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
 {
     struct sw_table_info info;
     char addresses[256];
-    char growth[64] = "";
     char http[128] = "no HTTP";
+    char widths[64];
+    char slots[192];
     sw_table_info(server->table, &info);
     describe_addresses(server, addresses, sizeof(addresses));
-    if (server->config.max_capacity > server->config.capacity) {
-        snprintf(growth, sizeof(growth), ", growing to at most %llu",
-                 (unsigned long long)info.max_capacity_slots);
-    }
+    describe_widths(server, &info, widths, sizeof(widths));
+    describe_slots(server, &info, slots, sizeof(slots));
     if (server->http != NULL) {
         snprintf(http, sizeof(http), "HTTP on %s:%u", server->config.http_bind, server->http_port);
     }
     snprintf(line, line_bytes,
-             "sherwoodd %s: RESP and bulk frames on %s, %s; %s backend (%s); u%u keys, u%u values; "
-             "%llu slots (%llu keys at load %.2f)%s, %.1f MiB reserved; %u I/O loop%s",
-             SHERWOOD_VERSION, addresses, http, info.backend_name, info.backend_reason,
-             info.key_bytes * 8, info.value_bytes * 8, (unsigned long long)info.capacity_slots,
-             (unsigned long long)info.occupied_max, server->config.max_load, growth,
-             (double)info.bytes_reserved / 1048576.0, server->loop_count,
-             server->loop_count == 1 ? "" : "s");
+             "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "
+             "%.1f MiB reserved; %u I/O loop%s",
+             SHERWOOD_VERSION, addresses, http, info.engine_name, info.backend_name,
+             info.backend_reason, widths, slots, (double)info.bytes_reserved / 1048576.0,
+             server->loop_count, server->loop_count == 1 ? "" : "s");
 }

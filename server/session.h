@@ -43,6 +43,8 @@ struct sw_admin {
     const struct sw_config *config;
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
+    uint64_t lacking; /* commands the engine does not have: they are not listed */
+    const char *engine;
 };
 
 /* Carries out a command of kind REPORT or SESSION: changes `session` and appends exactly one reply

@@ -4,6 +4,7 @@
  */
 #include "table/engine.h"
 
+#include "table/cache/cache_backend.h"
 #include "table/config.h"
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/geometry.h"
@@ -18,6 +19,7 @@ static int robin_hood_valid(const struct sw_table_config *config, char *reason, 
 static const struct sw_engine_parts engines[] = {
     [SW_ENGINE_ROBIN_HOOD] = {robin_hood_valid, &sw_backend_cpu, sw_backend_cuda},
     [SW_ENGINE_CUCKOO] = {sw_cuckoo_valid, &sw_cuckoo_backend_cpu, sw_cuckoo_backend_cuda},
+    [SW_ENGINE_CACHE] = {sw_cache_valid, &sw_cache_backend_cpu, sw_cache_backend_cuda},
 };
 
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,

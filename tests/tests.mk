@@ -73,10 +73,10 @@ $(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests
 
 # --- selections ----------------------------------------------------------------------------------
 # Under ThreadSanitizer: where threads meet.
-THREAD_TESTS := $(filter $(addprefix %/test_,concurrent cuckoo_concurrent parallel phase_lock pool server),$(UNIT_TESTS))
-THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools))
+THREAD_TESTS := $(filter $(addprefix %/test_,concurrent cuckoo_concurrent cache_concurrent parallel phase_lock pool server),$(UNIT_TESTS))
+THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools engines))
 # Under AddressSanitizer: what attacks the daemon.
-ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits lifecycle redis_py clients metrics))
+ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits lifecycle redis_py clients metrics engines))
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
 thread-tests: $(THREAD_TESTS)
 peers: $(PEERS)

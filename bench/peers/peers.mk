@@ -1,36 +1,45 @@
-# The peers' hash tables of the timing study: an adapter is built for each library whose include
-# folder is given, README.md says where to get them.
+# The peers' hash tables of the timing study, and the cache of the cache study: an adapter is built
+# for each library whose include folder is given, README.md says where to get them.
 #   make bench-timing CUCO=/path/include WARPCORE=/path/include:/second/path BGHT=/path/include \
 #     GPURHH=/path/include
-# PEER_OBJ: what the study links: the adapters and the list of them. VERSION_CUCO=.. and so on say
-# what run_info.txt shall call a version that git does not know.
+#   make bench-cache HKV=/path/include
+# PEER_OBJ: what the timing study links: the adapters and the list of them. CACHE_PEER_OBJ: what the
+# cache study links; bench/cache/libraries.c is the list. VERSION_CUCO=.. and so on say what
+# run_info.txt shall call a version that git does not know.
 
 CUCO ?=
 WARPCORE ?=
 BGHT ?=
 GPURHH ?=
+HKV ?=
 
 PEERS := CUCO WARPCORE BGHT GPURHH
 PEERS_GIVEN := $(strip $(foreach p,$(PEERS),$(if $($(p)),$(p))))
+CACHE_PEERS_GIVEN := $(if $(HKV),HKV)
 PEER_FILE_CUCO := cuco
 PEER_FILE_WARPCORE := warpcore
 PEER_FILE_BGHT := bght
 PEER_FILE_GPURHH := gpurhh
+PEER_FILE_HKV := hkv
 PEER_NAME_CUCO := cuCollections
 PEER_NAME_WARPCORE := warpcore
 PEER_NAME_BGHT := BGHT
 PEER_NAME_GPURHH := GPURobinHoodHashing
+PEER_NAME_HKV := HierarchicalKV
 # cuCollections' headers use device lambdas, warpcore's too. gpurhh's need C++20.
 PEER_FLAGS_CUCO := --expt-extended-lambda
 PEER_FLAGS_WARPCORE := --expt-extended-lambda
 PEER_FLAGS_BGHT :=
 PEER_FLAGS_GPURHH := -std=c++20
+PEER_FLAGS_HKV :=
 
 PEER_DIR := $(BUILD)/obj/bench/peers
 PEER_LIST_OBJ := $(PEER_DIR)/list.o
 PEER_OBJ := $(PEER_LIST_OBJ) $(foreach p,$(PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
+CACHE_PEER_OBJ := $(foreach p,$(CACHE_PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
+CACHE_PEER_LIST_OBJ := $(BUILD)/obj/bench/cache/libraries.o
 
-$(foreach p,$(PEERS_GIVEN),$(foreach d,$(subst :, ,$($(p))),$(if $(wildcard $(d)/.),,$(error $(p): there is no folder $(d)))))
+$(foreach p,$(PEERS_GIVEN) $(CACHE_PEERS_GIVEN),$(foreach d,$(subst :, ,$($(p))),$(if $(wildcard $(d)/.),,$(error $(p): there is no folder $(d)))))
 
 # The include folders of one, and its version: the commit of the first folder's repository.
 peer_folders = $(subst :, ,$($(1)))
@@ -38,6 +47,7 @@ VERSION_CUCO ?= $(call peer_version,CUCO)
 VERSION_WARPCORE ?= $(call peer_version,WARPCORE)
 VERSION_BGHT ?= $(call peer_version,BGHT)
 VERSION_GPURHH ?= $(call peer_version,GPURHH)
+VERSION_HKV ?= $(call peer_version,HKV)
 peer_version = $(shell git -C '$(firstword $(call peer_folders,$(1)))' describe --tags --always 2>/dev/null || echo 'version not known')
 
 # A file for each whose content is what it is built with, so that another folder builds it again.
@@ -49,6 +59,9 @@ $(PEER_DIR)/list.given: PEER_GIVEN = $(PEERS_GIVEN)
 
 $(PEER_LIST_OBJ): $(PEER_DIR)/list.given
 $(PEER_LIST_OBJ): CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(PEERS_GIVEN))
+$(PEER_DIR)/cache_list.given: PEER_GIVEN = $(CACHE_PEERS_GIVEN)
+$(CACHE_PEER_LIST_OBJ): $(PEER_DIR)/cache_list.given
+$(CACHE_PEER_LIST_OBJ): CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(CACHE_PEERS_GIVEN))
 
 # Later flags win. The peers' headers are system headers: their warnings are not ours to fix.
 define peer_rules
@@ -58,11 +71,13 @@ $(PEER_DIR)/$(PEER_FILE_$(1)).cu.o: NVCCFLAGS := $(if $(filter -std=%,$(PEER_FLA
   $(PEER_FLAGS_$(1)) $(patsubst %,-isystem %,$(call peer_folders,$(1))) \
   -DSW_PEER_VERSION='"$$(VERSION_$(1))"'
 endef
-$(foreach p,$(PEERS_GIVEN),$(eval $(call peer_rules,$(p))))
+$(foreach p,$(PEERS_GIVEN) $(CACHE_PEERS_GIVEN),$(eval $(call peer_rules,$(p))))
 
-# Said by targets that build the study. HKV is known, so that it is not ignored without a word.
-.PHONY: peers-notice
+# Said by targets that build the studies.
+.PHONY: peers-notice cache-peers-notice
 peers-notice:
-	@echo 'bench: HierarchicalKV has no adapter$(if $(HKV),: HKV is not used), it is skipped'
 	@$(foreach p,$(filter-out $(PEERS_GIVEN),$(PEERS)),echo 'bench: $(p) is not set, $(PEER_NAME_$(p)) is skipped';) true
+cache-peers-notice:
+	@$(foreach p,$(filter-out $(CACHE_PEERS_GIVEN),HKV),echo 'bench: $(p) is not set, $(PEER_NAME_$(p)) is skipped';) true
 bench-timing: peers-notice
+bench-cache: cache-peers-notice

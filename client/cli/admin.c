@@ -42,6 +42,13 @@ static void answer_fact(struct sw_cli *cli, int i, const char *name, const char 
     }
 }
 
+static const char *format_name(const struct sherwood_server *server)
+{
+    return server->value_format == SHERWOOD_VALUES_INTEGER  ? "integer"
+           : server->value_format == SHERWOOD_VALUES_STRING ? "string"
+                                                            : "fixed";
+}
+
 void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
@@ -59,6 +66,8 @@ void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words)
     answer_fact(cli, 5, "key_bytes", text);
     snprintf(text, sizeof(text), "%" PRIu32, server->value_bytes);
     answer_fact(cli, 6, "value_bytes", text);
+    answer_fact(cli, 7, "engine", server->engine);
+    answer_fact(cli, 8, "value_format", format_name(server));
 }
 
 void sw_cli_command_list(struct sw_cli *cli, int code, int count, char **words)
@@ -98,7 +107,7 @@ void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
 static void answer_scan(struct sw_cli *cli, uint64_t cursor, const void *keys, uint32_t count)
 {
     uint32_t width = sherwood_server(cli->client)->key_bytes;
-    sw_answer_entry(cli, 0, 0, 2, true, cursor);
+    sw_answer_entry(cli, 0, 0, 2, cursor);
     if (!cli->raw) {
         fprintf(cli->out, "2) ");
     }
@@ -106,7 +115,7 @@ static void answer_scan(struct sw_cli *cli, uint64_t cursor, const void *keys, u
         sw_answer_empty(cli);
     }
     for (uint32_t i = 0; i < count; ++i) {
-        sw_answer_entry(cli, 3, i, count, true, sw_cli_number_at(keys, width, i));
+        sw_answer_entry(cli, 3, i, count, sw_cli_number_at(keys, width, i));
     }
 }
 
@@ -200,6 +209,8 @@ static void info_table(FILE *out, const struct sherwood_server *server,
     double load =
         stats->capacity_slots == 0 ? 0 : (double)stats->occupied / (double)stats->capacity_slots;
     fprintf(out, "\n# Table\n");
+    fprintf(out, "engine:%s\n", server->engine);
+    fprintf(out, "value_format:%s\n", format_name(server));
     fprintf(out, "key_bytes:%" PRIu32 "\n", server->key_bytes);
     fprintf(out, "value_bytes:%" PRIu32 "\n", server->value_bytes);
     fprintf(out, "keys:%" PRIu64 "\n", stats->occupied);
@@ -236,6 +247,8 @@ void sw_cli_info(struct sw_cli *cli, int code, int count, char **words)
     fprintf(cli->out, "deleted:%" PRIu64 "\n", stats.deleted);
     fprintf(cli->out, "probe_failures:%" PRIu64 "\n", stats.failures);
     fprintf(cli->out, "refused:%" PRIu64 "\n", stats.refused);
+    fprintf(cli->out, "evicted:%" PRIu64 "\n", stats.evicted);
+    fprintf(cli->out, "not_admitted:%" PRIu64 "\n", stats.not_admitted);
     fprintf(cli->out, "batches:%" PRIu64 "\n", stats.batches);
 }
 

@@ -38,14 +38,18 @@ static int digits(size_t n)
     return width;
 }
 
-void sw_answer_entry(struct sw_cli *cli, int indent, size_t i, size_t count, bool present,
-                     uint64_t value)
+void sw_answer_place(struct sw_cli *cli, int indent, size_t i, size_t count)
 {
     if (!cli->raw) {
         /* The first entry follows what its line began with. */
         fprintf(cli->out, "%*s%*zu) ", i == 0 ? 0 : indent, "", digits(count), i + 1);
     }
-    sw_answer_number(cli, present, value);
+}
+
+void sw_answer_entry(struct sw_cli *cli, int indent, size_t i, size_t count, uint64_t value)
+{
+    sw_answer_place(cli, indent, i, count);
+    sw_answer_number(cli, true, value);
 }
 
 void sw_answer_empty(struct sw_cli *cli)

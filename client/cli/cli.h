@@ -68,9 +68,13 @@ int sw_cli_pipe(struct sw_cli *cli, FILE *in);
 int sw_cli_load(struct sw_cli *cli, const char *path);
 int sw_cli_dump(struct sw_cli *cli, const char *path);
 
+/* Can a file of this format hold the server's values? Says so if not. */
+bool sw_cli_format_fits(struct sw_cli *cli, const char *name, enum sw_cli_format format);
+
 /* Splits a line into words in place: blanks separate, double quotes ("\n", "\xff" and so on inside)
  * and single quotes hold together. Returns the number of words, or -1 if a quote is not closed or
- * is followed by more text, or if there are more than words_max words. */
+ * is followed by more text, if a word would hold a NUL byte ("\x00"), or if there are more than
+ * words_max words. */
 int sw_cli_split(char *line, char **words, int words_max);
 
 #endif

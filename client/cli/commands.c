@@ -18,7 +18,8 @@ static const struct sw_cli_command commands[] = {
     {"SET", "key value [NX|XX] [GET]", "Set a key.",
      "  NX: only if it is absent. XX: only if it is present. nil means that it was not set.\n"
      "  GET: answer the value before (nil if absent) instead of OK.\n"
-     "  Keys and values are unsigned decimal integers of the server's width (INFO shows it).\n",
+     "  Keys and values are unsigned decimal integers of the server's width (INFO shows it).\n"
+     "  Values of a server with the cache engine are strings: SET 42 \"two words\\n\".\n",
      3, 5, true, sw_cli_set, SHERWOOD_SET},
     {"MGET", "key [key ...]", "The values of keys, in one frame.", NULL, 2, 0, true, sw_cli_mget,
      SHERWOOD_GET},

@@ -7,6 +7,7 @@
 #include "client/cli/answer.h"
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
+#include "client/cli/values.h"
 
 static uint64_t key_max(const struct sw_cli *cli)
 {
@@ -24,34 +25,28 @@ static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int st
     const struct sherwood_server *server = sherwood_server(cli->client);
     for (size_t i = 0; i < arrays->count; ++i) {
         uint64_t key = 0;
-        uint64_t value = 0;
         char **at = words + i * (size_t)stride;
         if (!sw_cli_number(cli, "key", at[0], key_max(cli), &key) ||
-            (stride == 2 && !sw_cli_number(cli, "value", at[1], value_max(cli), &value))) {
+            (stride == 2 && !sw_cli_value_put(cli, arrays->values, i, at[1]))) {
             return false;
         }
         sw_cli_number_put(arrays->keys, server->key_bytes, i, key);
-        sw_cli_number_put(arrays->values, server->value_bytes, i, value);
     }
     return true;
 }
 
 /* One key, one operand: what every command on a single key comes down to. */
-static bool run_one(struct sw_cli *cli, int operation, const char *key_word, uint64_t operand,
-                    bool *found, uint64_t *previous)
+static bool run_one(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
+                    bool *found, void *previous)
 {
-    const struct sherwood_server *server = sherwood_server(cli->client);
-    uint64_t key_number = 0;
+    uint64_t number = 0;
     uint64_t key = 0;
-    uint64_t value = 0;
     uint64_t bits = 0;
-    *previous = 0;
-    if (!sw_cli_number(cli, "key", key_word, key_max(cli), &key_number)) {
+    if (!sw_cli_number(cli, "key", key_word, key_max(cli), &number)) {
         return false;
     }
-    sw_cli_number_put(&key, server->key_bytes, 0, key_number);
-    sw_cli_number_put(&value, server->value_bytes, 0, operand);
-    if (sherwood_run(cli->client, (enum sherwood_operation)operation, &key, &value, 1, previous,
+    sw_cli_number_put(&key, sherwood_server(cli->client)->key_bytes, 0, number);
+    if (sherwood_run(cli->client, (enum sherwood_operation)operation, &key, operand, 1, previous,
                      &bits) != SHERWOOD_OK) {
         return sw_cli_library_error(cli);
     }
@@ -62,10 +57,10 @@ static bool run_one(struct sw_cli *cli, int operation, const char *key_word, uin
 void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
 {
     bool found = false;
-    uint64_t value = 0;
+    uint64_t value[SW_CLI_VALUE_WORDS];
     (void)count;
-    if (run_one(cli, code, words[1], 0, &found, &value)) {
-        sw_answer_number(cli, found, value);
+    if (run_one(cli, code, words[1], NULL, &found, value)) {
+        sw_cli_value_answer(cli, found, value, 0);
     }
 }
 
@@ -84,16 +79,16 @@ void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
             return;
         }
     }
-    uint64_t value = 0;
-    uint64_t previous = 0;
+    uint64_t value[SW_CLI_VALUE_WORDS];
+    uint64_t previous[SW_CLI_VALUE_WORDS];
     bool found = false;
-    if (!sw_cli_number(cli, "value", words[2], value_max(cli), &value) ||
-        !run_one(cli, code, words[1], value, &found, &previous)) {
+    if (!sw_cli_value_put(cli, value, 0, words[2]) ||
+        !run_one(cli, code, words[1], value, &found, previous)) {
         return;
     }
     bool done = code == SHERWOOD_SET || found == (code == SHERWOOD_SET_PRESENT);
     if (wants_previous) {
-        sw_answer_number(cli, found, previous);
+        sw_cli_value_answer(cli, found, previous, 0);
     } else if (done) {
         sw_answer_status(cli, "OK");
     } else {
@@ -130,16 +125,25 @@ static bool combine(int code, bool found, uint64_t previous, uint64_t operand, u
 /* INCR, DECR (by 1), INCRBY, DECRBY, SUM, MIN, MAX. */
 void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
 {
+    uint32_t width = sherwood_server(cli->client)->value_bytes;
     uint64_t operand = 1;
+    uint64_t value = 0;
     uint64_t previous = 0;
     uint64_t now = 0;
     bool found = false;
+    if (!sw_cli_values_are_numbers(cli)) {
+        sw_answer_error(cli, "ERR the %s engine has no %s: its values are bytes",
+                        sherwood_server(cli->client)->engine, words[0]);
+        return;
+    }
     if (count == 3 && !sw_cli_number(cli, "value", words[2], value_max(cli), &operand)) {
         return;
     }
-    if (!run_one(cli, code, words[1], operand, &found, &previous)) {
+    sw_cli_number_put(&value, width, 0, operand);
+    if (!run_one(cli, code, words[1], &value, &found, &previous)) {
         return;
     }
+    previous = sw_cli_number_at(&previous, width, 0);
     if (combine(code, found, previous, operand, value_max(cli), &now)) {
         sw_answer_integer(cli, now);
     } else {
@@ -158,10 +162,9 @@ void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
                          arrays.count, arrays.values, arrays.found) != SHERWOOD_OK) {
             sw_cli_library_error(cli);
         } else {
-            uint32_t width = sherwood_server(cli->client)->value_bytes;
             for (size_t i = 0; i < arrays.count; ++i) {
-                sw_answer_entry(cli, 0, i, arrays.count, sherwood_found(arrays.found, i),
-                                sw_cli_number_at(arrays.values, width, i));
+                sw_answer_place(cli, 0, i, arrays.count);
+                sw_cli_value_answer(cli, sherwood_found(arrays.found, i), arrays.values, i);
             }
         }
     }

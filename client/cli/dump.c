@@ -10,6 +10,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/pairs.h"
 #include "client/cli/progress.h"
+#include "client/cli/values.h"
 
 struct dump {
     struct sw_cli *cli;
@@ -47,6 +48,19 @@ static bool run(struct dump *dump, struct sw_progress *progress, uint64_t whole)
         sw_progress_update(progress, dump->written, whole, dump->written);
     } while (cursor != 0);
     return fflush(dump->out) == 0 || complain(dump, strerror(errno));
+}
+
+/* CSV is for numbers. */
+bool sw_cli_format_fits(struct sw_cli *cli, const char *name, enum sw_cli_format format)
+{
+    if (format == SW_CLI_FORMAT_CSV && !sw_cli_values_are_numbers(cli)) {
+        fprintf(cli->messages,
+                "sherwood-cli: %s: values of this server are bytes, which CSV does not hold: name "
+                "it .bin, or add --format bin\n",
+                name);
+        return false;
+    }
+    return true;
 }
 
 static bool dump_to(struct dump *dump)
@@ -91,7 +105,7 @@ int sw_cli_dump(struct sw_cli *cli, const char *path)
         return 1;
     }
     /* Connect first: an unreachable server must not empty the file. */
-    if (!sw_cli_connect(cli)) {
+    if (!sw_cli_connect(cli) || !sw_cli_format_fits(cli, dump.name, dump.format)) {
         return 1;
     }
     dump.out = is_stdout ? cli->out : fopen(path, "wbe");

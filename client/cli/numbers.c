@@ -26,7 +26,7 @@ bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t
 {
     *arrays = (struct sw_cli_arrays){.count = count};
     arrays->keys = calloc(count, sizeof(uint64_t));
-    arrays->values = calloc(count, sizeof(uint64_t));
+    arrays->values = calloc(count, sherwood_server(cli->client)->value_bytes);
     arrays->found = calloc(sherwood_found_words(count), sizeof(uint64_t));
     if (arrays->keys == NULL || arrays->values == NULL || arrays->found == NULL) {
         sw_cli_arrays_fini(arrays);

@@ -184,20 +184,22 @@ size_t sw_pairs_read(struct sw_pairs_reader *reader, void *keys, void *values, s
 bool sw_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes, uint32_t value_bytes,
                     const void *keys, const void *values, size_t count)
 {
-    char line[2 * SW_DECIMAL_DIGITS_MAX + 2];
     for (size_t i = 0; i < count; ++i) {
-        size_t size;
+        const uint8_t *key = (const uint8_t *)keys + i * key_bytes;
+        const uint8_t *value = (const uint8_t *)values + i * value_bytes;
+        bool written;
         if (format == SW_CLI_FORMAT_CSV) {
-            size = sw_decimal_format(sw_cli_number_at(keys, key_bytes, i), line);
+            char line[2 * SW_DECIMAL_DIGITS_MAX + 2];
+            size_t size = sw_decimal_format(sw_cli_number_at(keys, key_bytes, i), line);
             line[size++] = ',';
             size += sw_decimal_format(sw_cli_number_at(values, value_bytes, i), line + size);
             line[size++] = '\n';
+            written = fwrite_unlocked(line, 1, size, out) == size;
         } else {
-            memcpy(line, (const uint8_t *)keys + i * key_bytes, key_bytes);
-            memcpy(line + key_bytes, (const uint8_t *)values + i * value_bytes, value_bytes);
-            size = key_bytes + value_bytes;
+            written = fwrite_unlocked(key, 1, key_bytes, out) == key_bytes &&
+                      fwrite_unlocked(value, 1, value_bytes, out) == value_bytes;
         }
-        if (fwrite_unlocked(line, 1, size, out) != size) {
+        if (!written) {
             return false;
         }
     }

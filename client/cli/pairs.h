@@ -4,7 +4,8 @@
  *
  * CSV: a line a pair, "key,value", decimal; blanks around the numbers and blank lines are ignored,
  * and so is a first line of which neither field is a number (a header). Binary: key, value, key,
- * value, ... as little-endian integers of the server's widths, nothing between. One thread.
+ * value, ... as little-endian integers of the server's widths, nothing between; where values are
+ * bytes, as the server has them (CSV has no place for these). One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_PAIRS_H
 #define SHERWOOD_CLIENT_CLI_PAIRS_H

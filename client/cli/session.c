@@ -49,7 +49,7 @@ void sw_cli_run_line(struct sw_cli *cli, char *line)
     }
     int count = sw_cli_split(line, words, words_max);
     if (count < 0) {
-        sw_answer_error(cli, "ERR unbalanced quotes");
+        sw_answer_error(cli, "ERR unbalanced quotes, or a word with a NUL byte");
     } else {
         sw_cli_run(cli, count, words);
     }

@@ -38,6 +38,14 @@ static char unescape(const char **from)
     }
 }
 
+/* Words are C strings: one cannot hold a NUL. */
+static bool take_escape(const char **from, char **to)
+{
+    char c = unescape(from);
+    *(*to)++ = c;
+    return c != '\0';
+}
+
 /* Copies the inside of a quoted word; *from is behind the opening quote. */
 static bool take_quoted(const char **from, char **to, char quote)
 {
@@ -46,10 +54,12 @@ static bool take_quoted(const char **from, char **to, char quote)
             return false;
         }
         char c = *(*from)++;
-        if (c == '\\' && **from != '\0' && (quote == '"' || **from == '\'')) {
-            c = unescape(from);
+        bool escaped = c == '\\' && **from != '\0' && (quote == '"' || **from == '\'');
+        if (!escaped) {
+            *(*to)++ = c;
+        } else if (!take_escape(from, to)) {
+            return false;
         }
-        *(*to)++ = c;
     }
     (*from)++;
     return **from == '\0' || isspace((unsigned char)**from);

@@ -142,6 +142,38 @@ Test(connect, greetings_this_client_cannot_use)
     expect_greeting((struct greeting){.silent = true}, SHERWOOD_E_TIMEOUT, "nothing answered");
 }
 
+static struct greeting with_values(enum sw_frame_values format, uint32_t value_bytes)
+{
+    struct greeting greeting = with_info(8, value_bytes, 1024, 4);
+    greeting.reply.info.value_format = format;
+    memcpy(greeting.reply.info.engine, "cache", 6);
+    return greeting;
+}
+
+Test(connect, values_of_bytes)
+{
+    static const uint32_t good[] = {4, 8, 68, 256, 1024}, bad[] = {0, 2, 66, 1023, 1028, 1U << 31};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; ++i) {
+        for (uint32_t format = SW_FRAME_VALUES_STRING; format <= SW_FRAME_VALUES_FIXED; ++format) {
+            struct greeting greeting = with_values((enum sw_frame_values)format, good[i]);
+            struct sw_fake_server server;
+            struct sherwood *client = NULL;
+            sw_fake_start(&server, greet, &greeting);
+            cr_assert_eq(sherwood_connect(server.address, &quick, &client), SHERWOOD_OK);
+            cr_assert_eq(sherwood_server(client)->value_bytes, good[i]);
+            cr_assert_eq((uint32_t)sherwood_server(client)->value_format, format);
+            cr_assert_str_eq(sherwood_server(client)->engine, "cache");
+            sherwood_close(client);
+            sw_fake_stop(&server);
+        }
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        expect_greeting(with_values(SW_FRAME_VALUES_STRING, bad[i]), SHERWOOD_E_PROTOCOL, "width");
+    }
+    expect_greeting(with_values(SW_FRAME_VALUES_INTEGER, 68), SHERWOOD_E_PROTOCOL, "width");
+    expect_greeting(with_values((enum sw_frame_values)3, 8), SHERWOOD_E_PROTOCOL, "of a kind");
+}
+
 Test(connect, a_server_with_too_many_connections)
 {
     struct greeting greeting = {

@@ -14,6 +14,10 @@ $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) 
 $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
+CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/cache/*.c) \
+  $(wildcard tests/support/cache_*.c)) $(BUILD)/libtable.a
+$(call obj,$(wildcard tests/gpu/cache/*.c)): CPPFLAGS += -I$(CUDA_HOME)/include
+$(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_OUT)/%:
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
@@ -37,6 +41,9 @@ $(BUNDLE)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/
 $(BUNDLE)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_gpu $(BUNDLE)/test_cuckoo_engine_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 bundle: $(BUNDLE)/test_cuckoo_gpu $(BUNDLE)/test_cuckoo_engine_gpu
+$(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
+$(BUNDLE)/test_cache_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+bundle: $(BUNDLE)/test_cache_gpu
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a

@@ -28,9 +28,11 @@ SANITIZED = BUILD.name in ("address", "thread")
 SLOWER = 8 if SANITIZED else 1
 STOP_SECONDS_MAX = 2 * (4 if SANITIZED else 1)
 DAEMON = BUILD / "sherwoodd"
+# SHERWOOD_BACKEND=cuda has the cases that do not choose one run on the device.
+BACKEND = os.environ.get("SHERWOOD_BACKEND", "cpu")
 # Small enough to start at once.
 DEFAULT_FLAGS = {"--port": "0", "--http-port": "0", "--capacity": "1M", "--loops": "2",
-                 "--arena-bytes": "16M", "--backend": "cpu", "--seed": "1", "--frame-ops-max": "65536"}
+                 "--arena-bytes": "16M", "--backend": BACKEND, "--seed": "1", "--frame-ops-max": "65536"}
 
 _cases = []
 

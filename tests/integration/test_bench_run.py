@@ -76,6 +76,7 @@ def call(study, folder, *options):
 
 COMMIT = ("--commit", "c0ffee")
 EVERYTHING = "sherwood,cuco_linear,cuco_double,warpcore,bght_b8,bght_b16,gpurhh"
+CACHES = "sherwood_memory,sherwood_throughput"
 
 
 @case
@@ -85,7 +86,8 @@ def help_text():
         text = folder.run(folders=False)
         equal(folder.run("--help", folders=False), text, "with --help")
         for flag in ("--timing", "--memory-bandwidth", "--cuco", "--cuco-dh", "--warpcore",
-                     "--bght", "--gpurhh", "--all", "--quick", "--output", "--build"):
+                     "--bght", "--gpurhh", "--cache", "--hkv", "--all", "--quick", "--output",
+                     "--build"):
             check(f"  {flag} " in text, f"{flag} is missing from {text}")
         equal(folder.calls(), [])
         equal(sorted(p.name for p in folder.path.iterdir()), ["bin", "build"])
@@ -93,22 +95,25 @@ def help_text():
 
 @case
 def everything():
-    """--all runs both studies, the timing study with every library, each once"""
-    with Folder("timing", "memory_bandwidth", libraries=EVERYTHING.replace(",", " ")) as folder:
-        text = folder.run("--all", "--timing", "--cuco")
+    """--all runs every study, with every library, each once"""
+    libraries = f"{EVERYTHING},{CACHES},hkv,hkv_memory".replace(",", " ")
+    with Folder("timing", "memory_bandwidth", "cache", libraries=libraries) as folder:
+        text = folder.run("--all", "--timing", "--cuco", "--cache")
         equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", EVERYTHING),
-                               call("memory_bandwidth", folder, *COMMIT)])
+                               call("memory_bandwidth", folder, *COMMIT),
+                               call("cache", folder, *COMMIT, "--libraries",
+                                    f"{CACHES},hkv,hkv_memory")])
         check("notice: there are no plots: gnuplot is not installed" in text, text)
         equal(text.count("notice"), 1, text)
-        for line in ("study 1 of 2: timing, ", "study 2 of 2: memory_bandwidth, ",
-                     "2 of 2 studies ran"):
+        for line in ("study 1 of 3: timing, ", "study 2 of 3: memory_bandwidth, ",
+                     "study 3 of 3: cache, ", "3 of 3 studies ran"):
             check(line in text, f"{line} is missing from {text}")
 
 
 @case
 def selections():
     """each flag selects what it says, and --quick is passed on"""
-    libraries = EVERYTHING.replace(",", " ")
+    libraries = f"{EVERYTHING},{CACHES},hkv,hkv_memory".replace(",", " ")
     for flags, wanted in (
             (["--timing"], [("timing", "--libraries", "sherwood")]),
             (["--cuco"], [("timing", "--libraries", "cuco_linear")]),
@@ -116,9 +121,14 @@ def selections():
             (["--warpcore"], [("timing", "--libraries", "warpcore")]),
             (["--bght"], [("timing", "--libraries", "bght_b8,bght_b16")]),
             (["--gpurhh", "--timing"], [("timing", "--libraries", "gpurhh,sherwood")]),
+            (["--cache"], [("cache", "--libraries", CACHES)]),
+            (["--hkv"], [("cache", "--libraries", "hkv,hkv_memory")]),
+            (["--hkv", "--cache", "--timing"],
+             [("timing", "--libraries", "sherwood"),
+              ("cache", "--libraries", f"hkv,hkv_memory,{CACHES}")]),
             (["--memory-bandwidth"], [("memory_bandwidth",)])):
         for quick in ([], ["--quick"]):
-            with Folder("timing", "memory_bandwidth", libraries=libraries) as folder:
+            with Folder("timing", "memory_bandwidth", "cache", libraries=libraries) as folder:
                 folder.run(*flags, *quick)
                 equal(folder.calls(), [call(study, folder, *quick, *COMMIT, *options)
                                        for study, *options in wanted], flags + quick)
@@ -152,13 +162,18 @@ def missing():
                                   ("bght_b8", "BGHT"), ("bght_b16", "BGHT"), ("gpurhh", "GPURHH")):
             check(f"notice: {library} is skipped: " in text and
                   f"make bench-timing {variable}=/path/to/include" in text, text)
-        check("notice: memory_bandwidth is skipped: " in text and
-              "make bench-memory-bandwidth" in text, text)
+        for study in ("memory_bandwidth", "cache"):
+            check(f"notice: {study} is skipped: " in text and
+                  f"make bench-{study.replace('_', '-')}" in text, text)
         check("study 1 of 1: timing" in text, text)
     with Folder("timing", "memory_bandwidth") as folder:
         text = folder.run("--gpurhh", "--memory-bandwidth")
         equal(folder.calls(), [call("memory_bandwidth", folder, *COMMIT)])
         check("notice: timing is skipped: none of the libraries" in text, text)
+    with Folder("cache", libraries=CACHES.replace(",", " ")) as folder:
+        text = folder.run("--cache", "--hkv")
+        equal(folder.calls(), [call("cache", folder, *COMMIT, "--libraries", CACHES)])
+        check("make bench-cache HKV=/path/to/include" in text, text)
     with Folder() as folder:
         check("nothing was measured" in folder.run("--all", rc=1), "did not say so")
 
@@ -181,7 +196,7 @@ def failures():
 def wrong_command_lines():
     """what it does not know is refused before anything runs"""
     with Folder("timing", "memory_bandwidth") as folder:
-        for arguments in (["--hkv"], ["--all", "timing"], ["--quick"], ["--all", "--output"],
+        for arguments in (["--hkvs"], ["--all", "timing"], ["--quick"], ["--all", "--output"],
                           ["--all", "--build", ""]):
             text = folder.run(*arguments, rc=2, folders=False)
             check(text.startswith("run: ") and "see --help" in text, text)

@@ -135,6 +135,19 @@ Test(frame, operations_are_classed)
     cr_assert(!sw_operation_is_data(UINT32_MAX));
 }
 
+Test(frame, operations_have_names)
+{
+    cr_assert_str_eq(sw_operation_name(SW_OPERATION_GET), "GET");
+    cr_assert_str_eq(sw_operation_name(SW_OPERATION_SET_ABSENT), "SET_ABSENT");
+    cr_assert_str_eq(sw_operation_name(SW_OPERATION_RESIZE), "RESIZE");
+    for (uint32_t operation = 0; operation < 100; operation++) {
+        const char *name = sw_operation_name(operation);
+        cr_assert_not_null(name, "%u", operation);
+        cr_assert_eq(strcmp(name, "?") != 0, sw_operation_is_known(operation), "%u", operation);
+    }
+    cr_assert_str_eq(sw_operation_name(UINT32_MAX), "?");
+}
+
 Test(frame, layouts_are_aligned_and_just_large_enough)
 {
     static const uint32_t widths[] = {4, 8};

@@ -82,6 +82,8 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
         info->requests_in_flight_max = (uint32_t)some_number(state);
         info->capacity_slots = some_number(state);
         info->occupied_max = some_number(state);
+        some_text(info->engine, sizeof(info->engine), state);
+        info->value_format = (uint32_t)some_number(state);
     }
     if (reply->has_stats) {
         struct sw_server_stats *stats = &reply->stats;
@@ -105,6 +107,8 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
         stats->resizes = some_number(state);
         stats->resize_failures = some_number(state);
         stats->table_bytes = some_number(state);
+        stats->evicted = some_number(state);
+        stats->not_admitted = some_number(state);
     }
 }
 
@@ -126,13 +130,16 @@ static bool same_stats(const struct sw_server_stats *a, const struct sw_server_s
            a->uptime_seconds == b->uptime_seconds && a->occupied_max == b->occupied_max &&
            a->max_capacity_slots == b->max_capacity_slots && a->growths == b->growths &&
            a->resizes == b->resizes && a->resize_failures == b->resize_failures &&
-           a->table_bytes == b->table_bytes;
+           a->table_bytes == b->table_bytes && a->evicted == b->evicted &&
+           a->not_admitted == b->not_admitted;
 }
 
 static bool same_info(const struct sw_server_info *a, const struct sw_server_info *b)
 {
     return memcmp(a->version, b->version, sizeof(a->version)) == 0 &&
            memcmp(a->backend, b->backend, sizeof(a->backend)) == 0 &&
+           memcmp(a->engine, b->engine, sizeof(a->engine)) == 0 &&
+           a->value_format == b->value_format &&
            memcmp(a->backend_reason, b->backend_reason, sizeof(a->backend_reason)) == 0 &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
            a->frame_ops_max == b->frame_ops_max &&

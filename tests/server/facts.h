@@ -27,6 +27,8 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
     snapshot->info = (struct sw_table_info){.backend = SW_BACKEND_CPU,
                                             .backend_name = "cpu",
                                             .backend_reason = "a \"quoted\\reason\"\nof two lines",
+                                            .engine = SW_ENGINE_ROBIN_HOOD,
+                                            .engine_name = "robin_hood",
                                             .slot_bits = 128,
                                             .key_bytes = 8,
                                             .value_bytes = 8,

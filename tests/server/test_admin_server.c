@@ -96,7 +96,7 @@ Test(admin_server, config)
         {"CONFIG|GET|appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n"},
         {"CONFIG|GET|databases", "*2\r\n$9\r\ndatabases\r\n$1\r\n1\r\n"},
         {"CONFIG|GET|MAXMEMORY", "*2\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n"},
-        {"CONFIG|GET|port|p?rt|po*", "*2\r\n$4\r\nport\r\n$4\r\n7379\r\n"},
+        {"CONFIG|GET|port|p?rt|por*", "*2\r\n$4\r\nport\r\n$4\r\n7379\r\n"},
         {"CONFIG|GET|maxclients", "*2\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n"},
         {"CONFIG|GET|timeout", "*2\r\n$7\r\ntimeout\r\n$1\r\n0\r\n"},
         {"CONFIG|GET|capacity", "*2\r\n$8\r\ncapacity\r\n$8\r\n16777216\r\n"},
@@ -214,5 +214,25 @@ Test(admin_server, help)
         }
         cr_assert_eq(strtoul(reply + 1, NULL, 10), lines);
     }
+    sw_text_fini(&fixture.reply);
+}
+
+/* What the engine lacks is nowhere in the list. */
+Test(admin_server, commands_an_engine_lacks)
+{
+    struct fixture fixture;
+    char count[32];
+    setup(&fixture);
+    fixture.admin.lacking = 1ULL << SW_COMMAND_SCAN | 1ULL << SW_COMMAND_RESIZE;
+    snprintf(count, sizeof(count), ":%d\r\n", SW_COMMAND_COUNT - 2);
+    expect(&fixture, "COMMAND|COUNT", count);
+    expect(&fixture, "COMMAND|INFO|scan|resize", "*2\r\n$-1\r\n$-1\r\n");
+    expect(&fixture, "COMMAND|DOCS|scan", "*0\r\n");
+    expect(&fixture, "COMMAND|LIST|FILTERBY|PATTERN|*can", "*0\r\n");
+    const char *all = run(&fixture, "COMMAND");
+    snprintf(count, sizeof(count), "*%d\r\n", SW_COMMAND_COUNT - 2);
+    cr_assert_eq(strncmp(all, count, strlen(count)), 0);
+    cr_assert_null(strstr(all, "$4\r\nscan\r\n"));
+    cr_assert_not_null(strstr(all, "$6\r\nstrlen\r\n"));
     sw_text_fini(&fixture.reply);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/command.h"
+#include "table/table.h"
 
 static const struct sw_command *find(const char *name)
 {
@@ -129,4 +130,31 @@ Test(command, argument_is)
     cr_assert_not(is("MATCH\0", 6, "MATCH"));
     cr_assert_not(is("ma\0ch", 5, "MATCH"));
     cr_assert(is("", 0, ""));
+}
+
+/* Every command on keys or of a batch of its own is lost with what it needs, and no other. */
+Test(command, what_an_engine_lacks)
+{
+    const uint32_t operations = (1U << SW_OP_COUNT) - 1, kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
+    uint64_t needing = 0;
+    cr_assert_eq(sw_commands_lacking(operations, kinds), 0);
+    for (unsigned op = 0; op < SW_OP_COUNT; op++) {
+        uint64_t lost = sw_commands_lacking(operations & ~(1U << op), kinds);
+        cr_assert_eq(needing & lost, 0, "one operation for each command");
+        needing |= lost;
+    }
+    for (unsigned kind = SW_BATCH_CLEAR; kind <= SW_BATCH_RESIZE; kind++) {
+        uint64_t lost = sw_commands_lacking(operations, kinds & ~(1U << kind));
+        cr_assert_eq(needing & lost, 0, "one kind for each command");
+        needing |= lost;
+    }
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        uint8_t kind = sw_command_at((enum sw_command_id)id)->kind;
+        cr_assert_eq(needing >> id & 1, kind == SW_KIND_DATA || kind == SW_KIND_CONTROL, "%s",
+                     sw_command_at((enum sw_command_id)id)->name);
+    }
+    uint64_t lost =
+        sw_commands_lacking(operations & ~(1U << SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN));
+    cr_assert_eq(lost, 1ULL << SW_COMMAND_INCR | 1ULL << SW_COMMAND_INCRBY |
+                           1ULL << SW_COMMAND_SCAN | 1ULL << SW_COMMAND_RANDOMKEY);
 }

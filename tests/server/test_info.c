@@ -98,6 +98,14 @@ Test(info, fields_that_tools_read)
     snprintf(number, sizeof(number), "calls=%llu,usec=0,usec_per_call=0.00",
              (unsigned long long)snapshot.counters.commands[SW_COMMAND_GET]);
     expect(info, "cmdstat_get", number);
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)snapshot.stats.counters.evicted);
+    expect(info, "evicted_keys", number);
+    expect(info, "evicted", number);
+    snprintf(number, sizeof(number), "%llu",
+             (unsigned long long)snapshot.stats.counters.not_admitted);
+    expect(info, "not_admitted", number);
+    expect(info, "engine", "robin_hood");
+    expect(info, "value_format", "integer");
     expect(info, "backend", "cpu");
     expect(info, "load", "0.250000");
     expect(info, "max_load", "0.875000");
@@ -109,6 +117,31 @@ Test(info, fields_that_tools_read)
     expect(info, "resize_failures", "9");
     expect(info, "table_bytes", "3145728");
     free(info);
+}
+
+Test(info, a_cache_says_what_leaves)
+{
+    static const struct {
+        enum sw_cache_policy policy;
+        const char *name;
+    } rows[] = {{SW_CACHE_LRU, "allkeys-lru"},
+                {SW_CACHE_LFU, "allkeys-lfu"},
+                {SW_CACHE_EPOCH_LRU, "allkeys-lru"},
+                {SW_CACHE_EPOCH_LFU, "allkeys-lfu"}};
+    struct sw_config config;
+    struct sw_snapshot snapshot;
+    make_facts(&config, &snapshot);
+    config.engine = SW_ENGINE_CACHE;
+    snapshot.info.engine = SW_ENGINE_CACHE;
+    snapshot.info.engine_name = "cache";
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        config.policy = rows[i].policy;
+        char *info = render_all(&snapshot);
+        expect(info, "maxmemory_policy", rows[i].name);
+        expect(info, "engine", "cache");
+        expect(info, "value_format", "string");
+        free(info);
+    }
 }
 
 Test(info, every_line_is_a_title_a_field_or_blank)

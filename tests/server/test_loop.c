@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "proto/frame.h"
 #include "server/log.h"
 #include "server/loop.h"
 
@@ -36,15 +37,16 @@ struct fixture {
     struct owner owner;
 };
 
-static void set_up(struct fixture *fixture)
+static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
 {
     struct sw_table_config table;
     sw_log_init(SW_LOG_ERROR);
     *fixture = (struct fixture){0};
     sw_config_init(&fixture->config);
+    fixture->config.engine = engine;
     fixture->config.backend = SW_BACKEND_CPU;
     fixture->config.capacity = 1024;
-    fixture->config.max_capacity = 4096;
+    fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
     fixture->config.arena_bytes = 1 << 20;
     fixture->config.round_ops_max = 1024;
     fixture->config.frame_ops_max = 1024;
@@ -55,6 +57,11 @@ static void set_up(struct fixture *fixture)
         aligned_alloc(64, (sizeof(*fixture->loop) + 63) / 64 * 64); /* as the server's are */
     cr_assert_not_null(fixture->loop);
     cr_assert_eq(sw_loop_init(fixture->loop, &fixture->config, fixture->table, &owner, 0, 1), 0);
+}
+
+static void set_up(struct fixture *fixture)
+{
+    set_up_engine(fixture, SW_ENGINE_ROBIN_HOOD);
 }
 
 static void tear_down(struct fixture *fixture)
@@ -73,6 +80,55 @@ Test(loop, knows_what_never_changes_of_the_table)
     cr_assert_eq(fixture.loop->shape.value_bytes, 8);
     cr_assert_eq(fixture.loop->shape.batch_ops_max, 1024);
     cr_assert_eq(fixture.loop->shape.max_capacity_slots, 4096);
+    cr_assert_eq(fixture.loop->shape.value_format, SW_VALUE_INTEGER);
+    cr_assert_eq(fixture.loop->shape.blob_bytes_max, 0);
+    cr_assert_eq(fixture.loop->lacking, 0);
+    cr_assert_eq(fixture.loop->run_data, sw_data_run_integers);
+    for (uint32_t operation = 0; operation < 64; operation++) {
+        cr_assert_eq(fixture.loop->frame_operations >> operation & 1,
+                     sw_operation_is_known(operation), "%u", operation);
+    }
+    tear_down(&fixture);
+}
+
+Test(loop, knows_what_a_cache_has)
+{
+    struct fixture fixture;
+    set_up_engine(&fixture, SW_ENGINE_CACHE);
+    const struct sw_table_shape *shape = &fixture.loop->shape;
+    cr_assert_eq(shape->value_bytes, 64);
+    cr_assert_eq(shape->blob_bytes_max, 60);
+    cr_assert_eq(shape->value_format, SW_VALUE_STRING);
+    cr_assert_eq(shape->scan_ops_max, 1024, "as many as a batch holds");
+    cr_assert_eq(fixture.loop->run_data, sw_data_run_blobs);
+    cr_assert_eq(fixture.loop->lacking, 1ULL << SW_COMMAND_INCR | 1ULL << SW_COMMAND_DECR |
+                                            1ULL << SW_COMMAND_INCRBY | 1ULL << SW_COMMAND_DECRBY |
+                                            1ULL << SW_COMMAND_RESIZE);
+    static const enum sw_operation lacking[] = {SW_OPERATION_SUM,       SW_OPERATION_MIN,
+                                                SW_OPERATION_MAX,       SW_OPERATION_INCREMENT,
+                                                SW_OPERATION_DECREMENT, SW_OPERATION_RESIZE};
+    uint64_t mask = 0;
+    for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
+        mask |= 1ULL << lacking[i];
+    }
+    for (uint32_t operation = 1; operation < 64; operation++) {
+        bool has = sw_operation_is_known(operation) && (mask >> operation & 1) == 0;
+        cr_assert_eq(fixture.loop->frame_operations >> operation & 1, has, "%u", operation);
+    }
+    tear_down(&fixture);
+}
+
+Test(loop, knows_what_a_cuckoo_table_has)
+{
+    struct fixture fixture;
+    set_up_engine(&fixture, SW_ENGINE_CUCKOO);
+    cr_assert_eq(fixture.loop->run_data, sw_data_run_integers);
+    cr_assert_eq(fixture.loop->lacking, 1ULL << SW_COMMAND_SCAN | 1ULL << SW_COMMAND_RANDOMKEY |
+                                            1ULL << SW_COMMAND_RESIZE);
+    cr_assert_eq(fixture.loop->frame_operations &
+                     (1ULL << SW_OPERATION_SCAN | 1ULL << SW_OPERATION_RESIZE),
+                 0);
+    cr_assert(fixture.loop->frame_operations >> SW_OPERATION_DELETE & 1);
     tear_down(&fixture);
 }
 

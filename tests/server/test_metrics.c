@@ -205,6 +205,8 @@ Test(metrics, every_counter_has_its_value)
     cr_assert_eq(sample(&page, "sherwood_deleted_total"), (double)table->deleted);
     cr_assert_eq(sample(&page, "sherwood_failures_total"), (double)table->failures);
     cr_assert_eq(sample(&page, "sherwood_refused_operations_total"), (double)table->refused);
+    cr_assert_eq(sample(&page, "sherwood_evictions_total"), (double)table->evicted);
+    cr_assert_eq(sample(&page, "sherwood_cache_refused_total"), (double)table->not_admitted);
     cr_assert_eq(sample(&page, "sherwood_db_keys"), 256);
     cr_assert_eq(sample(&page, "sherwood_table_load_ratio"), 0.25);
     cr_assert_eq(sample(&page, "sherwood_table_max_load_ratio"), 0.875);
@@ -245,7 +247,7 @@ Test(metrics, labels_are_escaped)
     cr_assert_eq(sample(&page,
                         "sherwood_build_info{version=\"" SHERWOOD_VERSION "\",backend=\"cpu\","
                         "backend_reason=\"a \\\"quoted\\\\reason\\\"\\nof two lines\","
-                        "key_bits=\"64\"}"),
+                        "engine=\"robin_hood\",key_bits=\"64\"}"),
                  1);
     free(page.text);
 }

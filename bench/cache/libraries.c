@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libraries.c - the caches that this build of the study has: peers.mk defines SW_PEER_HKV where it
+ * was given.
+ */
+#include "bench/cache/library.h"
+
+const struct sw_cachebench_library *const sw_cachebench_libraries[] = {
+    &sw_cachebench_sherwood_memory,
+    &sw_cachebench_sherwood_throughput,
+#ifdef SW_PEER_HKV
+    &sw_cachebench_hkv,
+    &sw_cachebench_hkv_memory,
+#endif
+    NULL,
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * library.h - a cache under test: Sherwood's in either mode, or a peer's (bench/peers/hkv.cu).
+ *
+ * Members return when their work is done; those that return bool say on stderr what failed.
+ * Threads: one.
+ */
+#ifndef SHERWOOD_BENCH_CACHE_LIBRARY_H
+#define SHERWOOD_BENCH_CACHE_LIBRARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Enum name, name on the command line and in the files, what it does. */
+#define SW_CACHEBENCH_OPERATION_MAP(X)                                                 \
+    X(FIND, "find", "copies values out")                                               \
+    X(FIND_PLACES, "find_places", "addresses of values; find* at HierarchicalKV")      \
+    X(CONTAINS, "contains", "found or not")                                            \
+    X(INSERT_OR_ASSIGN, "insert_or_assign", "writes, present or not")                  \
+    X(INSERT_AND_EVICT, "insert_and_evict", "the same, and lists what left")           \
+    X(FIND_OR_INSERT, "find_or_insert", "copies values out, inserts absent keys")      \
+    X(ASSIGN, "assign", "writes those that are present")                               \
+    X(ACCUM_OR_ASSIGN, "accum_or_assign", "adds to those present, inserts the others") \
+    X(ERASE, "erase", "removes those that are present")
+
+enum sw_cachebench_operation {
+#define SW_CACHEBENCH_OPERATION_ENUM(name, text, what) SW_CACHEBENCH_##name,
+    SW_CACHEBENCH_OPERATION_MAP(SW_CACHEBENCH_OPERATION_ENUM)
+#undef SW_CACHEBENCH_OPERATION_ENUM
+        SW_CACHEBENCH_OPERATIONS
+};
+
+#define SW_CACHEBENCH_BIT(operation) (1U << SW_CACHEBENCH_##operation)
+
+struct sw_cachebench_wanted {
+    bool on_host;
+    int device;
+    uint64_t capacity; /* entries */
+    uint32_t dim;      /* floats of a value */
+    bool custom;       /* the caller gives the scores; else least recently used */
+};
+
+/* Arrays of a call, where the table lies; each has room for the study's largest call. A library
+ * reads and writes those that the operation is about. */
+struct sw_cachebench_arrays {
+    uint64_t room;
+    uint64_t *keys;
+    float *values;       /* [room][dim] */
+    uint64_t *scores;    /* NULL: least recently used */
+    uint8_t *accumulate; /* 1: add, the key is present. 0: insert, it is not */
+    float *values_out;   /* [room][dim] */
+    void **places;
+    uint8_t *results;       /* 1 found, 0 absent; other operations than look-ups leave them */
+    uint64_t *evicted_keys; /* and the three below: what left */
+    float *evicted_values;
+    uint64_t *evicted_scores;
+    uint64_t *evicted_count;
+};
+
+struct sw_cachebench_library {
+    const char *name;
+    const char *about;   /* for run_info.txt; NULL: nothing to say */
+    uint32_t operations; /* bits: those it has. insert_or_assign and find are among them */
+    bool on_device_only;
+    bool in_place;   /* find_or_insert takes the values from values_out */
+    bool fills_only; /* takes no part in the experiment operations */
+    /* NULL with a sentence in `reason`. */
+    void *(*open)(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size);
+    void (*close)(void *cache);
+    bool (*clear)(void *cache);
+    bool (*size)(void *cache, uint64_t *entries);
+    uint64_t (*capacity)(void *cache);
+    /* The first `count` elements of the arrays. */
+    bool (*call)(void *cache, enum sw_cachebench_operation operation,
+                 const struct sw_cachebench_arrays *arrays, uint64_t count);
+};
+
+/* Those of this build; ends with NULL. Static storage. */
+extern const struct sw_cachebench_library *const sw_cachebench_libraries[];
+
+extern const struct sw_cachebench_library sw_cachebench_sherwood_memory;
+extern const struct sw_cachebench_library sw_cachebench_sherwood_throughput;
+/* bench/peers/hkv.cu: one bucket a key, and two. */
+extern const struct sw_cachebench_library sw_cachebench_hkv;
+extern const struct sw_cachebench_library sw_cachebench_hkv_memory;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.h - what the cache study is asked to do: its command line.
+ */
+#ifndef SHERWOOD_BENCH_CACHE_OPTIONS_H
+#define SHERWOOD_BENCH_CACHE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/cache/library.h"
+
+#define SW_CACHEBENCH_REPS_MAX 1000
+#define SW_CACHEBENCH_LIST_MAX 16
+#define SW_CACHEBENCH_LIBRARIES_MAX 8
+#define SW_CACHEBENCH_DIM_MAX 256
+#define SW_CACHEBENCH_WINDOW_PART 4 /* of the capacity: keys that are surely present */
+
+/* Enum name, name on the command line and in the files, what it is. */
+#define SW_CACHEBENCH_EXPERIMENT_MAP(X)                                              \
+    X(CEILINGS, "ceilings", "copies and random gathers of 128 bytes; CUDA")          \
+    X(FILL, "fill", "insert and find from load to load, final load, first eviction") \
+    X(RETENTION, "retention", "which share of the highest random scores is kept")    \
+    X(OPERATIONS, "operations", "every operation, at --dims and --loads")
+
+enum sw_cachebench_experiment {
+#define SW_CACHEBENCH_EXPERIMENT_ENUM(name, text, what) SW_CACHEBENCH_DO_##name,
+    SW_CACHEBENCH_EXPERIMENT_MAP(SW_CACHEBENCH_EXPERIMENT_ENUM)
+#undef SW_CACHEBENCH_EXPERIMENT_ENUM
+        SW_CACHEBENCH_EXPERIMENTS
+};
+
+struct sw_cachebench_options {
+    bool on_host; /* backend cpu */
+    int device;
+    bool experiments[SW_CACHEBENCH_EXPERIMENTS];
+    const struct sw_cachebench_library *libraries[SW_CACHEBENCH_LIBRARIES_MAX]; /* NULL ends it */
+    bool operations[SW_CACHEBENCH_OPERATIONS];
+    double loads[SW_CACHEBENCH_LIST_MAX]; /* of the experiment operations */
+    uint32_t loads_count;
+    double fill_loads[SW_CACHEBENCH_LIST_MAX]; /* ascending */
+    uint32_t fill_loads_count;
+    uint32_t dims[SW_CACHEBENCH_LIST_MAX];
+    uint32_t dims_count;
+    uint64_t capacity; /* entries; 0: 128 M, for dims above 32 half of that */
+    uint64_t fill_capacity;
+    uint32_t fill_dim;
+    uint64_t batch; /* operations of a call */
+    double hit_ratio;
+    uint64_t window; /* newest numbers from which hits are drawn; 0: a quarter of the capacity,
+                        which is the most */
+    uint32_t offers[SW_CACHEBENCH_LIST_MAX]; /* retention: times the capacity */
+    uint32_t offers_count;
+    uint32_t reps;
+    double seconds; /* of a series, after which it ends with its second repetition */
+    uint64_t seed;
+    char commit[64];
+    char output[512]; /* folder; created */
+};
+
+enum sw_cachebench_parsed { SW_CACHEBENCH_RUN, SW_CACHEBENCH_DONE, SW_CACHEBENCH_WRONG_LINE };
+
+/* Reads the command line. On DONE (--help, --list-libraries) the text was printed on stdout, on
+ * WRONG_LINE one sentence on stderr. */
+enum sw_cachebench_parsed sw_cachebench_options_parse(struct sw_cachebench_options *options,
+                                                      int argc, char **argv);
+
+/* Static storage. */
+const char *sw_cachebench_experiment_name(enum sw_cachebench_experiment experiment);
+const char *sw_cachebench_operation_name(enum sw_cachebench_operation operation);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * place.h - where the cache study's arrays lie, host or device, and what fills and checks them.
+ *
+ * Members that return bool wait until their work is done; on false one line on stderr says why.
+ * Threads: one.
+ */
+#ifndef SHERWOOD_BENCH_CACHE_PLACE_H
+#define SHERWOOD_BENCH_CACHE_PLACE_H
+
+#include <stdio.h>
+
+#include "bench/cache/library.h"
+#include "bench/cache/verdict.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a call's arrays are to hold. */
+struct sw_cachebench_draw {
+    struct sw_cachebench_query query;
+    uint32_t dim;
+    uint32_t generation; /* of the values */
+    enum sw_cachebench_scores scores;
+};
+
+/* What the model is to hold for a call's numbers. */
+struct sw_cachebench_note {
+    struct sw_cachebench_query query;
+    bool window;                /* whether those of the window are noted */
+    uint32_t window_generation; /* 0: erased */
+    bool fresh;
+    uint32_t fresh_generation;
+};
+
+/* The median of SW_CACHEBENCH_CEILING_REPS repetitions. */
+struct sw_cachebench_ceiling {
+    const char *name;
+    uint64_t bytes; /* over so many */
+    double seconds; /* of a repetition */
+    uint64_t moved; /* bytes read plus written by it */
+    uint64_t lines; /* gathered by it; 0: it is a copy */
+};
+
+#define SW_CACHEBENCH_CEILINGS 2
+#define SW_CACHEBENCH_CEILING_REPS 5
+
+struct sw_cachebench_place {
+    const char *name; /* "cpu" or "cuda" */
+    bool (*choose)(int device);
+    void (*describe)(int device, FILE *out); /* lines "name: value" for run_info.txt */
+    void *(*alloc)(size_t bytes);            /* NULL, and one line on stderr: there is none */
+    void (*free)(void *memory);              /* NULL is allowed */
+    bool (*fill)(void *memory, int byte, size_t bytes);
+    bool (*copy)(void *to, const void *from, size_t bytes); /* between any two of host and device */
+    /* Keys, values, accumulate (1 for those of the window) and, unless NONE, scores. */
+    bool (*draw)(const struct sw_cachebench_arrays *arrays, const struct sw_cachebench_draw *draw);
+    /* Answers of a call against the model. Adds to the verdict. */
+    bool (*judge)(const struct sw_cachebench_arrays *arrays, const uint8_t *model,
+                  const struct sw_cachebench_judged *judged, struct sw_cachebench_verdict *verdict);
+    /* What left: FOUND for each that was stored, with its value; PHANTOM for a key that was not,
+     * WRONG for another value. Numbers are below `numbers`. Adds to the verdict. */
+    bool (*judge_evicted)(const struct sw_cachebench_arrays *arrays, const uint8_t *model,
+                          uint64_t numbers, uint32_t dim, uint64_t seed,
+                          struct sw_cachebench_verdict *verdict);
+    bool (*note)(uint8_t *model, const struct sw_cachebench_note *note);
+    /* NULL on the host. Fills in the ceilings of memory, over `bytes` (a power of two). */
+    bool (*measure_ceilings)(uint64_t bytes, uint64_t seed, struct sw_cachebench_ceiling *ceilings);
+};
+
+extern const struct sw_cachebench_place sw_cachebench_host;
+/* NULL where nvcc was not found. */
+const struct sw_cachebench_place *sw_cachebench_device(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

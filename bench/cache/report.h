@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report.h - the cache study's files: raw.csv, summary.csv, tables.txt, run_info.txt.
+ *
+ * Written line by line: what was measured stays, whatever happens later.
+ */
+#ifndef SHERWOOD_BENCH_CACHE_REPORT_H
+#define SHERWOOD_BENCH_CACHE_REPORT_H
+
+#include <stdio.h>
+
+#include "bench/cache/options.h"
+#include "bench/cache/place.h"
+
+struct sw_cachebench_report {
+    FILE *raw;     /* a row a repetition */
+    FILE *summary; /* columns study,library,operation,slot_bits,F,batch,metric,value,unit */
+    FILE *tables;
+    FILE *run_info;
+    double started; /* host clock, for the progress line */
+};
+
+/* What a series of repetitions is about. */
+struct sw_cachebench_subject {
+    const char *experiment;
+    const char *library;
+    char operation[48]; /* the dimension is appended: find_dim64 */
+    uint32_t dim;
+    double load; /* wanted */
+    uint64_t batch;
+    uint64_t capacity;
+};
+
+struct sw_cachebench_rep {
+    double seconds;
+    double load; /* before the call */
+    uint64_t batch;
+    struct sw_cachebench_verdict verdict;
+};
+
+/* All repetitions of a subject but the one that warms up, whose verdict counts too. */
+struct sw_cachebench_series {
+    double seconds[SW_CACHEBENCH_REPS_MAX];
+    uint32_t count;
+    double load;                          /* of the last one */
+    struct sw_cachebench_verdict verdict; /* the sum */
+};
+
+/* Creates the folder and the files. On false one line on stderr says why, and nothing is open. */
+bool sw_cachebench_report_open(struct sw_cachebench_report *report, const char *folder,
+                               double started);
+/* False, with one line on stderr, if anything could not be written. */
+bool sw_cachebench_report_close(struct sw_cachebench_report *report);
+
+/* Takes a repetition; writes its row unless it warms up. */
+void sw_cachebench_report_rep(struct sw_cachebench_report *report,
+                              const struct sw_cachebench_subject *subject,
+                              struct sw_cachebench_series *series,
+                              const struct sw_cachebench_rep *rep, bool is_warm_up);
+/* Summary rows and the progress line. Sorts the series. Returns whether every answer was right. */
+bool sw_cachebench_report_series(struct sw_cachebench_report *report,
+                                 const struct sw_cachebench_subject *subject,
+                                 struct sw_cachebench_series *series);
+/* A figure that is no rate: a summary row and a progress line. */
+void sw_cachebench_report_figure(struct sw_cachebench_report *report,
+                                 const struct sw_cachebench_subject *subject, const char *metric,
+                                 double value, const char *unit);
+/* What a check of `entries` entries found: summary rows and one progress line. Returns whether
+ * every answer was right. */
+bool sw_cachebench_report_verdict(struct sw_cachebench_report *report,
+                                  const struct sw_cachebench_subject *subject, uint64_t entries,
+                                  const struct sw_cachebench_verdict *verdict);
+/* What could not be measured, or what a library does not have: a summary row without a value. */
+void sw_cachebench_report_none(struct sw_cachebench_report *report,
+                               const struct sw_cachebench_subject *subject, const char *reason);
+void sw_cachebench_report_ceiling(struct sw_cachebench_report *report,
+                                  const struct sw_cachebench_ceiling *ceiling);
+
+/* Missed, wrong and phantom answers. */
+uint64_t sw_cachebench_faults(const struct sw_cachebench_verdict *verdict);
+
+#endif

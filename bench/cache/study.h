@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * study.h - the experiments of the cache study.
+ *
+ * Functions that return bool have said on stderr what failed; then the cache is not to be used any
+ * more. Threads: one.
+ */
+#ifndef SHERWOOD_BENCH_CACHE_STUDY_H
+#define SHERWOOD_BENCH_CACHE_STUDY_H
+
+#include "bench/cache/report.h"
+
+struct sw_cachebench_study {
+    const struct sw_cachebench_options *options;
+    const struct sw_cachebench_place *place;
+    struct sw_cachebench_report *report;
+    struct sw_cachebench_arrays arrays;
+    uint64_t draws;   /* so far: each draw has another order, generation and absent keys */
+    bool is_correct;  /* no check found anything so far */
+    bool is_complete; /* everything asked for was measured */
+};
+
+/* Allocates the arrays for values of `dim` floats. On false nothing is open. */
+bool sw_cachebench_arrays_open(struct sw_cachebench_study *study, uint64_t room, uint32_t dim,
+                               bool custom);
+void sw_cachebench_arrays_close(struct sw_cachebench_study *study);
+
+/* --- a cache under test, and the model of what it holds ----------------------------------------
+ */
+
+struct sw_cachebench_table {
+    struct sw_cachebench_study *study;
+    const struct sw_cachebench_library *library;
+    void *cache;
+    uint64_t capacity;
+    uint32_t dim;
+    enum sw_cachebench_scores scores;
+    uint8_t *model; /* a byte for each number */
+    uint64_t numbers_max;
+    uint64_t next;    /* numbers below it were inserted since the cache was empty */
+    uint64_t live;    /* of these, not erased */
+    uint64_t size;    /* entries held, when last counted */
+    uint64_t touched; /* keys of calls that wrote, since it was filled */
+    bool has_evicted;
+};
+
+/* On false the report has a row without a value for the subject, and nothing is open. */
+bool sw_cachebench_table_open(struct sw_cachebench_study *study,
+                              const struct sw_cachebench_library *library,
+                              const struct sw_cachebench_subject *subject,
+                              enum sw_cachebench_scores scores, uint64_t numbers_max,
+                              struct sw_cachebench_table *table);
+void sw_cachebench_table_close(struct sw_cachebench_table *table);
+
+bool sw_cachebench_table_clear(struct sw_cachebench_table *table);
+/* Inserts the next `count` numbers in one call; *seconds (NULL is allowed) is what it took. */
+bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t count, double *seconds);
+/* Counts the entries. More than were inserted are WRONG in the verdict (NULL is allowed). */
+bool sw_cachebench_table_count(struct sw_cachebench_table *table,
+                               struct sw_cachebench_verdict *verdict);
+/* Brings it to the load for a call of `count` keys, unless it is within 1 % of the capacity, and so
+ * few keys were touched that those of the window are still there. */
+bool sw_cachebench_table_fill(struct sw_cachebench_table *table, double load, uint64_t count);
+/* Looks up every number that was inserted, values compared. As many as the cache says it holds must
+ * be found; a difference is MISSED. */
+bool sw_cachebench_table_audit(struct sw_cachebench_table *table,
+                               struct sw_cachebench_verdict *verdict);
+
+/* Numbers first, first + 1, .. in this order. */
+struct sw_cachebench_query sw_cachebench_sequence(const struct sw_cachebench_table *table,
+                                                  uint64_t first, uint64_t count);
+/* `count` keys, `fresh` of them from fresh_from on, the others of the `window` newest numbers; as
+ * many as there are, if there are fewer. */
+struct sw_cachebench_query sw_cachebench_ask(struct sw_cachebench_table *table, uint64_t count,
+                                             uint64_t fresh, uint64_t fresh_from, uint64_t window);
+/* How many of the newest numbers are surely present, however many left: the least recently used
+ * leave. Of a bucket's 128 entries those of the window are 32 on average, and all that were used
+ * since then at most 32 more: that there are 128 is less likely than 10^-11. */
+uint64_t sw_cachebench_window(const struct sw_cachebench_table *table);
+/* The number from which on every stored one must be found. */
+uint64_t sw_cachebench_sure_from(const struct sw_cachebench_table *table);
+
+/* Draws keys and values. */
+bool sw_cachebench_draw_call(struct sw_cachebench_table *table,
+                             const struct sw_cachebench_query *query, uint32_t generation);
+/* Looks the query's keys (drawn before) up and compares values; adds to the verdict. *seconds (NULL
+ * is allowed) is what the look-up took. */
+bool sw_cachebench_check_find(struct sw_cachebench_table *table,
+                              const struct sw_cachebench_query *query, uint32_t added,
+                              double *seconds, struct sw_cachebench_verdict *verdict);
+/* Overwrites what the answers of `count` operations are to go to. */
+bool sw_cachebench_poison(struct sw_cachebench_table *table, uint64_t count);
+
+/* --- experiments -------------------------------------------------------------------------------
+ */
+
+/* One call of `count` operations, timed and checked. What it erases or adds to is restored. */
+bool sw_cachebench_measure(struct sw_cachebench_table *table,
+                           enum sw_cachebench_operation operation, uint64_t count, double load,
+                           struct sw_cachebench_rep *rep);
+
+void sw_cachebench_do_fill(struct sw_cachebench_study *study);
+void sw_cachebench_do_retention(struct sw_cachebench_study *study);
+void sw_cachebench_do_operations(struct sw_cachebench_study *study);
+
+/* All that are asked for. */
+void sw_cachebench_run(struct sw_cachebench_study *study);
+
+#endif

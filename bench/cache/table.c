@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.c - a cache under test: opening, filling, looking up, and the model of what it holds.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "bench/cache/study.h"
+#include "bench/timing/series.h"
+
+#define POISON 0xEE
+#define FILL_TOLERANCE 0.001 /* of the capacity: when a fill has reached its load */
+#define LOAD_TOLERANCE 0.01  /* of the capacity: when it has drifted away from it */
+#define FILL_TIMES_MAX 2     /* the capacity: a fill offers no more */
+
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+bool sw_cachebench_arrays_open(struct sw_cachebench_study *study, uint64_t room, uint32_t dim,
+                               bool custom)
+{
+    const struct sw_cachebench_place *place = study->place;
+    struct sw_cachebench_arrays *arrays = &study->arrays;
+    size_t value_bytes = dim * sizeof(float);
+    memset(arrays, 0, sizeof(*arrays));
+    arrays->room = room;
+    arrays->keys = place->alloc(room * sizeof(*arrays->keys));
+    arrays->values = place->alloc(room * value_bytes);
+    arrays->scores = custom ? place->alloc(room * sizeof(*arrays->scores)) : NULL;
+    arrays->accumulate = place->alloc(room);
+    arrays->values_out = place->alloc(room * value_bytes);
+    arrays->places = place->alloc(room * sizeof(*arrays->places));
+    arrays->results = place->alloc(room);
+    arrays->evicted_keys = place->alloc(room * sizeof(*arrays->evicted_keys));
+    arrays->evicted_values = place->alloc(room * value_bytes);
+    arrays->evicted_scores = place->alloc(room * sizeof(*arrays->evicted_scores));
+    arrays->evicted_count = place->alloc(sizeof(*arrays->evicted_count));
+    if (arrays->keys != NULL && arrays->values != NULL && (!custom || arrays->scores != NULL) &&
+        arrays->accumulate != NULL && arrays->values_out != NULL && arrays->places != NULL &&
+        arrays->results != NULL && arrays->evicted_keys != NULL && arrays->evicted_values != NULL &&
+        arrays->evicted_scores != NULL && arrays->evicted_count != NULL) {
+        return true;
+    }
+    sw_cachebench_arrays_close(study);
+    study->is_complete = false;
+    return false;
+}
+
+void sw_cachebench_arrays_close(struct sw_cachebench_study *study)
+{
+    struct sw_cachebench_arrays *arrays = &study->arrays;
+    void *memory[] = {arrays->keys,           arrays->values,       arrays->scores,
+                      arrays->accumulate,     arrays->values_out,   arrays->places,
+                      arrays->results,        arrays->evicted_keys, arrays->evicted_values,
+                      arrays->evicted_scores, arrays->evicted_count};
+    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+        study->place->free(memory[i]);
+    }
+    memset(arrays, 0, sizeof(*arrays));
+}
+
+bool sw_cachebench_poison(struct sw_cachebench_table *table, uint64_t count)
+{
+    const struct sw_cachebench_place *place = table->study->place;
+    const struct sw_cachebench_arrays *arrays = &table->study->arrays;
+    return place->fill(arrays->results, POISON, count) &&
+           place->fill(arrays->values_out, POISON, count * table->dim * sizeof(float)) &&
+           place->fill(arrays->places, 0, count * sizeof(*arrays->places));
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+struct sw_cachebench_query sw_cachebench_sequence(const struct sw_cachebench_table *table,
+                                                  uint64_t first, uint64_t count)
+{
+    struct sw_cachebench_query query = {
+        .count = count,
+        .fresh = count,
+        .fresh_from = first,
+        .window = 1,
+        .seed = table->study->options->seed,
+    };
+    return query;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+struct sw_cachebench_query sw_cachebench_ask(struct sw_cachebench_table *table, uint64_t count,
+                                             uint64_t fresh, uint64_t fresh_from, uint64_t window)
+{
+    struct sw_cachebench_query query = sw_cachebench_sequence(table, fresh_from, fresh);
+    uint64_t drawn = sw_mix_64(table->study->draws++, ~query.seed);
+    window = window < table->next ? window : table->next;
+    uint64_t hits = count - fresh < window ? count - fresh : window;
+    if (window > 0) {
+        query.count = fresh + hits;
+        query.window = window;
+        query.from = table->next - window;
+        query.start = drawn % window;
+        query.step = (drawn >> 32) % window | 1;
+        while (common_divisor(query.step, window) != 1) {
+            query.step += 2;
+        }
+    }
+    return query;
+}
+
+uint64_t sw_cachebench_window(const struct sw_cachebench_table *table)
+{
+    return table->capacity / SW_CACHEBENCH_WINDOW_PART;
+}
+
+uint64_t sw_cachebench_sure_from(const struct sw_cachebench_table *table)
+{
+    uint64_t window = sw_cachebench_window(table);
+    if (!table->has_evicted) {
+        return 0;
+    }
+    if (table->scores != SW_CACHEBENCH_SCORES_NONE) {
+        return UINT64_MAX;
+    }
+    return table->next > window ? table->next - window : 0;
+}
+
+bool sw_cachebench_draw_call(struct sw_cachebench_table *table,
+                             const struct sw_cachebench_query *query, uint32_t generation)
+{
+    struct sw_cachebench_draw draw = {
+        .query = *query,
+        .dim = table->dim,
+        .generation = generation,
+        .scores = table->scores,
+    };
+    return table->study->place->draw(&table->study->arrays, &draw);
+}
+
+/* --- the cache -------------------------------------------------------------------------------- */
+
+bool sw_cachebench_table_open(struct sw_cachebench_study *study,
+                              const struct sw_cachebench_library *library,
+                              const struct sw_cachebench_subject *subject,
+                              enum sw_cachebench_scores scores, uint64_t numbers_max,
+                              struct sw_cachebench_table *table)
+{
+    char reason[256] = "there is no memory for the model";
+    struct sw_cachebench_wanted wanted = {
+        .on_host = study->options->on_host,
+        .device = study->options->device,
+        .capacity = subject->capacity,
+        .dim = subject->dim,
+        .custom = scores != SW_CACHEBENCH_SCORES_NONE,
+    };
+    memset(table, 0, sizeof(*table));
+    table->study = study;
+    table->library = library;
+    table->dim = subject->dim;
+    table->scores = scores;
+    table->numbers_max = numbers_max;
+    table->model = study->place->alloc(numbers_max);
+    if (table->model != NULL) {
+        table->cache = library->open(&wanted, reason, sizeof(reason));
+    }
+    if (table->cache == NULL) {
+        sw_cachebench_report_none(study->report, subject, reason);
+        study->is_complete = false;
+        study->place->free(table->model);
+        return false;
+    }
+    table->capacity = library->capacity(table->cache);
+    return true;
+}
+
+void sw_cachebench_table_close(struct sw_cachebench_table *table)
+{
+    table->library->close(table->cache);
+    table->study->place->free(table->model);
+}
+
+bool sw_cachebench_table_clear(struct sw_cachebench_table *table)
+{
+    table->next = 0;
+    table->live = 0;
+    table->size = 0;
+    table->touched = 0;
+    table->has_evicted = false;
+    return table->library->clear(table->cache) &&
+           table->study->place->fill(table->model, 0, table->numbers_max);
+}
+
+bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t count, double *seconds)
+{
+    struct sw_cachebench_query query = sw_cachebench_sequence(table, table->next, count);
+    struct sw_cachebench_note note = {.query = query, .fresh = true, .fresh_generation = 1};
+    if (!sw_cachebench_draw_call(table, &query, 1)) {
+        return false;
+    }
+    double begin = sw_timing_clock();
+    bool done = table->library->call(table->cache, SW_CACHEBENCH_INSERT_OR_ASSIGN,
+                                     &table->study->arrays, count);
+    if (seconds != NULL) {
+        *seconds = sw_timing_clock() - begin;
+    }
+    table->next += count;
+    table->live += count;
+    return done && table->study->place->note(table->model, &note);
+}
+
+bool sw_cachebench_table_count(struct sw_cachebench_table *table,
+                               struct sw_cachebench_verdict *verdict)
+{
+    if (!table->library->size(table->cache, &table->size)) {
+        return false;
+    }
+    table->has_evicted = table->has_evicted || table->size < table->live;
+    if (verdict != NULL && table->size > table->live) {
+        verdict->of[SW_CACHEBENCH_WRONG] += table->size - table->live;
+    }
+    return true;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Some leave before the load is reached, so the rest is offered again and again. */
+static bool refill(struct sw_cachebench_table *table, double load)
+{
+    uint64_t target = (uint64_t)(load * (double)table->capacity);
+    uint64_t tolerance = (uint64_t)(FILL_TOLERANCE * (double)table->capacity);
+    uint64_t batch = least(table->study->options->batch, table->study->arrays.room);
+    bool done = sw_cachebench_table_clear(table);
+    while (done && table->next < target) {
+        done = sw_cachebench_table_insert(table, least(batch, target - table->next), NULL);
+    }
+    done = done && sw_cachebench_table_count(table, NULL);
+    while (done && table->size + tolerance < target &&
+           table->next < FILL_TIMES_MAX * table->capacity) {
+        done = sw_cachebench_table_insert(table, least(batch, target - table->size), NULL) &&
+               sw_cachebench_table_count(table, NULL);
+    }
+    return done;
+}
+
+bool sw_cachebench_table_fill(struct sw_cachebench_table *table, double load, uint64_t count)
+{
+    double away = fabs((double)table->size / (double)table->capacity - load);
+    if (table->next > 0 && away <= LOAD_TOLERANCE &&
+        table->touched + count <= sw_cachebench_window(table) &&
+        table->next + count <= table->numbers_max) {
+        return true;
+    }
+    return refill(table, load);
+}
+
+bool sw_cachebench_check_find(struct sw_cachebench_table *table,
+                              const struct sw_cachebench_query *query, uint32_t added,
+                              double *seconds, struct sw_cachebench_verdict *verdict)
+{
+    struct sw_cachebench_study *study = table->study;
+    struct sw_cachebench_judged judged = {
+        .query = *query,
+        .seen = SW_CACHEBENCH_SEEN_VALUES,
+        .dim = table->dim,
+        .added = added,
+        .sure_from = sw_cachebench_sure_from(table),
+    };
+    if (!sw_cachebench_poison(table, query->count)) {
+        return false;
+    }
+    double begin = sw_timing_clock();
+    bool done =
+        table->library->call(table->cache, SW_CACHEBENCH_FIND, &study->arrays, query->count);
+    if (seconds != NULL) {
+        *seconds = sw_timing_clock() - begin;
+    }
+    return done && study->place->judge(&study->arrays, table->model, &judged, verdict);
+}
+
+bool sw_cachebench_table_audit(struct sw_cachebench_table *table,
+                               struct sw_cachebench_verdict *verdict)
+{
+    uint64_t room = table->study->arrays.room;
+    uint64_t before = verdict->of[SW_CACHEBENCH_FOUND];
+    bool done = sw_cachebench_table_count(table, verdict);
+    for (uint64_t first = 0; first < table->next && done; first += room) {
+        struct sw_cachebench_query query =
+            sw_cachebench_sequence(table, first, least(room, table->next - first));
+        done = sw_cachebench_draw_call(table, &query, 1) &&
+               sw_cachebench_check_find(table, &query, 0, NULL, verdict);
+    }
+    uint64_t found = verdict->of[SW_CACHEBENCH_FOUND] - before;
+    verdict->of[SW_CACHEBENCH_MISSED] +=
+        found < table->size ? table->size - found : found - table->size;
+    return done;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hkv.cu - HierarchicalKV as a library of the cache study: one bucket a key (`hkv`, values in
+ * device memory), and two (`hkv_memory`, which takes no other place for values than pinned host
+ * memory).
+ */
+#include <merlin_hashtable.cuh>
+
+#include <exception>
+#include <memory>
+#include <stdio.h>
+
+#include "bench/cache/library.h"
+#include "bench/timing/device.cuh"
+
+/* peers.mk defines it: the commit of the headers, where git knows it. */
+#ifndef SW_PEER_VERSION
+#define SW_PEER_VERSION "version not known"
+#endif
+
+#define BUCKET_SLOTS 128
+/* Each bucket would be an allocation of its own otherwise; a power of two. */
+#define BUCKETS_AN_ALLOCATION 4096
+
+namespace
+{
+
+using nv::merlin::EvictStrategy;
+using nv::merlin::HashTableOptions;
+using nv::merlin::TableMode;
+
+/* Either policy of a table is a type of its own. */
+struct under_test {
+    virtual ~under_test()
+    {
+    }
+    virtual void clear() = 0;
+    virtual uint64_t size() = 0;
+    virtual uint64_t capacity() = 0;
+    virtual bool call(enum sw_cachebench_operation operation,
+                      const struct sw_cachebench_arrays *arrays, uint64_t count) = 0;
+};
+
+struct own_stream {
+    cudaStream_t stream = nullptr;
+
+    own_stream()
+    {
+        CUDA_CHECK(cudaStreamCreate(&stream));
+    }
+
+    own_stream(const own_stream &) = delete;
+
+    ~own_stream()
+    {
+        (void)cudaStreamDestroy(stream);
+    }
+};
+
+template <int POLICY> class table : public under_test
+{
+  public:
+    table(const HashTableOptions &options)
+    {
+        hkv_.init(options);
+    }
+
+    void clear() override
+    {
+        hkv_.clear(stream_);
+    }
+
+    uint64_t size() override
+    {
+        return hkv_.size(stream_);
+    }
+
+    uint64_t capacity() override
+    {
+        return hkv_.capacity();
+    }
+
+    bool call(enum sw_cachebench_operation operation, const struct sw_cachebench_arrays *a,
+              uint64_t count) override
+    {
+        bool *found = (bool *)a->results;
+        switch (operation) {
+        case SW_CACHEBENCH_FIND:
+            hkv_.find(count, a->keys, a->values_out, found, nullptr, stream_);
+            return true;
+        case SW_CACHEBENCH_INSERT_OR_ASSIGN:
+            hkv_.insert_or_assign(count, a->keys, a->values, a->scores, stream_);
+            return true;
+        default:
+            return other(operation, a, count);
+        }
+    }
+
+  private:
+    /* Of tables with custom scores the study wants no more than insert_or_assign and find. */
+    bool other(enum sw_cachebench_operation operation, const struct sw_cachebench_arrays *a,
+               uint64_t count)
+    {
+        if constexpr (POLICY == EvictStrategy::kLru) {
+            bool *found = (bool *)a->results;
+            switch (operation) {
+            case SW_CACHEBENCH_FIND_PLACES:
+                hkv_.find(count, a->keys, (float **)a->places, found, nullptr, stream_);
+                return true;
+            case SW_CACHEBENCH_CONTAINS:
+                hkv_.contains(count, a->keys, found, stream_);
+                return true;
+            case SW_CACHEBENCH_INSERT_AND_EVICT:
+                CUDA_CHECK(cudaMemsetAsync(a->evicted_count, 0, sizeof(uint64_t), stream_));
+                hkv_.insert_and_evict(count, a->keys, a->values, nullptr, a->evicted_keys,
+                                      a->evicted_values, a->evicted_scores,
+                                      (size_t *)a->evicted_count, stream_);
+                return true;
+            case SW_CACHEBENCH_FIND_OR_INSERT:
+                hkv_.find_or_insert(count, a->keys, a->values_out, nullptr, stream_);
+                return true;
+            case SW_CACHEBENCH_ASSIGN:
+                hkv_.assign(count, a->keys, a->values, nullptr, stream_);
+                return true;
+            case SW_CACHEBENCH_ACCUM_OR_ASSIGN:
+                hkv_.accum_or_assign(count, a->keys, a->values, (const bool *)a->accumulate,
+                                     nullptr, stream_);
+                return true;
+            case SW_CACHEBENCH_ERASE:
+                hkv_.erase(count, a->keys, stream_);
+                return true;
+            default:
+                break;
+            }
+        }
+        fprintf(stderr, "cache: hkv: there is no such operation of this table\n");
+        return false;
+    }
+
+    own_stream own_; /* it outlives the table */
+    cudaStream_t stream_ = own_.stream;
+    nv::merlin::HashTable<uint64_t, float, uint64_t, POLICY> hkv_;
+};
+
+HashTableOptions options_of(const struct sw_cachebench_wanted *wanted, TableMode mode)
+{
+    HashTableOptions options;
+    uint64_t buckets = wanted->capacity / BUCKET_SLOTS;
+    options.init_capacity = wanted->capacity;
+    options.max_capacity = wanted->capacity;
+    options.dim = wanted->dim;
+    options.max_bucket_size = BUCKET_SLOTS;
+    options.device_id = wanted->device;
+    options.table_mode = mode;
+    /* All values in device memory, but for two buckets a key: that mode refuses any but 0. */
+    options.max_hbm_for_vectors =
+        mode == TableMode::kMemory ? 0 : (buckets + 1) * BUCKET_SLOTS * wanted->dim * sizeof(float);
+    options.num_of_buckets_per_alloc = 1;
+    while (options.num_of_buckets_per_alloc < BUCKETS_AN_ALLOCATION &&
+           options.num_of_buckets_per_alloc * 2 <= buckets) {
+        options.num_of_buckets_per_alloc *= 2;
+    }
+    return options;
+}
+
+void *hkv_open(const struct sw_cachebench_wanted *wanted, TableMode mode, char *reason,
+               size_t reason_size)
+{
+    try {
+        HashTableOptions options = options_of(wanted, mode);
+        if (wanted->custom) {
+            return static_cast<under_test *>(new table<EvictStrategy::kCustomized>(options));
+        }
+        return static_cast<under_test *>(new table<EvictStrategy::kLru>(options));
+    } catch (const std::exception &e) {
+        snprintf(reason, reason_size, "%s", e.what());
+        (void)cudaGetLastError(); /* it is said in `reason`, and is not to be reported again */
+        return nullptr;
+    }
+}
+
+void *one_bucket_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
+{
+    return hkv_open(wanted, TableMode::kThroughput, reason, reason_size);
+}
+
+void *two_buckets_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
+{
+    return hkv_open(wanted, TableMode::kMemory, reason, reason_size);
+}
+
+/* Runs `work` and waits for the device. On false one line on stderr says what failed. */
+template <class Work> bool run(const char *what, Work work)
+{
+    try {
+        if (!work()) {
+            return false;
+        }
+    } catch (const std::exception &e) {
+        fprintf(stderr, "cache: hkv: %s: %s\n", what, e.what());
+        return false;
+    }
+    return sw_timing_done(what);
+}
+
+void hkv_close(void *cache)
+{
+    (void)run("close", [=] {
+        delete (under_test *)cache;
+        return true;
+    });
+}
+
+bool hkv_clear(void *cache)
+{
+    return run("clear", [=] {
+        ((under_test *)cache)->clear();
+        return true;
+    });
+}
+
+bool hkv_size(void *cache, uint64_t *entries)
+{
+    return run("size", [=] {
+        *entries = ((under_test *)cache)->size();
+        return true;
+    });
+}
+
+uint64_t hkv_capacity(void *cache)
+{
+    return ((under_test *)cache)->capacity();
+}
+
+bool hkv_call(void *cache, enum sw_cachebench_operation operation,
+              const struct sw_cachebench_arrays *arrays, uint64_t count)
+{
+    return run("call", [=] { return ((under_test *)cache)->call(operation, arrays, count); });
+}
+
+} // namespace
+
+#define ABOUT "HierarchicalKV " SW_PEER_VERSION
+
+extern "C" const struct sw_cachebench_library sw_cachebench_hkv = {
+    "hkv",
+    ABOUT ", TableMode::kThroughput, values in device memory",
+    (1U << SW_CACHEBENCH_OPERATIONS) - 1,
+    true,
+    true,
+    false,
+    one_bucket_open,
+    hkv_close,
+    hkv_clear,
+    hkv_size,
+    hkv_capacity,
+    hkv_call,
+};
+
+extern "C" const struct sw_cachebench_library sw_cachebench_hkv_memory = {
+    "hkv_memory",
+    ABOUT ", TableMode::kMemory, values in pinned host memory",
+    SW_CACHEBENCH_BIT(INSERT_OR_ASSIGN) | SW_CACHEBENCH_BIT(FIND),
+    true,
+    true,
+    true,
+    two_buckets_open,
+    hkv_close,
+    hkv_clear,
+    hkv_size,
+    hkv_capacity,
+    hkv_call,
+};

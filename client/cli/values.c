@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * values.c - values from words, and as answers.
+ */
+#include "client/cli/values.h"
+
+#include <string.h>
+
+#include "client/cli/answer.h"
+#include "client/cli/numbers.h"
+
+#define LENGTH_BYTES sizeof(uint32_t)
+
+bool sw_cli_values_are_numbers(const struct sw_cli *cli)
+{
+    return sherwood_server(cli->client)->value_format == SHERWOOD_VALUES_INTEGER;
+}
+
+/* How many bytes a word may have. */
+static bool fits(struct sw_cli *cli, size_t size)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    bool fixed = server->value_format == SHERWOOD_VALUES_FIXED;
+    size_t most = server->value_bytes - (fixed ? 0 : LENGTH_BYTES);
+    if (fixed && size != most) {
+        sw_answer_error(cli, "ERR value has %zu bytes: it must have exactly %zu", size, most);
+        return false;
+    }
+    if (size > most) {
+        sw_answer_error(cli, "ERR value is longer than %zu bytes", most);
+        return false;
+    }
+    return true;
+}
+
+/* `out` is a whole value. */
+static void put_bytes(const struct sherwood_server *server, uint8_t *out, const void *bytes,
+                      size_t size)
+{
+    memset(out, 0, server->value_bytes);
+    if (server->value_format == SHERWOOD_VALUES_STRING) {
+        const uint32_t length = (uint32_t)size;
+        memcpy(out, &length, LENGTH_BYTES);
+        out += LENGTH_BYTES;
+    }
+    memcpy(out, bytes, size);
+}
+
+bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *word)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    const size_t size = strlen(word);
+    if (sw_cli_values_are_numbers(cli)) {
+        uint64_t number = 0;
+        if (!sw_cli_number(cli, "value", word, sw_cli_width_max(server->value_bytes), &number)) {
+            return false;
+        }
+        sw_cli_number_put(values, server->value_bytes, i, number);
+        return true;
+    }
+    if (!fits(cli, size)) {
+        return false;
+    }
+    put_bytes(server, (uint8_t *)values + i * server->value_bytes, word, size);
+    return true;
+}
+
+/* One byte inside quotes. */
+static void put_quoted(FILE *out, uint8_t byte)
+{
+    static const char plain[] = "\\\"\n\r\t\a\b";
+    static const char letters[] = "\\\"nrtab";
+    const char *at = byte != '\0' ? strchr(plain, byte) : NULL;
+    if (at != NULL) {
+        fprintf(out, "\\%c", letters[at - plain]);
+    } else if (byte >= ' ' && byte <= '~') {
+        fputc(byte, out);
+    } else {
+        fprintf(out, "\\x%02x", byte);
+    }
+}
+
+void sw_cli_value_answer(struct sw_cli *cli, bool present, const void *values, size_t i)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    const uint8_t *value = (const uint8_t *)values + i * server->value_bytes;
+    size_t size = server->value_bytes;
+    if (!present || sw_cli_values_are_numbers(cli)) {
+        sw_answer_number(cli, present,
+                         present ? sw_cli_number_at(values, server->value_bytes, i) : 0);
+        return;
+    }
+    if (server->value_format == SHERWOOD_VALUES_STRING) {
+        uint32_t length = 0;
+        memcpy(&length, value, LENGTH_BYTES);
+        value += LENGTH_BYTES;
+        size -= LENGTH_BYTES;
+        size = length < size ? length : size;
+    }
+    if (cli->raw) {
+        fwrite(value, 1, size, cli->out);
+        fputc('\n', cli->out);
+        return;
+    }
+    fputc('"', cli->out);
+    for (size_t k = 0; k < size; ++k) {
+        put_quoted(cli->out, value[k]);
+    }
+    fputs("\"\n", cli->out);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config_engine.c - the options as a table's configuration, and what holds of them by engine.
+ */
+#include <stdio.h>
+#include <uv.h>
+
+#include "proto/frame.h"
+#include "server/config_options.h"
+#include "server/limits.h"
+#include "table/engine.h"
+#include "table/geometry.h"
+
+/* Of a value that is not stated: with its length as much as a cache line. */
+#define VALUE_BYTES_STANDARD 64U
+/* A frame or its answer at most: the kernel and libuv count the bytes of a piece in 32 bits. */
+#define FRAME_BYTES_MAX (1ULL << 30)
+/* Keys that every frame may hold: clients split their arrays at such multiples. */
+#define FRAME_OPS_MIN 64U
+
+enum sw_value_format sw_config_value_format(const struct sw_config *config)
+{
+    return config->engine == SW_ENGINE_CACHE ? (enum sw_value_format)config->value_format
+                                             : SW_VALUE_INTEGER;
+}
+
+uint32_t sw_config_stored_bytes(const struct sw_config *config)
+{
+    if (config->engine != SW_ENGINE_CACHE) {
+        return config->key_bits / 8;
+    }
+    if (config->value_bytes == 0) {
+        return VALUE_BYTES_STANDARD;
+    }
+    return config->value_bytes +
+           (config->value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
+}
+
+void sw_config_table(const struct sw_config *config, struct sw_table_config *table)
+{
+    sw_table_config_init(table);
+    table->backend = (enum sw_backend_kind)config->backend;
+    table->engine = (enum sw_engine)config->engine;
+    table->slot_bits = config->key_bits * 2;
+    table->capacity_slots = config->capacity;
+    table->max_capacity_slots = config->max_capacity;
+    table->max_load = config->max_load;
+    table->max_probe = config->max_probe;
+    table->seed = config->seed;
+    table->batch_ops_max = config->round_ops_max > config->frame_ops_max ? config->round_ops_max
+                                                                         : config->frame_ops_max;
+    table->stash_slots = config->stash;
+    table->threads = config->threads;
+    table->device = (int)config->device;
+    if (table->engine == SW_ENGINE_CUCKOO) {
+        table->hash_functions = config->hash_functions;
+    }
+    if (table->engine == SW_ENGINE_CACHE) {
+        table->value_bytes = sw_config_stored_bytes(config);
+        table->cache_mode = (enum sw_cache_mode)config->cache_mode;
+        table->cache_policy = (enum sw_cache_policy)config->policy;
+    }
+}
+
+bool sw_config_table_bytes(const struct sw_config *config, uint64_t *bytes)
+{
+    struct sw_table_config table;
+    struct sw_geometry geometry;
+    sw_config_table(config, &table);
+    *bytes = 0;
+    if (table.engine != SW_ENGINE_ROBIN_HOOD ||
+        sw_geometry_plan(&table, &geometry, NULL, 0) != SW_OK) {
+        return false;
+    }
+    *bytes = geometry.bytes_total;
+    return true;
+}
+
+bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, uint64_t *installed)
+{
+    struct sw_config largest = *config;
+    *bytes = 0;
+    *installed = uv_get_total_memory(); /* 0: unknown */
+    if (config->max_capacity <= config->capacity) {
+        return false;
+    }
+    largest.capacity = config->max_capacity;
+    return sw_config_table_bytes(&largest, bytes) && *installed > 0 && *bytes > *installed;
+}
+
+/* --- limits by the size of values ------------------------------------------------------------- */
+
+static void lower(uint32_t *limit, uint64_t most)
+{
+    *limit = *limit < most ? *limit : (uint32_t)most;
+}
+
+void sw_config_fit(struct sw_config *config)
+{
+    uint64_t key = config->key_bits / 8, value = sw_config_stored_bytes(config);
+    uint64_t share = config->arena_bytes / 2, output = config->output_bytes_max;
+    if (sw_config_value_format(config) == SW_VALUE_INTEGER) {
+        return;
+    }
+    share = share < FRAME_BYTES_MAX ? share : FRAME_BYTES_MAX;
+    output = output < FRAME_BYTES_MAX ? output : FRAME_BYTES_MAX;
+    /* A byte a key is more than its bit in the answer, and the heads and padding of both take less
+     * than this. */
+    uint64_t heads = 2ULL * (SW_FRAME_HEAD_BYTES_MAX + 2 * SW_FRAME_ALIGN);
+    uint64_t frame = (share - heads) / (key + 2 * value + 1);
+    uint64_t answer = (output - heads) / (value + 1);
+    frame = frame < answer ? frame : answer;
+    frame = frame / FRAME_OPS_MIN * FRAME_OPS_MIN;
+    lower(&config->frame_ops_max, frame > FRAME_OPS_MIN ? frame : FRAME_OPS_MIN);
+    lower(&config->round_ops_max, SW_ROUND_BYTES_MAX / (key + 2 * value));
+    lower(&config->resp_arguments_max, config->round_ops_max);
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+/* Is an option set that this engine does not have? */
+static int check_own_options(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const bool cache = config->engine == SW_ENGINE_CACHE;
+    const bool cuckoo = config->engine == SW_ENGINE_CUCKOO;
+    const struct {
+        const char *name, *engine;
+        bool misplaced;
+    } rows[] = {
+        {"max-capacity", "robin_hood",
+         config->max_capacity > config->capacity && (cache || cuckoo)},
+        {"max-probe", "robin_hood", config->max_probe != 0 && cache},
+        {"hash-functions", "cuckoo", config->hash_functions != 3 && !cuckoo},
+        {"value-bytes", "cache", config->value_bytes != 0 && !cache},
+        {"value-format", "cache", config->value_format != SW_VALUE_STRING && !cache},
+        {"policy", "cache", config->policy != SW_CACHE_LRU && !cache},
+        {"cache-mode", "cache", config->cache_mode != SW_CACHE_MEMORY && !cache},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].misplaced) {
+            snprintf(error, error_bytes,
+                     "%s is no option of the %s engine: leave it out, or choose the %s engine",
+                     rows[i].name, sw_option_text(config, "engine"), rows[i].engine);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_value_bytes(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    uint32_t bytes = config->value_bytes;
+    if (bytes % 4 != 0) {
+        snprintf(error, error_bytes, "value-bytes %u is not a multiple of 4: %u would be", bytes,
+                 bytes / 4 * 4 + 4);
+        return -1;
+    }
+    if (config->engine == SW_ENGINE_CACHE && sw_config_stored_bytes(config) > SW_VALUE_BYTES_MAX) {
+        snprintf(error, error_bytes,
+                 "value-bytes %u is too many: strings have at most %u, for their length takes %u "
+                 "more (value-format fixed has %u)",
+                 bytes, SW_VALUE_BYTES_MAX - SW_VALUE_LENGTH_BYTES, SW_VALUE_LENGTH_BYTES,
+                 SW_VALUE_BYTES_MAX);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_config_check_table(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    struct sw_table_config table;
+    const struct sw_engine_parts *parts = NULL;
+    char reason[256] = "";
+    if (config->max_capacity != 0 && config->max_capacity < config->capacity) {
+        snprintf(error, error_bytes,
+                 "max-capacity %llu is less than capacity %llu: the table starts with capacity "
+                 "slots and may grow to max-capacity; 0: no more than capacity",
+                 (unsigned long long)config->max_capacity, (unsigned long long)config->capacity);
+        return -1;
+    }
+    if (check_own_options(config, error, error_bytes) != 0 ||
+        check_value_bytes(config, error, error_bytes) != 0) {
+        return -1;
+    }
+    sw_config_table(config, &table);
+    if (sw_engine_find(&table, &parts, reason, sizeof reason) != SW_OK) {
+        snprintf(error, error_bytes, "the table cannot be built: %s", reason);
+        return -1;
+    }
+    return 0;
+}

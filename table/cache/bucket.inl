@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bucket.inl - one bucket: where a key lies, which slot is empty, whose score is the lowest.
+ *
+ * Included where operations are carried out; on CUDA by a group that holds the bucket's lock.
+ */
+#include "table/cache/group.h"
+#include "table/cache/score.h"
+
+#ifndef __CUDACC__
+/* The slot of `key`, or SW_CACHE_NONE. `line` is the bucket's digests. */
+SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                                   uint64_t bucket, const struct sw_cache_line *line,
+                                   uint32_t digest, uint64_t key)
+{
+    const uint64_t *keys = slots->keys + bucket * SW_CACHE_BUCKET_SLOTS;
+    uint32_t mine = SW_CACHE_NONE;
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        uint32_t equal = sw_cache_equal(&line->chunk[c], digest);
+        for (; equal != 0; equal &= equal - 1) {
+            uint32_t slot = sw_cache_chunk_slot(g, c) + sw_cache_first_bit(equal);
+            mine = SW_CACHE_LOAD(keys + slot) == key ? slot : mine;
+        }
+    }
+    uint32_t lanes = sw_cache_ballot(g, mine != SW_CACHE_NONE);
+    return lanes == 0 ? SW_CACHE_NONE : sw_cache_from(g, mine, sw_cache_first_bit(lanes));
+}
+#endif
+
+/* The slot of `key` in the cache, or SW_CACHE_NOWHERE. The lines are the digests of its buckets. On
+ * CUDA the keys of both are asked for before either is waited for. */
+SW_CACHE_FN uint64_t sw_cache_seek_home(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                                        const struct sw_cache_home *home,
+                                        const struct sw_cache_line *first,
+                                        const struct sw_cache_line *second, uint64_t key)
+{
+#ifdef __CUDACC__
+    uint64_t at_first = home->first * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
+    uint64_t at_second = home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
+    uint32_t in_first = sw_cache_equal(&first->chunk[0], home->digest);
+    uint32_t in_second = slots->two ? sw_cache_equal(&second->chunk[0], home->digest) : 0;
+    uint64_t mine = SW_CACHE_NOWHERE;
+    while ((in_first | in_second) != 0) {
+        uint64_t slot_first = at_first + sw_cache_first_bit(in_first);
+        uint64_t slot_second = at_second + sw_cache_first_bit(in_second);
+        uint64_t key_first = in_first != 0 ? __ldcg(slots->keys + slot_first) : ~key;
+        uint64_t key_second = in_second != 0 ? __ldcg(slots->keys + slot_second) : ~key;
+        mine = key_first == key ? slot_first : mine;
+        mine = key_second == key ? slot_second : mine;
+        in_first &= in_first - 1;
+        in_second &= in_second - 1;
+    }
+    __syncwarp(g.mask);
+    uint32_t lanes = sw_cache_ballot(g, mine != SW_CACHE_NOWHERE);
+    uint32_t lane = lanes == 0 ? 0 : sw_cache_first_bit(lanes);
+    return __shfl_sync(g.mask, mine, (int)lane, SW_CACHE_LANES);
+#else
+    uint64_t bucket = home->first;
+    uint32_t at = sw_cache_seek(g, slots, bucket, first, home->digest, key);
+    if (at == SW_CACHE_NONE && slots->two) {
+        bucket = home->second;
+        at = sw_cache_seek(g, slots, bucket, second, home->digest, key);
+    }
+    return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + at;
+#endif
+}
+
+/* Empty slots of a bucket. */
+SW_CACHE_FN uint32_t sw_cache_count_empty(struct sw_cache_group g, const struct sw_cache_line *line)
+{
+    uint32_t mine = 0;
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        mine += sw_cache_bits(sw_cache_equal(&line->chunk[c], 0));
+    }
+    return sw_cache_add(g, mine);
+}
+
+/* The first empty slot, or SW_CACHE_NONE. */
+SW_CACHE_FN uint32_t sw_cache_first_empty(struct sw_cache_group g, const struct sw_cache_line *line)
+{
+    uint32_t mine = SW_CACHE_NONE;
+    SW_CACHE_UNROLL
+    for (uint32_t c = SW_CACHE_CHUNKS; c-- > 0;) {
+        uint32_t empty = sw_cache_equal(&line->chunk[c], 0);
+        mine = empty != 0 ? sw_cache_chunk_slot(g, c) + sw_cache_first_bit(empty) : mine;
+    }
+    return sw_cache_min(g, mine);
+}
+
+struct sw_cache_lowest {
+    uint64_t score;
+    uint32_t slot;
+};
+
+/* The lowest of what the lanes bring, then the lowest slot. */
+SW_CACHE_FN struct sw_cache_lowest sw_cache_lowest_of(struct sw_cache_group g,
+                                                      struct sw_cache_lowest mine)
+{
+    struct sw_cache_lowest all;
+    all.score = sw_cache_min_wide(g, mine.score);
+    all.slot = sw_cache_min(g, mine.score == all.score ? mine.slot : SW_CACHE_NONE);
+    return all;
+}
+
+/* Of the marks a lane has: the lowest byte. */
+SW_CACHE_FN uint32_t sw_cache_lowest_byte(const struct sw_cache_line *line)
+{
+#ifdef __CUDACC__
+    uint32_t least = 0xffffffffU;
+    SW_CACHE_UNROLL
+    for (uint32_t w = 0; w < 4 * SW_CACHE_CHUNKS; w++) {
+        least = __vminu4(least, line->chunk[w / 4].word[w % 4]);
+    }
+    least = __vminu4(least, least >> 16 | 0xffff0000U);
+    return min(least & 0xff, least >> 8 & 0xff);
+#else
+    uint8_t bytes[sizeof(*line)];
+    memcpy(bytes, line, sizeof(bytes));
+    uint32_t least = 255;
+    for (uint32_t i = 0; i < sizeof(bytes); i++) {
+        least = bytes[i] < least ? bytes[i] : least;
+    }
+    return least;
+#endif
+}
+
+/* Bytes of a lane that are at most `limit`. */
+SW_CACHE_FN uint32_t sw_cache_count_within(const struct sw_cache_line *line, uint32_t limit)
+{
+    uint32_t count = 0;
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+#ifdef __CUDACC__
+        SW_CACHE_UNROLL
+        for (uint32_t w = 0; w < 4; w++) {
+            count += __popc(__vcmpleu4(line->chunk[c].word[w], limit * 0x01010101U)) / 8;
+        }
+#else
+        for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
+            count += sw_cache_byte(&line->chunk[c], i) <= limit;
+        }
+#endif
+    }
+    return count;
+}
+
+SW_CACHE_FN void sw_cache_write_chunk(uint8_t *bytes, const struct sw_cache_chunk *chunk)
+{
+#ifdef __CUDACC__
+    *(uint4 *)bytes = make_uint4(chunk->word[0], chunk->word[1], chunk->word[2], chunk->word[3]);
+#else
+    memcpy(bytes, chunk, sizeof(*chunk));
+#endif
+}
+
+/* Gives a full bucket marks that are exact: base is its lowest score, and the shift the smallest at
+ * which half of its marks are below 255, so that as many entries leave before it must be done
+ * again. (Not of the slots as a whole: on CUDA, kernel arguments whose address is taken are
+ * copied.) */
+SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint64_t *scores,
+                                        uint8_t *marks, struct sw_cache_head *head)
+{
+    struct sw_cache_lowest mine = {UINT64_MAX, SW_CACHE_NONE};
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        SW_CACHE_UNROLL
+        for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
+            uint32_t slot = sw_cache_chunk_slot(g, c) + i;
+            uint64_t score = SW_CACHE_LOAD(scores + slot);
+            if (score < mine.score || mine.slot == SW_CACHE_NONE) {
+                mine.score = score;
+                mine.slot = slot;
+            }
+        }
+    }
+    struct sw_cache_lowest lowest = sw_cache_lowest_of(g, mine);
+    struct sw_cache_line shifts = {0};
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        SW_CACHE_UNROLL
+        for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
+            uint64_t score = SW_CACHE_LOAD(scores + sw_cache_chunk_slot(g, c) + i);
+            uint32_t needed = sw_cache_shift_for(score - lowest.score);
+            sw_cache_set_byte(&shifts.chunk[c], i, needed);
+        }
+    }
+    uint32_t shift = 0;
+    for (uint32_t step = 32; step > 0; step /= 2) {
+        uint32_t within = sw_cache_add(g, sw_cache_count_within(&shifts, shift + step - 1));
+        shift += within < SW_CACHE_BUCKET_SLOTS / 2 ? step : 0;
+    }
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        struct sw_cache_chunk fresh = {0};
+        SW_CACHE_UNROLL
+        for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
+            uint64_t score = SW_CACHE_LOAD(scores + sw_cache_chunk_slot(g, c) + i);
+            sw_cache_set_byte(&fresh, i, sw_cache_mark_of(lowest.score, shift, score));
+        }
+        sw_cache_write_chunk(marks + sw_cache_chunk_slot(g, c), &fresh);
+    }
+    if (g.lane == 0) {
+        head->base = lowest.score;
+        head->shift = shift;
+    }
+    sw_cache_join(g);
+}
+
+/* Entries with the lowest mark, at most so many before the marks are made anew. */
+#define SW_CACHE_CANDIDATES_MAX 8
+
+/* What is known of a bucket whose lowest score is sought: read before anything waits for it. */
+struct sw_cache_search {
+    uint64_t bucket;
+    struct sw_cache_head head;
+    uint32_t mark;                        /* the lowest */
+    uint32_t candidates[SW_CACHE_CHUNKS]; /* bits of this lane's slots that have it */
+    bool marked;                          /* there are marks, and they are good enough */
+};
+
+/* Of the candidates: those whose score has the mark indeed; the others receive the mark
+ * of their score. slot is SW_CACHE_NONE if there is none. */
+SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_group g,
+                                                    const struct sw_cache_slots *slots,
+                                                    const struct sw_cache_search *search)
+{
+    const struct sw_cache_head *head = &search->head;
+    uint64_t first = search->bucket * SW_CACHE_BUCKET_SLOTS;
+    struct sw_cache_lowest mine = {UINT64_MAX, SW_CACHE_NONE};
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        uint32_t equal = search->candidates[c];
+        /* at shift 0 all with this mark are equal: a lane's first is enough */
+        for (; equal != 0 && !(head->shift == 0 && mine.slot != SW_CACHE_NONE);
+             equal &= equal - 1) {
+            uint32_t slot = sw_cache_chunk_slot(g, c) + sw_cache_first_bit(equal);
+            uint64_t score = SW_CACHE_LOAD(slots->scores + first + slot);
+            uint32_t actual = sw_cache_mark_of(head->base, head->shift, score);
+            if (actual != search->mark) {
+                slots->marks[first + slot] = (uint8_t)actual;
+            } else if (score < mine.score || mine.slot == SW_CACHE_NONE) {
+                mine.score = score;
+                mine.slot = slot;
+            }
+        }
+    }
+    return sw_cache_lowest_of(g, mine);
+}
+
+SW_CACHE_FN void sw_cache_search_read(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                                      uint64_t bucket, struct sw_cache_search *search,
+                                      struct sw_cache_line *line)
+{
+    search->bucket = bucket;
+    search->head.base = SW_CACHE_LOAD(&slots->heads[bucket].base);
+    search->head.shift = SW_CACHE_LOAD(&slots->heads[bucket].shift);
+    *line = sw_cache_read_line(g, slots->marks, bucket);
+}
+
+SW_CACHE_FN void sw_cache_search_judge(struct sw_cache_group g, struct sw_cache_search *search,
+                                       const struct sw_cache_line *line)
+{
+    uint32_t mark = sw_cache_min(g, sw_cache_lowest_byte(line));
+    uint32_t alike = 0;
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        search->candidates[c] = sw_cache_equal(&line->chunk[c], mark);
+        alike += sw_cache_bits(search->candidates[c]);
+    }
+    alike = sw_cache_add(g, alike);
+    bool crowded = alike > SW_CACHE_CANDIDATES_MAX && search->head.shift > 0 && mark > 1;
+    search->mark = mark;
+    search->marked =
+        search->head.shift != SW_CACHE_UNMARKED && mark != 0 && mark != 255 && !crowded;
+}
+
+/* Brings the score that this lane will look at first nearer. */
+SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_group g,
+                                          const struct sw_cache_slots *slots,
+                                          const struct sw_cache_search *search)
+{
+#ifdef __CUDACC__
+    uint32_t equal = search->candidates[0];
+    if (search->marked && equal != 0) {
+        uint64_t slot = search->bucket * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0) +
+                        sw_cache_first_bit(equal);
+        asm volatile("prefetch.global.L2 [%0];" : : "l"(slots->scores + slot));
+    }
+#else
+    (void)g;
+    (void)slots;
+    (void)search;
+#endif
+}
+
+/* The lowest score of a full bucket, of equal ones the lowest slot. A mark is a lower bound, so
+ * that only the entries with the lowest mark need be read; if all of those bounds were too low,
+ * they are corrected and the search begins again. slot is SW_CACHE_NONE if the bucket needs new
+ * marks first. */
+SW_CACHE_FN struct sw_cache_lowest sw_cache_search_end(struct sw_cache_group g,
+                                                       const struct sw_cache_slots *slots,
+                                                       struct sw_cache_search *search)
+{
+    while (search->marked) {
+        struct sw_cache_lowest lowest = sw_cache_examine(g, slots, search);
+        if (lowest.slot != SW_CACHE_NONE) {
+            return lowest;
+        }
+        sw_cache_join(g);
+        struct sw_cache_line line = sw_cache_read_line(g, slots->marks, search->bucket);
+        sw_cache_search_judge(g, search, &line);
+    }
+    struct sw_cache_lowest none = {0, SW_CACHE_NONE};
+    return none;
+}

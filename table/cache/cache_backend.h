@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache_backend.h - the cache as an engine of a table: its backends.
+ *
+ * GET and what writes an entry is a use of it; a SET_ABSENT that finds the key is none. Nothing is
+ * ever refused with SW_E_FULL: what has to leave leaves. Epochs do not advance, so that EPOCH_LRU
+ * is a LRU by batches.
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CACHE_BACKEND_H
+#define SHERWOOD_TABLE_CACHE_CACHE_BACKEND_H
+
+#include "table/backend.h"
+#include "table/cache/slots.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SW_CACHE_OPERATIONS \
+    (1U << SW_GET | 1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_SET_PRESENT | 1U << SW_DELETE)
+#define SW_CACHE_KINDS (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN)
+
+extern const struct sw_backend sw_cache_backend_cpu;
+/* NULL if this build has no CUDA backend (cuda/absent.c). */
+const struct sw_backend *sw_cache_backend_cuda(void);
+
+/* Checks a configuration of which sw_config_valid holds: SW_OK, or SW_E_INVALID with a sentence. */
+int sw_cache_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
+
+/* The sizes of a table's cache, without its arrays. */
+struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config);
+void sw_cache_facts(const struct sw_cache_slots *slots, uint64_t bytes,
+                    struct sw_backend_facts *facts);
+
+/* Whether a batch of operations has none but GET. */
+bool sw_cache_only_reads(const struct sw_batch *batch);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu.h - batches on host memory, one thread each.
+ *
+ * Threads: any number at a time that read; one that writes, alone.
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CPU_H
+#define SHERWOOD_TABLE_CACHE_CPU_H
+
+#include "table/cache/slots.h"
+#include "table/cache/work.h"
+
+/* Allocates the arrays of an empty cache, whose sizes `slots` gives; *bytes receives how much.
+ * NULL, with a sentence in `reason`, if there is no memory for them. sw_memory_unmap gives them
+ * back. */
+void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char *reason,
+                            size_t reason_size);
+/* Removes everything. */
+void sw_cache_cpu_empty(const struct sw_cache_slots *slots);
+
+/* Carry out a valid batch, in array order. `counters` receives what it did. */
+void sw_cache_cpu_read(const struct sw_cache_slots *slots, const struct sw_cache_work *work,
+                       struct sw_cache_counters *counters);
+void sw_cache_cpu_write(const struct sw_cache_slots *slots, const struct sw_cache_work *work,
+                        struct sw_cache_counters *counters);
+
+/* The slot of a key, or SW_CACHE_NOWHERE. */
+uint64_t sw_cache_cpu_find(const struct sw_cache_slots *slots, uint64_t key);
+
+/* A use of the entry at `slot` beside others; returns its score then. */
+uint64_t sw_cache_cpu_touch(const struct sw_cache_slots *slots, const struct sw_cache_time *time,
+                            uint64_t index, uint64_t given, uint64_t slot);
+
+void sw_cache_cpu_list(const struct sw_cache_slots *slots, const struct sw_cache_export *what);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arrays.cu - the device memory of a cache.
+ */
+#include "table/cache/cuda/arrays.cuh"
+
+#include <stdlib.h>
+
+#include "table/cuda/cutter.cuh"
+
+/* Cuts the arrays out of memory at `base`; returns how much they need. */
+static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    struct sw_cache_slots *slots = &arrays->slots;
+    uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
+    sw_cuda_cut(&cutter, &slots->digests, capacity);
+    sw_cuda_cut(&cutter, &slots->marks, capacity);
+    sw_cuda_cut(&cutter, &slots->keys, capacity);
+    sw_cuda_cut(&cutter, &slots->scores, capacity);
+    sw_cuda_cut(&cutter, &slots->heads, slots->buckets);
+    sw_cuda_cut(&cutter, &arrays->totals, 1);
+    sw_cuda_cut(&cutter, &arrays->tallies, SW_CACHE_STREAMS_MAX);
+    sw_cuda_cut(&cutter, &slots->values, capacity * slots->value_bytes);
+    return cutter.used;
+}
+
+cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots)
+{
+    *arrays = sw_cache_arrays();
+    arrays->slots = *slots;
+    arrays->bytes = cut(arrays, NULL);
+    cudaError_t error = cudaMalloc(&arrays->memory, arrays->bytes);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    cut(arrays, arrays->memory);
+    struct sw_cache_launch launch = sw_cache_launch();
+    launch.slots = arrays->slots;
+    launch.totals.cache = arrays->totals;
+    error = cudaMemset(arrays->totals, 0, sizeof(*arrays->totals));
+    if (error == cudaSuccess) {
+        error = cudaMemset(arrays->tallies, 0, SW_CACHE_STREAMS_MAX * sizeof(*arrays->tallies));
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemset(arrays->slots.heads, 0, slots->buckets * sizeof(*slots->heads));
+    }
+    if (error == cudaSuccess) {
+        error = sw_cache_launch_clear(&launch, NULL);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(NULL);
+    }
+    if (error != cudaSuccess) {
+        sw_cache_arrays_close(arrays);
+    }
+    return error;
+}
+
+void sw_cache_arrays_close(struct sw_cache_arrays *arrays)
+{
+    (void)cudaFree(arrays->memory);
+    arrays->memory = NULL;
+}
+
+static cudaError_t fetch(const struct sw_cache_arrays *arrays, struct sw_cache_snapshot *snapshot)
+{
+    const struct sw_cache_slots *from = &arrays->slots;
+    struct sw_cache_slots *to = &snapshot->slots;
+    uint64_t capacity = from->buckets * SW_CACHE_BUCKET_SLOTS;
+    struct part {
+        void *to;
+        const void *from;
+        uint64_t bytes;
+    } parts[] = {
+        {to->digests, from->digests, capacity},
+        {to->marks, from->marks, capacity},
+        {to->keys, from->keys, capacity * sizeof(*from->keys)},
+        {to->scores, from->scores, capacity * sizeof(*from->scores)},
+        {to->heads, from->heads, from->buckets * sizeof(*from->heads)},
+        {&snapshot->counters, arrays->totals, sizeof(snapshot->counters)},
+    };
+    for (const struct part &part : parts) {
+        cudaError_t error = cudaMemcpy(part.to, part.from, part.bytes, cudaMemcpyDeviceToHost);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    return cudaSuccess;
+}
+
+int sw_cache_arrays_snapshot(const struct sw_cache_arrays *arrays,
+                             struct sw_cache_snapshot *snapshot, cudaError_t *error)
+{
+    uint64_t capacity = arrays->slots.buckets * SW_CACHE_BUCKET_SLOTS;
+    struct sw_cache_slots *slots = &snapshot->slots;
+    *slots = arrays->slots;
+    slots->values = NULL;
+    *error = cudaSuccess;
+    snapshot->memory = malloc(capacity * 18 + slots->buckets * sizeof(*slots->heads));
+    if (snapshot->memory == NULL) {
+        return SW_E_NOMEM;
+    }
+    slots->keys = (uint64_t *)snapshot->memory;
+    slots->scores = slots->keys + capacity;
+    slots->heads = (struct sw_cache_head *)(slots->scores + capacity);
+    slots->digests = (uint8_t *)(slots->heads + slots->buckets);
+    slots->marks = slots->digests + capacity;
+    *error = fetch(arrays, snapshot);
+    if (*error != cudaSuccess) {
+        free(snapshot->memory);
+        return SW_E_DEVICE;
+    }
+    return SW_OK;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend.cu - the cache as a table's engine on CUDA. The order of batches is lane.cuh's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/cache/cache_backend.h"
+#include "table/cache/cuda/arrays.cuh"
+#include "table/cache/cuda/table.cuh"
+#include "table/cuda/cutter.cuh"
+
+namespace
+{
+
+struct cache_table : sw_cuda_lane_owner {
+    struct sw_cache_arrays arrays;
+    struct sw_cache_scratch scratch;
+    void *scratch_memory;
+    uint64_t bytes;
+    uint32_t batch_ops_max;
+    uint32_t key_bytes;
+    uint64_t clock; /* under `order`, as is rounds */
+    uint64_t rounds;
+};
+
+struct cache_queue : sw_cuda_lane {
+    struct cache_table *table;
+    struct sw_cache_table_tally *tally; /* device */
+};
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+/* Cuts the scratch out of memory at `base`; returns how much it needs. */
+size_t cut_scratch(struct sw_cache_scratch *scratch, void *base, uint64_t n, size_t sort_bytes)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    char *sort = NULL;
+    sw_cuda_cut(&cutter, &scratch->keys, n);
+    sw_cuda_cut(&cutter, &scratch->ops, n);
+    sw_cuda_cut(&cutter, &scratch->hashes, n);
+    sw_cuda_cut(&cutter, &scratch->sorted_hashes, n);
+    sw_cuda_cut(&cutter, &scratch->indexes, n);
+    sw_cuda_cut(&cutter, &scratch->sorted_indexes, n);
+    sw_cuda_cut(&cutter, &scratch->hits, n);
+    sw_cuda_cut(&cutter, &scratch->left, n);
+    sw_cuda_cut(&cutter, &sort, sort_bytes);
+    scratch->sort = sort;
+    scratch->sort_bytes = sort_bytes;
+    return cutter.used;
+}
+
+void table_close(void *context)
+{
+    struct cache_table *table = (struct cache_table *)context;
+    sw_cuda_owner_close(table);
+    sw_cache_arrays_close(&table->arrays);
+    (void)cudaFree(table->scratch_memory);
+    free(table);
+}
+
+cudaError_t allocate(struct cache_table *table, const struct sw_cache_slots *slots)
+{
+    size_t sort_bytes = 0;
+    cudaError_t error = sw_cache_sort_bytes(table->batch_ops_max, &sort_bytes);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    size_t bytes = cut_scratch(&table->scratch, NULL, table->batch_ops_max, sort_bytes);
+    error = sw_cache_arrays_open(&table->arrays, slots);
+    table->bytes = table->arrays.bytes + bytes;
+    if (error == cudaSuccess) {
+        error = cudaMalloc(&table->scratch_memory, bytes);
+    }
+    if (error == cudaSuccess) {
+        cut_scratch(&table->scratch, table->scratch_memory, table->batch_ops_max, sort_bytes);
+    }
+    return error;
+}
+
+cudaError_t warm_up(struct cache_table *table)
+{
+    struct sw_cache_table_batch nothing = sw_cache_table_batch();
+    nothing.slots = table->arrays.slots;
+    nothing.scratch = table->scratch;
+    nothing.totals = table->arrays.totals;
+    nothing.key_bytes = table->key_bytes;
+    return sw_cache_table_warm_up(&nothing, table->batch_ops_max);
+}
+
+int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
+{
+    struct cudaDeviceProp properties;
+    *out = NULL;
+    int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
+    if (status != SW_OK) {
+        return status;
+    }
+    struct cache_table *table = (struct cache_table *)calloc(1, sizeof(*table));
+    if (table == NULL) {
+        snprintf(reason, reason_size, "not enough host memory");
+        return SW_E_NOMEM;
+    }
+    struct sw_cache_slots slots = sw_cache_slots_of(config);
+    table->batch_ops_max = config->batch_ops_max;
+    table->key_bytes = config->slot_bits / 16;
+    cudaError_t error = sw_cuda_owner_open(table, config->device);
+    if (error == cudaSuccess) {
+        error = allocate(table, &slots);
+    }
+    if (error == cudaSuccess) {
+        error = warm_up(table);
+    }
+    if (error != cudaSuccess) {
+        uint64_t bytes = table->bytes;
+        table_close(table); /* first: what was allocated is free then */
+        return sw_cuda_explain(error, bytes, reason, reason_size);
+    }
+    *out = table;
+    return SW_OK;
+}
+
+void table_facts(void *context, struct sw_backend_facts *facts)
+{
+    const struct cache_table *table = (const struct cache_table *)context;
+    sw_cache_facts(&table->arrays.slots, table->bytes, facts);
+}
+
+void *table_io_alloc(void *context, size_t bytes)
+{
+    return sw_cuda_io_alloc((struct cache_table *)context, bytes);
+}
+
+void table_io_free(void *context, void *memory, size_t bytes)
+{
+    (void)bytes;
+    sw_cuda_io_free((struct cache_table *)context, memory);
+}
+
+int table_check(void *context, char *violation, size_t violation_size)
+{
+    struct cache_table *table = (struct cache_table *)context;
+    struct sw_cache_snapshot snapshot;
+    cudaError_t error = cudaSetDevice(table->device);
+    if (error == cudaSuccess) {
+        error = cudaDeviceSynchronize();
+    }
+    if (!sw_cuda_check(table, error, "waiting for the device")) {
+        return SW_E_DEVICE;
+    }
+    int status = sw_cache_arrays_snapshot(&table->arrays, &snapshot, &error);
+    if (!sw_cuda_check(table, error, "reading the cache back") || status != SW_OK) {
+        return status;
+    }
+    status = sw_cache_check_snapshot(&snapshot, violation, violation_size);
+    free(snapshot.memory);
+    return status;
+}
+
+/* --- queues ----------------------------------------------------------------------------------- */
+
+static_assert(offsetof(struct sw_cache_record, done) == 0, "lanes poll the first word");
+
+void queue_close(void *context)
+{
+    struct cache_queue *queue = (struct cache_queue *)context;
+    sw_cuda_lane_close(queue);
+    (void)cudaFree(queue->tally);
+    free(queue);
+}
+
+int queue_open(void *context, void **out)
+{
+    struct cache_table *table = (struct cache_table *)context;
+    *out = NULL;
+    struct cache_queue *queue = (struct cache_queue *)calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return SW_E_NOMEM;
+    }
+    queue->table = table;
+    cudaError_t error = sw_cuda_lane_open(queue, table, sizeof(struct sw_cache_record));
+    if (error == cudaSuccess) {
+        error = cudaMalloc((void **)&queue->tally, sizeof(*queue->tally));
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(queue->tally, 0, sizeof(*queue->tally), queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(queue->stream);
+    }
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* leaves the context as it was */
+        queue_close(queue);
+        return SW_E_NOMEM;
+    }
+    if (!sw_cuda_check(table, error, "a new queue")) {
+        queue_close(queue);
+        return SW_E_DEVICE;
+    }
+    *out = queue;
+    return SW_OK;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+struct sw_cache_record *record_of(struct cache_queue *queue, uint64_t ticket)
+{
+    return (struct sw_cache_record *)sw_cuda_lane_record(queue, ticket);
+}
+
+/* Under the mutex: the batch, at its time. */
+struct sw_cache_table_batch typed(struct cache_queue *queue, const struct sw_batch *batch,
+                                  uint64_t ticket)
+{
+    struct cache_table *table = queue->table;
+    struct sw_cache_table_batch all = sw_cache_table_batch();
+    all.slots = table->arrays.slots;
+    all.scratch = table->scratch;
+    all.totals = table->arrays.totals;
+    all.tally = queue->tally;
+    all.key_bytes = table->key_bytes;
+    all.record = record_of(queue, ticket);
+    all.ticket = ticket;
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        all.time.tick = table->clock;
+        all.time.round = sw_cache_least(table->rounds, UINT32_MAX);
+        table->clock += batch->count;
+        table->rounds++;
+        all.ops = batch->ops;
+        all.op = batch->op;
+        all.count = batch->count;
+        all.keys = batch->keys;
+        all.values = (const uint8_t *)batch->values;
+        all.previous = (uint8_t *)batch->previous;
+        all.found = (uint32_t *)batch->found;
+        all.leftover_keys = batch->leftover_keys;
+        all.leftover_values = (uint8_t *)batch->leftover_values;
+    }
+    return all;
+}
+
+/* The window of slots is as large as the answer may be; the host knows the next cursor. */
+cudaError_t enqueue_scan(struct cache_queue *queue, struct sw_batch *batch,
+                         const struct sw_cache_table_batch *all)
+{
+    uint64_t capacity = all->slots.buckets * SW_CACHE_BUCKET_SLOTS;
+    uint64_t first = batch->cursor < capacity ? batch->cursor : capacity;
+    uint64_t slots = batch->count < capacity - first ? batch->count : capacity - first;
+    batch->cursor = first + slots < capacity ? first + slots : 0;
+    return sw_cache_table_scan(all, first, slots, batch->scan_keys, batch->scan_values,
+                               queue->stream);
+}
+
+cudaError_t enqueue(struct cache_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    bool operations = batch->kind == SW_BATCH_OPERATIONS;
+    if (error != cudaSuccess) {
+        return error;
+    }
+    struct sw_cache_table_batch all = typed(queue, batch, ticket);
+    if (batch->kind == SW_BATCH_SCAN || (operations && sw_cache_only_reads(batch))) {
+        queue->reads_pending = true;
+        return operations ? sw_cache_table_read(&all, queue->stream)
+                          : enqueue_scan(queue, batch, &all);
+    }
+    error = sw_cuda_wait_for_reads(queue);
+    if (error == cudaSuccess) {
+        error = operations ? sw_cache_table_write(&all, queue->stream)
+                           : sw_cache_table_clear(&all, queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+int submit(void *context, struct sw_batch *batch)
+{
+    struct cache_queue *queue = (struct cache_queue *)context;
+    uint64_t ticket = sw_cuda_lane_ticket(queue);
+    if (sw_cuda_is_lost(queue->table)) {
+        return SW_E_DEVICE;
+    }
+    if (ticket == 0) {
+        return SW_E_BUSY;
+    }
+    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
+        memset(batch->group_refused, 0, batch->group_count);
+    }
+    if (!sw_cuda_lane_begin(queue)) {
+        return SW_E_DEVICE;
+    }
+    if (!sw_cuda_lane_end(queue, enqueue(queue, batch, ticket))) {
+        return SW_E_DEVICE;
+    }
+    sw_cuda_lane_submitted(queue, ticket);
+    batch->_ticket = ticket;
+    return SW_OK;
+}
+
+int poll(void *context, struct sw_batch *batch)
+{
+    struct cache_queue *queue = (struct cache_queue *)context;
+    int status = sw_cuda_lane_poll(queue, batch->_ticket);
+    if (status == SW_PENDING) {
+        return SW_PENDING;
+    }
+    if (status == SW_OK) {
+        const struct sw_cache_record *record = record_of(queue, batch->_ticket);
+        batch->counters = record->counters;
+        if (batch->kind == SW_BATCH_SCAN) {
+            batch->scan_count = (uint32_t)record->listed;
+        } else if (batch->kind == SW_BATCH_OPERATIONS) {
+            batch->leftover_count = (uint32_t)record->listed;
+        }
+    }
+    batch->status = status;
+    sw_cuda_lane_completed(queue, batch->_ticket);
+    return status;
+}
+
+const struct sw_backend backend = {
+    "cuda",      SW_CACHE_OPERATIONS, SW_CACHE_KINDS, false,      table_open,  table_close,
+    table_facts, table_io_alloc,      table_io_free,  queue_open, queue_close, submit,
+    poll,        table_check,         NULL,
+};
+
+} // namespace
+
+const struct sw_backend *sw_cache_backend_cuda(void)
+{
+    return &backend;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * list.cu - exports entries, and empties a cache.
+ */
+#include "table/cache/cuda/device.cuh"
+
+/* Slots a block lists: four a thread. */
+#define TILE (4 * SW_CACHE_THREADS)
+
+/* The sum of what the threads before this one bring; *total receives that of the block. */
+static __device__ uint32_t sum_before(uint32_t mine, uint32_t *total)
+{
+    __shared__ uint32_t sums[SW_CACHE_THREADS / 32];
+    uint32_t lane = threadIdx.x % 32;
+    uint32_t sum = mine;
+    SW_CACHE_UNROLL
+    for (uint32_t step = 1; step < 32; step *= 2) {
+        uint32_t other = __shfl_up_sync(0xffffffffU, sum, step);
+        sum += lane >= step ? other : 0;
+    }
+    if (lane == 31) {
+        sums[threadIdx.x / 32] = sum;
+    }
+    __syncthreads();
+    uint32_t before = sum - mine;
+    *total = 0;
+    for (uint32_t w = 0; w < SW_CACHE_THREADS / 32; w++) {
+        before += w < threadIdx.x / 32 ? sums[w] : 0;
+        *total += sums[w];
+    }
+    return before;
+}
+
+/* Which of the four slots from `slot` on are to be listed: bit k for the k-th. */
+static __device__ __forceinline__ uint32_t chosen(const struct sw_cache_slots *slots,
+                                                  const struct sw_cache_export *what, uint64_t slot)
+{
+    uint32_t bits = 0;
+    for (uint32_t k = 0; k < 4 && slot + k < what->first + what->slots; k++) {
+        if (__ldcg(slots->digests + slot + k) != 0) {
+            uint64_t score = __ldcg(slots->scores + slot + k);
+            bits |= (uint32_t)(score >= what->score_min && score <= what->score_max) << k;
+        }
+    }
+    return bits;
+}
+
+static __global__ void __launch_bounds__(SW_CACHE_THREADS)
+    list_kernel(const struct sw_cache_launch launch, const struct sw_cache_export what,
+                uint32_t key_bytes)
+{
+    const struct sw_cache_slots *slots = &launch.slots;
+    __shared__ uint64_t begin;
+    __shared__ uint16_t listed[TILE];
+    uint64_t tile = what.first + (uint64_t)blockIdx.x * TILE;
+    uint64_t slot = tile + 4 * threadIdx.x;
+    uint32_t bits = chosen(slots, &what, slot);
+    uint32_t total;
+    uint32_t at = sum_before(sw_cache_bits(bits), &total);
+    if (threadIdx.x == 0 && total > 0) {
+        begin = atomicAdd((unsigned long long *)&launch.tally->listed, (unsigned long long)total);
+    }
+    __syncthreads();
+    for (; bits != 0; bits &= bits - 1) {
+        uint32_t k = sw_cache_first_bit(bits);
+        listed[at] = (uint16_t)(4 * threadIdx.x + k);
+        if (key_bytes == 4) {
+            ((uint32_t *)what.keys)[begin + at] = (uint32_t)slots->keys[slot + k];
+        } else {
+            what.keys[begin + at] = slots->keys[slot + k];
+        }
+        if (what.scores != NULL) {
+            what.scores[begin + at] = __ldcg(slots->scores + slot + k);
+        }
+        at++;
+    }
+    __syncthreads();
+    uint32_t words = what.values == NULL ? 0 : slots->value_bytes / 4;
+    for (uint32_t i = threadIdx.x; i < total * words; i += SW_CACHE_THREADS) {
+        const uint32_t *value =
+            (const uint32_t *)sw_cache_value_at(slots, tile + listed[i / words]);
+        ((uint32_t *)what.values)[begin * words + i] = __ldcs(value + i % words);
+    }
+    if (threadIdx.x == 0) {
+        sw_cache_end_block(launch.tally, &launch.totals);
+    }
+}
+
+cudaError_t sw_cache_launch_list(const struct sw_cache_launch *launch,
+                                 const struct sw_cache_export *what, uint32_t key_bytes,
+                                 cudaStream_t stream)
+{
+    uint32_t blocks = what->slots == 0 ? 1 : (uint32_t)((what->slots + TILE - 1) / TILE);
+    list_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch, *what, key_bytes);
+    return cudaGetLastError();
+}
+
+static __global__ void __launch_bounds__(SW_CACHE_THREADS)
+    clear_kernel(const struct sw_cache_launch launch)
+{
+    uint64_t threads = (uint64_t)gridDim.x * SW_CACHE_THREADS;
+    uint64_t thread = (uint64_t)blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
+    uint64_t capacity = launch.slots.buckets * SW_CACHE_BUCKET_SLOTS;
+    for (uint64_t i = thread; i < capacity / 16; i += threads) {
+        ((uint4 *)launch.slots.digests)[i] = uint4();
+    }
+    for (uint64_t i = thread; i < launch.slots.buckets; i += threads) {
+        launch.slots.heads[i].shift = SW_CACHE_UNMARKED;
+    }
+    if (thread == 0) {
+        struct sw_cache_counters *totals = launch.totals.cache;
+        struct sw_cache_counters emptied = sw_cache_counters();
+        emptied.erased = totals->inserted - totals->erased - totals->evicted;
+        sw_cache_add_counters(totals, &emptied);
+        sw_cache_add_counters(launch.totals.batch, &emptied);
+    }
+}
+
+cudaError_t sw_cache_launch_clear(const struct sw_cache_launch *launch, cudaStream_t stream)
+{
+    uint64_t threads = launch->slots.buckets * (SW_CACHE_BUCKET_SLOTS / 16);
+    uint32_t blocks = sw_cache_blocks(threads < (1U << 24) ? threads : 1U << 24);
+    clear_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch);
+    return cudaGetLastError();
+}

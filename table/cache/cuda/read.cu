@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * read.cu - batches that read: 8 lanes look one key up, several keys at a time; then the warp
+ * copies the values of its 32 keys as one stream.
+ *
+ * Nothing writes digests, keys or values meanwhile. Scores may be: by touches, atomically.
+ */
+#include "table/cache/cuda/look_up.cuh"
+
+/* What a thread tells of its own key. */
+template <uint32_t OP>
+static __device__ __forceinline__ void answer(const struct sw_cache_launch *launch, uint64_t index,
+                                              uint64_t slot)
+{
+    const struct sw_cache_batch *batch = &launch->work.batch;
+    bool hit = slot != SW_CACHE_NOWHERE;
+    if (OP == SW_CACHE_FIND_PLACES) {
+        batch->places[index] = hit ? launch->slots.values + slot * launch->slots.value_bytes : NULL;
+    }
+    uint64_t score = 0;
+    if (hit && batch->touch) {
+        score = sw_cache_touch(&launch->slots, &launch->work.time, index,
+                               sw_cache_given(&launch->work, index), slot);
+    } else if (hit && batch->scores_out != NULL) {
+        score = __ldcg(launch->slots.scores + slot);
+    }
+    if (hit && batch->scores_out != NULL) {
+        batch->scores_out[index] = score;
+    }
+    if (batch->results != NULL) {
+        batch->results[index] = hit ? SW_CACHE_HIT : SW_CACHE_MISS;
+    }
+}
+
+template <uint32_t OP>
+static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
+    read_kernel(const struct sw_cache_launch launch)
+{
+    const struct sw_cache_slots *slots = &launch.slots;
+    const struct sw_cache_batch *batch = &launch.work.batch;
+    uint64_t index = (uint64_t)blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
+    bool valid = index < batch->count;
+    uint64_t key = valid ? batch->keys[index] : 0;
+    struct sw_cache_home home = sw_cache_home_of(slots, key);
+    uint64_t slot = sw_cache_find_all(slots, &home, key, valid);
+    if (valid) {
+        answer<OP>(&launch, index, slot);
+    }
+    if (OP == SW_CACHE_FIND) {
+        uint8_t *out =
+            (uint8_t *)batch->values_out + (index - threadIdx.x % 32) * slots->value_bytes;
+        sw_cache_copy_values<false>(slots, slot, out, 32);
+    }
+    sw_cache_count_results(launch.tally, slot != SW_CACHE_NOWHERE ? SW_CACHE_HIT : SW_CACHE_MISS,
+                           !valid, false);
+    if (threadIdx.x == 0) {
+        sw_cache_end_block(launch.tally, &launch.totals);
+    }
+}
+
+template <uint32_t OP>
+static cudaError_t launch_one(const struct sw_cache_launch *launch, cudaStream_t stream)
+{
+    read_kernel<OP>
+        <<<sw_cache_blocks(launch->work.batch.count), SW_CACHE_THREADS, 0, stream>>>(*launch);
+    return cudaGetLastError();
+}
+
+cudaError_t sw_cache_launch_read(const struct sw_cache_launch *launch, cudaStream_t stream)
+{
+    switch (launch->work.batch.op) {
+    case SW_CACHE_FIND:
+        return launch_one<SW_CACHE_FIND>(launch, stream);
+    case SW_CACHE_FIND_PLACES:
+        return launch_one<SW_CACHE_FIND_PLACES>(launch, stream);
+    default:
+        return launch_one<SW_CACHE_CONTAINS>(launch, stream);
+    }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table_end.cuh - how a table's batch ends: bits of `found`, and the record.
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_END_CUH
+#define SHERWOOD_TABLE_CACHE_CUDA_TABLE_END_CUH
+
+#include "table/cache/cuda/table.cuh"
+
+/* Every thread of a warp: the bit of its operation. Both halves of the last word are written. */
+static __device__ __forceinline__ void
+sw_cache_answer_found(const struct sw_cache_table_batch *batch, uint32_t index, bool found)
+{
+    uint32_t bits = __ballot_sync(0xffffffffU, found);
+    uint32_t halves = (batch->count + 63) / 64 * 2;
+    if (batch->found != NULL && index % 32 == 0 && index / 32 < halves) {
+        batch->found[index / 32] = bits;
+    }
+}
+
+static __device__ __forceinline__ void sw_cache_fill_class(struct sw_op_counters *counters,
+                                                           const uint64_t *words)
+{
+    counters->misses = __ldcg(words);
+    counters->hits = __ldcg(words + 1);
+    counters->operations = counters->hits + counters->misses;
+    counters->probes = __ldcg(words + 2);
+}
+
+/* By one thread, after everything else of the batch. */
+static __device__ __forceinline__ void
+sw_cache_fill_record(const struct sw_cache_table_batch *batch)
+{
+    struct sw_cache_table_tally *tally = batch->tally;
+    const uint64_t *words = tally->words;
+    struct sw_counters counters = sw_counters();
+    for (uint32_t k = 0; k < SW_CLASS_COUNT; k++) {
+        sw_cache_fill_class(&counters.by_class[k], words + SW_CACHE_WORD_CLASS + 3 * k);
+    }
+    counters.inserted = __ldcg(words + SW_CACHE_WORD_INSERTED);
+    counters.updated = __ldcg(words + SW_CACHE_WORD_UPDATED);
+    counters.deleted = __ldcg(words + SW_CACHE_WORD_DELETED);
+    counters.evicted = __ldcg(words + SW_CACHE_WORD_EVICTED);
+    counters.not_admitted = __ldcg(words + SW_CACHE_WORD_NOT_ADMITTED);
+    struct sw_cache_counters sum = sw_cache_counters();
+    sum.inserted = counters.inserted;
+    sum.erased = counters.deleted;
+    sum.evicted = counters.evicted;
+    sw_cache_add_counters(batch->totals, &sum);
+    counters.deleted += __ldcg(&tally->cleared.erased);
+    batch->record->counters = counters;
+    batch->record->listed = __ldcg(&tally->list.listed);
+    *tally = sw_cache_table_tally();
+    sw_cuda_record_ticket(&batch->record->done, batch->ticket);
+}
+
+/* By one thread of each block; the last fills the record. */
+static __device__ __forceinline__ void
+sw_cache_end_table_block(const struct sw_cache_table_batch *batch)
+{
+    __threadfence();
+    if (atomicAdd(&batch->tally->blocks, 1U) == gridDim.x - 1) {
+        __threadfence();
+        sw_cache_fill_record(batch);
+    }
+}
+
+#endif

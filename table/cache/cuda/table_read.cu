@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table_read.cu - a table's batch of reads, a scan, and emptying it.
+ */
+#include "table/cache/cuda/look_up.cuh"
+#include "table/cache/cuda/table_end.cuh"
+
+static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
+    get_kernel(const struct sw_cache_table_batch batch)
+{
+    __shared__ uint32_t words[3];
+    if (threadIdx.x < 3) {
+        words[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    const struct sw_cache_slots *slots = &batch.slots;
+    uint32_t index = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
+    bool valid = index < batch.count;
+    uint64_t key = valid ? sw_cache_table_key(batch.keys, batch.key_bytes, index) : 0;
+    struct sw_cache_home home = sw_cache_home_of(slots, key);
+    uint64_t slot = sw_cache_find_all(slots, &home, key, valid);
+    bool found = slot != SW_CACHE_NOWHERE;
+    if (found) {
+        sw_cache_touch(slots, &batch.time, index, 1, slot);
+    }
+    sw_cache_answer_found(&batch, index, found);
+    uint32_t warp_first = index - threadIdx.x % 32;
+    if (batch.previous != NULL && warp_first < batch.count) {
+        sw_cache_copy_values<true>(slots, slot,
+                                   batch.previous + (uint64_t)warp_first * slots->value_bytes,
+                                   batch.count - warp_first);
+    }
+    bool second = slots->two && !(found && slot / SW_CACHE_BUCKET_SLOTS == home.first);
+    uint32_t hits = (uint32_t)__popc(__ballot_sync(0xffffffffU, found));
+    uint32_t all = (uint32_t)__popc(__ballot_sync(0xffffffffU, valid));
+    uint32_t more = (uint32_t)__popc(__ballot_sync(0xffffffffU, valid && second));
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&words[0], all - hits);
+        atomicAdd(&words[1], hits);
+        atomicAdd(&words[2], all + more);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (uint32_t w = 0; w < 3; w++) {
+            sw_cache_add_to(&batch.tally->words[SW_CACHE_WORD_CLASS + 3 * SW_CLASS_GET + w],
+                            words[w]);
+        }
+        sw_cache_end_table_block(&batch);
+    }
+}
+
+cudaError_t sw_cache_table_read(const struct sw_cache_table_batch *batch, cudaStream_t stream)
+{
+    get_kernel<<<sw_cache_blocks(batch->count), SW_CACHE_THREADS, 0, stream>>>(*batch);
+    return cudaGetLastError();
+}
+
+/* Fills the record after kernels that know nothing of it. */
+static __global__ void end_kernel(const struct sw_cache_table_batch batch)
+{
+    sw_cache_fill_record(&batch);
+}
+
+cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaStream_t stream)
+{
+    struct sw_cache_launch launch = sw_cache_launch();
+    launch.slots = batch->slots;
+    launch.totals.cache = batch->totals;
+    launch.totals.batch = &batch->tally->cleared;
+    cudaError_t error = sw_cache_launch_clear(&launch, stream);
+    end_kernel<<<1, 1, 0, stream>>>(*batch);
+    return error == cudaSuccess ? cudaGetLastError() : error;
+}
+
+cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch, uint64_t first,
+                                uint64_t slots, void *keys, void *values, cudaStream_t stream)
+{
+    struct sw_cache_launch launch = sw_cache_launch();
+    struct sw_cache_export what = sw_cache_export();
+    launch.slots = batch->slots;
+    launch.tally = &batch->tally->list;
+    launch.totals.keep = true;
+    what.first = first;
+    what.slots = slots;
+    what.score_max = UINT64_MAX;
+    what.keys = (uint64_t *)keys;
+    what.values = values;
+    cudaError_t error = sw_cache_launch_list(&launch, &what, batch->key_bytes, stream);
+    end_kernel<<<1, 1, 0, stream>>>(*batch);
+    return error == cudaSuccess ? cudaGetLastError() : error;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * group.h - the lanes that carry out one operation together: 8 on CUDA, 1 on the CPU.
+ *
+ * What is written in terms of a group (bucket.inl, operate.inl) is one source for both. Each lane
+ * has SW_CACHE_CHUNKS chunks of 16 slots of a bucket: chunk c of lane l begins at slot
+ * 16 * (c * SW_CACHE_LANES + l).
+ *
+ * Threads: on CUDA every lane of a group calls each of these functions together.
+ */
+#ifndef SHERWOOD_TABLE_CACHE_GROUP_H
+#define SHERWOOD_TABLE_CACHE_GROUP_H
+
+#include <string.h>
+
+#include "table/cache/slots.h"
+
+#ifdef __CUDACC__
+#define SW_CACHE_FN static __device__ __forceinline__
+#define SW_CACHE_SLOW static __device__ __noinline__
+#define SW_CACHE_UNROLL _Pragma("unroll")
+#define SW_CACHE_LANES 8
+#else
+#define SW_CACHE_FN static inline
+#define SW_CACHE_SLOW static
+#define SW_CACHE_UNROLL
+#define SW_CACHE_LANES 1
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+#endif
+
+#define SW_CACHE_CHUNKS (8 / SW_CACHE_LANES)
+#define SW_CACHE_CHUNK_SLOTS 16
+
+struct sw_cache_group {
+    uint32_t lane;  /* of this thread in its group */
+    uint32_t mask;  /* CUDA: the group's lanes in the warp */
+    uint32_t shift; /* CUDA: its first lane in the warp */
+};
+
+#ifdef __CUDACC__
+
+#define SW_CACHE_LOAD(pointer) __ldcg(pointer)
+
+/* Bit l: the predicate of lane l. */
+SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_group g, bool predicate)
+{
+    return (__ballot_sync(g.mask, predicate) >> g.shift) & ((1U << SW_CACHE_LANES) - 1);
+}
+
+SW_CACHE_FN uint32_t sw_cache_from(struct sw_cache_group g, uint32_t value, uint32_t lane)
+{
+    return __shfl_sync(g.mask, value, (int)lane, SW_CACHE_LANES);
+}
+
+SW_CACHE_FN uint32_t sw_cache_add(struct sw_cache_group g, uint32_t value)
+{
+    SW_CACHE_UNROLL
+    for (int step = SW_CACHE_LANES / 2; step > 0; step /= 2) {
+        value += __shfl_xor_sync(g.mask, value, step, SW_CACHE_LANES);
+    }
+    return value;
+}
+
+SW_CACHE_FN uint32_t sw_cache_min(struct sw_cache_group g, uint32_t value)
+{
+    SW_CACHE_UNROLL
+    for (int step = SW_CACHE_LANES / 2; step > 0; step /= 2) {
+        value = min(value, __shfl_xor_sync(g.mask, value, step, SW_CACHE_LANES));
+    }
+    return value;
+}
+
+SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_group g, uint64_t value)
+{
+    SW_CACHE_UNROLL
+    for (int step = SW_CACHE_LANES / 2; step > 0; step /= 2) {
+        uint64_t other = __shfl_xor_sync(g.mask, value, step, SW_CACHE_LANES);
+        value = other < value ? other : value;
+    }
+    return value;
+}
+
+/* What lanes wrote before is seen by the others after. */
+SW_CACHE_FN void sw_cache_join(struct sw_cache_group g)
+{
+    __syncwarp(g.mask);
+}
+
+SW_CACHE_FN uint32_t sw_cache_first_bit(uint32_t bits)
+{
+    return (uint32_t)__ffs((int)bits) - 1;
+}
+
+SW_CACHE_FN uint32_t sw_cache_bits(uint32_t bits)
+{
+    return (uint32_t)__popc(bits);
+}
+
+#else
+
+#define SW_CACHE_LOAD(pointer) (*(pointer))
+
+SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_group g, bool predicate)
+{
+    (void)g;
+    return predicate;
+}
+
+SW_CACHE_FN uint32_t sw_cache_from(struct sw_cache_group g, uint32_t value, uint32_t lane)
+{
+    (void)g;
+    (void)lane;
+    return value;
+}
+
+SW_CACHE_FN uint32_t sw_cache_add(struct sw_cache_group g, uint32_t value)
+{
+    (void)g;
+    return value;
+}
+
+SW_CACHE_FN uint32_t sw_cache_min(struct sw_cache_group g, uint32_t value)
+{
+    (void)g;
+    return value;
+}
+
+SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_group g, uint64_t value)
+{
+    (void)g;
+    return value;
+}
+
+SW_CACHE_FN void sw_cache_join(struct sw_cache_group g)
+{
+    (void)g;
+}
+
+SW_CACHE_FN uint32_t sw_cache_first_bit(uint32_t bits)
+{
+    return (uint32_t)__builtin_ctz(bits);
+}
+
+SW_CACHE_FN uint32_t sw_cache_bits(uint32_t bits)
+{
+    return (uint32_t)__builtin_popcount(bits);
+}
+
+#endif
+
+/* 16 bytes of a line: one byte a slot. */
+struct sw_cache_chunk {
+    uint32_t word[4];
+};
+
+/* A lane's part of a bucket's line of bytes. */
+struct sw_cache_line {
+    struct sw_cache_chunk chunk[SW_CACHE_CHUNKS];
+};
+
+/* The first slot of a lane's chunk. */
+SW_CACHE_FN uint32_t sw_cache_chunk_slot(struct sw_cache_group g, uint32_t chunk)
+{
+    return SW_CACHE_CHUNK_SLOTS * (chunk * SW_CACHE_LANES + g.lane);
+}
+
+SW_CACHE_FN struct sw_cache_line sw_cache_read_line(struct sw_cache_group g, const uint8_t *bytes,
+                                                    uint64_t bucket)
+{
+    const uint8_t *line = bytes + bucket * SW_CACHE_BUCKET_SLOTS;
+    struct sw_cache_line read;
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+#ifdef __CUDACC__
+        uint4 words = __ldcg((const uint4 *)(line + sw_cache_chunk_slot(g, c)));
+        read.chunk[c].word[0] = words.x;
+        read.chunk[c].word[1] = words.y;
+        read.chunk[c].word[2] = words.z;
+        read.chunk[c].word[3] = words.w;
+#else
+        memcpy(&read.chunk[c], line + sw_cache_chunk_slot(g, c), sizeof(read.chunk[c]));
+#endif
+    }
+    return read;
+}
+
+/* Bit i: byte i of the chunk is `byte`. */
+SW_CACHE_FN uint32_t sw_cache_equal(const struct sw_cache_chunk *chunk, uint32_t byte)
+{
+#if defined(__CUDACC__)
+    uint32_t bits = 0;
+    SW_CACHE_UNROLL
+    for (uint32_t w = 0; w < 4; w++) {
+        /* bit 0 of each byte that is equal, moved to the top four bits */
+        uint32_t equal = __vcmpeq4(chunk->word[w], byte * 0x01010101U) & 0x01010101U;
+        bits |= (equal * 0x10204080U >> 28) << (4 * w);
+    }
+    return bits;
+#elif defined(__SSE2__)
+    __m128i bytes;
+    memcpy(&bytes, chunk, sizeof(bytes));
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)byte)));
+#else
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
+        bits |= (uint32_t)((chunk->word[i / 4] >> (8 * (i % 4)) & 0xff) == byte) << i;
+    }
+    return bits;
+#endif
+}
+
+SW_CACHE_FN uint32_t sw_cache_byte(const struct sw_cache_chunk *chunk, uint32_t i)
+{
+    return chunk->word[i / 4] >> (8 * (i % 4)) & 0xff;
+}
+
+/* Sets byte i, which is 0. */
+SW_CACHE_FN void sw_cache_set_byte(struct sw_cache_chunk *chunk, uint32_t i, uint32_t byte)
+{
+    chunk->word[i / 4] |= byte << (8 * (i % 4));
+}
+
+#endif

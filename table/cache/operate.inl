@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * operate.inl - one operation that writes: look the key up, change its entry or make one.
+ *
+ * Included where operations are carried out. Nothing else may touch the key's buckets meanwhile: on
+ * the CPU the batch is alone, on CUDA the group holds the locks of both.
+ */
+#include "table/cache/bucket.inl"
+#include "table/cache/work.h"
+
+struct sw_cache_step {
+    uint32_t acts;
+    uint32_t element; /* enum sw_cache_element */
+    uint64_t key;
+    uint64_t index; /* in the batch */
+    uint64_t given; /* to the score */
+    const uint8_t *value;
+    uint8_t *out;
+    uint64_t *score_out; /* or NULL */
+};
+
+/* Where entries that leave are listed; keys NULL: nowhere. */
+struct sw_cache_sink {
+    uint64_t *keys;
+    uint8_t *values;
+    uint64_t *scores;
+    uint64_t *count;
+};
+
+/* The acts of an operation; `touch` is of those that only read. */
+SW_HD static inline uint32_t sw_cache_acts(uint32_t op, bool touch)
+{
+    switch (op) {
+    case SW_CACHE_INSERT_OR_ASSIGN:
+    case SW_CACHE_INSERT_AND_EVICT:
+        return SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+    case SW_CACHE_FIND:
+        return SW_CACHE_ACT_READ | (touch ? SW_CACHE_ACT_USE : 0);
+    case SW_CACHE_ERASE:
+        return SW_CACHE_ACT_ERASE;
+    case SW_CACHE_FIND_OR_INSERT:
+        return SW_CACHE_ACT_READ | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT | SW_CACHE_ACT_ECHO;
+    case SW_CACHE_ACCUM_OR_ASSIGN:
+        return SW_CACHE_ACT_ADD | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+    case SW_CACHE_ASSIGN:
+        return SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE;
+    case SW_CACHE_ASSIGN_SCORES:
+        return SW_CACHE_ACT_USE;
+    case SW_CACHE_ASSIGN_VALUES:
+        return SW_CACHE_ACT_WRITE;
+    default:
+        return touch ? SW_CACHE_ACT_USE : 0;
+    }
+}
+
+/* Copies one value. Both are aligned to 16 bytes if its size is a multiple of 16, else to 4. */
+SW_CACHE_FN void sw_cache_copy(struct sw_cache_group g, uint8_t *to, const uint8_t *from,
+                               uint32_t bytes)
+{
+#ifdef __CUDACC__
+    if (bytes % 16 == 0) {
+        for (uint32_t first = g.lane; first < bytes / 16; first += 4 * SW_CACHE_LANES) {
+            uint4 part[4];
+            SW_CACHE_UNROLL
+            for (uint32_t k = 0; k < 4; k++) {
+                uint32_t at = first + k * SW_CACHE_LANES;
+                part[k] = at < bytes / 16 ? __ldcg((const uint4 *)from + at) : uint4();
+            }
+            SW_CACHE_UNROLL
+            for (uint32_t k = 0; k < 4; k++) {
+                uint32_t at = first + k * SW_CACHE_LANES;
+                if (at < bytes / 16) {
+                    ((uint4 *)to)[at] = part[k];
+                }
+            }
+        }
+    } else {
+        for (uint32_t at = g.lane; at < bytes / 4; at += SW_CACHE_LANES) {
+            ((uint32_t *)to)[at] = __ldcg((const uint32_t *)from + at);
+        }
+    }
+#else
+    (void)g;
+    memcpy(to, from, bytes);
+#endif
+}
+
+/* Adds `from` to `to`, number by number. */
+SW_CACHE_FN void sw_cache_add_value(struct sw_cache_group g, uint8_t *to, const uint8_t *from,
+                                    uint32_t bytes, uint32_t element)
+{
+    uint32_t size = element == SW_CACHE_U64 ? 8 : 4;
+    for (uint32_t at = g.lane * size; at < bytes; at += SW_CACHE_LANES * size) {
+        if (element == SW_CACHE_U64) {
+            const uint64_t *addend = (const uint64_t *)(const void *)(from + at);
+            uint64_t *sum = (uint64_t *)(void *)(to + at);
+            *sum = SW_CACHE_LOAD(sum) + *addend;
+        } else if (element == SW_CACHE_U32) {
+            const uint32_t *addend = (const uint32_t *)(const void *)(from + at);
+            uint32_t *sum = (uint32_t *)(void *)(to + at);
+            *sum = SW_CACHE_LOAD(sum) + *addend;
+        } else {
+            const float *addend = (const float *)(const void *)(from + at);
+            float *sum = (float *)(void *)(to + at);
+            *sum = SW_CACHE_LOAD(sum) + *addend;
+        }
+    }
+}
+
+SW_CACHE_FN uint8_t *sw_cache_value_at(const struct sw_cache_slots *slots, uint64_t slot)
+{
+    return slots->values + slot * slots->value_bytes;
+}
+
+/* If the bucket has marks, writes the one of a score. One lane. */
+SW_CACHE_FN void sw_cache_mark(const struct sw_cache_slots *slots, uint64_t bucket, uint64_t slot,
+                               uint64_t score)
+{
+    const struct sw_cache_head *head = slots->heads + bucket;
+    uint32_t shift = SW_CACHE_LOAD(&head->shift);
+    if (shift != SW_CACHE_UNMARKED) {
+        slots->marks[slot] = (uint8_t)sw_cache_mark_of(SW_CACHE_LOAD(&head->base), shift, score);
+    }
+}
+
+/* The entry at `slot` is used. */
+SW_CACHE_FN void sw_cache_use(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                              const struct sw_cache_time *time, const struct sw_cache_step *step,
+                              uint64_t slot)
+{
+    if (g.lane != 0) {
+        return;
+    }
+    bool custom = slots->policy == SW_CACHE_CUSTOM;
+    uint64_t before = custom ? 0 : SW_CACHE_LOAD(slots->scores + slot);
+    uint64_t score = sw_cache_score_used(slots->policy, time, step->index, step->given, before);
+    slots->scores[slot] = score;
+    if (custom) {
+        sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, score);
+    }
+}
+
+/* The key is at `slot`. */
+SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                              const struct sw_cache_time *time, const struct sw_cache_step *step,
+                              uint64_t slot)
+{
+    uint32_t bytes = slots->value_bytes;
+    if (step->acts & SW_CACHE_ACT_READ) {
+        sw_cache_copy(g, step->out, sw_cache_value_at(slots, slot), bytes);
+        sw_cache_join(g);
+    }
+    if (step->acts & SW_CACHE_ACT_USE) {
+        sw_cache_use(g, slots, time, step, slot);
+    }
+    if (step->acts & SW_CACHE_ACT_WRITE) {
+        sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, bytes);
+    }
+    if (step->acts & SW_CACHE_ACT_ADD) {
+        sw_cache_add_value(g, sw_cache_value_at(slots, slot), step->value, bytes, step->element);
+    }
+    if (g.lane == 0 && (step->acts & SW_CACHE_ACT_ERASE)) {
+        slots->digests[slot] = 0;
+    }
+    if (g.lane == 0 && step->score_out != NULL) {
+        *step->score_out = slots->scores[slot];
+    }
+}
+
+/* Lists the entry at `slot`, which leaves. */
+SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                               const struct sw_cache_sink *sink, uint64_t slot, uint64_t score)
+{
+    uint32_t index = 0; /* a batch has fewer operations than 2^32 */
+    if (g.lane == 0) {
+#ifdef __CUDACC__
+        index = (uint32_t)atomicAdd((unsigned long long *)sink->count, 1ULL);
+#else
+        index = (uint32_t)(*sink->count)++;
+#endif
+        sink->keys[index] = SW_CACHE_LOAD(slots->keys + slot);
+        if (sink->scores != NULL) {
+            sink->scores[index] = score;
+        }
+    }
+    index = sw_cache_from(g, index, 0);
+    if (sink->values != NULL) {
+        sw_cache_copy(g, sink->values + (uint64_t)index * slots->value_bytes,
+                      sw_cache_value_at(slots, slot), slots->value_bytes);
+        sw_cache_join(g);
+    }
+}
+
+/* A newcomer whose buckets are full: the slot it takes, or SW_CACHE_NOWHERE. If a bucket needs
+ * marks first, *unmarked becomes that one, and nothing has changed. */
+SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                                        const struct sw_cache_home *home,
+                                        const struct sw_cache_sink *sink, uint64_t score,
+                                        uint64_t *unmarked)
+{
+    struct sw_cache_search first;
+    struct sw_cache_search second;
+    struct sw_cache_line marks_first;
+    struct sw_cache_line marks_second;
+    sw_cache_search_read(g, slots, home->first, &first, &marks_first);
+    sw_cache_search_read(g, slots, home->second, &second, &marks_second);
+    sw_cache_search_judge(g, &first, &marks_first);
+    if (slots->two) {
+        sw_cache_search_judge(g, &second, &marks_second);
+        sw_cache_search_prefetch(g, slots, &second);
+    }
+    uint64_t bucket = home->first;
+    struct sw_cache_lowest lowest = sw_cache_search_end(g, slots, &first);
+    if (lowest.slot == SW_CACHE_NONE) {
+        *unmarked = home->first;
+        return SW_CACHE_NOWHERE;
+    }
+    if (slots->two) {
+        struct sw_cache_lowest other = sw_cache_search_end(g, slots, &second);
+        if (other.slot == SW_CACHE_NONE) {
+            *unmarked = home->second;
+            return SW_CACHE_NOWHERE;
+        }
+        if (other.score < lowest.score) {
+            lowest = other;
+            bucket = home->second;
+        }
+    }
+    if (score < lowest.score) {
+        return SW_CACHE_NOWHERE;
+    }
+    uint64_t slot = bucket * SW_CACHE_BUCKET_SLOTS + lowest.slot;
+    if (sink->keys != NULL) {
+        sw_cache_list(g, slots, sink, slot, lowest.score);
+    }
+    return slot;
+}
+
+/* Where a newcomer goes: an empty slot of the emptier bucket, or one that is made. */
+SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                                     const struct sw_cache_home *home,
+                                     const struct sw_cache_line *first,
+                                     const struct sw_cache_line *second,
+                                     const struct sw_cache_sink *sink, uint64_t score,
+                                     enum sw_cache_result *result, uint64_t *unmarked)
+{
+    uint32_t empty_first = sw_cache_count_empty(g, first);
+    uint32_t empty_second = slots->two ? sw_cache_count_empty(g, second) : 0;
+    *result = SW_CACHE_INSERTED;
+    if (empty_second > empty_first) {
+        return home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_first_empty(g, second);
+    }
+    if (empty_first > 0) {
+        return home->first * SW_CACHE_BUCKET_SLOTS + sw_cache_first_empty(g, first);
+    }
+    uint64_t slot = sw_cache_make_room(g, slots, home, sink, score, unmarked);
+    *result = slot == SW_CACHE_NOWHERE ? SW_CACHE_REFUSED : SW_CACHE_REPLACED;
+    return slot;
+}
+
+/* Carries out one step and leaves *unmarked alone; or sets it to a bucket that must have marks
+ * first, and has done nothing that doing it all again would not do. */
+SW_CACHE_FN enum sw_cache_result
+sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                     const struct sw_cache_time *time, const struct sw_cache_step *step,
+                     const struct sw_cache_home *home, const struct sw_cache_sink *sink,
+                     uint64_t *unmarked)
+{
+    struct sw_cache_line first = sw_cache_read_line(g, slots->digests, home->first);
+    struct sw_cache_line second = sw_cache_read_line(g, slots->digests, home->second);
+    uint64_t resident = sw_cache_seek_home(g, slots, home, &first, &second, step->key);
+    if (resident != SW_CACHE_NOWHERE) {
+        sw_cache_hit(g, slots, time, step, resident);
+        return SW_CACHE_HIT;
+    }
+    if (step->acts & SW_CACHE_ACT_ECHO) {
+        sw_cache_copy(g, step->out, step->value, slots->value_bytes);
+    }
+    if (!(step->acts & SW_CACHE_ACT_INSERT)) {
+        return SW_CACHE_MISS;
+    }
+    uint64_t score = sw_cache_score_new(slots->policy, time, step->index, step->given);
+    enum sw_cache_result result;
+    uint64_t slot =
+        sw_cache_choose(g, slots, home, &first, &second, sink, score, &result, unmarked);
+    if (slot != SW_CACHE_NOWHERE) {
+        if (g.lane == 0) {
+            slots->digests[slot] = (uint8_t)home->digest;
+            slots->keys[slot] = step->key;
+            slots->scores[slot] = score;
+            sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, score);
+            if (step->score_out != NULL) {
+                *step->score_out = score;
+            }
+        }
+        sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, slots->value_bytes);
+    }
+    return result;
+}
+
+/* After an operation that asked for it: makes the marks of a full bucket. */
+SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                                     uint64_t bucket)
+{
+    uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
+    sw_cache_mark_bucket(g, slots->scores + first, slots->marks + first, slots->heads + bucket);
+}
+
+/* Carries out one step; the same in every lane. (Marks are made out here, where little else is
+ * alive: on CUDA a call inside costs registers.) */
+SW_CACHE_FN enum sw_cache_result
+sw_cache_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                 const struct sw_cache_time *time, const struct sw_cache_step *step,
+                 const struct sw_cache_home *home, const struct sw_cache_sink *sink)
+{
+    for (;;) {
+        uint64_t unmarked = SW_CACHE_NOWHERE;
+        enum sw_cache_result result =
+            sw_cache_try_operate(g, slots, time, step, home, sink, &unmarked);
+        if (unmarked == SW_CACHE_NOWHERE) {
+            return result;
+        }
+        sw_cache_make_marks(g, slots, unmarked);
+    }
+}

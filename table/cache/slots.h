@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * slots.h - the arrays of a cache, and where in them a key may lie. For host and device.
+ *
+ * Every bucket has a line of 128 digests (0: the slot is empty), a line of 128 marks that bound the
+ * scores from below (sketch.h), its keys, its scores, its values, and a head.
+ *
+ * Threads: plain data; the phases of batches guard it (README.md).
+ */
+#ifndef SHERWOOD_TABLE_CACHE_SLOTS_H
+#define SHERWOOD_TABLE_CACHE_SLOTS_H
+
+#include "table/cache/cache.h"
+#include "table/mix.h"
+
+/* No slot, of a bucket or of the cache. */
+#define SW_CACHE_NONE 0xffffffffU
+#define SW_CACHE_NOWHERE UINT64_MAX
+
+/* In `shift`: the bucket has no marks yet. */
+#define SW_CACHE_UNMARKED 255U
+
+struct sw_cache_head {
+    uint64_t base;  /* the score of mark 1 */
+    uint32_t shift; /* scores of one mark, as a power of two; or SW_CACHE_UNMARKED */
+    uint32_t lock;  /* CUDA: 1 while a group of lanes writes the bucket */
+};
+
+struct sw_cache_slots {
+    uint8_t *digests;            /* [buckets * 128] */
+    uint8_t *marks;              /* [buckets * 128] */
+    uint64_t *keys;              /* [buckets * 128] */
+    uint64_t *scores;            /* [buckets * 128] */
+    uint8_t *values;             /* [buckets * 128 * value_bytes] */
+    struct sw_cache_head *heads; /* [buckets] */
+    uint64_t buckets;
+    uint64_t seed;
+    uint32_t value_bytes;
+    uint32_t two;    /* MEMORY mode */
+    uint32_t policy; /* enum sw_cache_policy */
+};
+
+/* Where a key may lie. In MEMORY mode first is one of the lower half of the buckets (of an odd
+ * number, the larger half), second one of the upper half. In THROUGHPUT mode second is first. */
+struct sw_cache_home {
+    uint64_t first;
+    uint64_t second;
+    uint32_t digest; /* 1..255 */
+};
+
+/* a * b / 2^64 */
+SW_HD static inline uint64_t sw_cache_scale(uint64_t a, uint64_t b)
+{
+#ifdef __CUDA_ARCH__
+    return __umul64hi(a, b);
+#else
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)a * b >> 64);
+#endif
+}
+
+/* 128 bits of hash: the first bucket from the high bits of one half, the digest from its low 32
+ * bits, the second bucket from the other half. */
+SW_HD static inline struct sw_cache_home sw_cache_home_of(const struct sw_cache_slots *slots,
+                                                          uint64_t key)
+{
+    struct sw_cache_home home;
+    uint64_t hash = sw_mix_64(key, slots->seed);
+    uint64_t upper = slots->two ? slots->buckets / 2 : 0;
+    uint64_t lower = slots->buckets - upper;
+    home.first = sw_cache_scale(hash, lower);
+    home.digest = 1 + (uint32_t)((uint64_t)(uint32_t)hash * 255 >> 32);
+    home.second = home.first;
+    if (slots->two) {
+        home.second = lower + sw_cache_scale(sw_mix_64(hash, 0x9e3779b97f4a7c15ULL), upper);
+    }
+    return home;
+}
+
+/* Bytes of the arrays of one bucket, values and head included. */
+SW_HD static inline uint64_t sw_cache_bucket_bytes(uint32_t value_bytes)
+{
+    return SW_CACHE_BUCKET_SLOTS * (2 + 2 * sizeof(uint64_t) + value_bytes) +
+           sizeof(struct sw_cache_head);
+}
+
+#endif

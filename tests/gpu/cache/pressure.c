@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pressure.c - large batches with repeated keys on a cache that is full: what must hold in whatever
+ * order the operations were applied.
+ *
+ * Entries before + newcomers = entries after + those that left, as sets of keys; no value is torn;
+ * nobody stayed that should have left before one that did.
+ */
+#include "tests/gpu/cache/trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/cache/slots.h"
+
+struct pressure {
+    const struct trial_setting *setting;
+    struct trial_faults faults;
+    struct sw_cache *cache;
+    struct sw_cache_info info;
+    struct sw_cache_slots where; /* for sw_cache_home_of */
+    struct random random;
+    uint32_t ops;
+    uint32_t version;
+    void *stream;
+    uint64_t *keys;
+    uint64_t *scores;
+    uint8_t *values;
+    uint8_t *results;
+    uint64_t *evicted_keys;
+    uint64_t *evicted_scores;
+    uint8_t *evicted_values;
+    uint64_t *evicted_count;
+    struct sw_cache_counters *counters;
+};
+
+static void open_pressure(struct pressure *p, const struct trial_setting *setting,
+                          const struct sw_cache_config *config, const char *name)
+{
+    memset(p, 0, sizeof(*p));
+    p->setting = setting;
+    p->faults.name = name;
+    p->cache = trial_cache(setting, config, &p->info);
+    p->where.buckets = p->info.buckets;
+    p->where.seed = p->info.config.seed;
+    p->where.two = p->info.config.mode == SW_CACHE_MEMORY;
+    p->random.state = setting->seed;
+    p->ops = (uint32_t)p->info.config.capacity;
+    p->stream = trial_stream(setting);
+    size_t numbers = p->ops * sizeof(uint64_t);
+    p->keys = trial_pinned(setting, numbers);
+    p->scores = trial_pinned(setting, numbers);
+    p->evicted_keys = trial_pinned(setting, numbers);
+    p->evicted_scores = trial_pinned(setting, numbers);
+    p->evicted_count = trial_pinned(setting, sizeof(uint64_t));
+    p->values = trial_pinned(setting, (size_t)p->ops * config->value_bytes);
+    p->evicted_values = trial_pinned(setting, (size_t)p->ops * config->value_bytes);
+    p->results = trial_pinned(setting, p->ops);
+    p->counters = trial_pinned(setting, sizeof(*p->counters));
+}
+
+static uint64_t close_pressure(struct pressure *p)
+{
+    void *memory[] = {p->keys,          p->scores,         p->values,
+                      p->results,       p->evicted_keys,   p->evicted_scores,
+                      p->evicted_count, p->evicted_values, p->counters};
+    sw_cache_destroy(p->cache);
+    trial_end_stream(p->setting, p->stream);
+    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+        trial_unpin(p->setting, memory[i]);
+    }
+    return p->faults.count;
+}
+
+/* Random keys of `key_count`, random scores, and a value of a version of its own each. */
+static void draw(struct pressure *p, uint64_t key_count)
+{
+    uint32_t bytes = p->info.config.value_bytes;
+    for (uint32_t i = 0; i < p->ops; i++) {
+        p->keys[i] = random_below(&p->random, key_count);
+        p->scores[i] = random_below(&p->random, 1 << 20);
+        trial_value(p->values + (size_t)i * bytes, bytes, p->keys[i], ++p->version);
+    }
+}
+
+static struct sw_cache_batch insert_batch(struct pressure *p)
+{
+    enum sw_cache_policy policy = p->info.config.policy;
+    bool timed = policy == SW_CACHE_LRU || policy == SW_CACHE_EPOCH_LRU;
+    memset(p->counters, 0, sizeof(*p->counters));
+    memset(p->results, 0xa5, p->ops);
+    *p->evicted_count = UINT64_MAX;
+    return (struct sw_cache_batch){
+        .op = SW_CACHE_INSERT_AND_EVICT,
+        .count = p->ops,
+        .keys = p->keys,
+        .values = p->values,
+        .scores = timed ? NULL : p->scores,
+        .results = p->results,
+        .evicted_keys = p->evicted_keys,
+        .evicted_values = p->evicted_values,
+        .evicted_scores = p->evicted_scores,
+        .evicted_count = p->evicted_count,
+        .counters = p->counters,
+    };
+}
+
+static void check_values(struct pressure *p, const uint64_t *keys, const uint8_t *values,
+                         uint64_t count, const char *of)
+{
+    uint32_t bytes = p->info.config.value_bytes;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!trial_value_checks(values + i * bytes, bytes, keys[i])) {
+            trial_fault(&p->faults, "a torn or foreign value of key %llu, %s",
+                        (unsigned long long)keys[i], of);
+        }
+    }
+}
+
+/* before + newcomers == after + evicted */
+static void check_conservation(struct pressure *p, const struct trial_contents *before,
+                               const struct trial_contents *after)
+{
+    uint64_t *left = calloc(before->count + p->ops, sizeof(*left));
+    uint64_t *right = calloc(after->count + p->ops, sizeof(*right));
+    uint64_t came = before->count;
+    memcpy(left, before->keys, before->count * sizeof(*left));
+    for (uint32_t i = 0; i < p->ops; i++) {
+        if (p->results[i] == SW_CACHE_INSERTED || p->results[i] == SW_CACHE_REPLACED) {
+            left[came++] = p->keys[i];
+        }
+    }
+    uint64_t went = after->count + *p->evicted_count;
+    if (*p->evicted_count > p->ops || came != went) {
+        trial_fault(&p->faults, "%llu were or came, %llu stayed or went", (unsigned long long)came,
+                    (unsigned long long)went);
+    } else {
+        memcpy(right, after->keys, after->count * sizeof(*right));
+        memcpy(right + after->count, p->evicted_keys, *p->evicted_count * sizeof(*right));
+        trial_sort(left, came);
+        trial_sort(right, went);
+        if (memcmp(left, right, came * sizeof(*left)) != 0) {
+            trial_fault(&p->faults, "the keys that were or came are not those that stayed or went");
+        }
+    }
+    free(left);
+    free(right);
+}
+
+static void check_counters(struct pressure *p)
+{
+    struct sw_cache_counters sum = {0};
+    for (uint32_t i = 0; i < p->ops; i++) {
+        sum.hits += p->results[i] == SW_CACHE_HIT;
+        sum.misses += p->results[i] != SW_CACHE_HIT;
+        sum.inserted += p->results[i] == SW_CACHE_INSERTED || p->results[i] == SW_CACHE_REPLACED;
+        sum.evicted += p->results[i] == SW_CACHE_REPLACED;
+        sum.not_admitted += p->results[i] == SW_CACHE_REFUSED;
+    }
+    if (memcmp(&sum, p->counters, sizeof(sum)) != 0 || sum.evicted != *p->evicted_count) {
+        trial_fault(&p->faults, "the counters are not those of the results");
+    }
+}
+
+/* The lowest score of each bucket of an export; a bucket is known by its keys' homes only in
+ * THROUGHPUT mode, so that in MEMORY mode an entry counts for both: what is lower than the lowest
+ * of both is lower than everything in either. */
+static uint64_t *lowest_scores(const struct pressure *p, const struct trial_contents *contents)
+{
+    uint64_t *lowest = malloc(p->info.buckets * sizeof(*lowest));
+    memset(lowest, 0xff, p->info.buckets * sizeof(*lowest));
+    for (uint64_t i = 0; i < contents->count; i++) {
+        struct sw_cache_home home = sw_cache_home_of(&p->where, contents->keys[i]);
+        uint64_t score = contents->scores[i];
+        lowest[home.first] = score < lowest[home.first] ? score : lowest[home.first];
+        lowest[home.second] = score < lowest[home.second] ? score : lowest[home.second];
+    }
+    return lowest;
+}
+
+/* Where scores only come in by insertion, the lowest of a full bucket only rises: whoever left had
+ * no more than anyone who is there in the end, whoever was refused had less. In THROUGHPUT mode. */
+static void check_order(struct pressure *p, const struct trial_contents *after)
+{
+    uint64_t *lowest = lowest_scores(p, after);
+    for (uint64_t i = 0; i < *p->evicted_count; i++) {
+        struct sw_cache_home home = sw_cache_home_of(&p->where, p->evicted_keys[i]);
+        if (p->evicted_scores[i] > lowest[home.first]) {
+            trial_fault(&p->faults, "one with score %llu left, one with %llu stayed",
+                        (unsigned long long)p->evicted_scores[i],
+                        (unsigned long long)lowest[home.first]);
+        }
+    }
+    for (uint32_t i = 0; i < p->ops; i++) {
+        struct sw_cache_home home = sw_cache_home_of(&p->where, p->keys[i]);
+        if (p->results[i] == SW_CACHE_REFUSED && p->scores[i] >= lowest[home.first]) {
+            trial_fault(&p->faults, "one with score %llu was refused, one with %llu stayed",
+                        (unsigned long long)p->scores[i], (unsigned long long)lowest[home.first]);
+        }
+    }
+    free(lowest);
+}
+
+static void insert_and_check(struct pressure *p, bool distinct)
+{
+    struct trial_contents *before = trial_contents(p->setting, p->cache);
+    struct sw_cache_batch batch = insert_batch(p);
+    trial_expect(&p->faults, sw_cache_submit(p->cache, &batch, p->stream), "submit");
+    trial_expect(&p->faults, sw_cache_wait(p->cache, p->stream), "wait");
+    trial_audit(&p->faults, p->cache);
+    struct trial_contents *after = trial_contents(p->setting, p->cache);
+    check_counters(p);
+    check_conservation(p, before, after);
+    check_values(p, after->keys, after->values, after->count, "which stayed");
+    if (*p->evicted_count <= p->ops) {
+        check_values(p, p->evicted_keys, p->evicted_values, *p->evicted_count, "which left");
+        if (distinct && !p->where.two && p->info.config.policy == SW_CACHE_CUSTOM) {
+            check_order(p, after);
+        }
+    }
+    trial_contents_free(before);
+    trial_contents_free(after);
+}
+
+/* Erases half of what is there, each key twice: one of the two finds it. */
+static void erase_and_check(struct pressure *p)
+{
+    struct trial_contents *before = trial_contents(p->setting, p->cache);
+    uint32_t count = (uint32_t)(before->count / 2);
+    for (uint32_t i = 0; i < count; i++) {
+        p->keys[i] = before->keys[i / 2 * 2];
+    }
+    struct sw_cache_batch batch = {
+        .op = SW_CACHE_ERASE, .count = count, .keys = p->keys, .results = p->results};
+    trial_expect(&p->faults, sw_cache_submit(p->cache, &batch, p->stream), "submit");
+    trial_audit(&p->faults, p->cache);
+    struct trial_contents *after = trial_contents(p->setting, p->cache);
+    uint64_t hits = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        hits += p->results[i] == SW_CACHE_HIT;
+    }
+    if (hits != (count + 1) / 2 || after->count != before->count - hits) {
+        trial_fault(&p->faults, "%llu of %u erased, %llu entries then", (unsigned long long)hits,
+                    count, (unsigned long long)after->count);
+    }
+    trial_contents_free(before);
+    trial_contents_free(after);
+}
+
+uint64_t case_pressure(const struct trial_setting *setting, const struct sw_cache_config *config)
+{
+    struct pressure p;
+    struct sw_cache_config mine = *config;
+    mine.capacity = 1024 * setting->scale;
+    open_pressure(&p, setting, &mine, "pressure");
+    for (uint32_t round = 0; round < 4 && p.faults.count == 0; round++) {
+        /* few keys: repeated in the batch; then many, among them newcomers for every slot */
+        draw(&p, mine.capacity / 2);
+        insert_and_check(&p, false);
+        draw(&p, 4 * mine.capacity);
+        insert_and_check(&p, false);
+        draw(&p, mine.capacity);
+        for (uint32_t i = 0; i < p.ops; i++) {
+            p.keys[i] = ((uint64_t)round + 1) << 40 | i;
+            trial_value(p.values + (size_t)i * mine.value_bytes, mine.value_bytes, p.keys[i], i);
+        }
+        insert_and_check(&p, true);
+        erase_and_check(&p);
+    }
+    return close_pressure(&p);
+}
+
+struct retention {
+    double held;       /* of the keys, at the end */
+    double undisputed; /* the load before the batch in which somebody first left or stayed out */
+};
+
+/* Offers as many keys as slots, each with a score of its own, in 64 batches. */
+static struct retention offer_all(struct pressure *p)
+{
+    struct retention retention = {0, 0};
+    uint64_t capacity = p->info.config.capacity;
+    uint64_t held = 0;
+    p->ops = (uint32_t)(capacity / 64);
+    for (uint64_t next = 0; next < capacity; next += p->ops) {
+        for (uint32_t k = 0; k < p->ops; k++) {
+            p->keys[k] = next + k;
+            /* a permutation of the numbers below 2^32 */
+            p->scores[k] = (uint32_t)(p->keys[k] * 2654435761U);
+            trial_value(p->values + (size_t)k * 4, 4, p->keys[k], 0);
+        }
+        struct sw_cache_batch batch = insert_batch(p);
+        trial_expect(&p->faults, sw_cache_submit(p->cache, &batch, p->stream), "submit");
+        trial_expect(&p->faults, sw_cache_wait(p->cache, p->stream), "wait");
+        if (retention.undisputed == 0 && p->counters->evicted + p->counters->not_admitted > 0) {
+            retention.undisputed = (double)held / (double)capacity;
+        }
+        held += p->counters->inserted - p->counters->evicted;
+    }
+    trial_audit(&p->faults, p->cache);
+    struct trial_contents *after = trial_contents(p->setting, p->cache);
+    retention.held = (double)after->count / (double)capacity;
+    if (after->count != held) {
+        trial_fault(&p->faults, "%llu entries, %llu counted", (unsigned long long)after->count,
+                    (unsigned long long)held);
+    }
+    trial_contents_free(after);
+    return retention;
+}
+
+/* Whatever the scale, since in smaller caches chance makes more of a difference. */
+#define RETENTION_SLOTS (1U << 20)
+
+/* What a GPU may hold less than the CPU backend, which takes keys in array order. On a GPU groups
+ * wait for the locks of buckets that many of a batch want, and so tend to come late. */
+#define RETENTION_TOLERANCE 0.0003
+
+/* How many of as many keys as slots stay, and when the first leaves; the CPU backend with the same
+ * keys says what is right. In MEMORY mode it must also be what two buckets promise. */
+uint64_t case_retention(const struct trial_setting *setting, const struct sw_cache_config *config)
+{
+    struct trial_setting on_cpu = *setting;
+    struct sw_cache_config mine = *config;
+    struct pressure p;
+    struct pressure reference;
+    mine.capacity = RETENTION_SLOTS;
+    mine.value_bytes = 4;
+    on_cpu.backend = SW_BACKEND_CPU;
+    open_pressure(&reference, &on_cpu, &mine, "retention on the CPU");
+    struct retention right = offer_all(&reference);
+    uint64_t faults = close_pressure(&reference);
+    open_pressure(&p, setting, &mine, "retention");
+    struct retention got = offer_all(&p);
+    printf(
+        "  %llu slots: retention %.5f, nobody left before load %.3f (in array order %.5f, %.3f)\n",
+        (unsigned long long)p.info.config.capacity, got.held, got.undisputed, right.held,
+        right.undisputed);
+    if (got.held < right.held - RETENTION_TOLERANCE) {
+        trial_fault(&p.faults, "retention may be %.4f below that in array order",
+                    RETENTION_TOLERANCE);
+    }
+    if (p.where.two && (got.held < 0.9973 || got.undisputed < 0.97)) {
+        trial_fault(&p.faults, "retention must be 0.9973, the load 0.97");
+    }
+    return faults + close_pressure(&p);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trial.c - memory, values and contents of the cache's GPU tests.
+ */
+#include "tests/gpu/cache/trial.h"
+
+#include <cuda_runtime_api.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAULTS_PRINTED 5
+
+static void must(cudaError_t error, const char *what)
+{
+    if (error != cudaSuccess) {
+        printf("%s: %s\n", what, cudaGetErrorString(error));
+        exit(2);
+    }
+}
+
+static void *allocate(size_t bytes)
+{
+    void *memory = calloc(1, bytes == 0 ? 1 : bytes);
+    if (memory == NULL) {
+        printf("no memory\n");
+        exit(2);
+    }
+    return memory;
+}
+
+void *trial_pinned(const struct trial_setting *setting, size_t bytes)
+{
+    void *memory = NULL;
+    if (setting->backend == SW_BACKEND_CPU) {
+        return allocate(bytes);
+    }
+    must(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc");
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+void trial_unpin(const struct trial_setting *setting, void *memory)
+{
+    if (setting->backend == SW_BACKEND_CPU) {
+        free(memory);
+    } else {
+        must(cudaFreeHost(memory), "cudaFreeHost");
+    }
+}
+
+void *trial_stream(const struct trial_setting *setting)
+{
+    cudaStream_t stream = NULL;
+    if (setting->backend != SW_BACKEND_CPU) {
+        must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    }
+    return stream;
+}
+
+void trial_end_stream(const struct trial_setting *setting, void *stream)
+{
+    if (setting->backend != SW_BACKEND_CPU) {
+        must(cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
+    }
+}
+
+void *trial_on_device(const struct trial_setting *setting, const void *from, size_t bytes)
+{
+    void *memory = NULL;
+    if (setting->backend == SW_BACKEND_CPU) {
+        memory = allocate(bytes);
+        memcpy(memory, from, bytes);
+        return memory;
+    }
+    must(cudaMalloc(&memory, bytes), "cudaMalloc");
+    must(cudaMemcpy(memory, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    return memory;
+}
+
+void trial_from_device(const struct trial_setting *setting, void *to, void *memory, size_t bytes)
+{
+    if (setting->backend == SW_BACKEND_CPU) {
+        memcpy(to, memory, bytes);
+        free(memory);
+    } else {
+        must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        must(cudaMemcpy(to, memory, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        must(cudaFree(memory), "cudaFree");
+    }
+}
+
+struct sw_cache *trial_cache(const struct trial_setting *setting,
+                             const struct sw_cache_config *config, struct sw_cache_info *info)
+{
+    struct sw_cache_config mine = *config;
+    struct sw_cache *cache;
+    char reason[256];
+    mine.backend = setting->backend;
+    mine.seed = setting->seed;
+    if (sw_cache_create(&mine, &cache, reason, sizeof(reason)) != SW_OK) {
+        printf("sw_cache_create: %s\n", reason);
+        exit(2);
+    }
+    sw_cache_info(cache, info);
+    return cache;
+}
+
+static uint32_t word_of(uint64_t key, uint32_t version, uint32_t place)
+{
+    uint64_t x = key * 0x9e3779b97f4a7c15ULL + version * 0xbf58476d1ce4e5b9ULL + place;
+    x = (x ^ (x >> 30)) * 0x94d049bb133111ebULL;
+    return (uint32_t)(x >> 32);
+}
+
+void trial_value(void *value, uint32_t value_bytes, uint64_t key, uint32_t version)
+{
+    uint32_t words = value_bytes / 4;
+    for (uint32_t w = 0; w < words; w++) {
+        uint32_t word = word_of(key, words == 1 ? 0 : version, w);
+        word = words > 1 && w == 0 ? version : word;
+        memcpy((uint8_t *)value + 4 * w, &word, 4);
+    }
+}
+
+bool trial_value_checks(const void *value, uint32_t value_bytes, uint64_t key)
+{
+    uint32_t expected[SW_CACHE_VALUE_BYTES_MAX / 4];
+    uint32_t version;
+    memcpy(&version, value, 4);
+    trial_value(expected, value_bytes, key, version);
+    return memcmp(expected, value, value_bytes) == 0;
+}
+
+struct pair {
+    uint64_t key;
+    uint64_t place;
+};
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+void trial_sort(uint64_t *numbers, uint64_t count)
+{
+    qsort(numbers, count, sizeof(*numbers), compare);
+}
+
+struct trial_contents *trial_contents(const struct trial_setting *setting, struct sw_cache *cache)
+{
+    struct sw_cache_info info;
+    sw_cache_info(cache, &info);
+    uint64_t capacity = info.config.capacity;
+    uint32_t bytes = info.config.value_bytes;
+    uint64_t *keys = trial_pinned(setting, capacity * sizeof(*keys));
+    uint64_t *scores = trial_pinned(setting, capacity * sizeof(*scores));
+    uint8_t *values = trial_pinned(setting, capacity * bytes);
+    uint64_t *count = trial_pinned(setting, sizeof(*count));
+    struct sw_cache_export what = {
+        .slots = capacity, .keys = keys, .scores = scores, .values = values, .count = count};
+    if (sw_cache_export_batch(cache, &what, NULL) != SW_OK || sw_cache_wait(cache, NULL) != SW_OK) {
+        printf("sw_cache_export_batch failed\n");
+        exit(2);
+    }
+    struct trial_contents *contents = allocate(sizeof(*contents));
+    contents->count = *count;
+    contents->keys = allocate(*count * sizeof(*keys));
+    contents->scores = allocate(*count * sizeof(*scores));
+    contents->values = allocate(*count * bytes);
+    struct pair *pairs = allocate(*count * sizeof(*pairs));
+    for (uint64_t i = 0; i < *count; i++) {
+        pairs[i] = (struct pair){keys[i], i};
+    }
+    qsort(pairs, *count, sizeof(*pairs), compare);
+    for (uint64_t i = 0; i < *count; i++) {
+        contents->keys[i] = pairs[i].key;
+        contents->scores[i] = scores[pairs[i].place];
+        memcpy(contents->values + i * bytes, values + pairs[i].place * bytes, bytes);
+    }
+    free(pairs);
+    trial_unpin(setting, keys);
+    trial_unpin(setting, scores);
+    trial_unpin(setting, values);
+    trial_unpin(setting, count);
+    return contents;
+}
+
+void trial_contents_free(struct trial_contents *contents)
+{
+    free(contents->keys);
+    free(contents->scores);
+    free(contents->values);
+    free(contents);
+}
+
+void trial_fault(struct trial_faults *faults, const char *format, ...)
+{
+    va_list arguments;
+    faults->count++;
+    if (faults->count > FAULTS_PRINTED) {
+        return;
+    }
+    printf("  %s: ", faults->name);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+}
+
+void trial_expect(struct trial_faults *faults, int status, const char *what)
+{
+    if (status != SW_OK) {
+        trial_fault(faults, "%s: %s", what, sw_status_text(status));
+    }
+}
+
+void trial_audit(struct trial_faults *faults, struct sw_cache *cache)
+{
+    char violation[256] = "";
+    int status = sw_cache_check(cache, violation, sizeof(violation));
+    if (status != SW_OK) {
+        trial_fault(faults, "the scanner says %s: %s", sw_status_text(status), violation);
+    }
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trial.h - what the cases of the cache's GPU tests share: memory, values that tell on themselves,
+ * and what a cache holds.
+ *
+ * A case returns the number of things that were wrong, each of which it has printed (the first few
+ * of a kind).
+ */
+#ifndef SHERWOOD_TESTS_GPU_CACHE_TRIAL_H
+#define SHERWOOD_TESTS_GPU_CACHE_TRIAL_H
+
+#include "table/cache/cache.h"
+#include "tests/support/random.h"
+
+/* How the program was started. */
+struct trial_setting {
+    enum sw_backend_kind backend;
+    uint64_t seed;
+    uint32_t scale; /* 1: as small as makes sense; 16: full */
+};
+
+/* Memory that batches may point into: pinned, or device memory with a copy of it on the host. */
+void *trial_pinned(const struct trial_setting *setting, size_t bytes);
+void trial_unpin(const struct trial_setting *setting, void *memory);
+void *trial_stream(const struct trial_setting *setting);
+void trial_end_stream(const struct trial_setting *setting, void *stream);
+void *trial_on_device(const struct trial_setting *setting, const void *from, size_t bytes);
+void trial_from_device(const struct trial_setting *setting, void *to, void *memory, size_t bytes);
+
+struct sw_cache *trial_cache(const struct trial_setting *setting,
+                             const struct sw_cache_config *config, struct sw_cache_info *info);
+
+/* A value is `version` and words computed of key, version and place: a torn one, or one of another
+ * key, does not check. value_bytes 4: the word is computed of the key alone. */
+void trial_value(void *value, uint32_t value_bytes, uint64_t key, uint32_t version);
+bool trial_value_checks(const void *value, uint32_t value_bytes, uint64_t key);
+
+/* What a cache holds, by ascending key. */
+struct trial_contents {
+    uint64_t count;
+    uint64_t *keys;
+    uint64_t *scores;
+    uint8_t *values;
+};
+struct trial_contents *trial_contents(const struct trial_setting *setting, struct sw_cache *cache);
+void trial_contents_free(struct trial_contents *contents);
+
+/* Prints, and counts, what is wrong; at most a few lines of a case. */
+struct trial_faults {
+    const char *name;
+    uint64_t count;
+};
+__attribute__((format(printf, 2, 3))) void trial_fault(struct trial_faults *faults,
+                                                       const char *format, ...);
+void trial_expect(struct trial_faults *faults, int status, const char *what);
+/* The scanner; and that the size is that of the contents. */
+void trial_audit(struct trial_faults *faults, struct sw_cache *cache);
+
+/* Sorts numbers. */
+void trial_sort(uint64_t *numbers, uint64_t count);
+
+/* The cases (exact.c, pressure.c, streams.c, table.c). */
+uint64_t case_exact(const struct trial_setting *setting, const struct sw_cache_config *config);
+uint64_t case_one_by_one(const struct trial_setting *setting, const struct sw_cache_config *config);
+uint64_t case_pressure(const struct trial_setting *setting, const struct sw_cache_config *config);
+uint64_t case_retention(const struct trial_setting *setting, const struct sw_cache_config *config);
+uint64_t case_streams(const struct trial_setting *setting, const struct sw_cache_config *config);
+uint64_t case_table(const struct trial_setting *setting, const struct sw_cache_config *config);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cache_gpu.c - the cache on a GPU against what must be: every case in both modes, with every
+ * policy and several sizes of values. One line a case; exits with 1 if one failed.
+ *
+ *   test_cache_gpu [--quick] [--cpu] [--seed N] [--only CASE]
+ *
+ * --cpu runs the same cases on the CPU backend: are the cases right?
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gpu/cache/trial.h"
+
+static const struct {
+    const char *name;
+    uint64_t (*run)(const struct trial_setting *, const struct sw_cache_config *);
+    bool one_size; /* of values */
+    bool custom;   /* that policy only */
+} cases[] = {
+    {"exact", case_exact, false, false},       {"one_by_one", case_one_by_one, true, false},
+    {"pressure", case_pressure, false, false}, {"streams", case_streams, true, false},
+    {"table", case_table, false, false},       {"retention", case_retention, true, true},
+};
+
+static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "custom"};
+
+static uint64_t run_one(const struct trial_setting *setting, size_t number,
+                        const struct sw_cache_config *config)
+{
+    printf("%s %s %s %u bytes\n", cases[number].name,
+           config->mode == SW_CACHE_MEMORY ? "memory" : "throughput", policies[config->policy],
+           config->value_bytes);
+    uint64_t faults = cases[number].run(setting, config);
+    printf("%s\n", faults == 0 ? "  ok" : "  FAILED");
+    fflush(stdout);
+    return faults != 0;
+}
+
+static uint64_t run_case(const struct trial_setting *setting, size_t number)
+{
+    static const uint32_t sizes[] = {256, 4, 20, 32, 1024, 24};
+    uint64_t failed = 0;
+    size_t last = cases[number].one_size ? 1 : sizeof(sizes) / sizeof(sizes[0]);
+    for (size_t s = 0; s < last; s++) {
+        for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
+            for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {
+                struct sw_cache_config config = {
+                    .value_bytes = sizes[s],
+                    .mode = (enum sw_cache_mode)mode,
+                    .policy = (enum sw_cache_policy)policy,
+                };
+                if (policy == SW_CACHE_CUSTOM || !cases[number].custom) {
+                    failed += run_one(setting, number, &config);
+                }
+            }
+        }
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    struct trial_setting setting = {SW_BACKEND_CUDA, 1, 16};
+    const char *only = NULL;
+    uint64_t failed = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--cpu") == 0) {
+            setting.backend = SW_BACKEND_CPU;
+        } else if (strcmp(argv[i], "--quick") == 0) {
+            setting.scale = 1;
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            setting.seed = strtoull(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+            only = argv[++i];
+        } else {
+            fprintf(stderr, "usage: test_cache_gpu [--quick] [--cpu] [--seed N] [--only CASE]\n");
+            return 2;
+        }
+    }
+    printf("seed %llu\n", (unsigned long long)setting.seed);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        if (only == NULL || strcmp(only, cases[c].name) == 0) {
+            failed += run_case(&setting, c);
+        }
+    }
+    printf("%llu failed\n", (unsigned long long)failed);
+    return failed != 0;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * peer_engines.c - drives a daemon of any engine with libsherwood: what the engine has works on
+ * every key, what it lacks is refused in words and changes nothing, and a cache takes more keys
+ * than it has slots without an error.
+ *   peer_engines ADDRESS ENGINE
+ */
+#include <string.h>
+
+#include "client/sherwood.h"
+#include "tests/integration/peer.h"
+
+#define KEYS 2000
+#define VALUE_BYTES_MAX 1024
+/* Frames in flight at once. */
+#define FRAMES 8
+
+struct peer {
+    struct sherwood *client;
+    const struct sherwood_server *server;
+    bool is_cache;
+};
+
+/* The value of key number `i` of generation `round`, every byte of it. */
+static void make_value(const struct peer *peer, uint64_t i, uint64_t round, uint8_t *out)
+{
+    uint32_t bytes = peer->server->value_bytes, from = 0;
+    if (peer->server->value_format == SHERWOOD_VALUES_STRING) {
+        uint32_t length = (uint32_t)((i + round) % (bytes - 3));
+        memset(out, 0, bytes);
+        memcpy(out, &length, sizeof(length));
+        from = sizeof(length);
+        bytes = from + length;
+    }
+    for (uint32_t k = from; k < bytes; k++) {
+        out[k] = (uint8_t)(peer_key(i * 31 + round) >> (k % 8 * 8)) ^ (uint8_t)(k / 8);
+    }
+}
+
+static void check_value(const struct peer *peer, uint64_t i, uint64_t round, const uint8_t *got)
+{
+    uint8_t wanted[VALUE_BYTES_MAX];
+    make_value(peer, i, round, wanted);
+    PEER_CHECK(memcmp(got, wanted, peer->server->value_bytes) == 0, "value of key %llu",
+               (unsigned long long)i);
+}
+
+static void put_key(const struct peer *peer, void *keys, size_t at, uint64_t i)
+{
+    uint64_t key = peer_key(i);
+    memcpy((uint8_t *)keys + at * peer->server->key_bytes, &key, peer->server->key_bytes);
+}
+
+struct arrays {
+    uint8_t *keys, *values, *previous;
+    uint64_t *found;
+};
+
+/* Keys from number `first` on, with their values of a generation. */
+static struct arrays make_arrays(const struct peer *peer, uint64_t first, size_t count,
+                                 uint64_t round)
+{
+    size_t bytes = peer->server->value_bytes;
+    struct arrays arrays = {calloc(count, 8), calloc(count, bytes), calloc(count, bytes),
+                            calloc(sherwood_found_words(count), 8)};
+    PEER_CHECK(arrays.keys && arrays.values && arrays.previous && arrays.found, "memory");
+    for (size_t i = 0; i < count; i++) {
+        put_key(peer, arrays.keys, i, first + i);
+        make_value(peer, first + i, round, arrays.values + i * bytes);
+    }
+    return arrays;
+}
+
+static void free_arrays(struct arrays *arrays)
+{
+    free(arrays->keys);
+    free(arrays->values);
+    free(arrays->previous);
+    free(arrays->found);
+}
+
+static void run(const struct peer *peer, enum sherwood_operation operation, struct arrays *arrays,
+                size_t count)
+{
+    int status = sherwood_run(peer->client, operation, arrays->keys, arrays->values, count,
+                              arrays->previous, arrays->found);
+    PEER_CHECK(status == SHERWOOD_OK, "operation %d: %s", (int)operation,
+               sherwood_error(peer->client));
+}
+
+/* Every key was there with its value of this generation, or (-1) was not there. */
+static void check_all(const struct peer *peer, const struct arrays *arrays, size_t count,
+                      int64_t round)
+{
+    size_t bytes = peer->server->value_bytes;
+    static const uint8_t zeros[VALUE_BYTES_MAX];
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *got = arrays->previous + i * bytes;
+        PEER_CHECK(sherwood_found(arrays->found, i) == (round >= 0), "key %zu", i);
+        if (round >= 0) {
+            check_value(peer, i, (uint64_t)round, got);
+        } else {
+            PEER_CHECK(memcmp(got, zeros, bytes) == 0, "an absent key %zu has a value", i);
+        }
+    }
+}
+
+/* What both kinds of values have: writes, conditional writes, reads, deletes. */
+static void case_operations(const struct peer *peer)
+{
+    struct arrays first = make_arrays(peer, 0, KEYS, 1), second = make_arrays(peer, 0, KEYS, 2);
+    PEER_CHECK(sherwood_clear(peer->client) == SHERWOOD_OK, "clear");
+    run(peer, SHERWOOD_SET_PRESENT, &first, KEYS);
+    check_all(peer, &first, KEYS, -1);
+    run(peer, SHERWOOD_SET, &first, KEYS);
+    check_all(peer, &first, KEYS, -1);
+    run(peer, SHERWOOD_GET, &first, KEYS);
+    check_all(peer, &first, KEYS, 1);
+    run(peer, SHERWOOD_SET_ABSENT, &second, KEYS);
+    check_all(peer, &second, KEYS, 1);
+    run(peer, SHERWOOD_GET, &second, KEYS);
+    check_all(peer, &second, KEYS, 1);
+    run(peer, SHERWOOD_SET_PRESENT, &second, KEYS);
+    check_all(peer, &second, KEYS, 1);
+    run(peer, SHERWOOD_DELETE, &second, KEYS);
+    check_all(peer, &second, KEYS, 2);
+    run(peer, SHERWOOD_GET, &second, KEYS);
+    check_all(peer, &second, KEYS, -1);
+    free_arrays(&first);
+    free_arrays(&second);
+    peer_ok("every value of every key, written, kept, replaced and removed");
+}
+
+/* Several frames in flight, small enough to be gathered. */
+static void case_in_flight(const struct peer *peer)
+{
+    const size_t bytes = peer->server->value_bytes, key_bytes = peer->server->key_bytes;
+    const uint32_t part = KEYS / FRAMES;
+    struct arrays arrays = make_arrays(peer, 0, KEYS, 3);
+    for (int pass = 0; pass < 2; pass++) {
+        struct sherwood_request requests[FRAMES] = {0};
+        memset(arrays.previous, 0xAA, KEYS * bytes);
+        for (size_t f = 0; f < FRAMES; f++) {
+            requests[f].operation = pass == 0 ? SHERWOOD_SET : SHERWOOD_GET;
+            requests[f].count = part;
+            requests[f].keys = arrays.keys + f * part * key_bytes;
+            requests[f].values = arrays.values + f * part * bytes;
+            requests[f].previous = arrays.previous + f * part * bytes;
+            requests[f].flags = SHERWOOD_DELAY;
+            PEER_CHECK(sherwood_submit(peer->client, &requests[f]) == SHERWOOD_OK, "submit: %s",
+                       sherwood_error(peer->client));
+        }
+        for (size_t f = 0; f < FRAMES; f++) {
+            int status = sherwood_wait(peer->client, &requests[f]);
+            PEER_CHECK(status == SHERWOOD_OK, "wait: %s", sherwood_error(peer->client));
+            PEER_CHECK(requests[f].hits == (pass == 0 ? 0 : part), "hits of frame %zu", f);
+        }
+    }
+    for (size_t i = 0; i < KEYS; i++) {
+        check_value(peer, i, 3, arrays.previous + i * bytes);
+    }
+    PEER_CHECK(sherwood_clear(peer->client) == SHERWOOD_OK, "clear");
+    free_arrays(&arrays);
+    peer_ok("values of frames in flight");
+}
+
+/* `status` is a refusal that names the engine and what it has not; the connection goes on. */
+static void check_refused(const struct peer *peer, int status, const char *what)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "the %s engine has no %s", peer->server->engine, what);
+    PEER_CHECK(status == SHERWOOD_E_REQUEST, "%s: status %d", what, status);
+    PEER_CHECK(strstr(sherwood_error(peer->client), wanted) != NULL, "%s: \"%s\"", what,
+               sherwood_error(peer->client));
+    PEER_CHECK(sherwood_ping(peer->client) == SHERWOOD_OK, "ping after %s", what);
+}
+
+static void case_refusals(const struct peer *peer)
+{
+    static const char *const names[] = {[SHERWOOD_SUM] = "SUM",
+                                        [SHERWOOD_MIN] = "MIN",
+                                        [SHERWOOD_MAX] = "MAX",
+                                        [SHERWOOD_INCREMENT] = "INCREMENT",
+                                        [SHERWOOD_DECREMENT] = "DECREMENT"};
+    struct arrays arrays = make_arrays(peer, 0, KEYS, 4);
+    struct sherwood_stats before, after;
+    uint64_t cursor = 0;
+    uint32_t count = 0;
+    run(peer, SHERWOOD_SET, &arrays, KEYS);
+    PEER_CHECK(sherwood_stats(peer->client, &before) == SHERWOOD_OK, "stats");
+    for (size_t op = 0; peer->is_cache && op < sizeof(names) / sizeof(names[0]); op++) {
+        if (names[op] != NULL) {
+            int status = sherwood_run(peer->client, (enum sherwood_operation)op, arrays.keys,
+                                      arrays.values, KEYS, arrays.previous, arrays.found);
+            check_refused(peer, status, names[op]);
+        }
+    }
+    check_refused(peer, sherwood_resize(peer->client, 100, NULL), "RESIZE");
+    if (!peer->is_cache) {
+        check_refused(
+            peer, sherwood_scan(peer->client, &cursor, arrays.keys, arrays.previous, 10, &count),
+            "SCAN");
+    }
+    PEER_CHECK(sherwood_stats(peer->client, &after) == SHERWOOD_OK, "stats");
+    PEER_CHECK(after.updated == before.updated && after.occupied == before.occupied, "changed");
+    run(peer, SHERWOOD_GET, &arrays, KEYS);
+    check_all(peer, &arrays, KEYS, 4);
+    free_arrays(&arrays);
+    peer_ok("what the engine lacks is refused and changes nothing");
+}
+
+/* Scans a cache: every key once, with its value. */
+static void case_scan(const struct peer *peer)
+{
+    const size_t bytes = peer->server->value_bytes, key_bytes = peer->server->key_bytes;
+    struct arrays arrays = make_arrays(peer, 0, KEYS, 4);
+    bool *seen = calloc(KEYS, sizeof(*seen));
+    uint64_t cursor = 0, total = 0;
+    do {
+        uint32_t count = 0;
+        int status =
+            sherwood_scan(peer->client, &cursor, arrays.keys, arrays.previous, 100, &count);
+        PEER_CHECK(status == SHERWOOD_OK, "scan: %s", sherwood_error(peer->client));
+        for (uint32_t k = 0; k < count; k++) {
+            uint64_t i = 0, key = 0;
+            memcpy(&key, arrays.keys + k * key_bytes, key_bytes);
+            while (i < KEYS && (key_bytes == 8 ? peer_key(i) : (uint32_t)peer_key(i)) != key) {
+                i++;
+            }
+            PEER_CHECK(i < KEYS && !seen[i], "a key that was not set, or twice");
+            seen[i] = true;
+            check_value(peer, i, 4, arrays.previous + k * bytes);
+        }
+        total += count;
+    } while (cursor != 0);
+    PEER_CHECK(total == KEYS, "%llu keys", (unsigned long long)total);
+    free(seen);
+    free_arrays(&arrays);
+    peer_ok("a scan has every key and value");
+}
+
+/* Four times as many keys as there are slots: no error, and what is found is right. */
+static void case_full(const struct peer *peer)
+{
+    const size_t bytes = peer->server->value_bytes;
+    uint64_t slots = peer->server->capacity_slots, hits = 0;
+    struct sherwood_stats before, stats;
+    PEER_CHECK(sherwood_clear(peer->client) == SHERWOOD_OK, "clear");
+    PEER_CHECK(sherwood_stats(peer->client, &before) == SHERWOOD_OK, "stats");
+    for (uint64_t first = 0; first < 4 * slots; first += KEYS) {
+        struct arrays arrays = make_arrays(peer, first, KEYS, 5);
+        run(peer, SHERWOOD_SET, &arrays, KEYS);
+        free_arrays(&arrays);
+    }
+    for (uint64_t first = 0; first < 4 * slots; first += KEYS) {
+        struct arrays arrays = make_arrays(peer, first, KEYS, 5);
+        run(peer, SHERWOOD_GET, &arrays, KEYS);
+        for (size_t i = 0; i < KEYS; i++) {
+            if (sherwood_found(arrays.found, i)) {
+                check_value(peer, first + i, 5, arrays.previous + i * bytes);
+                hits++;
+            }
+        }
+        free_arrays(&arrays);
+    }
+    PEER_CHECK(sherwood_stats(peer->client, &stats) == SHERWOOD_OK, "stats");
+    PEER_CHECK(hits == stats.occupied, "%llu found of %llu", (unsigned long long)hits,
+               (unsigned long long)stats.occupied);
+    PEER_CHECK(stats.occupied <= slots && stats.occupied > slots * 9 / 10, "%llu of %llu slots",
+               (unsigned long long)stats.occupied, (unsigned long long)slots);
+    PEER_CHECK(stats.inserted - before.inserted - (stats.evicted - before.evicted) == hits,
+               "inserted %llu, evicted %llu", (unsigned long long)stats.inserted,
+               (unsigned long long)stats.evicted);
+    PEER_CHECK(stats.refused == 0, "refused %llu", (unsigned long long)stats.refused);
+    peer_ok("a full cache evicts and never errs");
+}
+
+int main(int argc, char **argv)
+{
+    struct peer peer = {0};
+    char text[256] = "";
+    PEER_CHECK(argc == 3, "usage: peer_engines ADDRESS ENGINE");
+    int status = sherwood_connect_text(argv[1], NULL, &peer.client, text, sizeof(text));
+    PEER_CHECK(status == SHERWOOD_OK, "connect %s: %s", argv[1], text);
+    peer.server = sherwood_server(peer.client);
+    peer.is_cache = strcmp(argv[2], "cache") == 0;
+    PEER_CHECK(strcmp(peer.server->engine, argv[2]) == 0, "the engine is %s", peer.server->engine);
+    PEER_CHECK(peer.is_cache == (peer.server->value_format != SHERWOOD_VALUES_INTEGER), "format");
+    case_operations(&peer);
+    case_in_flight(&peer);
+    if (strcmp(argv[2], "robin_hood") != 0) {
+        case_refusals(&peer);
+    }
+    if (peer.is_cache) {
+        case_scan(&peer);
+        case_full(&peer);
+    }
+    sherwood_close(peer.client);
+    peer_ok("all");
+    return 0;
+}

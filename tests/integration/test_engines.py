@@ -1,0 +1,401 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Daemons of every engine: what each has and lacks, values of bytes, a full cache, the counters.
+
+A build without an engine, or without its CPU backend, skips its cases with the daemon's own words.
+"""
+
+import re
+import struct
+import subprocess
+
+import wire
+from harness import (BACKEND, BUILD, DAEMON, Server, Skip, case, check, equal, main, relay, run)
+
+PEER = BUILD / "tests" / "integration" / "peer_engines"
+CLI = BUILD / "sherwood-cli"
+CACHE = ("--engine", "cache", "--capacity", "4096")
+CUCKOO = ("--engine", "cuckoo", "--capacity", "64K")
+
+
+def refusal(*flags):
+    """What the daemon says to options that it refuses; None if it takes them."""
+    result = subprocess.run([str(DAEMON), "--check-config", *flags], text=True, timeout=20,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    return None if result.returncode == 0 else result.stderr.strip()
+
+
+def start(*flags):
+    """A daemon of an engine, or the reason why this build has none."""
+    said = refusal("--backend", BACKEND, *flags)
+    if said and "this build has no" in said:
+        raise Skip(said)
+    return Server(*flags)
+
+
+def error_of(replies, *command):
+    reply = replies.ask(*command)
+    check(isinstance(reply, wire.Error), f"{command}: {reply!r} is no error")
+    return str(reply)
+
+
+def commands_of(replies):
+    return {name.decode() for name in replies.ask("COMMAND", "LIST")}
+
+
+@case
+def robin_hood_is_named():
+    """robin_hood is the default, and says so everywhere"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        check(f"robin_hood engine, {BACKEND} backend" in server.line, server.line)
+        check(b"\nengine:robin_hood\r\n" in replies.ask("INFO", "sherwood"), "INFO")
+        hello = replies.ask("HELLO")
+        equal(hello[hello.index(b"engine") + 1], b"robin_hood", "HELLO")
+        check(any('engine="robin_hood"' in name for name in server.metrics()), "metrics")
+        relay(PEER, server.address(), "robin_hood")
+        equal(server.metrics()["sherwood_evictions_total"], 0, "evictions")
+
+
+# --- cuckoo --------------------------------------------------------------------------------------
+@case
+def cuckoo_over_resp():
+    """cuckoo over RESP: operations on keys work, SCAN, RANDOMKEY and RESIZE are refused in words"""
+    with start(*CUCKOO) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        check("cuckoo engine" in server.line, server.line)
+        equal(replies.ask("MSET", *range(2000)), "OK", "MSET")
+        equal(replies.ask("MGET", *range(0, 2000, 2)), [b"%d" % i for i in range(1, 2000, 2)], "MGET")
+        equal(replies.ask("INCRBY", 0, 41), 42, "INCRBY")
+        equal(replies.ask("SET", 0, 1, "NX"), None, "SET NX")
+        equal(replies.ask("DEL", 0, 1), 1, "DEL")
+        equal(replies.ask("DBSIZE"), 999, "DBSIZE")
+        for command in (("SCAN", 0), ("RANDOMKEY",), ("RESIZE", 1000), ("scan", "x", "y")):
+            equal(error_of(replies, *command),
+                  f"ERR the cuckoo engine has no {command[0].upper()}", "refusal")
+        listed = commands_of(replies)
+        check(not listed & {"scan", "randomkey", "resize"}, "COMMAND lists what is refused")
+        check({"get", "incr", "flushall"} <= listed, "COMMAND lacks what is there")
+        equal(replies.ask("COMMAND", "COUNT"), len(listed), "COMMAND COUNT")
+        equal(replies.ask("DBSIZE"), 999, "DBSIZE after the refusals")
+        equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+        equal(replies.ask("DBSIZE"), 0, "DBSIZE")
+        check(error_of(replies, "SET", "x", 1).startswith("ERR key is not"), "a key that is none")
+
+
+@case
+def cuckoo_refusals_keep_their_place():
+    """cuckoo: a pipeline of served and refused commands is answered in order"""
+    with start(*CUCKOO) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        connection.sendall(b"".join(wire.command(*c) for c in (
+            ("SET", 1, 2), ("SCAN", 0), ("GET", 1), ("RESIZE", 9), ("INCR", 1), ("RANDOMKEY",))))
+        answers = [replies.read() for _ in range(6)]
+        equal([str(a) for a in answers],
+              ["OK", "ERR the cuckoo engine has no SCAN", "b'2'",
+               "ERR the cuckoo engine has no RESIZE", "3",
+               "ERR the cuckoo engine has no RANDOMKEY"], "answers")
+
+
+@case
+def cuckoo_in_frames():
+    """cuckoo in frames: every key, and refusals that leave the connection"""
+    with start(*CUCKOO) as server, server.connect() as connection:
+        relay(PEER, server.address(), "cuckoo")
+        connection.sendall(wire.frame(wire.SCAN, count=10, key_bytes=8, value_bytes=8)
+                           + wire.frame(wire.PING, request_id=2))
+        reply = wire.read_frame(connection)
+        equal((reply.status, reply.message), (wire.UNKNOWN_OPERATION,
+                                              "the cuckoo engine has no SCAN"), "SCAN")
+        equal(wire.read_frame(connection).status, wire.OK, "PING behind it")
+        connection.sendall(wire.frame(wire.HELLO))
+        info = wire.read_frame(connection).info
+        equal((info[10], info.get(11, 0)), (b"cuckoo", 0), "greeting")
+
+
+@case
+def cuckoo_is_full():
+    """cuckoo: at max-load new keys are refused as out of memory, old ones are served"""
+    with start("--engine", "cuckoo", "--capacity", "3000", "--max-load", "0.5") as server, \
+            server.connect() as connection:
+        replies = wire.Replies(connection)
+        most = int(re.search(r"\((\d+) keys at load 0.50\)", server.line).group(1))
+        for i in range(most):
+            connection.sendall(wire.command("SET", i, i))
+        equal({replies.read() for _ in range(most)}, {"OK"}, "SET")
+        check(error_of(replies, "SET", most, 1).startswith("OOM "), "one more")
+        equal(replies.ask("SET", 0, 7), "OK", "an old key")
+        equal(replies.ask("DBSIZE"), most, "DBSIZE")
+
+
+# --- cache ---------------------------------------------------------------------------------------
+@case
+def cache_over_resp():
+    """cache over RESP: strings of every length come back as they were, and absent ones are nil"""
+    with start(*CACHE, "--value-bytes", "64") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        values = [bytes((i * 7 + k) % 256 for k in range(i)) for i in range(65)]
+        for i, value in enumerate(values):
+            equal(replies.ask("SET", i, value), "OK", f"SET of {i} bytes")
+        for i, value in enumerate(values):
+            equal(replies.ask("GET", i), value, f"GET of {i} bytes")
+            equal(replies.ask("STRLEN", i), i, "STRLEN")
+        equal(replies.ask("MGET", *range(70)), values + [None] * 5, "MGET")
+        equal(replies.ask("MSET", 1, "", 2, b"\r\n\x00", 2**64 - 1, "top"), "OK", "MSET")
+        equal(replies.ask("MGET", 1, 2, 2**64 - 1), [b"", b"\r\n\x00", b"top"], "MGET")
+        equal(replies.ask("SETNX", 1, "x"), 0, "SETNX of a present key")
+        equal(replies.ask("SET", 1, "new", "NX"), None, "SET NX")
+        equal(replies.ask("SET", 1, "new", "XX"), "OK", "SET XX")
+        equal(replies.ask("SET", 100, "x", "XX"), None, "SET XX of an absent key")
+        equal(replies.ask("GETSET", 1, "newer"), b"new", "GETSET")
+        equal(replies.ask("SET", 1, "newest", "GET"), b"newer", "SET GET")
+        equal(replies.ask("SET", 101, "x", "GET"), None, "SET GET of an absent key")
+        equal(replies.ask("GETDEL", 1), b"newest", "GETDEL")
+        equal(replies.ask("EXISTS", 0, 1, 2, 2), 3, "EXISTS")
+        equal((replies.ask("DEL", 0, 1, 3), replies.ask("UNLINK", 4, 5, 1)), (2, 2), "DEL, UNLINK")
+        equal(replies.ask("DBSIZE"), 62, "DBSIZE")
+        equal((replies.ask("TYPE", 2), replies.ask("TYPE", 0)), ("string", "none"), "TYPE")
+        equal(replies.ask("OBJECT", "ENCODING", 2), b"raw", "OBJECT ENCODING")
+        equal(replies.ask("MEMORY", "USAGE", 2), 17 + 68, "MEMORY USAGE")
+        cursor, keys = replies.ask("SCAN", 0, "COUNT", 1000)
+        equal((cursor, len(set(keys))), (b"0", 62), "SCAN")
+        check(replies.ask("RANDOMKEY") in keys, "RANDOMKEY")
+        equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+        equal((replies.ask("DBSIZE"), replies.ask("RANDOMKEY")), (0, None), "an empty cache")
+        equal(replies.ask("HELLO", 3)[b"engine"], b"cache", "HELLO 3")
+        equal(replies.ask("MGET", 1, 2), [None, None], "RESP3 nulls")
+
+
+@case
+def cache_refusals():
+    """cache: too long values, arithmetic and RESIZE are refused in words and change nothing"""
+    with start(*CACHE, "--value-bytes", "8") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("SET", 1, "12345678"), "OK", "as long as can be")
+        long = "ERR value is longer than 8 bytes (--value-bytes)"
+        for command in (("SET", 1, "123456789"), ("SETNX", 2, "123456789"),
+                        ("GETSET", 1, b"x" * 100000), ("MSET", 1, "a", 2, "b", 3, "123456789")):
+            equal(error_of(replies, *command), long, str(command)[:40])
+        equal(replies.ask("MGET", 1, 2, 3), [b"12345678", None, None], "unchanged")
+        for command in (("INCR", 1), ("DECR", 1), ("INCRBY", 1, 1), ("DECRBY", 1, 1),
+                        ("RESIZE", 100)):
+            equal(error_of(replies, *command), f"ERR the cache engine has no {command[0]}", "refusal")
+        check(error_of(replies, "SET", "abc", "x").startswith("ERR key is not"), "a key that is none")
+        check(error_of(replies, "SET", 2**64, "x").startswith("ERR key is not"), "a key too large")
+        check(error_of(replies, "SET", 1, "x", "EX", 5).startswith("ERR keys do not expire"), "EX")
+        check(not commands_of(replies) & {"incr", "decr", "incrby", "decrby", "resize"}, "COMMAND")
+        equal(replies.ask("GET", 1), b"12345678", "unchanged")
+
+
+@case
+def cache_pipelines():
+    """cache: long pipelines of large values on several connections keep their order"""
+    with start("--engine", "cache", "--capacity", "64K", "--value-bytes", "1020") as server:
+        connections = [server.connect() for _ in range(4)]
+        for c, connection in enumerate(connections):
+            connection.sendall(b"".join(
+                wire.command("SET", c * 1000 + i, bytes([i % 256]) * (i % 1021)) for i in range(300)))
+        for c, connection in enumerate(connections):
+            replies = wire.Replies(connection)
+            equal([replies.read() for _ in range(300)], ["OK"] * 300, "SET")
+            equal(replies.ask("MGET", *(c * 1000 + i for i in range(300))),
+                  [bytes([i % 256]) * (i % 1021) for i in range(300)], "MGET")
+            connection.close()
+
+
+@case
+def cache_rounds_together():
+    """cache: writes that show the old value and writes that do not, of several loops at once"""
+    with start("--engine", "cache", "--capacity", "64K", "--value-bytes", "100", "--loops", "4") as server:
+        connections = [server.connect() for _ in range(8)]
+        for turn in range(6):
+            for c, connection in enumerate(connections):
+                option = ("GET",) if c % 2 else ()
+                connection.sendall(b"".join(
+                    wire.command("SET", c * 1000 + i, f"{turn} {c} {i}", *option) for i in range(400)))
+            for c, connection in enumerate(connections):
+                replies = wire.Replies(connection)
+                wanted = ["OK"] * 400
+                if c % 2:
+                    wanted = [b"%d %d %d" % (turn - 1, c, i) if turn else None for i in range(400)]
+                equal([replies.read() for _ in range(400)], wanted, f"connection {c}, turn {turn}")
+        for connection in connections:
+            connection.close()
+
+
+@case
+def cache_with_fixed_values():
+    """cache, value-format fixed: values of one size only, in frames as they are"""
+    flags = (*CACHE, "--value-bytes", "16", "--value-format", "fixed")
+    with start(*flags) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("SET", 1, bytes(range(16))), "OK", "SET")
+        equal(replies.ask("GET", 1), bytes(range(16)), "GET")
+        for value in (b"", b"x" * 15, b"x" * 17):
+            equal(error_of(replies, "SET", 1, value), "ERR value must have exactly 16 bytes "
+                  "(--value-bytes, --value-format fixed)", "another size")
+        equal(replies.ask("STRLEN", 1), 16, "STRLEN")
+        with server.connect() as frames:
+            frames.sendall(wire.frame(wire.GET, [1, 2], value_bytes=16, want_values=True))
+            reply = wire.read_frame(frames)
+            equal(reply.body[:32], bytes(range(16)) + bytes(16), "values in a frame")
+            equal(reply.body[64] & 3, 1, "found")
+        relay(PEER, server.address(), "cache")
+
+
+@case
+def cache_in_frames():
+    """cache in frames: RESP and frames see the same strings; a wrong width is refused"""
+    with start(*CACHE, "--value-bytes", "12") as server, server.connect() as connection, \
+            server.connect() as resp:
+        replies = wire.Replies(resp)
+        connection.sendall(wire.frame(wire.HELLO))
+        info = wire.read_frame(connection).info
+        equal((info[10], info[11], info[2], info[3]), (b"cache", 1, 8, 16), "greeting")
+        body = wire.array([7, 8], 8) + wire.padded(
+            struct.pack("<I12sI12s", 5, b"hello", 0xffffffff, b"no such long"))
+        header = wire.header_of(wire.SET, 2, 8, 16)
+        connection.sendall(wire.envelope(header, body))
+        equal(wire.read_frame(connection).status, wire.OK, "SET in a frame")
+        equal(replies.ask("MGET", 7, 8), [b"hello", b"no such long"], "a length beyond the value")
+        equal(replies.ask("SET", 9, "resp"), "OK", "SET")
+        connection.sendall(wire.frame(wire.GET, [9], value_bytes=16, want_values=True))
+        equal(wire.read_frame(connection).body[:16], struct.pack("<I12s", 4, b"resp"), "GET")
+        connection.sendall(wire.frame(wire.SET, [1], [2]))
+        reply = wire.read_frame(connection)
+        equal((reply.status, reply.message), (
+            wire.BAD_REQUEST, "key or value width differs from the table's: keys of 8 and values of "
+            "8 bytes, where it has 8 and 16"), "a wrong width")
+        connection.sendall(wire.frame(wire.INCREMENT, [1], [2, 2], value_bytes=16))
+        reply = wire.read_frame(connection)
+        equal((reply.status, reply.message),
+              (wire.UNKNOWN_OPERATION, "the cache engine has no INCREMENT"), "INCREMENT")
+        connection.sendall(wire.frame(wire.PING))
+        equal(wire.read_frame(connection).status, wire.OK, "the connection goes on")
+
+
+@case
+def cache_with_libsherwood():
+    """cache with libsherwood: every byte of every value, both modes, every policy, both key widths"""
+    for flags in (("--policy", "lru"), ("--policy", "lfu", "--cache-mode", "throughput"),
+                  ("--policy", "epoch-lru", "--key-bits", "32"), ("--policy", "epoch-lfu")):
+        with start("--engine", "cache", "--capacity", "8K", "--value-bytes", "40", *flags) as server:
+            check(f"{flags[1]} policy" in server.line, server.line)
+            relay(PEER, server.address(), "cache")
+
+
+@case
+def cache_never_full():
+    """cache: ten times as many keys as slots are stored without an error, and the counters agree"""
+    with start(*CACHE, "--value-bytes", "32", "--policy", "lru") as server, \
+            server.connect() as connection:
+        replies = wire.Replies(connection)
+        for first in range(0, 40960, 1024):
+            pairs = [p for i in range(first, first + 1024) for p in (i, f"value {i}")]
+            equal(replies.ask("MSET", *pairs), "OK", "MSET")
+        size = replies.ask("DBSIZE")
+        check(3686 < size <= 4096, f"DBSIZE {size}")
+        got = replies.ask("MGET", *range(40960))
+        equal(sum(v is not None for v in got), size, "keys that are there")
+        check(all(v in (None, b"value %d" % i) for i, v in enumerate(got)), "a value of another key")
+        check(sum(v is not None for v in got[-2048:]) > 2000, "the last ones are there")
+        samples = server.metrics()
+        evicted = samples["sherwood_evictions_total"]
+        equal(samples["sherwood_inserted_total"] - evicted, size, "inserted - evicted")
+        equal(samples["sherwood_refused_operations_total"], 0, "refused")
+        check("sherwood_cache_refused_total" in samples, "sherwood_cache_refused_total")
+        info = replies.ask("INFO").decode()
+        check(f"\nevicted_keys:{evicted:.0f}\r\n" in info, "INFO evicted_keys")
+        check("\nmaxmemory_policy:allkeys-lru\r\n" in info, "INFO maxmemory_policy")
+        text = server.http("/metrics")[2]
+        for name in ("sherwood_evictions_total", "sherwood_cache_refused_total"):
+            check(re.search(rf"# HELP {name} \w.*\.\n# TYPE {name} counter\n{name} \d+\n", text), name)
+        check('engine="cache"' in text, "build info")
+
+
+@case
+def cache_keeps_what_is_used():
+    """cache, lfu: new keys do not drive out what is used more often; they are counted, not errors"""
+    with start("--engine", "cache", "--capacity", "256", "--policy", "lfu", "--value-bytes", "8",
+               "--cache-mode", "throughput") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for i in range(2000):  # both buckets are full before long
+            equal(replies.ask("SET", i, i), "OK", "SET")
+        held = [int(k) for k in replies.ask("SCAN", 0, "COUNT", 1000)[1]]
+        equal(len(held), 256, "keys held")
+        for _ in range(4):
+            check(None not in replies.ask("MGET", *held), "MGET")
+        before = server.metrics()
+        equal(replies.ask("MSET", *range(10000, 12000)), "OK", "MSET of new keys")
+        after = server.metrics()
+        equal([int(v) for v in replies.ask("MGET", *held)], held, "what was used is still there")
+        moved = {n: after[f"sherwood_{n}_total"] - before[f"sherwood_{n}_total"]
+                 for n in ("cache_refused", "evictions", "inserted")}
+        equal(moved, {"cache_refused": 1000, "evictions": 0, "inserted": 0}, "counters")
+        equal(replies.ask("GET", 10000), None, "a new key")
+        equal(replies.ask("DBSIZE"), 256, "DBSIZE")
+
+
+@case
+def cache_restarts_empty():
+    """cache: a daemon that is started again on its port is empty and serves"""
+    with start(*CACHE) as server:
+        port = str(server.port)
+        server.redis_cli("SET", "42", "hello")
+        equal(server.redis_cli("GET", "42").strip(), "hello", "GET")
+    with start(*CACHE, "--port", port) as server:
+        equal(server.redis_cli("GET", "42").strip(), "", "GET after the restart")
+        equal(server.redis_cli("SET", "42", "again").strip(), "OK", "SET")
+        equal(server.redis_cli("GET", "42").strip(), "again", "GET")
+
+
+@case
+def cache_with_sherwood_cli():
+    """cache with sherwood-cli: quoted strings, refusals, dump and load"""
+    with start(*CACHE, "--value-bytes", "16") as server:
+        def cli(*words, rc=0, **options):
+            return run(CLI, "-p", server.port, *words, rc=rc, **options).strip()
+        equal(cli("--no-raw", "SET", "1", 'a "b"\\\n'), "OK", "SET")
+        equal(cli("--no-raw", "GET", "1"), r'"a \"b\"\\\n"', "GET")
+        equal(cli("--no-raw", "MGET", "1", "2"), '1) "a \\"b\\"\\\\\\n"\n2) (nil)', "MGET")
+        equal(cli("--no-raw", stdin='set 3 "\\xff\\t"\nget 3\n'), 'OK\n"\\xff\\t"', "escapes")
+        check("longer than 16 bytes" in cli("SET", "1", "x" * 17, rc=1), "too long")
+        check("has no INCR" in cli("INCR", "1", rc=1), "INCR")
+        check("the cache engine has no RESIZE" in cli("RESIZE", "9", rc=1), "RESIZE")
+        check("engine:cache\nvalue_format:string\n" in cli("INFO"), "INFO")
+        path = server.directory / "pairs.bin"
+        check("bytes, which CSV does not hold" in cli("dump", server.directory / "x.csv", rc=1), "CSV")
+        cli("dump", path)
+        equal(path.stat().st_size, 2 * (8 + 20), "size of the dump")
+        cli("FLUSHALL")
+        cli("load", path)
+        equal(cli("--no-raw", "GET", "3"), '"\\xff\\t"', "GET after load")
+
+
+# --- options -------------------------------------------------------------------------------------
+@case
+def options_that_contradict():
+    """options of another engine, and sizes that cannot be, are refused with what to do"""
+    rows = {
+        ("--engine", "foo"): "engine: 'foo' is not one of robin_hood cuckoo cache",
+        ("--value-bytes", "64"): "choose the cache engine",
+        ("--engine", "cache", "--max-capacity", "32M"): "choose the robin_hood engine",
+        ("--engine", "cuckoo", "--hash-functions", "2"): "lower the maximum load",
+        ("--engine", "cache", "--value-bytes", "30"): "not a multiple of 4: 32 would be",
+        ("--engine", "cache", "--value-bytes", "1024"): "strings have at most 1020",
+        ("--engine", "cache", "--policy", "custom"): "choose lru",
+        ("--engine", "cache", "--policy", "random"): "not one of lru lfu epoch-lru epoch-lfu",
+    }
+    for flags, wanted in rows.items():
+        said = refusal(*flags) or ""
+        check(wanted in said and said.count("\n") == 0, f"{flags}: {said!r}")
+    for flags in (("--engine", "cache", "--value-bytes", "256", "--policy", "lru"),
+                  ("--engine", "cache", "--value-bytes", "1024", "--value-format", "fixed"),
+                  ("--engine", "cuckoo"),
+                  ("--engine", "cuckoo", "--hash-functions", "2", "--max-load", "0.45")):
+        said = refusal(*flags)
+        check(said is None or "this build has no" in said, f"{flags}: {said!r}")
+
+
+if __name__ == "__main__":
+    main()

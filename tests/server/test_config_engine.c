@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_config_engine.c - options of the engines: what they make of the table, which contradict each
+ * other, and limits that fit the size of values.
+ */
+#include "tests/server/config_fixture.h"
+
+static struct output output;
+
+Test(config_engine, engines)
+{
+    struct sw_config config;
+    struct sw_table_config table;
+    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K")), SW_CONFIG_RUN);
+    sw_config_table(&config, &table);
+    cr_assert_eq(table.engine, SW_ENGINE_ROBIN_HOOD);
+    cr_assert_eq(table.hash_functions, 0);
+    cr_assert_eq(table.value_bytes, 0);
+    cr_assert_eq(sw_config_value_format(&config), SW_VALUE_INTEGER);
+    cr_assert_eq(sw_config_stored_bytes(&config), 8);
+    cr_assert_eq(load(&config, &output,
+                      FLAGS("--engine", "cuckoo", "--hash-functions", "2", "--max-load", "0.4")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    sw_config_table(&config, &table);
+    cr_assert_eq(table.engine, SW_ENGINE_CUCKOO);
+    cr_assert_eq(table.hash_functions, 2);
+    cr_assert_eq(load(&config, &output,
+                      FLAGS("--engine=cache", "--value-bytes=256", "--policy=epoch-lfu",
+                            "--cache-mode=throughput")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    sw_config_table(&config, &table);
+    cr_assert_eq(table.engine, SW_ENGINE_CACHE);
+    cr_assert_eq(table.value_bytes, 260, "the length is kept too");
+    cr_assert_eq(table.cache_policy, SW_CACHE_EPOCH_LFU);
+    cr_assert_eq(table.cache_mode, SW_CACHE_THROUGHPUT);
+    cr_assert_eq(sw_config_value_format(&config), SW_VALUE_STRING);
+    cr_assert_eq(load(&config, &output,
+                      FLAGS("--engine=cache", "--value-bytes=1024", "--value-format=fixed")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    sw_config_table(&config, &table);
+    cr_assert_eq(table.value_bytes, 1024);
+    cr_assert_eq(load(&config, &output, FLAGS("--engine", "cache")), SW_CONFIG_RUN);
+    cr_assert_eq(sw_config_stored_bytes(&config), 64);
+}
+
+/* Large values have fewer of them in a frame and a round; small ones as many as is asked for. */
+Test(config_engine, limits_fit_the_values)
+{
+    static const char *const bytes[] = {"4", "60", "256", "1020"};
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+        static const char *const arenas[] = {"1M", "16M", "256M", "1T"};
+        struct sw_config config;
+        for (size_t k = 0; k < sizeof(arenas) / sizeof(arenas[0]); k++) {
+            cr_assert_eq(load(&config, &output,
+                              FLAGS("--engine", "cache", "--value-bytes", bytes[i], "--arena-bytes",
+                                    arenas[k], "--resp-request-bytes-max", "256K")),
+                         SW_CONFIG_RUN, "%s bytes, arena %s: %s", bytes[i], arenas[k], output.err);
+            uint64_t value = sw_config_stored_bytes(&config);
+            uint64_t frame = config.frame_ops_max * (8 + 2 * value);
+            cr_assert_leq(frame, config.arena_bytes / 2);
+            cr_assert_geq(config.frame_ops_max, 64);
+            cr_assert_leq(config.round_ops_max * (8 + 2 * value), 32 << 20);
+            cr_assert_leq(config.resp_arguments_max, config.round_ops_max);
+        }
+        cr_assert(strcmp(bytes[i], "4") != 0 || config.frame_ops_max == 1 << 20);
+    }
+}
+
+Test(config_engine, contradictions)
+{
+    static const struct {
+        const char *flags[7];
+        const char *error;
+    } rows[] = {
+        {{"--engine", "robin"}, "engine: 'robin' is not one of robin_hood cuckoo cache"},
+        {{"--value-bytes", "64"},
+         "value-bytes is no option of the robin_hood engine: leave it out, or choose the cache "
+         "engine"},
+        {{"--engine", "cuckoo", "--policy", "lfu"}, "policy is no option of the cuckoo engine"},
+        {{"--engine", "cache", "--hash-functions", "2"},
+         "hash-functions is no option of the cache engine: leave it out, or choose the cuckoo"},
+        {{"--cache-mode", "throughput"}, "cache-mode is no option of the robin_hood engine"},
+        {{"--value-format", "fixed"}, "value-format is no option of the robin_hood engine"},
+        {{"--engine", "cuckoo", "--max-capacity", "32M"},
+         "max-capacity is no option of the cuckoo engine: leave it out, or choose the robin_hood"},
+        {{"--engine", "cache", "--max-probe", "9"}, "max-probe is no option of the cache engine"},
+        {{"--engine", "cuckoo", "--hash-functions", "4"}, "hash-functions: '4' is not one of 2 3"},
+        {{"--engine", "cuckoo", "--hash-functions", "2"},
+         "a cuckoo table of 2 functions holds a load of at most 0.45, not 0.85"},
+        {{"--engine", "cache", "--value-bytes", "10"},
+         "value-bytes 10 is not a multiple of 4: 12 would be"},
+        {{"--engine", "cache", "--value-bytes", "1024"},
+         "value-bytes 1024 is too many: strings have at most 1020, for their length takes 4 more"},
+        {{"--engine", "cache", "--value-bytes", "1028"},
+         "value-bytes: '1028' is not a whole number from 0 to 1024"},
+        {{"--engine", "cache", "--policy", "custom"}, "scores of the policy custom: choose lru"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        cr_assert_eq(load(&config, &output, rows[i].flags), SW_CONFIG_ERROR, "row %zu", i);
+        cr_assert_not_null(strstr(output.err, rows[i].error), "row %zu: %s", i, output.err);
+        cr_assert_eq(strchr(output.err, '\n') - output.err, (long)strlen(output.err) - 1);
+    }
+}

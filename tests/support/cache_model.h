@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache_model.h - what a cache must answer: the plainest code that follows cache.h.
+ *
+ * Of the cache's own code it uses only where a key may lie. A bucket is searched slot by slot; the
+ * entry that leaves is found by looking at every score.
+ */
+#ifndef SHERWOOD_TESTS_SUPPORT_CACHE_MODEL_H
+#define SHERWOOD_TESTS_SUPPORT_CACHE_MODEL_H
+
+#include "table/cache/cache.h"
+
+struct cache_model;
+
+/* The configuration as sw_cache_info tells it. Ends the program if there is no memory. */
+struct cache_model *cache_model_create(const struct sw_cache_info *info);
+void cache_model_destroy(struct cache_model *model);
+
+/* Applies a batch in array order and writes its outputs. */
+void cache_model_apply(struct cache_model *model, const struct sw_cache_batch *batch);
+void cache_model_clear(struct cache_model *model);
+void cache_model_set_epoch(struct cache_model *model, uint64_t epoch);
+
+/* The value of a key, NULL if it is absent; its score. */
+const void *cache_model_find(const struct cache_model *model, uint64_t key, uint64_t *score);
+/* The entry at a slot: false if it is empty. */
+bool cache_model_slot(const struct cache_model *model, uint64_t slot, uint64_t *key,
+                      const void **value, uint64_t *score);
+uint64_t cache_model_size(const struct cache_model *model);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cache_engine.c - the cache behind table.h on the CPU backend, held against the model; what
+ * it refuses.
+ */
+#include <criterion/criterion.h>
+
+#include "table/cache/cache_backend.h"
+#include "tests/support/cache_table.h"
+
+TestSuite(cache_engine, .timeout = 120);
+
+static struct sw_table_config config_of(uint32_t slot_bits, uint32_t value_bytes,
+                                        enum sw_cache_mode mode, enum sw_cache_policy policy)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.engine = SW_ENGINE_CACHE;
+    config.slot_bits = slot_bits;
+    config.value_bytes = value_bytes;
+    config.cache_mode = mode;
+    config.cache_policy = policy;
+    config.capacity_slots = 700;
+    config.batch_ops_max = 4096;
+    return config;
+}
+
+static void run(uint32_t slot_bits, uint32_t value_bytes)
+{
+    static const enum sw_cache_policy policies[] = {SW_CACHE_LRU, SW_CACHE_LFU, SW_CACHE_EPOCH_LFU};
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        for (size_t p = 0; p < 3; p++) {
+            for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
+                char fault[256] = "";
+                uint64_t evicted = 0;
+                struct cache_table_trial trial = {
+                    .config =
+                        config_of(slot_bits, value_bytes, (enum sw_cache_mode)mode, policies[p]),
+                    .seed = seed,
+                    .batches = 60,
+                    .ops_max = 400,
+                    .key_count = 2000,
+                };
+                int failed = cache_table_run(&trial, &evicted, fault, sizeof(fault));
+                cr_assert_eq(failed, 0, "seed %llu, policy %d, mode %d: %s",
+                             (unsigned long long)seed, (int)policies[p], mode, fault);
+                cr_assert_gt(evicted, 0);
+            }
+        }
+    }
+}
+
+Test(cache_engine, wide_keys)
+{
+    run(128, 0);
+    run(128, 256);
+}
+
+Test(cache_engine, narrow_keys)
+{
+    run(64, 0);
+    run(64, 20);
+}
+
+static void expect_refused(const struct sw_table_config *config, int expected)
+{
+    struct sw_table *table;
+    char reason[256] = "";
+    cr_assert_eq(sw_table_create(config, &table, reason, sizeof(reason)), expected);
+    cr_assert_neq(reason[0], '\0');
+}
+
+Test(cache_engine, refuses)
+{
+    struct sw_table_config config = config_of(128, 64, SW_CACHE_MEMORY, SW_CACHE_LRU);
+    config.cache_policy = SW_CACHE_CUSTOM;
+    expect_refused(&config, SW_E_INVALID);
+    config.cache_policy = SW_CACHE_LRU;
+    config.value_bytes = 1028;
+    expect_refused(&config, SW_E_INVALID);
+    config.value_bytes = 64;
+    config.capacity_slots = 0;
+    expect_refused(&config, SW_E_INVALID);
+    config.capacity_slots = 1ULL << 45;
+    expect_refused(&config, SW_E_NOMEM);
+}
+
+Test(cache_engine, tells_what_it_is)
+{
+    struct sw_table_config config = config_of(128, 64, SW_CACHE_MEMORY, SW_CACHE_LFU);
+    struct sw_table *table;
+    struct sw_queue *queue;
+    struct sw_table_info info;
+    uint64_t key = 1;
+    uint64_t value[8] = {0};
+    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    sw_table_info(table, &info);
+    cr_assert_str_eq(info.engine_name, "cache");
+    cr_assert_eq(info.operations, SW_CACHE_OPERATIONS);
+    cr_assert_eq(info.batch_kinds, SW_CACHE_KINDS);
+    cr_assert_eq(info.value_bytes, 64);
+    cr_assert_eq(info.bucket_slots, 128);
+    cr_assert_eq(info.capacity_slots, 768);
+    struct sw_batch batch = {.op = SW_SUM, .count = 1, .keys = &key, .values = value};
+    cr_assert_eq(sw_batch_run(queue, &batch), SW_E_UNSUPPORTED);
+    struct sw_batch resize = {.kind = SW_BATCH_RESIZE, .capacity = 1024};
+    cr_assert_eq(sw_batch_run(queue, &resize), SW_E_UNSUPPORTED);
+    sw_queue_destroy(queue);
+    sw_table_destroy(table);
+}
