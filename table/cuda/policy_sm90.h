@@ -12,15 +12,9 @@
  * kif_2.lpk_1.tpb_256.tpm_0; of 59 variants of 60 the best scored 1.0000 (min 1.0000).
  */
 
-/* Slot=64 Operation=hinted: kih_4.lpk_1.tpb_128.tpm_1024
- * score 1.0120, speed-ups 0.9800 .. 1.0824, mean 1.0132 over 32 workloads;
- * 59 of 60 variants tried; measured 2026-11-21 05:54:04 UTC. */
-template <> struct sw_policy_get_hinted<90, 64> {
-    static constexpr int kih = 4;
-    static constexpr int lpk = 1;
-    static constexpr int tpb = 128;
-    static constexpr int tpm = 1024;
-};
+/* Slot=64 Operation=hinted: base
+ * kih_4.lpk_1.tpb_256.tpm_0; of 59 variants of 60 the best scored 1.0186 (min 0.9616).
+ */
 
 /* Slot=128 Operation=plain: base
  * kif_2.lpk_1.tpb_256.tpm_0; of 58 variants of 60 the best scored 1.0245 (min 0.9243).

@@ -75,7 +75,7 @@ static void print_help(const char *program)
         "      --headers FOLDER    where --export writes (table/cuda)\n"
         "      --loss-max PERCENT  (2)\n"
         "      --gain-min PERCENT  a choice with a lower gain in score than this leaves base "
-        "(0.5)\n"
+        "(3)\n"
         "  -h, --help\n"
         "\n"
         "Without --top, --variant and --export: --coverage.\n"
@@ -185,7 +185,7 @@ static void set_defaults(struct sw_tune_analyze_options *options)
     options->folder = "build/tune/plots";
     options->headers = "table/cuda";
     options->loss_max = 0.02;
-    options->gain_min = 0.005;
+    options->gain_min = 0.03;
 }
 
 enum sw_tune_analyze_parsed sw_tune_analyze_options_parse(struct sw_tune_analyze_options *options,

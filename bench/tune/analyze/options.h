@@ -27,7 +27,7 @@ struct sw_tune_analyze_options {
     bool exports;
     const char *headers; /* where policies go */
     double loss_max;     /* 0.02: a choice may be so much slower than base on a workload */
-    double gain_min;     /* 0.005: with a smaller one base stays */
+    double gain_min;     /* 0.03: with a smaller one base stays */
 };
 
 enum sw_tune_analyze_parsed { SW_TUNE_ANALYZE, SW_TUNE_ANALYZE_HELPED, SW_TUNE_ANALYZE_MISUSED };
