@@ -297,7 +297,13 @@ class Bystander:
         self.socket.recv(64)
         self.count = 0
         self.ask()
+        # Clients that left a moment ago may still be counted.
         self.before = self.server.connections()
+        for _ in range(50):
+            time.sleep(0.05)
+            earlier, self.before = self.before, self.server.connections()
+            if earlier == self.before:
+                break
         return self
 
     def __exit__(self, kind, value, trace):
