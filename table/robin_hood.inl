@@ -189,14 +189,14 @@ SW_HD static inline struct RH(slot) *
 }
 
 /* Inserts an entry whose key is absent and, among the inserts of this phase, unique. Every bucket
- * from its home to before b is full of smaller entries. Returns true when everything found a place.
- * Otherwise *hand is the entry, usually an older one, that met the cap and is no longer in the
- * table. */
-SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
-                                                struct RH(slot) * hand, uint64_t b,
-                                                uint64_t *probes)
+ * from its home to before b is full of smaller entries. No bucket from `limit` on is touched.
+ * Returns true when everything found a place. Otherwise *hand is the entry, usually an older one,
+ * that met the cap or the limit and is no longer in the table. */
+SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
+                                                  struct RH(slot) * hand, uint64_t b,
+                                                  uint64_t limit, uint64_t *probes)
 {
-    while (b < RH(reach)(view, RH(home)(view, hand->m))) {
+    while (b < limit && b < RH(reach)(view, RH(home)(view, hand->m))) {
         struct RH(slot) *bucket = RH(bucket)(view, b);
         struct RH(slot) held[SW_BUCKET_SLOTS];
         RH(bucket_load)(bucket, held);
@@ -225,7 +225,15 @@ SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
     return false;
 }
 
-/* The same from the entry's home. */
+/* The same with the end of the buckets as the limit. */
+SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
+                                                struct RH(slot) * hand, uint64_t b,
+                                                uint64_t *probes)
+{
+    return RH(insert_absent_before)(view, hand, b, view->buckets_total, probes);
+}
+
+/* And from the entry's home. */
 SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * hand,
                                            uint64_t *probes)
 {

@@ -62,6 +62,7 @@ struct sw_cuda_control {
     uint32_t touched;
     uint32_t clusters;
     uint32_t leftovers;
+    uint32_t crowded;        /* 1: a range has more operations than there is room for */
     uint32_t rebuild_off;    /* 1: known before it starts that the rebuild cannot serve */
     uint32_t rebuild_failed; /* rebuild.cu could not write the table */
     uint32_t lost; /* entries that found no place even in the stash: impossible by the geometry */
@@ -130,6 +131,26 @@ template <int BITS> struct sw_cuda_cells {
     uint32_t *first; /* ~ the first operation */
 };
 
+/* Batches of upserts up to this size may be cut into ranges (ranges.cu); so many at most. */
+#define SW_CUDA_RANGED_MAX (1U << 22)
+#define SW_CUDA_RANGES_MAX 4096
+
+/* An operation on its way to its range: written at once, in whole sectors. */
+template <int BITS> struct alignas(BITS / 4) sw_cuda_moved {
+    typename sw_width<BITS>::word m;
+    typename sw_width<BITS>::word operand;
+    uint32_t operation;
+};
+
+/* The operations of a batch, range by range. */
+template <int BITS> struct sw_cuda_ranged {
+    struct sw_cuda_moved<BITS> *moved; /* [sw_cuda_range_slots] */
+    uint32_t *lengths;                 /* [SW_CUDA_RANGES_MAX] zero between batches */
+};
+
+/* How many slots the ranges of a batch of up to count_max operations take. */
+uint64_t sw_cuda_range_slots(uint32_t count_max);
+
 /* Device memory for one write batch of up to batch_ops_max operations; [n] is that number. Net
  * effects are at most one per key, so every list fits. */
 template <int BITS> struct sw_cuda_scratch {
@@ -151,7 +172,8 @@ template <int BITS> struct sw_cuda_scratch {
     struct sw_cuda_cluster *clusters;         /* [n] */
     typename sw_width<BITS>::undo *undo;      /* [n] */
     struct sw_cuda_cells<BITS> cells;         /* [2 n + 1], the last is the side cell's */
-    void *sort;                               /* for the radix sort */
+    struct sw_cuda_ranged<BITS> ranged;
+    void *sort; /* for the radix sort */
     size_t sort_bytes;
 };
 
@@ -194,6 +216,16 @@ template <int BITS>
 cudaError_t sw_cuda_launch_upsert(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, bool only_if_failed,
                                   cudaStream_t stream);
+
+/* Such a batch of at most SW_CUDA_RANGED_MAX by ranges of m; again the first part does not touch
+ * the table. */
+template <int BITS>
+cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
+                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *device,
+                                         const struct sw_cuda_batch<BITS> *batch,
+                                         cudaStream_t stream);
 
 /* The batch in order of m, stable, by its top `bits`: scratch m_sorted, and the operands in
  * `previous`. Also decides whether the stash has room (control->mode). */

@@ -8,61 +8,7 @@
  * value in place, or lists it as absent; the absent ones are inserted once nothing is looked up any
  * more. These are phases A and B of table/README.md, rule 5.
  */
-#include "table/cuda/upsert.cuh"
-
-#define PRESENT (1U << 31)
-
-template <typename T> static __device__ inline void atomic_max(T *at, T value)
-{
-    if (sizeof(T) == 8) {
-        atomicMax((unsigned long long *)at, (unsigned long long)value);
-    } else {
-        atomicMax((unsigned int *)at, (unsigned int)value);
-    }
-}
-
-template <typename T> static __device__ inline void atomic_add(T *at, T value)
-{
-    if (sizeof(T) == 8) {
-        atomicAdd((unsigned long long *)at, (unsigned long long)value);
-    } else {
-        atomicAdd((unsigned int *)at, (unsigned int)value);
-    }
-}
-
-template <typename T> static __device__ inline T atomic_cas(T *at, T expected, T desired)
-{
-    if (sizeof(T) == 8) {
-        return (T)atomicCAS((unsigned long long *)at, (unsigned long long)expected,
-                            (unsigned long long)desired);
-    }
-    return (T)atomicCAS((unsigned int *)at, (unsigned int)expected, (unsigned int)desired);
-}
-
-/* Of 2 * count cells at least half stay free, so every probe ends. */
-template <int BITS>
-static __device__ inline uint32_t claim_cell(const struct sw_cuda_cells<BITS> &cells,
-                                             typename sw_width<BITS>::word m, uint32_t count)
-{
-    typedef sw_width<BITS> W;
-    uint32_t cells_count = 2 * count;
-    if (m == W::empty) {
-        return cells_count;
-    }
-    uint32_t top = (uint32_t)(m >> (BITS / 2 - 32));
-    /* neighbours in m are no neighbours here: runs of cells stay short for any keys */
-    uint32_t cell = __umulhi(top * 0x9e3779b1U ^ (uint32_t)m, cells_count);
-    for (;;) {
-        typename W::word held = *(const volatile typename W::word *)(cells.m + cell);
-        if (held == W::empty) {
-            held = atomic_cas(cells.m + cell, (typename W::word)W::empty, m);
-        }
-        if (held == W::empty || held == m) {
-            return cell;
-        }
-        cell = cell + 1 < cells_count ? cell + 1 : 0;
-    }
-}
+#include "table/cuda/cells.cuh"
 
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
@@ -70,8 +16,6 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
                    bool only_if_failed)
 {
     typedef sw_width<BITS> W;
-    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct sw_cuda_cells<BITS> cells = scratch->cells;
     if (is_off<BITS>(device, only_if_failed)) {
         return;
     }
@@ -83,53 +27,8 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < batch.count;
          i += (uint64_t)gridDim.x * blockDim.x) {
-        typename W::word m = W::mix(&device.table, batch.keys[i]);
-        typename W::word operand = batch.values[i];
-        uint32_t cell = claim_cell<BITS>(cells, m, batch.count);
-        scratch->m[i] = m;
-        scratch->operands[i] = operand;
-        scratch->index_sorted[i] = cell;
-        atomicMax(cells.last + cell, (uint32_t)i + 1);
-        if (batch.found != NULL) {
-            atomicMax(cells.first + cell, ~(uint32_t)i);
-        }
-        if (batch.op == SW_SUM) {
-            atomic_add(cells.value + cell, operand);
-        } else if (batch.op == SW_MAX) {
-            atomic_max(cells.value + cell, operand);
-        } else if (batch.op == SW_MIN) {
-            atomic_max(cells.value + cell, (typename W::word) ~operand);
-        }
+        collect_one<BITS>(device, batch, i, W::mix(&device.table, batch.keys[i]));
     }
-}
-
-/* One key: its value in place, or into the list of those to insert. Returns whether it is absent
- * and has a slot to find. */
-template <int BITS>
-static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &device,
-                                        const struct sw_cuda_batch<BITS> &batch, uint64_t i,
-                                        typename sw_width<BITS>::slot *entry, uint64_t *probes)
-{
-    typedef sw_width<BITS> W;
-    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
-    uint32_t cell = scratch->index_sorted[i];
-    typename W::word operand = scratch->operands[i];
-    typename W::place place;
-    if (batch.op != SW_SET) {
-        operand = cells->value[cell];
-        operand = batch.op == SW_MIN ? (typename W::word) ~operand : operand;
-    }
-    entry->m = scratch->m[i];
-    place = W::locate_hinted(&device.table, device.hints, entry->m, probes);
-    if (place.found) {
-        W::decide(batch.op, true, place.value, operand, &operand);
-        if (batch.found != NULL) {
-            cells->last[cell] |= PRESENT; /* of this key's operations only this one writes */
-        }
-    }
-    entry->value = operand;
-    return write_one<BITS>(device, place, *entry);
 }
 
 template <int BITS, typename SHAPE>
@@ -150,8 +49,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     for (uint64_t r = 0; r < rounds; r++, i += step) {
         typename W::slot entry;
         bool absent = false;
-        if (i < batch.count &&
-            (scratch->cells.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1) {
+        if (i < batch.count && stands_for_key<BITS>(scratch, i)) {
             absent = apply_one<BITS>(device, batch, i, &entry, &probes);
         }
         uint32_t at = sw_list_append(&control->inserts, absent);
@@ -169,7 +67,6 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
                   bool only_if_failed)
 {
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
     uint64_t failures = 0;
@@ -186,11 +83,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     uint64_t rounds = batch.found != NULL ? (padded + step - 1) / step : 0;
     uint64_t i = start;
     for (uint64_t r = 0; r < rounds; r++, i += step) {
-        bool found = false;
-        if (i < batch.count) {
-            uint32_t cell = scratch->index_sorted[i];
-            found = (cells->last[cell] & PRESENT) != 0 || ~cells->first[cell] != (uint32_t)i;
-        }
+        bool found = i < batch.count && was_found<BITS>(scratch, i);
         uint32_t word = __ballot_sync(SW_WARP_ALL, found);
         if (i % 32 == 0 && i < padded) {
             batch.found[i / 32] = word;
@@ -206,23 +99,12 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     free_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
                 bool only_if_failed)
 {
-    typedef sw_width<BITS> W;
-    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
     if (is_off<BITS>(device, only_if_failed)) {
         return;
     }
     uint64_t start = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     for (uint64_t i = start; i < batch.count; i += (uint64_t)gridDim.x * blockDim.x) {
-        uint32_t cell = scratch->index_sorted[i];
-        cells->m[cell] = W::empty;
-        cells->last[cell] = 0;
-        if (batch.found != NULL) {
-            cells->first[cell] = 0;
-        }
-        if (batch.op != SW_SET) {
-            cells->value[cell] = 0;
-        }
+        free_cell<BITS>(device, batch, i);
     }
     if (start == 0) {
         conclude<BITS>(device, batch);

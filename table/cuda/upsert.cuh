@@ -141,7 +141,7 @@ static __device__ inline void conclude(const struct sw_cuda_device<BITS> &device
     device.table.state->occupied += inserted;
 }
 
-static uint32_t blocks_for(uint32_t count, uint32_t threads, uint32_t most)
+static inline uint32_t blocks_for(uint32_t count, uint32_t threads, uint32_t most)
 {
     uint32_t blocks = (uint32_t)(((uint64_t)count + threads - 1) / threads);
     return blocks == 0 ? 1 : blocks < most ? blocks : most;

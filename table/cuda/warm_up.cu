@@ -65,6 +65,22 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
         if (error != cudaSuccess) {
             break;
         }
+        error = sw_cuda_launch_scatter<BITS>(device, &batch, cudaStreamPerThread);
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_upsert_ranges<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error != cudaSuccess) {
+            break;
+        }
         error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
                                                 cudaStreamPerThread);
         if (error == cudaSuccess) {

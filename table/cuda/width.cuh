@@ -64,6 +64,12 @@ template <int BITS> struct sw_width;
             return sw_insert_absent_from_##suffix(                                               \
                 v, hand, sw_hint_start_##suffix(v, hints, hand->m), probes);                     \
         }                                                                                        \
+        static __device__ bool insert_before(const view *v, const uint8_t *hints, slot *hand,    \
+                                             uint64_t limit, uint64_t *probes)                   \
+        {                                                                                        \
+            return sw_insert_absent_before_##suffix(                                             \
+                v, hand, sw_hint_start_##suffix(v, hints, hand->m), limit, probes);              \
+        }                                                                                        \
         static __device__ uint8_t hint_pair(const view *v, uint64_t g, uint8_t old)              \
         {                                                                                        \
             return sw_hint_pair_##suffix(v, g, old);                                             \

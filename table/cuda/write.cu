@@ -20,6 +20,7 @@
 #define DELETE_MOVE_NS 0.03
 /* Below so many operations sorting is not worth its dozen of launches. */
 #define ORDER_MIN (1U << 18)
+#define RANGES_MIN (1U << 14)
 /* Above so many operations that want answers, the cells of an upsert leave the L2 cache. */
 #define CELLS_MAX (1U << 21)
 
@@ -114,27 +115,41 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
     return true;
 }
 
+/* Whether to cut a batch into ranges: fast where most keys are written in place, since a block
+ * waits for its longest insert. */
+static bool by_ranges(const struct sw_cuda_table *table, uint32_t count)
+{
+    uint32_t new_keys = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
+    if (table->config.tuning.ranges != SW_CHOICE_AUTO || count > SW_CUDA_RANGED_MAX) {
+        return table->config.tuning.ranges == SW_CHOICE_ALWAYS && count <= SW_CUDA_RANGED_MAX;
+    }
+    return count >= RANGES_MIN && new_keys <= SW_CUDA_NEW_KEYS_ALL / 4;
+}
+
 template <int BITS>
 static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch)
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
+    const cudaStream_t stream = queue->stream;
+    const bool ranges = by_ranges(queue->table, batch->count);
     /* a run of equal keys is summed by one thread, cells by all */
-    bool ordered = batch->found == NULL && batch->count >= ORDER_MIN &&
-                   (batch->op == SW_SET || batch->count > CELLS_MAX);
+    const bool ordered = !ranges && batch->found == NULL && batch->count >= ORDER_MIN &&
+                         (batch->op == SW_SET || batch->count > CELLS_MAX);
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL;
     }
-    cudaError_t error = ordered
-                            ? sw_cuda_launch_order<BITS>(&device, batch, BITS / 2, queue->stream)
-                            : sw_cuda_launch_collect<BITS>(&device, batch, false, queue->stream);
+    cudaError_t error = ranges    ? sw_cuda_launch_scatter<BITS>(&device, batch, stream)
+                        : ordered ? sw_cuda_launch_order<BITS>(&device, batch, BITS / 2, stream)
+                                  : sw_cuda_launch_collect<BITS>(&device, batch, false, stream);
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
     }
-    if (error == cudaSuccess) {
-        error = ordered ? sw_cuda_launch_upsert_ordered<BITS>(&device, batch, queue->stream)
-                        : sw_cuda_launch_upsert<BITS>(&device, batch, false, queue->stream);
+    if (error != cudaSuccess) {
+        return error;
     }
-    return error;
+    return ranges    ? sw_cuda_launch_upsert_ranges<BITS>(&device, batch, stream)
+           : ordered ? sw_cuda_launch_upsert_ordered<BITS>(&device, batch, stream)
+                     : sw_cuda_launch_upsert<BITS>(&device, batch, false, stream);
 }
 
 template <int BITS>

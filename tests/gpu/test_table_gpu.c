@@ -55,6 +55,7 @@ static struct sw_table_tuning tuning_of(uint32_t number)
         tuning.block_size = block_sizes[rest % BLOCK_SIZES];
         tuning.bulk = rest / BLOCK_SIZES % 2 == 0 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
         tuning.hints = rest / BLOCK_SIZES / 2 == 0 ? SW_CHOICE_ALWAYS : SW_CHOICE_NEVER;
+        tuning.ranges = tuning.hints; /* what is not streamed goes by ranges, or never does */
     }
     return tuning;
 }

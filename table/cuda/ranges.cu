@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ranges.cu - batches of upserts of one kind that are sure to fit, range by range: three kernels.
+ *
+ * The batch is cut into ranges of m, and a block carries out one range by itself: it folds repeated
+ * keys in shared memory, writes the keys that are present, and then inserts those that are absent.
+ * Phases do not mix within a range. They do between ranges, and that is safe because a range owns
+ * the buckets from its first home to the one before the next range's first home, and inserts only
+ * there: what would go further is deferred until all blocks are done. A look-up that runs past its
+ * own buckets meets entries of its own range, which nobody else moves, and larger ones; an insert
+ * of the other range puts a larger entry in the place of a larger one, and to the look-up they are
+ * the same.
+ *
+ * A range with far more operations than its share, because keys are repeated, is left to the last
+ * kernel, which does the phases one after the other, all blocks together.
+ */
+#include <cooperative_groups.h>
+
+#include "table/cuda/cells.cuh"
+
+#define THREADS 256
+#define SCATTER_THREADS 512
+#define SCATTER_PER_THREAD 8
+/* The last kernel's blocks; all of them run at once. */
+#define REST_BLOCKS_PER_SM 2
+
+/* Operations a range is expected to have, at most, and room for so many: 8 standard deviations more
+ * of what distinct keys, which are spread at random, differ. */
+#define RANGE_WANTED 1024
+#define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
+#define RANGES_MIN 256
+#define FOLD_CELLS 2048
+#define NO_CELL 0xffffffffU
+#define ALIVE 0xffffU
+
+static_assert((RANGE_ROOM + THREADS - 1) / THREADS <= 32, "a bit an operation of a thread");
+static_assert(FOLD_CELLS > RANGE_ROOM && RANGE_ROOM < ALIVE,
+              "probing ends, and entries have names");
+
+struct plan {
+    uint32_t ranges; /* a power of two */
+    uint32_t ranges_log2;
+    uint32_t room;
+};
+
+static struct plan plan_of(uint32_t count)
+{
+    struct plan plan = {RANGES_MIN, 0, 0};
+    while ((uint64_t)plan.ranges * RANGE_WANTED < count && plan.ranges < SW_CUDA_RANGES_MAX) {
+        plan.ranges *= 2;
+    }
+    while (1U << plan.ranges_log2 < plan.ranges) {
+        plan.ranges_log2++;
+    }
+    uint32_t share = (count + plan.ranges - 1) / plan.ranges;
+    uint32_t root = 1;
+    while (root * root < share) {
+        root++;
+    }
+    plan.room = (share + 8 * root + 31) / 32 * 32;
+    return plan;
+}
+
+/* It grows with the batch, also where the number of ranges does. */
+uint64_t sw_cuda_range_slots(uint32_t count_max)
+{
+    struct plan plan = plan_of(count_max < SW_CUDA_RANGED_MAX ? count_max : SW_CUDA_RANGED_MAX);
+    return (uint64_t)plan.ranges * plan.room;
+}
+
+template <int BITS>
+static __device__ inline uint32_t range_of(typename sw_width<BITS>::word m, struct plan plan)
+{
+    return (uint32_t)(m >> (BITS / 2 - plan.ranges_log2));
+}
+
+/* The first bucket behind those a range owns. */
+template <int BITS>
+static __device__ inline uint64_t range_end(const typename sw_width<BITS>::view *view,
+                                            struct plan plan, uint32_t range)
+{
+    typedef typename sw_width<BITS>::word word;
+    return range + 1 == plan.ranges
+               ? view->buckets_total
+               : sw_width<BITS>::home(view, (word)(range + 1) << (BITS / 2 - plan.ranges_log2));
+}
+
+/* By all threads of the batch: whether it may insert (control->mode). */
+template <int BITS>
+static __device__ inline void ask(const struct sw_cuda_device<BITS> &device, bool first, bool some,
+                                  typename sw_width<BITS>::word m)
+{
+    uint32_t mode = sw_mode_of_upserts(&device.table);
+    if (first) {
+        device.control->mode = mode;
+        sw_note_stash(device.control, device.table.state);
+    }
+    uint64_t probes = 0;
+    if (mode == SW_CUDA_ASK && some && !sw_width<BITS>::locate(&device.table, m, &probes).found) {
+        device.control->absent = 1;
+    }
+}
+
+/* One store for 64-bit slots, two for 128-bit ones. */
+template <int BITS>
+static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cuda_moved<BITS> moved)
+{
+    if (BITS == 64) {
+        *(uint4 *)to = make_uint4((uint32_t)moved.m, (uint32_t)moved.operand, moved.operation, 0);
+    } else {
+        ulonglong2 *halves = (ulonglong2 *)to;
+        halves[0] = make_ulonglong2(moved.m, moved.operand);
+        halves[1] = make_ulonglong2(moved.operation, 0);
+    }
+}
+
+/* Brings the operations to their ranges, in no order. */
+template <int BITS>
+static __global__ void __launch_bounds__(SCATTER_THREADS)
+    scatter_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                   struct plan plan)
+{
+    typedef sw_width<BITS> W;
+    __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
+    const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
+    typename W::word m[SCATTER_PER_THREAD];
+    uint32_t rank[SCATTER_PER_THREAD];
+    uint64_t start = (uint64_t)blockIdx.x * SCATTER_THREADS * SCATTER_PER_THREAD + threadIdx.x;
+    for (uint32_t r = threadIdx.x; r < plan.ranges; r += SCATTER_THREADS) {
+        taken[r] = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < SCATTER_PER_THREAD; k++) {
+        uint64_t i = start + k * SCATTER_THREADS;
+        m[k] = i < batch.count ? batch.keys[i] : 0;
+        if (i < batch.count && i % 64 == 0) {
+            device.scratch.found[i / 64] = 0;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < SCATTER_PER_THREAD; k++) {
+        uint64_t i = start + k * SCATTER_THREADS;
+        m[k] = W::mix(&device.table, m[k]);
+        ask<BITS>(device, i == 0, i < batch.count, m[k]);
+        rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], plan)], 1U) : 0;
+    }
+    __syncthreads();
+    for (uint32_t r = threadIdx.x; r < plan.ranges; r += SCATTER_THREADS) {
+        uint32_t here = taken[r];
+        if (here != 0) {
+            taken[r] = atomicAdd(&ranged.lengths[r], here);
+            if (taken[r] + here > plan.room) {
+                device.control->crowded = 1;
+            }
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < SCATTER_PER_THREAD; k++) {
+        uint64_t i = start + k * SCATTER_THREADS;
+        if (i >= batch.count) {
+            continue;
+        }
+        uint32_t range = range_of<BITS>(m[k], plan);
+        uint32_t at = taken[range] + rank[k];
+        if (at < plan.room) {
+            struct sw_cuda_moved<BITS> moved = {
+                m[k], batch.values[i], (uint32_t)i
+            };
+            move<BITS>(&ranged.moved[(uint64_t)range * plan.room + at], moved);
+        }
+    }
+}
+
+/* One range's operations, in shared memory. */
+template <int BITS> struct fold {
+    typename sw_width<BITS>::slot entries[RANGE_ROOM];
+    uint32_t operation[RANGE_ROOM]; /* where answers are wanted, the key's first one in the end */
+    uint32_t cells[FOLD_CELLS];     /* a hash table of the keys: 1 + the entry for its key so far */
+    uint16_t gave_way[RANGE_ROOM];  /* to the entry that stands for its key, or to one that gave way
+                                       itself; or ALIVE */
+};
+
+/* Adds an operand to the entry that stands for its key. */
+template <typename T> static __device__ inline void combine(uint32_t op, T *at, T operand)
+{
+    if (op == SW_SUM) {
+        atomic_add(at, operand);
+    } else if (op == SW_MAX) {
+        atomic_max(at, operand);
+    } else {
+        atomic_min(at, operand);
+    }
+}
+
+/* Afterwards one entry of each key is alive: its last if they are SETs, else one that has what all
+ * make together. Returns false if this one is not the first that came. */
+template <int BITS>
+static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
+{
+    typename sw_width<BITS>::word m = fold->entries[e].m;
+    uint32_t cell = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_CELLS;
+    for (;;) {
+        uint32_t held = atomicCAS(&fold->cells[cell], 0U, e + 1);
+        if (held == 0) {
+            return true;
+        }
+        if (fold->entries[held - 1].m != m) {
+            cell = (cell + 1) % FOLD_CELLS;
+        } else if (op != SW_SET) {
+            combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (fold->operation[held - 1] > fold->operation[e]) {
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (atomicCAS(&fold->cells[cell], held, e + 1) == held) {
+            fold->gave_way[held - 1] = (uint16_t)e;
+            return false;
+        }
+    }
+}
+
+template <int BITS>
+static __device__ inline void set_found(const struct sw_cuda_device<BITS> &device,
+                                        uint32_t operation)
+{
+    atomicOr((uint32_t *)device.scratch.found + operation / 32, 1U << operation % 32);
+}
+
+/* Operations after the first on their key found it; the first is noted at the entry that is alive.
+ * By all threads of the block. */
+template <int BITS>
+static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &device,
+                                            struct fold<BITS> *fold,
+                                            const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        uint32_t root = e;
+        while (fold->gave_way[root] != ALIVE) {
+            root = fold->gave_way[root];
+        }
+        if (root != e) {
+            atomicMin(&fold->operation[root], fold->operation[e]);
+        }
+    }
+    __syncthreads();
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        uint32_t root = e;
+        while (fold->gave_way[root] != ALIVE) {
+            root = fold->gave_way[root];
+        }
+        if (moved[e].operation != fold->operation[root]) {
+            set_found<BITS>(device, moved[e].operation);
+        }
+    }
+    __syncthreads();
+}
+
+/* Reads a range's operations and folds them. By all threads of the block. */
+template <int BITS>
+static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &device,
+                                         struct fold<BITS> *fold, uint32_t op, bool answers,
+                                         const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    for (uint32_t c = threadIdx.x; c < FOLD_CELLS; c += THREADS) {
+        fold->cells[c] = 0;
+    }
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        struct sw_cuda_moved<BITS> one = moved[e];
+        fold->entries[e].m = one.m;
+        fold->entries[e].value = one.operand;
+        fold->operation[e] = one.operation;
+        fold->gave_way[e] = ALIVE;
+    }
+    __syncthreads();
+    bool repeated = false;
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        repeated |= !fold_one<BITS>(fold, op, e);
+    }
+    if (__syncthreads_or(repeated) && answers) {
+        find_repeated<BITS>(device, fold, moved, count);
+    }
+}
+
+/* A block carries out a range. */
+template <int BITS>
+static __global__ void __launch_bounds__(THREADS)
+    range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
+                 struct plan plan)
+{
+    typedef sw_width<BITS> W;
+    __shared__ struct fold<BITS> fold;
+    const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
+    struct sw_cuda_control *control = device.control;
+    const uint32_t count = ranged.lengths[blockIdx.x];
+    if (!is_admitted(control) || count > plan.room) {
+        return;
+    }
+    fold_range<BITS>(device, &fold, op, answers, ranged.moved + (uint64_t)blockIdx.x * plan.room,
+                     count);
+    uint64_t probes = 0;
+    uint32_t absent = 0; /* a bit each of this thread's entries */
+    for (uint32_t e = threadIdx.x, k = 0; e < count; e += THREADS, k++) {
+        if (fold.gave_way[e] != ALIVE) {
+            continue;
+        }
+        typename W::slot entry = fold.entries[e];
+        typename W::place place = W::locate_hinted(&device.table, device.hints, entry.m, &probes);
+        W::decide(op, place.found, place.value, entry.value, &entry.value);
+        absent |= write_one<BITS>(device, place, entry) ? 1U << k : 0;
+        if (answers && place.found) {
+            set_found<BITS>(device, fold.operation[e]);
+        }
+    }
+    __syncthreads();
+    uint64_t end = range_end<BITS>(&device.table.main, plan, blockIdx.x);
+    uint64_t inserted = 0;
+    for (uint32_t e = threadIdx.x, k = 0; e < count; e += THREADS, k++) {
+        typename W::slot hand = fold.entries[e];
+        if ((absent >> k & 1) == 0) {
+            continue;
+        }
+        if (W::insert_before(&device.table.main, device.hints, &hand, end, &probes)) {
+            inserted++;
+        } else {
+            device.scratch.inserts[atomicAdd(&control->inserts, 1U)] = hand;
+        }
+    }
+    sw_block_add(&control->ordered_inserts, inserted);
+    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+}
+
+/* The ranges left out: phases of all blocks together, by cells. */
+template <int BITS>
+static __device__ inline void crowded_ranges(const struct sw_cuda_device<BITS> &device,
+                                             const struct sw_cuda_batch<BITS> &batch,
+                                             struct plan plan, uint64_t start, uint64_t step)
+{
+    typedef sw_width<BITS> W;
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    uint64_t probes = 0;
+    for (uint64_t i = start; i < batch.count; i += step) {
+        typename W::word m = W::mix(&device.table, batch.keys[i]);
+        if (scratch->ranged.lengths[range_of<BITS>(m, plan)] > plan.room) {
+            collect_one<BITS>(device, batch, i, m);
+        } else {
+            scratch->index_sorted[i] = NO_CELL;
+        }
+    }
+    grid.sync();
+    for (uint64_t i = start; i < batch.count; i += step) {
+        typename W::slot entry;
+        if (scratch->index_sorted[i] != NO_CELL && stands_for_key<BITS>(scratch, i) &&
+            apply_one<BITS>(device, batch, i, &entry, &probes)) {
+            scratch->inserts[atomicAdd(&device.control->inserts, 1U)] = entry;
+        }
+    }
+    sw_warp_add(&device.control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    grid.sync();
+    for (uint64_t i = start; i < batch.count; i += step) {
+        if (batch.found != NULL && scratch->index_sorted[i] != NO_CELL &&
+            was_found<BITS>(scratch, i)) {
+            set_found<BITS>(device, (uint32_t)i);
+        }
+    }
+    grid.sync();
+    for (uint64_t i = start; i < batch.count; i += step) {
+        if (scratch->index_sorted[i] != NO_CELL) {
+            free_cell<BITS>(device, batch, i);
+        }
+    }
+}
+
+/* All blocks together: the ranges left out, then what was deferred, the answers and the counters.
+ */
+template <int BITS>
+static __global__ void __launch_bounds__(THREADS)
+    rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                struct plan plan)
+{
+    struct sw_cuda_control *control = device.control;
+    uint64_t start = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+    uint64_t step = (uint64_t)gridDim.x * THREADS;
+    uint64_t probes = 0;
+    uint64_t failures = 0;
+    if (is_admitted(control)) {
+        if (control->crowded != 0) {
+            crowded_ranges<BITS>(device, batch, plan, start, step);
+        }
+        uint32_t inserts = *(volatile uint32_t *)&control->inserts;
+        for (uint64_t i = start; i < inserts; i += step) {
+            failures += !insert_one<BITS>(device, device.scratch.inserts[i], &probes);
+        }
+        uint64_t words = batch.found != NULL ? ((uint64_t)batch.count + 63) / 64 * 2 : 0;
+        for (uint64_t w = start; w < words; w += step) {
+            batch.found[w] = ((volatile uint32_t *)device.scratch.found)[w];
+        }
+        sw_warp_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+        sw_warp_add(&control->counters.failures, failures);
+    }
+    for (uint64_t r = start; r < plan.ranges; r += step) {
+        device.scratch.ranged.lengths[r] = 0;
+    }
+    if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
+        control->blocks_done = 0;
+        conclude<BITS>(device, batch);
+    }
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
+                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    const uint32_t share = SCATTER_THREADS * SCATTER_PER_THREAD;
+    scatter_kernel<BITS><<<batch->count / share + 1, SCATTER_THREADS, 0, stream>>>(
+        *device, *batch, plan_of(batch->count));
+    return cudaGetLastError();
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *device,
+                                         const struct sw_cuda_batch<BITS> *batch,
+                                         cudaStream_t stream)
+{
+    struct sw_cuda_device<BITS> to = *device;
+    struct sw_cuda_batch<BITS> what = *batch;
+    struct plan plan = plan_of(batch->count);
+    void *arguments[] = {&to, &what, &plan};
+    int multiprocessors = 0;
+    int ordinal = 0;
+    range_kernel<BITS>
+        <<<plan.ranges, THREADS, 0, stream>>>(*device, batch->op, batch->found != NULL, plan);
+    cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess) {
+        error = cudaGetDevice(&ordinal);
+    }
+    if (error == cudaSuccess) {
+        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>,
+                                       dim3((unsigned)multiprocessors * REST_BLOCKS_PER_SM),
+                                       dim3(THREADS), arguments, 0, stream);
+}
+
+#define INSTANTIATE(BITS)                                                                       \
+    template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_launch_upsert_ranges<BITS>(                                    \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+INSTANTIATE(64)
+INSTANTIATE(128)
