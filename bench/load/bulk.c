@@ -41,6 +41,13 @@ static void bulk_destroy(void *context)
 static int check_limits(const struct sw_load_options *options, const struct sherwood_server *facts,
                         uint32_t connections, char *error)
 {
+    if (facts->value_format != SHERWOOD_VALUES_INTEGER) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "the server's values are bytes (its engine is %s): this load writes integers, "
+                 "which only a server of integer values takes",
+                 facts->engine);
+        return SW_LOAD_E_USAGE;
+    }
     if (options->frame > facts->frame_ops_max) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "the server takes at most %u keys a frame: use --frame %u", facts->frame_ops_max,

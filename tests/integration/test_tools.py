@@ -6,6 +6,7 @@ import json
 import os
 import random
 import struct
+import subprocess
 import tempfile
 
 from harness import BUILD, SANITIZED, Server, case, check, equal, main, run
@@ -163,6 +164,19 @@ def load_generator_resp():
         run(LOAD, "--address", server.address(), "--keys", KEYS // 4, "--operation", "get",
             "--quiet", timeout=120)
         equal(int(cli(server, "dbsize")), KEYS // 4, "dbsize")
+
+
+@case
+def load_generator_needs_integers():
+    """sherwood-load: a server whose values are bytes is refused in words, and nothing is written"""
+    for form in ("string", "fixed"):
+        with Server("--engine", "cache", "--value-bytes", "8", "--value-format", form) as server:
+            result = subprocess.run([LOAD, "--address", server.address(), "--keys", "1000"],
+                                    capture_output=True, text=True, timeout=60, check=False)
+            equal(result.returncode, 2, f"exit status of {form}")
+            check("the server's values are bytes (its engine is cache)" in result.stderr,
+                  result.stderr)
+            equal(int(cli(server, "dbsize")), 0, "dbsize")
 
 
 @case
