@@ -15,6 +15,9 @@
 #define VALUE_BYTES_STANDARD 64U
 /* A frame or its answer at most: the kernel and libuv count the bytes of a piece in 32 bits. */
 #define FRAME_BYTES_MAX (1ULL << 30)
+/* Of options that the cache engine does not have; config_options.c says the same as text. */
+#define MAX_LOAD_STANDARD 0.85
+#define STASH_STANDARD (64U * 1024U)
 /* Keys that every frame may hold: clients split their arrays at such multiples. */
 #define FRAME_OPS_MIN 64U
 
@@ -113,7 +116,7 @@ void sw_config_fit(struct sw_config *config)
     frame = frame / FRAME_OPS_MIN * FRAME_OPS_MIN;
     lower(&config->frame_ops_max, frame > FRAME_OPS_MIN ? frame : FRAME_OPS_MIN);
     lower(&config->round_ops_max, SW_ROUND_BYTES_MAX / (key + 2 * value));
-    lower(&config->resp_arguments_max, config->round_ops_max);
+    lower(&config->resp_arguments_max, SW_ROUND_BYTES_MAX / (key + 2 * value));
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */
@@ -129,7 +132,9 @@ static int check_own_options(const struct sw_config *config, char *error, size_t
     } rows[] = {
         {"max-capacity", "robin_hood",
          config->max_capacity > config->capacity && (cache || cuckoo)},
+        {"max-load", "robin_hood", config->max_load != MAX_LOAD_STANDARD && cache},
         {"max-probe", "robin_hood", config->max_probe != 0 && cache},
+        {"stash", "robin_hood", config->stash != STASH_STANDARD && cache},
         {"hash-functions", "cuckoo", config->hash_functions != 3 && !cuckoo},
         {"value-bytes", "cache", config->value_bytes != 0 && !cache},
         {"value-format", "cache", config->value_format != SW_VALUE_STRING && !cache},

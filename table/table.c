@@ -151,6 +151,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 {
     struct sw_backend_facts facts = facts_of(table);
     const struct sw_table_config *config = &table->config;
+    const bool fills_up = config->engine == SW_ENGINE_CACHE; /* no maximum load, no stash */
     *info = (struct sw_table_info){
         .backend = table->kind,
         .backend_name = table->backend->name,
@@ -168,8 +169,8 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .capacity_slots = facts.capacity_slots,
         .max_capacity_slots = facts.max_capacity_slots,
         .occupied_max = facts.occupied_max,
-        .max_load = config->max_load,
-        .stash_slots = config->stash_slots,
+        .max_load = fills_up ? 1.0 : config->max_load,
+        .stash_slots = fills_up ? 0 : config->stash_slots,
         .bytes_reserved = facts.bytes_reserved,
         .seed = config->seed,
         .batch_ops_max = config->batch_ops_max,

@@ -187,8 +187,8 @@ struct sw_table_info {
     uint64_t capacity_slots;     /* * buckets * bucket_slots */
     uint64_t max_capacity_slots; /* what it may grow to; at least the first capacity_slots */
     uint64_t occupied_max;       /* * entries at which writes are refused */
-    double max_load;
-    uint64_t stash_slots;
+    double max_load;             /* cache: 1 */
+    uint64_t stash_slots;        /* cache: 0 */
     /* Slots and the scratch of batches: of device memory, or host memory for the CPU backend. A
      * queue on CUDA adds less than 2 KiB of device memory, and pinned host memory for 64 reports
      * and for a scan's windows: max(16384, max_probe + 2) buckets of the table (at most all of

@@ -30,6 +30,14 @@ int sw_cuckoo_valid(const struct sw_table_config *config, char *reason, size_t r
                                 (unsigned)functions, most, config->max_load,
                                 functions == 2 ? ", or take 3 functions" : "");
     }
+    struct sw_cuckoo_plan plan;
+    sw_cuckoo_plan(config, &plan);
+    if (plan.occupied_max < 1) {
+        return sw_config_refuse(reason, reason_size,
+                                "a cuckoo table of %llu slots holds no key at a load of %g: raise "
+                                "the capacity",
+                                (unsigned long long)plan.cells, config->max_load);
+    }
     return SW_OK;
 }
 

@@ -102,6 +102,8 @@ Test(cache_engine, tells_what_it_is)
     cr_assert_eq(info.batch_kinds, SW_CACHE_KINDS);
     cr_assert_eq(info.value_bytes, 64);
     cr_assert_eq(info.bucket_slots, 128);
+    cr_assert_eq(info.max_load, 1.0);
+    cr_assert_eq(info.stash_slots, 0);
     cr_assert_eq(info.capacity_slots, 768);
     struct sw_batch batch = {.op = SW_SUM, .count = 1, .keys = &key, .values = value};
     cr_assert_eq(sw_batch_run(queue, &batch), SW_E_UNSUPPORTED);

@@ -238,6 +238,8 @@ Test(cuckoo_engine, configurations_that_cannot_be)
     refuses(&config, "load");
     config = config_of(64, 3, 0);
     refuses(&config, "slots");
+    config = config_of(64, 2, 2);
+    refuses(&config, "holds no key");
     config = config_of(64, 4, 1000);
     refuses(&config, "hash functions");
     config = config_of(64, 3, 1000);
