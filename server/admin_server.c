@@ -28,7 +28,7 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
                 {"appendonly", "no"},
                 {"databases", "1"},
                 {"maxmemory", "0"},
-                {"maxmemory-policy", "noeviction"},
+                {"maxmemory-policy", NULL},
                 {"requirepass", ""},
                 {"cluster-enabled", "no"},
                 {"slowlog-log-slower-than", "-1"},
@@ -47,6 +47,8 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
     parameter->name = rows[index].name;
     if (rows[index].value != NULL) {
         snprintf(parameter->value, VALUE_BYTES, "%s", rows[index].value);
+    } else if (strcmp(parameter->name, "maxmemory-policy") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", sw_config_redis_policy(config));
     } else if (strcmp(parameter->name, "maxclients") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%" PRIu32, config->connections_max);
     } else if (strcmp(parameter->name, "timeout") == 0) { /* seconds; 0: none */

@@ -92,6 +92,9 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
 enum sw_value_format sw_config_value_format(const struct sw_config *config);
 uint32_t sw_config_stored_bytes(const struct sw_config *config);
 
+/* What leaves when there is no room, as redis's maxmemory-policy calls it. */
+const char *sw_config_redis_policy(const struct sw_config *config);
+
 /* True if the table may grow at all, and at max-capacity would be larger than this machine's
  * memory: then one in host memory cannot grow so far. `bytes` receives how large, or 0 if it may
  * not grow; `installed` the machine's memory. */

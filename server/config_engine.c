@@ -27,6 +27,15 @@ enum sw_value_format sw_config_value_format(const struct sw_config *config)
                                              : SW_VALUE_INTEGER;
 }
 
+const char *sw_config_redis_policy(const struct sw_config *config)
+{
+    if (config->engine != SW_ENGINE_CACHE) {
+        return "noeviction";
+    }
+    return config->policy == SW_CACHE_LFU || config->policy == SW_CACHE_EPOCH_LFU ? "allkeys-lfu"
+                                                                                  : "allkeys-lru";
+}
+
 uint32_t sw_config_stored_bytes(const struct sw_config *config)
 {
     if (config->engine != SW_ENGINE_CACHE) {

@@ -59,22 +59,12 @@ static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *
     put(text, "paused_clients", snapshot->connections_paused);
 }
 
-/* As redis calls what leaves when there is no room. */
-static const char *policy_of(const struct sw_snapshot *snapshot)
-{
-    uint32_t policy = snapshot->config->policy;
-    if (snapshot->info.engine != SW_ENGINE_CACHE) {
-        return "noeviction";
-    }
-    return policy == SW_CACHE_LFU || policy == SW_CACHE_EPOCH_LFU ? "allkeys-lfu" : "allkeys-lru";
-}
-
 static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     put_bytes(text, "used_memory", snapshot->info.bytes_reserved + snapshot->arena_bytes);
     put_bytes(text, "used_memory_rss", snapshot->resident_bytes);
     put_bytes(text, "maxmemory", 0);
-    sw_text_printf(text, "maxmemory_policy:%s\r\n", policy_of(snapshot));
+    sw_text_printf(text, "maxmemory_policy:%s\r\n", sw_config_redis_policy(snapshot->config));
 }
 
 /* Nothing is ever saved, so every write is a change since the last save. */

@@ -307,6 +307,8 @@ def cache_never_full():
         info = replies.ask("INFO").decode()
         check(f"\nevicted_keys:{evicted:.0f}\r\n" in info, "INFO evicted_keys")
         check("\nmaxmemory_policy:allkeys-lru\r\n" in info, "INFO maxmemory_policy")
+        equal(replies.ask("CONFIG", "GET", "maxmemory-policy"), [b"maxmemory-policy", b"allkeys-lru"],
+              "CONFIG GET")
         text = server.http("/metrics")[2]
         for name in ("sherwood_evictions_total", "sherwood_cache_refused_total"):
             check(re.search(rf"# HELP {name} \w.*\.\n# TYPE {name} counter\n{name} \d+\n", text), name)

@@ -96,6 +96,7 @@ Test(admin_server, config)
         {"CONFIG|GET|appendonly", "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n"},
         {"CONFIG|GET|databases", "*2\r\n$9\r\ndatabases\r\n$1\r\n1\r\n"},
         {"CONFIG|GET|MAXMEMORY", "*2\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n"},
+        {"CONFIG|GET|maxmemory-policy", "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n"},
         {"CONFIG|GET|port|p?rt|por*", "*2\r\n$4\r\nport\r\n$4\r\n7379\r\n"},
         {"CONFIG|GET|maxclients", "*2\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n"},
         {"CONFIG|GET|timeout", "*2\r\n$7\r\ntimeout\r\n$1\r\n0\r\n"},
