@@ -48,6 +48,7 @@ struct sw_resp_command {
     struct sw_resp_argument *arguments; /* the caller's array of arguments_max */
     uint8_t *unquoted; /* the caller's, inline_bytes_max: where quoted words are decoded */
     size_t need;       /* when more bytes are needed: no use to try again with fewer than these */
+    uint32_t begun;    /* then: arguments whose length was looked for; 0: not an array */
     uint8_t got;       /* SW_RESP_E_DOLLAR: the byte found instead */
 };
 

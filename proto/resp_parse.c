@@ -122,6 +122,7 @@ static int64_t parse_array(const uint8_t *bytes, size_t size, const struct sw_re
     }
     for (uint64_t i = 0; i < count; i++) {
         uint64_t length;
+        command->begun = (uint32_t)i + 1;
         line = read_length(bytes + at, size - at, limits, &length, &command->got);
         if (line <= 0) {
             command->need = at + rest > size ? at + rest : size + 1;
@@ -150,6 +151,7 @@ int64_t sw_resp_parse(const uint8_t *bytes, size_t size, const struct sw_resp_li
                       struct sw_resp_command *command)
 {
     command->count = 0;
+    command->begun = 0;
     if (size == 0) {
         command->need = 1;
         return 0;

@@ -19,6 +19,8 @@
  * many bytes it needs at least, so an honest sender costs a few dozen passes however small the
  * pieces; one that makes us pass over this many times resp-request-bytes-max is refused. */
 #define SW_RESP_PASSES_MAX 64
+/* Bytes that passing over one argument counts as at most: a cache line. */
+#define SW_RESP_ARGUMENT_COST 64
 
 /* What a connection may receive, and send of bulk answers, in one turn of its loop. Where the loop
  * has RESP requests too, or had some in the last second, the bulk connections it reads share

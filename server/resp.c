@@ -151,13 +151,17 @@ static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got)
     sw_conn_drain(conn, false);
 }
 
-/* Notes that `size` bytes of an incomplete command were parsed in vain; `begun` if some were
- * before. Returns false if that was too often. */
-static bool may_wait(struct sw_conn *conn, size_t size, size_t need, bool begun)
+/* Notes that `size` bytes of an incomplete command were parsed in vain; `again` if some were
+ * before. Of a long argument only the beginning and the end are looked at. Returns false if that
+ * was too often. */
+static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_command *command,
+                     bool again)
 {
     struct sw_conn_input *input = &conn->input;
-    input->need = need;
-    input->reparsed = begun ? input->reparsed + size : size;
+    size_t looked = (size_t)command->begun * SW_RESP_ARGUMENT_COST;
+    size = looked > 0 && looked < size ? looked : size;
+    input->need = command->need;
+    input->reparsed = again ? input->reparsed + size : size;
     return input->reparsed <= SW_RESP_PASSES_MAX * conn->loop->config->resp_request_bytes_max;
 }
 
@@ -176,7 +180,7 @@ size_t sw_resp_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         };
         int64_t consumed = sw_resp_parse(bytes + at, size - at, &loop->resp_limits, &command);
         if (consumed == 0) {
-            if (may_wait(conn, size - at, command.need, at == 0)) {
+            if (may_wait(conn, size - at, &command, at == 0)) {
                 break;
             }
             consumed = SW_RESP_E_REQUEST_SIZE;

@@ -130,6 +130,18 @@ def cuckoo_is_full():
 
 # --- cache ---------------------------------------------------------------------------------------
 @case
+def cache_takes_long_commands():
+    """cache: commands of megabytes, within resp-request-bytes-max, of large values and of small ones"""
+    for size, count in ((1020, 3800), (200, 8000), (60, 8000)):
+        with start(*CACHE, "--capacity", "128K", "--value-bytes", "1020") as server, \
+                server.connect() as connection:
+            replies = wire.Replies(connection)
+            words = [word for i in range(count) for word in (i, b"v" * size)]
+            equal(replies.ask("MSET", *words), "OK", f"MSET of values of {size} bytes")
+            equal(replies.ask("GET", len(words) // 2 - 1), b"v" * size, "the last one")
+
+
+@case
 def cache_over_resp():
     """cache over RESP: strings of every length come back as they were, and absent ones are nil"""
     with start(*CACHE, "--value-bytes", "64") as server, server.connect() as connection:
