@@ -59,8 +59,8 @@ static int not_frames(struct sw_stripe *stripe, int error)
 static uint64_t body_bytes_max(const struct sherwood *client)
 {
     struct sw_reply largest = {.count = client->server.frame_ops_max,
-                               .key_bytes = sizeof(uint64_t),
-                               .value_bytes = sizeof(uint64_t),
+                               .key_bytes = client->server.key_bytes,
+                               .value_bytes = client->server.value_bytes,
                                .has_values = true};
     return largest.count == 0 ? 0 : sw_reply_layout(&largest, true).bytes;
 }

@@ -174,6 +174,53 @@ Test(connect, values_of_bytes)
     expect_greeting(with_values((enum sw_frame_values)3, 8), SHERWOOD_E_PROTOCOL, "of a kind");
 }
 
+/* Answers GETs of whole frames, every byte of every value being the key's number. */
+static void answer_wide(int fd, void *user)
+{
+    const uint32_t *value_bytes = user;
+    static uint8_t keys[64 * 8], body[64 * 1024 + 64];
+    struct sw_request request;
+    if (!sw_fake_read(fd, &request, NULL, 0)) {
+        return;
+    }
+    struct greeting greeting = with_values(SW_FRAME_VALUES_FIXED, *value_bytes);
+    greeting.reply.info.frame_ops_max = 64;
+    greeting.reply.request_id = request.request_id;
+    sw_fake_reply(fd, &greeting.reply, NULL, 0);
+    while (sw_fake_read(fd, &request, keys, sizeof keys)) {
+        struct sw_reply reply = sw_fake_ok(&request);
+        struct sw_body_layout layout = sw_reply_layout(&reply, false);
+        memset(body, 0, sizeof body);
+        for (uint32_t i = 0; i < request.count; ++i) {
+            memset(body + (size_t)i * *value_bytes, (int)i, *value_bytes);
+        }
+        memset(body + layout.second, 0xFF, sw_found_bytes(request.count));
+        sw_fake_reply(fd, &reply, body, layout.bytes);
+    }
+}
+
+/* A full frame of values wider than integers is an answer like any other. */
+Test(connect, a_whole_frame_of_wide_values)
+{
+    static uint64_t keys[64], found[1];
+    static uint8_t values[64 * 1024];
+    for (uint32_t bytes = 4; bytes <= 1024; bytes *= 4) {
+        struct sw_fake_server server;
+        struct sherwood *client = NULL;
+        sw_fake_start(&server, answer_wide, &bytes);
+        cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
+        memset(values, 0xAA, sizeof values);
+        int rc = sherwood_get(client, keys, 64, values, found);
+        cr_assert_eq(rc, SHERWOOD_OK, "%u bytes: %s", bytes, sherwood_error(client));
+        cr_assert_eq(found[0], UINT64_MAX);
+        for (uint32_t i = 0; i < 64 * bytes; ++i) {
+            cr_assert_eq(values[i], i / bytes, "byte %u of values of %u", i, bytes);
+        }
+        sherwood_close(client);
+        sw_fake_stop(&server);
+    }
+}
+
 Test(connect, a_server_with_too_many_connections)
 {
     struct greeting greeting = {
