@@ -314,10 +314,12 @@ static void refuse_request(struct sw_conn *conn, const struct sw_request *reques
     sw_bulk_refuse(conn, request->request_id, status, message);
 }
 
-/* Control requests report on what came before them on the connection. */
+/* An answer that the peer has not taken counts as in flight: frames take memory beside their
+ * answers' bytes. Control requests report on what came before them on the connection. */
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
-    if (conn->in_flight >= conn->loop->config->frames_in_flight_max) {
+    uint64_t unanswered = (uint64_t)conn->in_flight + conn->answers.count;
+    if (unanswered >= conn->loop->config->frames_in_flight_max) {
         SW_COUNT(&conn->loop->counters, frames_in_flight_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
         return true;
@@ -359,15 +361,15 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         refuse_bytes(conn, error);
         return size;
     }
+    if (must_wait(conn, &request)) {
+        return 0;
+    }
     error = sw_request_check(&request, loop->shape.key_bytes, loop->shape.value_bytes,
                              loop->config->frame_ops_max, prefix.body_bytes);
     if (error < 0 || !(loop->frame_operations >> request.operation & 1)) {
         refuse_request(conn, &request, error);
         conn->discard_bytes = prefix.body_bytes;
         return head_bytes;
-    }
-    if (must_wait(conn, &request)) {
-        return 0;
     }
     struct sw_frame *frame = take_frame(conn, &request, prefix.body_bytes);
     if (frame == NULL) {

@@ -85,6 +85,7 @@ static void advance(struct sw_conn *conn, uint64_t bytes)
         answers->sent -= frame->answer_bytes;
         answers->first = frame->next;
         answers->count--;
+        conn->loop->retry |= conn->stall == SW_STALL_IN_FLIGHT;
         sw_frame_put(frame);
     }
     if (answers->first == NULL) {

@@ -188,4 +188,29 @@ def stalled_requests_are_answered_at_the_stop():
             server.wait_stopped()
 
 
+@case
+def small_answers_take_little_memory():
+    """requests whose answers nobody takes are not read on and on: each has more than its bytes"""
+    lanes, count = 10, 30000
+    refused = wire.envelope(wire.header_of(99))
+    with Server("--loops", "1") as server:
+        with server.connect() as before:
+            before.sendall(wire.frame(wire.PING))
+            wire.read_frame(before)
+        resident = server.resident_bytes()
+        connections = [narrow(server) for _ in range(lanes)]
+        senders = [send_beside(connection, (wire.frame(wire.PING) + refused) * (count // 2))
+                   for connection in connections]
+        time.sleep(2)
+        grown = server.resident_bytes() - resident
+        for connection in connections:
+            for at in range(count):
+                wanted = wire.UNKNOWN_OPERATION if at % 2 else wire.OK
+                equal(wire.read_frame(connection).status, wanted, f"answer {at}")
+            connection.close()
+        for sender in senders:
+            sender.join()
+        check(grown < (32 << 20) * SLOWER, f"the daemon grew by {grown} bytes")
+
+
 main()
