@@ -154,5 +154,5 @@ load_factor=$(awk -v k="$keys" -v c="$capacity" 'BEGIN { printf "%.3f", k / c }'
           if (k != key) { flush(); key = k } v[++n] = $7; unit = $8 }
         END { flush() }'
 } >"$output/summary.csv"
-column -s, -t "$output/summary.csv" | grep -vE 'latency_p50|e2e_bulk.*latency'
+grep -vE 'latency_p50|e2e_bulk.*latency' "$output/summary.csv"
 echo "Raw measurements, summary and machine: $output"

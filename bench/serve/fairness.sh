@@ -103,7 +103,7 @@ tail -n +2 "$raw" | sort -t, -k2,3 -k4,4g | awk -F, -v OFMT=%.10g -v OFS=, '
     BEGIN { print "study", "load", "metric", "value", "unit" }
     { k = $2 OFS $3; if (k != key) { flush(); key = k } v[++n] = $4; unit = $5 }
     END { flush() }' >"$output/summary.csv"
-column -s, -t "$output/summary.csv"
+cat "$output/summary.csv"
 echo "$bulk bulk connections, frames of $frame keys, $depth in flight each; $resp RESP connections."
 echo "Raw measurements and the daemon's log: $output"
 p99=$(awk -F, '$2 == "resp_beside_bulk" && $3 == "latency_p99" { printf "%.0f", $4 }' \
