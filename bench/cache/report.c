@@ -12,28 +12,7 @@
 #include "bench/timing/report.h"
 #include "bench/timing/series.h"
 
-#define PATH_BYTES 600
 #define KEY_BITS 64
-
-static FILE *open_file(const char *folder, const char *name)
-{
-    char path[PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = length > 0 && (size_t)length < sizeof(path) ? fopen(path, "w") : NULL;
-    if (file != NULL) {
-        setvbuf(file, NULL, _IOLBF, 0);
-    }
-    return file;
-}
-
-static bool close_file(FILE *file)
-{
-    if (file == NULL) {
-        return true;
-    }
-    bool failed = ferror(file) != 0;
-    return fclose(file) == 0 && !failed;
-}
 
 bool sw_cachebench_report_open(struct sw_cachebench_report *report, const char *folder,
                                double started)
@@ -41,10 +20,10 @@ bool sw_cachebench_report_open(struct sw_cachebench_report *report, const char *
     memset(report, 0, sizeof(*report));
     report->started = started;
     if (sw_timing_make_folder(folder)) {
-        report->raw = open_file(folder, "raw.csv");
-        report->summary = open_file(folder, "summary.csv");
-        report->tables = open_file(folder, "tables.txt");
-        report->run_info = open_file(folder, "run_info.txt");
+        report->raw = sw_timing_open_file(folder, "raw.csv");
+        report->summary = sw_timing_open_file(folder, "summary.csv");
+        report->tables = sw_timing_open_file(folder, "tables.txt");
+        report->run_info = sw_timing_open_file(folder, "run_info.txt");
     }
     if (report->raw == NULL || report->summary == NULL || report->tables == NULL ||
         report->run_info == NULL) {
@@ -62,10 +41,10 @@ bool sw_cachebench_report_open(struct sw_cachebench_report *report, const char *
 
 bool sw_cachebench_report_close(struct sw_cachebench_report *report)
 {
-    bool raw = close_file(report->raw);
-    bool summary = close_file(report->summary);
-    bool tables = close_file(report->tables);
-    bool run_info = close_file(report->run_info);
+    bool raw = sw_timing_close_file(report->raw);
+    bool summary = sw_timing_close_file(report->summary);
+    bool tables = sw_timing_close_file(report->tables);
+    bool run_info = sw_timing_close_file(report->run_info);
     memset(report, 0, sizeof(*report));
     if (!raw || !summary || !tables || !run_info) {
         fprintf(stderr, "cache: a file could not be written in full\n");

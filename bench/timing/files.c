@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * files.c - folders for results, and the machine's processor.
+ * files.c - folders and files for results, and the machine's processor.
  */
 #include "bench/timing/files.h"
 
@@ -43,4 +43,24 @@ void sw_timing_write_cpu(FILE *out)
     if (cpuinfo != NULL) {
         fclose(cpuinfo);
     }
+}
+
+FILE *sw_timing_open_file(const char *folder, const char *name)
+{
+    char path[PATH_BYTES];
+    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = length > 0 && (size_t)length < sizeof(path) ? fopen(path, "w") : NULL;
+    if (file != NULL) {
+        setvbuf(file, NULL, _IOLBF, 0); /* what was measured stays, whatever happens later */
+    }
+    return file;
+}
+
+bool sw_timing_close_file(FILE *file)
+{
+    if (file == NULL) {
+        return true;
+    }
+    bool failed = ferror(file) != 0;
+    return fclose(file) == 0 && !failed;
 }

@@ -11,6 +11,11 @@
 /* Makes a folder and those above it, as mkdir -p does. */
 bool sw_timing_make_folder(const char *folder);
 
+/* Opens folder/name to be written, line by line. NULL, with errno set, if that fails. */
+FILE *sw_timing_open_file(const char *folder, const char *name);
+/* False if anything could not be written. NULL is allowed. */
+bool sw_timing_close_file(FILE *file);
+
 /* A line "cpu: model, N processors", where the system says so. */
 void sw_timing_write_cpu(FILE *out);
 

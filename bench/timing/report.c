@@ -12,38 +12,16 @@
 
 #include "bench/timing/files.h"
 
-#define PATH_BYTES 600
-
-static FILE *open_file(const char *folder, const char *name)
-{
-    char path[PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = length > 0 && (size_t)length < sizeof(path) ? fopen(path, "w") : NULL;
-    if (file != NULL) {
-        setvbuf(file, NULL, _IOLBF, 0); /* what was measured stays, whatever happens later */
-    }
-    return file;
-}
-
-static bool close_file(FILE *file)
-{
-    if (file == NULL) {
-        return true;
-    }
-    bool failed = ferror(file) != 0;
-    return fclose(file) == 0 && !failed;
-}
-
 bool sw_timing_report_open(struct sw_timing_report *report, const char *folder)
 {
     memset(report, 0, sizeof(*report));
     if (sw_timing_make_folder(folder)) {
-        report->raw = open_file(folder, "raw.csv");
-        report->insert = open_file(folder, "insert.csv");
-        report->get = open_file(folder, "get.csv");
-        report->ceilings = open_file(folder, "ceilings.csv");
-        report->summary = open_file(folder, "summary.csv");
-        report->run_info = open_file(folder, "run_info.txt");
+        report->raw = sw_timing_open_file(folder, "raw.csv");
+        report->insert = sw_timing_open_file(folder, "insert.csv");
+        report->get = sw_timing_open_file(folder, "get.csv");
+        report->ceilings = sw_timing_open_file(folder, "ceilings.csv");
+        report->summary = sw_timing_open_file(folder, "summary.csv");
+        report->run_info = sw_timing_open_file(folder, "run_info.txt");
     }
     FILE *rows[] = {report->raw, report->insert, report->get};
     bool open = report->ceilings != NULL && report->summary != NULL && report->run_info != NULL;
@@ -66,12 +44,12 @@ bool sw_timing_report_open(struct sw_timing_report *report, const char *folder)
 
 bool sw_timing_report_close(struct sw_timing_report *report)
 {
-    bool raw = close_file(report->raw);
-    bool insert = close_file(report->insert);
-    bool get = close_file(report->get);
-    bool ceilings = close_file(report->ceilings);
-    bool summary = close_file(report->summary);
-    bool run_info = close_file(report->run_info);
+    bool raw = sw_timing_close_file(report->raw);
+    bool insert = sw_timing_close_file(report->insert);
+    bool get = sw_timing_close_file(report->get);
+    bool ceilings = sw_timing_close_file(report->ceilings);
+    bool summary = sw_timing_close_file(report->summary);
+    bool run_info = sw_timing_close_file(report->run_info);
     memset(report, 0, sizeof(*report));
     if (!raw || !insert || !get || !ceilings || !summary || !run_info) {
         fprintf(stderr, "timing: a file could not be written in full\n");
