@@ -9,7 +9,6 @@
 #include "server/config_options.h"
 #include "server/limits.h"
 #include "table/engine.h"
-#include "table/geometry.h"
 
 /* Of a value that is not stated: with its length as much as a cache line. */
 #define VALUE_BYTES_STANDARD 64U
@@ -74,18 +73,12 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     }
 }
 
-bool sw_config_table_bytes(const struct sw_config *config, uint64_t *bytes)
+uint64_t sw_config_table_bytes(const struct sw_config *config)
 {
     struct sw_table_config table;
-    struct sw_geometry geometry;
+    const struct sw_engine_parts *parts = NULL;
     sw_config_table(config, &table);
-    *bytes = 0;
-    if (table.engine != SW_ENGINE_ROBIN_HOOD ||
-        sw_geometry_plan(&table, &geometry, NULL, 0) != SW_OK) {
-        return false;
-    }
-    *bytes = geometry.bytes_total;
-    return true;
+    return sw_engine_find(&table, &parts, NULL, 0) == SW_OK ? parts->bytes(&table) : 0;
 }
 
 bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, uint64_t *installed)
@@ -97,7 +90,8 @@ bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, 
         return false;
     }
     largest.capacity = config->max_capacity;
-    return sw_config_table_bytes(&largest, bytes) && *installed > 0 && *bytes > *installed;
+    *bytes = sw_config_table_bytes(&largest);
+    return *installed > 0 && *bytes > *installed;
 }
 
 /* --- limits by the size of values ------------------------------------------------------------- */

@@ -101,7 +101,8 @@ static const struct sw_option options[] = {
         "that."),
     SW_WHOLE("table", "capacity", SW_OPTION_SIZE, capacity, 1, SW_T, "16M", "SLOTS",
              "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; of "
-             "the cache engine 17 bytes and a value. All of them are allocated then."),
+             "the cuckoo engine twice that, of the cache engine 18 bytes and a value. All of them "
+             "are allocated then."),
     SW_WHOLE("table", "max-capacity", SW_OPTION_SIZE, max_capacity, 0, SW_T, "0", "SLOTS",
              "Slots that the table may grow to. A write that would pass max-load first moves the "
              "table to more slots, twice as many if that is allowed and enough. Old and new slots "

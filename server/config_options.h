@@ -81,8 +81,9 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
  * resp-arguments-max to what I/O memory of a reasonable size holds. */
 void sw_config_fit(struct sw_config *config);
 
-/* Bytes of the table, and true; false where only its engine knows. */
-bool sw_config_table_bytes(const struct sw_config *config, uint64_t *bytes);
+/* Memory of the table, of options that sw_config_check_table finds right: its slots, and what lies
+ * beside them for good. */
+uint64_t sw_config_table_bytes(const struct sw_config *config);
 
 void sw_config_print_help(FILE *out);
 /* The effective configuration as a file that --config reads. */

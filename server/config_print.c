@@ -46,8 +46,8 @@ static const struct {
     const char *flag, *help;
 } general[] = {
     {"--config FILE", "Read options from FILE first."},
-    {"--check-config", "Check the options, print the configuration they amount to, and exit: 0 if "
-                       "it is right, 2 if not."},
+    {"--check-config", "Check the options, print the configuration they amount to and the memory "
+                       "the table takes, and exit: 0 if it is right, 2 if not."},
     {"--help", "Print this and exit."},
     {"--version", "Print the version and exit."},
 };
@@ -125,13 +125,10 @@ void sw_config_print(const struct sw_config *config, FILE *out)
 {
     const char *section = "";
     const struct sw_option *option = NULL;
-    uint64_t bytes = 0;
 
-    fprintf(out, "# ");
-    if (sw_config_table_bytes(config, &bytes)) {
-        fprintf(out, "table: %.1f MiB; ", (double)bytes / (1 << 20));
-    }
-    fprintf(out, "I/O memory: %.1f MiB for each loop\n", (double)config->arena_bytes / (1 << 20));
+    fprintf(out, "# table: %.1f MiB; I/O memory: %.1f MiB for each loop\n",
+            (double)sw_config_table_bytes(config) / (1 << 20),
+            (double)config->arena_bytes / (1 << 20));
     print_growth(config, out);
     for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
         char value[SW_OPTION_VALUE_BYTES];

@@ -59,8 +59,8 @@
  * has fewer operations than the above. */
 #define SW_TOGETHER_BYTES_MAX (8 * 1024 * 1024)
 
-/* Of a slot of the cache engine: key, score and digest; its value comes to it. */
-#define SW_CACHE_SLOT_BYTES 17
+/* Of a slot of the cache engine: key, score, digest and mark; its value comes to it. */
+#define SW_CACHE_SLOT_BYTES 18
 
 /* Keys, operands and earlier values of a round: where values are large, it has fewer operations
  * than round-ops-max. Its answers then pass no default of output-bytes-max. */

@@ -15,11 +15,20 @@ static int robin_hood_valid(const struct sw_table_config *config, char *reason, 
     return sw_geometry_plan(config, &geometry, reason, reason_size);
 }
 
+static uint64_t robin_hood_bytes(const struct sw_table_config *config)
+{
+    struct sw_geometry geometry = {0};
+    (void)sw_geometry_plan(config, &geometry, NULL, 0); /* valid: it does not fail */
+    return geometry.bytes_total;
+}
+
 /* By enum sw_engine. An engine without a line is not in this build. */
 static const struct sw_engine_parts engines[] = {
-    [SW_ENGINE_ROBIN_HOOD] = {robin_hood_valid, &sw_backend_cpu, sw_backend_cuda},
-    [SW_ENGINE_CUCKOO] = {sw_cuckoo_valid, &sw_cuckoo_backend_cpu, sw_cuckoo_backend_cuda},
-    [SW_ENGINE_CACHE] = {sw_cache_valid, &sw_cache_backend_cpu, sw_cache_backend_cuda},
+    [SW_ENGINE_ROBIN_HOOD] = {robin_hood_valid, robin_hood_bytes, &sw_backend_cpu, sw_backend_cuda},
+    [SW_ENGINE_CUCKOO] = {sw_cuckoo_valid, sw_cuckoo_bytes, &sw_cuckoo_backend_cpu,
+                          sw_cuckoo_backend_cuda},
+    [SW_ENGINE_CACHE] = {sw_cache_valid, sw_cache_bytes, &sw_cache_backend_cpu,
+                         sw_cache_backend_cuda},
 };
 
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,

@@ -17,6 +17,9 @@ struct sw_engine_parts {
     /* Checks a configuration of which sw_config_valid holds. SW_OK or SW_E_INVALID (with a sentence
      * in `reason`, unless that is NULL). NULL: there is nothing more to check. */
     int (*valid)(const struct sw_table_config *config, char *reason, size_t reason_size);
+    /* Memory of a valid configuration's slots, with all that lies beside them for good; without the
+     * scratch of batches, which goes by the backend. */
+    uint64_t (*bytes)(const struct sw_table_config *config);
     const struct sw_backend *cpu;
     const struct sw_backend *(*cuda)(void); /* NULL, or gives NULL: no CUDA backend */
 };

@@ -34,6 +34,12 @@ struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config)
     return slots;
 }
 
+uint64_t sw_cache_bytes(const struct sw_table_config *config)
+{
+    struct sw_cache_slots slots = sw_cache_slots_of(config);
+    return slots.buckets * sw_cache_bucket_bytes(slots.value_bytes);
+}
+
 void sw_cache_facts(const struct sw_cache_slots *slots, uint64_t bytes,
                     struct sw_backend_facts *facts)
 {

@@ -27,6 +27,9 @@ const struct sw_backend *sw_cache_backend_cuda(void);
 /* Checks a configuration of which sw_config_valid holds: SW_OK, or SW_E_INVALID with a sentence. */
 int sw_cache_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
 
+/* All of a table's cache: keys, values, scores, digests. */
+uint64_t sw_cache_bytes(const struct sw_table_config *config);
+
 /* The sizes of a table's cache, without its arrays. */
 struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config);
 void sw_cache_facts(const struct sw_cache_slots *slots, uint64_t bytes,

@@ -60,3 +60,10 @@ void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan 
     plan->stash_most = plan->stash_max + config->batch_ops_max;
     plan->stash_room = plan->stash_most + config->batch_ops_max;
 }
+
+uint64_t sw_cuckoo_bytes(const struct sw_table_config *config)
+{
+    struct sw_cuckoo_plan plan;
+    sw_cuckoo_plan(config, &plan);
+    return (2 * plan.cells + plan.stash_room) * (config->slot_bits / 8);
+}

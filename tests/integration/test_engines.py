@@ -168,7 +168,7 @@ def cache_over_resp():
         equal(replies.ask("DBSIZE"), 62, "DBSIZE")
         equal((replies.ask("TYPE", 2), replies.ask("TYPE", 0)), ("string", "none"), "TYPE")
         equal(replies.ask("OBJECT", "ENCODING", 2), b"raw", "OBJECT ENCODING")
-        equal(replies.ask("MEMORY", "USAGE", 2), 17 + 68, "MEMORY USAGE")
+        equal(replies.ask("MEMORY", "USAGE", 2), 18 + 68, "MEMORY USAGE")
         cursor, keys = replies.ask("SCAN", 0, "COUNT", 1000)
         equal((cursor, len(set(keys))), (b"0", 62), "SCAN")
         check(replies.ask("RANDOMKEY") in keys, "RANDOMKEY")

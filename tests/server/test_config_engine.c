@@ -43,6 +43,31 @@ Test(config_engine, engines)
     cr_assert_eq(sw_config_stored_bytes(&config), 64);
 }
 
+/* --check-config says what the table takes, whatever the engine. */
+Test(config_engine, check_config_prints_the_memory)
+{
+    static const struct {
+        const char *flags[8];
+        const char *line;
+    } rows[] = {
+        /* 16 bytes a slot, and twice the entries of a batch of 1 Mi for the stash */
+        {{"--check-config", "--capacity", "64M", "--stash", "64"}, "# table: 1056.0 MiB; I/O"},
+        /* 16 bytes a cell, all of them twice; the stash likewise */
+        {{"--check-config", "--engine", "cuckoo", "--capacity", "48M", "--stash", "64"},
+         "# table: 1568.0 MiB; I/O"},
+        /* 18 bytes and a value of 44 a slot, 16 bytes each 128 slots */
+        {{"--check-config", "--engine=cache", "--capacity", "64M", "--value-bytes", "44",
+          "--value-format=fixed"},
+         "# table: 3976.0 MiB; I/O"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        cr_assert_eq(load(&config, &output, rows[i].flags), SW_CONFIG_EXIT, "%s", output.err);
+        cr_assert_eq(strncmp(output.out, rows[i].line, strlen(rows[i].line)), 0, "%.80s",
+                     output.out);
+    }
+}
+
 /* Large values have fewer of them in a frame and a round; small ones as many as is asked for. */
 Test(config_engine, limits_fit_the_values)
 {

@@ -178,6 +178,34 @@ Test(engines, of_this_build)
     }
 }
 
+/* What an engine says its slots take is what a table of them reserves, but for the scratch, which
+ * the capacity has no part in. */
+Test(engines, bytes)
+{
+    for (int engine = 0; engine < ENGINES; engine++) {
+        uint64_t said[2], reserved[2];
+        for (int i = 0; i < 2; i++) {
+            struct sw_table_config config = config_of(engine);
+            const struct sw_engine_parts *parts;
+            struct sw_table *table;
+            struct sw_table_info info;
+            char reason[512] = "";
+            config.capacity_slots <<= 4 * i;
+            cr_assert_eq(sw_engine_find(&config, &parts, reason, sizeof(reason)), SW_OK, "%s",
+                         reason);
+            cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s",
+                         reason);
+            sw_table_info(table, &info);
+            sw_table_destroy(table);
+            said[i] = parts->bytes(&config);
+            reserved[i] = info.bytes_reserved;
+            cr_assert_geq(said[i], info.capacity_slots * config.slot_bits / 8);
+            cr_assert_leq(said[i], reserved[i]);
+        }
+        cr_assert_eq(reserved[1] - reserved[0], said[1] - said[0], "engine %d", engine);
+    }
+}
+
 Test(engines, robin_hood_does_everything)
 {
     struct sw_table_config config = config_of(SW_ENGINE_ROBIN_HOOD);
