@@ -9,7 +9,6 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "proto/frame.h"
 #include "server/config_options.h"
 
 #ifndef SHERWOOD_VERSION
@@ -48,17 +47,6 @@ bool sw_config_get(const struct sw_config *config, size_t index, const char **na
     return true;
 }
 
-/* Bytes of the largest bulk request and of its answer. */
-static void frame_bytes(const struct sw_config *config, uint64_t *request, uint64_t *reply)
-{
-    uint64_t count = config->frame_ops_max;
-    uint64_t keys = sw_frame_align(count * config->key_bits / 8);
-    uint64_t values = sw_frame_align(count * sw_config_stored_bytes(config));
-    *request = SW_FRAME_HEAD_BYTES_MAX + keys + values;
-    *reply =
-        SW_FRAME_HEAD_BYTES_MAX + values + sw_frame_align(sw_found_bytes(config->frame_ops_max));
-}
-
 static int check_listeners(const struct sw_config *config, bool activated, char *error,
                            size_t error_bytes)
 {
@@ -78,55 +66,11 @@ static int check_listeners(const struct sw_config *config, bool activated, char 
     return 0;
 }
 
-static int check_memory(const struct sw_config *config, char *error, size_t error_bytes)
-{
-    uint64_t request = 0, reply = 0;
-    frame_bytes(config, &request, &reply);
-    if (request + reply > config->arena_bytes) {
-        snprintf(error, error_bytes,
-                 "arena-bytes %llu cannot hold one frame of frame-ops-max %u keys and its answer: "
-                 "that takes %llu bytes",
-                 (unsigned long long)config->arena_bytes, config->frame_ops_max,
-                 (unsigned long long)(request + reply));
-        return -1;
-    }
-    if (config->resp_arguments_max > config->round_ops_max) {
-        snprintf(
-            error, error_bytes,
-            "resp-arguments-max %u is more than round-ops-max %u: a command's keys go into one "
-            "batch",
-            config->resp_arguments_max, config->round_ops_max);
-        return -1;
-    }
-    if (config->resp_request_bytes_max > config->arena_bytes / 4) {
-        snprintf(error, error_bytes,
-                 "resp-request-bytes-max %llu is more than a quarter of arena-bytes %llu",
-                 (unsigned long long)config->resp_request_bytes_max,
-                 (unsigned long long)config->arena_bytes);
-        return -1;
-    }
-    if (reply > config->output_bytes_max) {
-        snprintf(error, error_bytes,
-                 "output-bytes-max %llu is less than the answer to a frame of frame-ops-max %u "
-                 "keys: that takes %llu bytes",
-                 (unsigned long long)config->output_bytes_max, config->frame_ops_max,
-                 (unsigned long long)reply);
-        return -1;
-    }
-    if (config->output_bytes_pause > config->output_bytes_max) {
-        snprintf(error, error_bytes, "output-bytes-pause %llu is more than output-bytes-max %llu",
-                 (unsigned long long)config->output_bytes_pause,
-                 (unsigned long long)config->output_bytes_max);
-        return -1;
-    }
-    return 0;
-}
-
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
                    sw_config_check_table(config, error, error_bytes) != 0 ||
-                   check_memory(config, error, error_bytes) != 0
+                   sw_config_check_limits(config, error, error_bytes) != 0
                ? -1
                : 0;
 }

@@ -48,14 +48,16 @@ struct sw_config {
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
 
     /* [limits] */
-    uint32_t connections_max;      /* 10000 */
-    uint64_t arena_bytes;          /* I/O memory of a loop, 256 MiB; size of frames in flight */
-    uint32_t round_ops_max;        /* RESP operations a loop gathers for one batch, 131072 */
-    uint32_t frame_ops_max;        /* keys in a bulk frame, 1048576 */
-    uint32_t frames_in_flight_max; /* of a connection, 64 */
-    uint64_t output_bytes_max;     /* unsent answers of a connection before it is closed, 64 MiB */
-    uint64_t output_bytes_pause;   /* unsent answers at which its input is paused, 1 MiB */
-    uint32_t resp_arguments_max;   /* of a command, 131072 */
+    uint32_t connections_max;        /* 10000 */
+    uint64_t arena_bytes;            /* I/O memory of a loop, 256 MiB; size of frames in flight */
+    uint32_t round_ops_max;          /* RESP operations a loop gathers for one batch; 0, as the two
+                                        like it: what fits, until sw_config_load knows how many */
+    uint32_t frame_ops_max;          /* keys in a bulk frame */
+    uint32_t frames_in_flight_max;   /* of a connection, 64 */
+    uint64_t output_bytes_max;       /* unsent RESP answers of a connection before it is closed,
+                                        64 MiB */
+    uint64_t output_bytes_pause;     /* unsent answers at which its input is paused, 1 MiB */
+    uint32_t resp_arguments_max;     /* of a command */
     uint64_t resp_request_bytes_max; /* of a command, 4 MiB */
     uint32_t request_timeout_ms;     /* from a request's first byte to its last, 30000; 0: none */
     uint32_t write_timeout_ms; /* without the peer taking a byte of its answers, 60000; 0: none */

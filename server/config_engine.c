@@ -5,20 +5,14 @@
 #include <stdio.h>
 #include <uv.h>
 
-#include "proto/frame.h"
 #include "server/config_options.h"
-#include "server/limits.h"
 #include "table/engine.h"
 
 /* Of a value that is not stated: with its length as much as a cache line. */
 #define VALUE_BYTES_STANDARD 64U
-/* A frame or its answer at most: the kernel and libuv count the bytes of a piece in 32 bits. */
-#define FRAME_BYTES_MAX (1ULL << 30)
 /* Of options that the cache engine does not have; config_options.c says the same as text. */
 #define MAX_LOAD_STANDARD 0.85
 #define STASH_STANDARD (64U * 1024U)
-/* Keys that every frame may hold: clients split their arrays at such multiples. */
-#define FRAME_OPS_MIN 64U
 
 enum sw_value_format sw_config_value_format(const struct sw_config *config)
 {
@@ -92,34 +86,6 @@ bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, 
     largest.capacity = config->max_capacity;
     *bytes = sw_config_table_bytes(&largest);
     return *installed > 0 && *bytes > *installed;
-}
-
-/* --- limits by the size of values ------------------------------------------------------------- */
-
-static void lower(uint32_t *limit, uint64_t most)
-{
-    *limit = *limit < most ? *limit : (uint32_t)most;
-}
-
-void sw_config_fit(struct sw_config *config)
-{
-    uint64_t key = config->key_bits / 8, value = sw_config_stored_bytes(config);
-    uint64_t share = config->arena_bytes / 2, output = config->output_bytes_max;
-    if (sw_config_value_format(config) == SW_VALUE_INTEGER) {
-        return;
-    }
-    share = share < FRAME_BYTES_MAX ? share : FRAME_BYTES_MAX;
-    output = output < FRAME_BYTES_MAX ? output : FRAME_BYTES_MAX;
-    /* A byte a key is more than its bit in the answer, and the heads and padding of both take less
-     * than this. */
-    uint64_t heads = 2ULL * (SW_FRAME_HEAD_BYTES_MAX + 2 * SW_FRAME_ALIGN);
-    uint64_t frame = (share - heads) / (key + 2 * value + 1);
-    uint64_t answer = (output - heads) / (value + 1);
-    frame = frame < answer ? frame : answer;
-    frame = frame / FRAME_OPS_MIN * FRAME_OPS_MIN;
-    lower(&config->frame_ops_max, frame > FRAME_OPS_MIN ? frame : FRAME_OPS_MIN);
-    lower(&config->round_ops_max, SW_ROUND_BYTES_MAX / (key + 2 * value));
-    lower(&config->resp_arguments_max, SW_ROUND_BYTES_MAX / (key + 2 * value));
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */

@@ -129,8 +129,7 @@ static const struct sw_option options[] = {
               "max-load is at most 0.45; with 3 at most 0.88."),
     SW_WHOLE("table", "value-bytes", SW_OPTION_NUMBER, value_bytes, 0, 1024, "0", "BYTES",
              "Cache engine: what a value may hold, a multiple of 4 from 4 to 1024; strings at most "
-             "1020, for their length takes 4 more. 0: 60, or 64 if fixed. Frames and commands hold "
-             "fewer keys where values are large, so that arena-bytes is enough."),
+             "1020, for their length takes 4 more. 0: 60, or 64 if fixed."),
     SW_CHOICE(
         "table", "value-format", value_format, formats, "string", "FORMAT",
         "Cache engine: string: values of up to value-bytes; in bulk frames each is its length, "
@@ -151,22 +150,28 @@ static const struct sw_option options[] = {
     SW_WHOLE("limits", "arena-bytes", SW_OPTION_SIZE, arena_bytes, SW_M, SW_T, "256M", "BYTES",
              "I/O memory of each loop, for requests and answers in flight. A connection is paused "
              "while there is none left for it."),
-    SW_WHOLE("limits", "round-ops-max", SW_OPTION_SIZE, round_ops_max, 1, 16 * SW_M, "128K", "N",
-             "RESP operations that a loop gathers for one batch."),
-    SW_WHOLE("limits", "frame-ops-max", SW_OPTION_SIZE, frame_ops_max, 1, 16 * SW_M, "1M", "N",
-             "Keys in one bulk frame."),
+    SW_WHOLE("limits", "round-ops-max", SW_OPTION_SIZE, round_ops_max, 0, 16 * SW_M, "0", "N",
+             "RESP operations that a loop gathers for one batch. 0: 128K, or where values are "
+             "large as many as fit 32 MiB."),
+    SW_WHOLE("limits", "frame-ops-max", SW_OPTION_SIZE, frame_ops_max, 0, 16 * SW_M, "0", "N",
+             "Keys in one bulk frame. 0: 1M, or as many as half of arena-bytes holds with their "
+             "values and the answer."),
     SW_WHOLE("limits", "frames-in-flight-max", SW_OPTION_NUMBER, frames_in_flight_max, 1, 65536,
              "64", "N",
              "Bulk frames of a connection that are not yet answered. Above it the "
              "connection is paused."),
     SW_WHOLE("limits", "output-bytes-max", SW_OPTION_SIZE, output_bytes_max, 64 * SW_K, SW_T, "64M",
-             "BYTES", "Unsent answers of a connection at which it is closed."),
+             "BYTES",
+             "Unsent answers of a RESP connection at which it is closed; no less than an MGET of "
+             "resp-arguments-max may answer. Answers to bulk frames stay in arena-bytes."),
     SW_WHOLE("limits", "output-bytes-pause", SW_OPTION_SIZE, output_bytes_pause, 4 * SW_K, SW_T,
              "1M", "BYTES",
              "Unsent answers of a connection above which its input is paused. A bulk "
              "connection is paused only if that is more than 4 frames, too."),
-    SW_WHOLE("limits", "resp-arguments-max", SW_OPTION_SIZE, resp_arguments_max, 8, 16 * SW_M,
-             "128K", "N", "Arguments of a RESP command, its name included."),
+    SW_WHOLE("limits", "resp-arguments-max", SW_OPTION_SIZE, resp_arguments_max, 0, 16 * SW_M, "0",
+             "N",
+             "Arguments of a RESP command, its name included; at least 8. 0: 128K, or as many as "
+             "round-ops-max and output-bytes-max allow."),
     SW_WHOLE("limits", "resp-request-bytes-max", SW_OPTION_SIZE, resp_request_bytes_max, 64 * SW_K,
              SW_G, "4M", "BYTES", "Bytes of a RESP command as it arrives."),
     SW_WHOLE("limits", "request-timeout-ms", SW_OPTION_NUMBER, request_timeout_ms, 0, SW_DAY_MS,

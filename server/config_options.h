@@ -77,8 +77,10 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
  * largest, and is no option of another engine set? */
 int sw_config_check_table(const struct sw_config *config, char *error, size_t error_bytes);
 
-/* Where values are large (the cache engine), lowers frame-ops-max, round-ops-max and
- * resp-arguments-max to what I/O memory of a reasonable size holds. */
+/* The part about frame-ops-max and what else has to hold a batch or its answer. */
+int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes);
+
+/* Where frame-ops-max, round-ops-max or resp-arguments-max is 0: as many as is usual, or as fit. */
 void sw_config_fit(struct sw_config *config);
 
 /* Memory of the table, of options that sw_config_check_table finds right: its slots, and what lies

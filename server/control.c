@@ -246,8 +246,16 @@ static const char *scan_options(struct control *control, const struct sw_resp_co
     return NULL;
 }
 
+/* Entries of an answer, which with its cursor and heads must not be more than may be unsent. */
+static uint32_t scan_count_max(const struct sw_config *config)
+{
+    uint64_t fit = config->output_bytes_max / SW_RESP_INTEGER_BYTES_MAX - 3;
+    return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
+}
+
 static bool run_scan(struct control *control, const struct sw_resp_command *arguments)
 {
+    const uint32_t count_max = scan_count_max(control->conn->loop->config);
     uint64_t cursor = 0;
     uint64_t count = SCAN_COUNT_DEFAULT;
     const struct sw_resp_argument *text = &arguments->arguments[1];
@@ -259,8 +267,7 @@ static bool run_scan(struct control *control, const struct sw_resp_command *argu
         free(control);
         return true;
     }
-    if (!prepare_scan(control, cursor,
-                      count < SW_SCAN_COUNT_MAX ? (uint32_t)count : SW_SCAN_COUNT_MAX)) {
+    if (!prepare_scan(control, cursor, count < count_max ? (uint32_t)count : count_max)) {
         return false;
     }
     start(control);

@@ -62,9 +62,9 @@
 /* Of a slot of the cache engine: key, score, digest and mark; its value comes to it. */
 #define SW_CACHE_SLOT_BYTES 18
 
-/* Keys, operands and earlier values of a round: where values are large, it has fewer operations
- * than round-ops-max. Its answers then pass no default of output-bytes-max. */
-#define SW_ROUND_BYTES_MAX (32 * 1024 * 1024)
+/* Keys, operands and earlier values of a round: where round-ops-max is not stated, and at all. */
+#define SW_ROUND_BYTES_USUAL (32 * 1024 * 1024)
+#define SW_ROUND_BYTES_MAX (512 * 1024 * 1024)
 
 /* The buffer of a request that arrives in pieces grows at least by this. */
 #define SW_INPUT_STEP_BYTES 4096

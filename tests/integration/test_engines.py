@@ -133,8 +133,8 @@ def cuckoo_is_full():
 def cache_takes_long_commands():
     """cache: commands of megabytes, within resp-request-bytes-max, of large values and of small ones"""
     for size, count in ((1020, 3800), (200, 8000), (60, 8000)):
-        with start(*CACHE, "--capacity", "128K", "--value-bytes", "1020") as server, \
-                server.connect() as connection:
+        with start(*CACHE, "--capacity", "128K", "--value-bytes", "1020", "--frame-ops-max",
+                   "0") as server, server.connect() as connection:
             replies = wire.Replies(connection)
             words = [word for i in range(count) for word in (i, b"v" * size)]
             equal(replies.ask("MSET", *words), "OK", f"MSET of values of {size} bytes")
@@ -202,7 +202,8 @@ def cache_refusals():
 @case
 def cache_pipelines():
     """cache: long pipelines of large values on several connections keep their order"""
-    with start("--engine", "cache", "--capacity", "64K", "--value-bytes", "1020") as server:
+    with start("--engine", "cache", "--capacity", "64K", "--value-bytes", "1020", "--frame-ops-max",
+               "0") as server:
         connections = [server.connect() for _ in range(4)]
         for c, connection in enumerate(connections):
             connection.sendall(b"".join(

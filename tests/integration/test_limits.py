@@ -84,19 +84,38 @@ def never_reads_bulk():
 def output_limit():
     """answers beyond output-bytes-max: that client is closed and counted, its memory given back"""
     with Server("--output-bytes-pause", "32K", "--output-bytes-max", "512K",
-                "--frame-ops-max", "4096", "--resp-arguments-max", "1M",
-                "--resp-request-bytes-max", "16M", "--arena-bytes", "256M",
-                "--round-ops-max", "1M") as server:
-        with server.connect() as helper:
-            wire.Replies(helper).ask("MSET", *[v for k in range(100) for v in (k, 2**64 - 1)])
+                "--resp-request-bytes-max", "16M", "--arena-bytes", "64M") as server:
         with Bystander(server) as bystander:
             with Moves(server, output_limit_closes=1, write_timeouts=0):
                 connection = narrow(server)
                 # One command whose answer is 13 MB: more than the kernel takes.
-                connection.sendall(wire.command("MGET", *[k % 100 for k in range(500000)]))
+                connection.sendall(wire.command("ECHO", "x" * 13000000))
                 eventually(lambda: server.connections() == bystander.before, "closed")
             connection.close()
             bystander.ask()
+
+
+@case
+def least_output_limit():
+    """the least output-bytes-max: the longest MGET and SCAN are answered to a client that is slow"""
+    with Server("--output-bytes-pause", "4K", "--output-bytes-max", "64K", "--tcp-buffer-bytes",
+                "16K", "--capacity", "32K") as server, server.connect() as helper:
+        most = int(wire.Replies(helper).ask("CONFIG", "GET", "resp-arguments-max")[1])
+        check(2000 < most < 2500, f"{most} arguments")
+        keys = [2**64 - 1 - k for k in range(20000)]
+        for at in range(0, len(keys), 1000):
+            wire.Replies(helper).ask("MSET", *[v for k in keys[at:at + 1000] for v in (k, k)])
+        slow = narrow(server)
+        with Moves(server, output_limit_closes=0, output_pauses=2):
+            for command in (("MGET", *keys[:most - 1]), ("SCAN", 0, "COUNT", 1000000)):
+                slow.sendall(wire.command(*command))
+                time.sleep(0.5)
+                answer = wire.Replies(slow).read()
+                got = {int(key) for key in (answer if command[0] == "MGET" else answer[1])}
+                check(got <= set(keys) and len(got) > 2000, f"{command[0]}: {len(got)} of {most}")
+        slow.sendall(wire.command("MGET", *keys[:most]))
+        check(isinstance(wire.Replies(slow).read(), wire.Error), "one argument more")
+        slow.close()
 
 
 @case

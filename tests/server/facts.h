@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "server/config.h"
+#include "server/config_options.h"
 #include "server/snapshot.h"
 
 /* `config` must outlive the snapshot. */
@@ -16,6 +16,7 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
     uint64_t *counters = (uint64_t *)&snapshot->counters;
     uint64_t *table = (uint64_t *)&snapshot->stats.counters;
     sw_config_init(config);
+    sw_config_fit(config);
     memset(snapshot, 0, sizeof(*snapshot));
     for (size_t i = 0; i < sizeof(snapshot->counters) / sizeof(*counters); i++) {
         counters[i] = 1000 + i;

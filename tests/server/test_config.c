@@ -36,6 +36,7 @@ Test(config, defaults)
 {
     struct sw_config config;
     sw_config_init(&config);
+    sw_config_fit(&config);
     cr_assert_str_eq(config.bind, "127.0.0.1");
     cr_assert_eq(config.port, 7379);
     cr_assert_str_eq(config.unix_socket, "");
@@ -123,17 +124,20 @@ Test(config, contradictions)
         {{"--bind", ""}, "there is nothing to listen on: bind and unix-socket are both empty"},
         {{"--port", "9379"}, "port and http-port are both 9379 on 127.0.0.1"},
         {{"--frame-ops-max", "16M"},
-         "arena-bytes 268435456 cannot hold one frame of frame-ops-max "
-         "16777216 keys and its answer: that takes"},
-        {{"--arena-bytes", "16M"}, "arena-bytes 16777216 cannot hold one frame"},
-        {{"--round-ops-max", "64K"},
+         "arena-bytes 268435456 cannot hold one frame of frame-ops-max 16777216 keys, 8 bytes a "
+         "value, and its answer: raise it to 404752384, or lower frame-ops-max to 10737326"},
+        {{"--frame-ops-max", "1M", "--arena-bytes", "16M"},
+         "arena-bytes 16777216 cannot hold one frame of frame-ops-max 1048576 keys"},
+        {{"--round-ops-max", "64K", "--resp-arguments-max", "128K"},
          "resp-arguments-max 131072 is more than round-ops-max 65536: a command's keys go into one "
          "batch"},
+        {{"--round-ops-max", "7"}, "resp-arguments-max 8 is more than round-ops-max 7"},
+        {{"--resp-arguments-max", "7"}, "resp-arguments-max 7 is too few: some commands have 8"},
         {{"--resp-request-bytes-max", "128M"},
          "resp-request-bytes-max 134217728 is more than a quarter of arena-bytes 268435456"},
-        {{"--output-bytes-max", "4M"},
-         "output-bytes-max 4194304 is less than the answer to a frame of frame-ops-max 1048576 "
-         "keys"},
+        {{"--output-bytes-max", "2M", "--resp-arguments-max", "128K"},
+         "output-bytes-max 2097152 is less than what an MGET of resp-arguments-max 131072 may "
+         "answer: raise it to 3670016, or lower resp-arguments-max to 74898"},
         {{"--output-bytes-pause", "65M"},
          "output-bytes-pause 68157440 is more than output-bytes-max 67108864"},
         {{"--capacity", "2K", "--max-capacity", "1K"},
@@ -152,6 +156,7 @@ Test(config, contradictions)
     struct sw_config config;
     char error[SW_CONFIG_ERROR_BYTES];
     sw_config_init(&config);
+    sw_config_fit(&config);
     config.bind[0] = '\0';
     cr_assert_eq(sw_config_check(&config, true, error, sizeof(error)), 0, "activated: %s", error);
     cr_assert_eq(load(&config, &output, FLAGS("--bind", "", "--unix-socket", "/tmp/x")),
@@ -372,6 +377,7 @@ Test(config, example_file)
     }
     write_file(path, text);
     sw_config_init(&defaults);
+    sw_config_fit(&defaults);
     cr_assert_eq(load(&config, &output, FLAGS("--config", path)), SW_CONFIG_RUN, "%s", output.err);
     unlink(path);
     cr_assert_eq(memcmp(&config, &defaults, sizeof(config)), 0);

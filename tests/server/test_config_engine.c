@@ -68,33 +68,66 @@ Test(config_engine, check_config_prints_the_memory)
     }
 }
 
-/* Large values have fewer of them in a frame and a round; small ones as many as is asked for. */
+/* Limits that are not stated: fewer of large values, and of any in little memory; of small ones as
+ * many as is usual. Every answer fits what may be unsent. */
 Test(config_engine, limits_fit_the_values)
 {
     static const char *const bytes[] = {"4", "60", "256", "1020"};
-    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
-        static const char *const arenas[] = {"1M", "16M", "256M", "1T"};
+    static const char *const arenas[] = {"1M", "16M", "256M", "1T"};
+    static const char *const outputs[] = {"64K", "4M", "64M", "1T"};
+    for (size_t at = 0; at < 64; at++) {
+        const char *arena = arenas[at / 4 % 4];
         struct sw_config config;
-        for (size_t k = 0; k < sizeof(arenas) / sizeof(arenas[0]); k++) {
-            cr_assert_eq(load(&config, &output,
-                              FLAGS("--engine", "cache", "--value-bytes", bytes[i], "--arena-bytes",
-                                    arenas[k], "--resp-request-bytes-max", "256K")),
-                         SW_CONFIG_RUN, "%s bytes, arena %s: %s", bytes[i], arenas[k], output.err);
-            uint64_t value = sw_config_stored_bytes(&config);
-            uint64_t frame = config.frame_ops_max * (8 + 2 * value);
-            cr_assert_leq(frame, config.arena_bytes / 2);
-            cr_assert_geq(config.frame_ops_max, 64);
-            cr_assert_leq(config.round_ops_max * (8 + 2 * value), 32 << 20);
-            cr_assert_leq(config.resp_arguments_max, config.round_ops_max);
-        }
-        cr_assert(strcmp(bytes[i], "4") != 0 || config.frame_ops_max == 1 << 20);
+        cr_assert_eq(
+            load(&config, &output,
+                 FLAGS("--engine", "cache", "--value-bytes", bytes[at % 4], "--arena-bytes", arena,
+                       "--resp-request-bytes-max", "256K", "--output-bytes-pause", "4K",
+                       "--output-bytes-max", outputs[at / 16])),
+            SW_CONFIG_RUN, "%s bytes, arena %s: %s", bytes[at % 4], arena, output.err);
+        uint64_t value = sw_config_stored_bytes(&config), answer = value - 4 + 9;
+        uint64_t frame = config.frame_ops_max * (8 + 2 * value);
+        cr_assert_leq(frame, config.arena_bytes / 2);
+        cr_assert_geq(config.frame_ops_max, 64);
+        uint64_t share = config.arena_bytes / 2 < 1 << 30 ? config.arena_bytes / 2 : 1 << 30;
+        cr_assert(config.frame_ops_max == 1 << 20 ||
+                      (config.frame_ops_max + 64) * (8 + 2 * value + 1) + 8192 > share,
+                  "%u keys a frame", config.frame_ops_max);
+        cr_assert_leq(config.round_ops_max * (8 + 2 * value), 32 << 20);
+        cr_assert_geq(config.resp_arguments_max, 8);
+        cr_assert_leq(config.resp_arguments_max, config.round_ops_max);
+        cr_assert_leq((config.resp_arguments_max - 1) * answer, config.output_bytes_max);
     }
+    struct sw_config config;
+    cr_assert_eq(load(&config, &output, FLAGS("--engine", "cache", "--value-bytes", "4")),
+                 SW_CONFIG_RUN);
+    cr_assert_eq(config.frame_ops_max, 1 << 20);
+    cr_assert_eq(config.round_ops_max, 128 << 10);
+    cr_assert_eq(config.resp_arguments_max, 128 << 10);
+    cr_assert_eq(load(&config, &output, FLAGS("--arena-bytes", "16M", "--output-bytes-max", "2M")),
+                 SW_CONFIG_RUN);
+    cr_assert_eq(config.frame_ops_max, 335424);
+    cr_assert_eq(config.round_ops_max, 128 << 10);
+    cr_assert_eq(config.resp_arguments_max, 74898);
+}
+
+/* Limits that are stated are kept, or refused in words. */
+Test(config_engine, stated_limits_are_kept)
+{
+    struct sw_config config;
+    cr_assert_eq(load(&config, &output,
+                      FLAGS("--engine", "cache", "--value-bytes", "1020", "--round-ops-max", "128K",
+                            "--frame-ops-max", "128K", "--arena-bytes", "512M",
+                            "--resp-arguments-max", "60K")),
+                 SW_CONFIG_RUN, "%s", output.err);
+    cr_assert_eq(config.round_ops_max, 128 << 10);
+    cr_assert_eq(config.frame_ops_max, 128 << 10);
+    cr_assert_eq(config.resp_arguments_max, 60 << 10);
 }
 
 Test(config_engine, contradictions)
 {
     static const struct {
-        const char *flags[7];
+        const char *flags[9];
         const char *error;
     } rows[] = {
         {{"--engine", "robin"}, "engine: 'robin' is not one of robin_hood cuckoo cache"},
@@ -111,8 +144,20 @@ Test(config_engine, contradictions)
         {{"--engine", "cache", "--max-probe", "9"}, "max-probe is no option of the cache engine"},
         {{"--engine", "cache", "--max-load", "0.5"}, "max-load is no option of the cache engine"},
         {{"--engine", "cache", "--stash", "128"}, "stash is no option of the cache engine"},
-        {{"--engine", "cache", "--round-ops-max", "10"},
-         "resp-arguments-max 131072 is more than round-ops-max 10"},
+        {{"--engine", "cache", "--value-bytes", "1020", "--frame-ops-max", "128K"},
+         "arena-bytes 268435456 cannot hold one frame of frame-ops-max 131072 keys, 1024 bytes a "
+         "value, and its answer: raise it to 269502464, or lower frame-ops-max to 130497"},
+        {{"--engine", "cache", "--value-bytes", "1020", "--frame-ops-max", "2M", "--arena-bytes",
+          "8G"},
+         "a frame of frame-ops-max 2097152 keys, 1024 bytes a value, has more than 1073741824 "
+         "bytes: lower frame-ops-max to 521992"},
+        {{"--engine", "cache", "--value-bytes", "1020", "--round-ops-max", "1M"},
+         "a batch of round-ops-max 1048576 operations, 1024 bytes a value, takes 2155872256 bytes, "
+         "and 536870912 is the most: lower round-ops-max to 261123"},
+        {{"--engine", "cache", "--value-bytes", "1020", "--round-ops-max", "128K",
+          "--resp-arguments-max", "128K"},
+         "output-bytes-max 67108864 is less than what an MGET of resp-arguments-max 131072 may "
+         "answer: raise it to "},
         {{"--engine", "cuckoo", "--capacity", "1", "--max-load", "0.3"},
          "a cuckoo table of 3 slots holds no key at a load of 0.3: raise the capacity"},
         {{"--engine", "cuckoo", "--hash-functions", "4"}, "hash-functions: '4' is not one of 2 3"},

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client/sherwood.h"
+#include "server/config_options.h"
 #include "server/log.h"
 #include "server/server.h"
 
@@ -361,6 +362,7 @@ Test(server, a_taken_port_is_an_error)
     config.backend = SW_BACKEND_CPU;
     config.capacity = 1 << 16;
     config.arena_bytes = 64 << 20;
+    sw_config_fit(&config);
     config.http_port = 0;
     config.port = (uint32_t)atoi(strchr(address, ':') + 1);
     cr_assert_neq(sw_server_start(&config, NULL, &other), 0);
