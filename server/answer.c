@@ -112,9 +112,20 @@ static void put_blob(struct writer *writer, const struct sw_round *round, uint32
     writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
 }
 
+static bool bit_at(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
 static bool found_at(const struct sw_round *round, uint32_t i)
 {
-    return round->found[i / 64] >> (i % 64) & 1;
+    return bit_at(round->found, i);
+}
+
+/* Did the key of an insert if absent become an entry? */
+static bool entered_at(const struct sw_round *round, uint32_t i)
+{
+    return !found_at(round, i) && (round->not_admitted == NULL || !bit_at(round->not_admitted, i));
 }
 
 static uint64_t count_found(const struct sw_round *round, const struct sw_pending *pending)
@@ -154,7 +165,7 @@ static void put_single(struct writer *writer, const struct sw_round *round,
     switch (pending->answer) {
     case SW_ANSWER_OK_IF_ABSENT:
     case SW_ANSWER_OK_IF_PRESENT:
-        if (found == (pending->answer == SW_ANSWER_OK_IF_PRESENT)) {
+        if (pending->answer == SW_ANSWER_OK_IF_PRESENT ? found : entered_at(round, i)) {
             put_line(writer, "+OK\r\n");
         } else {
             put_value(writer, false, 0, resp3);
@@ -164,7 +175,7 @@ static void put_single(struct writer *writer, const struct sw_round *round,
         put_value(writer, found, value, resp3);
         break;
     case SW_ANSWER_ONE_IF_ABSENT:
-        put_unsigned(writer, !found, resp3);
+        put_unsigned(writer, entered_at(round, i), resp3);
         break;
     case SW_ANSWER_SUM:
         put_unsigned(writer, value + sw_integer_at(round->values, bytes, i), resp3);

@@ -42,6 +42,8 @@ static size_t lay_out(struct sw_commit_batch *batch, uint8_t *memory)
     batch->values = carve(memory, &offset, n * shape->value_bytes);
     batch->previous = carve(memory, &offset, n * shape->value_bytes);
     batch->found = carve(memory, &offset, (n + 63) / 64 * 8);
+    batch->not_admitted =
+        shape->engine == SW_ENGINE_CACHE ? carve(memory, &offset, (n + 63) / 64 * 8) : NULL;
     batch->ops = carve(memory, &offset, n);
     batch->group_ends = carve(memory, &offset, n * sizeof(uint32_t));
     batch->group_refused = carve(memory, &offset, n);
@@ -86,6 +88,9 @@ static void give(const struct sw_commit_batch *together, struct sw_round *round,
             memcpy(batch->previous, together->previous + first * bytes, batch->count * bytes);
         }
         sw_copy_bits(batch->found, whole->found, first, batch->count);
+        if (batch->not_admitted != NULL) {
+            sw_copy_bits(batch->not_admitted, whole->not_admitted, first, batch->count);
+        }
         memcpy(batch->group_refused, together->group_refused + first_group, batch->group_count);
     }
 }
@@ -189,6 +194,7 @@ static struct sw_batch join(struct sw_commit_batch *together)
         .keys = together->keys,
         .values = together->values,
         .found = together->found,
+        .not_admitted = together->not_admitted,
         .group_ends = together->group_ends,
         .group_refused = together->group_refused,
     };

@@ -42,6 +42,7 @@ struct sw_commit_batch {
     uint8_t *values;
     uint8_t *previous;
     uint64_t *found;
+    uint64_t *not_admitted; /* as a round's */
     uint32_t *group_ends;
     uint8_t *group_refused;
 };

@@ -29,6 +29,8 @@ static size_t lay_out(struct sw_round *round, uint8_t *memory, const struct sw_t
     round->values = carve(memory, &offset, n * shape->value_bytes);
     round->previous = carve(memory, &offset, n * shape->value_bytes);
     round->found = carve(memory, &offset, (n + 63) / 64 * 8);
+    round->not_admitted =
+        shape->engine == SW_ENGINE_CACHE ? carve(memory, &offset, (n + 63) / 64 * 8) : NULL;
     round->ops = carve(memory, &offset, n);
     round->group_ends = carve(memory, &offset, n * sizeof(uint32_t));
     round->group_refused = carve(memory, &offset, n);
@@ -201,6 +203,7 @@ void sw_round_submit(struct sw_round *round)
     };
     bool writes = !(round->uniform && round->ops[0] == SW_GET);
     if (writes) {
+        batch->not_admitted = round->not_admitted;
         batch->group_count = round->groups;
         batch->group_ends = round->group_ends;
         batch->group_refused = round->group_refused;

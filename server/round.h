@@ -23,12 +23,12 @@ struct sw_conn;
 enum sw_answer {
     SW_ANSWER_TEXT,          /* bytes in the round's text */
     SW_ANSWER_OK,            /* +OK */
-    SW_ANSWER_OK_IF_ABSENT,  /* +OK, or null if the key was present */
+    SW_ANSWER_OK_IF_ABSENT,  /* +OK, or null if the key was present, or turned away */
     SW_ANSWER_OK_IF_PRESENT, /* +OK, or null if it was absent */
     SW_ANSWER_VALUE,         /* the value before the operation, or null */
     SW_ANSWER_VALUES,        /* an array of these */
     SW_ANSWER_COUNT_PRESENT, /* how many keys were present */
-    SW_ANSWER_ONE_IF_ABSENT, /* 1 or 0 */
+    SW_ANSWER_ONE_IF_ABSENT, /* 1, or 0 likewise */
     SW_ANSWER_SUM,           /* value + operand, or the overflow error */
     SW_ANSWER_DIFFERENCE,    /* value - operand, or the overflow error */
     SW_ANSWER_DIGITS,        /* length of the value as text, 0 if absent */
@@ -79,6 +79,7 @@ struct sw_round {
     void *values;
     void *previous;
     uint64_t *found;
+    uint64_t *not_admitted; /* NULL: the engine turns nobody away */
     uint32_t *group_ends;
     uint8_t *group_refused;
 

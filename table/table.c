@@ -304,7 +304,8 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
         (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
         return SW_E_INVALID;
     }
-    if (!groups_are_valid(batch)) {
+    if (!groups_are_valid(batch) ||
+        (batch->not_admitted != NULL && table->config.engine != SW_ENGINE_CACHE)) {
         return SW_E_INVALID;
     }
     return (seen & ~table->backend->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;

@@ -245,6 +245,9 @@ struct sw_batch {
     void *previous;  /* out [count]: value before the operation, 0 if absent; or NULL. As those of
                         `values`, elements have sw_table_info.value_bytes bytes */
     uint64_t *found; /* out [(count + 63) / 64]: was the key present before it; or NULL */
+    uint64_t *not_admitted; /* out, bits as those of `found`: cache: was the key absent, and turned
+                               away, as the counter of the same name says; or NULL, which it is
+                               with other engines */
 
     /* Admission is all or nothing by group: either every operation of a group takes effect or,
      * where one of its inserts would pass occupied_max, none. A group with an insert is also

@@ -119,10 +119,10 @@ static struct sw_cache_time tell_time(struct cache_table *table, uint32_t count)
     return time;
 }
 
-static void answer(struct sw_batch *batch, uint32_t index, bool found)
+static void answer(uint64_t *bits, uint32_t index, bool is)
 {
-    if (batch->found != NULL) {
-        batch->found[index / 64] |= (uint64_t)found << (index % 64);
+    if (bits != NULL) {
+        bits[index / 64] |= (uint64_t)is << (index % 64);
     }
 }
 
@@ -151,7 +151,7 @@ static void read_batch(struct cache_table *table, struct sw_batch *batch)
         } else if (out != NULL) {
             memset(out, 0, slots->value_bytes);
         }
-        answer(batch, i, found);
+        answer(batch->found, i, found);
         bool first = found && slot / SW_CACHE_BUCKET_SLOTS == sw_cache_home_of(slots, key).first;
         counters->operations++;
         counters->probes += slots->two && !first ? 2 : 1;
@@ -198,7 +198,8 @@ static void write_one(struct cache_table *table, struct sw_batch *batch,
     if (result != SW_CACHE_HIT && step.out != NULL) {
         memset(step.out, 0, slots->value_bytes);
     }
-    answer(batch, index, result == SW_CACHE_HIT);
+    answer(batch->found, index, result == SW_CACHE_HIT);
+    answer(batch->not_admitted, index, result == SW_CACHE_REFUSED);
     count_write(table, batch, op, step.acts, result);
 }
 
@@ -271,8 +272,12 @@ static int submit(void *context, struct sw_batch *batch)
 {
     struct cache_table *table = ((struct cache_queue *)context)->table;
     bool operations = batch->kind == SW_BATCH_OPERATIONS;
+    size_t bits_bytes = ((size_t)batch->count + 63) / 64 * sizeof(uint64_t);
     if (operations && batch->found != NULL) {
-        memset(batch->found, 0, ((size_t)batch->count + 63) / 64 * sizeof(*batch->found));
+        memset(batch->found, 0, bits_bytes);
+    }
+    if (operations && batch->not_admitted != NULL) {
+        memset(batch->not_admitted, 0, bits_bytes);
     }
     if (operations && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);

@@ -352,6 +352,44 @@ def cache_keeps_what_is_used():
 
 
 @case
+def cache_lfu_inserts_tell_the_truth():
+    """cache, lfu: SETNX answers 1 and SET NX OK exactly where the key is there afterwards"""
+    with start("--engine", "cache", "--capacity", "256", "--policy", "lfu", "--value-bytes", "8",
+               "--cache-mode", "throughput") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        outcomes = set()
+        for turn in range(8):
+            for key in range(turn * 500, turn * 500 + 500):
+                words = (("SETNX", key, "x"), ("SET", key, "x", "NX"))[key % 2]
+                connection.sendall(wire.command(*words) + wire.command("EXISTS", key)
+                                   + wire.command("GET", key) * 2)
+                stored = replies.read()
+                check(stored in ((0, 1), (None, "OK"))[key % 2], f"{words}: {stored!r}")
+                equal(replies.read(), int(bool(stored)), f"EXISTS after {words}: {stored!r}")
+                outcomes.add(stored)
+                equal([replies.read() is None for _ in range(2)], [not stored] * 2, "GET")
+        equal(outcomes, {0, 1, None, "OK"}, "outcomes")
+        # Both in one batch with others', on several connections.
+        others = [server.connect() for _ in range(4)]
+        for c, other in enumerate(others):
+            first = 10000 * (c + 1)
+            other.sendall(b"".join(wire.command("SETNX", k, "y") + wire.command("EXISTS", k)
+                                   for k in range(first, first + 2000)))
+        for other in others:
+            answers = wire.Replies(other)
+            for _ in range(2000):
+                stored, there = answers.read(), answers.read()
+                check(there <= stored, "a key that was not stored is there")
+            other.close()
+        metrics = server.metrics()
+        check(metrics["sherwood_cache_refused_total"] > 4000, "refused")
+        equal(replies.ask("SETNX", 1 << 40, "z"), 0, "SETNX")
+        equal(replies.ask("SET", 1 << 40, "z", "NX", "GET"), None, "SET NX GET")
+        equal(replies.ask("SET", 1 << 40, "z"), "OK", "SET")
+        equal(replies.ask("GET", 1 << 40), None, "GET")
+
+
+@case
 def cache_restarts_empty():
     """cache: a daemon that is started again on its port is empty and serves"""
     with start(*CACHE) as server:

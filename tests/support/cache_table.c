@@ -98,6 +98,7 @@ static int open_run(struct run *run, const struct cache_table_trial *trial, char
     run->batch.values = io(run, n * run->info.value_bytes);
     run->batch.previous = io(run, n * run->info.value_bytes);
     run->batch.found = io(run, (n + 63) / 64 * sizeof(uint64_t));
+    run->batch.not_admitted = io(run, (n + 63) / 64 * sizeof(uint64_t));
     run->batch.leftover_keys = io(run, n * run->info.key_bytes);
     run->batch.leftover_values = io(run, n * run->info.value_bytes);
     return SW_OK;
@@ -111,6 +112,7 @@ static void close_run(struct run *run)
     sw_io_free(run->table, (void *)(uintptr_t)run->batch.values, n * run->info.value_bytes);
     sw_io_free(run->table, run->batch.previous, n * run->info.value_bytes);
     sw_io_free(run->table, run->batch.found, (n + 63) / 64 * sizeof(uint64_t));
+    sw_io_free(run->table, run->batch.not_admitted, (n + 63) / 64 * sizeof(uint64_t));
     sw_io_free(run->table, run->batch.leftover_keys, n * run->info.key_bytes);
     sw_io_free(run->table, run->batch.leftover_values, n * run->info.value_bytes);
     sw_queue_destroy(run->queue);
@@ -148,8 +150,8 @@ static enum sw_cache_result apply(struct run *run, enum sw_cache_op op, bool tou
     return (enum sw_cache_result)result;
 }
 
-/* What operation `i` must answer; its counters. */
-static bool expect(struct run *run, uint32_t i)
+/* What operation `i` must answer; its counters. Returns whether the key must be found. */
+static bool expect(struct run *run, uint32_t i, bool *not_admitted)
 {
     uint32_t bytes = run->info.value_bytes;
     uint64_t key = key_at(run, run->batch.keys, i);
@@ -175,7 +177,8 @@ static bool expect(struct run *run, uint32_t i)
     counters->updated += result == SW_CACHE_HIT;
     counters->deleted += op == SW_DELETE && found;
     counters->evicted += result == SW_CACHE_REPLACED;
-    counters->not_admitted += result == SW_CACHE_REFUSED;
+    *not_admitted = result == SW_CACHE_REFUSED;
+    counters->not_admitted += *not_admitted;
     return found;
 }
 
@@ -203,22 +206,32 @@ static void draw(struct run *run, bool reads)
     }
 }
 
+static bool bit_at(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
 static void compare_answers(struct run *run)
 {
     uint32_t bytes = run->info.value_bytes;
     for (uint32_t i = 0; i < run->batch.count; i++) {
-        bool found = expect(run, i);
-        if ((run->batch.found[i / 64] >> (i % 64) & 1) != found) {
+        bool not_admitted;
+        bool found = expect(run, i, &not_admitted);
+        if (bit_at(run->batch.found, i) != found) {
             fail(run, "operation %u (%u): found must be %d", i, run->batch.ops[i], found);
+        }
+        if (bit_at(run->batch.not_admitted, i) != not_admitted) {
+            fail(run, "operation %u (%u): not_admitted must be %d", i, run->batch.ops[i],
+                 not_admitted);
         }
         if (memcmp((uint8_t *)run->batch.previous + (size_t)i * bytes,
                    run->expected + (size_t)i * bytes, bytes) != 0) {
             fail(run, "operation %u (%u): previous", i, run->batch.ops[i]);
         }
     }
-    if (run->batch.count % 64 != 0 &&
-        run->batch.found[run->batch.count / 64] >> (run->batch.count % 64) != 0) {
-        fail(run, "unused bits of found");
+    uint32_t last = run->batch.count / 64, used = run->batch.count % 64;
+    if (used != 0 && (run->batch.found[last] | run->batch.not_admitted[last]) >> used != 0) {
+        fail(run, "unused bits of found or not_admitted");
     }
 }
 
@@ -323,6 +336,90 @@ static void clear(struct run *run)
         fail(run, "clear");
     }
     cache_model_clear(run->model);
+}
+
+/* --- newcomers that are turned away ----------------------------------------------------------- */
+
+/* A batch of `op` for the keys [first, first + count), with values of zeros. */
+static void run_keys(struct run *run, enum sw_op op, uint64_t first, uint32_t count)
+{
+    uint8_t *keys = (uint8_t *)(uintptr_t)run->batch.keys;
+    memset((void *)(uintptr_t)run->batch.ops, op, count);
+    memset((void *)(uintptr_t)run->batch.values, 0, (size_t)count * run->info.value_bytes);
+    run->batch.count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = first + i;
+        memcpy(keys + (size_t)i * run->info.key_bytes, &key, run->info.key_bytes);
+    }
+    int status = sw_batch_run(run->queue, &run->batch);
+    if (status != SW_OK) {
+        fail(run, "sw_batch_run: %s", sw_status_text(status));
+    }
+}
+
+/* Every key of the last batch must have been found, or not; turned away, or not. */
+static void expect_all(struct run *run, const char *what, bool found, bool not_admitted)
+{
+    for (uint32_t i = 0; i < run->batch.count; i++) {
+        if (bit_at(run->batch.found, i) != found ||
+            bit_at(run->batch.not_admitted, i) != not_admitted) {
+            fail(run, "%s: operation %u: found %d, not_admitted %d", what, i,
+                 bit_at(run->batch.found, i), bit_at(run->batch.not_admitted, i));
+        }
+    }
+    uint64_t counted = not_admitted ? run->batch.count : 0;
+    if (run->batch.counters.not_admitted != counted) {
+        fail(run, "%s: %llu of %u counted as not admitted", what,
+             (unsigned long long)run->batch.counters.not_admitted, run->batch.count);
+    }
+}
+
+/* Fills the cache, uses what it holds twice more, and offers newcomers. */
+static void offer(struct run *run)
+{
+    uint32_t n = run->trial->ops_max;
+    uint64_t capacity = run->info.capacity_slots;
+    struct sw_table_stats stats;
+    uint64_t next = 1, held = 0;
+    for (; held < capacity && next < 64 * capacity && !run->failed; next += n) {
+        run_keys(run, SW_SET_ABSENT, next, n);
+        sw_table_stats(run->table, &stats);
+        held = stats.occupied;
+    }
+    if (held != capacity) {
+        fail(run, "%llu entries in %llu slots", (unsigned long long)held,
+             (unsigned long long)capacity);
+    }
+    for (int times = 0; times < 2; times++) {
+        for (uint64_t key = 1; key < next; key += n) {
+            run_keys(run, SW_GET, key, n);
+        }
+    }
+    run_keys(run, SW_SET_ABSENT, next, n);
+    expect_all(run, "insert", false, true);
+    run_keys(run, SW_SET, next, n);
+    expect_all(run, "set", false, true);
+    run_keys(run, SW_GET, next, n);
+    expect_all(run, "get", false, false);
+    run_keys(run, SW_SET_PRESENT, next, n);
+    expect_all(run, "replace", false, false);
+    run->batch.not_admitted[0] = UINT64_MAX;
+    run_keys(run, SW_GET, 1, 1);
+    if (bit_at(run->batch.not_admitted, 0)) {
+        fail(run, "a key that was read was turned away");
+    }
+}
+
+int cache_table_turn_away(const struct cache_table_trial *trial, char *fault, size_t fault_size)
+{
+    struct run run;
+    if (open_run(&run, trial, fault, fault_size) != SW_OK) {
+        return 1;
+    }
+    offer(&run);
+    bool failed = run.failed;
+    close_run(&run);
+    return failed;
 }
 
 int cache_table_run(const struct cache_table_trial *trial, uint64_t *evicted, char *fault,

@@ -63,6 +63,21 @@ Test(cache_engine, narrow_keys)
     run(64, 20);
 }
 
+Test(cache_engine, newcomers_that_are_turned_away)
+{
+    for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
+        char fault[256] = "";
+        struct cache_table_trial trial = {
+            .config = config_of(mode == SW_CACHE_MEMORY ? 64 : 128, 20, (enum sw_cache_mode)mode,
+                                mode == SW_CACHE_MEMORY ? SW_CACHE_LFU : SW_CACHE_EPOCH_LFU),
+            .seed = 1,
+            .ops_max = 200,
+        };
+        cr_assert_eq(cache_table_turn_away(&trial, fault, sizeof(fault)), 0, "mode %d: %s", mode,
+                     fault);
+    }
+}
+
 static void expect_refused(const struct sw_table_config *config, int expected)
 {
     struct sw_table *table;

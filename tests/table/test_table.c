@@ -172,6 +172,7 @@ SPOIL(groups_fall, fixture->group_ends[0] = 101)
 SPOIL(groups_end_early, fixture->group_ends[1] = 99)
 SPOIL(groups_end_late, fixture->group_ends[1] = 101)
 SPOIL(no_group_ends, batch->group_ends = NULL)
+SPOIL(nobody_is_turned_away, batch->not_admitted = fixture->found)
 SPOIL(scan_nothing, batch->kind = SW_BATCH_SCAN; batch->count = 0)
 SPOIL(scan_nowhere, batch->kind = SW_BATCH_SCAN; batch->scan_keys = NULL)
 SPOIL(scan_no_values, batch->kind = SW_BATCH_SCAN; batch->scan_values = NULL)
@@ -186,10 +187,11 @@ Test(table, batches_that_are_not_valid)
     struct sw_table_config config = fixture_config(128);
     struct fixture fixture;
     void (*const spoilers[])(struct sw_batch *, struct fixture *) = {
-        unknown_kind,        unknown_op,       huge_op,         unknown_op_inside,
-        unknown_op_aliasing, no_keys,          no_values,       too_many,
-        groups_fall,         groups_end_early, groups_end_late, no_group_ends,
-        scan_nothing,        scan_nowhere,     scan_no_values,  scan_too_many};
+        unknown_kind,         unknown_op,       huge_op,         unknown_op_inside,
+        unknown_op_aliasing,  no_keys,          no_values,       too_many,
+        groups_fall,          groups_end_early, groups_end_late, no_group_ends,
+        scan_nothing,         scan_nowhere,     scan_no_values,  scan_too_many,
+        nobody_is_turned_away};
     fixture_open(&fixture, &config);
     for (size_t i = 0; i < sizeof(spoilers) / sizeof(spoilers[0]); i++) {
         cr_assert_eq(submit(&fixture, spoilers[i]), SW_E_INVALID, "spoiler %zu", i);

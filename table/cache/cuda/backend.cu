@@ -43,7 +43,7 @@ size_t cut_scratch(struct sw_cache_scratch *scratch, void *base, uint64_t n, siz
     sw_cuda_cut(&cutter, &scratch->sorted_hashes, n);
     sw_cuda_cut(&cutter, &scratch->indexes, n);
     sw_cuda_cut(&cutter, &scratch->sorted_indexes, n);
-    sw_cuda_cut(&cutter, &scratch->hits, n);
+    sw_cuda_cut(&cutter, &scratch->results, n);
     sw_cuda_cut(&cutter, &scratch->left, n);
     sw_cuda_cut(&cutter, &sort, sort_bytes);
     scratch->sort = sort;
@@ -234,6 +234,7 @@ struct sw_cache_table_batch typed(struct cache_queue *queue, const struct sw_bat
         all.values = (const uint8_t *)batch->values;
         all.previous = (uint8_t *)batch->previous;
         all.found = (uint32_t *)batch->found;
+        all.not_admitted = (uint32_t *)batch->not_admitted;
         all.leftover_keys = batch->leftover_keys;
         all.leftover_values = (uint8_t *)batch->leftover_values;
     }

@@ -46,8 +46,8 @@ struct sw_cache_scratch {
     uint32_t *sorted_hashes;
     uint32_t *indexes;
     uint32_t *sorted_indexes;
-    uint8_t *hits;  /* by operation: was the key present */
-    uint64_t *left; /* keys of entries that left */
+    uint8_t *results; /* by operation: enum sw_cache_result */
+    uint64_t *left;   /* keys of entries that left */
     void *sort;
     size_t sort_bytes;
 };
@@ -63,7 +63,8 @@ struct sw_cache_table_batch {
     const void *keys;
     const uint8_t *values;
     uint8_t *previous;
-    uint32_t *found;     /* halves of the batch's words */
+    uint32_t *found; /* halves of the batch's words, or NULL */
+    uint32_t *not_admitted;
     void *leftover_keys; /* or NULL */
     uint8_t *leftover_values;
     struct sw_cache_table_tally *tally;

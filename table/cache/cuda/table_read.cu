@@ -23,7 +23,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
     if (found) {
         sw_cache_touch(slots, &batch.time, index, 1, slot);
     }
-    sw_cache_answer_found(&batch, index, found);
+    sw_cache_answer_bit(batch.found, batch.count, index, found);
+    sw_cache_answer_bit(batch.not_admitted, batch.count, index, false);
     uint32_t warp_first = index - threadIdx.x % 32;
     if (batch.previous != NULL && warp_first < batch.count) {
         sw_cache_copy_values<true>(slots, slot,

@@ -91,7 +91,7 @@ static __device__ __forceinline__ void carry_out(struct sw_cache_group g,
         zero_value(g, step.out, batch->slots.value_bytes);
     }
     if (g.lane == 0) {
-        batch->scratch.hits[index] = result == SW_CACHE_HIT;
+        batch->scratch.results[index] = (uint8_t)result;
         count_one(words, batch->slots.two ? 2 : 1, op, step.acts, result);
     }
     sw_cache_join(g);
@@ -161,12 +161,14 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
     }
 }
 
-/* Answers `found`, hands the keys of those that left over, and fills the record. */
+/* Answers the bits, hands the keys of those that left over, and fills the record. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     answer_kernel(const struct sw_cache_table_batch batch)
 {
     uint32_t index = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    sw_cache_answer_found(&batch, index, index < batch.count && batch.scratch.hits[index] != 0);
+    uint32_t result = index < batch.count ? batch.scratch.results[index] : SW_CACHE_MISS;
+    sw_cache_answer_bit(batch.found, batch.count, index, result == SW_CACHE_HIT);
+    sw_cache_answer_bit(batch.not_admitted, batch.count, index, result == SW_CACHE_REFUSED);
     if (batch.leftover_keys != NULL && index < __ldcg(&batch.tally->list.listed)) {
         if (batch.key_bytes == 4) {
             ((uint32_t *)batch.leftover_keys)[index] = (uint32_t)batch.scratch.left[index];

@@ -38,6 +38,12 @@ uint64_t case_table(const struct trial_setting *setting, const struct sw_cache_c
             printf("  table: %s (%llu evicted)\n", fault, (unsigned long long)evicted);
             faults++;
         }
+        trial.config.capacity_slots = 4 * trial.ops_max;
+        if (config->policy != SW_CACHE_LRU &&
+            cache_table_turn_away(&trial, fault, sizeof(fault)) != 0) {
+            printf("  newcomers turned away: %s\n", fault);
+            faults++;
+        }
     }
     return faults;
 }
