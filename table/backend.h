@@ -70,6 +70,20 @@ struct sw_backend {
     int (*raw_copy)(void *table, void *slots);
 };
 
+/* Whether a batch of operations has none but GET. */
+static inline bool sw_batch_only_reads(const struct sw_batch *batch)
+{
+    if (batch->ops == NULL || batch->count == 0) {
+        return batch->op == SW_GET || batch->count == 0;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (batch->ops[i] != SW_GET) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Every operation; every kind of batch. */
 #define SW_BACKEND_ALL_OPERATIONS ((1U << SW_OP_COUNT) - 1)
 #define SW_BACKEND_ALL_KINDS \

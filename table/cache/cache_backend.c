@@ -55,13 +55,5 @@ void sw_cache_facts(const struct sw_cache_slots *slots, uint64_t bytes,
 
 bool sw_cache_only_reads(const struct sw_batch *batch)
 {
-    if (batch->ops == NULL || batch->count == 0) {
-        return batch->op == SW_GET || batch->count == 0;
-    }
-    for (uint32_t i = 0; i < batch->count; i++) {
-        if (batch->ops[i] != SW_GET) {
-            return false;
-        }
-    }
-    return true;
+    return sw_batch_only_reads(batch);
 }

@@ -12,6 +12,7 @@
 #include "table/cache/operate.inl"
 #include "table/cache/table_ops.h"
 #include "table/cpu/memory.h"
+#include "table/cpu/parts.h"
 #include "table/cpu/phase_lock.h"
 
 struct cache_table {
@@ -23,10 +24,6 @@ struct cache_table {
     uint64_t rounds; /* atomic */
     uint32_t key_bytes;
     struct sw_cache_counters counters; /* of writes; under the lock */
-};
-
-struct cache_queue {
-    struct cache_table *table;
 };
 
 static const struct sw_cache_group alone = {0, 1, 0};
@@ -87,24 +84,6 @@ static int table_check(void *context, char *violation, size_t violation_size)
     struct cache_table *table = context;
     struct sw_cache_snapshot snapshot = {table->slots, NULL, table->counters};
     return sw_cache_check_snapshot(&snapshot, violation, violation_size);
-}
-
-/* --- queues ----------------------------------------------------------------------------------- */
-
-static int queue_open(void *context, void **out)
-{
-    struct cache_queue *queue = malloc(sizeof(*queue));
-    *out = queue;
-    if (queue == NULL) {
-        return SW_E_NOMEM;
-    }
-    queue->table = context;
-    return SW_OK;
-}
-
-static void queue_close(void *context)
-{
-    free(context);
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
@@ -270,7 +249,7 @@ static void scan_batch(struct cache_table *table, struct sw_batch *batch)
 
 static int submit(void *context, struct sw_batch *batch)
 {
-    struct cache_table *table = ((struct cache_queue *)context)->table;
+    struct cache_table *table = context;
     bool operations = batch->kind == SW_BATCH_OPERATIONS;
     size_t bits_bytes = ((size_t)batch->count + 63) / 64 * sizeof(uint64_t);
     if (operations && batch->found != NULL) {
@@ -282,7 +261,7 @@ static int submit(void *context, struct sw_batch *batch)
     if (operations && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }
-    if (batch->kind == SW_BATCH_SCAN || (operations && sw_cache_only_reads(batch))) {
+    if (batch->kind == SW_BATCH_SCAN || (operations && sw_batch_only_reads(batch))) {
         sw_phase_lock_enter_read(&table->phases);
         if (operations) {
             read_batch(table, batch);
@@ -302,12 +281,6 @@ static int submit(void *context, struct sw_batch *batch)
     return SW_OK;
 }
 
-static int poll(void *context, struct sw_batch *batch)
-{
-    (void)context;
-    return batch->status;
-}
-
 const struct sw_backend sw_cache_backend_cpu = {
     .name = "cpu",
     .operations = SW_CACHE_OPERATIONS,
@@ -317,9 +290,9 @@ const struct sw_backend sw_cache_backend_cpu = {
     .facts = table_facts,
     .io_alloc = table_io_alloc,
     .io_free = table_io_free,
-    .queue_open = queue_open,
-    .queue_close = queue_close,
+    .queue_open = sw_cpu_queue_open,
+    .queue_close = sw_cpu_queue_close,
     .submit = submit,
-    .poll = poll,
+    .poll = sw_cpu_poll,
     .check = table_check,
 };

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cpu_backend.c - the CPU backend: memory, phases, clear and scan.
- *
- * A batch is carried out inside submit, so a queue has no state and poll nothing to wait for.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +12,8 @@
 #include "table/cpu/cpu.h"
 #include "table/cpu/memory.h"
 #include "table/cpu/parallel.h"
+#include "table/cpu/parts.h"
 #include "table/cpu/resize.h"
-
-#define IO_ALIGNMENT 64
-
-static uint32_t cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1) {
-        return 1; /* more cores than cpu_set_t counts, or no /proc: one thread always works */
-    }
-    return (uint32_t)CPU_COUNT(&set);
-}
 
 /* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */
 static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
@@ -90,10 +77,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
                     size_t reason_size)
 {
     struct sw_geometry geometry;
-    uint32_t threads = config->threads > 0 ? config->threads : cores();
-    if (threads > SW_CPU_THREADS_MAX) {
-        threads = SW_CPU_THREADS_MAX;
-    }
+    uint32_t threads = sw_cpu_threads(config, SW_CPU_THREADS_MAX);
     *out = NULL;
     int status = sw_geometry_plan(config, &geometry, reason, reason_size);
     if (status != SW_OK) {
@@ -126,34 +110,6 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;
     return SW_OK;
-}
-
-static void *cpu_io_alloc(void *table, size_t bytes)
-{
-    (void)table;
-    if (bytes > PTRDIFF_MAX - IO_ALIGNMENT) {
-        return NULL;
-    }
-    bytes = bytes > 0 ? (bytes + IO_ALIGNMENT - 1) / IO_ALIGNMENT * IO_ALIGNMENT : IO_ALIGNMENT;
-    return aligned_alloc(IO_ALIGNMENT, bytes);
-}
-
-static void cpu_io_free(void *table, void *memory, size_t bytes)
-{
-    (void)table;
-    (void)bytes;
-    free(memory);
-}
-
-static int cpu_queue_open(void *table, void **out)
-{
-    *out = table;
-    return SW_OK;
-}
-
-static void cpu_queue_close(void *queue)
-{
-    (void)queue;
 }
 
 static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
@@ -218,12 +174,6 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     return SW_OK;
 }
 
-static int cpu_poll(void *queue, struct sw_batch *batch)
-{
-    (void)queue;
-    return batch->status;
-}
-
 static int cpu_check(void *table, char *violation, size_t violation_size)
 {
     struct sw_cpu *cpu = table;
@@ -251,12 +201,12 @@ const struct sw_backend sw_backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .facts = sw_cpu_facts,
-    .io_alloc = cpu_io_alloc,
-    .io_free = cpu_io_free,
-    .queue_open = cpu_queue_open,
-    .queue_close = cpu_queue_close,
+    .io_alloc = sw_cpu_io_alloc,
+    .io_free = sw_cpu_io_free,
+    .queue_open = sw_cpu_queue_open,
+    .queue_close = sw_cpu_queue_close,
     .submit = cpu_submit,
-    .poll = cpu_poll,
+    .poll = sw_cpu_poll,
     .check = cpu_check,
     .raw_copy = cpu_raw_copy,
 };

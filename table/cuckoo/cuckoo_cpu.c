@@ -3,17 +3,16 @@
  * cuckoo_cpu.c - the cuckoo engine's CPU backend. A batch is carried out inside submit: reads
  * together, large ones on all threads; writes alone, one operation after the other.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "table/cpu/memory.h"
+#include "table/cpu/parts.h"
 #include "table/cpu/phase_lock.h"
 #include "table/cpu/pool.h"
 #include "table/cuckoo/cuckoo_backend.h"
 
-#define IO_ALIGNMENT 64
 #define THREADS_MAX 64
 /* Smaller batches of reads are done by the submitting thread. */
 #define PARALLEL_MIN (1U << 14)
@@ -70,15 +69,6 @@ static void rehash(struct cuckoo *cuckoo,
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static uint32_t cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1) {
-        return 1;
-    }
-    return (uint32_t)CPU_COUNT(&set);
-}
-
 static void cpu_close(void *table)
 {
     struct cuckoo *cuckoo = table;
@@ -117,8 +107,7 @@ static bool map_memory(struct cuckoo *cuckoo, const struct sw_table_config *conf
 static int cpu_open(const struct sw_table_config *config, void **out, char *reason,
                     size_t reason_size)
 {
-    uint32_t threads = config->threads > 0 ? config->threads : cores();
-    threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+    uint32_t threads = sw_cpu_threads(config, THREADS_MAX);
     *out = NULL;
     struct cuckoo *cuckoo = calloc(1, sizeof(*cuckoo));
     if (cuckoo == NULL || sw_phase_lock_init(&cuckoo->lock) != SW_OK) {
@@ -160,55 +149,11 @@ static void cpu_facts(void *table, struct sw_backend_facts *facts)
         &cuckoo->plan, 2 * cuckoo->cells_bytes + cuckoo->stash_bytes + cuckoo->undo_bytes, facts);
 }
 
-/* --- I/O memory and queues -------------------------------------------------------------------- */
-
-static void *cpu_io_alloc(void *table, size_t bytes)
-{
-    (void)table;
-    if (bytes > PTRDIFF_MAX - IO_ALIGNMENT) {
-        return NULL;
-    }
-    bytes = bytes > 0 ? (bytes + IO_ALIGNMENT - 1) / IO_ALIGNMENT * IO_ALIGNMENT : IO_ALIGNMENT;
-    return aligned_alloc(IO_ALIGNMENT, bytes);
-}
-
-static void cpu_io_free(void *table, void *memory, size_t bytes)
-{
-    (void)table;
-    (void)bytes;
-    free(memory);
-}
-
-/* A queue has no state: nothing is in flight between calls. */
-static int cpu_queue_open(void *table, void **out)
-{
-    *out = table;
-    return SW_OK;
-}
-
-static void cpu_queue_close(void *queue)
-{
-    (void)queue;
-}
-
 /* --- batches ---------------------------------------------------------------------------------- */
-
-static bool only_reads(const struct sw_batch *batch)
-{
-    if (batch->ops == NULL) {
-        return batch->op == SW_GET;
-    }
-    for (uint32_t i = 0; i < batch->count; i++) {
-        if (batch->ops[i] != SW_GET) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
 {
-    if (only_reads(batch)) {
+    if (sw_batch_only_reads(batch)) {
         sw_phase_lock_enter_read(&cuckoo->lock);
         if (cuckoo->slot_bits == 64) {
             sw_cuckoo_run_reads_s64(cuckoo, batch);
@@ -242,12 +187,6 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     return SW_OK;
 }
 
-static int cpu_poll(void *queue, struct sw_batch *batch)
-{
-    (void)queue;
-    return batch->status;
-}
-
 static int cpu_check(void *table, char *violation, size_t violation_size)
 {
     struct cuckoo *cuckoo = table;
@@ -271,11 +210,11 @@ const struct sw_backend sw_cuckoo_backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .facts = cpu_facts,
-    .io_alloc = cpu_io_alloc,
-    .io_free = cpu_io_free,
-    .queue_open = cpu_queue_open,
-    .queue_close = cpu_queue_close,
+    .io_alloc = sw_cpu_io_alloc,
+    .io_free = sw_cpu_io_free,
+    .queue_open = sw_cpu_queue_open,
+    .queue_close = sw_cpu_queue_close,
     .submit = cpu_submit,
-    .poll = cpu_poll,
+    .poll = sw_cpu_poll,
     .check = cpu_check,
 };

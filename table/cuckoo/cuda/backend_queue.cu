@@ -58,19 +58,6 @@ int sw_cuckoo_queue_open(void *context, void **out)
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
-static bool only_reads(const struct sw_batch *batch)
-{
-    if (batch->ops == NULL || batch->count == 0) {
-        return batch->op == SW_GET || batch->count == 0;
-    }
-    for (uint32_t i = 0; i < batch->count; i++) {
-        if (batch->ops[i] != SW_GET) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static struct sw_cuckoo_record *record_of(struct sw_cuckoo_queue *queue, uint64_t ticket)
 {
     return (struct sw_cuckoo_record *)sw_cuda_lane_record(queue, ticket);
@@ -157,7 +144,7 @@ static cudaError_t enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch 
     if (error != cudaSuccess) {
         return error;
     }
-    return batch->kind == SW_BATCH_OPERATIONS && only_reads(batch)
+    return batch->kind == SW_BATCH_OPERATIONS && sw_batch_only_reads(batch)
                ? submit_read<BITS>(queue, batch, ticket)
                : submit_write<BITS>(queue, batch, ticket);
 }
