@@ -4,13 +4,12 @@
  * got alone.
  */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/commit.h"
 #include "server/limits.h"
-#include "server/log.h"
 #include "server/loop.h"
+#include "tests/server/loop_fixture.h"
 #include "tests/support/random.h"
 
 enum { LOOPS = 4, KEYS = 400, ROUND_MAX = 300 };
@@ -31,45 +30,22 @@ struct fixture {
     uint64_t rounds;
 };
 
-static void no_call(void *server)
-{
-    (void)server;
-}
-
-static void no_snapshot(void *server, struct sw_snapshot *snapshot)
-{
-    (void)server;
-    (void)snapshot;
-}
-
 static void set_up(struct fixture *fixture, uint64_t capacity)
 {
-    struct sw_table_config table;
-    sw_log_init(SW_LOG_ERROR);
     memset(fixture, 0, sizeof(*fixture));
-    sw_config_init(&fixture->config);
-    fixture->config.backend = SW_BACKEND_CPU;
-    fixture->config.capacity = capacity;
-    fixture->config.arena_bytes = 1 << 20;
-    fixture->config.round_ops_max = 1024;
-    fixture->config.frame_ops_max = 1024;
-    sw_config_table(&fixture->config, &table);
-    cr_assert_eq(sw_table_create(&table, &fixture->table, NULL, 0), SW_OK);
+    small_config(&fixture->config, capacity);
+    fixture->table = open_table(&fixture->config);
     sw_commit_init(&fixture->commit);
     const struct sw_loop_owner owner = {fixture, no_snapshot, no_call, no_call, &fixture->commit};
     for (uint32_t i = 0; i < LOOPS; i++) {
-        struct sw_loop *loop = aligned_alloc(64, (sizeof(*loop) + 63) / 64 * 64);
-        cr_assert_not_null(loop);
-        cr_assert_eq(sw_loop_init(loop, &fixture->config, fixture->table, &owner, i, LOOPS), 0);
-        fixture->loops[i] = loop;
+        fixture->loops[i] = open_loop(&fixture->config, fixture->table, &owner, i, LOOPS);
     }
 }
 
 static void tear_down(struct fixture *fixture)
 {
     for (int i = 0; i < LOOPS; i++) {
-        sw_loop_fini(fixture->loops[i]);
-        free(fixture->loops[i]);
+        close_loop(fixture->loops[i]);
     }
     sw_commit_fini(&fixture->commit);
     sw_table_destroy(fixture->table);

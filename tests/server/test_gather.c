@@ -11,8 +11,8 @@
 #include "server/frame_slot.h"
 #include "server/gather.h"
 #include "server/limits.h"
-#include "server/log.h"
 #include "server/loop.h"
+#include "tests/server/loop_fixture.h"
 #include "tests/support/random.h"
 
 enum { KEYS = 512, FRAME_MAX = 200, FRAMES = 64 };
@@ -42,41 +42,19 @@ struct probe {
     uint64_t expected_previous[FRAME_MAX];
 };
 
-static void no_call(void *server)
-{
-    (void)server;
-}
-
-static void no_snapshot(void *server, struct sw_snapshot *snapshot)
-{
-    (void)server;
-    (void)snapshot;
-}
-
 static void set_up(struct fixture *fixture, uint64_t capacity)
 {
-    struct sw_table_config table;
-    sw_log_init(SW_LOG_ERROR);
     memset(fixture, 0, sizeof(*fixture));
-    sw_config_init(&fixture->config);
-    fixture->config.backend = SW_BACKEND_CPU;
-    fixture->config.capacity = capacity;
-    fixture->config.arena_bytes = 1 << 20;
-    fixture->config.round_ops_max = 1024;
-    fixture->config.frame_ops_max = 1024;
-    sw_config_table(&fixture->config, &table);
-    cr_assert_eq(sw_table_create(&table, &fixture->table, NULL, 0), SW_OK);
+    small_config(&fixture->config, capacity);
+    fixture->table = open_table(&fixture->config);
     const struct sw_loop_owner owner = {fixture, no_snapshot, no_call, no_call, NULL};
-    fixture->loop = aligned_alloc(64, (sizeof(*fixture->loop) + 63) / 64 * 64);
-    cr_assert_not_null(fixture->loop);
-    cr_assert_eq(sw_loop_init(fixture->loop, &fixture->config, fixture->table, &owner, 0, 1), 0);
+    fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 
 static void tear_down(struct fixture *fixture)
 {
-    sw_loop_fini(fixture->loop);
+    close_loop(fixture->loop);
     sw_table_destroy(fixture->table);
-    free(fixture->loop);
 }
 
 static void on_done(struct sw_flight *flight);

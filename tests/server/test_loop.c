@@ -3,11 +3,10 @@
  * test_loop.c - a loop without a server around it: what it tells its owner.
  */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "proto/frame.h"
-#include "server/log.h"
 #include "server/loop.h"
+#include "tests/server/loop_fixture.h"
 
 struct owner {
     unsigned lost;
@@ -24,12 +23,6 @@ static void on_lost(void *server)
     ((struct owner *)server)->lost++;
 }
 
-static void no_snapshot(void *server, struct sw_snapshot *snapshot)
-{
-    (void)server;
-    (void)snapshot;
-}
-
 struct fixture {
     struct sw_config config;
     struct sw_table *table;
@@ -39,24 +32,13 @@ struct fixture {
 
 static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
 {
-    struct sw_table_config table;
-    sw_log_init(SW_LOG_ERROR);
     *fixture = (struct fixture){0};
-    sw_config_init(&fixture->config);
+    small_config(&fixture->config, 1024);
     fixture->config.engine = engine;
-    fixture->config.backend = SW_BACKEND_CPU;
-    fixture->config.capacity = 1024;
     fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
-    fixture->config.arena_bytes = 1 << 20;
-    fixture->config.round_ops_max = 1024;
-    fixture->config.frame_ops_max = 1024;
-    sw_config_table(&fixture->config, &table);
-    cr_assert_eq(sw_table_create(&table, &fixture->table, NULL, 0), SW_OK);
+    fixture->table = open_table(&fixture->config);
     const struct sw_loop_owner owner = {&fixture->owner, no_snapshot, on_stop, on_lost, NULL};
-    fixture->loop =
-        aligned_alloc(64, (sizeof(*fixture->loop) + 63) / 64 * 64); /* as the server's are */
-    cr_assert_not_null(fixture->loop);
-    cr_assert_eq(sw_loop_init(fixture->loop, &fixture->config, fixture->table, &owner, 0, 1), 0);
+    fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 
 static void set_up(struct fixture *fixture)
@@ -66,9 +48,8 @@ static void set_up(struct fixture *fixture)
 
 static void tear_down(struct fixture *fixture)
 {
-    sw_loop_fini(fixture->loop);
+    close_loop(fixture->loop);
     sw_table_destroy(fixture->table);
-    free(fixture->loop);
 }
 
 Test(loop, knows_what_never_changes_of_the_table)

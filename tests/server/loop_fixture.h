@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loop_fixture.h - a small table on the CPU, and loops on it without a server around them.
+ */
+#ifndef SHERWOOD_TESTS_SERVER_LOOP_FIXTURE_H
+#define SHERWOOD_TESTS_SERVER_LOOP_FIXTURE_H
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "server/config_options.h"
+#include "server/log.h"
+#include "server/loop.h"
+
+/* What an owner has to offer that does nothing. */
+static inline void no_call(void *server)
+{
+    (void)server;
+}
+static inline void no_snapshot(void *server, struct sw_snapshot *snapshot)
+{
+    (void)server;
+    (void)snapshot;
+}
+
+/* Batches of at most 1024 operations, 1 MiB of I/O memory. */
+static inline void small_config(struct sw_config *config, uint64_t capacity)
+{
+    sw_log_init(SW_LOG_ERROR);
+    sw_config_init(config);
+    config->backend = SW_BACKEND_CPU;
+    config->capacity = capacity;
+    config->arena_bytes = 1 << 20;
+    config->round_ops_max = 1024;
+    config->frame_ops_max = 1024;
+    sw_config_fit(config);
+}
+
+static inline struct sw_table *open_table(const struct sw_config *config)
+{
+    struct sw_table_config table_config;
+    struct sw_table *table;
+    char reason[256] = "";
+    sw_config_table(config, &table_config);
+    cr_assert_eq(sw_table_create(&table_config, &table, reason, sizeof(reason)), SW_OK, "%s",
+                 reason);
+    return table;
+}
+
+/* Loop number `index` of so many; not started. */
+static inline struct sw_loop *open_loop(const struct sw_config *config, struct sw_table *table,
+                                        const struct sw_loop_owner *owner, uint32_t index,
+                                        uint32_t loops)
+{
+    /* aligned as the server's are */
+    struct sw_loop *loop = aligned_alloc(64, (sizeof(*loop) + 63) / 64 * 64);
+    cr_assert_not_null(loop);
+    cr_assert_eq(sw_loop_init(loop, config, table, owner, index, loops), 0);
+    return loop;
+}
+
+static inline void close_loop(struct sw_loop *loop)
+{
+    sw_loop_fini(loop);
+    free(loop);
+}
+
+#endif
