@@ -22,11 +22,6 @@ $(BUILD)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BU
 include bench/peers/peers.mk
 
 # --- the timing study: Sherwood's table with keys in device memory (bench/timing/README.md) ------
-.PHONY: bench-timing
-ifneq ($(NVCC),)
-TIMING_OBJ := $(call obj,$(wildcard bench/timing/*.c)) \
-  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/timing/*.cu))
-
 # The commit for run_info.txt, in a file that changes when the commit does.
 .PHONY: timing-always
 $(BUILD)/obj/bench/timing/commit: timing-always
@@ -35,6 +30,11 @@ $(BUILD)/obj/bench/timing/commit: timing-always
 	  echo "$$c" | cmp -s - $@ || echo "$$c" >$@
 $(BUILD)/obj/bench/timing/run_info.o: $(BUILD)/obj/bench/timing/commit
 $(BUILD)/obj/bench/timing/run_info.o: CPPFLAGS += -DSW_TIMING_COMMIT='"$(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known')"'
+
+.PHONY: bench-timing
+ifneq ($(NVCC),)
+TIMING_OBJ := $(call obj,$(wildcard bench/timing/*.c)) \
+  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/timing/*.cu))
 
 bench-timing: $(BUILD)/timing ## build the timing study of the table on a GPU: build/timing --help
 $(BUILD)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libtable.a
@@ -81,10 +81,13 @@ bench-memory-bandwidth:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
 endif
 
+# What the studies below have of the timing study on the host.
+STUDY_SRC := $(patsubst %,bench/timing/%.c,files lists report run_info series)
+
 # --- the cuckoo study (bench/cuckoo/README.md) ---------------------------------------------------
 # Without nvcc it has the CPU backend only. Clock, folders and the device are the timing study's.
 CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c)) \
-  bench/timing/files.c bench/timing/report.c bench/timing/series.c)
+  $(STUDY_SRC))
 ifneq ($(NVCC),)
 CUCKOO_BENCH_OBJ += $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu) bench/timing/device.cu)
 else
@@ -109,7 +112,7 @@ ifneq ($(NVCC),)
 CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(BUILD)/obj/bench/cache/device_place.cu.o $(BUILD)/libtiming.a
 else
 CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c \
-  bench/timing/files.c bench/timing/report.c bench/timing/series.c)
+  $(STUDY_SRC))
 endif
 
 .PHONY: bench-cache

@@ -4,15 +4,15 @@
  */
 #include "bench/cache/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/cache/draw.h"
 #include "bench/cache/help.h"
+#include "bench/timing/files.h"
+#include "bench/timing/lists.h"
 
 #define OFFERS_MAX 64
 
@@ -73,37 +73,6 @@ static const struct option long_options[] = {
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* A number, with K, M or G for powers of 1024. */
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
-{
-    static const char units[] = "KMG";
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || end == text || text[0] == '-') {
-        return false;
-    }
-    const char *unit = *end == '\0' ? NULL : strchr(units, *end);
-    if (unit != NULL) {
-        uint64_t shift = 10 * (uint64_t)(unit - units + 1);
-        if (value > UINT64_MAX >> shift) {
-            return false;
-        }
-        value <<= shift;
-        end++;
-    }
-    *out = value;
-    return *end == '\0' && value >= min && value <= max;
-}
-
-static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *out)
-{
-    uint64_t value = 0;
-    bool valid = parse_number(text, min, max, &value);
-    *out = (uint32_t)value;
-    return valid;
-}
-
 static bool parse_real(const char *text, double min, double max, double *out)
 {
     char *end;
@@ -125,18 +94,7 @@ static bool copy_list(const char *text, char *copy, size_t size)
 /* Numbers from 1 to max. */
 static bool parse_u32s(const char *text, uint32_t max, uint32_t *numbers, uint32_t *count)
 {
-    char copy[256];
-    char *rest = copy;
-    *count = 0;
-    if (!copy_list(text, copy, sizeof(copy))) {
-        return false;
-    }
-    for (const char *item; (item = next_of(&rest)) != NULL; (*count)++) {
-        if (*count == SW_CACHEBENCH_LIST_MAX || !parse_u32(item, 1, max, &numbers[*count])) {
-            return false;
-        }
-    }
-    return true;
+    return sw_timing_parse_u32s(text, 1, max, numbers, SW_CACHEBENCH_LIST_MAX, count) && *count > 0;
 }
 
 static bool parse_dims(const char *text, struct sw_cachebench_options *options)
@@ -157,29 +115,6 @@ static bool parse_loads(const char *text, bool ascending, double *loads, uint32_
             (ascending && *count > 0 && loads[*count] <= loads[*count - 1])) {
             return false;
         }
-    }
-    return true;
-}
-
-/* Which of the names the list holds; false if it holds another. */
-static bool parse_names(const char *text, const char *(*name_of)(int number), int count,
-                        bool *wanted)
-{
-    char copy[256];
-    char *rest = copy;
-    memset(wanted, 0, (size_t)count * sizeof(*wanted));
-    if (!copy_list(text, copy, sizeof(copy))) {
-        return false;
-    }
-    for (const char *item; (item = next_of(&rest)) != NULL;) {
-        int n = 0;
-        while (n < count && strcmp(item, name_of(n)) != 0) {
-            n++;
-        }
-        if (n == count) {
-            return false;
-        }
-        wanted[n] = true;
     }
     return true;
 }
@@ -230,7 +165,7 @@ static void keep_libraries(struct sw_cachebench_options *options, const bool *wa
 static bool parse_libraries(const char *text, struct sw_cachebench_options *options)
 {
     bool wanted[SW_CACHEBENCH_LIBRARIES_MAX];
-    if (!parse_names(text, library_name, count_libraries(), wanted)) {
+    if (!sw_timing_parse_names(text, library_name, count_libraries(), wanted)) {
         return false;
     }
     keep_libraries(options, wanted);
@@ -254,8 +189,6 @@ static void drop_library(struct sw_cachebench_options *options,
 static void set_defaults(struct sw_cachebench_options *options)
 {
     bool all[SW_CACHEBENCH_LIBRARIES_MAX];
-    time_t now = time(NULL);
-    struct tm parts;
     memset(options, 0, sizeof(*options));
     memset(all, true, sizeof(all));
     keep_libraries(options, all);
@@ -273,8 +206,7 @@ static void set_defaults(struct sw_cachebench_options *options)
     options->reps = 5;
     options->seconds = 4;
     options->seed = 1;
-    localtime_r(&now, &parts);
-    strftime(options->output, sizeof(options->output), "output/%Y%m%d-%H%M%S/cache", &parts);
+    sw_timing_name_folder(options->output, sizeof(options->output), "cache");
 }
 
 static void set_quick(struct sw_cachebench_options *options)
@@ -288,7 +220,7 @@ static void set_quick(struct sw_cachebench_options *options)
 static bool parse_modes(struct sw_cachebench_options *options, const char *text)
 {
     bool modes[2];
-    if (!parse_names(text, mode_name, 2, modes)) {
+    if (!sw_timing_parse_names(text, mode_name, 2, modes)) {
         return false;
     }
     if (!modes[0]) {
@@ -313,9 +245,11 @@ static bool take_choice(struct sw_cachebench_options *options, int option, const
         options->on_host = strcmp(text, "cpu") == 0;
         return options->on_host || strcmp(text, "cuda") == 0;
     case OPTION_EXPERIMENTS:
-        return parse_names(text, experiment_name, SW_CACHEBENCH_EXPERIMENTS, options->experiments);
+        return sw_timing_parse_names(text, experiment_name, SW_CACHEBENCH_EXPERIMENTS,
+                                     options->experiments);
     case OPTION_OPERATIONS:
-        return parse_names(text, operation_name, SW_CACHEBENCH_OPERATIONS, options->operations);
+        return sw_timing_parse_names(text, operation_name, SW_CACHEBENCH_OPERATIONS,
+                                     options->operations);
     case OPTION_LIBRARIES:
         return parse_libraries(text, options);
     case OPTION_MODES:
@@ -342,29 +276,29 @@ static bool take(struct sw_cachebench_options *options, int option, const char *
     bool valid;
     switch (option) {
     case OPTION_DEVICE:
-        valid = parse_u32(text, 0, 1023, &device);
+        valid = sw_timing_parse_u32(text, 0, 1023, &device);
         options->device = (int)device;
         return valid;
     case OPTION_CAPACITY:
-        return parse_number(text, 1024, 1ULL << 30, &options->capacity);
+        return sw_timing_parse_u64(text, 1024, 1ULL << 30, &options->capacity);
     case OPTION_FILL_CAPACITY:
-        return parse_number(text, 1024, 1ULL << 24, &options->fill_capacity);
+        return sw_timing_parse_u64(text, 1024, 1ULL << 24, &options->fill_capacity);
     case OPTION_FILL_DIM:
-        return parse_u32(text, 1, SW_CACHEBENCH_DIM_MAX, &options->fill_dim);
+        return sw_timing_parse_u32(text, 1, SW_CACHEBENCH_DIM_MAX, &options->fill_dim);
     case OPTION_OFFERS:
         return parse_u32s(text, OFFERS_MAX, options->offers, &options->offers_count);
     case OPTION_BATCH:
-        return parse_number(text, 1, 1ULL << 24, &options->batch);
+        return sw_timing_parse_u64(text, 1, 1ULL << 24, &options->batch);
     case OPTION_HIT_RATIO:
         return parse_real(text, 0, 1, &options->hit_ratio);
     case OPTION_WINDOW:
-        return parse_number(text, 1, 1ULL << 30, &options->window);
+        return sw_timing_parse_u64(text, 1, 1ULL << 30, &options->window);
     case OPTION_REPS:
-        return parse_u32(text, 1, SW_CACHEBENCH_REPS_MAX, &options->reps);
+        return sw_timing_parse_u32(text, 1, SW_CACHEBENCH_REPS_MAX, &options->reps);
     case OPTION_SECONDS:
         return parse_real(text, 0, 1e6, &options->seconds);
     case OPTION_SEED:
-        return parse_number(text, 0, UINT64_MAX, &options->seed);
+        return sw_timing_parse_u64(text, 0, UINT64_MAX, &options->seed);
     default:
         return take_choice(options, option, text);
     }

@@ -6,35 +6,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
 
 #include "bench/cuckoo/study.h"
-#include "bench/timing/files.h"
+#include "bench/timing/run_info.h"
 #include "bench/timing/series.h"
 
 static void write_run_info(const struct sw_cbench_study *study, int argc, char **argv)
 {
     const struct sw_cbench_options *options = study->options;
     FILE *out = study->report->run_info;
-    char date[64];
-    time_t now = time(NULL);
-    struct tm parts;
-    struct utsname system;
-    gmtime_r(&now, &parts);
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    fprintf(out, "date: %s\ncommand:", date);
-    for (int i = 0; i < argc; i++) {
-        fprintf(out, " %s", argv[i]);
-    }
-    fprintf(out, "\nversion: %s\ncompiler: gcc %s\n", SHERWOOD_VERSION, __VERSION__);
-    if (options->commit[0] != '\0') {
-        fprintf(out, "commit: %s\n", options->commit);
-    }
-    sw_timing_write_cpu(out);
-    if (uname(&system) == 0) {
-        fprintf(out, "kernel: %s %s %s\n", system.sysname, system.release, system.machine);
-    }
+    sw_timing_run_facts(out, options->commit, argc, argv);
     study->place->describe(options->device, out);
     fprintf(out,
             "backend: %s\n"

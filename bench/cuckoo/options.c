@@ -4,12 +4,12 @@
  */
 #include "bench/cuckoo/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "bench/timing/files.h"
+#include "bench/timing/lists.h"
 
 enum {
     OPTION_BACKEND = 256,
@@ -129,75 +129,26 @@ void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, si
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    *out = value;
-    return errno == 0 && end != text && *end == '\0' && text[0] != '-' && value >= min &&
-           value <= max;
-}
-
-static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *out)
-{
-    uint64_t value;
-    bool valid = parse_number(text, min, max, &value);
-    *out = (uint32_t)value;
-    return valid;
-}
-
-static bool parse_bound(const char *text, double *out)
-{
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && *end == '\0' && *out > 0 && *out <= 1e6;
-}
-
 static bool parse_in_flight(const char *text, uint32_t *out)
 {
-    return parse_u32(text, 1, 8, out) && (*out & (*out - 1)) == 0;
+    return sw_timing_parse_u32(text, 1, 8, out) && (*out & (*out - 1)) == 0;
 }
 
-/* Which of the names a list with commas holds; false if it holds another. */
-static bool parse_names(const char *text, const char *const *names, size_t count, bool *wanted)
+static const char *experiment_name(int number)
 {
-    char copy[256];
-    char *rest = copy;
-    if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy)) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        wanted[i] = false;
-    }
-    while (rest != NULL) {
-        const char *name = strsep(&rest, ",");
-        size_t i = 0;
-        while (i < count && strcmp(name, names[i]) != 0) {
-            i++;
-        }
-        if (i == count) {
-            return false;
-        }
-        wanted[i] = true;
-    }
-    return true;
+    return sw_cbench_experiment_name((enum sw_cbench_experiment)number);
 }
 
-static bool parse_experiments(const char *text, bool *experiments)
+static const char *table_name(int number)
 {
-    const char *names[SW_CBENCH_EXPERIMENTS];
-    for (int e = 0; e < SW_CBENCH_EXPERIMENTS; e++) {
-        names[e] = sw_cbench_experiment_name((enum sw_cbench_experiment)e);
-    }
-    return parse_names(text, names, SW_CBENCH_EXPERIMENTS, experiments);
+    static const char *const names[] = {"robin_hood", "cuckoo2", "cuckoo3"};
+    return names[number];
 }
 
 static bool parse_tables(const char *text, bool *functions)
 {
-    static const char *const names[] = {"robin_hood", "cuckoo2", "cuckoo3"};
     bool wanted[3];
-    bool valid = parse_names(text, names, 3, wanted);
+    bool valid = sw_timing_parse_names(text, table_name, 3, wanted);
     functions[0] = wanted[0];
     functions[2] = wanted[1];
     functions[3] = wanted[2];
@@ -256,8 +207,6 @@ static void set_quick(struct sw_cbench_options *options)
 
 static void set_defaults(struct sw_cbench_options *options)
 {
-    time_t now = time(NULL);
-    struct tm parts;
     memset(options, 0, sizeof(*options));
 #define SW_CBENCH_EXPERIMENT_DEFAULT(name, text, what, unasked) \
     options->experiments[SW_CBENCH_##name] = unasked;
@@ -273,8 +222,7 @@ static void set_defaults(struct sw_cbench_options *options)
     options->bound = 19.2;
     options->rehash_max = 16;
     options->seed = 1;
-    localtime_r(&now, &parts);
-    strftime(options->output, sizeof(options->output), "output/%Y%m%d-%H%M%S/cuckoo", &parts);
+    sw_timing_name_folder(options->output, sizeof(options->output), "cuckoo");
 }
 
 /* False if the value is not one of the option's. */
@@ -284,25 +232,26 @@ static bool take(struct sw_cbench_options *options, int option, const char *text
     bool valid;
     switch (option) {
     case OPTION_DEVICE:
-        valid = parse_u32(text, 0, 1023, &device);
+        valid = sw_timing_parse_u32(text, 0, 1023, &device);
         options->device = (int)device;
         return valid;
     case OPTION_EXPERIMENTS:
-        return parse_experiments(text, options->experiments);
+        return sw_timing_parse_names(text, experiment_name, SW_CBENCH_EXPERIMENTS,
+                                     options->experiments);
     case OPTION_TABLES:
         return parse_tables(text, options->functions);
     case OPTION_KEYS_LOG2:
-        return parse_u32(text, 4, 28, &options->keys_log2);
+        return sw_timing_parse_u32(text, 4, 28, &options->keys_log2);
     case OPTION_FIRST_LOG2:
-        return parse_u32(text, 1, 28, &options->first_log2);
+        return sw_timing_parse_u32(text, 1, 28, &options->first_log2);
     case OPTION_TABLE_LOG2:
-        return parse_u32(text, 4, 30, &options->table_log2);
+        return sw_timing_parse_u32(text, 4, 30, &options->table_log2);
     case OPTION_REPS:
-        return parse_u32(text, 1, SW_CBENCH_REPS_MAX, &options->reps);
+        return sw_timing_parse_u32(text, 1, SW_CBENCH_REPS_MAX, &options->reps);
     case OPTION_BOUND:
-        return parse_bound(text, &options->bound);
+        return sw_timing_parse_double(text, 0, 1e6, &options->bound);
     case OPTION_REHASH_MAX:
-        return parse_u32(text, 0, 1000, &options->rehash_max);
+        return sw_timing_parse_u32(text, 0, 1000, &options->rehash_max);
     case OPTION_INSERT_KEYS:
         return parse_in_flight(text, &options->variant.insert_keys);
     case OPTION_FIND_KEYS:
@@ -311,7 +260,7 @@ static bool take(struct sw_cbench_options *options, int option, const char *text
         options->variant.find_together = true;
         return true;
     case OPTION_SEED:
-        return parse_number(text, 0, UINT64_MAX, &options->seed);
+        return sw_timing_parse_u64(text, 0, UINT64_MAX, &options->seed);
     case OPTION_COMMIT:
         return parse_text(options->commit, sizeof(options->commit), text);
     case OPTION_OUTPUT:

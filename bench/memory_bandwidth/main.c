@@ -8,13 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/memory_bandwidth/sweep.h"
 #include "bench/timing/device.h"
-#include "bench/timing/files.h"
+#include "bench/timing/run_info.h"
 #include "bench/timing/series.h"
 
 /* --- run_info.txt ----------------------------------------------------------------------------- */
@@ -22,24 +20,7 @@
 static void write_run_info(FILE *out, const struct sw_bandwidth_options *options, uint32_t l2_fetch,
                            int argc, char **argv)
 {
-    char date[64];
-    time_t now = time(NULL);
-    struct tm parts;
-    struct utsname system;
-    gmtime_r(&now, &parts);
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    fprintf(out, "date: %s\ncommand:", date);
-    for (int i = 0; i < argc; i++) {
-        fprintf(out, " %s", argv[i]);
-    }
-    fprintf(out, "\nversion: %s\ncompiler: gcc %s\n", SHERWOOD_VERSION, __VERSION__);
-    if (options->commit[0] != '\0') {
-        fprintf(out, "commit: %s\n", options->commit);
-    }
-    sw_timing_write_cpu(out);
-    if (uname(&system) == 0) {
-        fprintf(out, "kernel: %s %s %s\n", system.sysname, system.release, system.machine);
-    }
+    sw_timing_run_facts(out, options->commit, argc, argv);
     sw_timing_device_describe(options->device, out);
     fprintf(out,
             "bytes a fetch into L2: %" PRIu32 "\n"

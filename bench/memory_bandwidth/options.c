@@ -4,12 +4,12 @@
  */
 #include "bench/memory_bandwidth/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "bench/timing/files.h"
+#include "bench/timing/lists.h"
 
 enum {
     OPTION_CAPACITY_LOG2 = 256,
@@ -82,48 +82,11 @@ static void print_help(const char *program)
         program);
 }
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < min ||
-        value > max) {
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *out)
-{
-    uint64_t value = 0;
-    if (!parse_number(text, min, max, &value)) {
-        return false;
-    }
-    *out = (uint32_t)value;
-    return true;
-}
-
 static bool parse_loads(const char *text, struct sw_bandwidth_options *options)
 {
-    options->loads_count = 0;
-    while (options->loads_count < SW_BANDWIDTH_LIST_MAX) {
-        char *end = NULL;
-        double load = strtod(text, &end);
-        if (end == text || !(load > 0.0 && load <= SW_BANDWIDTH_LOAD_MAX)) {
-            return false;
-        }
-        options->loads[options->loads_count++] = load;
-        if (*end == '\0') {
-            return true;
-        }
-        if (*end != ',') {
-            return false;
-        }
-        text = end + 1;
-    }
-    return false;
+    return sw_timing_parse_doubles(text, 0, SW_BANDWIDTH_LOAD_MAX, options->loads,
+                                   SW_BANDWIDTH_LIST_MAX, &options->loads_count) &&
+           options->loads_count > 0;
 }
 
 const char *sw_bandwidth_choice_name(enum sw_choice choice)
@@ -153,28 +116,28 @@ static bool set_option(struct sw_bandwidth_options *options, int option, const c
 {
     switch (option) {
     case OPTION_CAPACITY_LOG2:
-        return parse_u32(value, 10, 30, &options->capacity_log2);
+        return sw_timing_parse_u32(value, 10, 30, &options->capacity_log2);
     case OPTION_F:
         return parse_loads(value, options);
     case OPTION_REPS:
-        return parse_u32(value, 1, SW_BANDWIDTH_REPS_MAX, &options->reps);
+        return sw_timing_parse_u32(value, 1, SW_BANDWIDTH_REPS_MAX, &options->reps);
     case OPTION_INSERT_REPS:
-        return parse_u32(value, 1, SW_BANDWIDTH_REPS_MAX, &options->insert_reps);
+        return sw_timing_parse_u32(value, 1, SW_BANDWIDTH_REPS_MAX, &options->insert_reps);
     case OPTION_BATCH_LOG2:
-        return parse_u32(value, 16, 28, &options->batch_log2);
+        return sw_timing_parse_u32(value, 16, 28, &options->batch_log2);
     case OPTION_MAX_PROBE:
-        return parse_u32(value, 1, UINT32_MAX, &options->max_probe);
+        return sw_timing_parse_u32(value, 1, UINT32_MAX, &options->max_probe);
     case OPTION_BULK:
         return parse_choice(value, &options->bulk);
     case OPTION_HINTS:
         return parse_choice(value, &options->hints);
     case OPTION_L2_FETCH:
-        return parse_u32(value, 32, 128, &options->l2_fetch) &&
+        return sw_timing_parse_u32(value, 32, 128, &options->l2_fetch) &&
                (options->l2_fetch & (options->l2_fetch - 1)) == 0;
     case OPTION_SEED:
-        return parse_number(value, 0, UINT64_MAX, &options->seed);
+        return sw_timing_parse_u64(value, 0, UINT64_MAX, &options->seed);
     case OPTION_DEVICE:
-        return parse_u32(value, 0, 1023, &options->device);
+        return sw_timing_parse_u32(value, 0, 1023, &options->device);
     case OPTION_COMMIT:
         return copy(options->commit, sizeof(options->commit), value);
     case OPTION_OUTPUT:
@@ -197,11 +160,7 @@ static void set_defaults(struct sw_bandwidth_options *options, bool quick)
         options->insert_reps = quick ? 1 : 4;
     }
     if (options->output[0] == '\0') {
-        time_t now = time(NULL);
-        struct tm parts;
-        localtime_r(&now, &parts);
-        strftime(options->output, sizeof(options->output), "output/%Y%m%d-%H%M%S/memory_bandwidth",
-                 &parts);
+        sw_timing_name_folder(options->output, sizeof(options->output), "memory_bandwidth");
     }
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PATH_BYTES 600
@@ -26,6 +27,16 @@ bool sw_timing_make_folder(const char *folder)
         *slash = '/';
     }
     return true;
+}
+
+void sw_timing_name_folder(char *folder, size_t size, const char *study)
+{
+    char date[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    localtime_r(&now, &parts);
+    strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &parts);
+    snprintf(folder, size, "output/%s/%s", date, study);
 }
 
 void sw_timing_write_cpu(FILE *out)

@@ -11,6 +11,9 @@
 /* Makes a folder and those above it, as mkdir -p does. */
 bool sw_timing_make_folder(const char *folder);
 
+/* The folder of a study where none is given: output/<local time>/<study>. */
+void sw_timing_name_folder(char *folder, size_t size, const char *study);
+
 /* Opens folder/name to be written, line by line. NULL, with errno set, if that fails. */
 FILE *sw_timing_open_file(const char *folder, const char *name);
 /* False if anything could not be written. NULL is allowed. */

@@ -11,6 +11,14 @@
 
 #define TEXT_MAX 512
 
+/* The power of two that a unit at the end of a number stands for; 0 if there is none. */
+static unsigned shift_of(const char *end)
+{
+    static const char units[] = "KMG";
+    const char *unit = *end != '\0' && end[1] == '\0' ? strchr(units, *end) : NULL;
+    return unit == NULL ? 0 : 10 * (unsigned)(unit - units + 1);
+}
+
 bool sw_timing_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
     char *end = NULL;
@@ -18,10 +26,13 @@ bool sw_timing_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t 
     text += power ? 2 : 0;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 0);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || (power && value > 63)) {
+    unsigned shift = power ? 0 : shift_of(end);
+    end += shift > 0;
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || (power && value > 63) ||
+        value > UINT64_MAX >> shift) {
         return false;
     }
-    *out = power ? 1ULL << value : value;
+    *out = power ? 1ULL << value : value << shift;
     return *out >= min && *out <= max;
 }
 
@@ -119,6 +130,29 @@ bool sw_timing_parse_doubles(const char *text, double min, double max, double *l
             return false;
         }
         (*count)++;
+    }
+    return true;
+}
+
+bool sw_timing_parse_names(const char *text, const char *(*name_of)(int number), int count,
+                           bool *wanted)
+{
+    char copy[TEXT_MAX];
+    char *rest = copy;
+    memset(wanted, 0, (size_t)count * sizeof(*wanted));
+    if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy)) {
+        return false;
+    }
+    while (rest != NULL) {
+        const char *name = strsep(&rest, ",");
+        int n = 0;
+        while (n < count && strcmp(name, name_of(n)) != 0) {
+            n++;
+        }
+        if (n == count) {
+            return false;
+        }
+        wanted[n] = true;
     }
     return true;
 }

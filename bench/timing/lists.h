@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number, or 2^N. */
+/* A number, also with K, M or G for powers of 1024, or 2^N. */
 bool sw_timing_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 bool sw_timing_parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *out);
 
@@ -26,6 +26,10 @@ bool sw_timing_parse_u32s(const char *text, uint32_t min, uint32_t max, uint32_t
                           uint32_t list_max, uint32_t *count);
 bool sw_timing_parse_doubles(const char *text, double min, double max, double *list,
                              uint32_t list_max, uint32_t *count);
+
+/* Which of `count` names the text has, with commas between; false if it has another. */
+bool sw_timing_parse_names(const char *text, const char *(*name_of)(int number), int count,
+                           bool *wanted);
 
 /* Whether one of the names with commas between is `name`. */
 bool sw_timing_list_has(const char *names, const char *name);

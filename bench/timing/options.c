@@ -7,8 +7,8 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/timing/files.h"
 #include "bench/timing/lists.h"
 
 #define BATCH_MAX (1ULL << 28)
@@ -263,10 +263,7 @@ static bool set_presets(struct sw_timing_options *options, const bool *given, bo
         options->operations[o] = true;
     }
     if (!given[OPTION_OUTPUT]) {
-        time_t now = time(NULL);
-        struct tm parts;
-        localtime_r(&now, &parts);
-        strftime(options->output, sizeof(options->output), "output/%Y%m%d-%H%M%S/timing", &parts);
+        sw_timing_name_folder(options->output, sizeof(options->output), "timing");
     }
     return true;
 }

@@ -31,7 +31,7 @@ static void write_driver(FILE *out)
     fclose(version);
 }
 
-void sw_timing_run_info(FILE *out, const struct sw_timing_options *options, int argc, char **argv)
+void sw_timing_run_facts(FILE *out, const char *commit, int argc, char **argv)
 {
     char date[64];
     time_t now = time(NULL);
@@ -44,12 +44,17 @@ void sw_timing_run_info(FILE *out, const struct sw_timing_options *options, int 
         fprintf(out, " %s", argv[i]);
     }
     fprintf(out, "\nversion: %s\ncommit: %s\ncompiler: gcc %s\n", SHERWOOD_VERSION,
-            options->commit[0] == '\0' ? SW_TIMING_COMMIT : options->commit, __VERSION__);
+            commit[0] == '\0' ? SW_TIMING_COMMIT : commit, __VERSION__);
     sw_timing_write_cpu(out);
     write_driver(out);
     if (uname(&system) == 0) {
         fprintf(out, "kernel: %s %s %s\n", system.sysname, system.release, system.machine);
     }
+}
+
+void sw_timing_run_info(FILE *out, const struct sw_timing_options *options, int argc, char **argv)
+{
+    sw_timing_run_facts(out, options->commit, argc, argv);
     fprintf(out,
             "keys: Philox4_32_10 (cuRAND), seed %" PRIu64 ", uniform over the width but for 0, all "
             "ones and all ones - 1; key i of an insert has the value i\n"

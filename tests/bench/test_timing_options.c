@@ -105,8 +105,34 @@ Test(timing_lists, ranges_double)
     cr_expect_eq(count, 0);
 }
 
+Test(timing_lists, units)
+{
+    static const char *const wrong[] = {"K", "1KK", "1k", "2^3K", "17179869184G", "1 K", "-1K"};
+    uint64_t value = 0;
+    cr_assert(sw_timing_parse_u64("3K", 1, 1 << 20, &value));
+    cr_expect_eq(value, 3072);
+    cr_assert(sw_timing_parse_u64("17179869183G", 1, UINT64_MAX, &value));
+    cr_expect_eq(value, 17179869183ULL << 30);
+    cr_expect_not(sw_timing_parse_u64("2M", 1, 1 << 20, &value), "above the most");
+    for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]); w++) {
+        cr_expect_not(sw_timing_parse_u64(wrong[w], 0, UINT64_MAX, &value), "%s", wrong[w]);
+    }
+}
+
+static const char *name_of(int number)
+{
+    static const char *const all[] = {"a", "bc", "d"};
+    return all[number];
+}
+
 Test(timing_lists, names)
 {
+    bool wanted[3];
+    cr_assert(sw_timing_parse_names("d,a", name_of, 3, wanted));
+    cr_expect(wanted[0] && !wanted[1] && wanted[2]);
+    cr_expect_not(sw_timing_parse_names("d,b", name_of, 3, wanted));
+    cr_expect_not(sw_timing_parse_names("d,", name_of, 3, wanted));
+    cr_expect_not(sw_timing_parse_names("", name_of, 3, wanted));
     cr_expect(sw_timing_list_has("a,bc,d", "bc"));
     cr_expect(sw_timing_list_has("a,bc,d", "d"));
     cr_expect_not(sw_timing_list_has("a,bc,d", "b"));
