@@ -35,6 +35,10 @@ void sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_sta
 /* Frees the frames kept for reuse. */
 void sw_bulk_fini(struct sw_loop *loop);
 
+/* Gives back spare frames that nobody needed since the last call, some at a time. Called every
+ * SW_SWEEP_MS. */
+void sw_bulk_sweep(struct sw_loop *loop);
+
 /* The operations that an engine has: bit 1 << enum sw_operation. */
 struct sw_table_shape;
 uint64_t sw_bulk_operations(const struct sw_table_shape *shape);

@@ -10,19 +10,27 @@
 #include "server/bulk.h"
 #include "server/conn.h"
 #include "server/control.h"
+#include "server/limits.h"
 #include "server/loop.h"
 #include "server/output.h"
 
 static void on_done(struct sw_flight *flight);
 
-struct sw_frame *sw_frame_take(struct sw_loop *loop, struct sw_conn *conn)
+/* Takes one of those there are. */
+static struct sw_frame *take_spare(struct sw_loop *loop)
 {
     struct sw_frame *frame = loop->spare_frames;
-    if (frame != NULL) {
-        loop->spare_frames = frame->next;
-    } else {
-        frame = malloc(sizeof(*frame));
+    loop->spare_frames = frame->next;
+    loop->spare_count--;
+    if (loop->spare_count < loop->spare_least) {
+        loop->spare_least = loop->spare_count;
     }
+    return frame;
+}
+
+struct sw_frame *sw_frame_take(struct sw_loop *loop, struct sw_conn *conn)
+{
+    struct sw_frame *frame = loop->spare_frames != NULL ? take_spare(loop) : malloc(sizeof(*frame));
     if (frame != NULL) {
         memset(frame, 0, offsetof(struct sw_frame, head));
         frame->loop = loop;
@@ -49,15 +57,24 @@ void sw_frame_put(struct sw_frame *frame)
     }
     frame->next = loop->spare_frames;
     loop->spare_frames = frame;
+    loop->spare_count++;
 }
 
 void sw_bulk_fini(struct sw_loop *loop)
 {
     while (loop->spare_frames != NULL) {
-        struct sw_frame *frame = loop->spare_frames;
-        loop->spare_frames = frame->next;
-        free(frame);
+        free(take_spare(loop));
     }
+}
+
+void sw_bulk_sweep(struct sw_loop *loop)
+{
+    uint32_t surplus = loop->spare_least < SW_SPARE_FRAMES_FREED_MAX ? loop->spare_least
+                                                                     : SW_SPARE_FRAMES_FREED_MAX;
+    while (surplus-- > 0) {
+        free(take_spare(loop));
+    }
+    loop->spare_least = loop->spare_count;
 }
 
 void sw_frame_answer(struct sw_frame *frame, const struct sw_reply *reply, const uv_buf_t *arrays,

@@ -66,6 +66,9 @@
 #define SW_ROUND_BYTES_USUAL (32 * 1024 * 1024)
 #define SW_ROUND_BYTES_MAX (512 * 1024 * 1024)
 
+/* Frames that nobody needed are given back in a sweep: at most so many, a millisecond's work. */
+#define SW_SPARE_FRAMES_FREED_MAX 8192
+
 /* The buffer of a request that arrives in pieces grows at least by this. */
 #define SW_INPUT_STEP_BYTES 4096
 

@@ -236,6 +236,7 @@ static void on_sweep(uv_timer_t *timer)
             sw_conn_sweep(conn, now_ms);
         }
     }
+    sw_bulk_sweep(loop);
 }
 
 int sw_loop_hand_over(struct sw_loop *loop, int fd, bool is_unix)

@@ -102,6 +102,8 @@ struct sw_loop {
     struct sw_round *gathering;
     struct sw_round *running; /* NULL: none in flight */
     struct sw_frame *spare_frames;
+    uint32_t spare_count; /* of them, and the fewest .. */
+    uint32_t spare_least; /* .. since sw_bulk_sweep looked */
 
     struct sw_conn *conns;
     uint64_t next_session_id; /* loops number theirs in turn, so ids are unique */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/bulk.h"
 #include "server/conn.h"
 #include "server/frame_slot.h"
 #include "server/gather.h"
@@ -55,6 +56,45 @@ static void tear_down(struct fixture *fixture)
 {
     close_loop(fixture->loop);
     sw_table_destroy(fixture->table);
+}
+
+static void take_and_put(struct fixture *fixture, uint32_t count)
+{
+    struct sw_frame *frames = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sw_frame *frame = sw_frame_take(fixture->loop, &fixture->conn);
+        cr_assert_not_null(frame);
+        frame->next = frames;
+        frames = frame;
+    }
+    for (struct sw_frame *next; frames != NULL; frames = next) {
+        next = frames->next;
+        sw_frame_put(frames);
+    }
+}
+
+/* As many stay as were needed since the last sweep. */
+Test(gather, spare_frames_are_given_back)
+{
+    struct fixture fixture;
+    set_up(&fixture, 1024);
+    take_and_put(&fixture, 1000);
+    cr_assert_eq(fixture.loop->spare_count, 1000);
+    sw_bulk_sweep(fixture.loop);
+    cr_assert_eq(fixture.loop->spare_count, 1000, "all were needed just now");
+    take_and_put(&fixture, 10);
+    take_and_put(&fixture, 3);
+    sw_bulk_sweep(fixture.loop);
+    cr_assert_eq(fixture.loop->spare_count, 10);
+    sw_bulk_sweep(fixture.loop);
+    cr_assert_eq(fixture.loop->spare_count, 0);
+    sw_bulk_sweep(fixture.loop);
+    cr_assert_null(fixture.loop->spare_frames);
+    take_and_put(&fixture, SW_SPARE_FRAMES_FREED_MAX + 5);
+    sw_bulk_sweep(fixture.loop);
+    sw_bulk_sweep(fixture.loop);
+    cr_assert_eq(fixture.loop->spare_count, 5, "no more at a time");
+    tear_down(&fixture);
 }
 
 static void on_done(struct sw_flight *flight);
