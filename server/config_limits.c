@@ -148,13 +148,14 @@ static int check_rounds(const struct sw_config *config, char *error, size_t erro
     if (config->resp_arguments_max > config->round_ops_max) {
         snprintf(error, error_bytes,
                  "resp-arguments-max %u is more than round-ops-max %u: a command's keys go into "
-                 "one batch",
+                 "one batch; raise round-ops-max or lower resp-arguments-max",
                  config->resp_arguments_max, config->round_ops_max);
         return -1;
     }
     if (config->resp_request_bytes_max > config->arena_bytes / 4) {
         snprintf(error, error_bytes,
-                 "resp-request-bytes-max %llu is more than a quarter of arena-bytes %llu",
+                 "resp-request-bytes-max %llu is more than a quarter of arena-bytes %llu: lower it "
+                 "or raise arena-bytes",
                  ULL(config->resp_request_bytes_max), ULL(config->arena_bytes));
         return -1;
     }
@@ -173,7 +174,9 @@ static int check_output(const struct sw_config *config, char *error, size_t erro
         return -1;
     }
     if (config->output_bytes_pause > config->output_bytes_max) {
-        snprintf(error, error_bytes, "output-bytes-pause %llu is more than output-bytes-max %llu",
+        snprintf(error, error_bytes,
+                 "output-bytes-pause %llu is more than output-bytes-max %llu: lower the one or "
+                 "raise the other",
                  ULL(config->output_bytes_pause), ULL(config->output_bytes_max));
         return -1;
     }

@@ -130,16 +130,19 @@ Test(config, contradictions)
          "arena-bytes 16777216 cannot hold one frame of frame-ops-max 1048576 keys"},
         {{"--round-ops-max", "64K", "--resp-arguments-max", "128K"},
          "resp-arguments-max 131072 is more than round-ops-max 65536: a command's keys go into one "
-         "batch"},
+         "batch; raise round-ops-max or lower resp-arguments-max\n"},
         {{"--round-ops-max", "7"}, "resp-arguments-max 8 is more than round-ops-max 7"},
         {{"--resp-arguments-max", "7"}, "resp-arguments-max 7 is too few: some commands have 8"},
         {{"--resp-request-bytes-max", "128M"},
-         "resp-request-bytes-max 134217728 is more than a quarter of arena-bytes 268435456"},
+         "resp-request-bytes-max 134217728 is more than a quarter of arena-bytes 268435456: lower "
+         "it or "
+         "raise arena-bytes\n"},
         {{"--output-bytes-max", "2M", "--resp-arguments-max", "128K"},
          "output-bytes-max 2097152 is less than what an MGET of resp-arguments-max 131072 may "
          "answer: raise it to 3670016, or lower resp-arguments-max to 74898"},
         {{"--output-bytes-pause", "65M"},
-         "output-bytes-pause 68157440 is more than output-bytes-max 67108864"},
+         "output-bytes-pause 68157440 is more than output-bytes-max 67108864: lower the one or "
+         "raise the other\n"},
         {{"--capacity", "2K", "--max-capacity", "1K"},
          "max-capacity 1024 is less than capacity 2048: the table starts with capacity slots"},
         {{"--max-capacity", "16777215"},
