@@ -158,4 +158,19 @@ $(BUILD)/obj/bench/tune/search/options.o: CPPFLAGS += -DSW_TUNE_NVCC='"$(NVCC)"'
 $(TUNE)/runner: $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/tune/runner/*.cu)) $(BUILD)/libtable.a
 	@mkdir -p $(@D)
 	$(CC) $(TUNE_LDFLAGS) -s -o $@ $^ -L$(CUDA_HOME)/lib64 -lcudart -lstdc++ -lrt -ldl -lm
+
+# What bench/tune/prove links the timing study from, with nvcc alone: everything as it is built here,
+# which kernels' files read an exported header, and how they are compiled.
+.PHONY: tune-link
+tune-link: $(TUNE)/link/timing.a $(TUNE)/link/table.a
+	@grep -l 'table/cuda/policy.cuh' $(CUDA_OBJ:.o=.d) | sed 's,^$(BUILD)/obj/,,; s,\.d$$,,' | sort >$(TUNE)/link/sources
+	@echo '$(NVCCFLAGS)' >$(TUNE)/link/flags
+	@cp -f $(BUILD)/obj/bench/timing/commit $(TUNE)/link/commit
+$(TUNE)/link/timing.a: $(TIMING_OBJ) $(PEER_OBJ)
+$(TUNE)/link/table.a: $(TABLE_OBJ)
+$(TUNE)/link/%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar qcs $@ $(filter %.o,$^)
+	strip -g $@
 endif

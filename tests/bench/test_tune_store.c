@@ -147,7 +147,7 @@ static void expect_choice(const char *wanted)
     struct sw_tune_results results;
     const struct sw_tune_result *choice = NULL;
     load(&results);
-    cr_assert(sw_tune_choose(&results, &options, &choice, &reason), "%s", reason.text);
+    cr_assert(sw_tune_choose(&results, &options, true, &choice, &reason), "%s", reason.text);
     if (wanted == NULL) {
         cr_expect_null(choice);
     } else {
@@ -204,7 +204,7 @@ Test(tune_store, base_must_be_whole)
     const struct sw_tune_result *choice = NULL;
     add_variant("kif_2", partly, SW_TUNE_STATE_PARTLY);
     load(&results);
-    cr_expect_not(sw_tune_choose(&results, &options, &choice, &reason));
+    cr_expect_not(sw_tune_choose(&results, &options, true, &choice, &reason));
     cr_expect_not_null(strstr(reason.text, "base was not measured on every workload"));
     sw_tune_results_free(&results);
 }

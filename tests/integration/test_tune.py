@@ -15,6 +15,7 @@ from harness import BUILD, ROOT, Skip, case, check, equal, eventually, main
 
 SEARCH = BUILD / "tune" / "search"
 ANALYZE = BUILD / "tune" / "analyze"
+PROVE = ROOT / "bench" / "tune" / "prove"
 KERNEL = "bench/tune/kernels/synthetic.c"
 # Of Width=32: 5 x 4. Of Width=64: 5 x 4 x 2.
 VARIANTS = 60
@@ -330,6 +331,86 @@ def plots():
         check(drawing.startswith("<?xml") and "unr_2.blk_128" in drawing, drawing[:300])
 
 
+# A timing study of one rate, the digits behind it and another rate different in each run.
+STUDY = """#!/bin/sh
+while [ $# -gt 0 ]; do [ "$1" = --output ] && out=$2; shift; done
+mkdir -p "$out" && echo "$0" >>"$(dirname "$0")/runs"
+run=$(wc -l <"$(dirname "$0")/runs")
+cat >"$out/summary.csv" <<END
+study,library,operation,slot_bits,F,batch,metric,value,unit
+timing,sherwood,get,64,0.5,1024,gops,RATE$run,Gops/s
+timing,sherwood,get,64,0.5,1024,gops_min,RATE,Gops/s
+timing,sherwood,get,64,0.85,1024,gops,2.$((run % 4)),Gops/s
+timing,sherwood,audit,64,0.85,,violations,0,entries
+END
+"""
+
+
+def prove(folder, rates, *arguments, rc=0):
+    """One proof of the synthetic kernel, with timing studies of these rates before and after."""
+    for name, rate in zip(("before", "after"), rates):
+        program = folder.path / name
+        program.write_text(STUDY.replace("RATE", rate))
+        program.chmod(0o755)
+    return told([str(a) for a in (PROVE, "--budget", "1", "--pairs", "2", "--build", BUILD, "--kernel",
+                                  KERNEL, "--output", folder.path / "out", "--before",
+                                  folder.path / "before", "--after", folder.path / "after",
+                                  *arguments)], rc)
+
+
+@case
+def proof():
+    """prove: search, the best again, export, before and after by turns; and the same goes on"""
+    with Folder() as folder:
+        text = prove(folder, ("1.00", "1.10"))
+        out = folder.path / "out"
+        for wanted in ("60 of 60 variants", "5 of 5 variants: 5 measured now",
+                       "2 of 2 choices are faster than base by at least 10 %",
+                       "1 faster and 0 slower by more than 2 %", "passed: "):
+            check(wanted in text, f"{wanted} is not in {text}")
+        runs = (folder.path / "runs").read_text().split()
+        check(len(runs) >= 4, runs)
+        equal(runs, [str(folder.path / n) for n in ("before", "after")] * (len(runs) // 2))
+        check("unr_2.blk_192.pre_1" in (out / "after/table/cuda/policy_cpu.h").read_text(), "header")
+        check("synthetic[Width=64], synthetic model coverage: 40 / 40" in
+              (out / "tables.txt").read_text(), "tables.txt")
+        equal((out / "raw.csv").read_text().splitlines()[0],
+              "kernel,workload,variant,state,load,size,median_s,low_s,high_s,samples")
+        summary = (out / "summary.csv").read_text()
+        for row in ("tune,sherwood,synthetic,64,,,coverage,1.000000,1\n",
+                    "tune,unr_4.blk_128,synthetic,32,,,choice,1.540000,1\n",
+                    "tune,unr_8.blk_128,synthetic,32,,,speed_up_min,0.880000,1\n"):
+            check(row in summary, f"{row} is not in {summary}")
+        for side, rate in (("before", "1.00"), ("after", "1.1")):
+            check(f"gops_min,{float(rate):g},Gops/s\n" in (out / f"timing_{side}.csv").read_text(), side)
+        info = (out / "run_info.txt").read_text()
+        for name in ("date", "commit", "command", "budget", "stage search", "stage timing"):
+            check(re.search(rf"^{name}: ", info, re.M), f"{name} is missing from {info}")
+        # everything is through: the verdict again, and nothing else
+        again = prove(folder, ("1.00", "1.10"))
+        check("variants" not in again and "passed: " in again, again)
+        equal((folder.path / "runs").read_text().split(), runs)
+
+
+@case
+def proof_of_a_loss():
+    """prove fails with one sentence if the study is slower beyond its noise, or cannot run"""
+    with Folder() as folder:
+        text = prove(folder, ("1.00", "0.95"), rc=1)
+        check("get              64   0.5" in text and "SLOWER" in text, text)
+        refuses(text.splitlines()[-1] + "\n", "with the exported header something is slower than base")
+    with Folder() as folder:
+        refuses(prove(folder, ("1", "1"), "--before", "/nowhere/timing", rc=1), "missing: /nowhere/timing")
+        text = prove(folder, ("1", "1"), "--after", "/bin/false", rc=1)
+        refuses(text.splitlines()[-1] + "\n", r"the timing study failed \(after, run 2\)")
+        ran = (folder.path / "runs").read_text()
+        check("passed: " in prove(folder, ("1.00", "1.00")), "it goes on where it failed")
+        check((folder.path / "runs").read_text().startswith(ran), "runs")
+        refuses(prove(folder, ("1", "1"), "--pairs", "0", rc=2), "--pairs is a number, not 0")
+        refuses(told([str(PROVE), "--wat"], 2), "there is no option --wat")
+        refuses(told([str(PROVE), "--after", "x"], 2), "--before and --after go together")
+
+
 @case
 def help_texts():
     """--help names every option, and wrong ones are refused"""
@@ -339,8 +420,11 @@ def help_texts():
                       "--runner", "--budget", "--interval", "--samples-min", "--point-seconds",
                       "--answer-seconds", "-h, --help", "Exit status")),
             (ANALYZE, ("--coverage", "--top", "--variant", "--export", "-a, --axis",
-                       "-R, --kernels", "--device", "--db", "--folder", "--script", "--headers",
-                       "--loss-max", "--gain-min", "-h, --help", "Exit status"))):
+                       "-R, --kernels", "--device", "--db", "--folder", "--script", "--files",
+                       "--headers", "--loss-max", "--gain-min", "-h, --help", "Exit status")),
+            (PROVE, ("--budget", "--output", "--build", "--build-only", "--kernel", "--runner-args",
+                     "--candidates", "--pairs", "--timing-args", "--before", "--after", "--help",
+                     "Exit status"))):
         text = told([str(program), "--help"], 0)
         for option in options:
             check(re.search(rf"^ *{option}\b", text, re.M), f"{option} is missing from {text}")

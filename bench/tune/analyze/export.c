@@ -24,8 +24,23 @@ static bool is_whole(const struct sw_tune_results *results, const struct sw_tune
            result->score.points == results->points;
 }
 
+/* Why a variant with a high score is not the choice. */
+static void tell_refused(const struct sw_tune_results *results, const struct sw_tune_result *result,
+                         const char *title)
+{
+    char worst[SW_TUNE_TEXT_MAX];
+    if (!is_whole(results, result)) {
+        printf("%s: %s is not exported: it was measured on %" PRIu32 " of %" PRIu32 " workloads\n",
+               title, result->variant, result->measured, results->points);
+        return;
+    }
+    sw_tune_worst_point(results, result, worst);
+    printf("%s: %s is not exported: its score is %.4f, but at %s its speed-up is %.4f\n", title,
+           result->variant, result->score.score, worst, result->score.min);
+}
+
 bool sw_tune_choose(const struct sw_tune_results *results,
-                    const struct sw_tune_analyze_options *options,
+                    const struct sw_tune_analyze_options *options, bool tells,
                     const struct sw_tune_result **out, struct sw_tune_reason *reason)
 {
     char title[3 * SW_TUNE_TEXT_MAX];
@@ -40,18 +55,12 @@ bool sw_tune_choose(const struct sw_tune_results *results,
         if (!result->has_score || result->score.score < 1 + options->gain_min) {
             break; /* they are in order of their score */
         }
-        if (!is_whole(results, result)) {
-            printf("%s: %s is not exported: it was measured on %" PRIu32 " of %" PRIu32
-                   " workloads\n",
-                   title, result->variant, result->measured, results->points);
-        } else if (result->score.min < 1 - options->loss_max) {
-            char worst[SW_TUNE_TEXT_MAX];
-            sw_tune_worst_point(results, result, worst);
-            printf("%s: %s is not exported: its score is %.4f, but at %s its speed-up is %.4f\n",
-                   title, result->variant, result->score.score, worst, result->score.min);
-        } else {
+        if (is_whole(results, result) && result->score.min >= 1 - options->loss_max) {
             *out = result;
             break;
+        }
+        if (tells) {
+            tell_refused(results, result, title);
         }
     }
     return true;
@@ -245,7 +254,7 @@ bool sw_tune_export(const struct sw_tune_loaded *loaded,
     for (uint32_t i = 0; good && i < loaded->count; i++) {
         const struct sw_tune_results *results = &loaded->list[i];
         char title[3 * SW_TUNE_TEXT_MAX];
-        good = sw_tune_choose(results, options, &choices[i].result, reason);
+        good = sw_tune_choose(results, options, true, &choices[i].result, reason);
         sw_tune_title(&results->about, title, sizeof(title));
         if (good && choices[i].result != NULL) {
             printf("%s: %s, score %.4f\n", title, choices[i].result->variant,

@@ -7,10 +7,10 @@
 
 #include "bench/tune/analyze/load.h"
 
-/* The variant to export, NULL for base. Those with a higher score that may not be are named on
- * stdout. False with a reason if base was not measured on every workload. */
+/* The variant to export, NULL for base. With `tells` those with a higher score that may not be are
+ * named on stdout. False with a reason if base was not measured on every workload. */
 bool sw_tune_choose(const struct sw_tune_results *results,
-                    const struct sw_tune_analyze_options *options,
+                    const struct sw_tune_analyze_options *options, bool tells,
                     const struct sw_tune_result **out, struct sw_tune_reason *reason);
 
 /* Writes FOLDER/policy_<arch>.h for each architecture. False with a reason if it may not, or

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "bench/tune/analyze/export.h"
+#include "bench/tune/analyze/files.h"
 #include "bench/tune/analyze/load.h"
 #include "bench/tune/analyze/options.h"
 #include "bench/tune/analyze/plot.h"
@@ -27,6 +28,7 @@ static bool analyze(struct sw_tune_store *store, const struct sw_tune_analyze_op
         sw_tune_show_top(&loaded.list[i], options->top);
     }
     bool good = !options->plots || sw_tune_plot(store, &loaded, options, reason);
+    good = good && (options->files == NULL || sw_tune_write_files(store, &loaded, options, reason));
     good = good && (!options->exports || sw_tune_export(&loaded, options, reason));
     sw_tune_loaded_free(&loaded);
     return good;

@@ -19,6 +19,7 @@ enum {
     OPTION_DEVICE,
     OPTION_FOLDER,
     OPTION_SCRIPT,
+    OPTION_FILES,
     OPTION_HEADERS,
     OPTION_LOSS_MAX,
     OPTION_GAIN_MIN
@@ -35,6 +36,7 @@ static const struct option long_options[] = {
     {"device", required_argument, NULL, OPTION_DEVICE},
     {"folder", required_argument, NULL, OPTION_FOLDER},
     {"script", no_argument, NULL, OPTION_SCRIPT},
+    {"files", required_argument, NULL, OPTION_FILES},
     {"headers", required_argument, NULL, OPTION_HEADERS},
     {"loss-max", required_argument, NULL, OPTION_LOSS_MAX},
     {"gain-min", required_argument, NULL, OPTION_GAIN_MIN},
@@ -72,13 +74,15 @@ static void print_help(const char *program)
         "      --db FILE           results (build/tune.db)\n"
         "      --folder FOLDER     plots are FOLDER/KERNEL.WORKLOAD.svg (build/tune/plots)\n"
         "      --script            prints the plots' gnuplot script and runs nothing\n"
+        "      --files FOLDER      writes raw.csv (every point of every variant) and summary.csv\n"
+        "                          (coverage, the best, the choice) there\n"
         "      --headers FOLDER    where --export writes (table/cuda)\n"
         "      --loss-max PERCENT  (2)\n"
         "      --gain-min PERCENT  a choice with a lower gain in score than this leaves base "
         "(3)\n"
         "  -h, --help\n"
         "\n"
-        "Without --top, --variant and --export: --coverage.\n"
+        "Without --top, --variant, --files and --export: --coverage.\n"
         "\n"
         "Exit status: 0; 1 if the file cannot be read, nothing matches, or nothing may be\n"
         "exported; 2 if the command line is wrong.\n",
@@ -144,6 +148,9 @@ static bool take_valued(struct sw_tune_analyze_options *options, int option, con
         return true;
     case OPTION_FOLDER:
         options->folder = value;
+        return true;
+    case OPTION_FILES:
+        options->files = value;
         return true;
     default:
         options->headers = value;
@@ -215,8 +222,8 @@ enum sw_tune_analyze_parsed sw_tune_analyze_options_parse(struct sw_tune_analyze
         good = sw_tune_refuse(&reason, "--script is of --variant");
     }
     if (good) {
-        options->coverage =
-            options->coverage || (options->top == 0 && !options->plots && !options->exports);
+        options->coverage = options->coverage || (options->top == 0 && !options->plots &&
+                                                  !options->exports && options->files == NULL);
         return SW_TUNE_ANALYZE;
     }
     fprintf(stderr, "%s: %s; see --help\n", argv[0], reason.text);

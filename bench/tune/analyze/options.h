@@ -25,6 +25,7 @@ struct sw_tune_analyze_options {
     const char *folder; /* where plots go */
     bool script_only;   /* the plots' script on stdout */
     bool exports;
+    const char *files;   /* where raw.csv and summary.csv go, or NULL */
     const char *headers; /* where policies go */
     double loss_max;     /* 0.02: a choice may be so much slower than base on a workload */
     double gain_min;     /* 0.03: with a smaller one base stays */

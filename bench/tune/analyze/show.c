@@ -17,6 +17,12 @@ static uint32_t count_state(const struct sw_tune_results *results, const char *s
     return count;
 }
 
+double sw_tune_coverage(const struct sw_tune_results *results)
+{
+    uint32_t covered = results->count - count_state(results, SW_TUNE_STATE_PARTLY);
+    return (double)covered / (double)results->about.variants;
+}
+
 void sw_tune_show_coverage(const struct sw_tune_results *results)
 {
     char title[3 * SW_TUNE_TEXT_MAX];
@@ -27,7 +33,7 @@ void sw_tune_show_coverage(const struct sw_tune_results *results)
     uint32_t covered = results->count - partly;
     sw_tune_title(&results->about, title, sizeof(title));
     printf("%s coverage: %" PRIu32 " / %" PRIu64 " (%.2f%%)", title, covered,
-           results->about.variants, 100.0 * covered / (double)results->about.variants);
+           results->about.variants, 100.0 * sw_tune_coverage(results));
     if (covered > count_state(results, SW_TUNE_STATE_GOOD)) {
         printf(", of these %" PRIu32 " wrong, %" PRIu32 " failed, %" PRIu32 " not built", wrong,
                failed, unbuilt);

@@ -7,6 +7,8 @@
 
 #include "bench/tune/analyze/load.h"
 
+/* The part of the variants of which everything is known. */
+double sw_tune_coverage(const struct sw_tune_results *results);
 void sw_tune_show_coverage(const struct sw_tune_results *results);
 void sw_tune_show_top(const struct sw_tune_results *results, uint32_t top);
 
