@@ -20,7 +20,7 @@
  * %RANGE% SW_GET_KEYS kif {1,2,3,4,6} Operation{ct}=[plain]
  * %RANGE% SW_GET_HINTED_KEYS kih {1,2,3,4,6} Operation{ct}=[hinted]
  * %RANGE% SW_GET_LANES lpk {1,2}
- * %RANGE% SW_GET_BLOCK tpb {64,128,256}
+ * %RANGE% SW_GET_BLOCK tpb {128,256}
  * %RANGE% SW_GET_RESIDENT tpm {0,1024}
  */
 #ifndef SW_GET_KEYS

@@ -16,26 +16,56 @@
  */
 #include <cooperative_groups.h>
 
-#include "table/cuda/cells.cuh"
+#include "table/cuda/fold.cuh"
 
-#define THREADS 256
-#define SCATTER_THREADS 512
-#define SCATTER_PER_THREAD 8
+/* Base, and what may be tried in its place. Of the first kernel: threads of a block, and operations
+ * of a thread. Of the second: threads of a block, for how many threads a multiprocessor there are
+ * to be registers (0: the compiler decides), whether hints are read, where the table has them.
+ *
+ * %RANGE% SW_RANGES_SCATTER_BLOCK tps {256,512,1024} Operation{ct}=[scatter]
+ * %RANGE% SW_RANGES_SCATTER_KEYS kps {2,4,8,16} Operation{ct}=[scatter]
+ * %RANGE% SW_RANGES_BLOCK tpb {128,256,512} Operation{ct}=[apply]
+ * %RANGE% SW_RANGES_RESIDENT tpm {0,1024,1536} Operation{ct}=[apply]
+ * %RANGE% SW_RANGES_HINTS hin {0,1} Operation{ct}=[apply]
+ */
+#ifndef SW_RANGES_SCATTER_BLOCK
+#define SW_RANGES_SCATTER_BLOCK 512
+#endif
+#ifndef SW_RANGES_SCATTER_KEYS
+#define SW_RANGES_SCATTER_KEYS 8
+#endif
+#ifndef SW_RANGES_BLOCK
+#define SW_RANGES_BLOCK 256
+#endif
+#ifndef SW_RANGES_RESIDENT
+#define SW_RANGES_RESIDENT 0
+#endif
+#ifndef SW_RANGES_HINTS
+#define SW_RANGES_HINTS 1
+#endif
+template <int ARCH, int BITS> struct sw_policy_ranges_scatter {
+    static constexpr int tps = SW_RANGES_SCATTER_BLOCK;
+    static constexpr int kps = SW_RANGES_SCATTER_KEYS;
+};
+template <int ARCH, int BITS> struct sw_policy_ranges_apply {
+    static constexpr int tpb = SW_RANGES_BLOCK;
+    static constexpr int tpm = SW_RANGES_RESIDENT;
+    static constexpr int hin = SW_RANGES_HINTS;
+};
+#define SW_POLICY_RANGES
+#include "table/cuda/policy.cuh"
+#undef SW_POLICY_RANGES
+
+template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
+    static constexpr int block = BLOCK;
+    static constexpr int blocks_min = RESIDENT / BLOCK;
+};
+
 /* The last kernel's blocks; all of them run at once. */
+#define REST_THREADS 256
 #define REST_BLOCKS_PER_SM 2
 
-/* Operations a range is expected to have, at most, and room for so many: 8 standard deviations more
- * of what distinct keys, which are spread at random, differ. */
-#define RANGE_WANTED 1024
-#define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
 #define RANGES_MIN 256
-#define FOLD_CELLS 2048
-#define NO_CELL 0xffffffffU
-#define ALIVE 0xffffU
-
-static_assert((RANGE_ROOM + THREADS - 1) / THREADS <= 32, "a bit an operation of a thread");
-static_assert(FOLD_CELLS > RANGE_ROOM && RANGE_ROOM < ALIVE,
-              "probing ends, and entries have names");
 
 struct plan {
     uint32_t ranges; /* a power of two */
@@ -115,23 +145,23 @@ static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cud
 }
 
 /* Brings the operations to their ranges, in no order. */
-template <int BITS>
-static __global__ void __launch_bounds__(SCATTER_THREADS)
+template <int BITS, int THREADS, int KEYS>
+static __global__ void __launch_bounds__(THREADS)
     scatter_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
                    struct plan plan)
 {
     typedef sw_width<BITS> W;
     __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
     const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
-    typename W::word m[SCATTER_PER_THREAD];
-    uint32_t rank[SCATTER_PER_THREAD];
-    uint64_t start = (uint64_t)blockIdx.x * SCATTER_THREADS * SCATTER_PER_THREAD + threadIdx.x;
-    for (uint32_t r = threadIdx.x; r < plan.ranges; r += SCATTER_THREADS) {
+    typename W::word m[KEYS];
+    uint32_t rank[KEYS];
+    uint64_t start = (uint64_t)blockIdx.x * THREADS * KEYS + threadIdx.x;
+    for (uint32_t r = threadIdx.x; r < plan.ranges; r += THREADS) {
         taken[r] = 0;
     }
 #pragma unroll
-    for (int k = 0; k < SCATTER_PER_THREAD; k++) {
-        uint64_t i = start + k * SCATTER_THREADS;
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = start + k * THREADS;
         m[k] = i < batch.count ? batch.keys[i] : 0;
         if (i < batch.count && i % 64 == 0) {
             device.scratch.found[i / 64] = 0;
@@ -139,14 +169,14 @@ static __global__ void __launch_bounds__(SCATTER_THREADS)
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < SCATTER_PER_THREAD; k++) {
-        uint64_t i = start + k * SCATTER_THREADS;
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = start + k * THREADS;
         m[k] = W::mix(&device.table, m[k]);
         ask<BITS>(device, i == 0, i < batch.count, m[k]);
         rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], plan)], 1U) : 0;
     }
     __syncthreads();
-    for (uint32_t r = threadIdx.x; r < plan.ranges; r += SCATTER_THREADS) {
+    for (uint32_t r = threadIdx.x; r < plan.ranges; r += THREADS) {
         uint32_t here = taken[r];
         if (here != 0) {
             taken[r] = atomicAdd(&ranged.lengths[r], here);
@@ -157,8 +187,8 @@ static __global__ void __launch_bounds__(SCATTER_THREADS)
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < SCATTER_PER_THREAD; k++) {
-        uint64_t i = start + k * SCATTER_THREADS;
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = start + k * THREADS;
         if (i >= batch.count) {
             continue;
         }
@@ -173,124 +203,15 @@ static __global__ void __launch_bounds__(SCATTER_THREADS)
     }
 }
 
-/* One range's operations, in shared memory. */
-template <int BITS> struct fold {
-    typename sw_width<BITS>::slot entries[RANGE_ROOM];
-    uint32_t operation[RANGE_ROOM]; /* where answers are wanted, the key's first one in the end */
-    uint32_t cells[FOLD_CELLS];     /* a hash table of the keys: 1 + the entry for its key so far */
-    uint16_t gave_way[RANGE_ROOM];  /* to the entry that stands for its key, or to one that gave way
-                                       itself; or ALIVE */
-};
-
-/* Adds an operand to the entry that stands for its key. */
-template <typename T> static __device__ inline void combine(uint32_t op, T *at, T operand)
-{
-    if (op == SW_SUM) {
-        atomic_add(at, operand);
-    } else if (op == SW_MAX) {
-        atomic_max(at, operand);
-    } else {
-        atomic_min(at, operand);
-    }
-}
-
-/* Afterwards one entry of each key is alive: its last if they are SETs, else one that has what all
- * make together. Returns false if this one is not the first that came. */
-template <int BITS>
-static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
-{
-    typename sw_width<BITS>::word m = fold->entries[e].m;
-    uint32_t cell = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_CELLS;
-    for (;;) {
-        uint32_t held = atomicCAS(&fold->cells[cell], 0U, e + 1);
-        if (held == 0) {
-            return true;
-        }
-        if (fold->entries[held - 1].m != m) {
-            cell = (cell + 1) % FOLD_CELLS;
-        } else if (op != SW_SET) {
-            combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
-            fold->gave_way[e] = (uint16_t)(held - 1);
-            return false;
-        } else if (fold->operation[held - 1] > fold->operation[e]) {
-            fold->gave_way[e] = (uint16_t)(held - 1);
-            return false;
-        } else if (atomicCAS(&fold->cells[cell], held, e + 1) == held) {
-            fold->gave_way[held - 1] = (uint16_t)e;
-            return false;
-        }
-    }
-}
-
-template <int BITS>
-static __device__ inline void set_found(const struct sw_cuda_device<BITS> &device,
-                                        uint32_t operation)
-{
-    atomicOr((uint32_t *)device.scratch.found + operation / 32, 1U << operation % 32);
-}
-
-/* Operations after the first on their key found it; the first is noted at the entry that is alive.
- * By all threads of the block. */
-template <int BITS>
-static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &device,
-                                            struct fold<BITS> *fold,
-                                            const struct sw_cuda_moved<BITS> *moved, uint32_t count)
-{
-    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
-        uint32_t root = e;
-        while (fold->gave_way[root] != ALIVE) {
-            root = fold->gave_way[root];
-        }
-        if (root != e) {
-            atomicMin(&fold->operation[root], fold->operation[e]);
-        }
-    }
-    __syncthreads();
-    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
-        uint32_t root = e;
-        while (fold->gave_way[root] != ALIVE) {
-            root = fold->gave_way[root];
-        }
-        if (moved[e].operation != fold->operation[root]) {
-            set_found<BITS>(device, moved[e].operation);
-        }
-    }
-    __syncthreads();
-}
-
-/* Reads a range's operations and folds them. By all threads of the block. */
-template <int BITS>
-static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &device,
-                                         struct fold<BITS> *fold, uint32_t op, bool answers,
-                                         const struct sw_cuda_moved<BITS> *moved, uint32_t count)
-{
-    for (uint32_t c = threadIdx.x; c < FOLD_CELLS; c += THREADS) {
-        fold->cells[c] = 0;
-    }
-    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
-        struct sw_cuda_moved<BITS> one = moved[e];
-        fold->entries[e].m = one.m;
-        fold->entries[e].value = one.operand;
-        fold->operation[e] = one.operation;
-        fold->gave_way[e] = ALIVE;
-    }
-    __syncthreads();
-    bool repeated = false;
-    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
-        repeated |= !fold_one<BITS>(fold, op, e);
-    }
-    if (__syncthreads_or(repeated) && answers) {
-        find_repeated<BITS>(device, fold, moved, count);
-    }
-}
-
 /* A block carries out a range. */
-template <int BITS>
-static __global__ void __launch_bounds__(THREADS)
+template <int BITS, typename SHAPE>
+static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
                  struct plan plan)
 {
     typedef sw_width<BITS> W;
+    constexpr int THREADS = SHAPE::block;
+    static_assert((RANGE_ROOM + THREADS - 1) / THREADS <= 32, "a bit an operation of a thread");
     __shared__ struct fold<BITS> fold;
     const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
     struct sw_cuda_control *control = device.control;
@@ -298,8 +219,8 @@ static __global__ void __launch_bounds__(THREADS)
     if (!is_admitted(control) || count > plan.room) {
         return;
     }
-    fold_range<BITS>(device, &fold, op, answers, ranged.moved + (uint64_t)blockIdx.x * plan.room,
-                     count);
+    fold_range<BITS, THREADS>(device, &fold, op, answers,
+                              ranged.moved + (uint64_t)blockIdx.x * plan.room, count);
     uint64_t probes = 0;
     uint32_t absent = 0; /* a bit each of this thread's entries */
     for (uint32_t e = threadIdx.x, k = 0; e < count; e += THREADS, k++) {
@@ -377,13 +298,13 @@ static __device__ inline void crowded_ranges(const struct sw_cuda_device<BITS> &
 /* All blocks together: the ranges left out, then what was deferred, the answers and the counters.
  */
 template <int BITS>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(REST_THREADS)
     rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
                 struct plan plan)
 {
     struct sw_cuda_control *control = device.control;
-    uint64_t start = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-    uint64_t step = (uint64_t)gridDim.x * THREADS;
+    uint64_t start = (uint64_t)blockIdx.x * REST_THREADS + threadIdx.x;
+    uint64_t step = (uint64_t)gridDim.x * REST_THREADS;
     uint64_t probes = 0;
     uint64_t failures = 0;
     if (is_admitted(control)) {
@@ -410,14 +331,42 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+template <int BITS, typename POLICY>
+static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    const uint32_t share = POLICY::tps * POLICY::kps;
+    scatter_kernel<BITS, POLICY::tps, POLICY::kps>
+        <<<batch->count / share + 1, POLICY::tps, 0, stream>>>(*device, *batch,
+                                                               plan_of(batch->count));
+    return cudaGetLastError();
+}
+
+template <int BITS, typename POLICY>
+static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch, struct plan plan,
+                                 cudaStream_t stream)
+{
+    typedef sw_ranges_shape<POLICY::tpb, POLICY::tpm> shape;
+    struct sw_cuda_device<BITS> to = *device;
+    if (!POLICY::hin) {
+        to.hints = NULL; /* inserts leave them valid */
+    }
+    range_kernel<BITS, shape>
+        <<<plan.ranges, POLICY::tpb, 0, stream>>>(to, batch->op, batch->found != NULL, plan);
+    return cudaGetLastError();
+}
+
 template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    const uint32_t share = SCATTER_THREADS * SCATTER_PER_THREAD;
-    scatter_kernel<BITS><<<batch->count / share + 1, SCATTER_THREADS, 0, stream>>>(
-        *device, *batch, plan_of(batch->count));
-    return cudaGetLastError();
+    switch (SW_POLICY_ARCH(device)) {
+    case 90:
+        return launch_scatter<BITS, sw_policy_ranges_scatter<90, BITS>>(device, batch, stream);
+    default:
+        return launch_scatter<BITS, sw_policy_ranges_scatter<0, BITS>>(device, batch, stream);
+    }
 }
 
 template <int BITS>
@@ -431,9 +380,14 @@ cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *devi
     void *arguments[] = {&to, &what, &plan};
     int multiprocessors = 0;
     int ordinal = 0;
-    range_kernel<BITS>
-        <<<plan.ranges, THREADS, 0, stream>>>(*device, batch->op, batch->found != NULL, plan);
-    cudaError_t error = cudaGetLastError();
+    cudaError_t error = cudaSuccess;
+    switch (SW_POLICY_ARCH(device)) {
+    case 90:
+        error = launch_ranges<BITS, sw_policy_ranges_apply<90, BITS>>(device, batch, plan, stream);
+        break;
+    default:
+        error = launch_ranges<BITS, sw_policy_ranges_apply<0, BITS>>(device, batch, plan, stream);
+    }
     if (error == cudaSuccess) {
         error = cudaGetDevice(&ordinal);
     }
@@ -445,7 +399,7 @@ cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *devi
     }
     return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>,
                                        dim3((unsigned)multiprocessors * REST_BLOCKS_PER_SM),
-                                       dim3(THREADS), arguments, 0, stream);
+                                       dim3(REST_THREADS), arguments, 0, stream);
 }
 
 #define INSTANTIATE(BITS)                                                                       \
@@ -453,5 +407,9 @@ cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *devi
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_upsert_ranges<BITS>(                                    \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+#ifdef SW_TUNE
+INSTANTIATE(SW_TUNE_SLOT)
+#else
 INSTANTIATE(64)
 INSTANTIATE(128)
+#endif

@@ -13,8 +13,8 @@
  * has them.
  *
  * %RANGE% SW_UPSERT_BLOCK tpb {128,256,512}
- * %RANGE% SW_UPSERT_RESIDENT tpm {1024,1536,2048}
- * %RANGE% SW_UPSERT_BLOCKS grd {2112,4096,8192} Operation{ct}=[cells]
+ * %RANGE% SW_UPSERT_RESIDENT tpm {1024,2048}
+ * %RANGE% SW_UPSERT_BLOCKS grd {2112,4096} Operation{ct}=[cells]
  * %RANGE% SW_UPSERT_HINTS hin {0,1}
  */
 #ifndef SW_UPSERT_BLOCK
@@ -42,6 +42,7 @@ template <int ARCH, int BITS> struct sw_policy_upsert_ordered {
 };
 #define SW_POLICY_UPSERT
 #include "table/cuda/policy.cuh"
+#undef SW_POLICY_UPSERT /* a file that includes this one may have a part of its own */
 
 /* Blocks of the kernel that hardly ever has anything to do. */
 #define ASK_BLOCKS 264

@@ -352,8 +352,8 @@ def prove(folder, rates, *arguments, rc=0):
         program = folder.path / name
         program.write_text(STUDY.replace("RATE", rate))
         program.chmod(0o755)
-    return told([str(a) for a in (PROVE, "--budget", "1", "--pairs", "2", "--build", BUILD, "--kernel",
-                                  KERNEL, "--output", folder.path / "out", "--before",
+    return told([str(a) for a in (PROVE, "--budget", "1", "--pairs", "2", "--build", BUILD, "--folder",
+                                  SHARED, "--kernel", KERNEL, "--output", folder.path / "out", "--before",
                                   folder.path / "before", "--after", folder.path / "after",
                                   *arguments)], rc)
 
@@ -422,7 +422,8 @@ def help_texts():
             (ANALYZE, ("--coverage", "--top", "--variant", "--export", "-a, --axis",
                        "-R, --kernels", "--device", "--db", "--folder", "--script", "--files",
                        "--headers", "--loss-max", "--gain-min", "-h, --help", "Exit status")),
-            (PROVE, ("--budget", "--output", "--build", "--build-only", "--kernel", "--runner-args",
+            (PROVE, ("--budget", "--output", "--build", "--folder", "--build-only", "--kernel",
+                     "--runner-args",
                      "--candidates", "--pairs", "--timing-args", "--before", "--after", "--help",
                      "Exit status"))):
         text = told([str(program), "--help"], 0)

@@ -4,14 +4,15 @@
  * table/cuda/upsert_ordered.cu (ordered), as a shared object.
  *
  * Load is that of the table before the batch. Hit: 1 writes new values for stored keys, 0 inserts
- * fresh ones. The sort before an ordered batch is not among what is tuned, and not timed.
+ * fresh ones, which is what large batches come here for: others go by ranges. The sort before an
+ * ordered batch is not among what is tuned, and not timed.
  *
  * %TUNES% table/cuda/upsert.cuh
  * %AXIS% Slot{ct} {64,128}
  * %AXIS% Operation{ct} {cells,ordered}
- * %AXIS% Load {0.5,0.75,0.85,0.95}
- * %AXIS% Batch{io} {2^18,2^20,2^21}
- * %AXIS% Hit {1,0}
+ * %AXIS% Load {0.5,0.85,0.95}
+ * %AXIS% Batch{io} {2^13,2^18,2^21}
+ * %AXIS% Hit{io} {1,0}
  */
 #ifdef SW_TUNE_OPERATION_ordered
 #include "table/cuda/upsert_ordered.cu"

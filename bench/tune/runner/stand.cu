@@ -229,6 +229,8 @@ static cudaError_t launch_upsert(struct sw_tune_stand<BITS> *stand,
     cudaError_t error = cudaSuccess;
     if (stand->variant->operation == SW_TUNE_UPSERT_ORDERED) {
         error = sw_cuda_launch_order<BITS>(device, batch, BITS / 2, stream);
+    } else if (stand->variant->operation == SW_TUNE_RANGES_APPLY) {
+        error = sw_cuda_launch_scatter<BITS>(device, batch, stream);
     }
     if (error == cudaSuccess) {
         error = cudaEventRecord(stand->begun, stream);
@@ -238,6 +240,9 @@ static cudaError_t launch_upsert(struct sw_tune_stand<BITS> *stand,
     }
     if (error == cudaSuccess) {
         error = cudaEventRecord(stand->ended, stream);
+    }
+    if (error == cudaSuccess && stand->variant->operation == SW_TUNE_RANGES_SCATTER) {
+        error = sw_cuda_launch_upsert_ranges<BITS>(device, batch, stream);
     }
     rest.found = NULL; /* as write.cu has it */
     rest.count = 0;
@@ -271,7 +276,7 @@ static bool upsert_once(struct sw_tune_stand<BITS> *stand, double *seconds,
     batch.count = stand->batch;
     batch.keys = stand->keys;
     batch.values = stand->values;
-    batch.found = stand->variant->operation == SW_TUNE_UPSERT_CELLS ? stand->found : NULL;
+    batch.found = stand->variant->operation != SW_TUNE_UPSERT_ORDERED ? stand->found : NULL;
     batch.record = stand->record;
     batch.ticket = stand->passes;
     batch.group_count = 1;
@@ -317,7 +322,7 @@ static bool check_upserts(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_T
     if (!sw_tune_good(error, "clearing answers", why) || !upsert_once(stand, &seconds, why)) {
         return false;
     }
-    if (stand->variant->operation == SW_TUNE_UPSERT_CELLS &&
+    if (stand->variant->operation != SW_TUNE_UPSERT_ORDERED &&
         !sw_tune_verify<BITS>(stand, SW_TUNE_WAS_FOUND, why)) {
         return false;
     }
