@@ -10,13 +10,17 @@
 #   bench/load/*.c                            -> sherwood-load
 #   tests/<folder>/test_*.c                   -> tests/<folder>/test_*  (Criterion)
 #   tests/fuzz/fuzz_*.c                       -> fuzz/fuzz_*            (libFuzzer, clang)
-# SAN=address|thread builds everything again under build/address, build/thread.
+# SAN=address|thread builds everything again under build/address, build/thread;
+# BUCKET_SLOTS=2|8 builds tables of another shape under build/spb2, build/spb8.
 
 VERSION := 0.1.0
 SOVERSION := 0
 
 SAN ?=
-BUILD := build$(if $(SAN),/$(SAN))
+BUCKET_SLOTS ?= 4
+SHAPE := $(filter-out 4,$(BUCKET_SLOTS))
+BUILD := build$(if $(SHAPE),/spb$(SHAPE))$(if $(SAN),/$(SAN))
+SHAPE_FLAGS := $(if $(SHAPE),-DSW_BUCKET_SLOTS=$(SHAPE))
 CC := gcc
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -37,7 +41,7 @@ else ifeq ($(SAN),thread)
   OPTIMIZE := -O1 -g -fsanitize=thread
 endif
 PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson
-CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
+CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS)
 CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) -pthread
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE))
@@ -64,7 +68,7 @@ ifneq ($(NVCC),)
   CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
   CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl
   # host code is C++17 here; the ABI with C is table/backend.h
-  NVCCFLAGS := -std=c++17 -O3 -lineinfo -arch=$(ARCH) -D_GNU_SOURCE -I. -Xcompiler -Wall,-Wextra,-pthread \
+  NVCCFLAGS := -std=c++17 -O3 $(if $(SHAPE),-Xfatbin -compress-all,-lineinfo) -arch=$(ARCH) -D_GNU_SOURCE -I. $(SHAPE_FLAGS) -Xcompiler -Wall,-Wextra,-pthread \
                --expt-relaxed-constexpr -Werror all-warnings
   TABLE_OBJ := $(call obj,$(TABLE_SRC)) $(CUDA_OBJ)
 else

@@ -19,8 +19,13 @@
 
 /* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory, 4 x 16 bytes one CPU cache
  * line; on an H200 it is the fastest shape up to load 0.9 with one thread a key. Both backends must
- * agree: a bucket's contents are part of the canonical layout. */
+ * agree: a bucket's contents are part of the canonical layout. make BUCKET_SLOTS=8 builds another
+ * shape. */
+#ifndef SW_BUCKET_SLOTS
 #define SW_BUCKET_SLOTS 4
+#endif
+static_assert(SW_BUCKET_SLOTS == 2 || SW_BUCKET_SLOTS == 4 || SW_BUCKET_SLOTS == 8,
+              "a bucket is 2, 4 or 8 slots: whole loads of 16 bytes, and a power of two");
 
 /* Look-ups jump over so many buckets or more; fewer are looked at one by one, since neighbours
  * share cache lines and pages. */

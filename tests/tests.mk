@@ -52,12 +52,25 @@ $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
 
+# What holds for buckets of any size is tested with others than 4 slots, too, on the CPU.
+SHAPES := 2 8
+SHAPE_SUITES := check groups hints jump operations parallel rebuild robin_hood scan
+SHAPE_TESTS := $(if $(SAN)$(SHAPE),,$(foreach s,$(SHAPES),$(SHAPE_SUITES:%=$(BUILD)/tests/table_spb$(s)/test_%)))
+.PHONY: shape-tests
+shape-tests:
+	@for s in $(SHAPES); do \
+	  $(MAKE) --no-print-directory BUCKET_SLOTS=$$s NVCC= BUILD=$(BUILD)/cpu/spb$$s \
+	    $(SHAPE_SUITES:%=$(BUILD)/cpu/spb$$s/tests/table/test_%) || exit 1; \
+	  mkdir -p $(BUILD)/tests/table_spb$$s && \
+	  cp -f $(SHAPE_SUITES:%=$(BUILD)/cpu/spb$$s/tests/table/test_%) $(BUILD)/tests/table_spb$$s/ || exit 1; \
+	done
+
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(PEERS) $(BUILD)/tune/search $(BUILD)/tune/analyze ## build the tests
+tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(BUILD)/tune/search $(BUILD)/tune/analyze ## build the tests
 .PHONY: unit-tests print-unit-tests print-generated
 unit-tests: $(UNIT_TESTS)
 print-unit-tests:
-	@printf '%s\n' $(UNIT_TESTS)
+	@printf '%s\n' $(UNIT_TESTS) $(SHAPE_TESTS)
 generated: $(GEN)
 
 # --- fuzzers -------------------------------------------------------------------------------------

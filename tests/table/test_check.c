@@ -35,10 +35,10 @@ static void plant(struct planted *planted)
 {
     memset(planted->slots, 0xFF, sizeof(planted->slots));
     memset(&planted->state, 0, sizeof(planted->state));
-    for (uint32_t i = 0; i < 4; i++) {
-        put(planted, 3, (i + 1) % 4, 0x30000000 + i);
+    for (uint32_t i = 0; i < SW_BUCKET_SLOTS; i++) {
+        put(planted, 3, (i + 1) % SW_BUCKET_SLOTS, 0x30000000 + 4 * i);
     }
-    put(planted, 4, 2, 0x30000009);
+    put(planted, 4, SW_BUCKET_SLOTS - 1, 0x30000100);
     put(planted, 4, 0, 0x40000000);
 }
 
@@ -89,7 +89,7 @@ Test(check, twins_in_main_and_stash)
 {
     struct planted planted;
     plant(&planted);
-    put(&planted, BUCKETS + CAP, 0, 0x30000009);
+    put(&planted, BUCKETS + CAP, 0, 0x30000100);
     planted.state.stash_occupied = 1;
     finds(&planted, "I2");
 }
@@ -107,8 +107,8 @@ Test(check, past_the_cap)
     struct planted planted;
     plant(&planted);
     for (uint32_t b = 8; b < 11; b++) {
-        for (uint32_t i = 0; i < 4; i++) {
-            put(&planted, b, i, 0x80000000 + b * 4 + i);
+        for (uint32_t i = 0; i < SW_BUCKET_SLOTS; i++) {
+            put(&planted, b, i, 0x80000000 + b * SW_BUCKET_SLOTS + i);
         }
     }
     finds(&planted, NULL);
@@ -120,7 +120,7 @@ Test(check, gap_before_a_displaced_entry)
 {
     struct planted planted;
     plant(&planted);
-    memset(&planted.slots[3 * SW_BUCKET_SLOTS + 2], 0xFF, sizeof(planted.slots[0]));
+    memset(&planted.slots[3 * SW_BUCKET_SLOTS + 1], 0xFF, sizeof(planted.slots[0]));
     planted.state.occupied--;
     finds(&planted, "I4");
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/robin_hood.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(groups, .timeout = 60);
@@ -54,14 +55,14 @@ static void normalize(const struct fixture *fixture, unsigned char *slots)
 {
     size_t slot_bytes = fixture->info.slot_bits / 8;
     size_t bytes = sw_table_raw_bytes(fixture->table);
-    unsigned char wide[4][16];
-    for (size_t at = 0; at < bytes; at += 4 * slot_bytes) {
+    unsigned char wide[SW_BUCKET_SLOTS][16];
+    for (size_t at = 0; at < bytes; at += SW_BUCKET_SLOTS * slot_bytes) {
         memset(wide, 0, sizeof(wide));
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < SW_BUCKET_SLOTS; i++) {
             memcpy(wide[i], slots + at + i * slot_bytes, slot_bytes);
         }
-        qsort(wide, 4, 16, by_word);
-        for (size_t i = 0; i < 4; i++) {
+        qsort(wide, SW_BUCKET_SLOTS, 16, by_word);
+        for (size_t i = 0; i < SW_BUCKET_SLOTS; i++) {
             memcpy(slots + at + i * slot_bytes, wide[i], slot_bytes);
         }
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "table/cpu/parallel.h"
+#include "table/robin_hood.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(parallel, .timeout = 120);
@@ -35,21 +36,22 @@ static void compare_slots(const struct fixture *a, const struct fixture *b)
     size_t bytes = sw_table_raw_bytes(a->table);
     size_t slot = a->info.slot_bits / 8;
     unsigned char *raw[2] = {malloc(bytes), malloc(bytes)};
-    unsigned char bucket[2][4][16];
+    const size_t slots = SW_BUCKET_SLOTS;
+    unsigned char bucket[2][SW_BUCKET_SLOTS][16];
     cr_assert_eq(bytes, sw_table_raw_bytes(b->table));
     cr_assert(raw[0] != NULL && raw[1] != NULL);
     cr_assert_eq(sw_table_raw_copy(a->table, raw[0]), SW_OK);
     cr_assert_eq(sw_table_raw_copy(b->table, raw[1]), SW_OK);
-    for (size_t at = 0; at < bytes; at += 4 * slot) {
+    for (size_t at = 0; at < bytes; at += slots * slot) {
         memset(bucket, 0, sizeof(bucket));
         for (int t = 0; t < 2; t++) {
-            for (size_t i = 0; i < 4; i++) {
+            for (size_t i = 0; i < slots; i++) {
                 memcpy(bucket[t][i], raw[t] + at + i * slot, slot);
             }
-            qsort(bucket[t], 4, 16, by_bytes);
+            qsort(bucket[t], slots, 16, by_bytes);
         }
         cr_assert_eq(memcmp(bucket[0], bucket[1], sizeof(bucket[0])), 0, "bucket %zu differs",
-                     at / (4 * slot));
+                     at / (slots * slot));
     }
     free(raw[0]);
     free(raw[1]);

@@ -123,7 +123,7 @@ Test(scan, several_windows)
  * reaches past the cursor. */
 Test(scan, run_longer_than_the_window)
 {
-    enum { HOME = 10, RUN = 40, BUCKETS = 100 };
+    enum { HOME = 10, RUN = 160 / SW_BUCKET_SLOTS, BUCKETS = 100 };
     struct sw_slot_s128 slots[(BUCKETS + RUN) * SW_BUCKET_SLOTS];
     struct sw_state state = {.occupied = RUN * SW_BUCKET_SLOTS};
     struct sw_table_s128 table = {.main = {slots, BUCKETS, BUCKETS + RUN, RUN}, .state = &state};
@@ -143,12 +143,13 @@ Test(scan, run_longer_than_the_window)
                                  .scan_keys = keys,
                                  .scan_values = values};
         bool moved = sw_scan_collect(128, &table, &state, &window, &stash, &batch);
-        cr_assert_eq(moved, buckets > 20, "%llu buckets", (unsigned long long)buckets);
+        cr_assert_eq(moved, buckets * SW_BUCKET_SLOTS > 81, "%llu buckets",
+                     (unsigned long long)buckets);
         if (!moved) {
             cr_assert(batch.cursor == first + 81 && batch.scan_count == 0);
             continue;
         }
-        uint32_t expected = buckets < RUN ? (uint32_t)buckets * 4 - 81 : RUN * 4 - 81;
+        uint32_t expected = (uint32_t)(buckets < RUN ? buckets : RUN) * SW_BUCKET_SLOTS - 81;
         cr_assert_eq(batch.scan_count, expected);
         for (uint32_t i = 0; i < expected; i++) {
             cr_assert_eq(values[i], 81 + i);
