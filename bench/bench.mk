@@ -159,6 +159,16 @@ $(TUNE)/runner: $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/tune/runner
 	@mkdir -p $(@D)
 	$(CC) $(TUNE_LDFLAGS) -s -o $@ $^ -L$(CUDA_HOME)/lib64 -lcudart -lstdc++ -lrt -ldl -lm
 
+# Runners of tables with buckets of other sizes, which need a library of their own. They are carried,
+# hence compressed (Makefile).
+.PHONY: bench-tune-shapes
+bench-tune-shapes: ## build the tuner's runners for buckets of 2 and of 8 slots
+	@mkdir -p $(TUNE)
+	@for s in 2 8; do \
+	  $(MAKE) --no-print-directory BUCKET_SLOTS=$$s build/spb$$s/tune/runner && \
+	    cp -f build/spb$$s/tune/runner $(TUNE)/runner-spb$$s || exit 1; \
+	done
+
 # What bench/tune/prove links the timing study from, with nvcc alone: everything as it is built here,
 # which kernels' files read an exported header, and how they are compiled.
 .PHONY: tune-link

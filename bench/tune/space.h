@@ -62,6 +62,7 @@ struct sw_tune_space {
     char kernel[SW_TUNE_NAME_MAX]; /* the file's name without its ending */
     char file[SW_TUNE_TEXT_MAX];
     char tunes[SW_TUNE_TEXT_MAX]; /* the file with the parameters; `file` if it names none */
+    char bases[SW_TUNE_TEXT_MAX]; /* another file with #define lines of parameters, or "" */
     struct sw_tune_parameter parameters[SW_TUNE_PARAMETERS_MAX];
     uint32_t parameter_count;
     struct sw_tune_axis axes[SW_TUNE_AXES_MAX];

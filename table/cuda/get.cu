@@ -17,11 +17,13 @@
  * own), lanes per key, threads of a block, and for how many threads a multiprocessor there are to
  * be registers; 0: whatever one block needs.
  *
- * %RANGE% SW_GET_KEYS kif {1,2,3,4,6} Operation{ct}=[plain]
- * %RANGE% SW_GET_HINTED_KEYS kih {1,2,3,4,6} Operation{ct}=[hinted]
+ * %RANGE% SW_GET_KEYS kif {1,2,4} Operation{ct}=[plain]
+ * %RANGE% SW_GET_HINTED_KEYS kih {2,3,4} Operation{ct}=[hinted]
  * %RANGE% SW_GET_LANES lpk {1,2}
  * %RANGE% SW_GET_BLOCK tpb {128,256}
  * %RANGE% SW_GET_RESIDENT tpm {0,1024}
+ * %RANGE% SW_BUCKET_SLOTS spb {2,4,8}
+ * %BASE% table/robin_hood.h
  */
 #ifndef SW_GET_KEYS
 #define SW_GET_KEYS 2
@@ -88,6 +90,7 @@ read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part
 {
     typedef typename sw_width<BITS>::word word;
     constexpr int slots = SW_BUCKET_SLOTS / LANES;
+    static_assert(slots * BITS / 8 >= 16, "a lane reads 16 bytes at once: fewer lanes a key");
     const typename sw_width<BITS>::slot *bucket = view->slots + b * SW_BUCKET_SLOTS + part * slots;
     /* field by field: through a pointer the array would lie in local memory */
     if (BITS == 64) {

@@ -13,15 +13,66 @@
 
 #include "bench/tune/build.h"
 
+/* Of the parameter that is the library's layout: a header cannot change it. */
+#define SHAPE_LABEL "spb_"
+
 /* What is exported of one workload; NULL for base. */
 struct choice {
     const struct sw_tune_result *result;
+    const struct sw_tune_result *shape; /* better, of another layout; or NULL */
 };
+
+/* The value of the layout's parameter in a variant's name, as text up to the next point; "" if it
+ * has none. */
+static const char *shape_of(const char *variant)
+{
+    for (const char *at = variant; at != NULL; at = strchr(at, '.')) {
+        at += *at == '.';
+        if (strncmp(at, SHAPE_LABEL, strlen(SHAPE_LABEL)) == 0) {
+            return at + strlen(SHAPE_LABEL);
+        }
+    }
+    return "";
+}
+
+static bool has_base_shape(const struct sw_tune_results *results,
+                           const struct sw_tune_result *result)
+{
+    const char *shape = shape_of(result->variant);
+    const char *base = shape_of(results->about.base);
+    size_t length = strcspn(shape, ".");
+    return length == strcspn(base, ".") && strncmp(shape, base, length) == 0;
+}
 
 static bool is_whole(const struct sw_tune_results *results, const struct sw_tune_result *result)
 {
     return result != NULL && result->has_score && result->measured == results->points &&
            result->score.points == results->points;
+}
+
+static bool is_admitted(const struct sw_tune_results *results, const struct sw_tune_result *result,
+                        const struct sw_tune_analyze_options *options)
+{
+    return is_whole(results, result) && result->score.min >= 1 - options->loss_max;
+}
+
+/* The best variant of another layout that is better than the choice (NULL: base) by as much as is
+ * worth one; NULL if there is none. */
+static const struct sw_tune_result *better_shape(const struct sw_tune_results *results,
+                                                 const struct sw_tune_result *choice,
+                                                 const struct sw_tune_analyze_options *options)
+{
+    double least = (choice != NULL ? choice->score.score : 1) + options->gain_min;
+    for (uint32_t r = 0; r < results->count; r++) {
+        const struct sw_tune_result *result = &results->list[r];
+        if (!result->has_score || result->score.score < least) {
+            break; /* they are in order of their score */
+        }
+        if (!has_base_shape(results, result) && is_admitted(results, result, options)) {
+            return result;
+        }
+    }
+    return NULL;
 }
 
 /* Why a variant with a high score is not the choice. */
@@ -55,7 +106,10 @@ bool sw_tune_choose(const struct sw_tune_results *results,
         if (!result->has_score || result->score.score < 1 + options->gain_min) {
             break; /* they are in order of their score */
         }
-        if (is_whole(results, result) && result->score.min >= 1 - options->loss_max) {
+        if (!has_base_shape(results, result)) {
+            continue;
+        }
+        if (is_admitted(results, result, options)) {
             *out = result;
             break;
         }
@@ -97,31 +151,52 @@ static void write_members(FILE *out, const char *variant)
     while (*variant != '\0') {
         int length = (int)strcspn(variant, ".");
         int label = (int)strcspn(variant, "_");
-        fprintf(out, "    static constexpr int %.*s = %.*s;\n", label, variant, length - label - 1,
-                variant + label + 1);
+        if (shape_of(variant) != variant + strlen(SHAPE_LABEL)) {
+            fprintf(out, "    static constexpr int %.*s = %.*s;\n", label, variant,
+                    length - label - 1, variant + label + 1);
+        }
         variant += length + (variant[length] == '.');
     }
 }
 
+/* What another layout would gain, in the comment of a choice. */
+static void write_shape(FILE *out, const struct sw_tune_result *shape)
+{
+    const char *slots = shape != NULL ? shape_of(shape->variant) : "";
+    if (shape != NULL) {
+        fprintf(out,
+                " * Faster in a library of make BUCKET_SLOTS=%.*s: %s,\n"
+                " * score %.4f (min %.4f).\n",
+                (int)strcspn(slots, "."), slots, shape->variant, shape->score.score,
+                shape->score.min);
+    }
+}
+
 static void write_choice(FILE *out, const struct sw_tune_results *results,
-                         const struct sw_tune_result *choice)
+                         const struct sw_tune_result *choice, const struct sw_tune_result *shape)
 {
     const struct sw_tune_result *best = &results->list[0];
     fprintf(out, "\n/* %s: %s\n", results->about.workload,
             choice != NULL ? choice->variant : "base");
     if (choice == NULL) {
         fprintf(out,
-                " * %s; of %" PRIu32 " variants of %" PRIu64 " the best scored %.4f (min %.4f).\n"
-                " */\n",
+                " * %s; of %" PRIu32 " variants of %" PRIu64 " the best scored %.4f (min %.4f).\n",
                 results->about.base, results->count, results->about.variants, best->score.score,
                 best->score.min);
+        write_shape(out, shape);
+        fprintf(out, " */\n");
         return;
     }
     fprintf(out,
             " * score %.4f, speed-ups %.4f .. %.4f, mean %.4f over %" PRIu32 " workloads;\n"
-            " * %" PRIu32 " of %" PRIu64 " variants tried; measured %s UTC. */\n",
+            " * %" PRIu32 " of %" PRIu64 " variants tried; measured %s UTC.%s\n",
             choice->score.score, choice->score.min, choice->score.max, choice->score.mean,
-            choice->score.points, results->count, results->about.variants, choice->date);
+            choice->score.points, results->count, results->about.variants, choice->date,
+            shape == NULL ? " */" : "");
+    if (shape != NULL) {
+        write_shape(out, shape);
+        fprintf(out, " */\n");
+    }
     fprintf(out, "template <> struct ");
     write_struct_name(out, results);
     fprintf(out, " {\n");
@@ -168,7 +243,7 @@ static void write_header(FILE *out, const char *name, const struct sw_tune_loade
             kernel = results->about.kernel;
             write_section(out, kernel, true);
         }
-        write_choice(out, results, choices[i].result);
+        write_choice(out, results, choices[i].result, choices[i].shape);
     }
     write_section(out, kernel, false);
 }
@@ -255,6 +330,7 @@ bool sw_tune_export(const struct sw_tune_loaded *loaded,
         const struct sw_tune_results *results = &loaded->list[i];
         char title[3 * SW_TUNE_TEXT_MAX];
         good = sw_tune_choose(results, options, true, &choices[i].result, reason);
+        choices[i].shape = good ? better_shape(results, choices[i].result, options) : NULL;
         sw_tune_title(&results->about, title, sizeof(title));
         if (good && choices[i].result != NULL) {
             printf("%s: %s, score %.4f\n", title, choices[i].result->variant,
