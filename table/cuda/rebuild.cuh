@@ -10,7 +10,7 @@
 /* Entries of m are cut into segments by their top bits, so many that a segment has at most this
  * many home buckets: 2048 slots. A block has room for a quarter more entries; a segment with more
  * (keys repeated hundreds of times in the batch, or made to meet) makes the pass fail. */
-#define SW_CUDA_SEGMENT_BUCKETS 512
+#define SW_CUDA_SEGMENT_BUCKETS (2048 / SW_BUCKET_SLOTS)
 #define SW_CUDA_REBUILD_ENTRIES 2560
 #define SW_CUDA_REBUILD_BLOCK 256
 

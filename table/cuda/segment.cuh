@@ -24,7 +24,7 @@
 #define SW_SEGMENT_BIN_MAX 128
 /* Buckets of the old table a thread has on their way at once: all of a segment's, unless the table
  * shrinks. */
-#define SW_SEGMENT_OLD_IN_FLIGHT 3
+#define SW_SEGMENT_OLD_IN_FLIGHT (SW_CUDA_SEGMENT_BUCKETS / SW_SEGMENT_BLOCK + 1)
 static_assert(SW_CUDA_REBUILD_ENTRIES % SW_SEGMENT_BLOCK == 0, "whole rounds");
 static_assert(SW_SEGMENT_BINS % SW_SEGMENT_BLOCK == 0, "whole rounds");
 static_assert(SW_CUDA_REBUILD_ENTRIES < 1 << 13, "n of a segment fits its status word");
