@@ -169,18 +169,25 @@ bench-tune-shapes: ## build the tuner's runners for buckets of 2 and of 8 slots
 	    cp -f build/spb$$s/tune/runner $(TUNE)/runner-spb$$s || exit 1; \
 	done
 
-# What bench/tune/prove links the timing study from, with nvcc alone: everything as it is built here,
-# which kernels' files read an exported header, and how they are compiled.
+# What bench/tune/prove links the timing study from, with nvcc alone: everything as it is built here
+# but the kernels' files that read an exported header, which of them these are, and how they are
+# compiled.
+READS_POLICY = grep -qs 'table/cuda/policy.cuh' $${object%.o}.d
 .PHONY: tune-link
 tune-link: $(TUNE)/link/timing.a $(TUNE)/link/table.a
-	@grep -l 'table/cuda/policy.cuh' $(CUDA_OBJ:.o=.d) | sed 's,^$(BUILD)/obj/,,; s,\.d$$,,' | sort >$(TUNE)/link/sources
 	@echo '$(NVCCFLAGS)' >$(TUNE)/link/flags
 	@cp -f $(BUILD)/obj/bench/timing/commit $(TUNE)/link/commit
 $(TUNE)/link/timing.a: $(TIMING_OBJ) $(PEER_OBJ)
-$(TUNE)/link/table.a: $(TABLE_OBJ)
-$(TUNE)/link/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar qcs $@ $(filter %.o,$^)
+	strip -g $@
+$(TUNE)/link/table.a: $(TABLE_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@ $(@D)/sources
+	@for object in $(CUDA_OBJ); do \
+	  ! $(READS_POLICY) || echo $$object | sed 's,^$(BUILD)/obj/,,; s,\.o$$,,' >>$(@D)/sources; \
+	done
+	ar qcs $@ $$(for object in $(filter %.o,$^); do $(READS_POLICY) || echo $$object; done)
 	strip -g $@
 endif
