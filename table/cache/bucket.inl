@@ -7,26 +7,22 @@
 #include "table/cache/group.h"
 #include "table/cache/score.h"
 
-#ifndef __CUDACC__
-/* The slot of `key`, or SW_CACHE_NONE. `line` is the bucket's digests. */
+/* The slot of `key` in its bucket, or SW_CACHE_NONE. `line` is the bucket's digests. */
 SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_group g, const struct sw_cache_slots *slots,
                                    uint64_t bucket, const struct sw_cache_line *line,
                                    uint32_t digest, uint64_t key)
 {
     const uint64_t *keys = slots->keys + bucket * SW_CACHE_BUCKET_SLOTS;
+    struct sw_cache_set equal = sw_cache_match(line, digest);
     uint32_t mine = SW_CACHE_NONE;
-    SW_CACHE_UNROLL
-    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
-        uint32_t equal = sw_cache_equal(&line->chunk[c], digest);
-        for (; equal != 0; equal &= equal - 1) {
-            uint32_t slot = sw_cache_chunk_slot(g, c) + sw_cache_first_bit(equal);
-            mine = SW_CACHE_LOAD(keys + slot) == key ? slot : mine;
-        }
+    while (sw_cache_any(&equal)) {
+        uint32_t slot = sw_cache_take(g, &equal);
+        mine = SW_CACHE_LOAD(keys + slot) == key ? slot : mine;
     }
+    sw_cache_join(g);
     uint32_t lanes = sw_cache_ballot(g, mine != SW_CACHE_NONE);
     return lanes == 0 ? SW_CACHE_NONE : sw_cache_from(g, mine, sw_cache_first_bit(lanes));
 }
-#endif
 
 /* The slot of `key` in the cache, or SW_CACHE_NOWHERE. The lines are the digests of its buckets. On
  * CUDA the keys of both are asked for before either is waited for. */
@@ -35,7 +31,7 @@ SW_CACHE_FN uint64_t sw_cache_seek_home(struct sw_cache_group g, const struct sw
                                         const struct sw_cache_line *first,
                                         const struct sw_cache_line *second, uint64_t key)
 {
-#ifdef __CUDACC__
+#if SW_CACHE_LANES > 1
     uint64_t at_first = home->first * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
     uint64_t at_second = home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
     uint32_t in_first = sw_cache_equal(&first->chunk[0], home->digest);
@@ -69,24 +65,15 @@ SW_CACHE_FN uint64_t sw_cache_seek_home(struct sw_cache_group g, const struct sw
 /* Empty slots of a bucket. */
 SW_CACHE_FN uint32_t sw_cache_count_empty(struct sw_cache_group g, const struct sw_cache_line *line)
 {
-    uint32_t mine = 0;
-    SW_CACHE_UNROLL
-    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
-        mine += sw_cache_bits(sw_cache_equal(&line->chunk[c], 0));
-    }
-    return sw_cache_add(g, mine);
+    struct sw_cache_set empty = sw_cache_match(line, 0);
+    return sw_cache_add(g, sw_cache_count(&empty));
 }
 
 /* The first empty slot, or SW_CACHE_NONE. */
 SW_CACHE_FN uint32_t sw_cache_first_empty(struct sw_cache_group g, const struct sw_cache_line *line)
 {
-    uint32_t mine = SW_CACHE_NONE;
-    SW_CACHE_UNROLL
-    for (uint32_t c = SW_CACHE_CHUNKS; c-- > 0;) {
-        uint32_t empty = sw_cache_equal(&line->chunk[c], 0);
-        mine = empty != 0 ? sw_cache_chunk_slot(g, c) + sw_cache_first_bit(empty) : mine;
-    }
-    return sw_cache_min(g, mine);
+    struct sw_cache_set empty = sw_cache_match(line, 0);
+    return sw_cache_min(g, sw_cache_any(&empty) ? sw_cache_take(g, &empty) : SW_CACHE_NONE);
 }
 
 struct sw_cache_lowest {
@@ -214,9 +201,9 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint64_t 
 struct sw_cache_search {
     uint64_t bucket;
     struct sw_cache_head head;
-    uint32_t mark;                        /* the lowest */
-    uint32_t candidates[SW_CACHE_CHUNKS]; /* bits of this lane's slots that have it */
-    bool marked;                          /* there are marks, and they are good enough */
+    uint32_t mark;                  /* the lowest */
+    struct sw_cache_set candidates; /* this lane's slots that have it */
+    bool marked;                    /* there are marks, and they are good enough */
 };
 
 /* Of the candidates: those whose score has the mark indeed; the others receive the mark
@@ -228,21 +215,17 @@ SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_group g,
     const struct sw_cache_head *head = &search->head;
     uint64_t first = search->bucket * SW_CACHE_BUCKET_SLOTS;
     struct sw_cache_lowest mine = {UINT64_MAX, SW_CACHE_NONE};
-    SW_CACHE_UNROLL
-    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
-        uint32_t equal = search->candidates[c];
-        /* at shift 0 all with this mark are equal: a lane's first is enough */
-        for (; equal != 0 && !(head->shift == 0 && mine.slot != SW_CACHE_NONE);
-             equal &= equal - 1) {
-            uint32_t slot = sw_cache_chunk_slot(g, c) + sw_cache_first_bit(equal);
-            uint64_t score = SW_CACHE_LOAD(slots->scores + first + slot);
-            uint32_t actual = sw_cache_mark_of(head->base, head->shift, score);
-            if (actual != search->mark) {
-                slots->marks[first + slot] = (uint8_t)actual;
-            } else if (score < mine.score || mine.slot == SW_CACHE_NONE) {
-                mine.score = score;
-                mine.slot = slot;
-            }
+    struct sw_cache_set left = search->candidates;
+    /* at shift 0 all with this mark are equal: a lane's first is enough */
+    while (sw_cache_any(&left) && !(head->shift == 0 && mine.slot != SW_CACHE_NONE)) {
+        uint32_t slot = sw_cache_take(g, &left);
+        uint64_t score = SW_CACHE_LOAD(slots->scores + first + slot);
+        uint32_t actual = sw_cache_mark_of(head->base, head->shift, score);
+        if (actual != search->mark) {
+            slots->marks[first + slot] = (uint8_t)actual;
+        } else if (score < mine.score || mine.slot == SW_CACHE_NONE) {
+            mine.score = score;
+            mine.slot = slot;
         }
     }
     return sw_cache_lowest_of(g, mine);
@@ -262,13 +245,8 @@ SW_CACHE_FN void sw_cache_search_judge(struct sw_cache_group g, struct sw_cache_
                                        const struct sw_cache_line *line)
 {
     uint32_t mark = sw_cache_min(g, sw_cache_lowest_byte(line));
-    uint32_t alike = 0;
-    SW_CACHE_UNROLL
-    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
-        search->candidates[c] = sw_cache_equal(&line->chunk[c], mark);
-        alike += sw_cache_bits(search->candidates[c]);
-    }
-    alike = sw_cache_add(g, alike);
+    search->candidates = sw_cache_match(line, mark);
+    uint32_t alike = sw_cache_add(g, sw_cache_count(&search->candidates));
     bool crowded = alike > SW_CACHE_CANDIDATES_MAX && search->head.shift > 0 && mark > 1;
     search->mark = mark;
     search->marked =
@@ -281,10 +259,9 @@ SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_group g,
                                           const struct sw_cache_search *search)
 {
 #ifdef __CUDACC__
-    uint32_t equal = search->candidates[0];
-    if (search->marked && equal != 0) {
-        uint64_t slot = search->bucket * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0) +
-                        sw_cache_first_bit(equal);
+    struct sw_cache_set candidates = search->candidates;
+    if (search->marked && sw_cache_any(&candidates)) {
+        uint64_t slot = search->bucket * SW_CACHE_BUCKET_SLOTS + sw_cache_take(g, &candidates);
         asm volatile("prefetch.global.L2 [%0];" : : "l"(slots->scores + slot));
     }
 #else

@@ -48,6 +48,9 @@ struct sw_cache_config {
     enum sw_cache_policy policy;
     uint64_t epoch; /* EPOCH policies: the first one, below 2^32 */
     uint64_t seed;  /* of the hash function */
+    /* CUDA: batches that write of so many operations or more are carried out without a lock for
+     * each (table/cache/README.md); 0: what was found to be best. For tests and tuning. */
+    uint32_t rows_min;
 };
 
 struct sw_cache;

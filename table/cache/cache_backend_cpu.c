@@ -157,7 +157,7 @@ static void count_write(const struct cache_table *table, struct sw_batch *batch,
 
 /* One operation; an entry that leaves goes to `left`. */
 static void write_one(struct cache_table *table, struct sw_batch *batch,
-                      const struct sw_cache_time *time, const struct sw_cache_sink *left,
+                      const struct sw_cache_time *time, struct sw_cache_sink *left,
                       uint32_t index)
 {
     const struct sw_cache_slots *slots = &table->slots;
@@ -200,7 +200,7 @@ static void write_batch(struct cache_table *table, struct sw_batch *batch)
     for (uint32_t i = 0; i < batch->count; i++) {
         uint64_t key = 0;
         uint64_t count = 0;
-        struct sw_cache_sink left = {NULL, NULL, NULL, &count};
+        struct sw_cache_sink left = {.count = &count};
         if (batch->leftover_keys != NULL) {
             left.keys = &key;
         }

@@ -151,7 +151,7 @@ void sw_cache_cpu_write(const struct sw_cache_slots *slots, const struct sw_cach
 {
     const struct sw_cache_batch *batch = &work->batch;
     struct sw_cache_sink sink = {batch->evicted_keys, batch->evicted_values, batch->evicted_scores,
-                                 batch->evicted_count};
+                                 batch->evicted_count, 0};
     if (sink.count != NULL) {
         *sink.count = 0;
     }

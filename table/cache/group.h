@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * group.h - the lanes that carry out one operation together: 8 on CUDA, 1 on the CPU.
+ * group.h - the lanes that carry out one operation together: 8 on CUDA (1 where a file says so
+ * before it includes this), 1 on the CPU.
  *
- * What is written in terms of a group (bucket.inl, operate.inl) is one source for both. Each lane
+ * What is written in terms of a group (bucket.inl, operate.inl) is one source for all. Each lane
  * has SW_CACHE_CHUNKS chunks of 16 slots of a bucket: chunk c of lane l begins at slot
  * 16 * (c * SW_CACHE_LANES + l).
  *
@@ -19,7 +20,9 @@
 #define SW_CACHE_FN static __device__ __forceinline__
 #define SW_CACHE_SLOW static __device__ __noinline__
 #define SW_CACHE_UNROLL _Pragma("unroll")
+#ifndef SW_CACHE_LANES
 #define SW_CACHE_LANES 8
+#endif
 #else
 #define SW_CACHE_FN static inline
 #define SW_CACHE_SLOW static
@@ -39,8 +42,9 @@ struct sw_cache_group {
     uint32_t shift; /* CUDA: its first lane in the warp */
 };
 
-#ifdef __CUDACC__
+#if SW_CACHE_LANES > 1
 
+/* What other groups, on other multiprocessors, may have written. */
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
 
 /* Bit l: the predicate of lane l. */
@@ -88,19 +92,11 @@ SW_CACHE_FN void sw_cache_join(struct sw_cache_group g)
     __syncwarp(g.mask);
 }
 
-SW_CACHE_FN uint32_t sw_cache_first_bit(uint32_t bits)
-{
-    return (uint32_t)__ffs((int)bits) - 1;
-}
-
-SW_CACHE_FN uint32_t sw_cache_bits(uint32_t bits)
-{
-    return (uint32_t)__popc(bits);
-}
-
 #else
 
+#ifndef SW_CACHE_LOAD
 #define SW_CACHE_LOAD(pointer) (*(pointer))
+#endif
 
 SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_group g, bool predicate)
 {
@@ -138,17 +134,25 @@ SW_CACHE_FN void sw_cache_join(struct sw_cache_group g)
     (void)g;
 }
 
+#endif
+
 SW_CACHE_FN uint32_t sw_cache_first_bit(uint32_t bits)
 {
+#ifdef __CUDACC__
+    return (uint32_t)__ffs((int)bits) - 1;
+#else
     return (uint32_t)__builtin_ctz(bits);
+#endif
 }
 
 SW_CACHE_FN uint32_t sw_cache_bits(uint32_t bits)
 {
+#ifdef __CUDACC__
+    return (uint32_t)__popc(bits);
+#else
     return (uint32_t)__builtin_popcount(bits);
-}
-
 #endif
+}
 
 /* 16 bytes of a line: one byte a slot. */
 struct sw_cache_chunk {
@@ -174,7 +178,7 @@ SW_CACHE_FN struct sw_cache_line sw_cache_read_line(struct sw_cache_group g, con
     SW_CACHE_UNROLL
     for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
 #ifdef __CUDACC__
-        uint4 words = __ldcg((const uint4 *)(line + sw_cache_chunk_slot(g, c)));
+        uint4 words = SW_CACHE_LOAD((const uint4 *)(line + sw_cache_chunk_slot(g, c)));
         read.chunk[c].word[0] = words.x;
         read.chunk[c].word[1] = words.y;
         read.chunk[c].word[2] = words.z;
@@ -209,6 +213,58 @@ SW_CACHE_FN uint32_t sw_cache_equal(const struct sw_cache_chunk *chunk, uint32_t
     }
     return bits;
 #endif
+}
+
+/* Of a lane's slots those that have something in common, in the order of slots. */
+struct sw_cache_set {
+    uint32_t word[(SW_CACHE_CHUNKS + 1) / 2];
+};
+
+/* Those whose byte is `byte`. */
+SW_CACHE_FN struct sw_cache_set sw_cache_match(const struct sw_cache_line *line, uint32_t byte)
+{
+    struct sw_cache_set set = {{0}};
+    SW_CACHE_UNROLL
+    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+        set.word[c / 2] |= sw_cache_equal(&line->chunk[c], byte) << (16 * (c % 2));
+    }
+    return set;
+}
+
+SW_CACHE_FN bool sw_cache_any(const struct sw_cache_set *set)
+{
+    uint32_t any = 0;
+    SW_CACHE_UNROLL
+    for (uint32_t w = 0; w < (SW_CACHE_CHUNKS + 1) / 2; w++) {
+        any |= set->word[w];
+    }
+    return any != 0;
+}
+
+SW_CACHE_FN uint32_t sw_cache_count(const struct sw_cache_set *set)
+{
+    uint32_t count = 0;
+    SW_CACHE_UNROLL
+    for (uint32_t w = 0; w < (SW_CACHE_CHUNKS + 1) / 2; w++) {
+        count += sw_cache_bits(set->word[w]);
+    }
+    return count;
+}
+
+/* Takes the first of a set that has any: its slot in the bucket. */
+SW_CACHE_FN uint32_t sw_cache_take(struct sw_cache_group g, struct sw_cache_set *set)
+{
+    uint32_t at = 0;
+    bool taken = false;
+    SW_CACHE_UNROLL
+    for (uint32_t w = 0; w < (SW_CACHE_CHUNKS + 1) / 2; w++) {
+        uint32_t word = set->word[w];
+        bool here = !taken && word != 0;
+        at = here ? 32 * w + sw_cache_first_bit(word) : at;
+        set->word[w] = here ? word & (word - 1) : word;
+        taken = taken || here;
+    }
+    return SW_CACHE_CHUNK_SLOTS * SW_CACHE_CHUNKS * g.lane + at;
 }
 
 SW_CACHE_FN uint32_t sw_cache_byte(const struct sw_cache_chunk *chunk, uint32_t i)

@@ -17,41 +17,17 @@ struct sw_cache_step {
     const uint8_t *value;
     uint8_t *out;
     uint64_t *score_out; /* or NULL */
+    bool defer;          /* no value is read or written: the caller does it, at the place */
 };
 
 /* Where entries that leave are listed; keys NULL: nowhere. */
 struct sw_cache_sink {
     uint64_t *keys;
-    uint8_t *values;
+    uint8_t *values; /* or NULL, as scores */
     uint64_t *scores;
     uint64_t *count;
+    uint32_t last; /* out: the number of the one listed last */
 };
-
-/* The acts of an operation; `touch` is of those that only read. */
-SW_HD static inline uint32_t sw_cache_acts(uint32_t op, bool touch)
-{
-    switch (op) {
-    case SW_CACHE_INSERT_OR_ASSIGN:
-    case SW_CACHE_INSERT_AND_EVICT:
-        return SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
-    case SW_CACHE_FIND:
-        return SW_CACHE_ACT_READ | (touch ? SW_CACHE_ACT_USE : 0);
-    case SW_CACHE_ERASE:
-        return SW_CACHE_ACT_ERASE;
-    case SW_CACHE_FIND_OR_INSERT:
-        return SW_CACHE_ACT_READ | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT | SW_CACHE_ACT_ECHO;
-    case SW_CACHE_ACCUM_OR_ASSIGN:
-        return SW_CACHE_ACT_ADD | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
-    case SW_CACHE_ASSIGN:
-        return SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE;
-    case SW_CACHE_ASSIGN_SCORES:
-        return SW_CACHE_ACT_USE;
-    case SW_CACHE_ASSIGN_VALUES:
-        return SW_CACHE_ACT_WRITE;
-    default:
-        return touch ? SW_CACHE_ACT_USE : 0;
-    }
-}
 
 /* Copies one value. Both are aligned to 16 bytes if its size is a multiple of 16, else to 4. */
 SW_CACHE_FN void sw_cache_copy(struct sw_cache_group g, uint8_t *to, const uint8_t *from,
@@ -146,17 +122,17 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slo
                               uint64_t slot)
 {
     uint32_t bytes = slots->value_bytes;
-    if (step->acts & SW_CACHE_ACT_READ) {
+    if (!step->defer && (step->acts & SW_CACHE_ACT_READ)) {
         sw_cache_copy(g, step->out, sw_cache_value_at(slots, slot), bytes);
         sw_cache_join(g);
     }
     if (step->acts & SW_CACHE_ACT_USE) {
         sw_cache_use(g, slots, time, step, slot);
     }
-    if (step->acts & SW_CACHE_ACT_WRITE) {
+    if (!step->defer && (step->acts & SW_CACHE_ACT_WRITE)) {
         sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, bytes);
     }
-    if (step->acts & SW_CACHE_ACT_ADD) {
+    if (!step->defer && (step->acts & SW_CACHE_ACT_ADD)) {
         sw_cache_add_value(g, sw_cache_value_at(slots, slot), step->value, bytes, step->element);
     }
     if (g.lane == 0 && (step->acts & SW_CACHE_ACT_ERASE)) {
@@ -169,7 +145,7 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slo
 
 /* Lists the entry at `slot`, which leaves. */
 SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_slots *slots,
-                               const struct sw_cache_sink *sink, uint64_t slot, uint64_t score)
+                               struct sw_cache_sink *sink, uint64_t slot, uint64_t score)
 {
     uint32_t index = 0; /* a batch has fewer operations than 2^32 */
     if (g.lane == 0) {
@@ -184,6 +160,7 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_sl
         }
     }
     index = sw_cache_from(g, index, 0);
+    sink->last = index;
     if (sink->values != NULL) {
         sw_cache_copy(g, sink->values + (uint64_t)index * slots->value_bytes,
                       sw_cache_value_at(slots, slot), slots->value_bytes);
@@ -191,19 +168,21 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_sl
     }
 }
 
-/* A newcomer whose buckets are full: the slot it takes, or SW_CACHE_NOWHERE. If a bucket needs
- * marks first, *unmarked becomes that one, and nothing has changed. */
+/* A newcomer whose buckets are full: the slot it takes, or SW_CACHE_NOWHERE; *left is the score of
+ * the entry that leaves. If a bucket needs marks first, *unmarked becomes that one, and nothing has
+ * changed. */
 SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_group g, const struct sw_cache_slots *slots,
-                                        const struct sw_cache_home *home,
-                                        const struct sw_cache_sink *sink, uint64_t score,
-                                        uint64_t *unmarked)
+                                        const struct sw_cache_home *home, uint64_t score,
+                                        uint64_t *left, uint64_t *unmarked)
 {
     struct sw_cache_search first;
     struct sw_cache_search second;
     struct sw_cache_line marks_first;
     struct sw_cache_line marks_second;
     sw_cache_search_read(g, slots, home->first, &first, &marks_first);
-    sw_cache_search_read(g, slots, home->second, &second, &marks_second);
+    if (slots->two) {
+        sw_cache_search_read(g, slots, home->second, &second, &marks_second);
+    }
     sw_cache_search_judge(g, &first, &marks_first);
     if (slots->two) {
         sw_cache_search_judge(g, &second, &marks_second);
@@ -226,24 +205,19 @@ SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_group g, const struct sw
             bucket = home->second;
         }
     }
-    if (score < lowest.score) {
-        return SW_CACHE_NOWHERE;
-    }
-    uint64_t slot = bucket * SW_CACHE_BUCKET_SLOTS + lowest.slot;
-    if (sink->keys != NULL) {
-        sw_cache_list(g, slots, sink, slot, lowest.score);
-    }
-    return slot;
+    *left = lowest.score;
+    return score < lowest.score ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + lowest.slot;
 }
 
 /* Where a newcomer goes: an empty slot of the emptier bucket, or one that is made. */
 SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_cache_slots *slots,
                                      const struct sw_cache_home *home,
                                      const struct sw_cache_line *first,
-                                     const struct sw_cache_line *second,
-                                     const struct sw_cache_sink *sink, uint64_t score,
-                                     enum sw_cache_result *result, uint64_t *unmarked)
+                                     const struct sw_cache_line *second, struct sw_cache_sink *sink,
+                                     uint64_t score, enum sw_cache_result *result,
+                                     uint64_t *unmarked)
 {
+    uint64_t left = 0;
     uint32_t empty_first = sw_cache_count_empty(g, first);
     uint32_t empty_second = slots->two ? sw_cache_count_empty(g, second) : 0;
     *result = SW_CACHE_INSERTED;
@@ -253,27 +227,35 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_ca
     if (empty_first > 0) {
         return home->first * SW_CACHE_BUCKET_SLOTS + sw_cache_first_empty(g, first);
     }
-    uint64_t slot = sw_cache_make_room(g, slots, home, sink, score, unmarked);
+    uint64_t slot = sw_cache_make_room(g, slots, home, score, &left, unmarked);
     *result = slot == SW_CACHE_NOWHERE ? SW_CACHE_REFUSED : SW_CACHE_REPLACED;
+    if (slot != SW_CACHE_NOWHERE && sink->keys != NULL) {
+        sw_cache_list(g, slots, sink, slot, left);
+    }
     return slot;
 }
 
 /* Carries out one step and leaves *unmarked alone; or sets it to a bucket that must have marks
- * first, and has done nothing that doing it all again would not do. */
+ * first, and has done nothing that doing it all again would not do. *place is the key's slot then,
+ * SW_CACHE_NOWHERE if it has none. */
 SW_CACHE_FN enum sw_cache_result
 sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
                      const struct sw_cache_time *time, const struct sw_cache_step *step,
-                     const struct sw_cache_home *home, const struct sw_cache_sink *sink,
+                     const struct sw_cache_home *home, struct sw_cache_sink *sink, uint64_t *place,
                      uint64_t *unmarked)
 {
     struct sw_cache_line first = sw_cache_read_line(g, slots->digests, home->first);
-    struct sw_cache_line second = sw_cache_read_line(g, slots->digests, home->second);
+    struct sw_cache_line second = first;
+    if (slots->two) {
+        second = sw_cache_read_line(g, slots->digests, home->second);
+    }
     uint64_t resident = sw_cache_seek_home(g, slots, home, &first, &second, step->key);
+    *place = resident;
     if (resident != SW_CACHE_NOWHERE) {
         sw_cache_hit(g, slots, time, step, resident);
         return SW_CACHE_HIT;
     }
-    if (step->acts & SW_CACHE_ACT_ECHO) {
+    if (!step->defer && (step->acts & SW_CACHE_ACT_ECHO)) {
         sw_cache_copy(g, step->out, step->value, slots->value_bytes);
     }
     if (!(step->acts & SW_CACHE_ACT_INSERT)) {
@@ -283,6 +265,7 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
     enum sw_cache_result result;
     uint64_t slot =
         sw_cache_choose(g, slots, home, &first, &second, sink, score, &result, unmarked);
+    *place = slot;
     if (slot != SW_CACHE_NOWHERE) {
         if (g.lane == 0) {
             slots->digests[slot] = (uint8_t)home->digest;
@@ -293,7 +276,9 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
                 *step->score_out = score;
             }
         }
-        sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, slots->value_bytes);
+        if (!step->defer) {
+            sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, slots->value_bytes);
+        }
     }
     return result;
 }
@@ -311,12 +296,13 @@ SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_group g, const struct sw_ca
 SW_CACHE_FN enum sw_cache_result
 sw_cache_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
                  const struct sw_cache_time *time, const struct sw_cache_step *step,
-                 const struct sw_cache_home *home, const struct sw_cache_sink *sink)
+                 const struct sw_cache_home *home, struct sw_cache_sink *sink)
 {
     for (;;) {
         uint64_t unmarked = SW_CACHE_NOWHERE;
+        uint64_t place;
         enum sw_cache_result result =
-            sw_cache_try_operate(g, slots, time, step, home, sink, &unmarked);
+            sw_cache_try_operate(g, slots, time, step, home, sink, &place, &unmarked);
         if (unmarked == SW_CACHE_NOWHERE) {
             return result;
         }

@@ -3,7 +3,7 @@
  * slots.h - the arrays of a cache, and where in them a key may lie. For host and device.
  *
  * Every bucket has a line of 128 digests (0: the slot is empty), a line of 128 marks that bound the
- * scores from below (sketch.h), its keys, its scores, its values, and a head.
+ * scores from below (score.h), its keys, its scores, its values, and a head.
  *
  * Threads: plain data; the phases of batches guard it (README.md).
  */
@@ -23,7 +23,7 @@
 struct sw_cache_head {
     uint64_t base;  /* the score of mark 1 */
     uint32_t shift; /* scores of one mark, as a power of two; or SW_CACHE_UNMARKED */
-    uint32_t lock;  /* CUDA: 1 while a group of lanes writes the bucket */
+    uint32_t lock;  /* CUDA: 1 while somebody writes the bucket */
 };
 
 struct sw_cache_slots {

@@ -23,6 +23,32 @@ enum sw_cache_act {
     SW_CACHE_ACT_ECHO = 64    /* absent: copy `value` to `out` */
 };
 
+/* The acts of an operation; `touch` is of those that only read. */
+SW_HD static inline uint32_t sw_cache_acts(uint32_t op, bool touch)
+{
+    switch (op) {
+    case SW_CACHE_INSERT_OR_ASSIGN:
+    case SW_CACHE_INSERT_AND_EVICT:
+        return SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+    case SW_CACHE_FIND:
+        return SW_CACHE_ACT_READ | (touch ? SW_CACHE_ACT_USE : 0);
+    case SW_CACHE_ERASE:
+        return SW_CACHE_ACT_ERASE;
+    case SW_CACHE_FIND_OR_INSERT:
+        return SW_CACHE_ACT_READ | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT | SW_CACHE_ACT_ECHO;
+    case SW_CACHE_ACCUM_OR_ASSIGN:
+        return SW_CACHE_ACT_ADD | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+    case SW_CACHE_ASSIGN:
+        return SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE;
+    case SW_CACHE_ASSIGN_SCORES:
+        return SW_CACHE_ACT_USE;
+    case SW_CACHE_ASSIGN_VALUES:
+        return SW_CACHE_ACT_WRITE;
+    default:
+        return touch ? SW_CACHE_ACT_USE : 0;
+    }
+}
+
 /* Present keys of these operations are used; absent ones of those become entries. */
 SW_HD static inline bool sw_cache_op_writes(uint32_t op)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cache_gpu.c - the cache on a GPU against what must be: every case in both modes, with every
- * policy and several sizes of values. One line a case; exits with 1 if one failed.
+ * policy and several sizes of values, with a lock for each operation and with rows. One line a
+ * case; exits with 1 if one failed.
  *
  *   test_cache_gpu [--quick] [--cpu] [--seed N] [--only CASE]
  *
@@ -29,9 +30,9 @@ static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "
 static uint64_t run_one(const struct trial_setting *setting, size_t number,
                         const struct sw_cache_config *config)
 {
-    printf("%s %s %s %u bytes\n", cases[number].name,
+    printf("%s %s %s %u bytes, %s\n", cases[number].name,
            config->mode == SW_CACHE_MEMORY ? "memory" : "throughput", policies[config->policy],
-           config->value_bytes);
+           config->value_bytes, config->rows_min == 1 ? "rows" : "locks");
     uint64_t faults = cases[number].run(setting, config);
     printf("%s\n", faults == 0 ? "  ok" : "  FAILED");
     fflush(stdout);
@@ -51,9 +52,13 @@ static uint64_t run_case(const struct trial_setting *setting, size_t number)
                     .mode = (enum sw_cache_mode)mode,
                     .policy = (enum sw_cache_policy)policy,
                 };
-                if (policy == SW_CACHE_CUSTOM || !cases[number].custom) {
-                    failed += run_one(setting, number, &config);
+                if (policy != SW_CACHE_CUSTOM && cases[number].custom) {
+                    continue;
                 }
+                config.rows_min = UINT32_MAX;
+                failed += run_one(setting, number, &config);
+                config.rows_min = 1;
+                failed += run_one(setting, number, &config);
             }
         }
     }

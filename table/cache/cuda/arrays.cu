@@ -8,6 +8,17 @@
 
 #include "table/cuda/cutter.cuh"
 
+static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows, uint64_t buckets)
+{
+    sw_cuda_cut(cutter, &rows->counts, buckets);
+    sw_cuda_cut(cutter, &rows->entries, buckets * SW_CACHE_ROW);
+    sw_cuda_cut(cutter, &rows->places, rows->ops_max);
+    sw_cuda_cut(cutter, &rows->left, rows->ops_max);
+    sw_cuda_cut(cutter, &rows->listed, rows->ops_max);
+    sw_cuda_cut(cutter, &rows->rest, rows->ops_max);
+    sw_cuda_cut(cutter, &rows->rest_count, 1);
+}
+
 /* Cuts the arrays out of memory at `base`; returns how much they need. */
 static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
 {
@@ -21,13 +32,29 @@ static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
     sw_cuda_cut(&cutter, &slots->heads, slots->buckets);
     sw_cuda_cut(&cutter, &arrays->totals, 1);
     sw_cuda_cut(&cutter, &arrays->tallies, SW_CACHE_STREAMS_MAX);
+    if (arrays->rows.ops_max > 0) {
+        cut_rows(&cutter, &arrays->rows, sw_cache_first_buckets(slots));
+    }
     sw_cuda_cut(&cutter, &slots->values, capacity * slots->value_bytes);
     return cutter.used;
 }
 
-cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots)
+static cudaError_t clear_rows(const struct sw_cache_rows *rows, uint64_t buckets)
+{
+    if (rows->ops_max == 0) {
+        return cudaSuccess;
+    }
+    cudaError_t error = cudaMemset(rows->counts, 0, buckets * sizeof(*rows->counts));
+    return error != cudaSuccess ? error
+                                : cudaMemset(rows->rest_count, 0, sizeof(*rows->rest_count));
+}
+
+cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
+                                 uint32_t rows_min)
 {
     *arrays = sw_cache_arrays();
+    arrays->rows.ops_min = rows_min == 0 ? SW_CACHE_ROWS_MIN : rows_min;
+    arrays->rows.ops_max = sw_cache_rows_max(slots, arrays->rows.ops_min);
     arrays->slots = *slots;
     arrays->bytes = cut(arrays, NULL);
     cudaError_t error = cudaMalloc(&arrays->memory, arrays->bytes);
@@ -44,6 +71,9 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
     }
     if (error == cudaSuccess) {
         error = cudaMemset(arrays->slots.heads, 0, slots->buckets * sizeof(*slots->heads));
+    }
+    if (error == cudaSuccess) {
+        error = clear_rows(&arrays->rows, sw_cache_first_buckets(slots));
     }
     if (error == cudaSuccess) {
         error = sw_cache_launch_clear(&launch, NULL);

@@ -5,21 +5,23 @@
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_ARRAYS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_ARRAYS_CUH
 
-#include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/rows.cuh"
 #include "table/cache/driver.h"
 
 struct sw_cache_arrays {
     struct sw_cache_slots slots;
     struct sw_cache_counters *totals;
     struct sw_cache_tally *tallies; /* [SW_CACHE_STREAMS_MAX] */
+    struct sw_cache_rows rows;
     void *memory;
     uint64_t bytes;
 };
 
-/* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure nothing
- * is owed. Returns when the memory is ready for every stream. */
-cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays,
-                                 const struct sw_cache_slots *slots);
+/* Allocates an empty cache on the current device. `slots` gives its sizes; rows_min is
+ * that of sw_cache_config, or UINT32_MAX for no rows. After a failure nothing is owed. Returns when
+ * the memory is ready for every stream. */
+cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
+                                 uint32_t rows_min);
 void sw_cache_arrays_close(struct sw_cache_arrays *arrays);
 
 /* Copies all but the values to host memory; nothing may be in flight. */

@@ -166,6 +166,23 @@ static struct sw_cache_launch launch_of(struct cuda_cache *cache)
     return launch;
 }
 
+static cudaError_t launch_batch(struct cuda_cache *cache, const struct sw_cache_launch *launch,
+                                cudaStream_t stream)
+{
+    const struct sw_cache_batch *batch = &launch->work.batch;
+    if (!sw_cache_op_writes(batch->op)) {
+        return sw_cache_launch_read(launch, stream);
+    }
+    if (sw_cache_is_of_present(&launch->slots, batch)) {
+        struct sw_cache_piece piece = {*launch, cache->arrays.rows, 0, batch->count};
+        return sw_cache_launch_present(&piece, stream);
+    }
+    if (sw_cache_rows_suit(&launch->slots, &cache->arrays.rows, batch)) {
+        return sw_cache_launch_rows(launch, &cache->arrays.rows, stream);
+    }
+    return sw_cache_launch_write(launch, stream);
+}
+
 static int status_of(struct cuda_cache *cache, cudaError_t error, const char *what)
 {
     return sw_cuda_check(&cache->owner, error, what) ? SW_OK : SW_E_DEVICE;
@@ -178,9 +195,7 @@ static int cuda_run(void *opaque, const struct sw_cache_work *work, void *stream
     launch.work = *work;
     launch.totals.batch = work->batch.counters;
     launch.totals.listed = work->batch.evicted_count;
-    cudaError_t error = sw_cache_op_writes(work->batch.op)
-                            ? sw_cache_launch_write(&launch, (cudaStream_t)stream)
-                            : sw_cache_launch_read(&launch, (cudaStream_t)stream);
+    cudaError_t error = launch_batch(cache, &launch, (cudaStream_t)stream);
     return status_of(cache, error, "a batch of the cache");
 }
 
@@ -284,6 +299,9 @@ static cudaError_t warm_up(struct cuda_cache *cache)
         error = sw_cache_op_writes((uint32_t)op) ? sw_cache_launch_write(&launch, NULL)
                                                  : sw_cache_launch_read(&launch, NULL);
     }
+    if (error == cudaSuccess) {
+        error = sw_cache_warm_up_rows(&launch, &cache->arrays.rows, NULL);
+    }
     return error == cudaSuccess ? cudaStreamSynchronize(NULL) : error;
 }
 
@@ -302,7 +320,7 @@ static int cuda_open(const struct sw_cache_config *config, const struct sw_cache
     }
     cudaError_t error = sw_cuda_owner_open(&cache->owner, config->device);
     if (error == cudaSuccess) {
-        error = sw_cache_arrays_open(&cache->arrays, slots);
+        error = sw_cache_arrays_open(&cache->arrays, slots, config->rows_min);
     }
     if (error == cudaSuccess) {
         error = warm_up(cache);

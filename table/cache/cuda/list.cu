@@ -2,7 +2,7 @@
  *
  * list.cu - exports entries, and empties a cache.
  */
-#include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/step.cuh"
 
 /* Slots a block lists: four a thread. */
 #define TILE (4 * SW_CACHE_THREADS)

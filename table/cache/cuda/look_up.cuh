@@ -1,87 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * look_up.cuh - looking keys up and copying values out, by whole warps. Where nothing writes
- * digests, keys or values; scores may be written, by touches.
+ * look_up.cuh - looking keys up, a thread a key, and copying values out, by whole warps. Where
+ * nothing writes digests but to clear them, nor keys or values; scores may be written, by touches.
+ *
+ * A file that includes this has groups of one lane.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_LOOK_UP_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_LOOK_UP_CUH
 
-#include "table/cache/cuda/device.cuh"
+#define SW_CACHE_LANES 1
+#include "table/cache/bucket.inl"
+#include "table/cache/cuda/launch.cuh"
 
-/* Keys a group looks up at once. */
-#define SW_CACHE_AT_ONCE 4
-
-#define SW_CACHE_NO_TURN 0xffffffffU
-
-/* 16 digests of each of the keys in hand, and the key in the first slot whose digest is equal. */
-struct sw_cache_hand {
-    uint4 digests[SW_CACHE_AT_ONCE];
-    uint64_t keys[SW_CACHE_AT_ONCE];
-    uint32_t bucket[SW_CACHE_AT_ONCE];
-    uint32_t equal[SW_CACHE_AT_ONCE];
-    uint32_t turn[SW_CACHE_AT_ONCE];
-};
-
-/* Looks up the keys of the group's lanes in `wanted`, each in its lane's `bucket`. Returns the slot
- * of this lane's key, or `slot` where it is not found or not wanted. All lanes of the warp. */
-static __device__ __forceinline__ uint64_t sw_cache_look_up(struct sw_cache_group g,
-                                                            const struct sw_cache_slots *slots,
-                                                            uint32_t wanted, uint32_t bucket,
-                                                            uint32_t digest, uint64_t key,
-                                                            uint64_t slot)
+/* The slot of a key, or SW_CACHE_NOWHERE. */
+static __device__ __forceinline__ uint64_t sw_cache_find_one(const struct sw_cache_slots *slots,
+                                                             const struct sw_cache_home *home,
+                                                             uint64_t key)
 {
-    struct sw_cache_hand hand;
-    while (__any_sync(0xffffffffU, wanted != 0)) {
-        SW_CACHE_UNROLL
-        for (uint32_t u = 0; u < SW_CACHE_AT_ONCE; u++) {
-            hand.turn[u] = wanted != 0 ? sw_cache_first_bit(wanted) : SW_CACHE_NO_TURN;
-            wanted &= wanted - 1;
-            uint32_t from = hand.turn[u] == SW_CACHE_NO_TURN ? 0 : hand.turn[u];
-            hand.bucket[u] = __shfl_sync(0xffffffffU, bucket, (int)from, SW_CACHE_LANES);
-            hand.digests[u] = uint4();
-            if (hand.turn[u] != SW_CACHE_NO_TURN) {
-                hand.digests[u] =
-                    __ldg((const uint4 *)(slots->digests +
-                                          (uint64_t)hand.bucket[u] * SW_CACHE_BUCKET_SLOTS) +
-                          g.lane);
-            }
-        }
-        SW_CACHE_UNROLL
-        for (uint32_t u = 0; u < SW_CACHE_AT_ONCE; u++) {
-            uint32_t from = hand.turn[u] == SW_CACHE_NO_TURN ? 0 : hand.turn[u];
-            uint32_t sought = __shfl_sync(0xffffffffU, digest, (int)from, SW_CACHE_LANES);
-            struct sw_cache_chunk chunk = {
-                {hand.digests[u].x, hand.digests[u].y, hand.digests[u].z, hand.digests[u].w}};
-            hand.equal[u] = hand.turn[u] == SW_CACHE_NO_TURN ? 0 : sw_cache_equal(&chunk, sought);
-            const uint64_t *keys = slots->keys + (uint64_t)hand.bucket[u] * SW_CACHE_BUCKET_SLOTS +
-                                   SW_CACHE_CHUNK_SLOTS * g.lane;
-            hand.keys[u] = 0;
-            if (hand.equal[u] != 0) {
-                hand.keys[u] = __ldg(keys + sw_cache_first_bit(hand.equal[u]));
-            }
-        }
-        SW_CACHE_UNROLL
-        for (uint32_t u = 0; u < SW_CACHE_AT_ONCE; u++) {
-            uint32_t from = hand.turn[u] == SW_CACHE_NO_TURN ? 0 : hand.turn[u];
-            uint64_t sought = __shfl_sync(0xffffffffU, key, (int)from, SW_CACHE_LANES);
-            uint64_t first =
-                (uint64_t)hand.bucket[u] * SW_CACHE_BUCKET_SLOTS + SW_CACHE_CHUNK_SLOTS * g.lane;
-            uint32_t mine = SW_CACHE_NONE;
-            for (uint32_t equal = hand.equal[u]; equal != 0; equal &= equal - 1) {
-                uint32_t at = sw_cache_first_bit(equal);
-                uint64_t resident =
-                    equal == hand.equal[u] ? hand.keys[u] : __ldg(slots->keys + first + at);
-                mine = resident == sought ? SW_CACHE_CHUNK_SLOTS * g.lane + at : mine;
-            }
-            __syncwarp();
-            uint32_t lanes = sw_cache_ballot(g, mine != SW_CACHE_NONE);
-            mine = sw_cache_from(g, mine, lanes == 0 ? 0 : sw_cache_first_bit(lanes));
-            if (lanes != 0 && g.lane == hand.turn[u]) {
-                slot = (uint64_t)hand.bucket[u] * SW_CACHE_BUCKET_SLOTS + mine;
-            }
-        }
+    struct sw_cache_group alone = {0, 0, 0};
+    uint64_t bucket = home->first;
+    struct sw_cache_line line = sw_cache_read_line(alone, slots->digests, bucket);
+    uint32_t at = sw_cache_seek(alone, slots, bucket, &line, home->digest, key);
+    if (slots->two && at == SW_CACHE_NONE) {
+        bucket = home->second;
+        line = sw_cache_read_line(alone, slots->digests, bucket);
+        at = sw_cache_seek(alone, slots, bucket, &line, home->digest, key);
     }
-    return slot;
+    return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + at;
 }
 
 /* Copies the values at the slots of a warp's lanes to consecutive places, in units of T: each lane
@@ -126,6 +71,11 @@ static __device__ __forceinline__ uint64_t sw_cache_touch(const struct sw_cache_
                                                           uint64_t slot)
 {
     unsigned long long *score = (unsigned long long *)slots->scores + slot;
+    if (slots->policy == SW_CACHE_LRU || slots->policy == SW_CACHE_EPOCH_LRU) {
+        unsigned long long fresh = sw_cache_score_new(slots->policy, time, index, given);
+        unsigned long long old = atomicMax(score, fresh);
+        return old > fresh ? old : fresh;
+    }
     unsigned long long before = __ldcg(score);
     for (;;) {
         uint64_t after = sw_cache_score_used(slots->policy, time, index, given, before);
@@ -135,21 +85,6 @@ static __device__ __forceinline__ uint64_t sw_cache_touch(const struct sw_cache_
         }
         before = seen;
     }
-}
-
-/* Looks up the key of every lane of a warp whose `valid` is set: its slot, or SW_CACHE_NOWHERE. */
-static __device__ __forceinline__ uint64_t sw_cache_find_all(const struct sw_cache_slots *slots,
-                                                             const struct sw_cache_home *home,
-                                                             uint64_t key, bool valid)
-{
-    struct sw_cache_group g = sw_cache_my_group();
-    uint64_t slot = sw_cache_look_up(g, slots, sw_cache_ballot(g, valid), (uint32_t)home->first,
-                                     home->digest, key, SW_CACHE_NOWHERE);
-    if (slots->two) {
-        uint32_t missing = sw_cache_ballot(g, valid && slot == SW_CACHE_NOWHERE);
-        slot = sw_cache_look_up(g, slots, missing, (uint32_t)home->second, home->digest, key, slot);
-    }
-    return slot;
 }
 
 /* Copies the values at the slots of a warp's lanes to consecutive places from `out` on, which is

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * read.cu - batches that read: 8 lanes look one key up, several keys at a time; then the warp
- * copies the values of its 32 keys as one stream.
+ * read.cu - batches that read: a thread looks a key up; then the warp copies the values of its 32
+ * keys as one stream.
  *
  * Nothing writes digests, keys or values meanwhile. Scores may be: by touches, atomically.
  */
 #include "table/cache/cuda/look_up.cuh"
+
+/* Blocks of a multiprocessor at a time, at least. */
+#ifndef SW_CACHE_READ_BLOCKS
+#define SW_CACHE_READ_BLOCKS 4
+#endif
 
 /* What a thread tells of its own key. */
 template <uint32_t OP>
@@ -33,7 +38,7 @@ static __device__ __forceinline__ void answer(const struct sw_cache_launch *laun
 }
 
 template <uint32_t OP>
-static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
+static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_READ_BLOCKS)
     read_kernel(const struct sw_cache_launch launch)
 {
     const struct sw_cache_slots *slots = &launch.slots;
@@ -42,7 +47,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
     bool valid = index < batch->count;
     uint64_t key = valid ? batch->keys[index] : 0;
     struct sw_cache_home home = sw_cache_home_of(slots, key);
-    uint64_t slot = sw_cache_find_all(slots, &home, key, valid);
+    uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
     if (valid) {
         answer<OP>(&launch, index, slot);
     }

@@ -8,7 +8,7 @@
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_TABLE_CUH
 
-#include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/launch.cuh"
 #include "table/cache/table_ops.h"
 #include "table/cuda/lane.cuh"
 

@@ -18,7 +18,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
     bool valid = index < batch.count;
     uint64_t key = valid ? sw_cache_table_key(batch.keys, batch.key_bytes, index) : 0;
     struct sw_cache_home home = sw_cache_home_of(slots, key);
-    uint64_t slot = sw_cache_find_all(slots, &home, key, valid);
+    uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
     bool found = slot != SW_CACHE_NOWHERE;
     if (found) {
         sw_cache_touch(slots, &batch.time, index, 1, slot);

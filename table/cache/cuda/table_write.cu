@@ -4,6 +4,7 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
+#include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/table_end.cuh"
 
 /* Operations of one key that are carried out before its buckets are unlocked for others. */
@@ -36,6 +37,7 @@ step_of(const struct sw_cache_table_batch *batch, uint64_t index, uint64_t key, 
     step.value = batch->values + offset;
     step.out = batch->previous + offset;
     step.score_out = NULL;
+    step.defer = false;
     return step;
 }
 
@@ -80,7 +82,7 @@ static __device__ __forceinline__ void carry_out(struct sw_cache_group g,
 {
     uint32_t op = batch->scratch.ops[index];
     struct sw_cache_step step = step_of(batch, index, key, op);
-    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL};
+    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL, 0};
     if (batch->leftover_keys != NULL) {
         sink.keys = batch->scratch.left;
         sink.values = batch->leftover_values;

@@ -12,31 +12,8 @@
 #define SW_CACHE_WRITE_BLOCKS 4
 #endif
 
-/* What operation `index` does, of the group whose lane `turn` has it. */
-template <uint32_t OP>
-static __device__ __forceinline__ struct sw_cache_step
-step_of(const struct sw_cache_launch *launch, uint64_t index, uint64_t key, uint64_t given)
-{
-    const struct sw_cache_batch *batch = &launch->work.batch;
-    uint64_t offset = index * launch->slots.value_bytes;
-    struct sw_cache_step step;
-    step.acts = sw_cache_acts(OP, false);
-    step.element = batch->element;
-    step.key = key;
-    step.index = index;
-    step.given = given;
-    step.value = (const uint8_t *)batch->values + offset;
-    step.out = (uint8_t *)batch->values_out + offset;
-    step.score_out = NULL;
-    if (OP == SW_CACHE_FIND_OR_INSERT && batch->scores_out != NULL) {
-        step.score_out = batch->scores_out + index;
-    }
-    if (OP == SW_CACHE_ACCUM_OR_ASSIGN && batch->accumulate != NULL) {
-        uint32_t insert = SW_CACHE_ACT_INSERT;
-        step.acts &= batch->accumulate[index] ? ~insert : insert;
-    }
-    return step;
-}
+/* Blocks for a list, of which the host does not know how long it is; mostly it is empty. */
+#define SOME_BLOCKS 128
 
 /* Brings what a thread's operation will touch nearer: the digests of its buckets, the value it may
  * write, and the marks of buckets that have any, since they were full once. */
@@ -70,25 +47,30 @@ static __device__ __forceinline__ void prefetch(const struct sw_cache_launch *la
     }
 }
 
+/* The operations of a batch, or those of a list of some. */
+struct some {
+    const uint32_t *ids; /* NULL: all */
+    const uint32_t *count;
+    uint64_t first; /* what the numbers in the list are to be added to */
+};
+
+/* Carries out the operations of a warp's lanes; a lane's result. */
 template <uint32_t OP>
-static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS)
-    write_kernel(const struct sw_cache_launch launch)
+static __device__ __forceinline__ uint32_t write_warp(struct sw_cache_group g,
+                                                      const struct sw_cache_launch *launch,
+                                                      uint32_t index, bool valid)
 {
-    const struct sw_cache_slots *slots = &launch.slots;
-    const struct sw_cache_batch *batch = &launch.work.batch;
-    struct sw_cache_group g = sw_cache_my_group();
-    uint32_t index = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    uint32_t group_index = index - g.lane;
-    bool valid = index < batch->count;
+    const struct sw_cache_slots *slots = &launch->slots;
+    const struct sw_cache_batch *batch = &launch->work.batch;
     uint64_t key = valid ? batch->keys[index] : 0;
-    uint64_t given = valid ? sw_cache_given(&launch.work, index) : 0;
+    uint64_t given = valid ? sw_cache_given(&launch->work, index) : 0;
     if (valid) {
-        prefetch(&launch, index, key, sw_cache_op_inserts(OP));
+        prefetch(launch, index, key, sw_cache_op_inserts(OP));
     }
-    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL};
+    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL, 0};
     if (OP == SW_CACHE_INSERT_AND_EVICT) {
         sink = {batch->evicted_keys, (uint8_t *)batch->evicted_values, batch->evicted_scores,
-                &launch.tally->listed};
+                &launch->tally->listed, 0};
     }
     uint32_t result = SW_CACHE_MISS;
     struct sw_cache_turns turns = {sw_cache_ballot(g, valid), 0, 0};
@@ -102,11 +84,13 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS
             progress = sw_cache_try_home(g, lock);
             bool done = false;
             if (progress) {
-                struct sw_cache_step step = step_of<OP>(&launch, group_index + turn, its_key,
-                                                        sw_cache_from_wide(g, given, turn));
+                struct sw_cache_step step =
+                    sw_cache_step_of<OP>(launch, sw_cache_from(g, index, turn), its_key,
+                                         sw_cache_from_wide(g, given, turn));
+                uint64_t place;
                 uint64_t unmarked = SW_CACHE_NOWHERE;
-                uint32_t outcome = sw_cache_try_operate(g, slots, &launch.work.time, &step, &home,
-                                                        &sink, &unmarked);
+                uint32_t outcome = sw_cache_try_operate(g, slots, &launch->work.time, &step, &home,
+                                                        &sink, &place, &unmarked);
                 done = unmarked == SW_CACHE_NOWHERE;
                 if (!done) {
                     sw_cache_make_marks(g, slots, unmarked);
@@ -124,39 +108,70 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS
     if (valid && batch->results != NULL) {
         batch->results[index] = (uint8_t)result;
     }
-    sw_cache_count_results(launch.tally, result, !valid, OP == SW_CACHE_ERASE);
-    __syncthreads();
+    return result;
+}
+
+template <uint32_t OP>
+static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS)
+    write_kernel(const struct sw_cache_launch launch, const struct some some)
+{
+    struct sw_cache_group g = sw_cache_my_group();
+    uint32_t count = some.ids == NULL ? launch.work.batch.count : __ldcg(some.count);
+    uint32_t at = blockIdx.x * SW_CACHE_THREADS;
+    do {
+        uint32_t index = at + threadIdx.x;
+        bool valid = index < count;
+        if (valid && some.ids != NULL) {
+            index = (uint32_t)some.first + some.ids[index];
+        }
+        uint32_t result = write_warp<OP>(g, &launch, index, valid);
+        sw_cache_count_results(launch.tally, result, !valid, false);
+        __syncthreads();
+        at += gridDim.x * SW_CACHE_THREADS;
+    } while (at < count);
     if (threadIdx.x == 0) {
         sw_cache_end_block(launch.tally, &launch.totals);
     }
 }
 
 template <uint32_t OP>
-static cudaError_t launch_one(const struct sw_cache_launch *launch, cudaStream_t stream)
+static cudaError_t launch_one(const struct sw_cache_launch *launch, const struct some *some,
+                              uint32_t blocks, cudaStream_t stream)
 {
-    write_kernel<OP>
-        <<<sw_cache_blocks(launch->work.batch.count), SW_CACHE_THREADS, 0, stream>>>(*launch);
+    write_kernel<OP><<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch, *some);
     return cudaGetLastError();
+}
+
+static cudaError_t launch_op(const struct sw_cache_launch *launch, const struct some *some,
+                             uint32_t blocks, cudaStream_t stream)
+{
+    switch (launch->work.batch.op) {
+    case SW_CACHE_INSERT_OR_ASSIGN:
+        return launch_one<SW_CACHE_INSERT_OR_ASSIGN>(launch, some, blocks, stream);
+    case SW_CACHE_INSERT_AND_EVICT:
+        return launch_one<SW_CACHE_INSERT_AND_EVICT>(launch, some, blocks, stream);
+    case SW_CACHE_FIND_OR_INSERT:
+        return launch_one<SW_CACHE_FIND_OR_INSERT>(launch, some, blocks, stream);
+    case SW_CACHE_ACCUM_OR_ASSIGN:
+        return launch_one<SW_CACHE_ACCUM_OR_ASSIGN>(launch, some, blocks, stream);
+    case SW_CACHE_ASSIGN:
+        return launch_one<SW_CACHE_ASSIGN>(launch, some, blocks, stream);
+    case SW_CACHE_ASSIGN_SCORES:
+        return launch_one<SW_CACHE_ASSIGN_SCORES>(launch, some, blocks, stream);
+    default:
+        return launch_one<SW_CACHE_ASSIGN_VALUES>(launch, some, blocks, stream);
+    }
 }
 
 cudaError_t sw_cache_launch_write(const struct sw_cache_launch *launch, cudaStream_t stream)
 {
-    switch (launch->work.batch.op) {
-    case SW_CACHE_INSERT_OR_ASSIGN:
-        return launch_one<SW_CACHE_INSERT_OR_ASSIGN>(launch, stream);
-    case SW_CACHE_INSERT_AND_EVICT:
-        return launch_one<SW_CACHE_INSERT_AND_EVICT>(launch, stream);
-    case SW_CACHE_ERASE:
-        return launch_one<SW_CACHE_ERASE>(launch, stream);
-    case SW_CACHE_FIND_OR_INSERT:
-        return launch_one<SW_CACHE_FIND_OR_INSERT>(launch, stream);
-    case SW_CACHE_ACCUM_OR_ASSIGN:
-        return launch_one<SW_CACHE_ACCUM_OR_ASSIGN>(launch, stream);
-    case SW_CACHE_ASSIGN:
-        return launch_one<SW_CACHE_ASSIGN>(launch, stream);
-    case SW_CACHE_ASSIGN_SCORES:
-        return launch_one<SW_CACHE_ASSIGN_SCORES>(launch, stream);
-    default:
-        return launch_one<SW_CACHE_ASSIGN_VALUES>(launch, stream);
-    }
+    struct some all = {NULL, NULL, 0};
+    return launch_op(launch, &all, sw_cache_blocks(launch->work.batch.count), stream);
+}
+
+cudaError_t sw_cache_launch_write_some(const struct sw_cache_launch *launch, const uint32_t *ids,
+                                       const uint32_t *count, uint64_t first, cudaStream_t stream)
+{
+    struct some some = {ids, count, first};
+    return launch_op(launch, &some, SOME_BLOCKS, stream);
 }
