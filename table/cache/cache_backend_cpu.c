@@ -157,8 +157,7 @@ static void count_write(const struct cache_table *table, struct sw_batch *batch,
 
 /* One operation; an entry that leaves goes to `left`. */
 static void write_one(struct cache_table *table, struct sw_batch *batch,
-                      const struct sw_cache_time *time, struct sw_cache_sink *left,
-                      uint32_t index)
+                      const struct sw_cache_time *time, struct sw_cache_sink *left, uint32_t index)
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint32_t op = batch->ops != NULL ? batch->ops[index] : (uint32_t)batch->op;
