@@ -231,9 +231,11 @@ static __device__ __forceinline__ uint32_t made_before(const struct sw_cache_pie
         uint32_t r = (uint32_t)__ffs((int)earlier) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[r]);
         if (piece->launch.work.batch.keys[piece->first + id] == row->key) {
+            /* what left a second bucket for another row may have been made again by a later one */
             *slot = SW_CACHE_PLACE_NUMBER(piece->rows.places[id]);
-            bool stayed = !TWO || __ldcg(piece->launch.slots.keys + *slot) == row->key;
-            return stayed ? r : SW_CACHE_NONE;
+            if (!TWO || __ldcg(piece->launch.slots.keys + *slot) == row->key) {
+                return r;
+            }
         }
     }
     return SW_CACHE_NONE;
