@@ -22,7 +22,8 @@ static const struct {
 } cases[] = {
     {"exact", case_exact, false, false},       {"one_by_one", case_one_by_one, true, false},
     {"pressure", case_pressure, false, false}, {"streams", case_streams, true, false},
-    {"table", case_table, false, false},       {"retention", case_retention, true, true},
+    {"repeats", case_repeats, true, false},    {"table", case_table, false, false},
+    {"retention", case_retention, true, true},
 };
 
 static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "custom"};
