@@ -48,6 +48,7 @@ cudaError_t sw_cache_warm_up_rows(const struct sw_cache_launch *launch,
 {
     struct sw_cache_piece piece = {*launch, *rows, 0, 0};
     cudaError_t error = cudaSuccess;
+    piece.launch.work.batch.evicted_values = rows->places; /* asked for: a kernel of its own */
     for (uint32_t op = 0; op < SW_CACHE_OP_COUNT && error == cudaSuccess; op++) {
         piece.launch.work.batch.op = (enum sw_cache_op)op;
         if (sw_cache_op_writes(op) &&
