@@ -271,7 +271,7 @@ static void apply(struct repeats *r, enum sw_cache_op op, uint32_t count)
     bool uses = op != SW_CACHE_ERASE;
     uint32_t bytes = r->info.config.value_bytes;
     for (uint32_t i = 0; i < count; i++) {
-        r->scores[i] = 1 + random_below(&r->random, 4);
+        r->scores[i] = 1 + random_below(&r->random, 20);
         trial_value(r->values + (size_t)i * bytes, bytes, r->keys[i], r->version + i);
     }
     memset(r->results, 0xa5, count);
@@ -316,7 +316,7 @@ static void repeat(struct repeats *r, enum sw_cache_op op, uint32_t copies)
 static void erase(struct repeats *r)
 {
     uint32_t count = 0;
-    while (count < r->ops && count / 3 < r->before->count) {
+    while (r->faults.count == 0 && count < r->ops && count / 3 < r->before->count) {
         r->keys[count] = r->before->keys[count / 3];
         count++;
     }
@@ -335,15 +335,16 @@ uint64_t case_repeats(const struct trial_setting *setting, const struct sw_cache
     struct sw_cache_config mine = *config;
     mine.capacity = 1024 * setting->scale;
     open_repeats(&r, setting, &mine);
-    for (uint32_t round = 0; round < 6 && r.faults.count == 0; round++) {
+    /* while all scores are low, newcomers leave for each other */
+    for (uint32_t round = 0; round < 12; round++) {
         repeat(&r, SW_CACHE_INSERT_OR_ASSIGN, 3);
         repeat(&r, SW_CACHE_FIND_OR_INSERT, 3);
+    }
+    for (uint32_t round = 0; round < 3; round++) {
         repeat(&r, SW_CACHE_INSERT_OR_ASSIGN, 40); /* more than a row takes */
         repeat(&r, SW_CACHE_ASSIGN, 5);
         repeat(&r, SW_CACHE_FIND_OR_INSERT, 40);
-        if (round == 3 && r.faults.count == 0) {
-            erase(&r);
-        }
+        erase(&r);
     }
     return close_repeats(&r);
 }
