@@ -52,6 +52,10 @@ SW_HD static inline uint64_t sw_cache_place(uint64_t where, uint32_t result)
 #define SW_CACHE_ROWS_MAX (1U << 21)
 #define SW_CACHE_ROWS_MIN (1U << 14)
 
+/* Pieces of a batch, six kernels each: more would fill the queue of launches, and make the one who
+ * submits the batch wait. */
+#define SW_CACHE_PIECES_MAX 128U
+
 /* Device memory; batches that write take turns. Between batches counts and rest_count are 0. */
 struct sw_cache_rows {
     uint32_t *counts;  /* [first buckets]: operations of the row, those without room counted too */
@@ -104,6 +108,7 @@ static inline bool sw_cache_rows_suit(const struct sw_cache_slots *slots,
                                       const struct sw_cache_batch *batch)
 {
     return rows->ops_max > 0 && batch->count >= rows->ops_min &&
+           batch->count <= (uint64_t)rows->ops_max * SW_CACHE_PIECES_MAX &&
            batch->op != SW_CACHE_ACCUM_OR_ASSIGN &&
            !(batch->op == SW_CACHE_INSERT_AND_EVICT && slots->two);
 }
