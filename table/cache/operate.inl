@@ -17,7 +17,6 @@ struct sw_cache_step {
     const uint8_t *value;
     uint8_t *out;
     uint64_t *score_out; /* or NULL */
-    bool defer;          /* no value is read or written: the caller does it, at the place */
 };
 
 /* Where entries that leave are listed; keys NULL: nowhere. */
@@ -122,17 +121,17 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slo
                               uint64_t slot)
 {
     uint32_t bytes = slots->value_bytes;
-    if (!step->defer && (step->acts & SW_CACHE_ACT_READ)) {
+    if (step->acts & SW_CACHE_ACT_READ) {
         sw_cache_copy(g, step->out, sw_cache_value_at(slots, slot), bytes);
         sw_cache_join(g);
     }
     if (step->acts & SW_CACHE_ACT_USE) {
         sw_cache_use(g, slots, time, step, slot);
     }
-    if (!step->defer && (step->acts & SW_CACHE_ACT_WRITE)) {
+    if (step->acts & SW_CACHE_ACT_WRITE) {
         sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, bytes);
     }
-    if (!step->defer && (step->acts & SW_CACHE_ACT_ADD)) {
+    if (step->acts & SW_CACHE_ACT_ADD) {
         sw_cache_add_value(g, sw_cache_value_at(slots, slot), step->value, bytes, step->element);
     }
     if (g.lane == 0 && (step->acts & SW_CACHE_ACT_ERASE)) {
@@ -236,12 +235,11 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_ca
 }
 
 /* Carries out one step and leaves *unmarked alone; or sets it to a bucket that must have marks
- * first, and has done nothing that doing it all again would not do. *place is the key's slot then,
- * SW_CACHE_NOWHERE if it has none. */
+ * first, and has done nothing that doing it all again would not do. */
 SW_CACHE_FN enum sw_cache_result
 sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
                      const struct sw_cache_time *time, const struct sw_cache_step *step,
-                     const struct sw_cache_home *home, struct sw_cache_sink *sink, uint64_t *place,
+                     const struct sw_cache_home *home, struct sw_cache_sink *sink,
                      uint64_t *unmarked)
 {
     struct sw_cache_line first = sw_cache_read_line(g, slots->digests, home->first);
@@ -250,12 +248,11 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
         second = sw_cache_read_line(g, slots->digests, home->second);
     }
     uint64_t resident = sw_cache_seek_home(g, slots, home, &first, &second, step->key);
-    *place = resident;
     if (resident != SW_CACHE_NOWHERE) {
         sw_cache_hit(g, slots, time, step, resident);
         return SW_CACHE_HIT;
     }
-    if (!step->defer && (step->acts & SW_CACHE_ACT_ECHO)) {
+    if (step->acts & SW_CACHE_ACT_ECHO) {
         sw_cache_copy(g, step->out, step->value, slots->value_bytes);
     }
     if (!(step->acts & SW_CACHE_ACT_INSERT)) {
@@ -265,7 +262,6 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
     enum sw_cache_result result;
     uint64_t slot =
         sw_cache_choose(g, slots, home, &first, &second, sink, score, &result, unmarked);
-    *place = slot;
     if (slot != SW_CACHE_NOWHERE) {
         if (g.lane == 0) {
             slots->digests[slot] = (uint8_t)home->digest;
@@ -276,9 +272,7 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
                 *step->score_out = score;
             }
         }
-        if (!step->defer) {
-            sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, slots->value_bytes);
-        }
+        sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, slots->value_bytes);
     }
     return result;
 }
@@ -300,9 +294,8 @@ sw_cache_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
 {
     for (;;) {
         uint64_t unmarked = SW_CACHE_NOWHERE;
-        uint64_t place;
         enum sw_cache_result result =
-            sw_cache_try_operate(g, slots, time, step, home, sink, &place, &unmarked);
+            sw_cache_try_operate(g, slots, time, step, home, sink, &unmarked);
         if (unmarked == SW_CACHE_NOWHERE) {
             return result;
         }

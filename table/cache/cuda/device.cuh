@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.cuh - what groups of lanes share: a warp's keys, steps, locks, turns.
+ * device.cuh - what groups of lanes share: a warp's keys, locks, turns.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_DEVICE_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_DEVICE_CUH
 
+#include "table/cache/cuda/launch.cuh"
 #include "table/cache/cuda/locks.cuh"
-#include "table/cache/cuda/step.cuh"
+#include "table/cache/operate.inl"
 
 static __device__ __forceinline__ struct sw_cache_group sw_cache_my_group()
 {

@@ -2,7 +2,8 @@
  *
  * list.cu - exports entries, and empties a cache.
  */
-#include "table/cache/cuda/step.cuh"
+#include "table/cache/cuda/launch.cuh"
+#include "table/cache/operate.inl"
 
 /* Slots a block lists: four a thread. */
 #define TILE (4 * SW_CACHE_THREADS)

@@ -10,7 +10,7 @@
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
 #include "table/cache/cuda/locks.cuh"
 #include "table/cache/cuda/rows.cuh"
-#include "table/cache/cuda/step.cuh"
+#include "table/cache/operate.inl"
 
 /* Blocks of a multiprocessor at a time, at least: registers against latency. */
 #define NEWCOMERS_THREADS 64

@@ -37,7 +37,6 @@ step_of(const struct sw_cache_table_batch *batch, uint64_t index, uint64_t key, 
     step.value = batch->values + offset;
     step.out = batch->previous + offset;
     step.score_out = NULL;
-    step.defer = false;
     return step;
 }
 

@@ -15,6 +15,32 @@
 /* Blocks for a list, of which the host does not know how long it is; mostly it is empty. */
 #define SOME_BLOCKS 128
 
+/* What operation `index` does. */
+template <uint32_t OP>
+static __device__ __forceinline__ struct sw_cache_step
+step_of(const struct sw_cache_launch *launch, uint64_t index, uint64_t key, uint64_t given)
+{
+    const struct sw_cache_batch *batch = &launch->work.batch;
+    uint64_t offset = index * launch->slots.value_bytes;
+    struct sw_cache_step step;
+    step.acts = sw_cache_acts(OP, false);
+    step.element = batch->element;
+    step.key = key;
+    step.index = index;
+    step.given = given;
+    step.value = (const uint8_t *)batch->values + offset;
+    step.out = (uint8_t *)batch->values_out + offset;
+    step.score_out = NULL;
+    if (OP == SW_CACHE_FIND_OR_INSERT && batch->scores_out != NULL) {
+        step.score_out = batch->scores_out + index;
+    }
+    if (OP == SW_CACHE_ACCUM_OR_ASSIGN && batch->accumulate != NULL) {
+        uint32_t insert = SW_CACHE_ACT_INSERT;
+        step.acts &= batch->accumulate[index] ? ~insert : insert;
+    }
+    return step;
+}
+
 /* Brings what a thread's operation will touch nearer: the digests of its buckets, the value it may
  * write, and the marks of buckets that have any, since they were full once. */
 static __device__ __forceinline__ void prefetch(const struct sw_cache_launch *launch,
@@ -85,12 +111,11 @@ static __device__ __forceinline__ uint32_t write_warp(struct sw_cache_group g,
             bool done = false;
             if (progress) {
                 struct sw_cache_step step =
-                    sw_cache_step_of<OP>(launch, sw_cache_from(g, index, turn), its_key,
-                                         sw_cache_from_wide(g, given, turn));
-                uint64_t place;
+                    step_of<OP>(launch, sw_cache_from(g, index, turn), its_key,
+                                sw_cache_from_wide(g, given, turn));
                 uint64_t unmarked = SW_CACHE_NOWHERE;
                 uint32_t outcome = sw_cache_try_operate(g, slots, &launch->work.time, &step, &home,
-                                                        &sink, &place, &unmarked);
+                                                        &sink, &unmarked);
                 done = unmarked == SW_CACHE_NOWHERE;
                 if (!done) {
                     sw_cache_make_marks(g, slots, unmarked);
