@@ -52,8 +52,3 @@ void sw_cache_facts(const struct sw_cache_slots *slots, uint64_t bytes,
         .bytes_reserved = bytes,
     };
 }
-
-bool sw_cache_only_reads(const struct sw_batch *batch)
-{
-    return sw_batch_only_reads(batch);
-}

@@ -35,9 +35,6 @@ struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config);
 void sw_cache_facts(const struct sw_cache_slots *slots, uint64_t bytes,
                     struct sw_backend_facts *facts);
 
-/* Whether a batch of operations has none but GET. */
-bool sw_cache_only_reads(const struct sw_batch *batch);
-
 #ifdef __cplusplus
 }
 #endif

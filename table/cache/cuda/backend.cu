@@ -261,7 +261,7 @@ cudaError_t enqueue(struct cache_queue *queue, struct sw_batch *batch, uint64_t 
         return error;
     }
     struct sw_cache_table_batch all = typed(queue, batch, ticket);
-    if (batch->kind == SW_BATCH_SCAN || (operations && sw_cache_only_reads(batch))) {
+    if (batch->kind == SW_BATCH_SCAN || (operations && sw_batch_only_reads(batch))) {
         queue->reads_pending = true;
         return operations ? sw_cache_table_read(&all, queue->stream)
                           : enqueue_scan(queue, batch, &all);
