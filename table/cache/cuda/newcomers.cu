@@ -106,12 +106,6 @@ struct row {
     struct bytes wrote;        /* and byte r: the code of it */
 };
 
-static __device__ __forceinline__ uint32_t code_of(const struct sw_cache_home *home, uint64_t slot)
-{
-    uint32_t second = slot / SW_CACHE_BUCKET_SLOTS != home->first ? 128 : 0;
-    return second + (uint32_t)(slot % SW_CACHE_BUCKET_SLOTS);
-}
-
 /* The operation of the row whose value goes to a slot, or SW_CACHE_NONE. Slots of different second
  * buckets have the same code. */
 template <bool TWO>
@@ -262,7 +256,7 @@ static __device__ __forceinline__ void use_again(const struct sw_cache_piece *pi
         }
     } else {
         piece->rows.places[row->id] = sw_cache_place(slot, SW_CACHE_HIT);
-        take_slot<TWO>(piece, row, rank, code_of(home, slot), slot);
+        take_slot<TWO>(piece, row, rank, sw_cache_row_code(home, slot), slot);
     }
 }
 
@@ -322,7 +316,7 @@ list_left(const struct sw_cache_piece *piece, const struct sw_cache_home *home,
     struct sw_cache_sink sink = {batch->evicted_keys, NULL, batch->evicted_scores,
                                  &piece->launch.tally->listed, 0};
     sw_cache_list(alone, &piece->launch.slots, &sink, slot, score);
-    uint32_t writer = writer_of<TWO>(piece, row, code_of(home, slot), slot);
+    uint32_t writer = writer_of<TWO>(piece, row, sw_cache_row_code(home, slot), slot);
     uint64_t left = slot;
     if (writer != SW_CACHE_NONE) {
         left = SW_CACHE_PLACE_BATCH | SW_CACHE_ROW_ID(row->entries[writer]);
@@ -367,7 +361,7 @@ static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece
         uint64_t place = SW_CACHE_PLACE_NONE;
         if (slot != SW_CACHE_NOWHERE) {
             make_entry<OP, TWO>(piece, home, row, slot, score);
-            take_slot<TWO>(piece, row, rank, code_of(home, slot), slot);
+            take_slot<TWO>(piece, row, rank, sw_cache_row_code(home, slot), slot);
             place = slot;
         }
         piece->rows.places[row->id] = sw_cache_place(place, result);

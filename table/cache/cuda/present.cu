@@ -50,8 +50,7 @@ static __device__ __forceinline__ void put(const struct sw_cache_rows *rows,
     uint32_t entry = id | SW_CACHE_ROW_ABSENT | home->digest << 24;
     uint64_t place = sw_cache_place(SW_CACHE_PLACE_NONE, SW_CACHE_MISS);
     if (slot != SW_CACHE_NOWHERE) {
-        uint32_t second = slot / SW_CACHE_BUCKET_SLOTS != home->first ? 128 : 0;
-        entry = id | (second + (uint32_t)(slot % SW_CACHE_BUCKET_SLOTS)) << 24;
+        entry = id | sw_cache_row_code(home, slot) << 24;
         place = sw_cache_place(reads | slot, SW_CACHE_HIT);
     }
     if (rank < SW_CACHE_ROW) {

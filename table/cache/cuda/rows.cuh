@@ -29,6 +29,13 @@
 #define SW_CACHE_ROW_ABSENT 0x800000U
 #define SW_CACHE_ROW_CODE(entry) ((entry) >> 24)
 
+/* The code of a key that is at `slot`. */
+SW_HD static inline uint32_t sw_cache_row_code(const struct sw_cache_home *home, uint64_t slot)
+{
+    uint32_t second = slot / SW_CACHE_BUCKET_SLOTS != home->first ? SW_CACHE_BUCKET_SLOTS : 0;
+    return second + (uint32_t)(slot % SW_CACHE_BUCKET_SLOTS);
+}
+
 /* What became of an operation, and where its value goes: bits 0 to 47 are the slot to write, bits
  * 48 to 50 its enum sw_cache_result, or SW_CACHE_ROW_REST if it is none of the row's; then there is
  * one of these, or none. */
