@@ -10,15 +10,18 @@
 /* Operations of one key that are carried out before its buckets are unlocked for others. */
 #define STAY 64
 
+/* Of each hash those bits are kept that will be sorted by (`mask`): so equal ones follow each
+ * other.
+ */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
-    hash_kernel(const struct sw_cache_table_batch batch)
+    hash_kernel(const struct sw_cache_table_batch batch, uint32_t mask)
 {
     uint32_t index = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
     if (index < batch.count) {
         uint64_t key = sw_cache_table_key(batch.keys, batch.key_bytes, index);
         batch.scratch.keys[index] = key;
         batch.scratch.ops[index] = batch.ops != NULL ? batch.ops[index] : (uint8_t)batch.op;
-        batch.scratch.hashes[index] = (uint32_t)sw_mix_64(key, batch.slots.seed);
+        batch.scratch.hashes[index] = (uint32_t)sw_mix_64(key, batch.slots.seed) & mask;
         batch.scratch.indexes[index] = index;
     }
 }
@@ -183,7 +186,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     }
 }
 
-/* Bits of the hash that are sorted by: runs that two keys share are rare, and harmless. */
+/* Bits of the hash that are sorted by. A run that two keys share is rare; it is carried out in
+ * array order, too. */
 static int sort_bits(uint32_t count)
 {
     int bits = 8;
@@ -215,7 +219,8 @@ cudaError_t sw_cache_table_write(const struct sw_cache_table_batch *batch, cudaS
     uint32_t blocks = sw_cache_blocks(batch->count);
     cudaError_t error = cudaSuccess;
     if (batch->count > 0) {
-        hash_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*batch);
+        uint32_t mask = UINT32_MAX >> (32 - sort_bits(batch->count));
+        hash_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*batch, mask);
         error = sort(&batch->scratch, batch->count, stream);
         run_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*batch);
     }
