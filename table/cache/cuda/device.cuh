@@ -44,10 +44,17 @@ static __device__ __forceinline__ uint32_t *sw_cache_my_lock(struct sw_cache_gro
     return g.lane == 1 && slots->two ? &slots->heads[home->second].lock : NULL;
 }
 
-/* Takes both locks or neither, and never waits: nobody waits holding one. */
+/* Takes both locks or neither, and never waits: nobody waits holding one. The first bucket's comes
+ * first, so that who has a second one's has both: of those that want each other's buckets somebody
+ * always goes on. (Groups of a warp ask at the same moment, again and again: if they asked for both
+ * at once, two that want the same might get one each for ever.) */
 static __device__ __forceinline__ bool sw_cache_try_home(struct sw_cache_group g, uint32_t *lock)
 {
-    bool taken = lock != NULL && sw_cache_try_lock(lock);
+    bool taken = g.lane == 0 && sw_cache_try_lock(lock);
+    if (sw_cache_ballot(g, taken) == 0) {
+        return false;
+    }
+    taken = taken || (g.lane == 1 && lock != NULL && sw_cache_try_lock(lock));
     bool all = sw_cache_ballot(g, lock != NULL && !taken) == 0;
     if (!all && taken) {
         sw_cache_unlock(lock);
