@@ -17,9 +17,8 @@ static void carve(struct sw_cache_slots *slots, uint8_t *memory)
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
     slots->digests = memory;
     slots->marks = slots->digests + capacity;
-    slots->keys = (uint64_t *)(void *)(slots->marks + capacity);
-    slots->scores = slots->keys + capacity;
-    slots->heads = (struct sw_cache_head *)(void *)(slots->scores + capacity);
+    slots->entries = (struct sw_cache_entry *)(void *)(slots->marks + capacity);
+    slots->heads = (struct sw_cache_head *)(void *)(slots->entries + capacity);
     slots->values = (uint8_t *)(void *)(slots->heads + slots->buckets);
 }
 
@@ -70,7 +69,7 @@ uint64_t sw_cache_cpu_find(const struct sw_cache_slots *slots, uint64_t key)
 uint64_t sw_cache_cpu_touch(const struct sw_cache_slots *slots, const struct sw_cache_time *time,
                             uint64_t index, uint64_t given, uint64_t slot)
 {
-    uint64_t *score = slots->scores + slot;
+    uint64_t *score = &slots->entries[slot].score;
     uint64_t before = __atomic_load_n(score, __ATOMIC_RELAXED);
     uint64_t after;
     do {
@@ -94,7 +93,7 @@ static void read_one(const struct sw_cache_slots *slots, const struct sw_cache_w
     }
     uint64_t score = batch->touch ? sw_cache_cpu_touch(slots, &work->time, index,
                                                        sw_cache_given(work, index), slot)
-                                  : __atomic_load_n(slots->scores + slot, __ATOMIC_RELAXED);
+                                  : __atomic_load_n(&slots->entries[slot].score, __ATOMIC_RELAXED);
     if (batch->scores_out != NULL) {
         batch->scores_out[index] = score;
     }
@@ -151,7 +150,7 @@ void sw_cache_cpu_write(const struct sw_cache_slots *slots, const struct sw_cach
 {
     const struct sw_cache_batch *batch = &work->batch;
     struct sw_cache_sink sink = {batch->evicted_keys, batch->evicted_values, batch->evicted_scores,
-                                 batch->evicted_count, 0};
+                                 batch->evicted_count};
     if (sink.count != NULL) {
         *sink.count = 0;
     }
@@ -176,11 +175,11 @@ void sw_cache_cpu_list(const struct sw_cache_slots *slots, const struct sw_cache
 {
     uint64_t count = 0;
     for (uint64_t slot = what->first; slot < what->first + what->slots; slot++) {
-        uint64_t score = __atomic_load_n(slots->scores + slot, __ATOMIC_RELAXED);
+        uint64_t score = __atomic_load_n(&slots->entries[slot].score, __ATOMIC_RELAXED);
         if (slots->digests[slot] == 0 || score < what->score_min || score > what->score_max) {
             continue;
         }
-        what->keys[count] = slots->keys[slot];
+        what->keys[count] = slots->entries[slot].key;
         if (what->values != NULL) {
             memcpy((uint8_t *)what->values + count * slots->value_bytes,
                    sw_cache_value_at(slots, slot), slots->value_bytes);

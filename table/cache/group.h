@@ -190,16 +190,25 @@ SW_CACHE_FN struct sw_cache_line sw_cache_read_line(struct sw_cache_group g, con
     return read;
 }
 
+#ifdef __CUDACC__
+/* `bits`, four places to the left, and below them: bit i, byte i of the word is 0. */
+SW_CACHE_FN uint32_t sw_cache_append_zeros(uint32_t bits, uint32_t word)
+{
+    /* bit 7 of each byte that is 0: no carry leaves a byte */
+    uint32_t zeros = ~(((word & 0x7f7f7f7fU) + 0x7f7f7f7fU) | word) & 0x80808080U;
+    /* the four of them moved to the top, and from there into `bits` */
+    return __funnelshift_l(zeros * 0x00204081U, bits, 4);
+}
+#endif
+
 /* Bit i: byte i of the chunk is `byte`. */
 SW_CACHE_FN uint32_t sw_cache_equal(const struct sw_cache_chunk *chunk, uint32_t byte)
 {
 #if defined(__CUDACC__)
     uint32_t bits = 0;
     SW_CACHE_UNROLL
-    for (uint32_t w = 0; w < 4; w++) {
-        /* bit 0 of each byte that is equal, moved to the top four bits */
-        uint32_t equal = __vcmpeq4(chunk->word[w], byte * 0x01010101U) & 0x01010101U;
-        bits |= (equal * 0x10204080U >> 28) << (4 * w);
+    for (int w = 3; w >= 0; w--) {
+        bits = sw_cache_append_zeros(bits, chunk->word[w] ^ (byte * 0x01010101U));
     }
     return bits;
 #elif defined(__SSE2__)
@@ -225,8 +234,16 @@ SW_CACHE_FN struct sw_cache_set sw_cache_match(const struct sw_cache_line *line,
 {
     struct sw_cache_set set = {{0}};
     SW_CACHE_UNROLL
-    for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
+    for (int c = SW_CACHE_CHUNKS - 1; c >= 0; c--) {
+#ifdef __CUDACC__
+        SW_CACHE_UNROLL
+        for (int w = 3; w >= 0; w--) {
+            uint32_t differ = line->chunk[c].word[w] ^ (byte * 0x01010101U);
+            set.word[c / 2] = sw_cache_append_zeros(set.word[c / 2], differ);
+        }
+#else
         set.word[c / 2] |= sw_cache_equal(&line->chunk[c], byte) << (16 * (c % 2));
+#endif
     }
     return set;
 }

@@ -3,7 +3,7 @@
  * operate.inl - one operation that writes: look the key up, change its entry or make one.
  *
  * Included where operations are carried out. Nothing else may touch the key's buckets meanwhile: on
- * the CPU the batch is alone, on CUDA the group holds the locks of both.
+ * the CPU the batch is alone; on CUDA the group holds the locks of both, or they are its own.
  */
 #include "table/cache/bucket.inl"
 #include "table/cache/work.h"
@@ -25,8 +25,22 @@ struct sw_cache_sink {
     uint8_t *values; /* or NULL, as scores */
     uint64_t *scores;
     uint64_t *count;
-    uint32_t last; /* out: the number of the one listed last */
 };
+
+/* Values that an operation moves: first one that is read or leaves, out of the cache (or an echo of
+ * its own), then one that is written to a slot or added to it. from NULL: none. The same in every
+ * lane. */
+struct sw_cache_moves {
+    const uint8_t *out_from;
+    uint8_t *out_to;
+    const uint8_t *in_from;
+    uint64_t slot; /* what is in it leaves the cache or is read, and it is written; if any is */
+    bool adds;
+};
+#define SW_CACHE_NO_MOVES                         \
+    {                                             \
+        NULL, NULL, NULL, SW_CACHE_NOWHERE, false \
+    }
 
 /* Copies one value. Both are aligned to 16 bytes if its size is a multiple of 16, else to 4. */
 SW_CACHE_FN void sw_cache_copy(struct sw_cache_group g, uint8_t *to, const uint8_t *from,
@@ -87,6 +101,36 @@ SW_CACHE_FN uint8_t *sw_cache_value_at(const struct sw_cache_slots *slots, uint6
     return slots->values + slot * slots->value_bytes;
 }
 
+/* Moves the values of one operation. */
+SW_CACHE_FN void sw_cache_move(struct sw_cache_group g, const struct sw_cache_slots *slots,
+                               uint32_t element, const struct sw_cache_moves *moves)
+{
+    if (moves->out_from != NULL) {
+        sw_cache_copy(g, moves->out_to, moves->out_from, slots->value_bytes);
+        sw_cache_join(g);
+    }
+    if (moves->in_from == NULL) {
+        return;
+    }
+    uint8_t *to = sw_cache_value_at(slots, moves->slot);
+    if (moves->adds) {
+        sw_cache_add_value(g, to, moves->in_from, slots->value_bytes, element);
+    } else {
+        sw_cache_copy(g, to, moves->in_from, slots->value_bytes);
+    }
+}
+
+/* One lane. */
+SW_CACHE_FN void sw_cache_set_entry(const struct sw_cache_slots *slots, uint64_t slot, uint64_t key,
+                                    uint64_t score)
+{
+#ifdef __CUDACC__
+    *(ulonglong2 *)(slots->entries + slot) = make_ulonglong2(key, score); /* one write */
+#else
+    slots->entries[slot] = (struct sw_cache_entry){key, score};
+#endif
+}
+
 /* If the bucket has marks, writes the one of a score. One lane. */
 SW_CACHE_FN void sw_cache_mark(const struct sw_cache_slots *slots, uint64_t bucket, uint64_t slot,
                                uint64_t score)
@@ -107,9 +151,9 @@ SW_CACHE_FN void sw_cache_use(struct sw_cache_group g, const struct sw_cache_slo
         return;
     }
     bool custom = slots->policy == SW_CACHE_CUSTOM;
-    uint64_t before = custom ? 0 : SW_CACHE_LOAD(slots->scores + slot);
+    uint64_t before = custom ? 0 : SW_CACHE_LOAD(&slots->entries[slot].score);
     uint64_t score = sw_cache_score_used(slots->policy, time, step->index, step->given, before);
-    slots->scores[slot] = score;
+    slots->entries[slot].score = score;
     if (custom) {
         sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, score);
     }
@@ -118,33 +162,32 @@ SW_CACHE_FN void sw_cache_use(struct sw_cache_group g, const struct sw_cache_slo
 /* The key is at `slot`. */
 SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slots *slots,
                               const struct sw_cache_time *time, const struct sw_cache_step *step,
-                              uint64_t slot)
+                              uint64_t slot, struct sw_cache_moves *moves)
 {
-    uint32_t bytes = slots->value_bytes;
+    moves->slot = slot;
     if (step->acts & SW_CACHE_ACT_READ) {
-        sw_cache_copy(g, step->out, sw_cache_value_at(slots, slot), bytes);
-        sw_cache_join(g);
+        moves->out_from = sw_cache_value_at(slots, slot);
+        moves->out_to = step->out;
+    }
+    if (step->acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD)) {
+        moves->in_from = step->value;
+        moves->adds = (step->acts & SW_CACHE_ACT_ADD) != 0;
     }
     if (step->acts & SW_CACHE_ACT_USE) {
         sw_cache_use(g, slots, time, step, slot);
-    }
-    if (step->acts & SW_CACHE_ACT_WRITE) {
-        sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, bytes);
-    }
-    if (step->acts & SW_CACHE_ACT_ADD) {
-        sw_cache_add_value(g, sw_cache_value_at(slots, slot), step->value, bytes, step->element);
     }
     if (g.lane == 0 && (step->acts & SW_CACHE_ACT_ERASE)) {
         slots->digests[slot] = 0;
     }
     if (g.lane == 0 && step->score_out != NULL) {
-        *step->score_out = slots->scores[slot];
+        *step->score_out = slots->entries[slot].score;
     }
 }
 
 /* Lists the entry at `slot`, which leaves. */
 SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_slots *slots,
-                               struct sw_cache_sink *sink, uint64_t slot, uint64_t score)
+                               const struct sw_cache_sink *sink, uint64_t slot, uint64_t score,
+                               struct sw_cache_moves *moves)
 {
     uint32_t index = 0; /* a batch has fewer operations than 2^32 */
     if (g.lane == 0) {
@@ -153,17 +196,15 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_sl
 #else
         index = (uint32_t)(*sink->count)++;
 #endif
-        sink->keys[index] = SW_CACHE_LOAD(slots->keys + slot);
+        sink->keys[index] = SW_CACHE_LOAD(&slots->entries[slot].key);
         if (sink->scores != NULL) {
             sink->scores[index] = score;
         }
     }
     index = sw_cache_from(g, index, 0);
-    sink->last = index;
     if (sink->values != NULL) {
-        sw_cache_copy(g, sink->values + (uint64_t)index * slots->value_bytes,
-                      sw_cache_value_at(slots, slot), slots->value_bytes);
-        sw_cache_join(g);
+        moves->out_from = sw_cache_value_at(slots, slot);
+        moves->out_to = sink->values + (uint64_t)index * slots->value_bytes;
     }
 }
 
@@ -212,8 +253,9 @@ SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_group g, const struct sw
 SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_cache_slots *slots,
                                      const struct sw_cache_home *home,
                                      const struct sw_cache_line *first,
-                                     const struct sw_cache_line *second, struct sw_cache_sink *sink,
-                                     uint64_t score, enum sw_cache_result *result,
+                                     const struct sw_cache_line *second,
+                                     const struct sw_cache_sink *sink, uint64_t score,
+                                     enum sw_cache_result *result, struct sw_cache_moves *moves,
                                      uint64_t *unmarked)
 {
     uint64_t left = 0;
@@ -229,18 +271,20 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_ca
     uint64_t slot = sw_cache_make_room(g, slots, home, score, &left, unmarked);
     *result = slot == SW_CACHE_NOWHERE ? SW_CACHE_REFUSED : SW_CACHE_REPLACED;
     if (slot != SW_CACHE_NOWHERE && sink->keys != NULL) {
-        sw_cache_list(g, slots, sink, slot, left);
+        sw_cache_list(g, slots, sink, slot, left, moves);
     }
     return slot;
 }
 
-/* Carries out one step and leaves *unmarked alone; or sets it to a bucket that must have marks
- * first, and has done nothing that doing it all again would not do. */
+/* Carries out one step but for values, and leaves *unmarked alone; or sets it to a bucket that must
+ * have marks first, and has done nothing that doing it all again would not do. *moves, which is
+ * SW_CACHE_NO_MOVES before, becomes the values to move, while nothing else touches the key's
+ * buckets. */
 SW_CACHE_FN enum sw_cache_result
 sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
                      const struct sw_cache_time *time, const struct sw_cache_step *step,
-                     const struct sw_cache_home *home, struct sw_cache_sink *sink,
-                     uint64_t *unmarked)
+                     const struct sw_cache_home *home, const struct sw_cache_sink *sink,
+                     struct sw_cache_moves *moves, uint64_t *unmarked)
 {
     struct sw_cache_line first = sw_cache_read_line(g, slots->digests, home->first);
     struct sw_cache_line second = first;
@@ -249,11 +293,12 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
     }
     uint64_t resident = sw_cache_seek_home(g, slots, home, &first, &second, step->key);
     if (resident != SW_CACHE_NOWHERE) {
-        sw_cache_hit(g, slots, time, step, resident);
+        sw_cache_hit(g, slots, time, step, resident, moves);
         return SW_CACHE_HIT;
     }
     if (step->acts & SW_CACHE_ACT_ECHO) {
-        sw_cache_copy(g, step->out, step->value, slots->value_bytes);
+        moves->out_from = step->value;
+        moves->out_to = step->out;
     }
     if (!(step->acts & SW_CACHE_ACT_INSERT)) {
         return SW_CACHE_MISS;
@@ -261,18 +306,18 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
     uint64_t score = sw_cache_score_new(slots->policy, time, step->index, step->given);
     enum sw_cache_result result;
     uint64_t slot =
-        sw_cache_choose(g, slots, home, &first, &second, sink, score, &result, unmarked);
+        sw_cache_choose(g, slots, home, &first, &second, sink, score, &result, moves, unmarked);
     if (slot != SW_CACHE_NOWHERE) {
         if (g.lane == 0) {
             slots->digests[slot] = (uint8_t)home->digest;
-            slots->keys[slot] = step->key;
-            slots->scores[slot] = score;
+            sw_cache_set_entry(slots, slot, step->key, score);
             sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, score);
             if (step->score_out != NULL) {
                 *step->score_out = score;
             }
         }
-        sw_cache_copy(g, sw_cache_value_at(slots, slot), step->value, slots->value_bytes);
+        moves->in_from = step->value;
+        moves->slot = slot;
     }
     return result;
 }
@@ -282,7 +327,7 @@ SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_group g, const struct sw_ca
                                      uint64_t bucket)
 {
     uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
-    sw_cache_mark_bucket(g, slots->scores + first, slots->marks + first, slots->heads + bucket);
+    sw_cache_mark_bucket(g, slots->entries + first, slots->marks + first, slots->heads + bucket);
 }
 
 /* Carries out one step; the same in every lane. (Marks are made out here, where little else is
@@ -290,13 +335,15 @@ SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_group g, const struct sw_ca
 SW_CACHE_FN enum sw_cache_result
 sw_cache_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
                  const struct sw_cache_time *time, const struct sw_cache_step *step,
-                 const struct sw_cache_home *home, struct sw_cache_sink *sink)
+                 const struct sw_cache_home *home, const struct sw_cache_sink *sink)
 {
     for (;;) {
         uint64_t unmarked = SW_CACHE_NOWHERE;
+        struct sw_cache_moves moves = SW_CACHE_NO_MOVES;
         enum sw_cache_result result =
-            sw_cache_try_operate(g, slots, time, step, home, sink, &unmarked);
+            sw_cache_try_operate(g, slots, time, step, home, sink, &moves, &unmarked);
         if (unmarked == SW_CACHE_NOWHERE) {
+            sw_cache_move(g, slots, step->element, &moves);
             return result;
         }
         sw_cache_make_marks(g, slots, unmarked);

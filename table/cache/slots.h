@@ -3,7 +3,9 @@
  * slots.h - the arrays of a cache, and where in them a key may lie. For host and device.
  *
  * Every bucket has a line of 128 digests (0: the slot is empty), a line of 128 marks that bound the
- * scores from below (score.h), its keys, its scores, its values, and a head.
+ * scores from below (score.h), its entries, its values, and a head. The key and the score of an
+ * entry lie side by side: what changes both, or reads one and changes the other, touches one sector
+ * of memory.
  *
  * Threads: plain data; the phases of batches guard it (README.md).
  */
@@ -26,13 +28,17 @@ struct sw_cache_head {
     uint32_t lock;  /* CUDA: 1 while somebody writes the bucket */
 };
 
+struct sw_cache_entry {
+    uint64_t key;
+    uint64_t score;
+};
+
 struct sw_cache_slots {
-    uint8_t *digests;            /* [buckets * 128] */
-    uint8_t *marks;              /* [buckets * 128] */
-    uint64_t *keys;              /* [buckets * 128] */
-    uint64_t *scores;            /* [buckets * 128] */
-    uint8_t *values;             /* [buckets * 128 * value_bytes] */
-    struct sw_cache_head *heads; /* [buckets] */
+    uint8_t *digests;               /* [buckets * 128] */
+    uint8_t *marks;                 /* [buckets * 128] */
+    struct sw_cache_entry *entries; /* [buckets * 128]: of slots that are occupied */
+    uint8_t *values;                /* [buckets * 128 * value_bytes] */
+    struct sw_cache_head *heads;    /* [buckets] */
     uint64_t buckets;
     uint64_t seed;
     uint32_t value_bytes;
@@ -80,7 +86,7 @@ SW_HD static inline struct sw_cache_home sw_cache_home_of(const struct sw_cache_
 /* Bytes of the arrays of one bucket, values and head included. */
 SW_HD static inline uint64_t sw_cache_bucket_bytes(uint32_t value_bytes)
 {
-    return SW_CACHE_BUCKET_SLOTS * (2 + 2 * sizeof(uint64_t) + value_bytes) +
+    return SW_CACHE_BUCKET_SLOTS * (2 + sizeof(struct sw_cache_entry) + value_bytes) +
            sizeof(struct sw_cache_head);
 }
 

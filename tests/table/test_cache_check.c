@@ -14,8 +14,7 @@ struct planted {
     struct sw_cache_snapshot snapshot;
     uint8_t digests[SLOTS];
     uint8_t marks[SLOTS];
-    uint64_t keys[SLOTS];
-    uint64_t scores[SLOTS];
+    struct sw_cache_entry entries[SLOTS];
     struct sw_cache_head heads[BUCKETS];
     uint64_t slot_of_one; /* where key 1 lies: in its first bucket */
 };
@@ -23,8 +22,7 @@ struct planted {
 static void plant(struct planted *planted, uint64_t slot, uint64_t key)
 {
     planted->digests[slot] = (uint8_t)sw_cache_home_of(&planted->snapshot.slots, key).digest;
-    planted->keys[slot] = key;
-    planted->scores[slot] = 1000;
+    planted->entries[slot] = (struct sw_cache_entry){key, 1000};
     planted->marks[slot] = 1 + (1000 - 900) / 8;
     planted->snapshot.counters.inserted++;
 }
@@ -36,8 +34,7 @@ static void begin(struct planted *planted)
     planted->snapshot.slots = (struct sw_cache_slots){
         .digests = planted->digests,
         .marks = planted->marks,
-        .keys = planted->keys,
-        .scores = planted->scores,
+        .entries = planted->entries,
         .heads = planted->heads,
         .buckets = BUCKETS,
         .seed = 5,

@@ -8,15 +8,22 @@
 
 #include "table/cuda/cutter.cuh"
 
-static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows, uint64_t buckets)
+static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows,
+                     const struct sw_cache_slots *slots)
 {
-    sw_cuda_cut(cutter, &rows->counts, buckets);
-    sw_cuda_cut(cutter, &rows->entries, buckets * SW_CACHE_ROW);
-    sw_cuda_cut(cutter, &rows->places, rows->ops_max);
-    sw_cuda_cut(cutter, &rows->left, rows->ops_max);
-    sw_cuda_cut(cutter, &rows->listed, rows->ops_max);
+    if (slots->two) {
+        uint64_t buckets = sw_cache_first_buckets(slots);
+        sw_cuda_cut(cutter, &rows->counts, buckets);
+        sw_cuda_cut(cutter, &rows->entries, buckets * SW_CACHE_ROW);
+        sw_cuda_cut(cutter, &rows->places, rows->ops_max);
+    } else {
+        uint64_t parts = sw_cache_parts(slots);
+        sw_cuda_cut(cutter, &rows->part_counts, parts);
+        sw_cuda_cut(cutter, &rows->parts, parts * SW_CACHE_PART_OPS);
+    }
     sw_cuda_cut(cutter, &rows->rest, rows->ops_max);
     sw_cuda_cut(cutter, &rows->rest_count, 1);
+    sw_cuda_cut(cutter, &rows->rest_count_next, 1);
 }
 
 /* Cuts the arrays out of memory at `base`; returns how much they need. */
@@ -27,26 +34,32 @@ static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
     sw_cuda_cut(&cutter, &slots->digests, capacity);
     sw_cuda_cut(&cutter, &slots->marks, capacity);
-    sw_cuda_cut(&cutter, &slots->keys, capacity);
-    sw_cuda_cut(&cutter, &slots->scores, capacity);
+    sw_cuda_cut(&cutter, &slots->entries, capacity);
     sw_cuda_cut(&cutter, &slots->heads, slots->buckets);
     sw_cuda_cut(&cutter, &arrays->totals, 1);
     sw_cuda_cut(&cutter, &arrays->tallies, SW_CACHE_STREAMS_MAX);
     if (arrays->rows.ops_max > 0) {
-        cut_rows(&cutter, &arrays->rows, sw_cache_first_buckets(slots));
+        cut_rows(&cutter, &arrays->rows, slots);
     }
     sw_cuda_cut(&cutter, &slots->values, capacity * slots->value_bytes);
     return cutter.used;
 }
 
-static cudaError_t clear_rows(const struct sw_cache_rows *rows, uint64_t buckets)
+static cudaError_t clear_rows(const struct sw_cache_rows *rows, const struct sw_cache_slots *slots)
 {
     if (rows->ops_max == 0) {
         return cudaSuccess;
     }
-    cudaError_t error = cudaMemset(rows->counts, 0, buckets * sizeof(*rows->counts));
-    return error != cudaSuccess ? error
-                                : cudaMemset(rows->rest_count, 0, sizeof(*rows->rest_count));
+    cudaError_t error =
+        slots->two
+            ? cudaMemset(rows->counts, 0, sw_cache_first_buckets(slots) * sizeof(*rows->counts))
+            : cudaMemset(rows->part_counts, 0, sw_cache_parts(slots) * sizeof(*rows->part_counts));
+    if (error == cudaSuccess) {
+        error = cudaMemset(rows->rest_count, 0, sizeof(*rows->rest_count));
+    }
+    return error == cudaSuccess
+               ? cudaMemset(rows->rest_count_next, 0, sizeof(*rows->rest_count_next))
+               : error;
 }
 
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
@@ -73,7 +86,7 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
         error = cudaMemset(arrays->slots.heads, 0, slots->buckets * sizeof(*slots->heads));
     }
     if (error == cudaSuccess) {
-        error = clear_rows(&arrays->rows, sw_cache_first_buckets(slots));
+        error = clear_rows(&arrays->rows, slots);
     }
     if (error == cudaSuccess) {
         error = sw_cache_launch_clear(&launch, NULL);
@@ -105,8 +118,7 @@ static cudaError_t fetch(const struct sw_cache_arrays *arrays, struct sw_cache_s
     } parts[] = {
         {to->digests, from->digests, capacity},
         {to->marks, from->marks, capacity},
-        {to->keys, from->keys, capacity * sizeof(*from->keys)},
-        {to->scores, from->scores, capacity * sizeof(*from->scores)},
+        {to->entries, from->entries, capacity * sizeof(*from->entries)},
         {to->heads, from->heads, from->buckets * sizeof(*from->heads)},
         {&snapshot->counters, arrays->totals, sizeof(snapshot->counters)},
     };
@@ -127,13 +139,13 @@ int sw_cache_arrays_snapshot(const struct sw_cache_arrays *arrays,
     *slots = arrays->slots;
     slots->values = NULL;
     *error = cudaSuccess;
-    snapshot->memory = malloc(capacity * 18 + slots->buckets * sizeof(*slots->heads));
+    snapshot->memory =
+        malloc(capacity * (2 + sizeof(*slots->entries)) + slots->buckets * sizeof(*slots->heads));
     if (snapshot->memory == NULL) {
         return SW_E_NOMEM;
     }
-    slots->keys = (uint64_t *)snapshot->memory;
-    slots->scores = slots->keys + capacity;
-    slots->heads = (struct sw_cache_head *)(slots->scores + capacity);
+    slots->entries = (struct sw_cache_entry *)snapshot->memory;
+    slots->heads = (struct sw_cache_head *)(slots->entries + capacity);
     slots->digests = (uint8_t *)(slots->heads + slots->buckets);
     slots->marks = slots->digests + capacity;
     *error = fetch(arrays, snapshot);

@@ -174,8 +174,7 @@ static cudaError_t launch_batch(struct cuda_cache *cache, const struct sw_cache_
         return sw_cache_launch_read(launch, stream);
     }
     if (sw_cache_is_of_present(&launch->slots, batch)) {
-        struct sw_cache_piece piece = {*launch, cache->arrays.rows, 0, batch->count};
-        return sw_cache_launch_present(&piece, stream);
+        return sw_cache_launch_present(launch, stream);
     }
     if (sw_cache_rows_suit(&launch->slots, &cache->arrays.rows, batch)) {
         return sw_cache_launch_rows(launch, &cache->arrays.rows, stream);

@@ -12,6 +12,10 @@
 
 #define SW_CACHE_THREADS 256
 
+/* Pieces of a batch at most, up to five kernels each: more would fill the queue of launches, and
+ * make the one who submits the batch wait. */
+#define SW_CACHE_PIECES_MAX 128U
+
 /* Numbers of a batch while it runs, one set a stream; all zero between batches. */
 struct sw_cache_tally {
     struct sw_cache_counters counters;
@@ -34,7 +38,7 @@ struct sw_cache_launch {
     struct sw_cache_totals totals;
 };
 
-/* Launchers. They enqueue one kernel. */
+/* Launchers. They enqueue one kernel, write as many as there are pieces. */
 cudaError_t sw_cache_launch_read(const struct sw_cache_launch *launch, cudaStream_t stream);
 cudaError_t sw_cache_launch_write(const struct sw_cache_launch *launch, cudaStream_t stream);
 /* Of the batch only operations first + ids[i], i < *count: device memory. */
@@ -50,6 +54,17 @@ cudaError_t sw_cache_launch_clear(const struct sw_cache_launch *launch, cudaStre
 static inline uint32_t sw_cache_blocks(uint64_t count)
 {
     return count == 0 ? 1 : (uint32_t)((count + SW_CACHE_THREADS - 1) / SW_CACHE_THREADS);
+}
+
+/* What a block counts and how it ends costs more than 256 look-ups. So batches that look up have at
+ * most so many blocks, as many as 132 multiprocessors hold at a time, and a block carries out one
+ * stretch of SW_CACHE_THREADS operations after another. */
+#define SW_CACHE_LOOK_UP_BLOCKS 528U
+
+static inline uint32_t sw_cache_look_up_blocks(uint64_t count)
+{
+    uint32_t blocks = sw_cache_blocks(count);
+    return blocks < SW_CACHE_LOOK_UP_BLOCKS ? blocks : SW_CACHE_LOOK_UP_BLOCKS;
 }
 
 static __device__ __forceinline__ void sw_cache_add_to(uint64_t *sum, uint64_t number)
@@ -112,6 +127,27 @@ static __device__ __forceinline__ void sw_cache_add_results(struct sw_cache_tall
     sum.misses = counts[SW_CACHE_MISS] + sum.inserted + sum.not_admitted;
     sum.erased = erases ? sum.hits : 0;
     sw_cache_add_counters(&tally->counters, &sum);
+}
+
+/* Counts what the threads of a block looked up. All threads. */
+static __device__ void sw_cache_count_look_ups(struct sw_cache_tally *tally, uint32_t hits,
+                                               uint32_t misses, bool erases)
+{
+    __shared__ uint32_t counts[SW_CACHE_REFUSED + 1];
+    if (threadIdx.x <= SW_CACHE_REFUSED) {
+        counts[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    hits = __reduce_add_sync(0xffffffffU, hits);
+    misses = __reduce_add_sync(0xffffffffU, misses);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&counts[SW_CACHE_HIT], hits);
+        atomicAdd(&counts[SW_CACHE_MISS], misses);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        sw_cache_add_results(tally, counts, erases);
+    }
 }
 
 /* The results of a block's threads, one each (`none`: it has none), counted. All threads. */

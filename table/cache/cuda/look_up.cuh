@@ -70,7 +70,7 @@ static __device__ __forceinline__ uint64_t sw_cache_touch(const struct sw_cache_
                                                           uint64_t index, uint64_t given,
                                                           uint64_t slot)
 {
-    unsigned long long *score = (unsigned long long *)slots->scores + slot;
+    unsigned long long *score = (unsigned long long *)&slots->entries[slot].score;
     if (slots->policy == SW_CACHE_LRU || slots->policy == SW_CACHE_EPOCH_LRU) {
         unsigned long long fresh = sw_cache_score_new(slots->policy, time, index, given);
         unsigned long long old = atomicMax(score, fresh);

@@ -1,67 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * newcomers.cu - what a piece of a batch does to a bucket once its present keys were used: a thread
- * a row makes entries of absent keys, one after the other (rows.cuh).
+ * newcomers.cu - what a piece of a batch does to a bucket once its present keys were used, in
+ * MEMORY mode: a thread a row makes entries of absent keys, one after the other (rows.cuh).
  *
  * An operation whose value is overwritten by a later one of its row, or whose entry leaves, loses
  * its place: no two values go to one slot.
  */
 #define SW_CACHE_LANES 1
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
-#include "table/cache/cuda/locks.cuh"
-#include "table/cache/cuda/rows.cuh"
 #include "table/cache/operate.inl"
+
+#include "table/cache/cuda/locks.cuh"
+#include "table/cache/cuda/marks.cuh"
+#include "table/cache/cuda/places.cuh"
 
 /* Blocks of a multiprocessor at a time, at least: registers against latency. */
 #define NEWCOMERS_THREADS 64
 #ifndef SW_CACHE_NEWCOMERS_BLOCKS
-#define SW_CACHE_NEWCOMERS_BLOCKS 12
+#define SW_CACHE_NEWCOMERS_BLOCKS 10
 #endif
-#ifndef SW_CACHE_NEWCOMERS_BLOCKS_TWO
-#define SW_CACHE_NEWCOMERS_BLOCKS_TWO 10
-#endif
-
-/* --- marks ------------------------------------------------------------------------------------ */
-
-/* As sw_cache_mark_bucket, by a whole warp: four slots a lane. */
-static __device__ __noinline__ void mark_bucket(const uint64_t *bucket_scores,
-                                                uint8_t *bucket_marks, struct sw_cache_head *head)
-{
-    uint32_t slot = 4 * (threadIdx.x % 32);
-    uint64_t scores[4];
-    uint64_t base = UINT64_MAX;
-#pragma unroll
-    for (uint32_t k = 0; k < 4; k++) {
-        scores[k] = __ldcg(bucket_scores + slot + k);
-        base = sw_cache_least(base, scores[k]);
-    }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        base = sw_cache_least(base, __shfl_xor_sync(0xffffffffU, base, step));
-    }
-    uint32_t shift = 0;
-#pragma unroll
-    for (uint32_t step = 32; step > 0; step /= 2) {
-        uint32_t within = 0;
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++) {
-            within += sw_cache_shift_for(scores[k] - base) < shift + step;
-        }
-        within = __reduce_add_sync(0xffffffffU, within);
-        shift += within < SW_CACHE_BUCKET_SLOTS / 2 ? step : 0;
-    }
-    uint32_t marks = 0;
-#pragma unroll
-    for (uint32_t k = 0; k < 4; k++) {
-        marks |= sw_cache_mark_of(base, shift, scores[k]) << (8 * k);
-    }
-    *(uint32_t *)(bucket_marks + slot) = marks;
-    if (slot == 0) {
-        head->base = base;
-        head->shift = shift;
-    }
-    __syncwarp();
-}
 
 /* --- carrying out ----------------------------------------------------------------------------- */
 
@@ -75,9 +32,8 @@ static __device__ __forceinline__ uint32_t equal_bytes(const struct bytes *bytes
 {
     uint32_t bits = 0;
 #pragma unroll
-    for (uint32_t w = 0; w < SW_CACHE_ROW / 4; w++) {
-        uint32_t equal = __vcmpeq4(bytes->word[w], byte * 0x01010101U) & 0x01010101U;
-        bits |= (equal * 0x10204080U >> 28) << (4 * w);
+    for (int w = SW_CACHE_ROW / 4 - 1; w >= 0; w--) {
+        bits = sw_cache_append_zeros(bits, bytes->word[w] ^ (byte * 0x01010101U));
     }
     return bits;
 }
@@ -108,7 +64,6 @@ struct row {
 
 /* The operation of the row whose value goes to a slot, or SW_CACHE_NONE. Slots of different second
  * buckets have the same code. */
-template <bool TWO>
 static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_piece *piece,
                                                      const struct row *row, uint32_t code,
                                                      uint64_t slot)
@@ -117,7 +72,7 @@ static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_piece
     for (alike &= row->writes; alike != 0; alike &= alike - 1) {
         uint32_t rank = (uint32_t)__ffs((int)alike) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[rank]);
-        if (!TWO || SW_CACHE_PLACE_NUMBER(piece->rows.places[id]) == slot) {
+        if (SW_CACHE_PLACE_NUMBER(piece->rows.places[id]) == slot) {
             return rank;
         }
     }
@@ -125,12 +80,11 @@ static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_piece
 }
 
 /* The value of operation `rank` goes to a slot, and no other one's. */
-template <bool TWO>
 static __device__ __forceinline__ void take_slot(const struct sw_cache_piece *piece,
                                                  struct row *row, uint32_t rank, uint32_t code,
                                                  uint64_t slot)
 {
-    uint32_t before = writer_of<TWO>(piece, row, code, slot);
+    uint32_t before = writer_of(piece, row, code, slot);
     if (before != SW_CACHE_NONE) {
         piece->rows.places[SW_CACHE_ROW_ID(row->entries[before])] |= SW_CACHE_PLACE_NONE;
         row->writes &= ~(1U << before);
@@ -163,7 +117,6 @@ static __device__ __forceinline__ void read_entries(struct row *row, uint32_t co
 }
 
 /* Of the operations of a row that write one entry, the last one does. */
-template <bool TWO>
 static __device__ __forceinline__ void take_hits(const struct sw_cache_piece *piece,
                                                  struct row *row, uint32_t count)
 {
@@ -181,14 +134,14 @@ static __device__ __forceinline__ void take_hits(const struct sw_cache_piece *pi
         for (; hits != 0; hits &= hits - 1) {
             uint32_t r = (uint32_t)__ffs((int)hits) - 1;
             uint32_t entry = row->entries[r];
-            uint64_t place = TWO ? piece->rows.places[SW_CACHE_ROW_ID(entry)] : 0;
-            take_slot<TWO>(piece, row, r, SW_CACHE_ROW_CODE(entry), SW_CACHE_PLACE_NUMBER(place));
+            uint64_t place = piece->rows.places[SW_CACHE_ROW_ID(entry)];
+            take_slot(piece, row, r, SW_CACHE_ROW_CODE(entry), SW_CACHE_PLACE_NUMBER(place));
         }
     }
 }
 
 /* Opens the row of a bucket, and empties it for the next piece. All lanes; `has`: there is one. */
-template <uint32_t OP, bool TWO>
+template <uint32_t OP>
 static __device__ __forceinline__ void open_row(const struct sw_cache_piece *piece, bool has,
                                                 uint64_t bucket, struct row *row)
 {
@@ -201,7 +154,7 @@ static __device__ __forceinline__ void open_row(const struct sw_cache_piece *pie
         piece->rows.counts[bucket] = 0;
     }
     if (sw_cache_acts(OP, false) & SW_CACHE_ACT_WRITE) {
-        take_hits<TWO>(piece, row, count);
+        take_hits(piece, row, count);
     }
     row->left = sw_cache_op_inserts(OP) ? row->absent : 0;
     if (row->left != 0) {
@@ -215,7 +168,6 @@ static __device__ __forceinline__ void open_row(const struct sw_cache_piece *pie
 
 /* An earlier operation of the row that made an entry of the key at hand, which is still there; or
  * SW_CACHE_NONE. *slot becomes the entry's. */
-template <bool TWO>
 static __device__ __forceinline__ uint32_t made_before(const struct sw_cache_piece *piece,
                                                        const struct row *row, uint32_t rank,
                                                        uint32_t digest, uint64_t *slot)
@@ -227,7 +179,7 @@ static __device__ __forceinline__ uint32_t made_before(const struct sw_cache_pie
         if (piece->launch.work.batch.keys[piece->first + id] == row->key) {
             /* what left a second bucket for another row may have been made again by a later one */
             *slot = SW_CACHE_PLACE_NUMBER(piece->rows.places[id]);
-            if (!TWO || __ldcg(piece->launch.slots.keys + *slot) == row->key) {
+            if (__ldcg(&piece->launch.slots.entries[*slot].key) == row->key) {
                 return r;
             }
         }
@@ -236,7 +188,7 @@ static __device__ __forceinline__ uint32_t made_before(const struct sw_cache_pie
 }
 
 /* The key at hand has an entry at `slot`, which operation `maker` of the row made. */
-template <uint32_t OP, bool TWO>
+template <uint32_t OP>
 static __device__ __forceinline__ void use_again(const struct sw_cache_piece *piece,
                                                  const struct sw_cache_home *home, struct row *row,
                                                  uint32_t rank, uint32_t maker, uint64_t slot)
@@ -246,8 +198,8 @@ static __device__ __forceinline__ void use_again(const struct sw_cache_piece *pi
     uint64_t index = piece->first + row->id;
     uint64_t score = sw_cache_score_used(slots->policy, &piece->launch.work.time, index,
                                          sw_cache_given(&piece->launch.work, index),
-                                         __ldcg(slots->scores + slot));
-    slots->scores[slot] = score;
+                                         __ldcg(&slots->entries[slot].score));
+    slots->entries[slot].score = score;
     if (OP == SW_CACHE_FIND_OR_INSERT) {
         uint64_t from = SW_CACHE_PLACE_BATCH | SW_CACHE_ROW_ID(row->entries[maker]);
         piece->rows.places[row->id] = sw_cache_place(from, SW_CACHE_HIT);
@@ -256,25 +208,22 @@ static __device__ __forceinline__ void use_again(const struct sw_cache_piece *pi
         }
     } else {
         piece->rows.places[row->id] = sw_cache_place(slot, SW_CACHE_HIT);
-        take_slot<TWO>(piece, row, rank, sw_cache_row_code(home, slot), slot);
+        take_slot(piece, row, rank, sw_cache_row_code(home, slot), slot);
     }
 }
 
 /* An empty slot for a newcomer: in the bucket that has more of them. SW_CACHE_NOWHERE: neither has
  * any. The set of the first bucket's is the row's; that of the second is read, under its lock. */
-template <bool TWO>
 static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_piece *piece,
                                                       const struct sw_cache_home *home,
                                                       struct row *row)
 {
     struct sw_cache_group alone = {0, 0, 0};
-    if (TWO) {
-        struct sw_cache_line line =
-            sw_cache_read_line(alone, piece->launch.slots.digests, home->second);
-        struct sw_cache_set second = sw_cache_match(&line, 0);
-        if (sw_cache_count(&second) > sw_cache_count(&row->empty)) {
-            return home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &second);
-        }
+    struct sw_cache_line line =
+        sw_cache_read_line(alone, piece->launch.slots.digests, home->second);
+    struct sw_cache_set second = sw_cache_match(&line, 0);
+    if (sw_cache_count(&second) > sw_cache_count(&row->empty)) {
+        return home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &second);
     }
     if (!sw_cache_any(&row->empty)) {
         return SW_CACHE_NOWHERE;
@@ -283,7 +232,7 @@ static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_piec
 }
 
 /* Makes an entry of the key at hand at `slot`. */
-template <uint32_t OP, bool TWO>
+template <uint32_t OP>
 static __device__ __forceinline__ void
 make_entry(const struct sw_cache_piece *piece, const struct sw_cache_home *home,
            const struct row *row, uint64_t slot, uint64_t score)
@@ -292,9 +241,8 @@ make_entry(const struct sw_cache_piece *piece, const struct sw_cache_home *home,
     const struct sw_cache_batch *batch = &piece->launch.work.batch;
     uint64_t bucket = slot / SW_CACHE_BUCKET_SLOTS;
     slots->digests[slot] = (uint8_t)home->digest;
-    slots->keys[slot] = row->key;
-    slots->scores[slot] = score;
-    if (TWO && bucket != home->first) {
+    sw_cache_set_entry(slots, slot, row->key, score);
+    if (bucket != home->first) {
         sw_cache_mark(slots, bucket, slot, score);
     } else if (row->head.shift != SW_CACHE_UNMARKED) {
         uint32_t mark = sw_cache_mark_of(row->head.base, row->head.shift, score);
@@ -305,47 +253,26 @@ make_entry(const struct sw_cache_piece *piece, const struct sw_cache_home *home,
     }
 }
 
-/* The entry at `slot` left for the key at hand: lists it, and says where its value is. */
-template <bool TWO>
-static __device__ __forceinline__ void
-list_left(const struct sw_cache_piece *piece, const struct sw_cache_home *home,
-          const struct row *row, uint64_t slot, uint64_t score)
-{
-    struct sw_cache_group alone = {0, 0, 0};
-    const struct sw_cache_batch *batch = &piece->launch.work.batch;
-    struct sw_cache_sink sink = {batch->evicted_keys, NULL, batch->evicted_scores,
-                                 &piece->launch.tally->listed, 0};
-    sw_cache_list(alone, &piece->launch.slots, &sink, slot, score);
-    uint32_t writer = writer_of<TWO>(piece, row, sw_cache_row_code(home, slot), slot);
-    uint64_t left = slot;
-    if (writer != SW_CACHE_NONE) {
-        left = SW_CACHE_PLACE_BATCH | SW_CACHE_ROW_ID(row->entries[writer]);
-    }
-    piece->rows.left[row->id] = left;
-    piece->rows.listed[row->id] = sink.last;
-}
-
 /* Carries the operation at hand out, and goes on. Returns SW_CACHE_NOWHERE, or a bucket that must
  * have marks first: nothing was done then. */
-template <uint32_t OP, bool TWO>
+template <uint32_t OP>
 static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece *piece,
                                                      const struct sw_cache_home *home,
                                                      struct row *row)
 {
     struct sw_cache_group alone = {0, 0, 0};
     struct sw_cache_slots slots = piece->launch.slots;
-    slots.two = TWO;
     uint32_t rank = (uint32_t)__ffs((int)row->left) - 1;
     uint64_t index = piece->first + row->id;
     uint64_t slot = SW_CACHE_NOWHERE;
-    uint32_t maker = made_before<TWO>(piece, row, rank, home->digest, &slot);
+    uint32_t maker = made_before(piece, row, rank, home->digest, &slot);
     if (maker != SW_CACHE_NONE) {
-        use_again<OP, TWO>(piece, home, row, rank, maker, slot);
+        use_again<OP>(piece, home, row, rank, maker, slot);
     } else {
         uint64_t score = sw_cache_score_new(slots.policy, &piece->launch.work.time, index,
                                             sw_cache_given(&piece->launch.work, index));
         enum sw_cache_result result = SW_CACHE_INSERTED;
-        slot = empty_slot<TWO>(piece, home, row);
+        slot = empty_slot(piece, home, row);
         if (slot == SW_CACHE_NOWHERE) {
             uint64_t left = 0;
             uint64_t unmarked = SW_CACHE_NOWHERE;
@@ -354,14 +281,11 @@ static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece
                 return unmarked;
             }
             result = slot == SW_CACHE_NOWHERE ? SW_CACHE_REFUSED : SW_CACHE_REPLACED;
-            if (OP == SW_CACHE_INSERT_AND_EVICT && slot != SW_CACHE_NOWHERE) {
-                list_left<TWO>(piece, home, row, slot, left);
-            }
         }
         uint64_t place = SW_CACHE_PLACE_NONE;
         if (slot != SW_CACHE_NOWHERE) {
-            make_entry<OP, TWO>(piece, home, row, slot, score);
-            take_slot<TWO>(piece, row, rank, sw_cache_row_code(home, slot), slot);
+            make_entry<OP>(piece, home, row, slot, score);
+            take_slot(piece, row, rank, sw_cache_row_code(home, slot), slot);
             place = slot;
         }
         piece->rows.places[row->id] = sw_cache_place(place, result);
@@ -371,33 +295,29 @@ static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece
     return SW_CACHE_NOWHERE;
 }
 
-template <uint32_t OP, bool TWO>
-static __global__ void __launch_bounds__(NEWCOMERS_THREADS, TWO ? SW_CACHE_NEWCOMERS_BLOCKS_TWO
-                                                                : SW_CACHE_NEWCOMERS_BLOCKS)
+template <uint32_t OP>
+static __global__ void __launch_bounds__(NEWCOMERS_THREADS, SW_CACHE_NEWCOMERS_BLOCKS)
     newcomers_kernel(const struct sw_cache_piece piece)
 {
     const struct sw_cache_slots *slots = &piece.launch.slots;
     uint64_t mine = (uint64_t)blockIdx.x * NEWCOMERS_THREADS + threadIdx.x;
     struct row row = {};
-    open_row<OP, TWO>(&piece, mine < sw_cache_first_buckets(slots), mine, &row);
+    if (mine == 0) {
+        *piece.rows.rest_count_next = 0;
+    }
+    open_row<OP>(&piece, mine < sw_cache_first_buckets(slots), mine, &row);
     while (sw_cache_op_inserts(OP) && __any_sync(0xffffffffU, row.left != 0)) {
         struct sw_cache_home home = sw_cache_home_of(slots, row.key);
         uint32_t *lock = &slots->heads[home.second].lock;
         uint64_t unmarked = SW_CACHE_NOWHERE;
         bool locked = false;
         if (row.left != 0) {
-            locked = TWO && sw_cache_try_lock(lock);
-            if (locked || !TWO) {
-                unmarked = carry_out<OP, TWO>(&piece, &home, &row);
+            locked = sw_cache_try_lock(lock);
+            if (locked) {
+                unmarked = carry_out<OP>(&piece, &home, &row);
             }
         }
-        uint32_t lanes = __ballot_sync(0xffffffffU, unmarked != SW_CACHE_NOWHERE);
-        for (; lanes != 0; lanes &= lanes - 1) {
-            uint64_t bucket = __shfl_sync(0xffffffffU, unmarked, __ffs((int)lanes) - 1);
-            uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
-            __syncwarp();
-            mark_bucket(slots->scores + first, slots->marks + first, slots->heads + bucket);
-        }
+        sw_cache_make_marks_of(slots, unmarked);
         if (unmarked == mine) {
             row.head.base = __ldcg(&slots->heads[mine].base);
             row.head.shift = __ldcg(&slots->heads[mine].shift);
@@ -408,29 +328,23 @@ static __global__ void __launch_bounds__(NEWCOMERS_THREADS, TWO ? SW_CACHE_NEWCO
     }
 }
 
-template <uint32_t OP, bool TWO>
+template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
     uint64_t rows = piece->count == 0 ? 1 : sw_cache_first_buckets(&piece->launch.slots);
     uint32_t blocks = (uint32_t)((rows + NEWCOMERS_THREADS - 1) / NEWCOMERS_THREADS);
-    newcomers_kernel<OP, TWO><<<blocks, NEWCOMERS_THREADS, 0, stream>>>(*piece);
+    newcomers_kernel<OP><<<blocks, NEWCOMERS_THREADS, 0, stream>>>(*piece);
     return cudaGetLastError();
 }
 
 cudaError_t sw_cache_launch_newcomers(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    bool two = piece->launch.slots.two;
     switch (piece->launch.work.batch.op) {
     case SW_CACHE_INSERT_OR_ASSIGN:
-        return two ? launch_one<SW_CACHE_INSERT_OR_ASSIGN, true>(piece, stream)
-                   : launch_one<SW_CACHE_INSERT_OR_ASSIGN, false>(piece, stream);
-    case SW_CACHE_INSERT_AND_EVICT:
-        return launch_one<SW_CACHE_INSERT_AND_EVICT, false>(piece, stream);
+        return launch_one<SW_CACHE_INSERT_OR_ASSIGN>(piece, stream);
     case SW_CACHE_FIND_OR_INSERT:
-        return two ? launch_one<SW_CACHE_FIND_OR_INSERT, true>(piece, stream)
-                   : launch_one<SW_CACHE_FIND_OR_INSERT, false>(piece, stream);
+        return launch_one<SW_CACHE_FIND_OR_INSERT>(piece, stream);
     default:
-        return two ? launch_one<SW_CACHE_ASSIGN, true>(piece, stream)
-                   : launch_one<SW_CACHE_ASSIGN, false>(piece, stream);
+        return launch_one<SW_CACHE_ASSIGN>(piece, stream);
     }
 }

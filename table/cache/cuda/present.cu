@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * present.cu - what a batch does to entries that are present: a thread looks a key up and uses or
- * erases its entry. Operations of a large batch that does more are put in rows (rows.cuh).
+ * erases its entry. Operations of a large batch that does more, in MEMORY mode, are put in rows
+ * (rows.cuh).
  *
  * Nothing else writes meanwhile, but digests are cleared: of those that erase one entry, the one
  * that clears its digest has erased it.
  */
 #include "table/cache/cuda/look_up.cuh"
-#include "table/cache/cuda/rows.cuh"
+#include "table/cache/cuda/places.cuh"
 
 /* Blocks of a multiprocessor at a time, at least. */
 #ifndef SW_CACHE_PRESENT_BLOCKS
@@ -60,66 +61,84 @@ static __device__ __forceinline__ void put(const struct sw_cache_rows *rows,
         place = sw_cache_place(SW_CACHE_PLACE_NONE, SW_CACHE_ROW_REST);
     }
     rows->places[id] = place;
-    if (OP == SW_CACHE_INSERT_AND_EVICT) {
-        rows->left[id] = SW_CACHE_PLACE_NONE;
-    }
 }
 
-template <uint32_t OP, bool ROWS>
+/* Puts the operations of a piece in rows, once present keys are used. */
+template <uint32_t OP>
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_PRESENT_BLOCKS)
-    present_kernel(const struct sw_cache_piece piece)
+    rows_kernel(const struct sw_cache_piece piece)
 {
     const struct sw_cache_slots *slots = &piece.launch.slots;
-    const struct sw_cache_batch *batch = &piece.launch.work.batch;
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    uint64_t index = piece.first + id;
-    bool valid = id < piece.count;
-    uint64_t key = valid ? batch->keys[index] : 0;
-    struct sw_cache_home home = sw_cache_home_of(slots, key);
-    uint32_t rank = ROWS && valid ? atomicAdd(piece.rows.counts + home.first, 1U) : 0;
-    uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
-    bool hit = valid && rank < SW_CACHE_ROW && slot != SW_CACHE_NOWHERE &&
-               use_entry<OP>(&piece.launch, index, slot);
-    if (ROWS) {
-        if (valid) {
-            put<OP>(&piece.rows, &home, rank, id, slot);
-        }
+    if (id >= piece.count) {
         return;
     }
-    if (valid && batch->results != NULL) {
-        batch->results[index] = hit ? SW_CACHE_HIT : SW_CACHE_MISS;
+    uint64_t index = piece.first + id;
+    uint64_t key = piece.launch.work.batch.keys[index];
+    struct sw_cache_home home = sw_cache_home_of(slots, key);
+    uint32_t rank = atomicAdd(piece.rows.counts + home.first, 1U);
+    uint64_t slot = sw_cache_find_one(slots, &home, key);
+    if (rank < SW_CACHE_ROW && slot != SW_CACHE_NOWHERE) {
+        use_entry<OP>(&piece.launch, index, slot);
     }
-    sw_cache_count_results(piece.launch.tally, hit ? SW_CACHE_HIT : SW_CACHE_MISS, !valid,
-                           OP == SW_CACHE_ERASE);
+    put<OP>(&piece.rows, &home, rank, id, slot);
+}
+
+/* Carries out a batch that does no more. */
+template <uint32_t OP>
+static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_PRESENT_BLOCKS)
+    present_kernel(const struct sw_cache_launch launch)
+{
+    const struct sw_cache_slots *slots = &launch.slots;
+    const struct sw_cache_batch *batch = &launch.work.batch;
+    uint32_t hits = 0;
+    uint32_t misses = 0;
+    for (uint32_t index = blockIdx.x * SW_CACHE_THREADS + threadIdx.x; index < batch->count;
+         index += gridDim.x * SW_CACHE_THREADS) {
+        uint64_t key = batch->keys[index];
+        struct sw_cache_home home = sw_cache_home_of(slots, key);
+        uint64_t slot = sw_cache_find_one(slots, &home, key);
+        bool hit = slot != SW_CACHE_NOWHERE && use_entry<OP>(&launch, index, slot);
+        if (batch->results != NULL) {
+            batch->results[index] = hit ? SW_CACHE_HIT : SW_CACHE_MISS;
+        }
+        hits += hit;
+        misses += !hit;
+    }
+    sw_cache_count_look_ups(launch.tally, hits, misses, OP == SW_CACHE_ERASE);
     if (threadIdx.x == 0) {
-        sw_cache_end_block(piece.launch.tally, &piece.launch.totals);
+        sw_cache_end_block(launch.tally, &launch.totals);
     }
 }
 
-template <uint32_t OP, bool ROWS>
-static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
+cudaError_t sw_cache_launch_present(const struct sw_cache_launch *launch, cudaStream_t stream)
 {
-    present_kernel<OP, ROWS>
-        <<<sw_cache_blocks(piece->count), SW_CACHE_THREADS, 0, stream>>>(*piece);
+    uint32_t blocks = sw_cache_look_up_blocks(launch->work.batch.count);
+    if (launch->work.batch.op == SW_CACHE_ERASE) {
+        present_kernel<SW_CACHE_ERASE><<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch);
+    } else {
+        present_kernel<SW_CACHE_ASSIGN_SCORES><<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch);
+    }
     return cudaGetLastError();
 }
 
-cudaError_t sw_cache_launch_present(const struct sw_cache_piece *piece, cudaStream_t stream)
+template <uint32_t OP>
+static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
+{
+    rows_kernel<OP><<<sw_cache_blocks(piece->count), SW_CACHE_THREADS, 0, stream>>>(*piece);
+    return cudaGetLastError();
+}
+
+cudaError_t sw_cache_launch_present_in_rows(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
     switch (piece->launch.work.batch.op) {
-    case SW_CACHE_ERASE:
-        return launch_one<SW_CACHE_ERASE, false>(piece, stream);
-    case SW_CACHE_ASSIGN_SCORES:
-        return launch_one<SW_CACHE_ASSIGN_SCORES, false>(piece, stream);
     case SW_CACHE_INSERT_OR_ASSIGN:
-        return launch_one<SW_CACHE_INSERT_OR_ASSIGN, true>(piece, stream);
-    case SW_CACHE_INSERT_AND_EVICT:
-        return launch_one<SW_CACHE_INSERT_AND_EVICT, true>(piece, stream);
+        return launch_one<SW_CACHE_INSERT_OR_ASSIGN>(piece, stream);
     case SW_CACHE_FIND_OR_INSERT:
-        return launch_one<SW_CACHE_FIND_OR_INSERT, true>(piece, stream);
+        return launch_one<SW_CACHE_FIND_OR_INSERT>(piece, stream);
     case SW_CACHE_ASSIGN:
-        return launch_one<SW_CACHE_ASSIGN, true>(piece, stream);
+        return launch_one<SW_CACHE_ASSIGN>(piece, stream);
     default:
-        return launch_one<SW_CACHE_ASSIGN_VALUES, true>(piece, stream);
+        return launch_one<SW_CACHE_ASSIGN_VALUES>(piece, stream);
     }
 }

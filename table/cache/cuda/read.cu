@@ -27,7 +27,7 @@ static __device__ __forceinline__ void answer(const struct sw_cache_launch *laun
         score = sw_cache_touch(&launch->slots, &launch->work.time, index,
                                sw_cache_given(&launch->work, index), slot);
     } else if (hit && batch->scores_out != NULL) {
-        score = __ldcg(launch->slots.scores + slot);
+        score = __ldcg(&launch->slots.entries[slot].score);
     }
     if (hit && batch->scores_out != NULL) {
         batch->scores_out[index] = score;
@@ -43,21 +43,27 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_READ_BLOCKS)
 {
     const struct sw_cache_slots *slots = &launch.slots;
     const struct sw_cache_batch *batch = &launch.work.batch;
-    uint64_t index = (uint64_t)blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    bool valid = index < batch->count;
-    uint64_t key = valid ? batch->keys[index] : 0;
-    struct sw_cache_home home = sw_cache_home_of(slots, key);
-    uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
-    if (valid) {
-        answer<OP>(&launch, index, slot);
+    uint32_t hits = 0;
+    uint32_t misses = 0;
+    for (uint32_t first = blockIdx.x * SW_CACHE_THREADS; first < batch->count;
+         first += gridDim.x * SW_CACHE_THREADS) {
+        uint32_t index = first + threadIdx.x;
+        bool valid = index < batch->count;
+        uint64_t key = valid ? batch->keys[index] : 0;
+        struct sw_cache_home home = sw_cache_home_of(slots, key);
+        uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
+        if (valid) {
+            answer<OP>(&launch, index, slot);
+        }
+        if (OP == SW_CACHE_FIND) {
+            uint64_t warp_first = index - threadIdx.x % 32;
+            uint8_t *out = (uint8_t *)batch->values_out + warp_first * slots->value_bytes;
+            sw_cache_copy_values<false>(slots, slot, out, 32);
+        }
+        hits += slot != SW_CACHE_NOWHERE;
+        misses += valid && slot == SW_CACHE_NOWHERE;
     }
-    if (OP == SW_CACHE_FIND) {
-        uint8_t *out =
-            (uint8_t *)batch->values_out + (index - threadIdx.x % 32) * slots->value_bytes;
-        sw_cache_copy_values<false>(slots, slot, out, 32);
-    }
-    sw_cache_count_results(launch.tally, slot != SW_CACHE_NOWHERE ? SW_CACHE_HIT : SW_CACHE_MISS,
-                           !valid, false);
+    sw_cache_count_look_ups(launch.tally, hits, misses, false);
     if (threadIdx.x == 0) {
         sw_cache_end_block(launch.tally, &launch.totals);
     }
@@ -67,7 +73,8 @@ template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_launch *launch, cudaStream_t stream)
 {
     read_kernel<OP>
-        <<<sw_cache_blocks(launch->work.batch.count), SW_CACHE_THREADS, 0, stream>>>(*launch);
+        <<<sw_cache_look_up_blocks(launch->work.batch.count), SW_CACHE_THREADS, 0, stream>>>(
+            *launch);
     return cudaGetLastError();
 }
 

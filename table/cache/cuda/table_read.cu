@@ -5,31 +5,27 @@
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/table_end.cuh"
 
-static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
-    get_kernel(const struct sw_cache_table_batch batch)
+/* Looks up key `index`, if there is such a one, and answers; adds misses, hits and probes to
+ * `words`. All lanes of a warp. */
+static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch *batch,
+                                               uint32_t index, uint32_t *words)
 {
-    __shared__ uint32_t words[3];
-    if (threadIdx.x < 3) {
-        words[threadIdx.x] = 0;
-    }
-    __syncthreads();
-    const struct sw_cache_slots *slots = &batch.slots;
-    uint32_t index = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    bool valid = index < batch.count;
-    uint64_t key = valid ? sw_cache_table_key(batch.keys, batch.key_bytes, index) : 0;
+    const struct sw_cache_slots *slots = &batch->slots;
+    bool valid = index < batch->count;
+    uint64_t key = valid ? sw_cache_table_key(batch->keys, batch->key_bytes, index) : 0;
     struct sw_cache_home home = sw_cache_home_of(slots, key);
     uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
     bool found = slot != SW_CACHE_NOWHERE;
     if (found) {
-        sw_cache_touch(slots, &batch.time, index, 1, slot);
+        sw_cache_touch(slots, &batch->time, index, 1, slot);
     }
-    sw_cache_answer_bit(batch.found, batch.count, index, found);
-    sw_cache_answer_bit(batch.not_admitted, batch.count, index, false);
+    sw_cache_answer_bit(batch->found, batch->count, index, found);
+    sw_cache_answer_bit(batch->not_admitted, batch->count, index, false);
     uint32_t warp_first = index - threadIdx.x % 32;
-    if (batch.previous != NULL && warp_first < batch.count) {
+    if (batch->previous != NULL && warp_first < batch->count) {
         sw_cache_copy_values<true>(slots, slot,
-                                   batch.previous + (uint64_t)warp_first * slots->value_bytes,
-                                   batch.count - warp_first);
+                                   batch->previous + (uint64_t)warp_first * slots->value_bytes,
+                                   batch->count - warp_first);
     }
     bool second = slots->two && !(found && slot / SW_CACHE_BUCKET_SLOTS == home.first);
     uint32_t hits = (uint32_t)__popc(__ballot_sync(0xffffffffU, found));
@@ -39,6 +35,20 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
         atomicAdd(&words[0], all - hits);
         atomicAdd(&words[1], hits);
         atomicAdd(&words[2], all + more);
+    }
+}
+
+static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
+    get_kernel(const struct sw_cache_table_batch batch)
+{
+    __shared__ uint32_t words[3];
+    if (threadIdx.x < 3) {
+        words[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    for (uint32_t first = blockIdx.x * SW_CACHE_THREADS; first < batch.count;
+         first += gridDim.x * SW_CACHE_THREADS) {
+        get_one(&batch, first + threadIdx.x, words);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -52,7 +62,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
 
 cudaError_t sw_cache_table_read(const struct sw_cache_table_batch *batch, cudaStream_t stream)
 {
-    get_kernel<<<sw_cache_blocks(batch->count), SW_CACHE_THREADS, 0, stream>>>(*batch);
+    get_kernel<<<sw_cache_look_up_blocks(batch->count), SW_CACHE_THREADS, 0, stream>>>(*batch);
     return cudaGetLastError();
 }
 

@@ -11,8 +11,7 @@
 #define STAY 64
 
 /* Of each hash those bits are kept that will be sorted by (`mask`): so equal ones follow each
- * other.
- */
+ * other. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     hash_kernel(const struct sw_cache_table_batch batch, uint32_t mask)
 {
@@ -84,7 +83,7 @@ static __device__ __forceinline__ void carry_out(struct sw_cache_group g,
 {
     uint32_t op = batch->scratch.ops[index];
     struct sw_cache_step step = step_of(batch, index, key, op);
-    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL, 0};
+    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL};
     if (batch->leftover_keys != NULL) {
         sink.keys = batch->scratch.left;
         sink.values = batch->leftover_values;

@@ -6,6 +6,7 @@
  * locks of one holds none while it tries again, and after some tries goes on with its next.
  */
 #include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/step.cuh"
 
 /* Blocks of a multiprocessor at a time, at least: more hide more latency, with fewer registers. */
 #ifndef SW_CACHE_WRITE_BLOCKS
@@ -14,32 +15,6 @@
 
 /* Blocks for a list, of which the host does not know how long it is; mostly it is empty. */
 #define SOME_BLOCKS 128
-
-/* What operation `index` does. */
-template <uint32_t OP>
-static __device__ __forceinline__ struct sw_cache_step
-step_of(const struct sw_cache_launch *launch, uint64_t index, uint64_t key, uint64_t given)
-{
-    const struct sw_cache_batch *batch = &launch->work.batch;
-    uint64_t offset = index * launch->slots.value_bytes;
-    struct sw_cache_step step;
-    step.acts = sw_cache_acts(OP, false);
-    step.element = batch->element;
-    step.key = key;
-    step.index = index;
-    step.given = given;
-    step.value = (const uint8_t *)batch->values + offset;
-    step.out = (uint8_t *)batch->values_out + offset;
-    step.score_out = NULL;
-    if (OP == SW_CACHE_FIND_OR_INSERT && batch->scores_out != NULL) {
-        step.score_out = batch->scores_out + index;
-    }
-    if (OP == SW_CACHE_ACCUM_OR_ASSIGN && batch->accumulate != NULL) {
-        uint32_t insert = SW_CACHE_ACT_INSERT;
-        step.acts &= batch->accumulate[index] ? ~insert : insert;
-    }
-    return step;
-}
 
 /* Brings what a thread's operation will touch nearer: the digests of its buckets, the value it may
  * write, and the marks of buckets that have any, since they were full once. */
@@ -73,11 +48,18 @@ static __device__ __forceinline__ void prefetch(const struct sw_cache_launch *la
     }
 }
 
-/* The operations of a batch, or those of a list of some. */
+/* In MEMORY mode a batch is carried out in pieces of so many operations a bucket, or more. All
+ * operations of a kernel that want one bucket wait for each other, and those that want a crowded
+ * one come last of all: the fewer they are, the better entries spread over their two buckets. */
+#define PIECE_SHARE 4U
+#define PIECE_MIN (1U << 12)
+
+/* Some operations of a batch: from `first` on, or those of a list. */
 struct some {
-    const uint32_t *ids; /* NULL: all */
-    const uint32_t *count;
-    uint64_t first; /* what the numbers in the list are to be added to */
+    uint64_t first;
+    const uint32_t *ids;   /* NULL: as many as count_here; else what is to be added to first, */
+    const uint32_t *count; /* and how many they are */
+    uint32_t count_here;
 };
 
 /* Carries out the operations of a warp's lanes; a lane's result. */
@@ -93,11 +75,7 @@ static __device__ __forceinline__ uint32_t write_warp(struct sw_cache_group g,
     if (valid) {
         prefetch(launch, index, key, sw_cache_op_inserts(OP));
     }
-    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL, 0};
-    if (OP == SW_CACHE_INSERT_AND_EVICT) {
-        sink = {batch->evicted_keys, (uint8_t *)batch->evicted_values, batch->evicted_scores,
-                &launch->tally->listed, 0};
-    }
+    struct sw_cache_sink sink = sw_cache_sink_of<OP>(launch);
     uint32_t result = SW_CACHE_MISS;
     struct sw_cache_turns turns = {sw_cache_ballot(g, valid), 0, 0};
     while (__any_sync(0xffffffffU, turns.pending != 0)) {
@@ -111,13 +89,16 @@ static __device__ __forceinline__ uint32_t write_warp(struct sw_cache_group g,
             bool done = false;
             if (progress) {
                 struct sw_cache_step step =
-                    step_of<OP>(launch, sw_cache_from(g, index, turn), its_key,
-                                sw_cache_from_wide(g, given, turn));
+                    sw_cache_step_of<OP>(launch, sw_cache_from(g, index, turn), its_key,
+                                         sw_cache_from_wide(g, given, turn));
                 uint64_t unmarked = SW_CACHE_NOWHERE;
+                struct sw_cache_moves moves = SW_CACHE_NO_MOVES;
                 uint32_t outcome = sw_cache_try_operate(g, slots, &launch->work.time, &step, &home,
-                                                        &sink, &unmarked);
+                                                        &sink, &moves, &unmarked);
                 done = unmarked == SW_CACHE_NOWHERE;
-                if (!done) {
+                if (done) {
+                    sw_cache_move(g, slots, step.element, &moves);
+                } else {
                     sw_cache_make_marks(g, slots, unmarked);
                 }
                 sw_cache_leave_home(g, sw_cache_my_lock(g, slots, &home));
@@ -141,13 +122,13 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS
     write_kernel(const struct sw_cache_launch launch, const struct some some)
 {
     struct sw_cache_group g = sw_cache_my_group();
-    uint32_t count = some.ids == NULL ? launch.work.batch.count : __ldcg(some.count);
+    uint32_t count = some.ids == NULL ? some.count_here : __ldcg(some.count);
     uint32_t at = blockIdx.x * SW_CACHE_THREADS;
     do {
         uint32_t index = at + threadIdx.x;
         bool valid = index < count;
-        if (valid && some.ids != NULL) {
-            index = (uint32_t)some.first + some.ids[index];
+        if (valid) {
+            index = (uint32_t)some.first + (some.ids == NULL ? index : some.ids[index]);
         }
         uint32_t result = write_warp<OP>(g, &launch, index, valid);
         sw_cache_count_results(launch.tally, result, !valid, false);
@@ -188,15 +169,38 @@ static cudaError_t launch_op(const struct sw_cache_launch *launch, const struct 
     }
 }
 
+/* Operations of a piece. */
+static uint64_t piece_ops(const struct sw_cache_slots *slots, const struct sw_cache_batch *batch)
+{
+    if (!slots->two || !sw_cache_op_inserts(batch->op)) {
+        return batch->count;
+    }
+    uint64_t least = (batch->count + SW_CACHE_PIECES_MAX - 1) / SW_CACHE_PIECES_MAX;
+    least = least < PIECE_MIN ? PIECE_MIN : least;
+    uint64_t share = PIECE_SHARE * slots->buckets;
+    return share < least ? least : share;
+}
+
 cudaError_t sw_cache_launch_write(const struct sw_cache_launch *launch, cudaStream_t stream)
 {
-    struct some all = {NULL, NULL, 0};
-    return launch_op(launch, &all, sw_cache_blocks(launch->work.batch.count), stream);
+    uint64_t count = launch->work.batch.count;
+    uint64_t most = piece_ops(&launch->slots, &launch->work.batch);
+    struct sw_cache_launch piece = *launch;
+    cudaError_t error = cudaSuccess;
+    uint64_t first = 0;
+    do {
+        uint64_t left = count - first;
+        struct some some = {first, NULL, NULL, (uint32_t)(left < most ? left : most)};
+        piece.totals.keep = launch->totals.keep || some.count_here < left;
+        error = launch_op(&piece, &some, sw_cache_blocks(some.count_here), stream);
+        first += some.count_here;
+    } while (error == cudaSuccess && first < count);
+    return error;
 }
 
 cudaError_t sw_cache_launch_write_some(const struct sw_cache_launch *launch, const uint32_t *ids,
                                        const uint32_t *count, uint64_t first, cudaStream_t stream)
 {
-    struct some some = {ids, count, first};
+    struct some some = {first, ids, count, 0};
     return launch_op(launch, &some, SOME_BLOCKS, stream);
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * places.cuh - what the kernels of MEMORY mode leave for each other: rows of operations, and what
+ * became of each (rows.cuh).
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CUDA_PLACES_CUH
+#define SHERWOOD_TABLE_CACHE_CUDA_PLACES_CUH
+
+#include "table/cache/cuda/rows.cuh"
+
+/* An operation in a row: its number in the piece; whether its key was absent; its code. That is the
+ * digest of an absent key, else the slot in the first bucket, or 128 and the slot in the second. */
+#define SW_CACHE_ROW_ID(entry) ((entry)&0x7fffffU)
+#define SW_CACHE_ROW_ABSENT 0x800000U
+#define SW_CACHE_ROW_CODE(entry) ((entry) >> 24)
+
+/* The code of a key that is at `slot`. */
+SW_HD static inline uint32_t sw_cache_row_code(const struct sw_cache_home *home, uint64_t slot)
+{
+    uint32_t second = slot / SW_CACHE_BUCKET_SLOTS != home->first ? SW_CACHE_BUCKET_SLOTS : 0;
+    return second + (uint32_t)(slot % SW_CACHE_BUCKET_SLOTS);
+}
+
+/* What became of an operation, and where its value goes: bits 0 to 47 are the slot to write, bits
+ * 48 to 50 its enum sw_cache_result, or SW_CACHE_ROW_REST if it is none of the row's; then there is
+ * one of these, or none. */
+#define SW_CACHE_PLACE_NONE (1ULL << 61) /* nowhere */
+#define SW_CACHE_PLACE_READ (1ULL << 62) /* the slot is to be read */
+#define SW_CACHE_PLACE_BATCH \
+    (1ULL << 63) /* to be read is what this operation of the piece brings */
+#define SW_CACHE_PLACE_NUMBER(place) ((place) & ((1ULL << 48) - 1))
+#define SW_CACHE_PLACE_RESULT(place) ((uint32_t)((place) >> 48) & 7)
+#define SW_CACHE_ROW_REST 7U
+
+SW_HD static inline uint64_t sw_cache_place(uint64_t where, uint32_t result)
+{
+    return where | (uint64_t)result << 48;
+}
+
+#endif
