@@ -191,13 +191,19 @@ SW_CACHE_FN struct sw_cache_line sw_cache_read_line(struct sw_cache_group g, con
 }
 
 #ifdef __CUDACC__
-/* `bits`, four places to the left, and below them: bit i, byte i of the word is 0. */
-SW_CACHE_FN uint32_t sw_cache_append_zeros(uint32_t bits, uint32_t word)
+/* `bits`, 16 places to the left, and below them: bit i, byte i of the chunk is `byte`. */
+SW_CACHE_FN uint32_t sw_cache_append_equal(uint32_t bits, const struct sw_cache_chunk *chunk,
+                                           uint32_t byte)
 {
-    /* bit 7 of each byte that is 0: no carry leaves a byte */
-    uint32_t zeros = ~(((word & 0x7f7f7f7fU) + 0x7f7f7f7fU) | word) & 0x80808080U;
-    /* the four of them moved to the top, and from there into `bits` */
-    return __funnelshift_l(zeros * 0x00204081U, bits, 4);
+    SW_CACHE_UNROLL
+    for (int w = 3; w >= 0; w--) {
+        uint32_t differ = chunk->word[w] ^ (byte * 0x01010101U);
+        /* bit 7 of each byte that is 0: no carry leaves a byte */
+        uint32_t zeros = ~(((differ & 0x7f7f7f7fU) + 0x7f7f7f7fU) | differ) & 0x80808080U;
+        /* the four of them moved to the top, and from there into `bits` */
+        bits = __funnelshift_l(zeros * 0x00204081U, bits, 4);
+    }
+    return bits;
 }
 #endif
 
@@ -205,12 +211,7 @@ SW_CACHE_FN uint32_t sw_cache_append_zeros(uint32_t bits, uint32_t word)
 SW_CACHE_FN uint32_t sw_cache_equal(const struct sw_cache_chunk *chunk, uint32_t byte)
 {
 #if defined(__CUDACC__)
-    uint32_t bits = 0;
-    SW_CACHE_UNROLL
-    for (int w = 3; w >= 0; w--) {
-        bits = sw_cache_append_zeros(bits, chunk->word[w] ^ (byte * 0x01010101U));
-    }
-    return bits;
+    return sw_cache_append_equal(0, chunk, byte);
 #elif defined(__SSE2__)
     __m128i bytes;
     memcpy(&bytes, chunk, sizeof(bytes));
@@ -236,11 +237,7 @@ SW_CACHE_FN struct sw_cache_set sw_cache_match(const struct sw_cache_line *line,
     SW_CACHE_UNROLL
     for (int c = SW_CACHE_CHUNKS - 1; c >= 0; c--) {
 #ifdef __CUDACC__
-        SW_CACHE_UNROLL
-        for (int w = 3; w >= 0; w--) {
-            uint32_t differ = line->chunk[c].word[w] ^ (byte * 0x01010101U);
-            set.word[c / 2] = sw_cache_append_zeros(set.word[c / 2], differ);
-        }
+        set.word[c / 2] = sw_cache_append_equal(set.word[c / 2], &line->chunk[c], byte);
 #else
         set.word[c / 2] |= sw_cache_equal(&line->chunk[c], byte) << (16 * (c % 2));
 #endif

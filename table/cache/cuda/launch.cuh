@@ -129,47 +129,55 @@ static __device__ __forceinline__ void sw_cache_add_results(struct sw_cache_tall
     sw_cache_add_counters(&tally->counters, &sum);
 }
 
-/* Counts what the threads of a block looked up. All threads. */
-static __device__ void sw_cache_count_look_ups(struct sw_cache_tally *tally, uint32_t hits,
-                                               uint32_t misses, bool erases)
+/* Begins and ends the counting of a block's results: counts[SW_CACHE_RESULTS] is shared memory. All
+ * threads. */
+#define SW_CACHE_RESULTS (SW_CACHE_REFUSED + 1)
+static __device__ __forceinline__ void sw_cache_open_counts(uint32_t *counts)
 {
-    __shared__ uint32_t counts[SW_CACHE_REFUSED + 1];
-    if (threadIdx.x <= SW_CACHE_REFUSED) {
+    if (threadIdx.x < SW_CACHE_RESULTS) {
         counts[threadIdx.x] = 0;
     }
     __syncthreads();
-    hits = __reduce_add_sync(0xffffffffU, hits);
-    misses = __reduce_add_sync(0xffffffffU, misses);
-    if (threadIdx.x % 32 == 0) {
-        atomicAdd(&counts[SW_CACHE_HIT], hits);
-        atomicAdd(&counts[SW_CACHE_MISS], misses);
-    }
+}
+
+static __device__ __forceinline__ void sw_cache_close_counts(struct sw_cache_tally *tally,
+                                                             const uint32_t *counts, bool erases)
+{
     __syncthreads();
     if (threadIdx.x == 0) {
         sw_cache_add_results(tally, counts, erases);
     }
 }
 
+/* Counts what the threads of a block looked up. All threads. */
+static __device__ void sw_cache_count_look_ups(struct sw_cache_tally *tally, uint32_t hits,
+                                               uint32_t misses, bool erases)
+{
+    __shared__ uint32_t counts[SW_CACHE_RESULTS];
+    sw_cache_open_counts(counts);
+    hits = __reduce_add_sync(0xffffffffU, hits);
+    misses = __reduce_add_sync(0xffffffffU, misses);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&counts[SW_CACHE_HIT], hits);
+        atomicAdd(&counts[SW_CACHE_MISS], misses);
+    }
+    sw_cache_close_counts(tally, counts, erases);
+}
+
 /* The results of a block's threads, one each (`none`: it has none), counted. All threads. */
 static __device__ void sw_cache_count_results(struct sw_cache_tally *tally, uint32_t result,
                                               bool none, bool erases)
 {
-    __shared__ uint32_t counts[SW_CACHE_REFUSED + 1];
-    if (threadIdx.x <= SW_CACHE_REFUSED) {
-        counts[threadIdx.x] = 0;
-    }
-    __syncthreads();
+    __shared__ uint32_t counts[SW_CACHE_RESULTS];
+    sw_cache_open_counts(counts);
 #pragma unroll
-    for (uint32_t kind = 0; kind <= SW_CACHE_REFUSED; kind++) {
+    for (uint32_t kind = 0; kind < SW_CACHE_RESULTS; kind++) {
         uint32_t lanes = __ballot_sync(0xffffffffU, !none && result == kind);
         if (threadIdx.x % 32 == 0 && lanes != 0) {
             atomicAdd(&counts[kind], (uint32_t)__popc(lanes));
         }
     }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        sw_cache_add_results(tally, counts, erases);
-    }
+    sw_cache_close_counts(tally, counts, erases);
 }
 
 #endif

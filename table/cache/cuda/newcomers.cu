@@ -22,23 +22,11 @@
 
 /* --- carrying out ----------------------------------------------------------------------------- */
 
-/* A byte for each operation of a row. */
-struct bytes {
-    uint32_t word[SW_CACHE_ROW / 4];
-};
+static_assert(SW_CACHE_ROW == SW_CACHE_CHUNK_SLOTS, "a byte an operation of a row is a chunk");
 
-/* Bit r: byte r is `byte`. */
-static __device__ __forceinline__ uint32_t equal_bytes(const struct bytes *bytes, uint32_t byte)
-{
-    uint32_t bits = 0;
-#pragma unroll
-    for (int w = SW_CACHE_ROW / 4 - 1; w >= 0; w--) {
-        bits = sw_cache_append_zeros(bits, bytes->word[w] ^ (byte * 0x01010101U));
-    }
-    return bits;
-}
-
-static __device__ __forceinline__ void set_byte(struct bytes *bytes, uint32_t r, uint32_t byte)
+/* Sets byte r, whatever it is. */
+static __device__ __forceinline__ void set_byte(struct sw_cache_chunk *bytes, uint32_t r,
+                                                uint32_t byte)
 {
     uint32_t shift = 8 * (r % 4);
 #pragma unroll
@@ -51,15 +39,15 @@ static __device__ __forceinline__ void set_byte(struct bytes *bytes, uint32_t r,
 /* A row at hand. */
 struct row {
     const uint32_t *entries;
-    struct bytes codes; /* of the entries */
-    uint32_t absent;    /* bit r: the key of operation r was absent, */
-    uint32_t left;      /* and it was not carried out yet */
-    uint32_t id;        /* the number of the first that is left, */
-    uint64_t key;       /* and its key */
+    struct sw_cache_chunk codes; /* of the entries */
+    uint32_t absent;             /* bit r: the key of operation r was absent, */
+    uint32_t left;               /* and it was not carried out yet */
+    uint32_t id;                 /* the number of the first that is left, */
+    uint64_t key;                /* and its key */
     struct sw_cache_head head;
-    struct sw_cache_set empty; /* slots of the first bucket */
-    uint32_t writes;           /* bit r: operation r has a place that it writes, */
-    struct bytes wrote;        /* and byte r: the code of it */
+    struct sw_cache_set empty;   /* slots of the first bucket */
+    uint32_t writes;             /* bit r: operation r has a place that it writes, */
+    struct sw_cache_chunk wrote; /* and byte r: the code of it */
 };
 
 /* The operation of the row whose value goes to a slot, or SW_CACHE_NONE. Slots of different second
@@ -68,7 +56,7 @@ static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_piece
                                                      const struct row *row, uint32_t code,
                                                      uint64_t slot)
 {
-    uint32_t alike = equal_bytes(&row->wrote, code);
+    uint32_t alike = sw_cache_equal(&row->wrote, code);
     for (alike &= row->writes; alike != 0; alike &= alike - 1) {
         uint32_t rank = (uint32_t)__ffs((int)alike) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[rank]);
@@ -125,7 +113,7 @@ static __device__ __forceinline__ void take_hits(const struct sw_cache_piece *pi
     for (uint32_t later = hits & (hits - 1); later != 0; later &= later - 1) {
         uint32_t r = (uint32_t)__ffs((int)later) - 1;
         uint32_t code = SW_CACHE_ROW_CODE(row->entries[r]);
-        again = again || (equal_bytes(&row->codes, code) & hits & ((1U << r) - 1)) != 0;
+        again = again || (sw_cache_equal(&row->codes, code) & hits & ((1U << r) - 1)) != 0;
     }
     row->writes = hits;
     row->wrote = row->codes;
@@ -172,7 +160,7 @@ static __device__ __forceinline__ uint32_t made_before(const struct sw_cache_pie
                                                        const struct row *row, uint32_t rank,
                                                        uint32_t digest, uint64_t *slot)
 {
-    uint32_t earlier = equal_bytes(&row->codes, digest) & row->absent & row->writes;
+    uint32_t earlier = sw_cache_equal(&row->codes, digest) & row->absent & row->writes;
     for (earlier &= (1U << rank) - 1; earlier != 0; earlier &= earlier - 1) {
         uint32_t r = (uint32_t)__ffs((int)earlier) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[r]);

@@ -166,13 +166,10 @@ static __device__ __forceinline__ void open_part(const struct sw_cache_piece *pi
 static __device__ __forceinline__ void count_rows(const struct sw_cache_piece *piece,
                                                   uint32_t results)
 {
-    __shared__ uint32_t counts[SW_CACHE_REFUSED + 1];
-    if (threadIdx.x <= SW_CACHE_REFUSED) {
-        counts[threadIdx.x] = 0;
-    }
-    __syncthreads();
+    __shared__ uint32_t counts[SW_CACHE_RESULTS];
+    sw_cache_open_counts(counts);
 #pragma unroll
-    for (uint32_t kind = 0; kind <= SW_CACHE_REFUSED; kind++) {
+    for (uint32_t kind = 0; kind < SW_CACHE_RESULTS; kind++) {
         uint32_t sum = __reduce_add_sync(0xffffffffU, results >> (5 * kind) & 31);
         if (threadIdx.x % 32 == 0 && sum != 0) {
             atomicAdd(&counts[kind], sum);
