@@ -13,12 +13,12 @@ SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_group g, const struct sw_cach
                                    uint64_t bucket, const struct sw_cache_line *line,
                                    uint32_t digest, uint64_t key)
 {
-    const struct sw_cache_entry *entries = slots->entries + bucket * SW_CACHE_BUCKET_SLOTS;
+    uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
     struct sw_cache_set equal = sw_cache_match(line, digest);
     uint32_t mine = SW_CACHE_NONE;
     while (sw_cache_any(&equal)) {
         uint32_t slot = sw_cache_take(g, &equal);
-        mine = SW_CACHE_LOAD(&entries[slot].key) == key ? slot : mine;
+        mine = SW_CACHE_LOAD(&sw_cache_entry_at(slots, first + slot)->key) == key ? slot : mine;
     }
     sw_cache_join(g);
     uint32_t lanes = sw_cache_ballot(g, mine != SW_CACHE_NONE);
@@ -41,8 +41,14 @@ SW_CACHE_FN uint64_t sw_cache_seek_home(struct sw_cache_group g, const struct sw
     while ((in_first | in_second) != 0) {
         uint64_t slot_first = at_first + sw_cache_first_bit(in_first);
         uint64_t slot_second = at_second + sw_cache_first_bit(in_second);
-        uint64_t key_first = in_first != 0 ? __ldcg(&slots->entries[slot_first].key) : ~key;
-        uint64_t key_second = in_second != 0 ? __ldcg(&slots->entries[slot_second].key) : ~key;
+        uint64_t key_first = ~key;
+        uint64_t key_second = ~key;
+        if (in_first != 0) {
+            key_first = __ldcg(&sw_cache_entry_at(slots, slot_first)->key);
+        }
+        if (in_second != 0) {
+            key_second = __ldcg(&sw_cache_entry_at(slots, slot_second)->key);
+        }
         mine = key_first == key ? slot_first : mine;
         mine = key_second == key ? slot_second : mine;
         in_first &= in_first - 1;
@@ -145,18 +151,18 @@ SW_CACHE_FN void sw_cache_write_chunk(uint8_t *bytes, const struct sw_cache_chun
 
 /* Gives a full bucket marks that are exact: base is its lowest score, and the shift the smallest at
  * which half of its marks are below 255, so that as many entries leave before it must be done
- * again. (Not of the slots as a whole: on CUDA, kernel arguments whose address is taken are
- * copied.) */
-SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g,
-                                        const struct sw_cache_entry *entries, uint8_t *marks,
-                                        struct sw_cache_head *head)
+ * again. The scores are `stride` bytes apart. (Not of the slots as a whole: on CUDA, kernel
+ * arguments whose address is taken are copied.) */
+SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint8_t *scores,
+                                        uint64_t stride, uint8_t *marks, struct sw_cache_head *head)
 {
     struct sw_cache_lowest mine = {UINT64_MAX, SW_CACHE_NONE};
     for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
         SW_CACHE_UNROLL
         for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
             uint32_t slot = sw_cache_chunk_slot(g, c) + i;
-            uint64_t score = SW_CACHE_LOAD(&entries[slot].score);
+            uint64_t score =
+                SW_CACHE_LOAD((const uint64_t *)(const void *)(scores + slot * stride));
             if (score < mine.score || mine.slot == SW_CACHE_NONE) {
                 mine.score = score;
                 mine.slot = slot;
@@ -169,7 +175,9 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g,
     for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {
         SW_CACHE_UNROLL
         for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
-            uint64_t score = SW_CACHE_LOAD(&entries[sw_cache_chunk_slot(g, c) + i].score);
+            uint32_t slot = sw_cache_chunk_slot(g, c) + i;
+            uint64_t score =
+                SW_CACHE_LOAD((const uint64_t *)(const void *)(scores + slot * stride));
             uint32_t needed = sw_cache_shift_for(score - lowest.score);
             sw_cache_set_byte(&shifts.chunk[c], i, needed);
         }
@@ -184,7 +192,9 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g,
         struct sw_cache_chunk fresh = {0};
         SW_CACHE_UNROLL
         for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
-            uint64_t score = SW_CACHE_LOAD(&entries[sw_cache_chunk_slot(g, c) + i].score);
+            uint32_t slot = sw_cache_chunk_slot(g, c) + i;
+            uint64_t score =
+                SW_CACHE_LOAD((const uint64_t *)(const void *)(scores + slot * stride));
             sw_cache_set_byte(&fresh, i, sw_cache_mark_of(lowest.score, shift, score));
         }
         sw_cache_write_chunk(marks + sw_cache_chunk_slot(g, c), &fresh);
@@ -221,7 +231,7 @@ SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_group g,
     /* at shift 0 all with this mark are equal: a lane's first is enough */
     while (sw_cache_any(&left) && !(head->shift == 0 && mine.slot != SW_CACHE_NONE)) {
         uint32_t slot = sw_cache_take(g, &left);
-        uint64_t score = SW_CACHE_LOAD(&slots->entries[first + slot].score);
+        uint64_t score = SW_CACHE_LOAD(&sw_cache_entry_at(slots, first + slot)->score);
         uint32_t actual = sw_cache_mark_of(head->base, head->shift, score);
         if (actual != search->mark) {
             slots->marks[first + slot] = (uint8_t)actual;
@@ -264,7 +274,7 @@ SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_group g,
     struct sw_cache_set candidates = search->candidates;
     if (search->marked && sw_cache_any(&candidates)) {
         uint64_t slot = search->bucket * SW_CACHE_BUCKET_SLOTS + sw_cache_take(g, &candidates);
-        asm volatile("prefetch.global.L2 [%0];" : : "l"(slots->entries + slot));
+        asm volatile("prefetch.global.L2 [%0];" : : "l"(sw_cache_entry_at(slots, slot)));
     }
 #else
     (void)g;

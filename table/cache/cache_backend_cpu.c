@@ -235,9 +235,10 @@ static void scan_batch(struct cache_table *table, struct sw_batch *batch)
             continue;
         }
         if (table->key_bytes == 4) {
-            ((uint32_t *)batch->scan_keys)[batch->scan_count] = (uint32_t)slots->entries[slot].key;
+            ((uint32_t *)batch->scan_keys)[batch->scan_count] =
+                (uint32_t)sw_cache_entry_at(slots, slot)->key;
         } else {
-            ((uint64_t *)batch->scan_keys)[batch->scan_count] = slots->entries[slot].key;
+            ((uint64_t *)batch->scan_keys)[batch->scan_count] = sw_cache_entry_at(slots, slot)->key;
         }
         memcpy((uint8_t *)batch->scan_values + (size_t)batch->scan_count * slots->value_bytes,
                sw_cache_value_at(slots, slot), slots->value_bytes);

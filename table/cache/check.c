@@ -20,7 +20,7 @@ __attribute__((format(printf, 3, 4))) static int violated(char *text, size_t siz
 /* I1 to I3 of an occupied slot: the digest, the bucket, no second copy. */
 static int check_slot(const struct sw_cache_slots *slots, uint64_t slot, char *text, size_t size)
 {
-    uint64_t key = slots->entries[slot].key;
+    uint64_t key = sw_cache_entry_at(slots, slot)->key;
     uint64_t bucket = slot / SW_CACHE_BUCKET_SLOTS;
     struct sw_cache_home home = sw_cache_home_of(slots, key);
     if (slots->digests[slot] != home.digest) {
@@ -37,7 +37,7 @@ static int check_slot(const struct sw_cache_slots *slots, uint64_t slot, char *t
     for (uint32_t side = 0; side < (slots->two ? 2U : 1U); side++) {
         uint64_t first = (side == 0 ? home.first : home.second) * SW_CACHE_BUCKET_SLOTS;
         for (uint64_t i = first; i < first + SW_CACHE_BUCKET_SLOTS; i++) {
-            copies += slots->digests[i] == home.digest && slots->entries[i].key == key;
+            copies += slots->digests[i] == home.digest && sw_cache_entry_at(slots, i)->key == key;
         }
     }
     if (copies != 1) {
@@ -58,11 +58,12 @@ static int check_mark(const struct sw_cache_slots *slots, uint64_t slot, char *t
         return violated(text, size, "I5: bucket %llu has shift %u",
                         (unsigned long long)(slot / SW_CACHE_BUCKET_SLOTS), head->shift);
     }
-    uint32_t highest = sw_cache_mark_of(head->base, head->shift, slots->entries[slot].score);
+    uint32_t highest =
+        sw_cache_mark_of(head->base, head->shift, sw_cache_entry_at(slots, slot)->score);
     if (slots->marks[slot] > highest) {
         return violated(text, size, "I5: slot %llu has mark %u, above the %u of its score %llu",
                         (unsigned long long)slot, slots->marks[slot], highest,
-                        (unsigned long long)slots->entries[slot].score);
+                        (unsigned long long)sw_cache_entry_at(slots, slot)->score);
     }
     return SW_OK;
 }

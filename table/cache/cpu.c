@@ -11,15 +11,14 @@
 
 static const struct sw_cache_group alone = {0, 1, 0};
 
-/* Cuts the arrays out of one area; values last, since their size is any multiple of 4. */
+/* Cuts the arrays out of one area; entries and values last, whose size is any multiple of 4. */
 static void carve(struct sw_cache_slots *slots, uint8_t *memory)
 {
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
     slots->digests = memory;
     slots->marks = slots->digests + capacity;
-    slots->entries = (struct sw_cache_entry *)(void *)(slots->marks + capacity);
-    slots->heads = (struct sw_cache_head *)(void *)(slots->entries + capacity);
-    slots->values = (uint8_t *)(void *)(slots->heads + slots->buckets);
+    slots->heads = (struct sw_cache_head *)(void *)(slots->marks + capacity);
+    sw_cache_lay_out(slots, (uint8_t *)(slots->heads + slots->buckets));
 }
 
 void sw_cache_cpu_empty(const struct sw_cache_slots *slots)
@@ -69,7 +68,7 @@ uint64_t sw_cache_cpu_find(const struct sw_cache_slots *slots, uint64_t key)
 uint64_t sw_cache_cpu_touch(const struct sw_cache_slots *slots, const struct sw_cache_time *time,
                             uint64_t index, uint64_t given, uint64_t slot)
 {
-    uint64_t *score = &slots->entries[slot].score;
+    uint64_t *score = &sw_cache_entry_at(slots, slot)->score;
     uint64_t before = __atomic_load_n(score, __ATOMIC_RELAXED);
     uint64_t after;
     do {
@@ -91,9 +90,10 @@ static void read_one(const struct sw_cache_slots *slots, const struct sw_cache_w
     if (batch->places != NULL) {
         batch->places[index] = value;
     }
-    uint64_t score = batch->touch ? sw_cache_cpu_touch(slots, &work->time, index,
-                                                       sw_cache_given(work, index), slot)
-                                  : __atomic_load_n(&slots->entries[slot].score, __ATOMIC_RELAXED);
+    uint64_t score =
+        batch->touch
+            ? sw_cache_cpu_touch(slots, &work->time, index, sw_cache_given(work, index), slot)
+            : __atomic_load_n(&sw_cache_entry_at(slots, slot)->score, __ATOMIC_RELAXED);
     if (batch->scores_out != NULL) {
         batch->scores_out[index] = score;
     }
@@ -175,11 +175,11 @@ void sw_cache_cpu_list(const struct sw_cache_slots *slots, const struct sw_cache
 {
     uint64_t count = 0;
     for (uint64_t slot = what->first; slot < what->first + what->slots; slot++) {
-        uint64_t score = __atomic_load_n(&slots->entries[slot].score, __ATOMIC_RELAXED);
+        uint64_t score = __atomic_load_n(&sw_cache_entry_at(slots, slot)->score, __ATOMIC_RELAXED);
         if (slots->digests[slot] == 0 || score < what->score_min || score > what->score_max) {
             continue;
         }
-        what->keys[count] = slots->entries[slot].key;
+        what->keys[count] = sw_cache_entry_at(slots, slot)->key;
         if (what->values != NULL) {
             memcpy((uint8_t *)what->values + count * slots->value_bytes,
                    sw_cache_value_at(slots, slot), slots->value_bytes);

@@ -96,11 +96,6 @@ SW_CACHE_FN void sw_cache_add_value(struct sw_cache_group g, uint8_t *to, const 
     }
 }
 
-SW_CACHE_FN uint8_t *sw_cache_value_at(const struct sw_cache_slots *slots, uint64_t slot)
-{
-    return slots->values + slot * slots->value_bytes;
-}
-
 /* Moves the values of one operation. */
 SW_CACHE_FN void sw_cache_move(struct sw_cache_group g, const struct sw_cache_slots *slots,
                                uint32_t element, const struct sw_cache_moves *moves)
@@ -125,9 +120,9 @@ SW_CACHE_FN void sw_cache_set_entry(const struct sw_cache_slots *slots, uint64_t
                                     uint64_t score)
 {
 #ifdef __CUDACC__
-    *(ulonglong2 *)(slots->entries + slot) = make_ulonglong2(key, score); /* one write */
+    *(ulonglong2 *)sw_cache_entry_at(slots, slot) = make_ulonglong2(key, score); /* one write */
 #else
-    slots->entries[slot] = (struct sw_cache_entry){key, score};
+    *sw_cache_entry_at(slots, slot) = (struct sw_cache_entry){key, score};
 #endif
 }
 
@@ -151,9 +146,10 @@ SW_CACHE_FN void sw_cache_use(struct sw_cache_group g, const struct sw_cache_slo
         return;
     }
     bool custom = slots->policy == SW_CACHE_CUSTOM;
-    uint64_t before = custom ? 0 : SW_CACHE_LOAD(&slots->entries[slot].score);
+    struct sw_cache_entry *entry = sw_cache_entry_at(slots, slot);
+    uint64_t before = custom ? 0 : SW_CACHE_LOAD(&entry->score);
     uint64_t score = sw_cache_score_used(slots->policy, time, step->index, step->given, before);
-    slots->entries[slot].score = score;
+    entry->score = score;
     if (custom) {
         sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, score);
     }
@@ -180,7 +176,7 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slo
         slots->digests[slot] = 0;
     }
     if (g.lane == 0 && step->score_out != NULL) {
-        *step->score_out = slots->entries[slot].score;
+        *step->score_out = sw_cache_entry_at(slots, slot)->score;
     }
 }
 
@@ -196,7 +192,7 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_sl
 #else
         index = (uint32_t)(*sink->count)++;
 #endif
-        sink->keys[index] = SW_CACHE_LOAD(&slots->entries[slot].key);
+        sink->keys[index] = SW_CACHE_LOAD(&sw_cache_entry_at(slots, slot)->key);
         if (sink->scores != NULL) {
             sink->scores[index] = score;
         }
@@ -327,7 +323,8 @@ SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_group g, const struct sw_ca
                                      uint64_t bucket)
 {
     uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
-    sw_cache_mark_bucket(g, slots->entries + first, slots->marks + first, slots->heads + bucket);
+    sw_cache_mark_bucket(g, (const uint8_t *)&sw_cache_entry_at(slots, first)->score,
+                         slots->entry_stride, slots->marks + first, slots->heads + bucket);
 }
 
 /* Carries out one step; the same in every lane. (Marks are made out here, where little else is

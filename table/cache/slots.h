@@ -5,7 +5,7 @@
  * Every bucket has a line of 128 digests (0: the slot is empty), a line of 128 marks that bound the
  * scores from below (score.h), its entries, its values, and a head. The key and the score of an
  * entry lie side by side: what changes both, or reads one and changes the other, touches one sector
- * of memory.
+ * of memory. So do an entry and its value if that is small.
  *
  * Threads: plain data; the phases of batches guard it (README.md).
  */
@@ -34,14 +34,16 @@ struct sw_cache_entry {
 };
 
 struct sw_cache_slots {
-    uint8_t *digests;               /* [buckets * 128] */
-    uint8_t *marks;                 /* [buckets * 128] */
-    struct sw_cache_entry *entries; /* [buckets * 128]: of slots that are occupied */
-    uint8_t *values;                /* [buckets * 128 * value_bytes] */
-    struct sw_cache_head *heads;    /* [buckets] */
+    uint8_t *digests;            /* [buckets * 128] */
+    uint8_t *marks;              /* [buckets * 128] */
+    uint8_t *entries;            /* [buckets * 128], entry_stride apart: of occupied slots, */
+    uint8_t *values;             /* and their values, value_stride apart */
+    struct sw_cache_head *heads; /* [buckets] */
     uint64_t buckets;
     uint64_t seed;
     uint32_t value_bytes;
+    uint32_t entry_stride;
+    uint32_t value_stride;
     uint32_t two;    /* MEMORY mode */
     uint32_t policy; /* enum sw_cache_policy */
 };
@@ -81,6 +83,41 @@ SW_HD static inline struct sw_cache_home sw_cache_home_of(const struct sw_cache_
         home.second = lower + sw_cache_scale(sw_mix_64(hash, 0x9e3779b97f4a7c15ULL), upper);
     }
     return home;
+}
+
+/* A value of at most so many bytes, and a multiple of 16, lies behind its entry: who finds the one
+ * has the other near. Larger ones would be cut by the boundaries of 256 bytes at which memory is
+ * spread, and copying them would take longer than that saves. */
+#define SW_CACHE_VALUE_TOGETHER_MAX 48U
+
+/* Bytes of the entries and values of a cache. */
+SW_HD static inline uint64_t sw_cache_entry_bytes(const struct sw_cache_slots *slots)
+{
+    return slots->buckets * SW_CACHE_BUCKET_SLOTS *
+           (sizeof(struct sw_cache_entry) + slots->value_bytes);
+}
+
+/* Lays entries and values out in so many bytes, aligned as values are and to 16 at least. */
+SW_HD static inline void sw_cache_lay_out(struct sw_cache_slots *slots, uint8_t *memory)
+{
+    uint32_t bytes = slots->value_bytes;
+    bool together = bytes % 16 == 0 && bytes <= SW_CACHE_VALUE_TOGETHER_MAX;
+    slots->entry_stride = (uint32_t)sizeof(struct sw_cache_entry) + (together ? bytes : 0);
+    slots->value_stride = together ? slots->entry_stride : bytes;
+    slots->entries = memory;
+    slots->values = memory + sizeof(struct sw_cache_entry) *
+                                 (together ? 1 : slots->buckets * SW_CACHE_BUCKET_SLOTS);
+}
+
+SW_HD static inline struct sw_cache_entry *sw_cache_entry_at(const struct sw_cache_slots *slots,
+                                                             uint64_t slot)
+{
+    return (struct sw_cache_entry *)(void *)(slots->entries + slot * slots->entry_stride);
+}
+
+SW_HD static inline uint8_t *sw_cache_value_at(const struct sw_cache_slots *slots, uint64_t slot)
+{
+    return slots->values + slot * slots->value_stride;
 }
 
 /* Bytes of the arrays of one bucket, values and head included. */

@@ -34,7 +34,8 @@ static void begin(struct planted *planted)
     planted->snapshot.slots = (struct sw_cache_slots){
         .digests = planted->digests,
         .marks = planted->marks,
-        .entries = planted->entries,
+        .entries = (uint8_t *)planted->entries,
+        .entry_stride = sizeof(planted->entries[0]),
         .heads = planted->heads,
         .buckets = BUCKETS,
         .seed = 5,

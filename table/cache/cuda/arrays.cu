@@ -34,14 +34,15 @@ static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
     sw_cuda_cut(&cutter, &slots->digests, capacity);
     sw_cuda_cut(&cutter, &slots->marks, capacity);
-    sw_cuda_cut(&cutter, &slots->entries, capacity);
     sw_cuda_cut(&cutter, &slots->heads, slots->buckets);
     sw_cuda_cut(&cutter, &arrays->totals, 1);
     sw_cuda_cut(&cutter, &arrays->tallies, SW_CACHE_STREAMS_MAX);
     if (arrays->rows.ops_max > 0) {
         cut_rows(&cutter, &arrays->rows, slots);
     }
-    sw_cuda_cut(&cutter, &slots->values, capacity * slots->value_bytes);
+    uint8_t *entries = NULL;
+    sw_cuda_cut(&cutter, &entries, sw_cache_entry_bytes(slots));
+    sw_cache_lay_out(slots, entries);
     return cutter.used;
 }
 
@@ -118,7 +119,7 @@ static cudaError_t fetch(const struct sw_cache_arrays *arrays, struct sw_cache_s
     } parts[] = {
         {to->digests, from->digests, capacity},
         {to->marks, from->marks, capacity},
-        {to->entries, from->entries, capacity * sizeof(*from->entries)},
+        {to->entries, from->entries, capacity * from->entry_stride},
         {to->heads, from->heads, from->buckets * sizeof(*from->heads)},
         {&snapshot->counters, arrays->totals, sizeof(snapshot->counters)},
     };
@@ -140,12 +141,12 @@ int sw_cache_arrays_snapshot(const struct sw_cache_arrays *arrays,
     slots->values = NULL;
     *error = cudaSuccess;
     snapshot->memory =
-        malloc(capacity * (2 + sizeof(*slots->entries)) + slots->buckets * sizeof(*slots->heads));
+        malloc(capacity * (2 + slots->entry_stride) + slots->buckets * sizeof(*slots->heads));
     if (snapshot->memory == NULL) {
         return SW_E_NOMEM;
     }
-    slots->entries = (struct sw_cache_entry *)snapshot->memory;
-    slots->heads = (struct sw_cache_head *)(slots->entries + capacity);
+    slots->entries = (uint8_t *)snapshot->memory;
+    slots->heads = (struct sw_cache_head *)(slots->entries + capacity * slots->entry_stride);
     slots->digests = (uint8_t *)(slots->heads + slots->buckets);
     slots->marks = slots->digests + capacity;
     *error = fetch(arrays, snapshot);

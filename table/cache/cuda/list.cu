@@ -39,7 +39,7 @@ static __device__ __forceinline__ uint32_t chosen(const struct sw_cache_slots *s
     uint32_t bits = 0;
     for (uint32_t k = 0; k < 4 && slot + k < what->first + what->slots; k++) {
         if (__ldcg(slots->digests + slot + k) != 0) {
-            uint64_t score = __ldcg(&slots->entries[slot + k].score);
+            uint64_t score = __ldcg(&sw_cache_entry_at(slots, slot + k)->score);
             bits |= (uint32_t)(score >= what->score_min && score <= what->score_max) << k;
         }
     }
@@ -66,12 +66,12 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
         uint32_t k = sw_cache_first_bit(bits);
         listed[at] = (uint16_t)(4 * threadIdx.x + k);
         if (key_bytes == 4) {
-            ((uint32_t *)what.keys)[begin + at] = (uint32_t)slots->entries[slot + k].key;
+            ((uint32_t *)what.keys)[begin + at] = (uint32_t)sw_cache_entry_at(slots, slot + k)->key;
         } else {
-            what.keys[begin + at] = slots->entries[slot + k].key;
+            what.keys[begin + at] = sw_cache_entry_at(slots, slot + k)->key;
         }
         if (what.scores != NULL) {
-            what.scores[begin + at] = __ldcg(&slots->entries[slot + k].score);
+            what.scores[begin + at] = __ldcg(&sw_cache_entry_at(slots, slot + k)->score);
         }
         at++;
     }

@@ -51,8 +51,7 @@ sw_cache_copy_out(const struct sw_cache_slots *slots, uint64_t slot, uint8_t *ou
             found[u] = here && (ZERO || from != SW_CACHE_NOWHERE);
             part[u] = T();
             if (found[u] && from != SW_CACHE_NOWHERE) {
-                part[u] = __ldcs((const T *)(slots->values + from * slots->value_bytes) +
-                                 (at - owner * units));
+                part[u] = __ldcs((const T *)sw_cache_value_at(slots, from) + (at - owner * units));
             }
         }
         SW_CACHE_UNROLL
@@ -70,7 +69,7 @@ static __device__ __forceinline__ uint64_t sw_cache_touch(const struct sw_cache_
                                                           uint64_t index, uint64_t given,
                                                           uint64_t slot)
 {
-    unsigned long long *score = (unsigned long long *)&slots->entries[slot].score;
+    unsigned long long *score = (unsigned long long *)&sw_cache_entry_at(slots, slot)->score;
     if (slots->policy == SW_CACHE_LRU || slots->policy == SW_CACHE_EPOCH_LRU) {
         unsigned long long fresh = sw_cache_score_new(slots->policy, time, index, given);
         unsigned long long old = atomicMax(score, fresh);

@@ -9,7 +9,7 @@
 #include "table/cache/slots.h"
 
 /* As sw_cache_mark_bucket, by a whole warp: four slots a lane. */
-static __device__ __noinline__ void sw_cache_mark_by_warp(const struct sw_cache_entry *entries,
+static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_at, uint64_t stride,
                                                           uint8_t *marks,
                                                           struct sw_cache_head *head)
 {
@@ -18,7 +18,7 @@ static __device__ __noinline__ void sw_cache_mark_by_warp(const struct sw_cache_
     uint64_t base = UINT64_MAX;
 #pragma unroll
     for (uint32_t k = 0; k < 4; k++) {
-        scores[k] = __ldcg(&entries[slot + k].score);
+        scores[k] = __ldcg((const uint64_t *)(scores_at + (slot + k) * stride));
         base = sw_cache_least(base, scores[k]);
     }
 #pragma unroll
@@ -58,7 +58,8 @@ static __device__ __forceinline__ void sw_cache_make_marks_of(const struct sw_ca
         uint64_t bucket = __shfl_sync(0xffffffffU, unmarked, __ffs((int)lanes) - 1);
         uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
         __syncwarp();
-        sw_cache_mark_by_warp(slots->entries + first, slots->marks + first, slots->heads + bucket);
+        sw_cache_mark_by_warp((const uint8_t *)&sw_cache_entry_at(slots, first)->score,
+                              slots->entry_stride, slots->marks + first, slots->heads + bucket);
     }
 }
 

@@ -167,7 +167,7 @@ static __device__ __forceinline__ uint32_t made_before(const struct sw_cache_pie
         if (piece->launch.work.batch.keys[piece->first + id] == row->key) {
             /* what left a second bucket for another row may have been made again by a later one */
             *slot = SW_CACHE_PLACE_NUMBER(piece->rows.places[id]);
-            if (__ldcg(&piece->launch.slots.entries[*slot].key) == row->key) {
+            if (__ldcg(&sw_cache_entry_at(&piece->launch.slots, *slot)->key) == row->key) {
                 return r;
             }
         }
@@ -183,11 +183,12 @@ static __device__ __forceinline__ void use_again(const struct sw_cache_piece *pi
 {
     const struct sw_cache_slots *slots = &piece->launch.slots;
     const struct sw_cache_batch *batch = &piece->launch.work.batch;
+    struct sw_cache_entry *entry = sw_cache_entry_at(slots, slot);
     uint64_t index = piece->first + row->id;
-    uint64_t score = sw_cache_score_used(slots->policy, &piece->launch.work.time, index,
-                                         sw_cache_given(&piece->launch.work, index),
-                                         __ldcg(&slots->entries[slot].score));
-    slots->entries[slot].score = score;
+    uint64_t score =
+        sw_cache_score_used(slots->policy, &piece->launch.work.time, index,
+                            sw_cache_given(&piece->launch.work, index), __ldcg(&entry->score));
+    entry->score = score;
     if (OP == SW_CACHE_FIND_OR_INSERT) {
         uint64_t from = SW_CACHE_PLACE_BATCH | SW_CACHE_ROW_ID(row->entries[maker]);
         piece->rows.places[row->id] = sw_cache_place(from, SW_CACHE_HIT);

@@ -20,14 +20,14 @@ static __device__ __forceinline__ void answer(const struct sw_cache_launch *laun
     const struct sw_cache_batch *batch = &launch->work.batch;
     bool hit = slot != SW_CACHE_NOWHERE;
     if (OP == SW_CACHE_FIND_PLACES) {
-        batch->places[index] = hit ? launch->slots.values + slot * launch->slots.value_bytes : NULL;
+        batch->places[index] = hit ? sw_cache_value_at(&launch->slots, slot) : NULL;
     }
     uint64_t score = 0;
     if (hit && batch->touch) {
         score = sw_cache_touch(&launch->slots, &launch->work.time, index,
                                sw_cache_given(&launch->work, index), slot);
     } else if (hit && batch->scores_out != NULL) {
-        score = __ldcg(&launch->slots.entries[slot].score);
+        score = __ldcg(&sw_cache_entry_at(&launch->slots, slot)->score);
     }
     if (hit && batch->scores_out != NULL) {
         batch->scores_out[index] = score;

@@ -23,15 +23,15 @@ static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cac
     if (WHICH == COPY_WRITTEN) {
         bool writes = place < SW_CACHE_PLACE_NONE;
         /* it may have left its second bucket, and its row does not know */
-        if (writes && slots->entries[number].key != batch->keys[piece->first + id]) {
+        if (writes && sw_cache_entry_at(slots, number)->key != batch->keys[piece->first + id]) {
             writes = false;
         }
         way.from = writes ? given + (uint64_t)id * bytes : NULL;
-        way.to = slots->values + number * bytes;
+        way.to = sw_cache_value_at(slots, number);
         return way;
     }
     way.from =
-        place & SW_CACHE_PLACE_BATCH ? given + number * bytes : slots->values + number * bytes;
+        place & SW_CACHE_PLACE_BATCH ? given + number * bytes : sw_cache_value_at(slots, number);
     bool echo = !(place & (SW_CACHE_PLACE_READ | SW_CACHE_PLACE_BATCH));
     bool rest = SW_CACHE_PLACE_RESULT(place) == SW_CACHE_ROW_REST;
     way.to = (uint8_t *)batch->values_out + (piece->first + id) * bytes;
