@@ -87,19 +87,13 @@ static __device__ __forceinline__ void sw_cache_add_counters(struct sw_cache_cou
     }
 }
 
-/* Ends a block, by one of its threads, after what the block added to the tally. The last one hands
- * the numbers over and leaves zeros. */
-static __device__ void sw_cache_end_block(struct sw_cache_tally *tally,
+/* Hands the numbers over and leaves zeros; by one thread, after all that was added to the tally. */
+static __device__ void sw_cache_end_batch(struct sw_cache_tally *tally,
                                           const struct sw_cache_totals *totals)
 {
     if (totals->keep) {
         return;
     }
-    __threadfence();
-    if (atomicAdd(&tally->blocks, 1) != gridDim.x - 1) {
-        return;
-    }
-    __threadfence();
     struct sw_cache_counters counters;
     counters.hits = __ldcg(&tally->counters.hits);
     counters.misses = __ldcg(&tally->counters.misses);
@@ -113,6 +107,21 @@ static __device__ void sw_cache_end_block(struct sw_cache_tally *tally,
         *totals->listed = __ldcg(&tally->listed);
     }
     *tally = sw_cache_tally();
+}
+
+/* Ends a block, by one of its threads, after what the block added to the tally. The last one ends
+ * the batch. */
+static __device__ void sw_cache_end_block(struct sw_cache_tally *tally,
+                                          const struct sw_cache_totals *totals)
+{
+    if (totals->keep) {
+        return;
+    }
+    __threadfence();
+    if (atomicAdd(&tally->blocks, 1) == gridDim.x - 1) {
+        __threadfence();
+        sw_cache_end_batch(tally, totals);
+    }
 }
 
 /* Adds how often each result was to the tally. One thread. */

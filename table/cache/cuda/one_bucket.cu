@@ -186,6 +186,7 @@ static __global__ void __launch_bounds__(SW_CACHE_PART_ROWS, SW_CACHE_ONE_BUCKET
     one_bucket_kernel(const struct sw_cache_piece piece)
 {
     __shared__ struct block block;
+    sw_cache_follow();
     uint32_t count = min(piece.rows.part_counts[blockIdx.x].ops, SW_CACHE_PART_OPS);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *piece.rows.rest_count_next = 0;
@@ -204,9 +205,8 @@ static __global__ void __launch_bounds__(SW_CACHE_PART_ROWS, SW_CACHE_ONE_BUCKET
 template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    one_bucket_kernel<OP>
-        <<<sw_cache_parts(&piece->launch.slots), SW_CACHE_PART_ROWS, 0, stream>>>(*piece);
-    return cudaGetLastError();
+    return sw_cache_launch_kernel(true, one_bucket_kernel<OP>, sw_cache_parts(&piece->launch.slots),
+                                  SW_CACHE_PART_ROWS, stream, *piece);
 }
 
 cudaError_t sw_cache_launch_one_bucket(const struct sw_cache_piece *piece, cudaStream_t stream)

@@ -28,6 +28,7 @@
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 
+#include "table/cache/cuda/follow.cuh"
 #include "table/cache/cuda/launch.cuh"
 
 /* Operations of a row, rows of a part, and operations of a part. */

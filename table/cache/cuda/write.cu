@@ -6,6 +6,7 @@
  * locks of one holds none while it tries again, and after some tries goes on with its next.
  */
 #include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/follow.cuh"
 #include "table/cache/cuda/step.cuh"
 
 /* Blocks of a multiprocessor at a time, at least: more hide more latency, with fewer registers. */
@@ -121,9 +122,16 @@ template <uint32_t OP>
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS)
     write_kernel(const struct sw_cache_launch launch, const struct some some)
 {
+    sw_cache_follow();
     struct sw_cache_group g = sw_cache_my_group();
     uint32_t count = some.ids == NULL ? some.count_here : __ldcg(some.count);
     uint32_t at = blockIdx.x * SW_CACHE_THREADS;
+    if (some.ids != NULL && count == 0) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) {
+            sw_cache_end_batch(launch.tally, &launch.totals);
+        }
+        return;
+    }
     do {
         uint32_t index = at + threadIdx.x;
         bool valid = index < count;
@@ -144,8 +152,8 @@ template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_launch *launch, const struct some *some,
                               uint32_t blocks, cudaStream_t stream)
 {
-    write_kernel<OP><<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch, *some);
-    return cudaGetLastError();
+    return sw_cache_launch_kernel(some->ids != NULL || some->first != 0, write_kernel<OP>, blocks,
+                                  SW_CACHE_THREADS, stream, *launch, *some);
 }
 
 static cudaError_t launch_op(const struct sw_cache_launch *launch, const struct some *some,

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * follow.cuh - kernels of a batch that follow each other: one begins while the last blocks of the
+ * one before it run, and waits for them before it touches memory (programmatic dependent launch).
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CUDA_FOLLOW_CUH
+#define SHERWOOD_TABLE_CACHE_CUDA_FOLLOW_CUH
+
+#include <stdint.h>
+
+#include <cuda_runtime.h>
+
+/* Launches a kernel, which calls sw_cache_follow first of all. `follows`: what is before it on the
+ * stream is a kernel that does so too. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+static cudaError_t sw_cache_launch_kernel(bool follows, void (*kernel)(PARAMETERS...),
+                                          uint32_t blocks, uint32_t threads, cudaStream_t stream,
+                                          const ARGUMENTS &...arguments)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = follows;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+/* Lets the next kernel begin once all blocks have, and waits until the one before is done. */
+static __device__ __forceinline__ void sw_cache_follow(void)
+{
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+}
+
+#endif
