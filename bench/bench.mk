@@ -109,7 +109,7 @@ endif
 # study's.
 CACHE_BENCH_HOST_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cache/*.c)))
 ifneq ($(NVCC),)
-CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(BUILD)/obj/bench/cache/device_place.cu.o $(BUILD)/libtiming.a
+CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(patsubst %,$(BUILD)/obj/%.o,$(wildcard bench/cache/*.cu)) $(BUILD)/libtiming.a
 else
 CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c \
   $(STUDY_SRC))

@@ -4,6 +4,7 @@
  * answers judged there, a warp for each.
  */
 #include "bench/cache/place.h"
+#include "bench/cache/write_ceiling.h"
 
 #include <algorithm>
 
@@ -236,21 +237,21 @@ static bool measure_ceiling(struct sw_timing_memory *memory, enum sw_timing_ceil
     return true;
 }
 
-static bool device_measure_ceilings(uint64_t bytes, uint64_t seed,
+static bool device_measure_ceilings(uint64_t bytes, uint64_t slots, uint64_t seed,
                                     struct sw_cachebench_ceiling *ceilings)
 {
-    static const enum sw_timing_ceiling which[SW_CACHEBENCH_CEILINGS] = {SW_TIMING_COPY_UINT4,
-                                                                         SW_TIMING_GATHER_128};
+    static const enum sw_timing_ceiling which[SW_CACHEBENCH_CEILINGS - 1] = {SW_TIMING_COPY_UINT4,
+                                                                             SW_TIMING_GATHER_128};
     struct sw_timing_memory memory;
     bool done = sw_timing_memory_open(&memory, bytes, seed);
     if (!done) {
         return false;
     }
-    for (int c = 0; c < SW_CACHEBENCH_CEILINGS && done; c++) {
+    for (int c = 0; c < SW_CACHEBENCH_CEILINGS - 1 && done; c++) {
         done = measure_ceiling(&memory, which[c], ceilings + c);
     }
     sw_timing_memory_close(&memory);
-    return done;
+    return done && sw_cachebench_write_ceiling(slots, ceilings + SW_CACHEBENCH_CEILINGS - 1);
 }
 
 static const struct sw_cachebench_place place = {

@@ -160,7 +160,7 @@ void sw_cachebench_do_operations(struct sw_cachebench_study *study)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* Over 4 GiB: what L2 holds does not count. */
+/* Over 4 GiB: what L2 holds does not count. Writes: to a cache of values of 64 floats. */
 #define CEILING_BYTES (4ULL << 30)
 
 static void measure_ceilings(struct sw_cachebench_study *study)
@@ -170,7 +170,8 @@ static void measure_ceilings(struct sw_cachebench_study *study)
         return;
     }
     memset(ceilings, 0, sizeof(ceilings));
-    if (!study->place->measure_ceilings(CEILING_BYTES, study->options->seed, ceilings)) {
+    uint64_t slots = study->options->capacity > 0 ? study->options->capacity : CAPACITY_DEFAULT / 2;
+    if (!study->place->measure_ceilings(CEILING_BYTES, slots, study->options->seed, ceilings)) {
         study->is_complete = false;
         return;
     }

@@ -18,7 +18,7 @@
 
 /* Enum name, name on the command line and in the files, what it is. */
 #define SW_CACHEBENCH_EXPERIMENT_MAP(X)                                              \
-    X(CEILINGS, "ceilings", "copies and random gathers of 128 bytes; CUDA")          \
+    X(CEILINGS, "ceilings", "what memory gives: copies, gathers, writes; CUDA")      \
     X(FILL, "fill", "insert and find from load to load, final load, first eviction") \
     X(RETENTION, "retention", "which share of the highest random scores is kept")    \
     X(OPERATIONS, "operations", "every operation, at --dims and --loads")

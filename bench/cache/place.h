@@ -40,10 +40,10 @@ struct sw_cachebench_ceiling {
     uint64_t bytes; /* over so many */
     double seconds; /* of a repetition */
     uint64_t moved; /* bytes read plus written by it */
-    uint64_t lines; /* gathered by it; 0: it is a copy */
+    uint64_t lines; /* gathered by it, or operations; 0: it is a copy */
 };
 
-#define SW_CACHEBENCH_CEILINGS 2
+#define SW_CACHEBENCH_CEILINGS 3
 #define SW_CACHEBENCH_CEILING_REPS 5
 
 struct sw_cachebench_place {
@@ -65,8 +65,10 @@ struct sw_cachebench_place {
                           uint64_t numbers, uint32_t dim, uint64_t seed,
                           struct sw_cachebench_verdict *verdict);
     bool (*note)(uint8_t *model, const struct sw_cachebench_note *note);
-    /* NULL on the host. Fills in the ceilings of memory, over `bytes` (a power of two). */
-    bool (*measure_ceilings)(uint64_t bytes, uint64_t seed, struct sw_cachebench_ceiling *ceilings);
+    /* NULL on the host. Fills in the ceilings of memory: over `bytes` (a power of two), and of
+     * writes to so many slots. */
+    bool (*measure_ceilings)(uint64_t bytes, uint64_t slots, uint64_t seed,
+                             struct sw_cachebench_ceiling *ceilings);
 };
 
 extern const struct sw_cachebench_place sw_cachebench_host;

@@ -210,9 +210,9 @@ void sw_cachebench_report_ceiling(struct sw_cachebench_report *report,
         fprintf(report->summary, "cache,memory,%s,,,%" PRIu64 ",gops,%.10g,Gops/s\n", ceiling->name,
                 ceiling->lines, rate);
     }
-    fprintf(report->tables, "%-10s %-20s %-26s over %" PRIu64 " MiB: %.1f GB/s, %.3f G lines/s\n",
+    fprintf(report->tables, "%-10s %-20s %-26s over %" PRIu64 " MiB: %.1f GB/s, %.3f G/s\n",
             "ceilings", "memory", ceiling->name, ceiling->bytes >> 20, bandwidth, rate);
-    fprintf(stderr, "[%6.1f s] ceilings   %s over %" PRIu64 " MiB: %.1f GB/s, %.3f G lines/s\n",
+    fprintf(stderr, "[%6.1f s] ceilings   %s over %" PRIu64 " MiB: %.1f GB/s, %.3f G/s\n",
             sw_timing_clock() - report->started, ceiling->name, ceiling->bytes >> 20, bandwidth,
             rate);
 }

@@ -44,10 +44,10 @@ SW_CACHE_FN uint64_t sw_cache_seek_home(struct sw_cache_group g, const struct sw
         uint64_t key_first = ~key;
         uint64_t key_second = ~key;
         if (in_first != 0) {
-            key_first = __ldcg(&sw_cache_entry_at(slots, slot_first)->key);
+            key_first = SW_CACHE_LOAD(&sw_cache_entry_at(slots, slot_first)->key);
         }
         if (in_second != 0) {
-            key_second = __ldcg(&sw_cache_entry_at(slots, slot_second)->key);
+            key_second = SW_CACHE_LOAD(&sw_cache_entry_at(slots, slot_second)->key);
         }
         mine = key_first == key ? slot_first : mine;
         mine = key_second == key ? slot_second : mine;
@@ -80,7 +80,9 @@ SW_CACHE_FN uint32_t sw_cache_count_empty(struct sw_cache_group g, const struct 
 SW_CACHE_FN uint32_t sw_cache_first_empty(struct sw_cache_group g, const struct sw_cache_line *line)
 {
     struct sw_cache_set empty = sw_cache_match(line, 0);
-    return sw_cache_min(g, sw_cache_any(&empty) ? sw_cache_take(g, &empty) : SW_CACHE_NONE);
+    uint32_t lanes = sw_cache_ballot(g, sw_cache_any(&empty));
+    uint32_t mine = sw_cache_any(&empty) ? sw_cache_take(g, &empty) : SW_CACHE_NONE;
+    return lanes == 0 ? SW_CACHE_NONE : sw_cache_from(g, mine, sw_cache_first_bit(lanes));
 }
 
 struct sw_cache_lowest {
@@ -154,7 +156,7 @@ SW_CACHE_FN void sw_cache_write_chunk(uint8_t *bytes, const struct sw_cache_chun
  * again. The scores are `stride` bytes apart. (Not of the slots as a whole: on CUDA, kernel
  * arguments whose address is taken are copied.) */
 SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint8_t *scores,
-                                        uint64_t stride, uint8_t *marks, struct sw_cache_head *head)
+                                        uint32_t stride, uint8_t *marks, struct sw_cache_head *head)
 {
     struct sw_cache_lowest mine = {UINT64_MAX, SW_CACHE_NONE};
     for (uint32_t c = 0; c < SW_CACHE_CHUNKS; c++) {

@@ -39,6 +39,15 @@ extern "C" {
 #define SW_CACHE_VALUE_BYTES_MAX 1024
 #define SW_CACHE_BATCH_MAX (1U << 28) /* operations of a batch */
 
+/* How batches that write are carried out on CUDA (table/cache/README.md): what they do is the same,
+ * the order of their operations is not. For tests. */
+enum sw_cache_writing {
+    SW_CACHE_WRITING_AUTO, /* what was found to be best for the batch */
+    SW_CACHE_WRITING_LOCKS,
+    SW_CACHE_WRITING_SHORT_ROWS,
+    SW_CACHE_WRITING_LONG_ROWS /* THROUGHPUT mode; in MEMORY mode the same as SHORT_ROWS */
+};
+
 struct sw_cache_config {
     enum sw_backend_kind backend;
     int device;           /* CUDA: device ordinal */
@@ -46,11 +55,9 @@ struct sw_cache_config {
     uint32_t value_bytes; /* 4..1024, a multiple of 4 */
     enum sw_cache_mode mode;
     enum sw_cache_policy policy;
-    uint64_t epoch; /* EPOCH policies: the first one, below 2^32 */
-    uint64_t seed;  /* of the hash function */
-    /* CUDA: batches that write of so many operations or more are carried out without a lock for
-     * each (table/cache/README.md); 0: what was found to be best. For tests and tuning. */
-    uint32_t rows_min;
+    uint64_t epoch;                /* EPOCH policies: the first one, below 2^32 */
+    uint64_t seed;                 /* of the hash function */
+    enum sw_cache_writing writing; /* CUDA */
 };
 
 struct sw_cache;

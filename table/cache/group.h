@@ -45,7 +45,9 @@ struct sw_cache_group {
 #if SW_CACHE_LANES > 1
 
 /* What other groups, on other multiprocessors, may have written. */
+#ifndef SW_CACHE_LOAD
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
+#endif
 
 /* Bit l: the predicate of lane l. */
 SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_group g, bool predicate)
@@ -153,6 +155,19 @@ SW_CACHE_FN uint32_t sw_cache_bits(uint32_t bits)
     return (uint32_t)__builtin_popcount(bits);
 #endif
 }
+
+#ifdef __CUDACC__
+/* The group of a thread. */
+SW_CACHE_FN struct sw_cache_group sw_cache_my_group(void)
+{
+    struct sw_cache_group g;
+    uint32_t lane = threadIdx.x % 32;
+    g.lane = lane % SW_CACHE_LANES;
+    g.shift = lane - g.lane;
+    g.mask = ((1U << SW_CACHE_LANES) - 1) << g.shift;
+    return g;
+}
+#endif
 
 /* 16 bytes of a line: one byte a slot. */
 struct sw_cache_chunk {

@@ -255,14 +255,16 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_ca
                                      uint64_t *unmarked)
 {
     uint64_t left = 0;
-    uint32_t empty_first = sw_cache_count_empty(g, first);
-    uint32_t empty_second = slots->two ? sw_cache_count_empty(g, second) : 0;
-    *result = SW_CACHE_INSERTED;
-    if (empty_second > empty_first) {
-        return home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_first_empty(g, second);
+    uint64_t bucket = home->first;
+    struct sw_cache_line emptier = *first;
+    if (slots->two && sw_cache_count_empty(g, second) > sw_cache_count_empty(g, first)) {
+        bucket = home->second;
+        emptier = *second;
     }
-    if (empty_first > 0) {
-        return home->first * SW_CACHE_BUCKET_SLOTS + sw_cache_first_empty(g, first);
+    uint32_t empty = sw_cache_first_empty(g, &emptier);
+    *result = SW_CACHE_INSERTED;
+    if (empty != SW_CACHE_NONE) {
+        return bucket * SW_CACHE_BUCKET_SLOTS + empty;
     }
     uint64_t slot = sw_cache_make_room(g, slots, home, score, &left, unmarked);
     *result = slot == SW_CACHE_NOWHERE ? SW_CACHE_REFUSED : SW_CACHE_REPLACED;

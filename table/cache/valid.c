@@ -30,6 +30,10 @@ int sw_cache_config_valid(const struct sw_cache_config *config, char *reason, si
         return sw_config_refuse(reason, reason_size, "there is no cache policy %d",
                                 (int)config->policy);
     }
+    if ((uint32_t)config->writing > SW_CACHE_WRITING_LONG_ROWS) {
+        return sw_config_refuse(reason, reason_size, "there is no way of writing %d",
+                                (int)config->writing);
+    }
     if (config->epoch > (epochs ? UINT32_MAX : 0)) {
         return sw_config_refuse(reason, reason_size,
                                 "epoch must be below 2^32, and 0 for a policy without epochs");

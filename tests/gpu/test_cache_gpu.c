@@ -27,17 +27,32 @@ static const struct {
 };
 
 static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "custom"};
+static const char *const writings[] = {"auto", "locks", "short rows", "long rows"};
 
 static uint64_t run_one(const struct trial_setting *setting, size_t number,
                         const struct sw_cache_config *config)
 {
     printf("%s %s %s %u bytes, %s\n", cases[number].name,
            config->mode == SW_CACHE_MEMORY ? "memory" : "throughput", policies[config->policy],
-           config->value_bytes, config->rows_min == 1 ? "rows" : "locks");
+           config->value_bytes, writings[config->writing]);
     uint64_t faults = cases[number].run(setting, config);
     printf("%s\n", faults == 0 ? "  ok" : "  FAILED");
     fflush(stdout);
     return faults != 0;
+}
+
+/* A case in each way of writing. */
+static uint64_t run_ways(const struct trial_setting *setting, size_t number,
+                         struct sw_cache_config config)
+{
+    uint64_t failed = 0;
+    int last = config.mode == SW_CACHE_THROUGHPUT ? SW_CACHE_WRITING_LONG_ROWS
+                                                  : SW_CACHE_WRITING_SHORT_ROWS;
+    for (int writing = SW_CACHE_WRITING_LOCKS; writing <= last; writing++) {
+        config.writing = (enum sw_cache_writing)writing;
+        failed += run_one(setting, number, &config);
+    }
+    return failed;
 }
 
 static uint64_t run_case(const struct trial_setting *setting, size_t number)
@@ -56,10 +71,7 @@ static uint64_t run_case(const struct trial_setting *setting, size_t number)
                 if (policy != SW_CACHE_CUSTOM && cases[number].custom) {
                     continue;
                 }
-                config.rows_min = UINT32_MAX;
-                failed += run_one(setting, number, &config);
-                config.rows_min = 1;
-                failed += run_one(setting, number, &config);
+                failed += run_ways(setting, number, config);
             }
         }
     }

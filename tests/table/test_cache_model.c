@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/cache/slots.h"
 #include "tests/support/cache_batches.h"
 #include "tests/support/cache_model.h"
 
@@ -246,6 +247,11 @@ Test(cache_model, one_bucket)
 Test(cache_model, one_bucket_in_all)
 {
     run_policies(SW_CACHE_THROUGHPUT, 128, 12);
+}
+
+Test(cache_model, values_behind_their_entries)
+{
+    run_policies(SW_CACHE_THROUGHPUT, 640, SW_CACHE_VALUE_TOGETHER_MAX);
 }
 
 Test(cache_model, long_values)

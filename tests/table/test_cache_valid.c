@@ -46,6 +46,9 @@ Test(cache_valid, configurations)
     config = small(SW_CACHE_LRU);
     config.mode = (enum sw_cache_mode)2;
     expect_refused(&config);
+    config = small(SW_CACHE_LRU);
+    config.writing = (enum sw_cache_writing)4;
+    expect_refused(&config);
     config = small((enum sw_cache_policy)5);
     expect_refused(&config);
     config = small(SW_CACHE_LRU);

@@ -17,9 +17,9 @@ static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows,
         sw_cuda_cut(cutter, &rows->entries, buckets * SW_CACHE_ROW);
         sw_cuda_cut(cutter, &rows->places, rows->ops_max);
     } else {
-        uint64_t parts = sw_cache_parts(slots);
+        uint64_t parts = sw_cache_parts(slots, rows->part_rows);
         sw_cuda_cut(cutter, &rows->part_counts, parts);
-        sw_cuda_cut(cutter, &rows->parts, parts * SW_CACHE_PART_OPS);
+        sw_cuda_cut(cutter, &rows->parts, parts * rows->part_ops);
     }
     sw_cuda_cut(cutter, &rows->rest, rows->ops_max);
     sw_cuda_cut(cutter, &rows->rest_count, 1);
@@ -54,7 +54,8 @@ static cudaError_t clear_rows(const struct sw_cache_rows *rows, const struct sw_
     cudaError_t error =
         slots->two
             ? cudaMemset(rows->counts, 0, sw_cache_first_buckets(slots) * sizeof(*rows->counts))
-            : cudaMemset(rows->part_counts, 0, sw_cache_parts(slots) * sizeof(*rows->part_counts));
+            : cudaMemset(rows->part_counts, 0,
+                         sw_cache_parts(slots, rows->part_rows) * sizeof(*rows->part_counts));
     if (error == cudaSuccess) {
         error = cudaMemset(rows->rest_count, 0, sizeof(*rows->rest_count));
     }
@@ -63,13 +64,24 @@ static cudaError_t clear_rows(const struct sw_cache_rows *rows, const struct sw_
                : error;
 }
 
+static void choose_rows(struct sw_cache_rows *rows, const struct sw_cache_slots *slots,
+                        enum sw_cache_writing writing)
+{
+    rows->are_long = sw_cache_rows_are_long(slots, writing);
+    rows->part_rows = rows->are_long ? SW_CACHE_LONG_PART_ROWS : SW_CACHE_SHORT_PART_ROWS;
+    rows->part_ops = rows->are_long ? SW_CACHE_LONG_PART_OPS : SW_CACHE_SHORT_PART_OPS;
+    rows->ops_min = writing == SW_CACHE_WRITING_AUTO ? SW_CACHE_ROWS_MIN : 1;
+    rows->ops_max = sw_cache_rows_max(slots, rows->are_long, rows->ops_min);
+}
+
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
-                                 uint32_t rows_min)
+                                 enum sw_cache_writing writing)
 {
     *arrays = sw_cache_arrays();
-    arrays->rows.ops_min = rows_min == 0 ? SW_CACHE_ROWS_MIN : rows_min;
-    arrays->rows.ops_max = sw_cache_rows_max(slots, arrays->rows.ops_min);
     arrays->slots = *slots;
+    if (writing != SW_CACHE_WRITING_LOCKS) {
+        choose_rows(&arrays->rows, slots, writing);
+    }
     arrays->bytes = cut(arrays, NULL);
     cudaError_t error = cudaMalloc(&arrays->memory, arrays->bytes);
     if (error != cudaSuccess) {

@@ -17,11 +17,10 @@ struct sw_cache_arrays {
     uint64_t bytes;
 };
 
-/* Allocates an empty cache on the current device. `slots` gives its sizes; rows_min is
- * that of sw_cache_config, or UINT32_MAX for no rows. After a failure nothing is owed. Returns when
- * the memory is ready for every stream. */
+/* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure nothing
+ * is owed. Returns when the memory is ready for every stream. */
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
-                                 uint32_t rows_min);
+                                 enum sw_cache_writing writing);
 void sw_cache_arrays_close(struct sw_cache_arrays *arrays);
 
 /* Copies all but the values to host memory; nothing may be in flight. */

@@ -68,7 +68,7 @@ cudaError_t allocate(struct cache_table *table, const struct sw_cache_slots *slo
         return error;
     }
     size_t bytes = cut_scratch(&table->scratch, NULL, table->batch_ops_max, sort_bytes);
-    error = sw_cache_arrays_open(&table->arrays, slots, UINT32_MAX);
+    error = sw_cache_arrays_open(&table->arrays, slots, SW_CACHE_WRITING_LOCKS);
     table->bytes = table->arrays.bytes + bytes;
     if (error == cudaSuccess) {
         error = cudaMalloc(&table->scratch_memory, bytes);

@@ -9,16 +9,6 @@
 #include "table/cache/cuda/locks.cuh"
 #include "table/cache/operate.inl"
 
-static __device__ __forceinline__ struct sw_cache_group sw_cache_my_group()
-{
-    struct sw_cache_group g;
-    uint32_t lane = threadIdx.x % 32;
-    g.lane = lane % SW_CACHE_LANES;
-    g.shift = lane - g.lane;
-    g.mask = ((1U << SW_CACHE_LANES) - 1) << g.shift;
-    return g;
-}
-
 static __device__ __forceinline__ uint64_t sw_cache_from_wide(struct sw_cache_group g,
                                                               uint64_t value, uint32_t lane)
 {

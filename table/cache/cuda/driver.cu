@@ -319,7 +319,7 @@ static int cuda_open(const struct sw_cache_config *config, const struct sw_cache
     }
     cudaError_t error = sw_cuda_owner_open(&cache->owner, config->device);
     if (error == cudaSuccess) {
-        error = sw_cache_arrays_open(&cache->arrays, slots, config->rows_min);
+        error = sw_cache_arrays_open(&cache->arrays, slots, config->writing);
     }
     if (error == cudaSuccess) {
         error = warm_up(cache);

@@ -9,7 +9,7 @@
 #include "table/cache/slots.h"
 
 /* As sw_cache_mark_bucket, by a whole warp: four slots a lane. */
-static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_at, uint64_t stride,
+static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_at, uint32_t stride,
                                                           uint8_t *marks,
                                                           struct sw_cache_head *head)
 {

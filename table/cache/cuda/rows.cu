@@ -16,11 +16,11 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     }
     uint64_t key = piece.launch.work.batch.keys[piece.first + id];
     struct sw_cache_home home = sw_cache_home_of(&piece.launch.slots, key);
-    uint64_t part = home.first / SW_CACHE_PART_ROWS;
-    uint32_t code = SW_CACHE_PART_CODE(home.first % SW_CACHE_PART_ROWS, home.digest);
+    uint64_t part = home.first / rows->part_rows;
+    uint32_t code = SW_CACHE_PART_CODE(home.first % rows->part_rows, home.digest);
     uint32_t at = atomicAdd(&rows->part_counts[part].ops, 1U);
-    if (at < SW_CACHE_PART_OPS) {
-        *(uint2 *)(rows->parts + part * SW_CACHE_PART_OPS + at) = make_uint2(id, code);
+    if (at < rows->part_ops) {
+        *(uint2 *)(rows->parts + part * rows->part_ops + at) = make_uint2(id, code);
     } else {
         rows->rest[atomicAdd(rows->rest_count, 1U)] = id;
     }
@@ -31,7 +31,11 @@ static cudaError_t launch_in_one(const struct sw_cache_piece *piece, cudaStream_
     cudaError_t error =
         sw_cache_launch_kernel(piece->first != 0, part_kernel, sw_cache_blocks(piece->count),
                                SW_CACHE_THREADS, stream, *piece);
-    return error == cudaSuccess ? sw_cache_launch_one_bucket(piece, stream) : error;
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return piece->rows.are_long ? sw_cache_launch_long_rows(piece, stream)
+                                : sw_cache_launch_short_rows(piece, stream);
 }
 
 static cudaError_t launch_in_two(const struct sw_cache_piece *piece, cudaStream_t stream)

@@ -6,8 +6,10 @@
  * carries out a row, and nobody else changes its first bucket meanwhile. In THROUGHPUT mode that is
  * all there is:
  *
- *   part        a thread an operation: puts it in its part, which is 64 rows
- *   one_bucket  a block a part: puts its operations in rows, then carries them out
+ *   part          a thread an operation: puts it in its part, which is some rows
+ *   one_bucket    a block a part: puts its operations in rows, then carries them out. Where buckets
+ *                 are many, rows are short, and a thread carries one out; where they are few, rows
+ *                 are long, and 8 lanes do (one_bucket.inl, short_rows.cu, long_rows.cu)
  *
  * In MEMORY mode others may change second buckets, which are never first ones:
  *
@@ -31,15 +33,23 @@
 #include "table/cache/cuda/follow.cuh"
 #include "table/cache/cuda/launch.cuh"
 
-/* Operations of a row, rows of a part, and operations of a part. */
+/* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a part, and
+ * its operations. */
 #define SW_CACHE_ROW 16
-#define SW_CACHE_PART_ROWS 64
-#define SW_CACHE_PART_OPS 384U
+#define SW_CACHE_SHORT_PART_ROWS 64
+#define SW_CACHE_SHORT_PART_OPS 384U
+
+/* The same of long rows: those of caches of so many buckets or fewer. */
+#define SW_CACHE_LONG_ROW 64
+#define SW_CACHE_LONG_PART_ROWS 16
+#define SW_CACHE_LONG_PART_OPS 640U
+#define SW_CACHE_LONG_BUCKETS_MAX (1U << 15)
 
 /* A cache takes as many operations at a time as it has rows times this: a part or a row that is
- * full is rare. At most ROWS_MAX. If that is fewer than rows_min (sw_cache_config), by default
- * ROWS_MIN, it has no rows. */
+ * full is rare. At most ROWS_MAX. If that is fewer than ROWS_MIN, it has no rows, nor has a batch
+ * of fewer operations (unless sw_cache_config says how batches are carried out). */
 #define SW_CACHE_ROW_SHARE 4
+#define SW_CACHE_LONG_ROW_SHARE 32
 #define SW_CACHE_ROWS_MAX (1U << 21)
 #define SW_CACHE_ROWS_MIN (1U << 14)
 
@@ -65,7 +75,10 @@ struct __align__(32) sw_cache_part_count
 struct sw_cache_rows {
     /* THROUGHPUT */
     struct sw_cache_part_count *part_counts; /* [parts] */
-    struct sw_cache_part_op *parts;          /* [parts * SW_CACHE_PART_OPS] */
+    struct sw_cache_part_op *parts;          /* [parts * part_ops] */
+    uint32_t part_rows;
+    uint32_t part_ops;
+    bool are_long;
     /* MEMORY (places.cuh) */
     uint32_t *counts;  /* [first buckets]: operations of the row, those without room counted too */
     uint32_t *entries; /* [first buckets * SW_CACHE_ROW]: SW_CACHE_ROW_.. */
@@ -93,17 +106,27 @@ SW_HD static inline uint64_t sw_cache_first_buckets(const struct sw_cache_slots 
 }
 
 /* Parts of a cache. */
-SW_HD static inline uint32_t sw_cache_parts(const struct sw_cache_slots *slots)
+SW_HD static inline uint32_t sw_cache_parts(const struct sw_cache_slots *slots, uint32_t rows)
 {
-    return (uint32_t)((slots->buckets + SW_CACHE_PART_ROWS - 1) / SW_CACHE_PART_ROWS);
+    return (uint32_t)((slots->buckets + rows - 1) / rows);
+}
+
+/* Whether rows of a cache are long. */
+static inline bool sw_cache_rows_are_long(const struct sw_cache_slots *slots,
+                                          enum sw_cache_writing writing)
+{
+    return !slots->two &&
+           (writing == SW_CACHE_WRITING_LONG_ROWS ||
+            (writing == SW_CACHE_WRITING_AUTO && slots->buckets <= SW_CACHE_LONG_BUCKETS_MAX));
 }
 
 /* Operations that rows of a cache have room for: 0 if it has none. (In MEMORY mode a CUSTOM score
  * may fall while another row looks at it, and its mark would have to fall with it.) */
-static inline uint32_t sw_cache_rows_max(const struct sw_cache_slots *slots, uint32_t ops_min)
+static inline uint32_t sw_cache_rows_max(const struct sw_cache_slots *slots, bool are_long,
+                                         uint32_t ops_min)
 {
     uint64_t rows = sw_cache_first_buckets(slots);
-    uint64_t wanted = SW_CACHE_ROW_SHARE * rows;
+    uint64_t wanted = (are_long ? SW_CACHE_LONG_ROW_SHARE : SW_CACHE_ROW_SHARE) * rows;
     if (wanted < ops_min || rows > UINT32_MAX || (slots->two && slots->policy == SW_CACHE_CUSTOM)) {
         return 0;
     }
@@ -143,7 +166,8 @@ cudaError_t sw_cache_warm_up_rows(const struct sw_cache_launch *launch, struct s
                                   cudaStream_t stream);
 
 /* The kernels. */
-cudaError_t sw_cache_launch_one_bucket(const struct sw_cache_piece *piece, cudaStream_t stream);
+cudaError_t sw_cache_launch_short_rows(const struct sw_cache_piece *piece, cudaStream_t stream);
+cudaError_t sw_cache_launch_long_rows(const struct sw_cache_piece *piece, cudaStream_t stream);
 cudaError_t sw_cache_launch_present(const struct sw_cache_launch *launch, cudaStream_t stream);
 cudaError_t sw_cache_launch_present_in_rows(const struct sw_cache_piece *piece,
                                             cudaStream_t stream);

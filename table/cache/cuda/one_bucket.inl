@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * one_bucket.cu - large batches that write, in THROUGHPUT mode: a thread a row carries out its
- * operations, one after the other, since nobody else changes its bucket; and the warp moves the
+ * one_bucket.inl - large batches that write, in THROUGHPUT mode: a group of lanes a row carries out
+ * its operations, one after the other, since nobody else changes its bucket; and the warp moves the
  * values, many at a time, as one stream (rows.cuh).
+ *
+ * Who includes it says first:
+ *
+ *   SW_CACHE_LANES  of a group
+ *   PART_ROWS       rows of a part, which is what a block carries out
+ *   PART_OPS        operations that a part has room for
+ *   ROW_OPS         operations that a row has room for
+ *   LISTED          values that a warp lists before it moves them
+ *   BLOCKS          blocks of a multiprocessor at a time, at least
  */
-#define SW_CACHE_LANES 1
 #include "table/cache/operate.inl"
+
+#include <cuda_pipeline.h>
 
 #include "table/cache/cuda/marks.cuh"
 #include "table/cache/cuda/moves.cuh"
 #include "table/cache/cuda/rows.cuh"
 #include "table/cache/cuda/step.cuh"
 
-/* Blocks of a multiprocessor at a time, at least: registers against latency. */
-#ifndef SW_CACHE_ONE_BUCKET_BLOCKS
-#define SW_CACHE_ONE_BUCKET_BLOCKS 12
-#endif
+#define THREADS (PART_ROWS * SW_CACHE_LANES)
+#define GROUPS (32 / SW_CACHE_LANES) /* of a warp */
 
-/* A warp's lists have room for what 32 operations move while they are half full. */
-#define ROOM 64U
+/* A warp's lists have room for what its groups list then. */
+#define ROOM (LISTED + GROUPS)
+
+/* How often each result was, in bits of a number. */
+#if ROW_OPS < 32
+typedef uint32_t row_results;
+#define RESULT_BITS 5
+#else
+typedef uint64_t row_results;
+#define RESULT_BITS 8
+#endif
 
 /* What the threads of a block share: the operations of a part, in rows. */
 struct block {
@@ -26,37 +43,42 @@ struct block {
         uint64_t key;
         uint32_t id; /* its number in the piece */
         uint32_t digest;
-    } ops[SW_CACHE_PART_OPS];
-    struct sw_cache_way ways[SW_CACHE_PART_ROWS / 32][SW_CACHE_LIST_COUNT][ROOM];
-    uint32_t counts[SW_CACHE_PART_ROWS];             /* operations of each row */
-    uint16_t rows[SW_CACHE_ROW][SW_CACHE_PART_ROWS]; /* [r][row]: its operation r */
-    uint64_t awaited[SW_CACHE_PART_ROWS][2];         /* a bit a slot: a listed value goes there */
+    } ops[PART_OPS];
+    struct sw_cache_way ways[THREADS / 32][SW_CACHE_LIST_COUNT][ROOM];
+    uint32_t counts[PART_ROWS];        /* operations of each row */
+    uint16_t rows[ROW_OPS][PART_ROWS]; /* [r][row]: its operation r */
+    uint64_t awaited[PART_ROWS][2];    /* a bit a slot: a listed value goes there */
 };
 
 /* A row at hand. */
 struct row {
     uint64_t bucket;
-    uint32_t count;   /* operations */
-    uint32_t at;      /* the next one */
-    uint32_t results; /* 5 bits for each result: how often */
+    uint32_t count; /* operations */
+    uint32_t at;    /* the next one */
+    row_results results;
 };
 
 /* --- operations ------------------------------------------------------------------------------- */
 
+/* The row of a thread's group, in its part. */
+static __device__ __forceinline__ uint32_t my_row(void)
+{
+    return threadIdx.x / SW_CACHE_LANES;
+}
+
 static __device__ __forceinline__ const struct block::op *op_at(const struct block *block,
                                                                 uint32_t r)
 {
-    return block->ops + block->rows[r][threadIdx.x];
+    return block->ops + block->rows[r][my_row()];
 }
 
 /* Carries the operation at hand out, but for values, and goes on; unless the bucket must have marks
  * first, which *unmarked becomes. */
 template <uint32_t OP>
-static __device__ __forceinline__ void carry_out(const struct sw_cache_piece *piece,
-                                                 const struct block *block, struct row *row,
-                                                 struct sw_cache_moves *moves, uint64_t *unmarked)
+static __device__ __forceinline__ void
+carry_out(const struct sw_cache_piece *piece, struct sw_cache_group g, const struct block *block,
+          struct row *row, struct sw_cache_moves *moves, uint64_t *unmarked)
 {
-    struct sw_cache_group alone = {0, 0, 0};
     const struct sw_cache_launch *launch = &piece->launch;
     struct sw_cache_slots slots = launch->slots;
     slots.two = 0;
@@ -66,26 +88,27 @@ static __device__ __forceinline__ void carry_out(const struct sw_cache_piece *pi
     struct sw_cache_step step =
         sw_cache_step_of<OP>(launch, index, op.key, sw_cache_given(&launch->work, index));
     struct sw_cache_sink sink = sw_cache_sink_of<OP>(launch);
-    uint32_t result = sw_cache_try_operate(alone, &slots, &launch->work.time, &step, &home, &sink,
-                                           moves, unmarked);
+    uint32_t result =
+        sw_cache_try_operate(g, &slots, &launch->work.time, &step, &home, &sink, moves, unmarked);
     if (*unmarked != SW_CACHE_NOWHERE) {
         *moves = SW_CACHE_NO_MOVES;
         return;
     }
-    row->results += 1U << (5 * result);
+    row->results += (row_results)1 << (RESULT_BITS * result);
     row->at++;
-    if (launch->work.batch.results != NULL) {
+    if (g.lane == 0 && launch->work.batch.results != NULL) {
         launch->work.batch.results[index] = (uint8_t)result;
     }
+    sw_cache_join(g);
 }
 
-/* Whether a thread's operation moves a value from or to a slot that a listed one goes to. */
+/* Whether a group's operation moves a value from or to a slot that a listed one goes to. */
 static __device__ __forceinline__ bool must_wait(const struct block *block,
                                                  const struct sw_cache_moves *moves)
 {
     uint32_t slot = (uint32_t)(moves->slot % SW_CACHE_BUCKET_SLOTS);
     return moves->slot != SW_CACHE_NOWHERE &&
-           (block->awaited[threadIdx.x][slot / 64] >> slot % 64 & 1) != 0;
+           (block->awaited[my_row()][slot / 64] >> slot % 64 & 1) != 0;
 }
 
 static __device__ __forceinline__ void await(struct block *block,
@@ -93,21 +116,24 @@ static __device__ __forceinline__ void await(struct block *block,
 {
     uint32_t slot = (uint32_t)(moves->slot % SW_CACHE_BUCKET_SLOTS);
     if (moves->in_from != NULL) {
-        block->awaited[threadIdx.x][slot / 64] |= 1ULL << slot % 64;
+        block->awaited[my_row()][slot / 64] |= 1ULL << slot % 64;
     }
 }
 
 static __device__ __forceinline__ void await_nothing(struct block *block)
 {
-    block->awaited[threadIdx.x][0] = 0;
-    block->awaited[threadIdx.x][1] = 0;
+    if (threadIdx.x % SW_CACHE_LANES == 0) {
+        block->awaited[my_row()][0] = 0;
+        block->awaited[my_row()][1] = 0;
+    }
 }
 
-/* Carries out the rows of a warp's threads. Values are moved when many are listed, when one must
+/* Carries out the rows of a warp's groups. Values are moved when many are listed, when one must
  * wait for a listed one, and at the end. All lanes. */
 template <uint32_t OP>
 static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_piece *piece,
-                                                      struct block *block, struct row *row)
+                                                      struct sw_cache_group g, struct block *block,
+                                                      struct row *row)
 {
     struct sw_cache_lists<ROOM> lists = {
     };
@@ -117,10 +143,14 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_piec
         uint64_t unmarked = SW_CACHE_NOWHERE;
         bool left = __any_sync(0xffffffffU, row->at < row->count);
         if (row->at < row->count) {
-            carry_out<OP>(piece, block, row, &moves, &unmarked);
+            carry_out<OP>(piece, g, block, row, &moves, &unmarked);
+        }
+        if (g.lane != 0) {
+            moves = SW_CACHE_NO_MOVES;
+            unmarked = SW_CACHE_NOWHERE;
         }
         sw_cache_make_marks_of(&piece->launch.slots, unmarked);
-        if (!left || max(lists.counts[0], lists.counts[1]) > ROOM - 32 ||
+        if (!left || max(lists.counts[0], lists.counts[1]) > LISTED ||
             __any_sync(0xffffffffU, must_wait(block, &moves))) {
             sw_cache_move_listed<OP>(&piece->launch, &lists);
             await_nothing(block);
@@ -138,39 +168,53 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_piec
 static __device__ __forceinline__ void open_part(const struct sw_cache_piece *piece,
                                                  struct block *block, uint32_t count)
 {
+    constexpr uint32_t EACH = (PART_OPS + THREADS - 1) / THREADS;
     const struct sw_cache_rows *rows = &piece->rows;
-    const struct sw_cache_part_op *part = rows->parts + (uint64_t)blockIdx.x * SW_CACHE_PART_OPS;
-    block->counts[threadIdx.x] = 0;
+    const struct sw_cache_part_op *part = rows->parts + (uint64_t)blockIdx.x * PART_OPS;
+    struct sw_cache_part_op mine[EACH];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+        uint32_t i = threadIdx.x + k * THREADS;
+        mine[k] = i < count ? part[i] : sw_cache_part_op();
+    }
+    block->counts[my_row()] = 0;
     await_nothing(block);
     __syncthreads();
     if (threadIdx.x == 0) {
         rows->part_counts[blockIdx.x].ops = 0;
     }
-    for (uint32_t i = threadIdx.x; i < count; i += SW_CACHE_PART_ROWS) {
-        struct sw_cache_part_op op = part[i];
-        uint32_t row = SW_CACHE_PART_ROW(op.code);
-        uint32_t r = atomicAdd(block->counts + row, 1U);
-        block->ops[i].key = piece->launch.work.batch.keys[piece->first + op.id];
-        block->ops[i].id = op.id;
-        block->ops[i].digest = SW_CACHE_PART_DIGEST(op.code);
-        if (r < SW_CACHE_ROW) {
-            block->rows[r][row] = (uint16_t)i;
-        } else {
-            rows->rest[atomicAdd(rows->rest_count, 1U)] = op.id;
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+        uint32_t i = threadIdx.x + k * THREADS;
+        if (i < count) {
+            const uint64_t *key = piece->launch.work.batch.keys + piece->first + mine[k].id;
+            __pipeline_memcpy_async(&block->ops[i].key, key, sizeof(*key));
+            block->ops[i].id = mine[k].id;
+            block->ops[i].digest = SW_CACHE_PART_DIGEST(mine[k].code);
+            uint32_t row = SW_CACHE_PART_ROW(mine[k].code);
+            uint32_t r = atomicAdd(block->counts + row, 1U);
+            if (r < ROW_OPS) {
+                block->rows[r][row] = (uint16_t)i;
+            } else {
+                rows->rest[atomicAdd(rows->rest_count, 1U)] = mine[k].id;
+            }
         }
     }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
     __syncthreads();
 }
 
-/* Adds what the rows of a block's threads did to the tally. All threads. */
+/* Adds what the rows of a block did to the tally. All threads; `results` of lanes 0. */
 static __device__ __forceinline__ void count_rows(const struct sw_cache_piece *piece,
-                                                  uint32_t results)
+                                                  row_results results)
 {
     __shared__ uint32_t counts[SW_CACHE_RESULTS];
     sw_cache_open_counts(counts);
 #pragma unroll
     for (uint32_t kind = 0; kind < SW_CACHE_RESULTS; kind++) {
-        uint32_t sum = __reduce_add_sync(0xffffffffU, results >> (5 * kind) & 31);
+        uint32_t sum = __reduce_add_sync(0xffffffffU, (uint32_t)(results >> (RESULT_BITS * kind)) &
+                                                          ((1U << RESULT_BITS) - 1));
         if (threadIdx.x % 32 == 0 && sum != 0) {
             atomicAdd(&counts[kind], sum);
         }
@@ -182,12 +226,12 @@ static __device__ __forceinline__ void count_rows(const struct sw_cache_piece *p
 }
 
 template <uint32_t OP>
-static __global__ void __launch_bounds__(SW_CACHE_PART_ROWS, SW_CACHE_ONE_BUCKET_BLOCKS)
+static __global__ void __launch_bounds__(THREADS, BLOCKS)
     one_bucket_kernel(const struct sw_cache_piece piece)
 {
     __shared__ struct block block;
     sw_cache_follow();
-    uint32_t count = min(piece.rows.part_counts[blockIdx.x].ops, SW_CACHE_PART_OPS);
+    uint32_t count = min(piece.rows.part_counts[blockIdx.x].ops, PART_OPS);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *piece.rows.rest_count_next = 0;
     }
@@ -196,20 +240,23 @@ static __global__ void __launch_bounds__(SW_CACHE_PART_ROWS, SW_CACHE_ONE_BUCKET
     }
     open_part(&piece, &block, count);
     struct row row = {};
-    row.bucket = (uint64_t)blockIdx.x * SW_CACHE_PART_ROWS + threadIdx.x;
-    row.count = min(block.counts[threadIdx.x], (uint32_t)SW_CACHE_ROW);
-    carry_out_rows<OP>(&piece, &block, &row);
-    count_rows(&piece, row.results);
+    row.bucket = (uint64_t)blockIdx.x * PART_ROWS + my_row();
+    row.count = min(block.counts[my_row()], (uint32_t)ROW_OPS);
+    struct sw_cache_group g = sw_cache_my_group();
+    carry_out_rows<OP>(&piece, g, &block, &row);
+    count_rows(&piece, g.lane == 0 ? row.results : 0);
 }
 
 template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return sw_cache_launch_kernel(true, one_bucket_kernel<OP>, sw_cache_parts(&piece->launch.slots),
-                                  SW_CACHE_PART_ROWS, stream, *piece);
+    return sw_cache_launch_kernel(true, one_bucket_kernel<OP>,
+                                  sw_cache_parts(&piece->launch.slots, PART_ROWS), THREADS, stream,
+                                  *piece);
 }
 
-cudaError_t sw_cache_launch_one_bucket(const struct sw_cache_piece *piece, cudaStream_t stream)
+/* The kernel of the batch's operation. */
+static cudaError_t launch_op(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
     switch (piece->launch.work.batch.op) {
     case SW_CACHE_INSERT_OR_ASSIGN:
