@@ -276,13 +276,14 @@ struct retention {
     double undisputed; /* the load before the batch in which somebody first left or stayed out */
 };
 
-/* Offers as many keys as slots, each with a score of its own, in 64 batches. */
+/* Offers as many keys as slots, each with a score of its own, in 512 batches: so near is the load
+ * told at which the first leaves. */
 static struct retention offer_all(struct pressure *p)
 {
     struct retention retention = {0, 0};
     uint64_t capacity = p->info.config.capacity;
     uint64_t held = 0;
-    p->ops = (uint32_t)(capacity / 64);
+    p->ops = (uint32_t)(capacity / 512);
     for (uint64_t next = 0; next < capacity; next += p->ops) {
         for (uint32_t k = 0; k < p->ops; k++) {
             p->keys[k] = next + k;
