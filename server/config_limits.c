@@ -109,6 +109,12 @@ void sw_config_fit(struct sw_config *config)
 static int check_frames(const struct sw_config *config, char *error, size_t error_bytes)
 {
     uint64_t request = 0, reply = 0;
+    if (config->frame_ops_max < FRAME_OPS_MIN) {
+        snprintf(error, error_bytes,
+                 "frame-ops-max %u is too few: clients split their arrays at multiples of %u",
+                 config->frame_ops_max, FRAME_OPS_MIN);
+        return -1;
+    }
     frame_bytes(config, config->frame_ops_max, &request, &reply);
     if (request + reply > config->arena_bytes) {
         snprintf(error, error_bytes,

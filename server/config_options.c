@@ -154,8 +154,8 @@ static const struct sw_option options[] = {
              "RESP operations that a loop gathers for one batch. 0: 128K, or where values are "
              "large as many as fit 32 MiB."),
     SW_WHOLE("limits", "frame-ops-max", SW_OPTION_SIZE, frame_ops_max, 0, 16 * SW_M, "0", "N",
-             "Keys in one bulk frame. 0: 1M, or as many as half of arena-bytes holds with their "
-             "values and the answer."),
+             "Keys in one bulk frame, 64 at least. 0: 1M, or as many as half of arena-bytes holds "
+             "with their values and the answer."),
     SW_WHOLE("limits", "frames-in-flight-max", SW_OPTION_NUMBER, frames_in_flight_max, 1, 65536,
              "64", "N",
              "Bulk frames of a connection that are not yet answered. Above it the "

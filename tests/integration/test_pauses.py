@@ -119,27 +119,27 @@ def long_scan_leaves_others_their_turn():
 @case
 def scan_within_small_limits():
     """SCAN and RANDOMKEY where a batch may hold fewer entries than they would like"""
-    with Server("--frame-ops-max", "8", "--round-ops-max", "8", "--resp-arguments-max",
+    with Server("--frame-ops-max", "64", "--round-ops-max", "8", "--resp-arguments-max",
                 "8") as server:
         replies = wire.Replies(server.connect())
-        for key in range(50):
+        for key in range(500):
             equal(replies.ask("SET", key, key), "OK", "SET")
-        check(int(replies.ask("RANDOMKEY")) < 50, "RANDOMKEY")
+        check(int(replies.ask("RANDOMKEY")) < 500, "RANDOMKEY")
         seen, cursor = [], b"0"
         while True:
             cursor, keys = replies.ask("SCAN", cursor, "COUNT", 1000)
-            check(len(keys) <= 8, "entries of a batch")
+            check(len(keys) <= 64, "entries of a batch")
             seen += keys
             if cursor == b"0":
                 break
-        equal(sorted(map(int, seen)), list(range(50)), "keys")
+        equal(sorted(map(int, seen)), list(range(500)), "keys")
 
 
 @case
 def a_pause_is_counted_once():
     """a connection that waits for room in the round counts as paused once, however often tried"""
     count = 1000
-    with Server("--frame-ops-max", "8", "--round-ops-max", "8", "--resp-arguments-max", "8",
+    with Server("--frame-ops-max", "64", "--round-ops-max", "8", "--resp-arguments-max", "8",
                 "--loops", "1") as server:
         with server.connect() as connection:
             replies = wire.Replies(connection)

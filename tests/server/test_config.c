@@ -131,6 +131,8 @@ Test(config, contradictions)
         {{"--round-ops-max", "64K", "--resp-arguments-max", "128K"},
          "resp-arguments-max 131072 is more than round-ops-max 65536: a command's keys go into one "
          "batch; raise round-ops-max or lower resp-arguments-max\n"},
+        {{"--frame-ops-max", "63"},
+         "frame-ops-max 63 is too few: clients split their arrays at multiples of 64\n"},
         {{"--round-ops-max", "7"}, "resp-arguments-max 8 is more than round-ops-max 7"},
         {{"--resp-arguments-max", "7"}, "resp-arguments-max 7 is too few: some commands have 8"},
         {{"--resp-request-bytes-max", "128M"},
