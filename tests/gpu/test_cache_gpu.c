@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cache_gpu.c - the cache on a GPU against what must be: every case in both modes, with every
- * policy and several sizes of values, with a lock for each operation and with rows. One line a
- * case; exits with 1 if one failed.
+ * policy and several sizes of values, in each way of writing. One line a case; exits with 1 if one
+ * failed.
  *
  *   test_cache_gpu [--quick] [--cpu] [--seed N] [--only CASE]
  *

@@ -2,9 +2,9 @@
  *
  * rows.cuh - large batches that write, without a lock for each operation.
  *
- * The operations of a batch, or of a piece of it, are put in rows, one a first bucket; a thread
- * carries out a row, and nobody else changes its first bucket meanwhile. In THROUGHPUT mode that is
- * all there is:
+ * The operations of a batch, or of a piece of it, are put in rows, one a first bucket. A thread or
+ * a group of lanes carries out a row, and nobody else changes its first bucket meanwhile. In
+ * THROUGHPUT mode that is all there is:
  *
  *   part          a thread an operation: puts it in its part, which is some rows
  *   one_bucket    a block a part: puts its operations in rows, then carries them out. Where buckets

@@ -7,6 +7,7 @@
  */
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/follow.cuh"
+#include "table/cache/cuda/repeats.cuh"
 #include "table/cache/cuda/step.cuh"
 
 /* Blocks of a multiprocessor at a time, at least: more hide more latency, with fewer registers. */
@@ -63,18 +64,18 @@ struct some {
     uint32_t count_here;
 };
 
-/* Carries out the operations of a warp's lanes; a lane's result. */
+/* Carries out the operations of a warp's lanes, each with the value of the one that values_of says,
+ * by lane of the group; a lane's result. */
 template <uint32_t OP>
 static __device__ __forceinline__ uint32_t write_warp(struct sw_cache_group g,
                                                       const struct sw_cache_launch *launch,
-                                                      uint32_t index, bool valid)
+                                                      uint32_t index, uint64_t key,
+                                                      const uint32_t *values_of, bool valid)
 {
     const struct sw_cache_slots *slots = &launch->slots;
-    const struct sw_cache_batch *batch = &launch->work.batch;
-    uint64_t key = valid ? batch->keys[index] : 0;
     uint64_t given = valid ? sw_cache_given(&launch->work, index) : 0;
     if (valid) {
-        prefetch(launch, index, key, sw_cache_op_inserts(OP));
+        prefetch(launch, values_of[g.lane], key, sw_cache_op_inserts(OP));
     }
     struct sw_cache_sink sink = sw_cache_sink_of<OP>(launch);
     uint32_t result = SW_CACHE_MISS;
@@ -92,6 +93,8 @@ static __device__ __forceinline__ uint32_t write_warp(struct sw_cache_group g,
                 struct sw_cache_step step =
                     sw_cache_step_of<OP>(launch, sw_cache_from(g, index, turn), its_key,
                                          sw_cache_from_wide(g, given, turn));
+                step.value = (const uint8_t *)launch->work.batch.values +
+                             (uint64_t)values_of[turn] * slots->value_bytes;
                 uint64_t unmarked = SW_CACHE_NOWHERE;
                 struct sw_cache_moves moves = SW_CACHE_NO_MOVES;
                 uint32_t outcome = sw_cache_try_operate(g, slots, &launch->work.time, &step, &home,
@@ -111,6 +114,32 @@ static __device__ __forceinline__ uint32_t write_warp(struct sw_cache_group g,
         if (!__any_sync(0xffffffffU, progress)) {
             sw_cache_pause();
         }
+    }
+    return result;
+}
+
+/* Carries out the operations of a block's threads; a thread's result. */
+template <uint32_t OP>
+static __device__ __forceinline__ uint32_t write_block(struct sw_cache_group g,
+                                                       const struct sw_cache_launch *launch,
+                                                       uint32_t index, bool valid)
+{
+    __shared__ struct sw_cache_repeats repeats;
+    __shared__ uint32_t values_of[SW_CACHE_THREADS];
+    const struct sw_cache_batch *batch = &launch->work.batch;
+    uint64_t key = valid ? batch->keys[index] : 0;
+    uint32_t value_of = index;
+    bool stands = valid;
+    bool once = sw_cache_repeats_suit(OP, launch->slots.policy);
+    if (once) {
+        stands = sw_cache_find_repeats(&repeats, index, key, valid, &value_of);
+    }
+    values_of[threadIdx.x] = value_of;
+    __syncwarp();
+    uint32_t result =
+        write_warp<OP>(g, launch, index, key, values_of + (threadIdx.x - g.lane), stands);
+    if (once) {
+        result = sw_cache_tell_repeats(&repeats, index, valid, result);
     }
     if (valid && batch->results != NULL) {
         batch->results[index] = (uint8_t)result;
@@ -138,7 +167,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS
         if (valid) {
             index = (uint32_t)some.first + (some.ids == NULL ? index : some.ids[index]);
         }
-        uint32_t result = write_warp<OP>(g, &launch, index, valid);
+        uint32_t result = write_block<OP>(g, &launch, index, valid);
         sw_cache_count_results(launch.tally, result, !valid, false);
         __syncthreads();
         at += gridDim.x * SW_CACHE_THREADS;
