@@ -11,6 +11,7 @@
 #include "bench/timing/ceiling.h"
 #include "bench/timing/device.cuh"
 #include "bench/timing/device.h"
+#include "bench/timing/report.h"
 
 #define BLOCK 256
 #define WARP 32
@@ -232,8 +233,7 @@ static bool measure_ceiling(struct sw_timing_memory *memory, enum sw_timing_ceil
             return false;
         }
     }
-    std::sort(seconds + 1, seconds + 1 + SW_CACHEBENCH_CEILING_REPS);
-    ceiling->seconds = seconds[1 + SW_CACHEBENCH_CEILING_REPS / 2];
+    ceiling->seconds = sw_timing_median(seconds + 1, SW_CACHEBENCH_CEILING_REPS);
     return true;
 }
 

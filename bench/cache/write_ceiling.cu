@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "bench/timing/device.cuh"
+#include "bench/timing/report.h"
 
 #define BLOCK 256
 #define OPS (1U << 20)
@@ -89,6 +90,7 @@ static bool time_one(const struct memory *memory, cudaEvent_t begin, cudaEvent_t
     float ms = 0;
     cudaError_t error = cudaEventRecord(begin);
     write_kernel<<<OPS / BLOCK, BLOCK>>>(*memory);
+    error = error == cudaSuccess ? cudaGetLastError() : error;
     error = error == cudaSuccess ? cudaEventRecord(end) : error;
     error = error == cudaSuccess ? cudaEventSynchronize(end) : error;
     error = error == cudaSuccess ? cudaEventElapsedTime(&ms, begin, end) : error;
@@ -108,8 +110,7 @@ static bool time_all(const struct memory *memory, double *seconds)
     }
     (void)cudaEventDestroy(begin);
     (void)cudaEventDestroy(end);
-    std::sort(taken + 1, taken + 1 + SW_CACHEBENCH_CEILING_REPS);
-    *seconds = taken[1 + SW_CACHEBENCH_CEILING_REPS / 2];
+    *seconds = sw_timing_median(taken + 1, SW_CACHEBENCH_CEILING_REPS);
     return done;
 }
 

@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct sw_timing_report {
     FILE *raw;    /* a row a repetition */
     FILE *insert; /* those of operation insert again */
@@ -71,5 +75,9 @@ void sw_timing_report_no_value(struct sw_timing_report *report,
  * is at least 1. */
 double sw_timing_median(double *values, uint32_t count);
 double sw_timing_percentile(double *values, uint32_t count, double percent);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

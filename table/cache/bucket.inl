@@ -163,8 +163,7 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint8_t *
         SW_CACHE_UNROLL
         for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
             uint32_t slot = sw_cache_chunk_slot(g, c) + i;
-            uint64_t score =
-                SW_CACHE_LOAD((const uint64_t *)(const void *)(scores + slot * stride));
+            uint64_t score = SW_CACHE_LOAD(sw_cache_score_at(scores, stride, slot));
             if (score < mine.score || mine.slot == SW_CACHE_NONE) {
                 mine.score = score;
                 mine.slot = slot;
@@ -178,8 +177,7 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint8_t *
         SW_CACHE_UNROLL
         for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
             uint32_t slot = sw_cache_chunk_slot(g, c) + i;
-            uint64_t score =
-                SW_CACHE_LOAD((const uint64_t *)(const void *)(scores + slot * stride));
+            uint64_t score = SW_CACHE_LOAD(sw_cache_score_at(scores, stride, slot));
             uint32_t needed = sw_cache_shift_for(score - lowest.score);
             sw_cache_set_byte(&shifts.chunk[c], i, needed);
         }
@@ -195,8 +193,7 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint8_t *
         SW_CACHE_UNROLL
         for (uint32_t i = 0; i < SW_CACHE_CHUNK_SLOTS; i++) {
             uint32_t slot = sw_cache_chunk_slot(g, c) + i;
-            uint64_t score =
-                SW_CACHE_LOAD((const uint64_t *)(const void *)(scores + slot * stride));
+            uint64_t score = SW_CACHE_LOAD(sw_cache_score_at(scores, stride, slot));
             sw_cache_set_byte(&fresh, i, sw_cache_mark_of(lowest.score, shift, score));
         }
         sw_cache_write_chunk(marks + sw_cache_chunk_slot(g, c), &fresh);

@@ -90,14 +90,14 @@ SW_HD static inline struct sw_cache_home sw_cache_home_of(const struct sw_cache_
  * spread, and copying them would take longer than that saves. */
 #define SW_CACHE_VALUE_TOGETHER_MAX 48U
 
-/* Bytes of the entries and values of a cache. */
-SW_HD static inline uint64_t sw_cache_entry_bytes(const struct sw_cache_slots *slots)
+/* Bytes of the entries and values of a bucket. */
+SW_HD static inline uint64_t sw_cache_entries_bytes(uint32_t value_bytes)
 {
-    return slots->buckets * SW_CACHE_BUCKET_SLOTS *
-           (sizeof(struct sw_cache_entry) + slots->value_bytes);
+    return SW_CACHE_BUCKET_SLOTS * (sizeof(struct sw_cache_entry) + value_bytes);
 }
 
-/* Lays entries and values out in so many bytes, aligned as values are and to 16 at least. */
+/* Lays entries and values out in so many bytes a bucket, aligned as values are and to 16 at
+ * least. */
 SW_HD static inline void sw_cache_lay_out(struct sw_cache_slots *slots, uint8_t *memory)
 {
     uint32_t bytes = slots->value_bytes;
@@ -115,6 +115,14 @@ SW_HD static inline struct sw_cache_entry *sw_cache_entry_at(const struct sw_cac
     return (struct sw_cache_entry *)(void *)(slots->entries + slot * slots->entry_stride);
 }
 
+/* The score of slot `slot` of a bucket whose first one is at `scores`, entries `stride` bytes
+ * apart. */
+SW_HD static inline const uint64_t *sw_cache_score_at(const uint8_t *scores, uint32_t stride,
+                                                      uint32_t slot)
+{
+    return (const uint64_t *)(const void *)(scores + slot * stride);
+}
+
 SW_HD static inline uint8_t *sw_cache_value_at(const struct sw_cache_slots *slots, uint64_t slot)
 {
     return slots->values + slot * slots->value_stride;
@@ -123,7 +131,7 @@ SW_HD static inline uint8_t *sw_cache_value_at(const struct sw_cache_slots *slot
 /* Bytes of the arrays of one bucket, values and head included. */
 SW_HD static inline uint64_t sw_cache_bucket_bytes(uint32_t value_bytes)
 {
-    return SW_CACHE_BUCKET_SLOTS * (2 + sizeof(struct sw_cache_entry) + value_bytes) +
+    return SW_CACHE_BUCKET_SLOTS * 2 + sw_cache_entries_bytes(value_bytes) +
            sizeof(struct sw_cache_head);
 }
 

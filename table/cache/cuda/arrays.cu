@@ -41,7 +41,7 @@ static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
         cut_rows(&cutter, &arrays->rows, slots);
     }
     uint8_t *entries = NULL;
-    sw_cuda_cut(&cutter, &entries, sw_cache_entry_bytes(slots));
+    sw_cuda_cut(&cutter, &entries, slots->buckets * sw_cache_entries_bytes(slots->value_bytes));
     sw_cache_lay_out(slots, entries);
     return cutter.used;
 }

@@ -18,7 +18,7 @@ static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_
     uint64_t base = UINT64_MAX;
 #pragma unroll
     for (uint32_t k = 0; k < 4; k++) {
-        scores[k] = __ldcg((const uint64_t *)(scores_at + (slot + k) * stride));
+        scores[k] = __ldcg(sw_cache_score_at(scores_at, stride, slot + k));
         base = sw_cache_least(base, scores[k]);
     }
 #pragma unroll
