@@ -4,7 +4,7 @@
 #   table/*.c table/*/*.c table/cuda/*.cu table/*/cuda/*.cu
 #                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
-#   server/*.c                                -> libserver.a, sherwoodd (main.c)
+#   server/*.c server/*/*.c                    -> libserver.a, sherwoodd (main.c)
 #   client/*.c                                -> libsherwood.a, libsherwood.so
 #   client/cli/*.c                            -> sherwood-cli
 #   bench/load/*.c                            -> sherwood-load
@@ -49,7 +49,7 @@ LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE))
 # --- sources -------------------------------------------------------------------------------------
 TABLE_SRC := $(wildcard table/*.c table/cpu/*.c table/cuckoo/*.c table/cache/*.c)
 PROTO_SRC := $(wildcard proto/*.c)
-SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c))
+SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 CLIENT_SRC := $(wildcard client/*.c)
 CLI_SRC := $(wildcard client/cli/*.c)
 LOAD_SRC := $(wildcard bench/load/*.c)

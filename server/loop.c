@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/bulk.h"
+#include "server/bulk/bulk.h"
 #include "server/limits.h"
-#include "server/log.h"
-#include "server/output.h"
+#include "server/net/output.h"
+#include "server/observe/log.h"
 
 /* --- stalled connections ---------------------------------------------------------------------- */
 

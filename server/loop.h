@@ -17,18 +17,18 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "server/commit.h"
-#include "server/config.h"
-#include "server/conn.h"
-#include "server/counters.h"
-#include "server/data.h"
-#include "server/flight.h"
-#include "server/gather.h"
-#include "server/io_arena.h"
+#include "server/batch/commit.h"
+#include "server/batch/flight.h"
+#include "server/batch/io_arena.h"
+#include "server/batch/round.h"
+#include "server/bulk/gather.h"
+#include "server/config/config.h"
 #include "server/limits.h"
-#include "server/round.h"
-#include "server/session.h"
-#include "server/watch.h"
+#include "server/net/conn.h"
+#include "server/observe/counters.h"
+#include "server/observe/watch.h"
+#include "server/resp/data.h"
+#include "server/resp/session.h"
 #include "table/table.h"
 
 /* Sockets handed over by the listener. */

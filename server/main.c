@@ -11,9 +11,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "server/config.h"
-#include "server/log.h"
+#include "server/config/config.h"
 #include "server/notify.h"
+#include "server/observe/log.h"
 #include "server/server.h"
 
 #define START_LINE_BYTES 1024

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
-#include "server/log.h"
+#include "server/observe/log.h"
 
 static int take_socket(struct sw_activated *activated, int fd, const char *name)
 {

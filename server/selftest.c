@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "server/config.h"
-#include "server/log.h"
-#include "server/round.h"
+#include "server/batch/round.h"
+#include "server/config/config.h"
+#include "server/observe/log.h"
 
 #define KEYS 1024
 

@@ -15,12 +15,12 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "server/config_options.h"
-#include "server/http.h"
+#include "server/config/options.h"
 #include "server/limits.h"
-#include "server/listener.h"
-#include "server/log.h"
 #include "server/loop.h"
+#include "server/net/listener.h"
+#include "server/observe/http.h"
+#include "server/observe/log.h"
 #include "server/selftest.h"
 
 struct sw_server {

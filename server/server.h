@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/notify.h"
-#include "server/snapshot.h"
+#include "server/observe/snapshot.h"
 
 struct sw_server;
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/session.h"
+#include "server/resp/session.h"
 #include "tests/server/facts.h"
 
 #define ARGUMENTS_MAX 300

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "server/config_options.h"
+#include "server/config/options.h"
 #include "table/table.h"
 
 #define ARGUMENTS_MAX 24

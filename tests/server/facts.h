@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "server/config_options.h"
-#include "server/snapshot.h"
+#include "server/config/options.h"
+#include "server/observe/snapshot.h"
 
 /* `config` must outlive the snapshot. */
 static inline void make_facts(struct sw_config *config, struct sw_snapshot *snapshot)

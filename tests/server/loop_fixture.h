@@ -8,9 +8,9 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "server/config_options.h"
-#include "server/log.h"
+#include "server/config/options.h"
 #include "server/loop.h"
+#include "server/observe/log.h"
 
 /* What an owner has to offer that does nothing. */
 static inline void no_call(void *server)

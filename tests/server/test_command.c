@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "server/command.h"
+#include "server/resp/command.h"
 #include "table/table.h"
 
 static const struct sw_command *find(const char *name)

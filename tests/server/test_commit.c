@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "server/commit.h"
+#include "server/batch/commit.h"
 #include "server/limits.h"
 #include "server/loop.h"
 #include "tests/server/loop_fixture.h"

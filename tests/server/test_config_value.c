@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "server/config_options.h"
+#include "server/config/options.h"
 
 /* Each row: its default is valid, and formats to a text that reads back as the same. */
 Test(config_value, rows)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <uv.h>
 
-#include "server/flight.h"
+#include "server/batch/flight.h"
 #include "server/limits.h"
 
 enum { FLIGHTS = 8 };

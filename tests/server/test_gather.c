@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/bulk.h"
-#include "server/conn.h"
-#include "server/frame_slot.h"
-#include "server/gather.h"
+#include "server/bulk/bulk.h"
+#include "server/bulk/frame_slot.h"
+#include "server/bulk/gather.h"
 #include "server/limits.h"
 #include "server/loop.h"
+#include "server/net/conn.h"
 #include "tests/server/loop_fixture.h"
 #include "tests/support/random.h"
 

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/http.h"
-#include "server/log.h"
+#include "server/observe/http.h"
+#include "server/observe/log.h"
 #include "tests/server/facts.h"
 
 #define ANSWER_BYTES (64 * 1024)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/session.h"
+#include "server/resp/session.h"
 #include "tests/server/facts.h"
 
 #define WORDS_MAX 4

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/io_arena.h"
+#include "server/batch/io_arena.h"
 #include "table/table.h"
 
 static struct sw_table *table;

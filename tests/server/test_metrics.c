@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "server/http.h"
+#include "server/observe/http.h"
 #include "tests/server/facts.h"
 
 #define LINES_MAX 512

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "client/sherwood.h"
-#include "server/config_options.h"
-#include "server/log.h"
+#include "server/config/options.h"
+#include "server/observe/log.h"
 #include "server/server.h"
 
 enum { KEYS = 3000, THREADS = 4, ROUNDS = 20 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/text.h"
+#include "server/observe/text.h"
 
 #define WROTE(text, wanted)                                                             \
     do {                                                                                \

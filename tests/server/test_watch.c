@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "server/limits.h"
-#include "server/log.h"
-#include "server/watch.h"
+#include "server/observe/log.h"
+#include "server/observe/watch.h"
 
 #define IMPOSSIBLE_SLOTS (1ULL << 44) /* addresses there are, memory there is not */
 

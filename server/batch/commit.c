@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * commit.c - rounds copied together, and their results apart again.
+ */
+#include "server/batch/commit.h"
+
+#include <string.h>
+
+#include "server/batch/round.h"
+#include "server/bulk/gather.h"
+#include "server/limits.h"
+#include "server/loop.h"
+
+void sw_commit_init(struct sw_commit *commit)
+{
+    memset(commit, 0, sizeof(*commit));
+    pthread_mutex_init(&commit->lock, NULL);
+}
+
+void sw_commit_fini(struct sw_commit *commit)
+{
+    pthread_mutex_destroy(&commit->lock);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* Takes `bytes` at *offset, 64-byte aligned, and moves on. */
+static void *carve(uint8_t *memory, size_t *offset, size_t bytes)
+{
+    void *at = memory == NULL ? NULL : memory + *offset;
+    *offset += (bytes + 63) / 64 * 64;
+    return at;
+}
+
+/* Lays the arrays out in `memory`; with NULL it only measures. */
+static size_t lay_out(struct sw_commit_batch *batch, uint8_t *memory)
+{
+    const struct sw_table_shape *shape = &batch->loop->shape;
+    size_t n = batch->operations_max;
+    size_t offset = 0;
+    batch->keys = carve(memory, &offset, n * shape->key_bytes);
+    batch->values = carve(memory, &offset, n * shape->value_bytes);
+    batch->previous = carve(memory, &offset, n * shape->value_bytes);
+    batch->found = carve(memory, &offset, (n + 63) / 64 * 8);
+    batch->not_admitted =
+        shape->engine == SW_ENGINE_CACHE ? carve(memory, &offset, (n + 63) / 64 * 8) : NULL;
+    batch->ops = carve(memory, &offset, n);
+    batch->group_ends = carve(memory, &offset, n * sizeof(uint32_t));
+    batch->group_refused = carve(memory, &offset, n);
+    return offset;
+}
+
+int sw_commit_batch_init(struct sw_loop *loop)
+{
+    struct sw_commit_batch *batch = &loop->commit_batch;
+    batch->loop = loop;
+    batch->operations_max = sw_together_max(&loop->shape, SW_COMMIT_OPS_MAX);
+    batch->memory_bytes = lay_out(batch, NULL);
+    batch->memory = sw_io_alloc(loop->table, batch->memory_bytes);
+    if (batch->memory == NULL) {
+        return -1;
+    }
+    lay_out(batch, batch->memory);
+    return 0;
+}
+
+void sw_commit_batch_fini(struct sw_loop *loop)
+{
+    struct sw_commit_batch *batch = &loop->commit_batch;
+    if (batch->memory != NULL) {
+        sw_io_free(loop->table, batch->memory, batch->memory_bytes);
+    }
+    memset(batch, 0, sizeof(*batch));
+}
+
+/* --- apart ------------------------------------------------------------------------------------ */
+
+/* Gives a round the results of its operations, which begin at `first`, and of its groups. */
+static void give(const struct sw_commit_batch *together, struct sw_round *round, uint32_t first,
+                 uint32_t first_group)
+{
+    const struct sw_batch *whole = &together->flight.batch;
+    struct sw_batch *batch = &round->flight.batch;
+    size_t bytes = together->loop->shape.value_bytes;
+    batch->status = whole->status;
+    if (whole->keys != batch->keys) { /* else the results are where they belong */
+        if (batch->previous != NULL) {
+            memcpy(batch->previous, together->previous + first * bytes, batch->count * bytes);
+        }
+        sw_copy_bits(batch->found, whole->found, first, batch->count);
+        if (batch->not_admitted != NULL) {
+            sw_copy_bits(batch->not_admitted, whole->not_admitted, first, batch->count);
+        }
+        memcpy(batch->group_refused, together->group_refused + first_group, batch->group_count);
+    }
+}
+
+/* Tells the loops of these rounds that the results are there. Each may use its round again from
+ * then on, and may even end; the lock has it wait until it has been told (sw_commit_leave). */
+static void tell(struct sw_commit *commit, struct sw_round *rounds, const struct sw_loop *self)
+{
+    pthread_mutex_lock(&commit->lock);
+    for (struct sw_round *next; rounds != NULL; rounds = next) {
+        struct sw_loop *loop = rounds->loop;
+        next = rounds->next;
+        __atomic_store_n(&rounds->committed, true, __ATOMIC_RELEASE);
+        if (loop != self) {
+            uv_async_send(&loop->wake);
+        }
+    }
+    pthread_mutex_unlock(&commit->lock);
+}
+
+void sw_commit_leave(struct sw_commit *commit)
+{
+    pthread_mutex_lock(&commit->lock);
+    pthread_mutex_unlock(&commit->lock);
+}
+
+static void take_and_submit(struct sw_loop *loop);
+
+static void on_done(struct sw_flight *flight)
+{
+    struct sw_commit_batch *together =
+        (struct sw_commit_batch *)((char *)flight - offsetof(struct sw_commit_batch, flight));
+    uint32_t first = 0;
+    uint32_t first_group = 0;
+    for (struct sw_round *round = together->rounds; round != NULL; round = round->next) {
+        give(together, round, first, first_group);
+        first += round->flight.batch.count;
+        first_group += round->flight.batch.group_count;
+    }
+    tell(together->loop->owner.commit, together->rounds, together->loop);
+    together->rounds = NULL;
+    take_and_submit(together->loop);
+}
+
+/* --- together --------------------------------------------------------------------------------- */
+
+/* Takes from the front what fits one batch, at least one round if any waits; if none does, this
+ * loop's work is done. Under the lock. */
+static struct sw_round *take(struct sw_commit *commit, uint32_t operations_max)
+{
+    struct sw_round *rounds = commit->first;
+    struct sw_round *last = rounds;
+    if (rounds == NULL) {
+        commit->batches--;
+        return NULL;
+    }
+    uint32_t left =
+        operations_max -
+        (rounds->flight.batch.count < operations_max ? rounds->flight.batch.count : operations_max);
+    while (last->next != NULL && last->next->flight.batch.count <= left) {
+        last = last->next;
+        left -= last->flight.batch.count;
+    }
+    commit->first = last->next;
+    if (commit->first == NULL) {
+        commit->last = NULL;
+    }
+    last->next = NULL;
+    return rounds;
+}
+
+/* Copies a round's batch behind what `whole` has. */
+static void copy_in(struct sw_commit_batch *together, struct sw_batch *whole,
+                    const struct sw_batch *batch)
+{
+    const struct sw_table_shape *shape = &together->loop->shape;
+    uint32_t first = whole->count;
+    memcpy(together->keys + (size_t)first * shape->key_bytes, batch->keys,
+           (size_t)batch->count * shape->key_bytes);
+    memcpy(together->values + (size_t)first * shape->value_bytes, batch->values,
+           (size_t)batch->count * shape->value_bytes);
+    if (batch->ops != NULL) {
+        memcpy(together->ops + first, batch->ops, batch->count);
+    } else {
+        memset(together->ops + first, batch->op, batch->count);
+    }
+    for (uint32_t g = 0; g < batch->group_count; g++) {
+        together->group_ends[whole->group_count + g] = first + batch->group_ends[g];
+    }
+    whole->count += batch->count;
+    whole->group_count += batch->group_count;
+}
+
+static struct sw_batch join(struct sw_commit_batch *together)
+{
+    const struct sw_batch *sample = &together->rounds->flight.batch;
+    bool uniform = true;
+    struct sw_batch whole = {
+        .kind = SW_BATCH_OPERATIONS,
+        .op = sample->op,
+        .keys = together->keys,
+        .values = together->values,
+        .found = together->found,
+        .not_admitted = together->not_admitted,
+        .group_ends = together->group_ends,
+        .group_refused = together->group_refused,
+    };
+    for (struct sw_round *round = together->rounds; round != NULL; round = round->next) {
+        const struct sw_batch *batch = &round->flight.batch;
+        SW_COUNT(&together->loop->counters, rounds_shared, 1);
+        uniform &= batch->ops == NULL && batch->op == sample->op;
+        if (batch->previous != NULL) {
+            whole.previous = together->previous;
+        }
+        copy_in(together, &whole, batch);
+    }
+    whole.ops = uniform ? NULL : together->ops;
+    return whole;
+}
+
+/* Submits what waits as this loop's batch. */
+static void take_and_submit(struct sw_loop *loop)
+{
+    struct sw_commit *commit = loop->owner.commit;
+    struct sw_commit_batch *together = &loop->commit_batch;
+    pthread_mutex_lock(&commit->lock);
+    together->rounds = take(commit, together->operations_max);
+    pthread_mutex_unlock(&commit->lock);
+    if (together->rounds == NULL) {
+        return;
+    }
+    /* One alone goes as it lies, whosever it is. */
+    together->flight.batch =
+        together->rounds->next == NULL ? together->rounds->flight.batch : join(together);
+    together->flight.done = on_done;
+    sw_flight_start(&loop->round_flights, &together->flight);
+}
+
+void sw_commit_start(struct sw_round *round)
+{
+    struct sw_loop *loop = round->loop;
+    struct sw_commit *commit = loop->owner.commit;
+    round->next = NULL;
+    round->committed = false;
+    pthread_mutex_lock(&commit->lock);
+    *(commit->last != NULL ? &commit->last->next : &commit->first) = round;
+    commit->last = round;
+    bool leads = commit->batches < SW_COMMITS && loop->commit_batch.rounds == NULL;
+    commit->batches += leads;
+    pthread_mutex_unlock(&commit->lock);
+    if (leads) {
+        take_and_submit(loop);
+    }
+}
+
+bool sw_commit_is_done(const struct sw_round *round)
+{
+    return __atomic_load_n(&round->committed, __ATOMIC_ACQUIRE);
+}

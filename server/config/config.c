@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.c - defaults, then the file, then flags; and what must hold between options.
+ */
+#include "server/config/config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "server/config/options.h"
+
+#ifndef SHERWOOD_VERSION
+#define SHERWOOD_VERSION "unknown"
+#endif
+
+/* getopt_long codes: rows of the option table from FLAG_OPTION on. */
+enum { FLAG_CONFIG = 256, FLAG_CHECK, FLAG_HELP, FLAG_VERSION, FLAG_OPTION };
+#define FLAGS_MAX 72
+
+struct flags {
+    const char *config_path;
+    bool check, help, version;
+};
+
+void sw_config_init(struct sw_config *config)
+{
+    const struct sw_option *option = NULL;
+    char error[SW_CONFIG_ERROR_BYTES];
+    memset(config, 0, sizeof *config);
+    for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
+        /* Cannot fail: the tests set every default. */
+        (void)sw_option_set(option, option->standard, config, error, sizeof error);
+    }
+}
+
+bool sw_config_get(const struct sw_config *config, size_t index, const char **name, char *value,
+                   size_t value_bytes)
+{
+    const struct sw_option *option = sw_option_at(index);
+    if (option == NULL) {
+        return false;
+    }
+    *name = option->name;
+    sw_option_format(option, config, false, value, value_bytes);
+    return true;
+}
+
+static int check_listeners(const struct sw_config *config, bool activated, char *error,
+                           size_t error_bytes)
+{
+    if (config->bind[0] == '\0' && config->unix_socket[0] == '\0' && !activated) {
+        snprintf(error, error_bytes,
+                 "there is nothing to listen on: bind and unix-socket are both empty, and the "
+                 "service manager passed no socket");
+        return -1;
+    }
+    if (config->port != 0 && config->port == config->http_port && config->bind[0] != '\0' &&
+        strcmp(config->bind, config->http_bind) == 0) {
+        snprintf(error, error_bytes,
+                 "port and http-port are both %u on %s: RESP and HTTP need ports of their own",
+                 config->port, config->bind);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
+{
+    return check_listeners(config, activated, error, error_bytes) != 0 ||
+                   sw_config_check_table(config, error, error_bytes) != 0 ||
+                   sw_config_check_limits(config, error, error_bytes) != 0
+               ? -1
+               : 0;
+}
+
+static void list_flags(struct option *flags)
+{
+    const struct sw_option *option = NULL;
+    size_t count = 0;
+    flags[count++] = (struct option){"config", required_argument, NULL, FLAG_CONFIG};
+    flags[count++] = (struct option){"check-config", no_argument, NULL, FLAG_CHECK};
+    flags[count++] = (struct option){"help", no_argument, NULL, FLAG_HELP};
+    flags[count++] = (struct option){"version", no_argument, NULL, FLAG_VERSION};
+    for (size_t i = 0; (option = sw_option_at(i)) != NULL && count + 1 < FLAGS_MAX; i++) {
+        flags[count++] =
+            (struct option){option->name, required_argument, NULL, (int)(FLAG_OPTION + i)};
+    }
+    flags[count] = (struct option){NULL, 0, NULL, 0};
+}
+
+/* The sentence for a flag that getopt_long refused. */
+static void refuse_flag(const char *flag, int code, int refused, char *error, size_t error_bytes)
+{
+    char name[64];
+    if (code == ':') {
+        snprintf(error, error_bytes, "%.64s needs a value", flag);
+        return;
+    }
+    if (refused >= FLAG_CONFIG) { /* known, but it takes no value */
+        snprintf(error, error_bytes, "%.64s: this flag takes no value", flag);
+        return;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(flag + strspn(flag, "-"), "="),
+             flag + strspn(flag, "-"));
+    snprintf(error, error_bytes, "unknown flag '%.64s'; did you mean --%s? (--help lists them)",
+             flag, sw_option_nearest(name)->name);
+}
+
+/* One pass over the command line. With `config` NULL it only fills `flags`. */
+static int read_flags(int argc, char **argv, struct flags *flags, struct sw_config *config,
+                      char *error, size_t error_bytes)
+{
+    struct option list[FLAGS_MAX];
+    int code = 0;
+    list_flags(list);
+    opterr = 0;
+    optind = 0; /* glibc: start afresh */
+    while ((code = getopt_long(argc, argv, "+:", list, NULL)) != -1) {
+        switch (code) {
+        case FLAG_CONFIG:
+            flags->config_path = optarg;
+            break;
+        case FLAG_CHECK:
+            flags->check = true;
+            break;
+        case FLAG_HELP:
+            flags->help = true;
+            break;
+        case FLAG_VERSION:
+            flags->version = true;
+            break;
+        case ':':
+        case '?':
+            refuse_flag(argv[optind - 1], code, optopt, error, error_bytes);
+            return -1;
+        default:
+            if (config != NULL && sw_option_set(sw_option_at((size_t)(code - FLAG_OPTION)), optarg,
+                                                config, error, error_bytes) != 0) {
+                return -1;
+            }
+            break;
+        }
+    }
+    if (optind < argc) {
+        snprintf(error, error_bytes,
+                 "unexpected argument '%.64s': options are written --name value", argv[optind]);
+        return -1;
+    }
+    return 0;
+}
+
+enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **argv)
+{
+    struct flags flags = {0};
+    char error[SW_CONFIG_ERROR_BYTES] = "";
+
+    sw_config_init(config);
+    if (read_flags(argc, argv, &flags, NULL, error, sizeof error) != 0) {
+        goto refused;
+    }
+    if (flags.help) {
+        sw_config_print_help(stdout);
+        return SW_CONFIG_EXIT;
+    }
+    if (flags.version) {
+        printf("sherwoodd %s\n", SHERWOOD_VERSION);
+        return SW_CONFIG_EXIT;
+    }
+    if (flags.config_path != NULL &&
+        sw_config_read_file(flags.config_path, config, error, sizeof error) != 0) {
+        goto refused;
+    }
+    if (read_flags(argc, argv, &flags, config, error, sizeof error) != 0) {
+        goto refused;
+    }
+    sw_config_fit(config);
+    if (sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof error) != 0) {
+        goto refused;
+    }
+    if (flags.check) {
+        sw_config_print(config, stdout);
+        return SW_CONFIG_EXIT;
+    }
+    return SW_CONFIG_RUN;
+
+refused:
+    fprintf(stderr, "sherwoodd: %s\n", error);
+    return SW_CONFIG_ERROR;
+}

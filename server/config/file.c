@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * file.c - the configuration file: [section] and name = value lines, by libinih.
+ *
+ * libinih is given lines by our own reader, because it would cut long lines at 200 bytes, take an
+ * indented line for the continuation of the one before, skip empty sections, and tell its handler
+ * no line numbers.
+ */
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "server/config/options.h"
+
+struct file_reader {
+    FILE *file;
+    const char *path;
+    struct sw_config *config;
+    unsigned line;
+    unsigned set_at_line[64]; /* by option index; 0: not set */
+    bool bad;
+    char *error;
+    size_t error_bytes;
+};
+
+__attribute__((format(printf, 2, 3))) static void fail(struct file_reader *reader,
+                                                       const char *format, ...)
+{
+    int used = 0;
+    va_list arguments;
+    if (reader->bad) {
+        return; /* the first error is the one to show */
+    }
+    reader->bad = true;
+    used = snprintf(reader->error, reader->error_bytes, "%s:%u: ", reader->path, reader->line);
+    if (used > 0 && (size_t)used < reader->error_bytes) {
+        va_start(arguments, format);
+        vsnprintf(reader->error + used, reader->error_bytes - (size_t)used, format, arguments);
+        va_end(arguments);
+    }
+}
+
+static void check_section(struct file_reader *reader, char *line)
+{
+    char *end = strchr(line, ']');
+    if (end == NULL) {
+        fail(reader, "a section is missing its ']'");
+        return;
+    }
+    *end = '\0';
+    if (!sw_section_known(line + 1)) {
+        fail(reader, "unknown section [%.64s]; did you mean [%s]?", line + 1,
+             sw_section_nearest(line + 1));
+    }
+    *end = ']';
+}
+
+/* As fgets, for libinih: the next line without its indentation, NULL at the end or after an error.
+ */
+static char *read_line(char *out, int out_bytes, void *context)
+{
+    struct file_reader *reader = context;
+    size_t size = 0, skip = 0;
+    if (reader->bad || fgets(out, out_bytes, reader->file) == NULL) {
+        return NULL;
+    }
+    reader->line++;
+    size = strlen(out);
+    if (size + 1 == (size_t)out_bytes && out[size - 1] != '\n') {
+        fail(reader, "the line is longer than %d bytes", out_bytes - 2);
+        return NULL;
+    }
+    skip = strspn(out, " \t");
+    memmove(out, out + skip, size - skip + 1);
+    if (out[0] == '[') {
+        check_section(reader, out);
+    }
+    return reader->bad ? NULL : out;
+}
+
+static int on_value(void *context, const char *section, const char *name, const char *value)
+{
+    struct file_reader *reader = context;
+    const struct sw_option *option = sw_option_find(name);
+    char why[SW_CONFIG_ERROR_BYTES / 2];
+    if (option == NULL) {
+        const struct sw_option *nearest = sw_option_nearest(name);
+        fail(reader, "unknown option '%.64s'; did you mean '%s' in [%s]?", name, nearest->name,
+             nearest->section);
+        return 0;
+    }
+    if (strcmp(option->section, section) != 0) {
+        fail(reader, "option '%s' belongs in section [%s]", name, option->section);
+        return 0;
+    }
+    unsigned *set_at = &reader->set_at_line[option - sw_option_at(0)];
+    if (*set_at != 0) {
+        fail(reader, "option '%s' was already set in line %u", name, *set_at);
+        return 0;
+    }
+    *set_at = reader->line;
+    if (sw_option_set(option, value, reader->config, why, sizeof why) != 0) {
+        fail(reader, "%s", why);
+        return 0;
+    }
+    return 1;
+}
+
+int sw_config_read_file(const char *path, struct sw_config *config, char *error, size_t error_bytes)
+{
+    struct file_reader reader = {
+        .path = path, .config = config, .error = error, .error_bytes = error_bytes};
+    int bad_line = 0;
+    if (sw_option_count() > sizeof reader.set_at_line / sizeof reader.set_at_line[0]) {
+        snprintf(error, error_bytes, "more options than file.c has room for");
+        return -1;
+    }
+    reader.file = fopen(path, "re");
+    if (reader.file == NULL) {
+        snprintf(error, error_bytes, "%s: cannot be opened: %s", path, strerror(errno));
+        return -1;
+    }
+    bad_line = ini_parse_stream(read_line, &reader, on_value, &reader);
+    if (ferror(reader.file)) {
+        fail(&reader, "cannot be read: %s", strerror(errno));
+    } else if (bad_line != 0 && !reader.bad) {
+        reader.line = bad_line > 0 ? (unsigned)bad_line : reader.line;
+        fail(&reader, "this is neither [section], name = value nor a comment (# or ;)");
+    }
+    fclose(reader.file);
+    return reader.bad ? -1 : 0;
+}

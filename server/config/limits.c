@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * limits.c - how many keys a frame, a round and a command hold: as many as is usual and
+ * fits, where the operator has not said; and whether what was said fits.
+ */
+#include <stdio.h>
+
+#include "proto/frame.h"
+#include "proto/resp.h"
+#include "server/config/options.h"
+#include "server/limits.h"
+
+/* Where 0 is said, at most. */
+#define FRAME_OPS_STANDARD (1U << 20)
+#define ROUND_OPS_STANDARD (128U << 10)
+#define RESP_ARGUMENTS_STANDARD (128U << 10)
+/* Keys that every frame may hold: clients split their arrays at such multiples. */
+#define FRAME_OPS_MIN 64U
+/* A frame or its answer at most: the kernel and libuv count the bytes of a piece in 32 bits. */
+#define FRAME_BYTES_MAX (1ULL << 30)
+/* Arguments of the longest command that has no list of them. */
+#define RESP_ARGUMENTS_MIN 8U
+/* Of a bulk string beside its bytes: "$1020\r\n" and "\r\n" at most. */
+#define BULK_STRING_BYTES 9U
+
+#define ULL(value) ((unsigned long long)(value))
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* --- what things take ------------------------------------------------------------------------- */
+
+/* Bytes of a bulk request of `count` keys with values, and of its answer. */
+static void frame_bytes(const struct sw_config *config, uint64_t count, uint64_t *request,
+                        uint64_t *reply)
+{
+    uint64_t keys = sw_frame_align(count * config->key_bits / 8);
+    uint64_t values = sw_frame_align(count * sw_config_stored_bytes(config));
+    *request = SW_FRAME_HEAD_BYTES_MAX + keys + values;
+    *reply = SW_FRAME_HEAD_BYTES_MAX + values + sw_frame_align(sw_found_bytes((uint32_t)count));
+}
+
+/* Keys of a frame that with its answer takes no more than `bytes`. */
+static uint64_t frame_ops_in(const struct sw_config *config, uint64_t bytes)
+{
+    uint64_t key = config->key_bits / 8, value = sw_config_stored_bytes(config);
+    /* A byte a key is more than its bit in the answer, and the heads and padding of both take less
+     * than this. */
+    uint64_t heads = 2ULL * (SW_FRAME_HEAD_BYTES_MAX + 2 * SW_FRAME_ALIGN);
+    return (least(bytes, FRAME_BYTES_MAX) - heads) / (key + 2 * value + 1);
+}
+
+/* Key, operand and earlier value of an operation of a round. */
+static uint64_t operation_bytes(const struct sw_config *config)
+{
+    return config->key_bits / 8 + 2ULL * sw_config_stored_bytes(config);
+}
+
+/* The longest answer to a GET. */
+static uint64_t answer_bytes(const struct sw_config *config)
+{
+    uint64_t stored = sw_config_stored_bytes(config);
+    switch (sw_config_value_format(config)) {
+    case SW_VALUE_STRING:
+        return BULK_STRING_BYTES + stored - SW_VALUE_LENGTH_BYTES;
+    case SW_VALUE_FIXED:
+        return BULK_STRING_BYTES + stored;
+    default:
+        return SW_RESP_INTEGER_BYTES_MAX;
+    }
+}
+
+/* Arguments of the longest MGET whose answer takes no more than `bytes`: its name, and the keys. */
+static uint64_t mget_arguments_in(const struct sw_config *config, uint64_t bytes)
+{
+    return 1 + (bytes - SW_RESP_INTEGER_BYTES_MAX) / answer_bytes(config);
+}
+
+static uint64_t mget_answer_bytes(const struct sw_config *config)
+{
+    return SW_RESP_INTEGER_BYTES_MAX + (config->resp_arguments_max - 1) * answer_bytes(config);
+}
+
+/* --- limits that were not stated -------------------------------------------------------------- */
+
+void sw_config_fit(struct sw_config *config)
+{
+    if (config->frame_ops_max == 0) {
+        /* half: the arena has room for a frame while another is answered */
+        uint64_t fit = frame_ops_in(config, config->arena_bytes / 2);
+        fit = fit < FRAME_OPS_MIN ? FRAME_OPS_MIN : fit / FRAME_OPS_MIN * FRAME_OPS_MIN;
+        config->frame_ops_max = (uint32_t)least(fit, FRAME_OPS_STANDARD);
+    }
+    if (config->round_ops_max == 0) {
+        config->round_ops_max =
+            (uint32_t)least(SW_ROUND_BYTES_USUAL / operation_bytes(config), ROUND_OPS_STANDARD);
+    }
+    if (config->resp_arguments_max == 0) {
+        uint64_t fit = mget_arguments_in(config, config->output_bytes_max);
+        fit = least(least(fit, config->round_ops_max), RESP_ARGUMENTS_STANDARD);
+        config->resp_arguments_max = fit < RESP_ARGUMENTS_MIN ? RESP_ARGUMENTS_MIN : (uint32_t)fit;
+    }
+}
+
+/* --- limits that were ------------------------------------------------------------------------- */
+
+static int check_frames(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    uint64_t request = 0, reply = 0;
+    if (config->frame_ops_max < FRAME_OPS_MIN) {
+        snprintf(error, error_bytes,
+                 "frame-ops-max %u is too few: clients split their arrays at multiples of %u",
+                 config->frame_ops_max, FRAME_OPS_MIN);
+        return -1;
+    }
+    frame_bytes(config, config->frame_ops_max, &request, &reply);
+    if (request + reply > config->arena_bytes) {
+        snprintf(error, error_bytes,
+                 "arena-bytes %llu cannot hold one frame of frame-ops-max %u keys, %u bytes a "
+                 "value, and its answer: raise it to %llu, or lower frame-ops-max to %llu",
+                 ULL(config->arena_bytes), config->frame_ops_max, sw_config_stored_bytes(config),
+                 ULL(request + reply), ULL(frame_ops_in(config, config->arena_bytes)));
+        return -1;
+    }
+    if (request > FRAME_BYTES_MAX || reply > FRAME_BYTES_MAX) {
+        snprintf(error, error_bytes,
+                 "a frame of frame-ops-max %u keys, %u bytes a value, has more than %llu bytes: "
+                 "lower frame-ops-max to %llu",
+                 config->frame_ops_max, sw_config_stored_bytes(config), ULL(FRAME_BYTES_MAX),
+                 ULL(frame_ops_in(config, FRAME_BYTES_MAX)));
+        return -1;
+    }
+    return 0;
+}
+
+static int check_rounds(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    if (config->round_ops_max > SW_ROUND_BYTES_MAX / operation_bytes(config)) {
+        snprintf(error, error_bytes,
+                 "a batch of round-ops-max %u operations, %u bytes a value, takes %llu bytes, and "
+                 "%llu is the most: lower round-ops-max to %llu",
+                 config->round_ops_max, sw_config_stored_bytes(config),
+                 ULL(config->round_ops_max * operation_bytes(config)), ULL(SW_ROUND_BYTES_MAX),
+                 ULL(SW_ROUND_BYTES_MAX / operation_bytes(config)));
+        return -1;
+    }
+    if (config->resp_arguments_max < RESP_ARGUMENTS_MIN) {
+        snprintf(error, error_bytes, "resp-arguments-max %u is too few: some commands have %u",
+                 config->resp_arguments_max, RESP_ARGUMENTS_MIN);
+        return -1;
+    }
+    if (config->resp_arguments_max > config->round_ops_max) {
+        snprintf(error, error_bytes,
+                 "resp-arguments-max %u is more than round-ops-max %u: a command's keys go into "
+                 "one batch; raise round-ops-max or lower resp-arguments-max",
+                 config->resp_arguments_max, config->round_ops_max);
+        return -1;
+    }
+    if (config->resp_request_bytes_max > config->arena_bytes / 4) {
+        snprintf(error, error_bytes,
+                 "resp-request-bytes-max %llu is more than a quarter of arena-bytes %llu: lower it "
+                 "or raise arena-bytes",
+                 ULL(config->resp_request_bytes_max), ULL(config->arena_bytes));
+        return -1;
+    }
+    return 0;
+}
+
+static int check_output(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    if (mget_answer_bytes(config) > config->output_bytes_max) {
+        snprintf(error, error_bytes,
+                 "output-bytes-max %llu is less than what an MGET of resp-arguments-max %u may "
+                 "answer: raise it to %llu, or lower resp-arguments-max to %llu",
+                 ULL(config->output_bytes_max), config->resp_arguments_max,
+                 ULL(mget_answer_bytes(config)),
+                 ULL(mget_arguments_in(config, config->output_bytes_max)));
+        return -1;
+    }
+    if (config->output_bytes_pause > config->output_bytes_max) {
+        snprintf(error, error_bytes,
+                 "output-bytes-pause %llu is more than output-bytes-max %llu: lower the one or "
+                 "raise the other",
+                 ULL(config->output_bytes_pause), ULL(config->output_bytes_max));
+        return -1;
+    }
+    return 0;
+}
+
+int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    return check_frames(config, error, error_bytes) != 0 ||
+                   check_rounds(config, error, error_bytes) != 0 ||
+                   check_output(config, error, error_bytes) != 0
+               ? -1
+               : 0;
+}

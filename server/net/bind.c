@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bind.c - listening sockets.
+ */
+#include "server/net/bind.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server/limits.h"
+#include "server/observe/log.h"
+
+static int listen_on(const struct addrinfo *address)
+{
+    int on = 1;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 ||
+        listen(fd, SW_LISTEN_BACKLOG) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+int sw_bind_tcp(const char *host, uint16_t port)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char service[8];
+    snprintf(service, sizeof(service), "%u", port);
+    int error = getaddrinfo(host, service, &hints, &found);
+    if (error != 0) {
+        sw_log(SW_LOG_ERROR, "cannot listen on '%s': %s", host, gai_strerror(error));
+        return -1;
+    }
+    int fd = -1;
+    for (const struct addrinfo *address = found; address != NULL && fd < 0;
+         address = address->ai_next) {
+        fd = listen_on(address);
+    }
+    freeaddrinfo(found);
+    if (fd < 0) {
+        sw_log(SW_LOG_ERROR, "cannot listen on %s port %u: %s%s", host, port, strerror(errno),
+               errno == EADDRINUSE ? " (another server? choose another with --port)" : "");
+    }
+    return fd;
+}
+
+/* Does anybody accept connections on this path? */
+static bool is_alive(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return alive;
+}
+
+/* Makes way for our socket. Returns 0, or -1 with a sentence logged. */
+static int remove_stale(const struct sockaddr_un *address)
+{
+    struct stat status;
+    if (lstat(address->sun_path, &status) != 0) {
+        return 0; /* nothing there; bind says what else is wrong */
+    }
+    if (!S_ISSOCK(status.st_mode)) {
+        sw_log(SW_LOG_ERROR, "'%s' exists and is not a socket: choose another --unix-socket",
+               address->sun_path);
+        return -1;
+    }
+    if (is_alive(address)) {
+        sw_log(SW_LOG_ERROR, "another server listens on '%s': choose another --unix-socket",
+               address->sun_path);
+        return -1;
+    }
+    unlink(address->sun_path);
+    return 0;
+}
+
+int sw_bind_unix(const char *path, uint32_t mode)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        sw_log(SW_LOG_ERROR, "the path of --unix-socket is longer than %zu bytes",
+               sizeof(address.sun_path) - 1);
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    if (remove_stale(&address) != 0) {
+        return -1;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(path, mode) != 0 || listen(fd, SW_LISTEN_BACKLOG) != 0) {
+        sw_log(SW_LOG_ERROR, "cannot listen on '%s': %s", path, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    return fd;
+}
+
+uint16_t sw_bound_port(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        return 0;
+    }
+    if (address.ss_family == AF_INET) {
+        return ntohs(((const struct sockaddr_in *)(const void *)&address)->sin_port);
+    }
+    if (address.ss_family == AF_INET6) {
+        return ntohs(((const struct sockaddr_in6 *)(const void *)&address)->sin6_port);
+    }
+    return 0;
+}

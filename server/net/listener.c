@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * listener.c - accept, choose a loop, hand over.
+ */
+#include "server/net/listener.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server/limits.h"
+#include "server/net/bind.h"
+#include "server/observe/log.h"
+
+struct socket {
+    uv_poll_t poll;
+    struct sw_listener *listener;
+    int fd;
+    bool is_unix;
+};
+
+struct sw_listener {
+    uv_loop_t uv;
+    uv_async_t stop;
+    uv_timer_t pause; /* runs while there were no descriptors to accept with */
+    uv_thread_t thread;
+    const struct sw_config *config;
+    struct sw_loop *loops;
+    uint32_t loop_count;
+    struct socket sockets[SW_ACTIVATED_MAX];
+    unsigned socket_count;
+    uint16_t port;
+    bool owns_path;
+    bool running;
+    uint64_t handed[SW_LOOPS_MAX]; /* connections ever given to each loop */
+    uint64_t rejected;
+};
+
+/* --- accepting -------------------------------------------------------------------------------- */
+
+/* The loop with the fewest connections. */
+static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
+{
+    uint32_t best = 0;
+    uint64_t fewest = UINT64_MAX;
+    *total = 0;
+    for (uint32_t i = 0; i < listener->loop_count; i++) {
+        struct sw_loop *loop = &listener->loops[i];
+        /* A connection counts from hand-over on, though its loop opens it a little later. */
+        uint64_t closed = __atomic_load_n(&loop->counters.connections_closed, __ATOMIC_RELAXED);
+        uint64_t open = listener->handed[i] - closed;
+        *total += open;
+        if (open < fewest) {
+            fewest = open;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void refuse(struct sw_listener *listener, int fd)
+{
+    static const char error[] = "-ERR max number of clients reached\r\n";
+    ssize_t sent = send(fd, error, sizeof(error) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)sent; /* best effort: the peer sees the close in any case */
+    close(fd);
+    __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
+}
+
+static void take(struct sw_listener *listener, int fd, bool is_unix)
+{
+    uint64_t total = 0;
+    uint32_t i = choose_loop(listener, &total);
+    if (total >= listener->config->connections_max) {
+        refuse(listener, fd);
+        return;
+    }
+    if (sw_loop_hand_over(&listener->loops[i], fd, is_unix) != 0) {
+        sw_log(SW_LOG_ERROR, "no memory for a connection: it was closed");
+        close(fd);
+        return;
+    }
+    listener->handed[i]++;
+}
+
+static void on_acceptable(uv_poll_t *poll, int status, int events);
+
+static void on_pause_over(uv_timer_t *timer)
+{
+    struct sw_listener *listener = timer->data;
+    for (unsigned i = 0; i < listener->socket_count; i++) {
+        uv_poll_start(&listener->sockets[i].poll, UV_READABLE, on_acceptable);
+    }
+}
+
+/* Out of descriptors: the connection stays in the backlog, and we would be called again at once. */
+static void pause_accepting(struct sw_listener *listener, int error)
+{
+    sw_log(SW_LOG_WARNING, "accept: %s; trying again in %d ms (raise LimitNOFILE or ulimit -n)",
+           strerror(error), SW_ACCEPT_PAUSE_MS);
+    for (unsigned i = 0; i < listener->socket_count; i++) {
+        uv_poll_stop(&listener->sockets[i].poll);
+    }
+    uv_timer_start(&listener->pause, on_pause_over, SW_ACCEPT_PAUSE_MS, 0);
+}
+
+static void on_acceptable(uv_poll_t *poll, int status, int events)
+{
+    struct socket *socket = poll->data;
+    (void)status;
+    (void)events;
+    for (int i = 0; i < SW_ACCEPT_BURST; i++) {
+        int fd = accept4(socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            take(socket->listener, fd, socket->is_unix);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            pause_accepting(socket->listener, errno);
+            return;
+        } else if (errno != ECONNABORTED && errno != EINTR) {
+            return; /* EAGAIN: no more */
+        }
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void on_stop(uv_async_t *async)
+{
+    struct sw_listener *listener = async->data;
+    for (unsigned i = 0; i < listener->socket_count; i++) {
+        uv_poll_stop(&listener->sockets[i].poll);
+        uv_close((uv_handle_t *)&listener->sockets[i].poll, NULL);
+    }
+    uv_close((uv_handle_t *)&listener->pause, NULL);
+    uv_close((uv_handle_t *)&listener->stop, NULL);
+}
+
+static void run(void *argument)
+{
+    struct sw_listener *listener = argument;
+    uv_run(&listener->uv, UV_RUN_DEFAULT);
+}
+
+static void add_socket(struct sw_listener *listener, int fd, bool is_unix)
+{
+    struct socket *socket = &listener->sockets[listener->socket_count++];
+    socket->fd = fd;
+    socket->is_unix = is_unix;
+    socket->listener = listener;
+}
+
+static void adopt(struct sw_listener *listener, const struct sw_activated *activated)
+{
+    for (uint32_t i = 0; i < activated->listener_count; i++) {
+        struct sockaddr_storage address;
+        socklen_t size = sizeof(address);
+        bool is_unix =
+            getsockname(activated->listeners[i], (struct sockaddr *)&address, &size) == 0 &&
+            address.ss_family == AF_UNIX;
+        add_socket(listener, activated->listeners[i], is_unix);
+        if (!is_unix) {
+            listener->port = sw_bound_port(activated->listeners[i]);
+        }
+    }
+}
+
+static int bind_configured(struct sw_listener *listener)
+{
+    const struct sw_config *config = listener->config;
+    if (config->bind[0] != '\0') {
+        int fd = sw_bind_tcp(config->bind, (uint16_t)config->port);
+        if (fd < 0) {
+            return -1;
+        }
+        add_socket(listener, fd, false);
+        listener->port = sw_bound_port(fd);
+    }
+    if (config->unix_socket[0] != '\0') {
+        int fd = sw_bind_unix(config->unix_socket, config->unix_socket_mode);
+        if (fd < 0) {
+            return -1;
+        }
+        add_socket(listener, fd, true);
+        listener->owns_path = true;
+    }
+    return 0;
+}
+
+static void close_sockets(struct sw_listener *listener)
+{
+    for (unsigned i = 0; i < listener->socket_count; i++) {
+        close(listener->sockets[i].fd);
+    }
+    listener->socket_count = 0;
+    if (listener->owns_path) {
+        unlink(listener->config->unix_socket);
+        listener->owns_path = false;
+    }
+}
+
+int sw_listener_create(const struct sw_config *config, const struct sw_activated *activated,
+                       struct sw_loop *loops, uint32_t loop_count, struct sw_listener **out)
+{
+    struct sw_listener *listener = calloc(1, sizeof(*listener));
+    *out = NULL;
+    if (listener == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for the listener");
+        return -1;
+    }
+    listener->config = config;
+    listener->loops = loops;
+    listener->loop_count = loop_count;
+    if (activated != NULL && activated->listener_count > 0) {
+        adopt(listener, activated);
+    } else if (bind_configured(listener) != 0) {
+        sw_listener_destroy(listener);
+        return -1;
+    }
+    *out = listener;
+    return 0;
+}
+
+int sw_listener_start(struct sw_listener *listener)
+{
+    if (uv_loop_init(&listener->uv) != 0) {
+        sw_log(SW_LOG_ERROR, "no memory for the listener");
+        return -1;
+    }
+    uv_async_init(&listener->uv, &listener->stop, on_stop);
+    uv_timer_init(&listener->uv, &listener->pause);
+    listener->stop.data = listener;
+    listener->pause.data = listener;
+    for (unsigned i = 0; i < listener->socket_count; i++) {
+        struct socket *socket = &listener->sockets[i];
+        int error = uv_poll_init(&listener->uv, &socket->poll, socket->fd);
+        assert(error == 0); /* it is a socket, and ours alone */
+        (void)error;
+        socket->poll.data = socket;
+        uv_poll_start(&socket->poll, UV_READABLE, on_acceptable);
+    }
+    if (uv_thread_create(&listener->thread, run, listener) != 0) {
+        sw_log(SW_LOG_ERROR, "the listener's thread could not be started");
+        on_stop(&listener->stop);
+        uv_run(&listener->uv, UV_RUN_DEFAULT);
+        uv_loop_close(&listener->uv);
+        return -1;
+    }
+    listener->running = true;
+    return 0;
+}
+
+void sw_listener_stop(struct sw_listener *listener)
+{
+    if (listener == NULL) {
+        return;
+    }
+    if (listener->running) {
+        uv_async_send(&listener->stop);
+        uv_thread_join(&listener->thread);
+        uv_loop_close(&listener->uv);
+        listener->running = false;
+    }
+    close_sockets(listener);
+}
+
+void sw_listener_destroy(struct sw_listener *listener)
+{
+    sw_listener_stop(listener);
+    free(listener);
+}
+
+uint16_t sw_listener_port(const struct sw_listener *listener)
+{
+    return listener->port;
+}
+
+uint64_t sw_listener_rejected(const struct sw_listener *listener)
+{
+    return __atomic_load_n(&listener->rejected, __ATOMIC_RELAXED);
+}

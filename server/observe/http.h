@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http.h - /metrics, /healthz and /readyz, on a thread of libmicrohttpd's own.
+ */
+#ifndef SHERWOOD_SERVER_OBSERVE_HTTP_H
+#define SHERWOOD_SERVER_OBSERVE_HTTP_H
+
+#include <stdint.h>
+
+#include "server/observe/snapshot.h"
+#include "server/observe/text.h"
+
+struct sw_http;
+
+/* Listens on config's http_bind and http_port, or on `fd` if it is not -1 (socket activation; the
+ * caller keeps `fd`). The snapshot callback is called on the HTTP thread. Returns 0 and *out, or -1
+ * with a sentence logged. *port receives the port bound (0: a Unix socket). */
+int sw_http_start(const struct sw_config *config, int fd,
+                  void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
+                  struct sw_http **out, uint16_t *port);
+
+/* Stops listening and joins the thread. NULL is allowed. */
+void sw_http_stop(struct sw_http *http);
+
+/* The Prometheus text format (0.0.4), or OpenMetrics 1.0 (metrics.c). */
+void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, struct sw_text *text);
+
+/* Does an Accept header prefer OpenMetrics 1.0 to the older format? (http_content_type.c) */
+bool sw_http_wants_openmetrics(const char *accept);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * metrics.c - the snapshot as Prometheus text. Every series exists from the start, and a family's
+ * lines stand together.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "server/observe/http.h"
+
+#ifndef SHERWOOD_VERSION
+#define SHERWOOD_VERSION "unknown"
+#endif
+
+struct page {
+    struct sw_text *text;
+    bool openmetrics;
+};
+
+/* HELP and TYPE of a family. A counter's `name` is given without _total: OpenMetrics wants it so
+ * here, the older format wants the name of the samples. */
+static void family(struct page *page, const char *name, const char *type, const char *help)
+{
+    const char *suffix = !page->openmetrics && type[0] == 'c' ? "_total" : "";
+    sw_text_printf(page->text, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix,
+                   type);
+}
+
+static void counter(struct page *page, const char *name, const char *help, uint64_t value)
+{
+    family(page, name, "counter", help);
+    sw_text_printf(page->text, "%s_total %" PRIu64 "\n", name, value);
+}
+
+static void counter_seconds(struct page *page, const char *name, const char *help, double value)
+{
+    family(page, name, "counter", help);
+    sw_text_printf(page->text, "%s_total %.6f\n", name, value);
+}
+
+static void gauge(struct page *page, const char *name, const char *help, uint64_t value)
+{
+    family(page, name, "gauge", help);
+    sw_text_printf(page->text, "%s %" PRIu64 "\n", name, value);
+}
+
+static void gauge_ratio(struct page *page, const char *name, const char *help, double value)
+{
+    family(page, name, "gauge", help);
+    sw_text_printf(page->text, "%s %.9g\n", name, value);
+}
+
+/* A label's value, escaped. */
+static void label(struct page *page, const char *name, const char *value, const char *after)
+{
+    sw_text_printf(page->text, "%s=\"", name);
+    for (; *value != '\0'; value++) {
+        if (*value == '\n') {
+            sw_text_append(page->text, "\\n", 2);
+        } else {
+            if (*value == '\\' || *value == '"') {
+                sw_text_append(page->text, "\\", 1);
+            }
+            sw_text_append(page->text, value, 1);
+        }
+    }
+    sw_text_printf(page->text, "\"%s", after);
+}
+
+static void put_build(struct page *page, const struct sw_snapshot *snapshot)
+{
+    char bits[8];
+    snprintf(bits, sizeof bits, "%u", snapshot->info.key_bytes * 8);
+    family(page, "sherwood_build_info", "gauge", "What is running; always 1.");
+    sw_text_printf(page->text, "sherwood_build_info{");
+    label(page, "version", SHERWOOD_VERSION, ",");
+    label(page, "backend", snapshot->info.backend_name, ",");
+    label(page, "backend_reason", snapshot->info.backend_reason, ",");
+    label(page, "engine", snapshot->info.engine_name, ",");
+    label(page, "key_bits", bits, "} 1\n");
+    gauge(page, "sherwood_start_time_seconds", "Start of the server, seconds since 1970.",
+          snapshot->start_time_seconds);
+    gauge(page, "sherwood_ready", "1 while the server accepts work, 0 before and during shutdown.",
+          snapshot->ready);
+    gauge(page, "sherwood_loops", "I/O threads.", snapshot->loops);
+}
+
+/* The four counts of each class of operations: a family each. */
+static void put_operations(struct page *page, const struct sw_counters *counters)
+{
+    static const char *const classes[SW_CLASS_COUNT] = {
+        [SW_CLASS_GET] = "get", [SW_CLASS_UPSERT] = "upsert", [SW_CLASS_DELETE] = "delete"};
+    static const struct {
+        const char *name, *help;
+        size_t offset;
+    } rows[] = {
+        {"sherwood_operations", "Operations carried out on the table.",
+         offsetof(struct sw_op_counters, operations)},
+        {"sherwood_probes", "Buckets inspected for operations.",
+         offsetof(struct sw_op_counters, probes)},
+        {"sherwood_hits", "Operations whose key was present before them.",
+         offsetof(struct sw_op_counters, hits)},
+        {"sherwood_misses", "Operations whose key was absent before them.",
+         offsetof(struct sw_op_counters, misses)},
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        family(page, rows[row].name, "counter", rows[row].help);
+        for (unsigned i = 0; i < SW_CLASS_COUNT; i++) {
+            const char *base = (const char *)&counters->by_class[i];
+            sw_text_printf(page->text, "%s_total{operation=\"%s\"} %" PRIu64 "\n", rows[row].name,
+                           classes[i], *(const uint64_t *)(const void *)(base + rows[row].offset));
+        }
+    }
+    counter(page, "sherwood_keyspace_hits", "Gets that found their key.",
+            counters->by_class[SW_CLASS_GET].hits);
+    counter(page, "sherwood_keyspace_misses", "Gets that did not find their key.",
+            counters->by_class[SW_CLASS_GET].misses);
+    counter(page, "sherwood_inserted", "Keys that were absent and became present.",
+            counters->inserted);
+    counter(page, "sherwood_updated", "Writes to keys that were present.", counters->updated);
+    counter(page, "sherwood_deleted", "Keys that were present and became absent.",
+            counters->deleted);
+    counter(page, "sherwood_failures",
+            "Entries that met the probe cap and went to the stash; nothing is lost.",
+            counters->failures);
+    counter(page, "sherwood_refused_operations",
+            "Operations refused because the table would have passed its maximum load.",
+            counters->refused);
+    counter(page, "sherwood_evictions", "Keys that left the cache to make room for others.",
+            counters->evicted);
+    counter(page, "sherwood_cache_refused",
+            "New keys that the cache did not take because every key they might have replaced had "
+            "a higher score.",
+            counters->not_admitted);
+}
+
+static void put_table(struct page *page, const struct sw_snapshot *snapshot)
+{
+    const struct sw_table_info *info = &snapshot->info;
+    const struct sw_table_stats *stats = &snapshot->stats;
+    gauge(page, "sherwood_db_keys", "Keys held, those of the stash included.", stats->occupied);
+    gauge(page, "sherwood_table_capacity_slots", "Slots of the table now.", info->capacity_slots);
+    gauge(page, "sherwood_table_max_capacity_slots", "Slots the table may have at most.",
+          info->max_capacity_slots);
+    gauge(page, "sherwood_table_occupied_max",
+          "Keys at which the table grows, or writes of new keys are refused.", info->occupied_max);
+    gauge_ratio(page, "sherwood_table_max_load_ratio", "Load that occupied_max stands for.",
+                info->max_load);
+    gauge_ratio(page, "sherwood_table_load_ratio", "Keys held over slots of the table.",
+                info->capacity_slots > 0 ? (double)stats->occupied / (double)info->capacity_slots
+                                         : 0);
+    gauge(page, "sherwood_table_max_probe_buckets",
+          "How far from its home bucket an entry may lie.", info->max_probe);
+    gauge(page, "sherwood_stash_keys", "Keys held in the stash.", stats->stash_occupied);
+    gauge(page, "sherwood_stash_capacity_slots", "Slots of the stash.", info->stash_slots);
+    gauge(page, "sherwood_table_bytes", "Memory of the table, on the device for the CUDA backend.",
+          info->bytes_reserved);
+    counter(page, "sherwood_table_growths", "Times the table grew by itself.", stats->grown);
+    counter(page, "sherwood_table_resizes", "Times the table was resized on request.",
+            stats->resized);
+    counter(
+        page, "sherwood_table_resize_failures",
+        "Growths and resizes that failed, for lack of memory for both tables or because too many "
+        "keys would meet the probe cap; the table stayed as it was.",
+        stats->resize_failed);
+    gauge(page, "sherwood_arena_bytes", "I/O memory of all loops.", snapshot->arena_bytes);
+    gauge(page, "sherwood_arena_used_bytes", "I/O memory in use by requests and answers.",
+          snapshot->arena_used_bytes);
+}
+
+static void put_commands(struct page *page, const struct sw_loop_counters *counters)
+{
+    family(page, "sherwood_commands", "counter", "RESP commands answered, by command.");
+    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+        sw_text_printf(page->text, "sherwood_commands_total{cmd=\"%s\"} %" PRIu64 "\n",
+                       sw_command_at((enum sw_command_id)i)->name, counters->commands[i]);
+    }
+#define SW_COUNTER_PUT(name, help) counter(page, "sherwood_" #name, help, counters->name);
+    SW_COUNTER_MAP(SW_COUNTER_PUT)
+#undef SW_COUNTER_PUT
+}
+
+/* Buckets are powers of two; the last holds what is above and shows only in +Inf. _count is the sum
+ * of the buckets read, so it equals +Inf whatever loops count meanwhile. */
+static void histogram(struct page *page, const char *name, const char *help,
+                      const uint64_t buckets[SW_HISTOGRAM_BUCKETS], bool microseconds)
+{
+    uint64_t sum = 0;
+    family(page, name, "histogram", help);
+    for (unsigned i = 0; i < SW_HISTOGRAM_BUCKETS - 1; i++) {
+        sum += buckets[i];
+        uint64_t bound = 1ULL << i;
+        if (microseconds) {
+            sw_text_printf(page->text, "%s_bucket{le=\"%" PRIu64 ".%06" PRIu64 "\"} %" PRIu64 "\n",
+                           name, bound / 1000000, bound % 1000000, sum);
+        } else {
+            sw_text_printf(page->text, "%s_bucket{le=\"%" PRIu64 ".0\"} %" PRIu64 "\n", name, bound,
+                           sum);
+        }
+    }
+    sum += buckets[SW_HISTOGRAM_BUCKETS - 1];
+    sw_text_printf(page->text, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_count %" PRIu64 "\n", name,
+                   sum, name, sum);
+}
+
+static void put_batches(struct page *page, const struct sw_loop_counters *counters)
+{
+    histogram(page, "sherwood_batch_size", "Operations of a batch.", counters->batch_size, false);
+    sw_text_printf(page->text, "sherwood_batch_size_sum %" PRIu64 "\n", counters->batch_operations);
+    histogram(page, "sherwood_batch_duration_seconds",
+              "Time from a batch's submission to its completion.", counters->batch_us, true);
+    sw_text_printf(page->text, "sherwood_batch_duration_seconds_sum %" PRIu64 ".%06" PRIu64 "\n",
+                   counters->batch_us_sum / 1000000, counters->batch_us_sum % 1000000);
+}
+
+static void put_process(struct page *page, const struct sw_snapshot *snapshot)
+{
+    gauge(page, "sherwood_connected_clients", "Connections open now.", snapshot->connections);
+    gauge(page, "sherwood_clients_max", "Connections allowed at once.",
+          snapshot->config->connections_max);
+    gauge(page, "sherwood_paused_clients", "Connections whose input is paused now.",
+          snapshot->connections_paused);
+    counter_seconds(page, "process_cpu_seconds", "CPU time of the process, user and system.",
+                    snapshot->cpu_user_seconds + snapshot->cpu_system_seconds);
+    gauge(page, "process_resident_memory_bytes", "Resident memory of the process.",
+          snapshot->resident_bytes);
+}
+
+void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, struct sw_text *text)
+{
+    struct page page = {text, openmetrics};
+    put_build(&page, snapshot);
+    put_table(&page, snapshot);
+    put_operations(&page, &snapshot->stats.counters);
+    put_process(&page, snapshot);
+    put_commands(&page, &snapshot->counters);
+    put_batches(&page, &snapshot->counters);
+    if (openmetrics) {
+        sw_text_append(text, "# EOF\n", 6);
+    }
+}

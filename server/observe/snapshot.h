@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot.h - the server's state at one moment, for /metrics, INFO and STATS. Taken by any thread
+ * without stopping anyone; each figure is exact, figures of different loops may be an instant
+ * apart.
+ */
+#ifndef SHERWOOD_SERVER_OBSERVE_SNAPSHOT_H
+#define SHERWOOD_SERVER_OBSERVE_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/config/config.h"
+#include "server/observe/counters.h"
+#include "table/table.h"
+
+struct sw_snapshot {
+    const struct sw_config *config;
+    struct sw_table_info info;
+    struct sw_table_stats stats;
+    struct sw_loop_counters counters; /* sum over the loops */
+    uint64_t connections;             /* open now */
+    uint64_t arena_bytes;             /* of all loops */
+    uint64_t arena_used_bytes;
+    uint64_t connections_paused;
+    uint64_t process_id;
+    uint64_t start_time_seconds; /* since 1970 */
+    uint64_t uptime_seconds;
+    uint64_t resident_bytes; /* of the process */
+    double cpu_user_seconds;
+    double cpu_system_seconds;
+    uint32_t loops;
+    uint16_t tcp_port; /* as bound */
+    bool ready;        /* READY was announced, no shutdown begun */
+    char run_id[41];
+};
+
+#endif

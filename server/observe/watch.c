@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * watch.c - changes of the table's capacity, as lines of the log.
+ */
+#include "server/observe/watch.h"
+
+#include "server/limits.h"
+#include "server/observe/log.h"
+
+void sw_watch_init(struct sw_watch *watch, const struct sw_table *table)
+{
+    struct sw_table_info info;
+    struct sw_table_stats stats;
+    sw_table_stats(table, &stats);
+    sw_table_info(table, &info);
+    *watch = (struct sw_watch){
+        .table = table,
+        .capacity_slots = info.capacity_slots,
+        .grown = stats.grown,
+        .resized = stats.resized,
+        .resize_failed = stats.resize_failed,
+    };
+}
+
+static const char *times(uint64_t count)
+{
+    return count == 1 ? "time" : "times";
+}
+
+static void say_change(struct sw_watch *watch, const struct sw_table_info *info,
+                       const struct sw_table_stats *stats)
+{
+    uint64_t grown = stats->grown - watch->grown;
+    uint64_t resized = stats->resized - watch->resized;
+    if (grown == 0 && resized == 0 && info->capacity_slots == watch->capacity_slots) {
+        return;
+    }
+    sw_log(SW_LOG_INFO,
+           "the table has %llu slots now, %llu before (grew %llu %s, resized %llu %s): room for "
+           "%llu keys, %.1f MiB",
+           (unsigned long long)info->capacity_slots, (unsigned long long)watch->capacity_slots,
+           (unsigned long long)grown, times(grown), (unsigned long long)resized, times(resized),
+           (unsigned long long)info->occupied_max, (double)info->bytes_reserved / 1048576.0);
+    watch->capacity_slots = info->capacity_slots;
+    watch->grown = stats->grown;
+    watch->resized = stats->resized;
+}
+
+static void say_failures(struct sw_watch *watch, const struct sw_table_info *info,
+                         const struct sw_table_stats *stats, uint64_t now_ms)
+{
+    uint64_t failed = stats->resize_failed - watch->resize_failed;
+    if (failed == 0 || (watch->warned_ms != 0 && now_ms - watch->warned_ms < SW_WATCH_WARNING_MS)) {
+        return;
+    }
+    sw_log(SW_LOG_WARNING,
+           "the table could not grow or be resized (%llu %s): there is no memory for the old and "
+           "the new slots at once, or too many keys would meet the probe cap; it stays at %llu "
+           "slots and refuses what does not fit",
+           (unsigned long long)failed, times(failed), (unsigned long long)info->capacity_slots);
+    watch->resize_failed = stats->resize_failed;
+    watch->warned_ms = now_ms;
+}
+
+void sw_watch_look(struct sw_watch *watch, uint64_t now_ms)
+{
+    struct sw_table_info info;
+    struct sw_table_stats stats;
+    sw_table_stats(watch->table, &stats);
+    sw_table_info(watch->table, &info);
+    say_change(watch, &info, &stats);
+    say_failures(watch, &info, &stats, now_ms);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin.c - commands that report or concern the connection: which function answers which.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/resp/admin_call.h"
+
+/* INFO is one text of known sections. */
+#define INFO_BYTES_MAX (64 * 1024)
+
+static const char no_persistence[] =
+    "ERR there is no persistence: the table lives in memory and is not saved";
+
+static void call_ping(struct sw_call *call)
+{
+    if (call->count > 2) {
+        sw_text_error(call->reply, "ERR wrong number of arguments for 'ping' command");
+    } else if (call->count == 2) {
+        sw_text_bulk(call->reply, call->arguments[1].text, call->arguments[1].size);
+    } else {
+        sw_text_simple(call->reply, "PONG");
+    }
+}
+
+static void call_quit(struct sw_call *call)
+{
+    call->session->close_after_reply = true;
+    sw_call_ok(call);
+}
+
+static void call_select(struct sw_call *call)
+{
+    int64_t database = 0;
+    if (!sw_argument_integer(&call->arguments[1], &database)) {
+        sw_text_error(call->reply, "ERR value is not an integer or out of range");
+    } else if (database < INT32_MIN || database > INT32_MAX) {
+        sw_text_error(call->reply,
+                      "ERR value is out of range, value must between -2147483648 and 2147483647");
+    } else if (database != 0) {
+        sw_text_error(call->reply, "ERR DB index is out of range");
+    } else {
+        sw_call_ok(call);
+    }
+}
+
+static void call_dbsize(struct sw_call *call)
+{
+    struct sw_snapshot snapshot;
+    call->admin->snapshot(call->admin->server, &snapshot);
+    sw_text_unsigned(call->reply, snapshot.stats.occupied);
+}
+
+static void call_info(struct sw_call *call)
+{
+    struct sw_snapshot snapshot;
+    struct sw_text text;
+    call->admin->snapshot(call->admin->server, &snapshot);
+    sw_text_init(&text, INFO_BYTES_MAX);
+    sw_info_render(&snapshot, call->arguments + 1, call->count - 1, &text);
+    sw_text_verbatim(call->reply, text.data, text.size, call->session->resp3);
+    call->reply->failed = call->reply->failed || text.failed;
+    sw_text_fini(&text);
+}
+
+static void call_save(struct sw_call *call)
+{
+    if (call->command->id == SW_COMMAND_BGSAVE && call->count > 1 &&
+        (call->count > 2 || !sw_argument_is(&call->arguments[1], "SCHEDULE"))) {
+        sw_call_syntax_error(call);
+        return;
+    }
+    sw_text_error(call->reply, no_persistence);
+}
+
+static void call_role(struct sw_call *call)
+{
+    sw_text_array(call->reply, 3);
+    sw_text_bulk_string(call->reply, "master");
+    sw_text_integer(call->reply, 0);
+    sw_text_array(call->reply, 0);
+}
+
+static void call_time(struct sw_call *call)
+{
+    struct timespec now;
+    char digits[24];
+    clock_gettime(CLOCK_REALTIME, &now);
+    sw_text_array(call->reply, 2);
+    snprintf(digits, sizeof digits, "%lld", (long long)now.tv_sec);
+    sw_text_bulk_string(call->reply, digits);
+    snprintf(digits, sizeof digits, "%ld", now.tv_nsec / 1000);
+    sw_text_bulk_string(call->reply, digits);
+}
+
+static void call_echo(struct sw_call *call)
+{
+    sw_text_bulk(call->reply, call->arguments[1].text, call->arguments[1].size);
+}
+
+static void call_lastsave(struct sw_call *call)
+{
+    sw_text_integer(call->reply, 0);
+}
+
+static void call_cluster(struct sw_call *call)
+{
+    sw_text_error(call->reply, "ERR This instance has cluster support disabled");
+}
+
+/* Every command of kind REPORT or SESSION has its function here; the tests run them all. */
+static void (*const runs[SW_COMMAND_COUNT])(struct sw_call *call) = {
+    [SW_COMMAND_PING] = call_ping,          [SW_COMMAND_ECHO] = call_echo,
+    [SW_COMMAND_QUIT] = call_quit,          [SW_COMMAND_AUTH] = sw_call_auth,
+    [SW_COMMAND_HELLO] = sw_call_hello,     [SW_COMMAND_SELECT] = call_select,
+    [SW_COMMAND_RESET] = sw_call_reset,     [SW_COMMAND_CLIENT] = sw_call_client,
+    [SW_COMMAND_COMMAND] = sw_call_command, [SW_COMMAND_CONFIG] = sw_call_config,
+    [SW_COMMAND_LATENCY] = sw_call_latency, [SW_COMMAND_SLOWLOG] = sw_call_slowlog,
+    [SW_COMMAND_DBSIZE] = call_dbsize,      [SW_COMMAND_INFO] = call_info,
+    [SW_COMMAND_LASTSAVE] = call_lastsave,  [SW_COMMAND_SAVE] = call_save,
+    [SW_COMMAND_BGSAVE] = call_save,        [SW_COMMAND_SHUTDOWN] = sw_call_shutdown,
+    [SW_COMMAND_WAIT] = sw_call_wait,       [SW_COMMAND_ROLE] = call_role,
+    [SW_COMMAND_TIME] = call_time,          [SW_COMMAND_READONLY] = call_cluster,
+    [SW_COMMAND_READWRITE] = call_cluster,  [SW_COMMAND_ASKING] = call_cluster,
+    [SW_COMMAND_CLUSTER] = call_cluster,
+};
+
+void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command,
+                  const struct sw_resp_command *arguments, struct sw_session *session,
+                  struct sw_text *reply)
+{
+    struct sw_call call = {.admin = admin,
+                           .command = command,
+                           .count = arguments->count,
+                           .arguments = arguments->arguments,
+                           .session = session,
+                           .reply = reply};
+    size_t size_before = reply->size;
+    bool skip = session->reply_mode == SW_REPLY_SKIP_NEXT;
+
+    if (skip) {
+        session->reply_mode = SW_REPLY_ON;
+    }
+    if (runs[command->id] != NULL) {
+        runs[command->id](&call);
+    } else {
+        sw_call_error(&call, "ERR '%s' is not a command of this kind", command->name);
+    }
+    if (session->reply_mode == SW_REPLY_OFF || (skip && !call.reply_anyway)) {
+        reply->size = size_before;
+    }
+}

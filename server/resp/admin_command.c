@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_command.c - COMMAND: the command table in the shapes that clients parse.
+ */
+#include <string.h>
+
+#include "server/resp/admin_call.h"
+
+enum {
+    IS_WRITE = 1 << 0,
+    IS_READ = 1 << 1,
+    IS_DENYOOM = 1 << 2,
+    IS_FAST = 1 << 3,
+    IS_ADMIN = 1 << 4,
+    IS_DELETE = 1 << 5 /* of the keys it names; not a flag of redis, but of its key specs */
+};
+
+static const struct {
+    uint8_t bit;
+    const char *flag;
+} flag_names[] = {{IS_WRITE, "write"},
+                  {IS_READ, "readonly"},
+                  {IS_DENYOOM, "denyoom"},
+                  {IS_ADMIN, "admin"},
+                  {IS_FAST, "fast"}};
+#define FLAG_COUNT (sizeof flag_names / sizeof flag_names[0])
+
+static const uint8_t traits[SW_COMMAND_COUNT] = {
+    [SW_COMMAND_GET] = IS_READ | IS_FAST,
+    [SW_COMMAND_SET] = IS_WRITE | IS_DENYOOM,
+    [SW_COMMAND_MGET] = IS_READ | IS_FAST,
+    [SW_COMMAND_MSET] = IS_WRITE | IS_DENYOOM,
+    [SW_COMMAND_SETNX] = IS_WRITE | IS_DENYOOM | IS_FAST,
+    [SW_COMMAND_GETSET] = IS_WRITE | IS_DENYOOM | IS_FAST,
+    [SW_COMMAND_GETDEL] = IS_WRITE | IS_DELETE | IS_FAST,
+    [SW_COMMAND_DEL] = IS_WRITE | IS_DELETE,
+    [SW_COMMAND_UNLINK] = IS_WRITE | IS_DELETE | IS_FAST,
+    [SW_COMMAND_EXISTS] = IS_READ | IS_FAST,
+    [SW_COMMAND_TOUCH] = IS_READ | IS_FAST,
+    [SW_COMMAND_INCR] = IS_WRITE | IS_DENYOOM | IS_FAST,
+    [SW_COMMAND_DECR] = IS_WRITE | IS_DENYOOM | IS_FAST,
+    [SW_COMMAND_INCRBY] = IS_WRITE | IS_DENYOOM | IS_FAST,
+    [SW_COMMAND_DECRBY] = IS_WRITE | IS_DENYOOM | IS_FAST,
+    [SW_COMMAND_STRLEN] = IS_READ | IS_FAST,
+    [SW_COMMAND_TYPE] = IS_READ | IS_FAST,
+    [SW_COMMAND_TTL] = IS_READ | IS_FAST,
+    [SW_COMMAND_PTTL] = IS_READ | IS_FAST,
+    [SW_COMMAND_PERSIST] = IS_WRITE | IS_FAST,
+    [SW_COMMAND_FLUSHALL] = IS_WRITE,
+    [SW_COMMAND_FLUSHDB] = IS_WRITE,
+    [SW_COMMAND_RESIZE] = IS_ADMIN,
+    [SW_COMMAND_SCAN] = IS_READ,
+    [SW_COMMAND_RANDOMKEY] = IS_READ,
+    [SW_COMMAND_DBSIZE] = IS_READ | IS_FAST,
+    [SW_COMMAND_MEMORY] = IS_READ,
+    [SW_COMMAND_OBJECT] = IS_READ,
+    [SW_COMMAND_PING] = IS_FAST,
+    [SW_COMMAND_ECHO] = IS_FAST,
+    [SW_COMMAND_QUIT] = IS_FAST,
+    [SW_COMMAND_AUTH] = IS_FAST,
+    [SW_COMMAND_HELLO] = IS_FAST,
+    [SW_COMMAND_SELECT] = IS_FAST,
+    [SW_COMMAND_RESET] = IS_FAST,
+    [SW_COMMAND_LASTSAVE] = IS_FAST,
+    [SW_COMMAND_ROLE] = IS_FAST,
+    [SW_COMMAND_TIME] = IS_FAST,
+    [SW_COMMAND_READONLY] = IS_FAST,
+    [SW_COMMAND_READWRITE] = IS_FAST,
+    [SW_COMMAND_ASKING] = IS_FAST,
+    [SW_COMMAND_CONFIG] = IS_ADMIN,
+    [SW_COMMAND_LATENCY] = IS_ADMIN,
+    [SW_COMMAND_SLOWLOG] = IS_ADMIN,
+    [SW_COMMAND_SAVE] = IS_ADMIN,
+    [SW_COMMAND_BGSAVE] = IS_ADMIN,
+    [SW_COMMAND_SHUTDOWN] = IS_ADMIN,
+};
+
+#define CATEGORIES_MAX 6
+
+/* The ACL categories of a command into `out`, without '@'. Returns how many. */
+static size_t categories_of(const struct sw_command *command, const char *out[CATEGORIES_MAX])
+{
+    uint8_t trait = traits[command->id];
+    size_t count = 0;
+    if (strcmp(command->group, "generic") == 0) {
+        out[count++] = "keyspace";
+    } else if (strcmp(command->group, "connection") == 0) {
+        out[count++] = "connection";
+    }
+    if ((trait & IS_WRITE) != 0) {
+        out[count++] = "write";
+    }
+    if ((trait & IS_READ) != 0) {
+        out[count++] = "read";
+    }
+    if (strcmp(command->group, "string") == 0) {
+        out[count++] = "string";
+    }
+    if ((trait & IS_ADMIN) != 0) {
+        out[count++] = "admin";
+        out[count++] = "dangerous";
+    }
+    out[count++] = (trait & IS_FAST) != 0 ? "fast" : "slow";
+    return count;
+}
+
+static void put_set(struct sw_call *call, size_t count)
+{
+    sw_text_printf(call->reply, "%c%zu\r\n", call->session->resp3 ? '~' : '*', count);
+}
+
+static void put_word(struct sw_call *call, const char *prefix, const char *word)
+{
+    sw_text_printf(call->reply, "+%s%s\r\n", prefix, word);
+}
+
+/* Where the keys are, as redis 7 says it: from argument `first`, a range. */
+static void put_key_spec(struct sw_call *call, const struct sw_command *command)
+{
+    struct sw_text *reply = call->reply;
+    uint8_t trait = traits[command->id];
+    bool resp3 = call->session->resp3;
+    int last = command->last_key < 0 ? command->last_key : command->last_key - command->first_key;
+    sw_text_map(reply, 3, resp3);
+    sw_text_bulk_string(reply, "flags");
+    put_set(call, 2);
+    put_word(call, "", (trait & IS_WRITE) == 0 ? "RO" : (trait & IS_DELETE) != 0 ? "RM" : "RW");
+    put_word(call, "",
+             (trait & IS_WRITE) == 0    ? "access"
+             : (trait & IS_DELETE) != 0 ? "delete"
+                                        : "update");
+    sw_text_bulk_string(reply, "begin_search");
+    sw_text_map(reply, 2, resp3);
+    sw_text_bulk_string(reply, "type");
+    sw_text_bulk_string(reply, "index");
+    sw_text_bulk_string(reply, "spec");
+    sw_text_map(reply, 1, resp3);
+    sw_text_bulk_string(reply, "index");
+    sw_text_integer(reply, command->first_key);
+    sw_text_bulk_string(reply, "find_keys");
+    sw_text_map(reply, 2, resp3);
+    sw_text_bulk_string(reply, "type");
+    sw_text_bulk_string(reply, "range");
+    sw_text_bulk_string(reply, "spec");
+    sw_text_map(reply, 3, resp3);
+    sw_text_bulk_string(reply, "lastkey");
+    sw_text_integer(reply, last);
+    sw_text_bulk_string(reply, "keystep");
+    sw_text_integer(reply, command->key_step);
+    sw_text_bulk_string(reply, "limit");
+    sw_text_integer(reply, 0);
+}
+
+/* The ten elements of a command in COMMAND and COMMAND INFO. */
+static void put_command(struct sw_call *call, const struct sw_command *command)
+{
+    struct sw_text *reply = call->reply;
+    const char *categories[CATEGORIES_MAX];
+    size_t category_count = categories_of(command, categories), flags = 0;
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        flags += (traits[command->id] & flag_names[i].bit) != 0;
+    }
+    sw_text_array(reply, 10);
+    sw_text_bulk(reply, command->name, command->name_size);
+    sw_text_integer(reply, command->arity);
+    put_set(call, flags);
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if ((traits[command->id] & flag_names[i].bit) != 0) {
+            put_word(call, "", flag_names[i].flag);
+        }
+    }
+    sw_text_integer(reply, command->first_key);
+    sw_text_integer(reply, command->last_key);
+    sw_text_integer(reply, command->key_step);
+    put_set(call, category_count);
+    for (size_t i = 0; i < category_count; i++) {
+        put_word(call, "@", categories[i]);
+    }
+    put_set(call, 0); /* tips */
+    put_set(call, command->first_key != 0 ? 1 : 0);
+    if (command->first_key != 0) {
+        put_key_spec(call, command);
+    }
+    put_set(call, 0); /* subcommands are not listed */
+}
+
+static bool is_listed(const struct sw_call *call, unsigned id)
+{
+    return (call->admin->lacking >> id & 1) == 0;
+}
+
+static uint64_t count_listed(const struct sw_call *call)
+{
+    return SW_COMMAND_COUNT - (uint64_t)__builtin_popcountll(call->admin->lacking);
+}
+
+static const struct sw_command *find(const struct sw_call *call,
+                                     const struct sw_resp_argument *name)
+{
+    const struct sw_command *command = sw_command_find(name->text, name->size);
+    return command != NULL && is_listed(call, command->id) ? command : NULL;
+}
+
+static void command_all(struct sw_call *call)
+{
+    sw_text_array(call->reply, count_listed(call));
+    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+        if (is_listed(call, i)) {
+            put_command(call, sw_command_at((enum sw_command_id)i));
+        }
+    }
+}
+
+static void command_info(struct sw_call *call)
+{
+    if (call->count == 2) {
+        command_all(call);
+        return;
+    }
+    sw_text_array(call->reply, call->count - 2);
+    for (uint32_t i = 2; i < call->count && !call->reply->failed; i++) {
+        const struct sw_command *command = find(call, &call->arguments[i]);
+        if (command != NULL) {
+            put_command(call, command);
+        } else {
+            sw_text_null(call->reply, call->session->resp3);
+        }
+    }
+}
+
+static void command_count(struct sw_call *call)
+{
+    sw_text_unsigned(call->reply, count_listed(call));
+}
+
+static void put_docs(struct sw_call *call, const struct sw_command *command)
+{
+    sw_text_bulk(call->reply, command->name, command->name_size);
+    sw_text_map(call->reply, 3, call->session->resp3);
+    sw_text_bulk_string(call->reply, "summary");
+    sw_text_bulk_string(call->reply, command->summary);
+    sw_text_bulk_string(call->reply, "since");
+    sw_text_bulk_string(call->reply, "0.1.0");
+    sw_text_bulk_string(call->reply, "group");
+    sw_text_bulk_string(call->reply, command->group);
+}
+
+static void command_docs(struct sw_call *call)
+{
+    uint64_t known = 0;
+    if (call->count == 2) {
+        sw_text_map(call->reply, count_listed(call), call->session->resp3);
+        for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+            if (is_listed(call, i)) {
+                put_docs(call, sw_command_at((enum sw_command_id)i));
+            }
+        }
+        return;
+    }
+    for (uint32_t i = 2; i < call->count; i++) {
+        known += find(call, &call->arguments[i]) != NULL;
+    }
+    sw_text_map(call->reply, known, call->session->resp3);
+    for (uint32_t i = 2; i < call->count && !call->reply->failed; i++) {
+        const struct sw_command *command = find(call, &call->arguments[i]);
+        if (command != NULL) {
+            put_docs(call, command);
+        }
+    }
+}
+
+static bool in_category(const struct sw_command *command, const struct sw_resp_argument *name)
+{
+    const char *categories[CATEGORIES_MAX];
+    size_t count = categories_of(command, categories);
+    for (size_t i = 0; i < count; i++) {
+        if (name->size == strlen(categories[i]) &&
+            strncasecmp((const char *)name->text, categories[i], name->size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void command_list(struct sw_call *call)
+{
+    const struct sw_resp_argument *filter = call->count == 5 ? &call->arguments[3] : NULL;
+    bool selected[SW_COMMAND_COUNT];
+    uint64_t count = 0;
+    if (call->count != 2 &&
+        (filter == NULL || !sw_argument_is(&call->arguments[2], "FILTERBY") ||
+         !(sw_argument_is(filter, "MODULE") || sw_argument_is(filter, "ACLCAT") ||
+           sw_argument_is(filter, "PATTERN")))) {
+        sw_call_syntax_error(call);
+        return;
+    }
+    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)i);
+        if (filter == NULL) {
+            selected[i] = true;
+        } else if (sw_argument_is(filter, "ACLCAT")) {
+            selected[i] = in_category(command, filter + 1);
+        } else { /* no command belongs to a module */
+            selected[i] =
+                sw_argument_is(filter, "PATTERN") && sw_argument_glob(filter + 1, command->name);
+        }
+        selected[i] &= is_listed(call, i);
+        count += selected[i];
+    }
+    sw_text_array(call->reply, count);
+    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+        if (selected[i]) {
+            sw_text_bulk_string(call->reply, sw_command_at((enum sw_command_id)i)->name);
+        }
+    }
+}
+
+static void command_getkeys(struct sw_call *call)
+{
+    const struct sw_resp_argument *arguments = &call->arguments[2];
+    uint32_t count = call->count - 2;
+    const struct sw_command *command = find(call, &arguments[0]);
+    if (command == NULL) {
+        sw_text_error(call->reply, "ERR Invalid command specified");
+        return;
+    }
+    if (command->first_key == 0) {
+        sw_text_error(call->reply, "ERR The command has no key arguments");
+        return;
+    }
+    if (!sw_command_arity_fits(command, count) || (uint32_t)command->first_key >= count) {
+        sw_text_error(call->reply, "ERR Invalid number of arguments specified for command");
+        return;
+    }
+    uint32_t first = (uint32_t)command->first_key, step = (uint32_t)command->key_step;
+    uint32_t last = command->last_key < 0 ? count - 1 : (uint32_t)command->last_key;
+    sw_text_array(call->reply, (last - first) / step + 1);
+    for (uint32_t i = first; i <= last; i += step) {
+        sw_text_bulk(call->reply, arguments[i].text, arguments[i].size);
+    }
+}
+
+void sw_call_command(struct sw_call *call)
+{
+    static const struct sw_subcommand list[] = {
+        {"COUNT", 2, command_count, "", "Return the number of commands."},
+        {"DOCS", -2, command_docs, "[<command-name> ...]", "Return what commands are for."},
+        {"GETKEYS", -4, command_getkeys, "<full-command>", "Return the keys of a full command."},
+        {"INFO", -2, command_info, "[<command-name> ...]", "Return details about commands."},
+        {"LIST", -2, command_list, "[FILTERBY MODULE|ACLCAT|PATTERN <value>]",
+         "Return the names of commands."},
+        {NULL, 0, NULL, NULL, NULL}};
+    if (call->count == 1) {
+        command_all(call);
+    } else {
+        sw_call_subcommand(call, list);
+    }
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_connection.c - AUTH, HELLO, RESET and CLIENT: what a connection says about itself.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/resp/admin_call.h"
+
+static const char name_error[] =
+    "ERR Client names cannot contain spaces, newlines or special characters.";
+
+/* May the argument be a name (printable, no spaces) that fits? */
+static bool name_allowed(const struct sw_resp_argument *argument)
+{
+    for (uint32_t i = 0; i < argument->size; i++) {
+        if (argument->text[i] < '!' || argument->text[i] > '~') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void store_name(char *name, const struct sw_resp_argument *argument)
+{
+    memcpy(name, argument->text, argument->size);
+    name[argument->size] = '\0';
+}
+
+/* Replies with an error and returns false if the argument cannot be a client's name. */
+static bool check_client_name(struct sw_call *call, const struct sw_resp_argument *argument)
+{
+    if (!name_allowed(argument)) {
+        sw_text_error(call->reply, name_error);
+        return false;
+    }
+    if (argument->size >= SW_SESSION_NAME_BYTES) {
+        sw_call_error(call, "ERR Client names cannot be longer than %d bytes.",
+                      SW_SESSION_NAME_BYTES - 1);
+        return false;
+    }
+    return true;
+}
+
+/* No password is configured: the user "default" is let in with any, as in redis. */
+static bool check_user(struct sw_call *call, const struct sw_resp_argument *user)
+{
+    if (user->size == 7 && memcmp(user->text, "default", 7) == 0) {
+        return true;
+    }
+    sw_text_error(call->reply, "WRONGPASS invalid username-password pair or user is disabled.");
+    return false;
+}
+
+void sw_call_auth(struct sw_call *call)
+{
+    if (call->count > 3) {
+        sw_call_syntax_error(call);
+    } else if (call->count == 2) {
+        sw_text_error(call->reply,
+                      "ERR AUTH <password> called without any password configured for the default "
+                      "user. Are you sure your configuration is correct?");
+    } else if (check_user(call, &call->arguments[1])) {
+        sw_call_ok(call);
+    }
+}
+
+static void reply_hello(struct sw_call *call)
+{
+    struct sw_text *reply = call->reply;
+    bool resp3 = call->session->resp3;
+    sw_text_map(reply, 8, resp3);
+    sw_text_bulk_string(reply, "server");
+    sw_text_bulk_string(reply, "sherwood");
+    sw_text_bulk_string(reply, "version");
+    sw_text_bulk_string(reply, SW_REDIS_VERSION);
+    sw_text_bulk_string(reply, "proto");
+    sw_text_integer(reply, resp3 ? 3 : 2);
+    sw_text_bulk_string(reply, "id");
+    sw_text_unsigned(reply, call->session->id);
+    sw_text_bulk_string(reply, "mode");
+    sw_text_bulk_string(reply, "standalone");
+    sw_text_bulk_string(reply, "role");
+    sw_text_bulk_string(reply, "master");
+    sw_text_bulk_string(reply, "modules");
+    sw_text_array(reply, 0);
+    sw_text_bulk_string(reply, "engine");
+    sw_text_bulk_string(reply, call->admin->engine);
+}
+
+void sw_call_hello(struct sw_call *call)
+{
+    const struct sw_resp_argument *name = NULL;
+    int64_t version = call->session->resp3 ? 3 : 2;
+    uint32_t at = 2;
+    if (call->count > 1 && !sw_argument_integer(&call->arguments[1], &version)) {
+        sw_text_error(call->reply, "ERR Protocol version is not an integer or out of range");
+        return;
+    }
+    if (version != 2 && version != 3) {
+        sw_text_error(call->reply, "NOPROTO unsupported protocol version");
+        return;
+    }
+    while (at < call->count) {
+        const struct sw_resp_argument *word = &call->arguments[at];
+        uint32_t left = call->count - at - 1;
+        if (sw_argument_is(word, "AUTH") && left >= 2) {
+            if (!check_user(call, word + 1)) {
+                return;
+            }
+            at += 3;
+        } else if (sw_argument_is(word, "SETNAME") && left >= 1) {
+            name = word + 1;
+            if (!check_client_name(call, name)) {
+                return;
+            }
+            at += 2;
+        } else {
+            sw_call_error(call, "ERR Syntax error in HELLO option '%.*s'", SW_CALL_SHOWN(word));
+            return;
+        }
+    }
+    /* Nothing changes before the whole command is known to be right. */
+    if (name != NULL) {
+        store_name(call->session->name, name);
+    }
+    call->session->resp3 = version == 3;
+    reply_hello(call);
+}
+
+void sw_call_reset(struct sw_call *call)
+{
+    call->session->resp3 = false;
+    call->session->reply_mode = SW_REPLY_ON;
+    call->session->name[0] = '\0';
+    sw_text_simple(call->reply, "RESET");
+}
+
+static void client_setname(struct sw_call *call)
+{
+    if (check_client_name(call, &call->arguments[2])) {
+        store_name(call->session->name, &call->arguments[2]);
+        sw_call_ok(call);
+    }
+}
+
+static void client_getname(struct sw_call *call)
+{
+    if (call->session->name[0] == '\0') {
+        sw_text_null(call->reply, call->session->resp3);
+    } else {
+        sw_text_bulk_string(call->reply, call->session->name);
+    }
+}
+
+static void client_setinfo(struct sw_call *call)
+{
+    const struct sw_resp_argument *option = &call->arguments[2], *value = &call->arguments[3];
+    char *field = NULL;
+    const char *what = "lib-name";
+    if (sw_argument_is(option, "LIB-NAME")) {
+        field = call->session->library_name;
+    } else if (sw_argument_is(option, "LIB-VER")) {
+        field = call->session->library_version;
+        what = "lib-ver";
+    } else {
+        sw_call_error(call, "ERR Unrecognized option '%.*s'", SW_CALL_SHOWN(option));
+        return;
+    }
+    if (!name_allowed(value)) {
+        sw_call_error(call, "ERR %s cannot contain spaces, newlines or special characters.", what);
+    } else if (value->size >= SW_SESSION_NAME_BYTES) {
+        sw_call_error(call, "ERR %s cannot be longer than %d bytes.", what,
+                      SW_SESSION_NAME_BYTES - 1);
+    } else {
+        store_name(field, value);
+        sw_call_ok(call);
+    }
+}
+
+static void client_id(struct sw_call *call)
+{
+    sw_text_unsigned(call->reply, call->session->id);
+}
+
+/* The connection as one line of redis's CLIENT LIST; only fields that mean something here. */
+static void reply_line(struct sw_call *call, const char *subcommand)
+{
+    const struct sw_session *session = call->session;
+    struct sw_text line;
+    uint64_t now_ms = sw_session_now_ms();
+    uint64_t age = now_ms > session->connected_at_ms ? now_ms - session->connected_at_ms : 0;
+    sw_text_init(&line, 1024);
+    sw_text_printf(&line,
+                   "id=%" PRIu64 " addr=%s name=%s age=%" PRIu64
+                   " idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 events=r cmd=client|%s "
+                   "user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+                   session->id, session->address, session->name, age / 1000, subcommand,
+                   session->resp3 ? 3 : 2, session->library_name, session->library_version);
+    sw_text_verbatim(call->reply, line.data, line.size, session->resp3);
+    call->reply->failed = call->reply->failed || line.failed;
+    sw_text_fini(&line);
+}
+
+static void client_info(struct sw_call *call)
+{
+    reply_line(call, "info");
+}
+
+/* Is this connection among those of TYPE? Replies with an error for a type that does not exist. */
+static bool type_matches(struct sw_call *call, bool *matches)
+{
+    static const char *const types[] = {"NORMAL", "MASTER", "REPLICA", "SLAVE", "PUBSUB"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (sw_argument_is(&call->arguments[3], types[i])) {
+            *matches = i == 0;
+            return true;
+        }
+    }
+    sw_call_error(call, "ERR Unknown client type '%.*s'", SW_CALL_SHOWN(&call->arguments[3]));
+    return false;
+}
+
+static bool ids_match(struct sw_call *call, bool *matches)
+{
+    *matches = false;
+    for (uint32_t i = 3; i < call->count; i++) {
+        int64_t id = 0;
+        if (!sw_argument_integer(&call->arguments[i], &id) || id < 1) {
+            sw_text_error(call->reply, "ERR Invalid client ID");
+            return false;
+        }
+        *matches = *matches || (uint64_t)id == call->session->id;
+    }
+    return true;
+}
+
+/* Connections belong to several threads; the one that asks is the one that is listed. */
+static void client_list(struct sw_call *call)
+{
+    bool matches = true;
+    if (call->count == 4 && sw_argument_is(&call->arguments[2], "TYPE")) {
+        if (!type_matches(call, &matches)) {
+            return;
+        }
+    } else if (call->count > 3 && sw_argument_is(&call->arguments[2], "ID")) {
+        if (!ids_match(call, &matches)) {
+            return;
+        }
+    } else if (call->count != 2) {
+        sw_call_syntax_error(call);
+        return;
+    }
+    if (matches) {
+        reply_line(call, "list");
+    } else {
+        sw_text_verbatim(call->reply, "", 0, call->session->resp3);
+    }
+}
+
+static void client_on_off(struct sw_call *call)
+{
+    const struct sw_resp_argument *value = &call->arguments[2];
+    if (sw_argument_is(value, "ON") || sw_argument_is(value, "OFF")) {
+        sw_call_ok(call);
+    } else {
+        sw_call_syntax_error(call);
+    }
+}
+
+static void client_reply(struct sw_call *call)
+{
+    const struct sw_resp_argument *value = &call->arguments[2];
+    if (sw_argument_is(value, "ON")) {
+        call->session->reply_mode = SW_REPLY_ON;
+        call->reply_anyway = true;
+        sw_call_ok(call);
+    } else if (sw_argument_is(value, "OFF")) {
+        call->session->reply_mode = SW_REPLY_OFF;
+    } else if (sw_argument_is(value, "SKIP")) {
+        if (call->session->reply_mode != SW_REPLY_OFF) {
+            call->session->reply_mode = SW_REPLY_SKIP_NEXT;
+        }
+    } else {
+        sw_call_syntax_error(call);
+    }
+}
+
+void sw_call_client(struct sw_call *call)
+{
+    static const struct sw_subcommand list[] = {
+        {"GETNAME", 2, client_getname, "", "Return the name of this connection."},
+        {"ID", 2, client_id, "", "Return the ID of this connection."},
+        {"INFO", 2, client_info, "", "Return a line about this connection."},
+        {"LIST", -2, client_list, "[TYPE type | ID id ...]",
+         "Return a line about this connection; other connections are not listed."},
+        {"NO-EVICT", 3, client_on_off, "ON|OFF", "Accepted: connections are not evicted."},
+        {"NO-TOUCH", 3, client_on_off, "ON|OFF", "Accepted: keys have no access time."},
+        {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether commands are answered."},
+        {"SETINFO", 4, client_setinfo, "LIB-NAME|LIB-VER value", "Set the client library's name."},
+        {"SETNAME", 3, client_setname, "name", "Set the name of this connection."},
+        {NULL, 0, NULL, NULL, NULL}};
+    sw_call_subcommand(call, list);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * answer.c - writing a round's answers in RESP.
+ *
+ * Answers of one connection that follow each other are formatted into the loop's scratch buffer and
+ * sent with one write.
+ */
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "proto/resp.h"
+#include "server/batch/round.h"
+#include "server/limits.h"
+#include "server/loop.h"
+#include "server/net/conn.h"
+
+/* Where the answers of one run of pendings go. */
+struct writer {
+    struct sw_conn *conn;
+    char *at;
+    char *end;
+    char *begin;
+};
+
+static void flush(struct writer *writer)
+{
+    sw_conn_send(writer->conn, writer->begin, (size_t)(writer->at - writer->begin));
+    writer->at = writer->begin;
+}
+
+/* Room for the longest single reply that is neither a text nor a blob. */
+#define REPLY_BYTES 128
+
+static void reserve(struct writer *writer)
+{
+    if (writer->end - writer->at < REPLY_BYTES) {
+        flush(writer);
+    }
+}
+
+static void put_line(struct writer *writer, const char *line)
+{
+    reserve(writer);
+    writer->at = sw_resp_put_bytes(writer->at, line, strlen(line));
+}
+
+static void put_text(struct writer *writer, const char *text, size_t size)
+{
+    if ((size_t)(writer->end - writer->at) < size) {
+        flush(writer);
+    }
+    if ((size_t)(writer->end - writer->at) < size) {
+        sw_conn_send(writer->conn, text, size);
+        return;
+    }
+    writer->at = sw_resp_put_bytes(writer->at, text, size);
+}
+
+/* An integer reply. RESP integers are signed: a larger one goes as a RESP3 big number, or as a bulk
+ * string in RESP2. */
+static void put_unsigned(struct writer *writer, uint64_t value, bool resp3)
+{
+    reserve(writer);
+    if (value <= INT64_MAX) {
+        writer->at = sw_resp_put_unsigned(writer->at, value);
+    } else if (resp3) {
+        *writer->at++ = '(';
+        writer->at += sw_decimal_format(value, writer->at);
+        writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
+    } else {
+        writer->at = sw_resp_put_bulk_integer(writer->at, value);
+    }
+}
+
+static void put_value(struct writer *writer, bool found, uint64_t value, bool resp3)
+{
+    reserve(writer);
+    writer->at =
+        found ? sw_resp_put_bulk_integer(writer->at, value) : sw_resp_put_null(writer->at, resp3);
+}
+
+/* The value before operation `i`, where values are bytes; how long it is in *size. A client of bulk
+ * frames may have written any length before a string: never more than there are bytes. */
+static const uint8_t *blob_at(const struct sw_round *round, uint32_t i, uint32_t *size)
+{
+    const struct sw_table_shape *shape = &round->loop->shape;
+    const uint8_t *blob = (const uint8_t *)round->previous + (size_t)i * shape->value_bytes;
+    *size = shape->blob_bytes_max;
+    if (shape->value_format == SW_VALUE_STRING) {
+        uint32_t length;
+        memcpy(&length, blob, sizeof(length));
+        *size = length < *size ? length : *size;
+        blob += sizeof(length);
+    }
+    return blob;
+}
+
+static void put_blob(struct writer *writer, const struct sw_round *round, uint32_t i, bool found,
+                     bool resp3)
+{
+    if (!found) {
+        put_value(writer, false, 0, resp3);
+        return;
+    }
+    uint32_t size;
+    const uint8_t *blob = blob_at(round, i, &size);
+    if ((size_t)(writer->end - writer->at) < REPLY_BYTES + size) {
+        flush(writer);
+    }
+    writer->at = sw_resp_put_bulk_header(writer->at, size);
+    writer->at = sw_resp_put_bytes(writer->at, blob, size);
+    writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
+}
+
+static bool bit_at(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
+static bool found_at(const struct sw_round *round, uint32_t i)
+{
+    return bit_at(round->found, i);
+}
+
+/* Did the key of an insert if absent become an entry? */
+static bool entered_at(const struct sw_round *round, uint32_t i)
+{
+    return !found_at(round, i) && (round->not_admitted == NULL || !bit_at(round->not_admitted, i));
+}
+
+static uint64_t count_found(const struct sw_round *round, const struct sw_pending *pending)
+{
+    uint64_t count = 0;
+    for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
+        count += found_at(round, i);
+    }
+    return count;
+}
+
+/* INCR and its kind: the table refused it exactly when the result does not fit the width. */
+static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
+{
+    if (pending->answer != SW_ANSWER_SUM && pending->answer != SW_ANSWER_DIFFERENCE) {
+        return false;
+    }
+    uint32_t bytes = round->loop->shape.value_bytes;
+    uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
+    uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
+    uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    return (pending->answer == SW_ANSWER_SUM && operand > max - previous) ||
+           (pending->answer == SW_ANSWER_DIFFERENCE && operand > previous);
+}
+
+/* Answers about one key, which was `found` with this value before the operation. */
+static void put_single(struct writer *writer, const struct sw_round *round,
+                       const struct sw_pending *pending)
+{
+    uint32_t i = pending->first;
+    bool found = found_at(round, i);
+    bool resp3 = pending->resp3;
+    uint32_t bytes = round->loop->shape.value_bytes;
+    uint64_t value = sw_integer_at(round->previous, bytes, i);
+    char digits[SW_DECIMAL_DIGITS_MAX];
+
+    switch (pending->answer) {
+    case SW_ANSWER_OK_IF_ABSENT:
+    case SW_ANSWER_OK_IF_PRESENT:
+        if (pending->answer == SW_ANSWER_OK_IF_PRESENT ? found : entered_at(round, i)) {
+            put_line(writer, "+OK\r\n");
+        } else {
+            put_value(writer, false, 0, resp3);
+        }
+        break;
+    case SW_ANSWER_VALUE:
+        put_value(writer, found, value, resp3);
+        break;
+    case SW_ANSWER_ONE_IF_ABSENT:
+        put_unsigned(writer, entered_at(round, i), resp3);
+        break;
+    case SW_ANSWER_SUM:
+        put_unsigned(writer, value + sw_integer_at(round->values, bytes, i), resp3);
+        break;
+    case SW_ANSWER_DIFFERENCE:
+        put_unsigned(writer, value - sw_integer_at(round->values, bytes, i), resp3);
+        break;
+    case SW_ANSWER_DIGITS:
+        put_unsigned(writer, found ? sw_decimal_format(value, digits) : 0, resp3);
+        break;
+    case SW_ANSWER_TYPE:
+        put_line(writer, found ? "+string\r\n" : "+none\r\n");
+        break;
+    case SW_ANSWER_TTL:
+        put_line(writer, found ? ":-1\r\n" : ":-2\r\n");
+        break;
+    case SW_ANSWER_BYTES:
+        if (found) {
+            put_unsigned(writer, round->loop->shape.entry_bytes, resp3);
+        } else {
+            put_value(writer, false, 0, resp3);
+        }
+        break;
+    case SW_ANSWER_ENCODING:
+        put_line(writer, found ? "$3\r\nint\r\n" : resp3 ? "_\r\n" : "$-1\r\n");
+        break;
+    default:
+        put_line(writer, ":0\r\n"); /* SW_ANSWER_ZERO */
+        break;
+    }
+}
+
+/* The same where values are bytes and the answer shows something of one. */
+static void put_blob_answer(struct writer *writer, const struct sw_round *round,
+                            const struct sw_pending *pending)
+{
+    uint32_t i = pending->first, size = 0;
+    bool found = found_at(round, i);
+    switch (pending->answer) {
+    case SW_ANSWER_BLOB:
+        put_blob(writer, round, i, found, pending->resp3);
+        break;
+    case SW_ANSWER_BLOBS:
+        reserve(writer);
+        writer->at = sw_resp_put_array(writer->at, pending->count);
+        for (; i < pending->first + pending->count; i++) {
+            put_blob(writer, round, i, found_at(round, i), pending->resp3);
+        }
+        break;
+    case SW_ANSWER_BLOB_BYTES:
+        if (found) {
+            blob_at(round, i, &size);
+        }
+        put_unsigned(writer, size, pending->resp3);
+        break;
+    default: /* SW_ANSWER_BLOB_ENCODING */
+        put_line(writer, found ? "$3\r\nraw\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
+        break;
+    }
+}
+
+/* Answers that look at every operation, or at none. */
+static void put_answer(struct writer *writer, const struct sw_round *round,
+                       const struct sw_pending *pending)
+{
+    switch (pending->answer) {
+    case SW_ANSWER_TEXT:
+        put_text(writer, round->text.data + pending->first, pending->count);
+        break;
+    case SW_ANSWER_OK:
+        put_line(writer, "+OK\r\n");
+        break;
+    case SW_ANSWER_VALUES:
+        reserve(writer);
+        writer->at = sw_resp_put_array(writer->at, pending->count);
+        for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
+            put_value(writer, found_at(round, i),
+                      sw_integer_at(round->previous, round->loop->shape.value_bytes, i),
+                      pending->resp3);
+        }
+        break;
+    case SW_ANSWER_COUNT_PRESENT:
+        put_unsigned(writer, count_found(round, pending), pending->resp3);
+        break;
+    case SW_ANSWER_BLOB:
+    case SW_ANSWER_BLOBS:
+    case SW_ANSWER_BLOB_BYTES:
+    case SW_ANSWER_BLOB_ENCODING:
+        put_blob_answer(writer, round, pending);
+        break;
+    default:
+        put_single(writer, round, pending);
+        break;
+    }
+}
+
+/* The error that stands for the whole command, or NULL. */
+static const char *refusal(const struct sw_round *round, const struct sw_pending *pending)
+{
+    const struct sw_batch *batch = &round->flight.batch;
+    if (pending->answer == SW_ANSWER_TEXT) {
+        return NULL;
+    }
+    if (batch->status == SW_E_FULL && batch->group_count > 0 &&
+        batch->group_refused[pending->group]) {
+        return "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    }
+    if (batch->status != SW_OK && batch->status != SW_E_FULL) {
+        return "-ERR the table failed, the server is stopping: see its log\r\n";
+    }
+    if (overflowed(round, pending)) {
+        return "-ERR increment or decrement would overflow\r\n";
+    }
+    return NULL;
+}
+
+static void write_one(struct writer *writer, const struct sw_round *round,
+                      const struct sw_pending *pending)
+{
+    struct sw_loop_counters *counters = &round->loop->counters;
+    const char *error = refusal(round, pending);
+    bool is_error = error != NULL || (pending->answer == SW_ANSWER_TEXT && pending->count > 0 &&
+                                      round->text.data[pending->first] == '-');
+    SW_COUNT(counters, commands_processed, 1);
+    SW_COUNT(counters, command_errors, is_error);
+    if (pending->command < SW_COMMAND_COUNT) {
+        SW_COUNT(counters, commands[pending->command], 1);
+    }
+    if (pending->silent) {
+        return;
+    }
+    if (error != NULL) {
+        put_line(writer, error);
+    } else {
+        put_answer(writer, round, pending);
+    }
+}
+
+void sw_round_write_answers(struct sw_round *round)
+{
+    struct sw_loop *loop = round->loop;
+    uint32_t i = 0;
+    while (i < round->pendings) {
+        struct sw_conn *conn = round->pending[i].conn;
+        struct writer writer = {
+            .conn = conn,
+            .at = loop->scratch,
+            .begin = loop->scratch,
+            .end = loop->scratch + SW_SCRATCH_BYTES,
+        };
+        uint32_t first = i;
+        for (; i < round->pendings && round->pending[i].conn == conn; i++) {
+            write_one(&writer, round, &round->pending[i]);
+        }
+        flush(&writer);
+        for (uint32_t k = first; k < i; k++) {
+            sw_conn_answered(conn, round->pending[k].answer != SW_ANSWER_TEXT);
+        }
+    }
+}

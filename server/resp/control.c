@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control.c - FLUSHALL, RESIZE, SCAN and RANDOMKEY.
+ */
+#include "server/resp/control.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "server/limits.h"
+#include "server/loop.h"
+#include "server/net/conn.h"
+#include "server/resp/resp.h"
+
+#define PATTERN_BYTES 64
+#define SCAN_COUNT_DEFAULT 10
+/* RANDOMKEY looks at this many entries from a random place on. */
+#define RANDOM_COUNT 16
+
+struct control {
+    struct sw_flight flight;
+    struct sw_conn *conn;
+    const struct sw_command *command;
+    void *memory; /* scanned keys, then values; from the arena */
+    size_t memory_bytes;
+    bool has_pattern;
+    bool none; /* SCAN TYPE of anything but string */
+    bool wrapped;
+    char pattern[PATTERN_BYTES];
+};
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static const char *batch_error(const struct sw_batch *batch)
+{
+    switch (batch->status) {
+    case SW_OK:
+        return NULL;
+    case SW_E_NOMEM:
+        return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_FAILED
+                                              : "ERR not enough memory for a scan";
+    case SW_E_INVALID: /* what was asked for had been checked */
+        return "ERR the table refused the command";
+    default:
+        return "ERR the table failed, the server is stopping: see its log";
+    }
+}
+
+static void put_key(struct sw_text *text, uint64_t key)
+{
+    if (sw_text_reserve(text, SW_RESP_INTEGER_BYTES_MAX)) {
+        char *end = sw_resp_put_bulk_integer(text->data + text->size, key);
+        text->size = (size_t)(end - text->data);
+    }
+}
+
+static bool matches(const struct control *control, uint64_t key)
+{
+    char digits[SW_DECIMAL_DIGITS_MAX + 1];
+    if (control->none) {
+        return false;
+    }
+    if (!control->has_pattern) {
+        return true;
+    }
+    digits[sw_decimal_format(key, digits)] = '\0';
+    return fnmatch(control->pattern, digits, 0) == 0;
+}
+
+/* *2, the next cursor, and the keys that match. */
+static void put_scan(const struct control *control, struct sw_text *text)
+{
+    const struct sw_batch *batch = &control->flight.batch;
+    uint32_t bytes = control->conn->loop->shape.key_bytes;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->scan_count; i++) {
+        count += matches(control, sw_integer_at(batch->scan_keys, bytes, i));
+    }
+    sw_text_array(text, 2);
+    put_key(text, batch->cursor);
+    sw_text_array(text, count);
+    for (uint32_t i = 0; i < batch->scan_count; i++) {
+        uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
+        if (matches(control, key)) {
+            put_key(text, key);
+        }
+    }
+}
+
+static void put_answer(const struct control *control, struct sw_text *text)
+{
+    const struct sw_batch *batch = &control->flight.batch;
+    const char *error = batch_error(batch);
+    if (error != NULL) {
+        sw_text_error(text, error);
+    } else if (batch->kind == SW_BATCH_CLEAR) {
+        sw_text_simple(text, "OK");
+    } else if (batch->kind == SW_BATCH_RESIZE) {
+        sw_text_unsigned(text, batch->capacity);
+    } else if (control->command->id == SW_COMMAND_SCAN) {
+        put_scan(control, text);
+    } else if (batch->scan_count > 0) {
+        put_key(text, sw_integer_at(batch->scan_keys, control->conn->loop->shape.key_bytes,
+                                    (uint32_t)(sw_loop_random(control->conn->loop) >> 32) %
+                                        batch->scan_count));
+    } else {
+        sw_text_null(text, control->conn->session.resp3);
+    }
+}
+
+static void finish(struct control *control)
+{
+    struct sw_conn *conn = control->conn;
+    struct sw_loop *loop = conn->loop;
+    struct sw_text text;
+    sw_text_init(&text, SW_ROUND_TEXT_BYTES_MAX);
+    if (conn->session.reply_mode == SW_REPLY_ON) {
+        put_answer(control, &text);
+    } else if (conn->session.reply_mode == SW_REPLY_SKIP_NEXT) {
+        conn->session.reply_mode = SW_REPLY_ON;
+    }
+    SW_COUNT(&loop->counters, commands_processed, 1);
+    SW_COUNT(&loop->counters, command_errors, batch_error(&control->flight.batch) != NULL);
+    SW_COUNT(&loop->counters, commands[control->command->id], 1);
+    if (text.failed) {
+        sw_conn_abort(conn);
+    } else {
+        sw_conn_send(conn, text.data, text.size);
+    }
+    sw_text_fini(&text);
+    if (control->memory != NULL) {
+        sw_io_arena_free(&loop->arena, control->memory, control->memory_bytes);
+        loop->retry = true;
+    }
+    free(control);
+    conn->exclusive = false;
+    sw_conn_answered(conn, true);
+}
+
+/* --- flights ---------------------------------------------------------------------------------- */
+
+static struct control *control_of(struct sw_flight *flight)
+{
+    return (struct control *)((char *)flight - offsetof(struct control, flight));
+}
+
+static void on_done(struct sw_flight *flight)
+{
+    struct control *control = control_of(flight);
+    struct sw_batch *batch = &flight->batch;
+    struct sw_loop *loop = control->conn->loop;
+    bool again = batch->status == SW_OK && control->command->id == SW_COMMAND_RANDOMKEY &&
+                 batch->scan_count == 0 && !(control->wrapped && batch->cursor == 0);
+    if (!again) {
+        finish(control);
+        return;
+    }
+    control->wrapped |= batch->cursor == 0;
+    sw_flight_start(&loop->flights, flight);
+}
+
+static void start(struct control *control)
+{
+    struct sw_conn *conn = control->conn;
+    control->flight.done = on_done;
+    conn->exclusive = true;
+    sw_conn_accept(conn, true);
+    sw_conn_stall(conn, SW_STALL_BARRIER);
+    sw_flight_start(&conn->loop->flights, &control->flight);
+}
+
+static struct control *create(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct control *control = calloc(1, sizeof(*control));
+    if (control == NULL) {
+        sw_resp_error(conn, command, "ERR out of memory");
+        return NULL;
+    }
+    control->conn = conn;
+    control->command = command;
+    return control;
+}
+
+/* Prepares the batch of a scan. Returns false, with `control` freed and the connection stalled, if
+ * there is no arena memory. */
+static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t count)
+{
+    struct sw_conn *conn = control->conn;
+    struct sw_loop *loop = conn->loop;
+    count = count < loop->shape.scan_ops_max ? count : loop->shape.scan_ops_max;
+    size_t keys_bytes = ((size_t)count * loop->shape.key_bytes + 63) / 64 * 64;
+    control->memory_bytes = keys_bytes + (size_t)count * loop->shape.value_bytes;
+    if (!sw_loop_memory_is_others(loop, conn)) {
+        control->memory = sw_io_arena_alloc(&loop->arena, control->memory_bytes);
+    }
+    if (control->memory == NULL) {
+        free(control);
+        SW_COUNT(&loop->counters, arena_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_ARENA);
+        return false;
+    }
+    control->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_SCAN,
+        .count = count,
+        .cursor = cursor,
+        .scan_keys = control->memory,
+        .scan_values = (uint8_t *)control->memory + keys_bytes,
+    };
+    return true;
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+/* The options after SCAN's cursor. Returns an error line or NULL. */
+static const char *scan_options(struct control *control, const struct sw_resp_command *arguments,
+                                uint64_t *count)
+{
+    for (uint32_t i = 2; i < arguments->count; i += 2) {
+        const struct sw_resp_argument *name = &arguments->arguments[i];
+        const struct sw_resp_argument *value = name + 1;
+        if (i + 1 == arguments->count) {
+            return "ERR syntax error";
+        }
+        if (sw_argument_is(name, "COUNT")) {
+            if (!sw_decimal_parse(value->text, value->size, INT64_MAX, count)) {
+                return "ERR value is not an integer or out of range";
+            }
+            if (*count == 0) {
+                return "ERR syntax error";
+            }
+        } else if (sw_argument_is(name, "MATCH")) {
+            if (value->size >= PATTERN_BYTES) {
+                return "ERR the pattern is longer than 63 bytes";
+            }
+            memcpy(control->pattern, value->text, value->size);
+            control->pattern[value->size] = '\0';
+            control->has_pattern = true;
+        } else if (sw_argument_is(name, "TYPE")) {
+            control->none = !sw_argument_is(value, "STRING");
+        } else {
+            return "ERR syntax error";
+        }
+    }
+    return NULL;
+}
+
+/* Entries of an answer, which with its cursor and heads must not be more than may be unsent. */
+static uint32_t scan_count_max(const struct sw_config *config)
+{
+    uint64_t fit = config->output_bytes_max / SW_RESP_INTEGER_BYTES_MAX - 3;
+    return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
+}
+
+static bool run_scan(struct control *control, const struct sw_resp_command *arguments)
+{
+    const uint32_t count_max = scan_count_max(control->conn->loop->config);
+    uint64_t cursor = 0;
+    uint64_t count = SCAN_COUNT_DEFAULT;
+    const struct sw_resp_argument *text = &arguments->arguments[1];
+    const char *error = sw_decimal_parse(text->text, text->size, UINT64_MAX, &cursor)
+                            ? scan_options(control, arguments, &count)
+                            : "ERR invalid cursor";
+    if (error != NULL) {
+        sw_resp_error(control->conn, control->command, "%s", error);
+        free(control);
+        return true;
+    }
+    if (!prepare_scan(control, cursor, count < count_max ? (uint32_t)count : count_max)) {
+        return false;
+    }
+    start(control);
+    return true;
+}
+
+static bool run_random(struct control *control)
+{
+    /* Cursors are mixed keys: any number of the table's width is a fair place to begin. Those of
+     * the cache engine are slots. */
+    const struct sw_table_shape *shape = &control->conn->loop->shape;
+    uint64_t place = sw_loop_random(control->conn->loop);
+    if (shape->engine == SW_ENGINE_CACHE) {
+        place %= shape->max_capacity_slots;
+    } else if (shape->key_bytes == 4) {
+        place &= UINT32_MAX;
+    }
+    if (!prepare_scan(control, place, RANDOM_COUNT)) {
+        return false;
+    }
+    start(control);
+    return true;
+}
+
+static bool run_clear(struct control *control, const struct sw_resp_command *arguments)
+{
+    if (arguments->count > 2 ||
+        (arguments->count == 2 && !sw_argument_is(&arguments->arguments[1], "SYNC") &&
+         !sw_argument_is(&arguments->arguments[1], "ASYNC"))) {
+        sw_resp_error(control->conn, control->command, "ERR syntax error");
+        free(control);
+        return true;
+    }
+    control->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
+    start(control);
+    return true;
+}
+
+static bool run_resize(struct control *control, const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *text = &arguments->arguments[1];
+    uint64_t max = control->conn->loop->shape.max_capacity_slots;
+    uint64_t wanted = 0;
+    if (!sw_decimal_parse_size(text->text, text->size, UINT64_MAX, &wanted)) {
+        sw_resp_error(control->conn, control->command,
+                      "ERR slots is not a whole number (K, M, G or T may follow) or out of range");
+        free(control);
+    } else if (wanted == 0 || wanted > max) {
+        sw_resp_error(control->conn, control->command, "ERR " SW_RESIZE_RANGE,
+                      (unsigned long long)wanted, (unsigned long long)max);
+        free(control);
+    } else {
+        control->flight.batch = (struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = wanted};
+        start(control);
+    }
+    return true;
+}
+
+bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
+                    const struct sw_resp_command *arguments)
+{
+    struct control *control = create(conn, command);
+    if (control == NULL) {
+        return true;
+    }
+    switch (command->id) {
+    case SW_COMMAND_SCAN:
+        return run_scan(control, arguments);
+    case SW_COMMAND_RANDOMKEY:
+        return run_random(control);
+    case SW_COMMAND_RESIZE:
+        return run_resize(control, arguments);
+    default:
+        return run_clear(control, arguments);
+    }
+}

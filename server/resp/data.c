@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data.c - arguments to operations.
+ */
+#include "server/resp/data.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "server/loop.h"
+#include "server/net/conn.h"
+#include "server/resp/resp.h"
+
+/* The longest error line made here. */
+#define ERROR_BYTES 128
+
+/* Commands that are one operation on one key, or the same on each of many. */
+struct plain {
+    enum sw_op op;
+    enum sw_answer answer;
+    uint8_t operand; /* argument that holds it; 0: none, or 1 */
+    bool each;       /* every argument is a key */
+};
+
+struct data;
+
+/* What goes by the kind of the table's values. Constant where it is used: every function below that
+ * takes one is compiled for each. */
+struct values {
+    bool (*add)(const struct data *data, enum sw_op op, uint32_t key, uint32_t value);
+    const struct plain *commands;
+    enum sw_answer value; /* the value before an operation */
+    enum sw_answer encoding;
+};
+#define FOR_EACH_KIND static inline __attribute__((always_inline))
+
+/* A command being turned into operations. */
+struct data {
+    struct sw_conn *conn;
+    struct sw_round *round;
+    const struct sw_command *command;
+    const struct sw_resp_command *arguments;
+    uint32_t first; /* the round's operations before it */
+};
+
+static bool integer_at(const struct data *data, uint32_t i, uint32_t bytes, uint64_t *out)
+{
+    const struct sw_resp_argument *argument = &data->arguments->arguments[i];
+    return sw_decimal_parse(argument->text, argument->size, bytes == 8 ? UINT64_MAX : UINT32_MAX,
+                            out);
+}
+
+/* Takes back what the command added, and answers with an error. */
+__attribute__((format(printf, 2, 3))) static void refuse(const struct data *data,
+                                                         const char *format, ...)
+{
+    char line[ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    sw_round_rewind(data->round, data->first);
+    sw_resp_error(data->conn, data->command, "%s", line);
+}
+
+static bool key_at(const struct data *data, uint32_t i, uint64_t *key)
+{
+    if (!integer_at(data, i, data->conn->loop->shape.key_bytes, key)) {
+        refuse(data, "ERR key is not an unsigned integer or out of range");
+        return false;
+    }
+    return true;
+}
+
+/* --- adding an operation ---------------------------------------------------------------------- */
+
+/* `op` on the key in argument `key`, with the operand in argument `value` (0: operand 1). */
+static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, uint32_t value)
+{
+    uint64_t k = 0;
+    uint64_t v = 1;
+    if (!key_at(data, key, &k)) {
+        return false;
+    }
+    if (value != 0 && !integer_at(data, value, data->conn->loop->shape.value_bytes, &v)) {
+        refuse(data, "ERR value is not an unsigned integer or out of range");
+        return false;
+    }
+    sw_round_add(data->round, op, k, v);
+    return true;
+}
+
+static bool fits(const struct data *data, uint32_t size)
+{
+    const struct sw_table_shape *shape = &data->conn->loop->shape;
+    if (shape->value_format == SW_VALUE_FIXED && size != shape->blob_bytes_max) {
+        refuse(data, "ERR value must have exactly %u bytes (--value-bytes, --value-format fixed)",
+               shape->blob_bytes_max);
+        return false;
+    }
+    if (size > shape->blob_bytes_max) {
+        refuse(data, "ERR value is longer than %u bytes (--value-bytes)", shape->blob_bytes_max);
+        return false;
+    }
+    return true;
+}
+
+/* Writes a value as the table keeps it; what a shorter one leaves becomes zero. */
+static void put_blob(const struct sw_table_shape *shape, uint8_t *out,
+                     const struct sw_resp_argument *value)
+{
+    uint32_t rest = shape->blob_bytes_max - value->size;
+    if (shape->value_format == SW_VALUE_STRING) {
+        static_assert(SW_VALUE_LENGTH_BYTES == sizeof(value->size), "the length is a size");
+        memcpy(out, &value->size, sizeof(value->size));
+        out += sizeof(value->size);
+    }
+    if (value->size > 0) {
+        memcpy(out, value->text, value->size);
+    }
+    memset(out + value->size, 0, rest);
+}
+
+static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint32_t value)
+{
+    const struct sw_resp_argument *blob = &data->arguments->arguments[value];
+    uint64_t k = 0;
+    if (!key_at(data, key, &k) || (value != 0 && !fits(data, blob->size))) {
+        return false;
+    }
+    uint8_t *out = sw_round_add_blob(data->round, op, k);
+    if (value != 0) {
+        put_blob(&data->conn->loop->shape, out, blob);
+    }
+    return true;
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+static void answer(const struct data *data, enum sw_answer answer)
+{
+    sw_round_answer(data->round, data->conn, data->command, answer, data->first);
+}
+
+FOR_EACH_KIND void run_one(const struct data *data, const struct values *values, enum sw_op op,
+                           uint32_t key, uint32_t value, enum sw_answer how)
+{
+    if (values->add(data, op, key, value)) {
+        answer(data, how);
+    }
+}
+
+FOR_EACH_KIND void run_keys(const struct data *data, const struct values *values, enum sw_op op,
+                            enum sw_answer how)
+{
+    for (uint32_t i = 1; i < data->arguments->count; i++) {
+        if (!values->add(data, op, i, 0)) {
+            return;
+        }
+    }
+    answer(data, how);
+}
+
+FOR_EACH_KIND void run_mset(const struct data *data, const struct values *values)
+{
+    if (data->arguments->count % 2 == 0) {
+        refuse(data, "ERR wrong number of arguments for 'mset' command");
+        return;
+    }
+    for (uint32_t i = 1; i < data->arguments->count; i += 2) {
+        if (!values->add(data, SW_SET, i, i + 1)) {
+            return;
+        }
+    }
+    answer(data, SW_ANSWER_OK);
+}
+
+/* SET key value [NX | XX] [GET]. Nothing expires here, so the options of expiry are refused rather
+ * than ignored; KEEPTTL changes nothing and is accepted. */
+FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
+{
+    bool absent = false;
+    bool present = false;
+    bool get = false;
+    for (uint32_t i = 3; i < data->arguments->count; i++) {
+        const struct sw_resp_argument *option = &data->arguments->arguments[i];
+        if (sw_argument_is(option, "NX")) {
+            absent = true;
+        } else if (sw_argument_is(option, "XX")) {
+            present = true;
+        } else if (sw_argument_is(option, "GET")) {
+            get = true;
+        } else if (sw_argument_is(option, "EX") || sw_argument_is(option, "PX") ||
+                   sw_argument_is(option, "EXAT") || sw_argument_is(option, "PXAT")) {
+            refuse(data, "ERR keys do not expire in this server: use SET without EX or PX");
+            return;
+        } else if (!sw_argument_is(option, "KEEPTTL")) {
+            refuse(data, "ERR syntax error");
+            return;
+        }
+    }
+    if (absent && present) {
+        refuse(data, "ERR syntax error");
+        return;
+    }
+    enum sw_op op = absent ? SW_SET_ABSENT : present ? SW_SET_PRESENT : SW_SET;
+    const struct sw_table_shape *shape = &data->conn->loop->shape;
+    if (!(shape->operations >> op & 1)) {
+        refuse(data, "ERR the %s engine has no SET %s", shape->engine_name, absent ? "NX" : "XX");
+        return;
+    }
+    run_one(data, values, op, 1, 2,
+            get       ? values->value
+            : absent  ? SW_ANSWER_OK_IF_ABSENT
+            : present ? SW_ANSWER_OK_IF_PRESENT
+                      : SW_ANSWER_OK);
+}
+
+/* MEMORY USAGE key [SAMPLES n], OBJECT ENCODING key. */
+FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
+                                  const char *word, enum sw_answer how)
+{
+    if (data->arguments->count < 3 || !sw_argument_is(&data->arguments->arguments[1], word)) {
+        const struct sw_resp_argument *name = &data->arguments->arguments[1];
+        int size = (int)(name->size < 128 ? name->size : 128);
+        sw_resp_error(data->conn, data->command,
+                      "ERR unknown subcommand or wrong number of arguments for '%.*s'", size,
+                      (const char *)name->text);
+        return;
+    }
+    run_one(data, values, SW_GET, 2, 0, how);
+}
+
+/* The answers that show a value: `value`, many of them, and its length. */
+#define PLAIN_COMMANDS(value, values, length)                                                    \
+    [SW_COMMAND_GET] = {SW_GET, value, 0, false}, [SW_COMMAND_MGET] = {SW_GET, values, 0, true}, \
+    [SW_COMMAND_SETNX] = {SW_SET_ABSENT, SW_ANSWER_ONE_IF_ABSENT, 2, false},                     \
+    [SW_COMMAND_GETSET] = {SW_SET, value, 2, false},                                             \
+    [SW_COMMAND_GETDEL] = {SW_DELETE, value, 0, false},                                          \
+    [SW_COMMAND_DEL] = {SW_DELETE, SW_ANSWER_COUNT_PRESENT, 0, true},                            \
+    [SW_COMMAND_UNLINK] = {SW_DELETE, SW_ANSWER_COUNT_PRESENT, 0, true},                         \
+    [SW_COMMAND_EXISTS] = {SW_GET, SW_ANSWER_COUNT_PRESENT, 0, true},                            \
+    [SW_COMMAND_TOUCH] = {SW_GET, SW_ANSWER_COUNT_PRESENT, 0, true},                             \
+    [SW_COMMAND_STRLEN] = {SW_GET, length, 0, false},                                            \
+    [SW_COMMAND_TYPE] = {SW_GET, SW_ANSWER_TYPE, 0, false},                                      \
+    [SW_COMMAND_TTL] = {SW_GET, SW_ANSWER_TTL, 0, false},                                        \
+    [SW_COMMAND_PTTL] = {SW_GET, SW_ANSWER_TTL, 0, false},                                       \
+    [SW_COMMAND_PERSIST] = {SW_GET, SW_ANSWER_ZERO, 0, false}
+
+static const struct plain integer_commands[SW_COMMAND_COUNT] = {
+    PLAIN_COMMANDS(SW_ANSWER_VALUE, SW_ANSWER_VALUES, SW_ANSWER_DIGITS),
+    [SW_COMMAND_INCR] = {SW_INCREMENT, SW_ANSWER_SUM, 0, false},
+    [SW_COMMAND_INCRBY] = {SW_INCREMENT, SW_ANSWER_SUM, 2, false},
+    [SW_COMMAND_DECR] = {SW_DECREMENT, SW_ANSWER_DIFFERENCE, 0, false},
+    [SW_COMMAND_DECRBY] = {SW_DECREMENT, SW_ANSWER_DIFFERENCE, 2, false},
+};
+static const struct values integers = {add_integer, integer_commands, SW_ANSWER_VALUE,
+                                       SW_ANSWER_ENCODING};
+
+static const struct plain blob_commands[SW_COMMAND_COUNT] = {
+    PLAIN_COMMANDS(SW_ANSWER_BLOB, SW_ANSWER_BLOBS, SW_ANSWER_BLOB_BYTES)};
+static const struct values blobs = {add_blob, blob_commands, SW_ANSWER_BLOB,
+                                    SW_ANSWER_BLOB_ENCODING};
+
+FOR_EACH_KIND void run(const struct data *data, const struct values *values)
+{
+    const struct plain *plain = &values->commands[data->command->id];
+    switch (data->command->id) {
+    case SW_COMMAND_SET:
+        run_set(data, values);
+        break;
+    case SW_COMMAND_MSET:
+        run_mset(data, values);
+        break;
+    case SW_COMMAND_MEMORY:
+        run_subcommand(data, values, "USAGE", SW_ANSWER_BYTES);
+        break;
+    case SW_COMMAND_OBJECT:
+        run_subcommand(data, values, "ENCODING", values->encoding);
+        break;
+    default:
+        if (plain->each) {
+            run_keys(data, values, plain->op, plain->answer);
+        } else {
+            run_one(data, values, plain->op, 1, plain->operand, plain->answer);
+        }
+        break;
+    }
+}
+
+/* Fills `data`. Returns false, with the connection stalled, if the round has no room. */
+static bool begin(struct data *data, struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_resp_command *arguments)
+{
+    struct sw_round *round = conn->loop->gathering;
+    *data = (struct data){
+        .conn = conn,
+        .round = round,
+        .command = command,
+        .arguments = arguments,
+        .first = round->operations,
+    };
+    if (!sw_round_has_room(round, arguments->count)) {
+        SW_COUNT(&conn->loop->counters, round_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_ROUND);
+        return false;
+    }
+    return true;
+}
+
+bool sw_data_run_integers(struct sw_conn *conn, const struct sw_command *command,
+                          const struct sw_resp_command *arguments)
+{
+    struct data data;
+    bool begun = begin(&data, conn, command, arguments);
+    if (begun) {
+        run(&data, &integers);
+    }
+    return begun;
+}
+
+bool sw_data_run_blobs(struct sw_conn *conn, const struct sw_command *command,
+                       const struct sw_resp_command *arguments)
+{
+    struct data data;
+    bool begun = begin(&data, conn, command, arguments);
+    if (begun) {
+        run(&data, &blobs);
+    }
+    return begun;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data.h - RESP commands on keys: arguments to operations of the loop's round.
+ */
+#ifndef SHERWOOD_SERVER_RESP_DATA_H
+#define SHERWOOD_SERVER_RESP_DATA_H
+
+#include <stdbool.h>
+
+#include "proto/resp.h"
+#include "server/resp/command.h"
+
+struct sw_conn;
+
+/* Appends the command's operations and its answer. A wrong argument is answered with an error and
+ * adds no operation. Returns false, with the connection stalled, if the round has no room. The
+ * engine has the command. */
+typedef bool sw_data_run(struct sw_conn *conn, const struct sw_command *command,
+                         const struct sw_resp_command *arguments);
+
+/* One for each kind of value; a loop takes its own at start. */
+sw_data_run sw_data_run_integers;
+sw_data_run sw_data_run_blobs;
+
+#endif

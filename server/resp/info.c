@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * info.c - the text of INFO, with the fields that redis-cli, redis_exporter and clients read, and a
+ * section of our own.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "server/resp/session.h"
+
+#ifndef SHERWOOD_VERSION
+#define SHERWOOD_VERSION "unknown"
+#endif
+
+static void put(struct sw_text *text, const char *name, uint64_t value)
+{
+    sw_text_printf(text, "%s:%" PRIu64 "\r\n", name, value);
+}
+
+/* Bytes as redis shows them to people: 1.43M. */
+static void put_bytes(struct sw_text *text, const char *name, uint64_t bytes)
+{
+    static const char units[] = "BKMGTP";
+    double shown = (double)bytes;
+    size_t unit = 0;
+    put(text, name, bytes);
+    while (shown >= 1024 && unit + 2 < sizeof units) {
+        shown /= 1024;
+        unit++;
+    }
+    sw_text_printf(text, unit == 0 ? "%s_human:%.0f%c\r\n" : "%s_human:%.2f%c\r\n", name, shown,
+                   units[unit]);
+}
+
+static void section_server(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    struct utsname os;
+    sw_text_printf(text, "redis_version:%s\r\nsherwood_version:%s\r\nredis_mode:standalone\r\n",
+                   SW_REDIS_VERSION, SHERWOOD_VERSION);
+    if (uname(&os) == 0) {
+        sw_text_printf(text, "os:%s %s %s\r\n", os.sysname, os.release, os.machine);
+    }
+    put(text, "arch_bits", sizeof(void *) * 8);
+    put(text, "process_id", snapshot->process_id);
+    sw_text_printf(text, "run_id:%s\r\n", snapshot->run_id);
+    put(text, "tcp_port", snapshot->tcp_port);
+    put(text, "uptime_in_seconds", snapshot->uptime_seconds);
+    put(text, "uptime_in_days", snapshot->uptime_seconds / 86400);
+    put(text, "io_threads_active", snapshot->loops > 1);
+}
+
+static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    put(text, "connected_clients", snapshot->connections);
+    put(text, "maxclients", snapshot->config->connections_max);
+    put(text, "blocked_clients", 0);
+    put(text, "paused_clients", snapshot->connections_paused);
+}
+
+static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    put_bytes(text, "used_memory", snapshot->info.bytes_reserved + snapshot->arena_bytes);
+    put_bytes(text, "used_memory_rss", snapshot->resident_bytes);
+    put_bytes(text, "maxmemory", 0);
+    sw_text_printf(text, "maxmemory_policy:%s\r\n", sw_config_redis_policy(snapshot->config));
+}
+
+/* Nothing is ever saved, so every write is a change since the last save. */
+static void section_persistence(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    const struct sw_counters *counters = &snapshot->stats.counters;
+    put(text, "loading", 0);
+    put(text, "async_loading", 0);
+    put(text, "rdb_changes_since_last_save",
+        counters->inserted + counters->updated + counters->deleted);
+    put(text, "rdb_bgsave_in_progress", 0);
+    put(text, "rdb_last_save_time", 0);
+    sw_text_printf(text, "rdb_last_bgsave_status:ok\r\n");
+    put(text, "aof_enabled", 0);
+    put(text, "aof_rewrite_in_progress", 0);
+}
+
+static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    const struct sw_loop_counters *counters = &snapshot->counters;
+    const struct sw_op_counters *get = &snapshot->stats.counters.by_class[SW_CLASS_GET];
+    put(text, "total_connections_received", counters->connections_accepted);
+    put(text, "total_commands_processed", counters->commands_processed);
+    put(text, "total_net_input_bytes", counters->net_input_bytes);
+    put(text, "total_net_output_bytes", counters->net_output_bytes);
+    put(text, "rejected_connections", counters->connections_rejected);
+    put(text, "expired_keys", 0);
+    put(text, "evicted_keys", snapshot->stats.counters.evicted);
+    put(text, "keyspace_hits", get->hits);
+    put(text, "keyspace_misses", get->misses);
+    put(text, "pubsub_channels", 0);
+    put(text, "pubsub_patterns", 0);
+    put(text, "latest_fork_usec", 0);
+    put(text, "total_error_replies", counters->command_errors);
+}
+
+static void section_replication(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    sw_text_printf(text, "role:master\r\n");
+    put(text, "connected_slaves", 0);
+    sw_text_printf(text, "master_failover_state:no-failover\r\nmaster_replid:%s\r\n",
+                   snapshot->run_id);
+    put(text, "master_repl_offset", 0);
+}
+
+static void section_cpu(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    sw_text_printf(text, "used_cpu_sys:%.6f\r\nused_cpu_user:%.6f\r\n",
+                   snapshot->cpu_system_seconds, snapshot->cpu_user_seconds);
+}
+
+/* Time is measured for batches, not for commands; readers want the fields, so they are 0. */
+static void section_commandstats(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+        uint64_t calls = snapshot->counters.commands[i];
+        if (calls > 0) {
+            sw_text_printf(text, "cmdstat_%s:calls=%" PRIu64 ",usec=0,usec_per_call=0.00\r\n",
+                           sw_command_at((enum sw_command_id)i)->name, calls);
+        }
+    }
+}
+
+/* Errors are counted in total (Stats), not by kind. */
+static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    (void)snapshot;
+    (void)text;
+}
+
+static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    (void)snapshot;
+    put(text, "cluster_enabled", 0);
+}
+
+static void section_keyspace(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    if (snapshot->stats.occupied > 0) {
+        sw_text_printf(text, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0\r\n",
+                       snapshot->stats.occupied);
+    }
+}
+
+static void put_operation(struct sw_text *text, const char *name,
+                          const struct sw_op_counters *counters)
+{
+    sw_text_printf(text,
+                   "table_%s:operations=%" PRIu64 ",probes=%" PRIu64 ",hits=%" PRIu64
+                   ",misses=%" PRIu64 "\r\n",
+                   name, counters->operations, counters->probes, counters->hits, counters->misses);
+}
+
+static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    const struct sw_table_info *info = &snapshot->info;
+    const struct sw_table_stats *stats = &snapshot->stats;
+    static const char *const formats[] = {
+        [SW_VALUE_INTEGER] = "integer", [SW_VALUE_STRING] = "string", [SW_VALUE_FIXED] = "fixed"};
+    sw_text_printf(text, "engine:%s\r\nbackend:%s\r\nbackend_reason:%s\r\n", info->engine_name,
+                   info->backend_name, info->backend_reason);
+    put(text, "ready", snapshot->ready);
+    put(text, "loops", snapshot->loops);
+    put(text, "key_bits", (uint64_t)info->key_bytes * 8);
+    put(text, "value_bits", (uint64_t)info->value_bytes * 8);
+    sw_text_printf(text, "value_format:%s\r\n", formats[sw_config_value_format(snapshot->config)]);
+    put(text, "bucket_slots", info->bucket_slots);
+    put(text, "capacity_slots", info->capacity_slots);
+    put(text, "max_capacity_slots", info->max_capacity_slots);
+    put(text, "occupied", stats->occupied);
+    put(text, "occupied_max", info->occupied_max);
+    sw_text_printf(text, "load:%.6f\r\n",
+                   info->capacity_slots > 0 ? (double)stats->occupied / (double)info->capacity_slots
+                                            : 0.0);
+    sw_text_printf(text, "max_load:%.6f\r\n", info->max_load);
+    put(text, "growths", stats->grown);
+    put(text, "resizes", stats->resized);
+    put(text, "resize_failures", stats->resize_failed);
+    put(text, "max_probe", info->max_probe);
+    put(text, "stash_slots", info->stash_slots);
+    put(text, "stash_occupied", stats->stash_occupied);
+    put(text, "table_bytes", info->bytes_reserved);
+    put(text, "arena_bytes", snapshot->arena_bytes);
+    put(text, "arena_used_bytes", snapshot->arena_used_bytes);
+    put_operation(text, "get", &stats->counters.by_class[SW_CLASS_GET]);
+    put_operation(text, "upsert", &stats->counters.by_class[SW_CLASS_UPSERT]);
+    put_operation(text, "delete", &stats->counters.by_class[SW_CLASS_DELETE]);
+    put(text, "inserted", stats->counters.inserted);
+    put(text, "updated", stats->counters.updated);
+    put(text, "deleted", stats->counters.deleted);
+    put(text, "failures", stats->counters.failures);
+    put(text, "refused", stats->counters.refused);
+    put(text, "evicted", stats->counters.evicted);
+    put(text, "not_admitted", stats->counters.not_admitted);
+    put(text, "batches", stats->batches);
+    put(text, "bulk_frames", snapshot->counters.frames_processed);
+}
+
+static const struct {
+    const char *title;
+    const char *word; /* upper case */
+    bool in_default;
+    void (*render)(const struct sw_snapshot *snapshot, struct sw_text *text);
+} sections[] = {
+    {"Server", "SERVER", true, section_server},
+    {"Clients", "CLIENTS", true, section_clients},
+    {"Memory", "MEMORY", true, section_memory},
+    {"Persistence", "PERSISTENCE", true, section_persistence},
+    {"Stats", "STATS", true, section_stats},
+    {"Replication", "REPLICATION", true, section_replication},
+    {"CPU", "CPU", true, section_cpu},
+    {"Commandstats", "COMMANDSTATS", false, section_commandstats},
+    {"Errorstats", "ERRORSTATS", true, section_errorstats},
+    {"Cluster", "CLUSTER", true, section_cluster},
+    {"Keyspace", "KEYSPACE", true, section_keyspace},
+    {"Sherwood", "SHERWOOD", true, section_sherwood},
+};
+#define SECTION_COUNT (sizeof sections / sizeof sections[0])
+
+static bool wanted(size_t section, const struct sw_resp_argument *words, uint32_t count)
+{
+    if (count == 0) {
+        return sections[section].in_default;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (sw_argument_is(&words[i], sections[section].word) || sw_argument_is(&words[i], "ALL") ||
+            sw_argument_is(&words[i], "EVERYTHING") ||
+            (sections[section].in_default && sw_argument_is(&words[i], "DEFAULT"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void sw_info_render(const struct sw_snapshot *snapshot, const struct sw_resp_argument *words,
+                    uint32_t count, struct sw_text *text)
+{
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        if (!wanted(i, words, count)) {
+            continue;
+        }
+        sw_text_printf(text, "%s# %s\r\n", text->size > 0 ? "\r\n" : "", sections[i].title);
+        sections[i].render(snapshot, text);
+    }
+}
