@@ -48,6 +48,18 @@ void sw_table_config_init(struct sw_table_config *config)
     config->stash_slots = 1ULL << 16;
 }
 
+int sw_table_config_check(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    const struct sw_engine_parts *parts;
+    return sw_engine_find(config, &parts, reason, reason_size);
+}
+
+uint64_t sw_table_config_bytes(const struct sw_table_config *config)
+{
+    const struct sw_engine_parts *parts;
+    return sw_engine_find(config, &parts, NULL, 0) == SW_OK ? parts->bytes(config) : 0;
+}
+
 /* --- create --- */
 
 static struct sw_backend_facts facts_of(const struct sw_table *table)

@@ -154,6 +154,17 @@ struct sw_table_config {
  * 2^16 slots. */
 void sw_table_config_init(struct sw_table_config *config);
 
+/* Whether a table of this configuration can be, without creating it: SW_OK; SW_E_INVALID or, where
+ * this build lacks the engine, SW_E_NOTBUILT, with one sentence in `reason` (unless it is NULL)
+ * that says what to do. Whether there is memory or a device for it only sw_table_create tells. A
+ * pure function. */
+int sw_table_config_check(const struct sw_table_config *config, char *reason, size_t reason_size);
+
+/* Bytes of the slots and of what lies beside them for as long as the table lives, without the
+ * scratch of batches, which depends on the backend. 0 if sw_table_config_check refuses the
+ * configuration. A pure function. */
+uint64_t sw_table_config_bytes(const struct sw_table_config *config);
+
 struct sw_table;
 struct sw_queue;
 

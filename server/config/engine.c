@@ -6,7 +6,7 @@
 #include <uv.h>
 
 #include "server/config/options.h"
-#include "table/engine.h"
+#include "table/table.h"
 
 /* Of a value that is not stated: with its length as much as a cache line. */
 #define VALUE_BYTES_STANDARD 64U
@@ -70,9 +70,8 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
 uint64_t sw_config_table_bytes(const struct sw_config *config)
 {
     struct sw_table_config table;
-    const struct sw_engine_parts *parts = NULL;
     sw_config_table(config, &table);
-    return sw_engine_find(&table, &parts, NULL, 0) == SW_OK ? parts->bytes(&table) : 0;
+    return sw_table_config_bytes(&table);
 }
 
 bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, uint64_t *installed)
@@ -143,7 +142,6 @@ static int check_value_bytes(const struct sw_config *config, char *error, size_t
 int sw_config_check_table(const struct sw_config *config, char *error, size_t error_bytes)
 {
     struct sw_table_config table;
-    const struct sw_engine_parts *parts = NULL;
     char reason[256] = "";
     if (config->max_capacity != 0 && config->max_capacity < config->capacity) {
         snprintf(error, error_bytes,
@@ -157,7 +155,7 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
         return -1;
     }
     sw_config_table(config, &table);
-    if (sw_engine_find(&table, &parts, reason, sizeof reason) != SW_OK) {
+    if (sw_table_config_check(&table, reason, sizeof reason) != SW_OK) {
         snprintf(error, error_bytes, "the table cannot be built: %s", reason);
         return -1;
     }

@@ -186,23 +186,40 @@ Test(engines, bytes)
         uint64_t said[2], reserved[2];
         for (int i = 0; i < 2; i++) {
             struct sw_table_config config = config_of(engine);
-            const struct sw_engine_parts *parts;
             struct sw_table *table;
             struct sw_table_info info;
             char reason[512] = "";
             config.capacity_slots <<= 4 * i;
-            cr_assert_eq(sw_engine_find(&config, &parts, reason, sizeof(reason)), SW_OK, "%s",
+            cr_assert_eq(sw_table_config_check(&config, reason, sizeof(reason)), SW_OK, "%s",
                          reason);
             cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s",
                          reason);
             sw_table_info(table, &info);
             sw_table_destroy(table);
-            said[i] = parts->bytes(&config);
+            said[i] = sw_table_config_bytes(&config);
             reserved[i] = info.bytes_reserved;
             cr_assert_geq(said[i], info.capacity_slots * config.slot_bits / 8);
             cr_assert_leq(said[i], reserved[i]);
         }
         cr_assert_eq(reserved[1] - reserved[0], said[1] - said[0], "engine %d", engine);
+    }
+}
+
+/* The check without a table refuses what sw_table_create refuses, with the same sentence. */
+Test(engines, check_refuses_as_create_does)
+{
+    for (int engine = 0; engine < ENGINES; engine++) {
+        struct sw_table_config config = config_of(engine);
+        struct sw_table *table;
+        char said[512] = "";
+        char reason[512] = "";
+        config.slot_bits = 96;
+        cr_assert_eq(sw_table_config_check(&config, said, sizeof(said)), SW_E_INVALID);
+        cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_E_INVALID);
+        cr_assert_str_eq(said, reason);
+        cr_assert_neq(said[0], '\0');
+        cr_assert_eq(sw_table_config_check(&config, NULL, 0), SW_E_INVALID);
+        cr_assert_eq(sw_table_config_bytes(&config), 0);
     }
 }
 
