@@ -3,7 +3,17 @@
  * calls.c - operations on keys: submit, and the blocking calls that split arrays of any length into
  * frames and keep several in flight.
  */
+#include <assert.h>
+
 #include "client/internal.h"
+
+/* sherwood.h stands alone, so it lists what frame.h does once more. */
+#define SAME_OPERATION(name, number, operands) \
+    static_assert((int)SHERWOOD_##name == (number), "sherwood.h: " #name);
+SW_DATA_OPERATION_MAP(SAME_OPERATION)
+#define SAME_FORMAT(name, number, word) \
+    static_assert((int)SHERWOOD_VALUES_##name == (number), "sherwood.h: VALUES_" #name);
+SW_FRAME_VALUES_MAP(SAME_FORMAT)
 
 /* One frame's worth of a call. */
 struct span {

@@ -27,7 +27,7 @@ static bool is_value_width(const struct sw_server_info *info)
 /* NULL, or what this client cannot work with. */
 static const char *check_info(const struct sw_server_info *info)
 {
-    if (info->value_format > SW_FRAME_VALUES_FIXED) {
+    if (!sw_frame_values_is_known(info->value_format)) {
         return "values are of a kind that this client does not know";
     }
     if (!is_width(info->key_bytes)) {

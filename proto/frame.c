@@ -16,32 +16,17 @@ static_assert(SW_FRAME_PREFIX_BYTES + SW_FRAME_HEADER_BYTES_MAX == SW_FRAME_HEAD
               "the largest head has no padding");
 static_assert(SW_FRAME_HEAD_BYTES_MAX % SW_FRAME_ALIGN == 0, "a frame's body stays aligned");
 
-#define SAME_OPERATION(name)                                                    \
-    static_assert((int)SW_OPERATION_##name == (int)SHERWOOD__OPERATION__##name, \
-                  "sherwood.proto: Operation " #name)
-SAME_OPERATION(GET);
-SAME_OPERATION(SET);
-SAME_OPERATION(SUM);
-SAME_OPERATION(MIN);
-SAME_OPERATION(MAX);
-SAME_OPERATION(SET_ABSENT);
-SAME_OPERATION(SET_PRESENT);
-SAME_OPERATION(INCREMENT);
-SAME_OPERATION(DECREMENT);
-SAME_OPERATION(DELETE);
-SAME_OPERATION(HELLO);
-SAME_OPERATION(PING);
-SAME_OPERATION(STATS);
-SAME_OPERATION(CLEAR);
-SAME_OPERATION(SCAN);
-SAME_OPERATION(RESIZE);
+#define SAME_OPERATION(name, number, ...)                                                     \
+    static_assert((number) == (int)SHERWOOD__OPERATION__##name,                               \
+                  "sherwood.proto: Operation " #name);                                        \
+    static_assert((number) > 0 && (number) < SW_OPERATION_NUMBERS, #name " has a number too " \
+                                                                         "large");
+SW_OPERATION_MAP(SAME_OPERATION)
 
-#define SAME_FORMAT(name)                                                                    \
-    static_assert((int)SW_FRAME_VALUES_##name == (int)SHERWOOD__VALUE_FORMAT__VALUES_##name, \
-                  "sherwood.proto: ValueFormat " #name)
-SAME_FORMAT(INTEGER);
-SAME_FORMAT(STRING);
-SAME_FORMAT(FIXED);
+#define SAME_FORMAT(name, number, word)                                   \
+    static_assert((number) == (int)SHERWOOD__VALUE_FORMAT__VALUES_##name, \
+                  "sherwood.proto: ValueFormat " #name);
+SW_FRAME_VALUES_MAP(SAME_FORMAT)
 
 #define SAME_STATUS(name)                                                \
     static_assert((int)SW_REPLY_##name == (int)SHERWOOD__STATUS__##name, \
@@ -70,43 +55,53 @@ const char *sw_frame_error_text(int error)
     }
 }
 
+/* Sets of operations, bit 1 << enum sw_operation. */
+#define BIT(name, number, ...) | UINT64_C(1) << (number)
+#define OPERANDS_BIT(name, number, operands) | (uint64_t)(operands) << (number)
+static const uint64_t data_operations = 0 SW_DATA_OPERATION_MAP(BIT);
+static const uint64_t known_operations = 0 SW_OPERATION_MAP(BIT);
+static const uint64_t operand_operations = 0 SW_DATA_OPERATION_MAP(OPERANDS_BIT);
+
+static bool is_in(uint64_t set, uint32_t operation)
+{
+    return operation < SW_OPERATION_NUMBERS && (set >> operation & 1) != 0;
+}
+
 bool sw_operation_is_data(uint32_t operation)
 {
-    return operation >= SW_OPERATION_GET && operation <= SW_OPERATION_DELETE;
+    return is_in(data_operations, operation);
 }
 
 bool sw_operation_is_known(uint32_t operation)
 {
-    return sw_operation_is_data(operation) ||
-           (operation >= SW_OPERATION_HELLO && operation <= SW_OPERATION_RESIZE);
+    return is_in(known_operations, operation);
+}
+
+bool sw_operation_has_operands(uint32_t operation)
+{
+    return is_in(operand_operations, operation);
 }
 
 const char *sw_operation_name(uint32_t operation)
 {
     static const char *const names[] = {
-        [SW_OPERATION_GET] = "GET",
-        [SW_OPERATION_SET] = "SET",
-        [SW_OPERATION_SUM] = "SUM",
-        [SW_OPERATION_MIN] = "MIN",
-        [SW_OPERATION_MAX] = "MAX",
-        [SW_OPERATION_SET_ABSENT] = "SET_ABSENT",
-        [SW_OPERATION_SET_PRESENT] = "SET_PRESENT",
-        [SW_OPERATION_INCREMENT] = "INCREMENT",
-        [SW_OPERATION_DECREMENT] = "DECREMENT",
-        [SW_OPERATION_DELETE] = "DELETE",
-        [SW_OPERATION_HELLO] = "HELLO",
-        [SW_OPERATION_PING] = "PING",
-        [SW_OPERATION_STATS] = "STATS",
-        [SW_OPERATION_CLEAR] = "CLEAR",
-        [SW_OPERATION_SCAN] = "SCAN",
-        [SW_OPERATION_RESIZE] = "RESIZE",
-    };
+#define NAME(name, number, ...) [number] = #name,
+        SW_OPERATION_MAP(NAME)};
     return sw_operation_is_known(operation) ? names[operation] : "?";
 }
 
-bool sw_operation_has_operands(uint32_t operation)
+static const char *const format_words[] = {
+#define WORD(name, number, word) [number] = (word),
+    SW_FRAME_VALUES_MAP(WORD)};
+
+bool sw_frame_values_is_known(uint32_t format)
 {
-    return operation >= SW_OPERATION_SET && operation <= SW_OPERATION_DECREMENT;
+    return format < sizeof(format_words) / sizeof(format_words[0]) && format_words[format] != NULL;
+}
+
+const char *sw_frame_values_name(uint32_t format)
+{
+    return sw_frame_values_is_known(format) ? format_words[format] : "?";
 }
 
 static struct sw_body_layout two_arrays(uint64_t first_bytes, uint64_t second_bytes)

@@ -57,31 +57,46 @@ enum sw_frame_error {
 };
 const char *sw_frame_error_text(int error);
 
-/* Values are those of enum Operation in sherwood.proto (asserted in frame.c). */
+/* The operations. One row is all that the enum, the names and the predicates below need, in this
+ * folder, the server and the client; a row that sherwood.proto, the table or sherwood.h lacks does
+ * not compile there.
+ *
+ * On keys: name, number, does it take operands? The table has an operation of the same name. */
+#define SW_DATA_OPERATION_MAP(X) \
+    X(GET, 1, false)             \
+    X(SET, 2, true)              \
+    X(SUM, 3, true)              \
+    X(MIN, 4, true)              \
+    X(MAX, 5, true)              \
+    X(SET_ABSENT, 6, true)       \
+    X(SET_PRESENT, 7, true)      \
+    X(INCREMENT, 8, true)        \
+    X(DECREMENT, 9, true)        \
+    X(DELETE, 10, false)
+/* Others: name, number, who carries it out: the SERVER, or the TABLE, which has a kind of batch of
+ * the same name. */
+#define SW_CONTROL_OPERATION_MAP(X) \
+    X(HELLO, 32, SERVER)            \
+    X(PING, 33, SERVER)             \
+    X(STATS, 34, SERVER)            \
+    X(CLEAR, 35, TABLE)             \
+    X(SCAN, 36, TABLE)              \
+    X(RESIZE, 37, TABLE)
+#define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
+/* Numbers are below this, so that sets of operations fit in a uint64_t. */
+#define SW_OPERATION_NUMBERS 64
+
 enum sw_operation {
-    SW_OPERATION_GET = 1,
-    SW_OPERATION_SET,
-    SW_OPERATION_SUM,
-    SW_OPERATION_MIN,
-    SW_OPERATION_MAX,
-    SW_OPERATION_SET_ABSENT,
-    SW_OPERATION_SET_PRESENT,
-    SW_OPERATION_INCREMENT,
-    SW_OPERATION_DECREMENT,
-    SW_OPERATION_DELETE,
-    SW_OPERATION_HELLO = 32,
-    SW_OPERATION_PING,
-    SW_OPERATION_STATS,
-    SW_OPERATION_CLEAR,
-    SW_OPERATION_SCAN,
-    SW_OPERATION_RESIZE
+#define SW_OPERATION_ENUM(name, number, ...) SW_OPERATION_##name = (number),
+    SW_OPERATION_MAP(SW_OPERATION_ENUM)
+#undef SW_OPERATION_ENUM
 };
 bool sw_operation_is_known(uint32_t operation);
 /* "GET", "SCAN", ..; "?" if it is not known. */
 const char *sw_operation_name(uint32_t operation);
-/* GET .. DELETE: has a body of keys. */
+/* It is done to keys: the request has a body of them. */
 bool sw_operation_is_data(uint32_t operation);
-/* SET .. DECREMENT: has operands too. */
+/* The body has operands too. */
 bool sw_operation_has_operands(uint32_t operation);
 
 /* Values are those of enum Status. */
@@ -96,12 +111,23 @@ enum sw_reply_status {
     SW_REPLY_TOO_MANY_CONNECTIONS
 };
 
-/* What values are. Values are those of enum ValueFormat. */
+/* What values are: name, number of enum ValueFormat, word.
+ * INTEGER: unsigned integers.
+ * STRING: a length of 4 bytes, little-endian, then the bytes, then zeros.
+ * FIXED: value_bytes bytes. */
+#define SW_FRAME_VALUES_MAP(X) \
+    X(INTEGER, 0, "integer")   \
+    X(STRING, 1, "string")     \
+    X(FIXED, 2, "fixed")
+
 enum sw_frame_values {
-    SW_FRAME_VALUES_INTEGER = 0, /* unsigned integers */
-    SW_FRAME_VALUES_STRING = 1, /* a length of 4 bytes, little-endian, then the bytes, then zeros */
-    SW_FRAME_VALUES_FIXED = 2   /* value_bytes bytes */
+#define SW_FRAME_VALUES_ENUM(name, number, word) SW_FRAME_VALUES_##name = (number),
+    SW_FRAME_VALUES_MAP(SW_FRAME_VALUES_ENUM)
+#undef SW_FRAME_VALUES_ENUM
 };
+bool sw_frame_values_is_known(uint32_t format);
+/* "integer", ..; "?" if it is not known. */
+const char *sw_frame_values_name(uint32_t format);
 
 struct sw_frame_prefix {
     uint32_t header_bytes;

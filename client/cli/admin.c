@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
 #include "proto/decimal.h"
+#include "proto/frame.h"
 
 #define SCAN_COUNT 10
 
@@ -44,9 +45,7 @@ static void answer_fact(struct sw_cli *cli, int i, const char *name, const char 
 
 static const char *format_name(const struct sherwood_server *server)
 {
-    return server->value_format == SHERWOOD_VALUES_INTEGER  ? "integer"
-           : server->value_format == SHERWOOD_VALUES_STRING ? "string"
-                                                            : "fixed";
+    return sw_frame_values_name((uint32_t)server->value_format);
 }
 
 void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words)

@@ -76,37 +76,26 @@ static struct sw_frame *take_frame(struct sw_conn *conn, const struct sw_request
 /* --- what a frame asks for -------------------------------------------------------------------- */
 
 /* The operations of the protocol, as the table's. */
+#define OP_OF(name, number, operands) [number] = SW_##name,
+static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
+
+#define ONE_MORE(...) +1
+static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_COUNT,
+              "a frame can ask for every operation of the table");
+
 static enum sw_op op_of(uint32_t operation)
 {
-    static const uint8_t ops[] = {
-        [SW_OPERATION_GET] = SW_GET,
-        [SW_OPERATION_SET] = SW_SET,
-        [SW_OPERATION_SUM] = SW_SUM,
-        [SW_OPERATION_MIN] = SW_MIN,
-        [SW_OPERATION_MAX] = SW_MAX,
-        [SW_OPERATION_SET_ABSENT] = SW_SET_ABSENT,
-        [SW_OPERATION_SET_PRESENT] = SW_SET_PRESENT,
-        [SW_OPERATION_INCREMENT] = SW_INCREMENT,
-        [SW_OPERATION_DECREMENT] = SW_DECREMENT,
-        [SW_OPERATION_DELETE] = SW_DELETE,
-    };
-    return (enum sw_op)ops[operation];
+    return (enum sw_op)table_ops[operation];
 }
 
 uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
 {
-    static const uint8_t kinds[][2] = {{SW_OPERATION_CLEAR, SW_BATCH_CLEAR},
-                                       {SW_OPERATION_SCAN, SW_BATCH_SCAN},
-                                       {SW_OPERATION_RESIZE, SW_BATCH_RESIZE}};
-    uint64_t served =
-        1ULL << SW_OPERATION_HELLO | 1ULL << SW_OPERATION_PING | 1ULL << SW_OPERATION_STATS;
-    for (uint32_t operation = SW_OPERATION_GET; operation <= SW_OPERATION_DELETE; operation++) {
-        served |= (uint64_t)(shape->operations >> op_of(operation) & 1) << operation;
-    }
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        served |= (uint64_t)(shape->batch_kinds >> kinds[i][1] & 1) << kinds[i][0];
-    }
-    return served;
+#define SERVED_BY_SERVER(name) 1
+#define SERVED_BY_TABLE(name) (shape->batch_kinds >> SW_BATCH_##name & 1)
+#define SERVED(name, number, who) | (uint64_t)(SERVED_BY_##who(name)) << (number)
+#define SERVED_OP(name, number, operands) \
+    | (uint64_t)(shape->operations >> SW_##name & 1) << (number)
+    return 0 SW_DATA_OPERATION_MAP(SERVED_OP) SW_CONTROL_OPERATION_MAP(SERVED);
 }
 
 /* Starts the frame's batch, or has it wait for others that share one. */
@@ -189,10 +178,9 @@ static void fill_info(const struct sw_loop *loop, struct sw_server_info *info)
     info->value_format = (uint32_t)loop->shape.value_format;
 }
 
-static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
-                  (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&
-                  (int)SW_VALUE_FIXED == (int)SW_FRAME_VALUES_FIXED,
-              "a format is told as it is");
+#define SAME_FORMAT(name, number, word) \
+    static_assert((int)SW_VALUE_##name == (number), "a format is told as it is");
+SW_FRAME_VALUES_MAP(SAME_FORMAT)
 
 static struct sw_operation_stats stats_of(const struct sw_op_counters *counters)
 {

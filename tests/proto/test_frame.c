@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "proto/sherwood.pb-c.h"
 #include "tests/proto/guard.h"
 
 static struct guard guard;
@@ -133,6 +134,53 @@ Test(frame, operations_are_classed)
     }
     cr_assert(!sw_operation_is_known(UINT32_MAX));
     cr_assert(!sw_operation_is_data(UINT32_MAX));
+}
+
+/* Every row of the map has everything, and every operation of sherwood.proto has a row. */
+Test(frame, every_operation_has_a_whole_row)
+{
+#define ROW(name, number, ...) {#name, number},
+#define OPERANDS(name, number, operands) {#name, operands},
+    static const struct {
+        const char *name;
+        uint32_t number;
+    } rows[] = {SW_OPERATION_MAP(ROW)}, takes[] = {SW_DATA_OPERATION_MAP(OPERANDS)};
+    const size_t count = sizeof(rows) / sizeof(rows[0]);
+    const size_t data = sizeof(takes) / sizeof(takes[0]);
+    for (size_t i = 0; i < count; i++) {
+        const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value_by_name(
+            &sherwood__operation__descriptor, rows[i].name);
+        cr_assert_not_null(value, "%s", rows[i].name);
+        cr_assert_eq((uint32_t)value->value, rows[i].number, "%s", rows[i].name);
+        cr_assert(sw_operation_is_known(rows[i].number));
+        cr_assert_str_eq(sw_operation_name(rows[i].number), rows[i].name);
+        cr_assert_eq(sw_operation_is_data(rows[i].number), i < data, "%s", rows[i].name);
+        cr_assert_eq(sw_operation_has_operands(rows[i].number), i < data && takes[i].number != 0,
+                     "%s", rows[i].name);
+    }
+    cr_assert_eq(sherwood__operation__descriptor.n_values, count + 1, "and OPERATION_UNSPECIFIED");
+}
+
+Test(frame, every_value_format_has_a_whole_row)
+{
+#define FORMAT(name, number, word) {"VALUES_" #name, number, word},
+    static const struct {
+        const char *name;
+        uint32_t number;
+        const char *word;
+    } rows[] = {SW_FRAME_VALUES_MAP(FORMAT)};
+    const size_t count = sizeof(rows) / sizeof(rows[0]);
+    for (size_t i = 0; i < count; i++) {
+        const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value_by_name(
+            &sherwood__value_format__descriptor, rows[i].name);
+        cr_assert_not_null(value, "%s", rows[i].name);
+        cr_assert_eq((uint32_t)value->value, rows[i].number);
+        cr_assert(sw_frame_values_is_known(rows[i].number));
+        cr_assert_str_eq(sw_frame_values_name(rows[i].number), rows[i].word);
+    }
+    cr_assert_eq(sherwood__value_format__descriptor.n_values, count);
+    cr_assert(!sw_frame_values_is_known(100));
+    cr_assert_str_eq(sw_frame_values_name(UINT32_MAX), "?");
 }
 
 Test(frame, operations_have_names)

@@ -69,7 +69,8 @@ struct sw_fake_table {
     uint64_t slots_count;
     struct sw_fake_slot *slots;
     uint64_t occupied;
-    uint64_t frames; /* data frames applied */
+    uint64_t frames;         /* data frames applied */
+    uint32_t last_operation; /* of the last of them */
     pthread_mutex_t mutex;
 };
 void sw_fake_table_init(struct sw_fake_table *table, uint32_t key_bytes, uint32_t value_bytes,

@@ -139,6 +139,7 @@ static void apply(struct sw_fake_table *table, const struct sw_request *request,
         apply_one(table, request->operation, key,
                   writes ? load(operands, table->value_bytes, i) : 0);
     }
+    table->last_operation = request->operation;
     table->frames++;
 }
 

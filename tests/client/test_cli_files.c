@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cli_files.c - sherwood-cli load and dump: files of pairs, good and bad, there and back.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/client/cli_fixture.h"
+
+static char *path_of(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void write_file(const char *name, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path_of(name), "wb");
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* Loads the text as CSV; what was said, valid until the next. */
+static const char *load_text(const char *text, int status)
+{
+    write_file("in.csv", text, strlen(text));
+    rewind(cli.messages);
+    int got = sw_cli_load(&cli, path_of("in.csv"));
+    fputc('\0', cli.messages);
+    fflush(cli.messages);
+    unlink(path_of("in.csv"));
+    cr_expect_eq(got, status, "\"%.40s\": status %d: %s", text, got, messages);
+    return messages;
+}
+
+static uint64_t stored(uint64_t key)
+{
+    uint64_t value;
+    return sw_fake_table_get(&table, key, &value) ? value : UINT64_MAX;
+}
+
+Test(cli_files, csv_that_is_good)
+{
+    open_cli(8, 8, true);
+    load_text("key,value\n1,10\n\n 2 ,\t20\r\n1,11\n0003,30", 0);
+    cr_expect_eq(table.occupied, 3);
+    cr_expect_eq(stored(1), 11, "the last value of a repeated key");
+    cr_expect_eq(stored(2), 20);
+    cr_expect_eq(stored(3), 30);
+    load_text("", 0);
+    load_text("id,count\n", 0);
+    load_text("\n\n", 0);
+    cr_expect_eq(table.occupied, 3);
+    close_cli();
+}
+
+Test(cli_files, csv_that_is_bad)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"1,2\n3\n", "in.csv:2: not key,value"},
+        {"1,2\nkey,value\n", "in.csv:2: the key is not"},
+        {"1,x\n", "in.csv:1: the value is not"},
+        {"x,1\n", "in.csv:1: the key is not"},
+        {",\n", "in.csv:1: the key is not"},
+        {"1,2,3\n", "in.csv:1: the value is not"},
+        {"-1,2\n", "in.csv:1: the key is not"},
+        {"1,18446744073709551616\n", "in.csv:1: the value is not"},
+        {"1,2\n\n3,4\n5;6\n7,8\n9\n", "in.csv:6: not key,value"},
+    };
+    open_cli(8, 8, true);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const char *said = load_text(cases[i].text, 1);
+        cr_expect(strstr(said, cases[i].says) != NULL, "case %zu: %s", i, said);
+    }
+    char line[1000];
+    memset(line, ' ', sizeof line);
+    strcpy(line + sizeof line - 8, "1,2\n");
+    cr_expect(strstr(load_text(line, 1), "too long") != NULL);
+    cr_expect_eq(table.occupied, 0, "nothing of a batch with a bad line is sent");
+    close_cli();
+}
+
+/* A bad line in the third batch: the first two are stored, nothing behind it is. */
+Test(cli_files, a_bad_line_stops_before_its_batch)
+{
+    open_cli(8, 8, true);
+    table.ops_max = 1000;
+    char *text = malloc(100000);
+    char *to = text;
+    for (int i = 0; i < 5000; ++i) {
+        to += sprintf(to, i == 2500 ? "oops%d\n" : "%d,1\n", i);
+    }
+    const char *said = load_text(text, 1);
+    cr_expect(strstr(said, "in.csv:2501:") != NULL, "%s", said);
+    cr_expect(strstr(said, "known to be stored: 2000") != NULL, "%s", said);
+    cr_expect_eq(table.occupied, 2000);
+    cr_expect_eq(stored(1999), 1);
+    free(text);
+    close_cli();
+}
+
+Test(cli_files, a_full_table_stops_the_load)
+{
+    open_cli(8, 8, true);
+    table.ops_max = 64;
+    table.occupied_max = 100;
+    char *text = malloc(10000);
+    char *to = text;
+    for (int i = 0; i < 500; ++i) {
+        to += sprintf(to, "%d,1\n", i);
+    }
+    const char *said = load_text(text, 1);
+    cr_expect(strstr(said, "lines 65 to 128") != NULL, "%s", said);
+    cr_expect(strstr(said, "more capacity") != NULL, "%s", said);
+    free(text);
+    close_cli();
+}
+
+static uint64_t mixed(uint64_t i)
+{
+    i = (i ^ i >> 33) * 0xFF51AFD7ED558CCDU;
+    return (i ^ i >> 29) * 0xC4CEB9FE1A85EC53U;
+}
+
+/* Dumps to the file, clears, loads it again, and compares every pair. */
+static void there_and_back(const char *name, size_t count, uint64_t key_mask, uint64_t value_mask)
+{
+    FILE *csv = fopen(path_of("seed.csv"), "w");
+    for (size_t i = 0; i < count; ++i) {
+        fprintf(csv, "%llu,%llu\n", (unsigned long long)(mixed(i) & key_mask),
+                (unsigned long long)(mixed(~i) & value_mask));
+    }
+    fclose(csv);
+    cr_assert_eq(sw_cli_load(&cli, path_of("seed.csv")), 0);
+    unlink(path_of("seed.csv"));
+    uint64_t occupied = table.occupied;
+    cr_assert_gt(occupied, count - count / 100);
+    cr_assert_eq(sw_cli_dump(&cli, path_of(name)), 0);
+    cr_assert_eq(sherwood_clear(cli.client), SHERWOOD_OK);
+    cr_assert_eq(sw_cli_load(&cli, path_of(name)), 0);
+    unlink(path_of(name));
+    cr_assert_eq(table.occupied, occupied);
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t value = stored(mixed(i) & key_mask);
+        bool repeated = key_mask != UINT64_MAX; /* narrow keys may repeat: then the last one won */
+        cr_assert(value == (mixed(~i) & value_mask) || (repeated && value != UINT64_MAX), "%zu", i);
+    }
+}
+
+Test(cli_files, there_and_back_csv)
+{
+    open_cli(8, 8, true);
+    there_and_back("all.csv", 200000, UINT64_MAX, UINT64_MAX);
+    close_cli();
+}
+Test(cli_files, there_and_back_binary)
+{
+    open_cli(8, 8, true);
+    there_and_back("all.bin", 200000, UINT64_MAX, UINT64_MAX);
+    close_cli();
+}
+Test(cli_files, there_and_back_narrow)
+{
+    open_cli(4, 4, true);
+    there_and_back("all.bin", 100000, UINT32_MAX, UINT32_MAX);
+    close_cli();
+}
+
+Test(cli_files, binary_that_ends_within_a_pair)
+{
+    open_cli(8, 8, true);
+    uint64_t pairs[3] = {1, 10, 2};
+    write_file("in.bin", pairs, sizeof pairs);
+    cr_expect_eq(sw_cli_load(&cli, path_of("in.bin")), 1);
+    unlink(path_of("in.bin"));
+    fflush(cli.messages);
+    cr_expect(strstr(messages, "ends within pair 2") != NULL, "%s", messages);
+    cr_expect_eq(table.occupied, 0);
+    close_cli();
+}
+
+Test(cli_files, files_that_cannot_be)
+{
+    open_cli(8, 8, true);
+    cr_expect_eq(sw_cli_load(&cli, "/nonexistent/x.csv"), 1);
+    cr_expect_eq(sw_cli_load(&cli, "/tmp/name"), 1, "which format?");
+    cr_expect_eq(sw_cli_load(&cli, "/tmp"), 1, "which format?");
+    cr_expect_eq(sw_cli_dump(&cli, "/nonexistent/x.csv"), 1);
+    options.format = SW_CLI_FORMAT_CSV;
+    cr_expect_eq(sw_cli_load(&cli, "/tmp"), 1, "a folder");
+    run("SET 1 2");
+    cr_expect_eq(sw_cli_dump(&cli, "/dev/full"), 1, "a full disk");
+    close_cli();
+}
