@@ -360,7 +360,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
     loop->session_id_step = loops;
     loop->random_state = uv_hrtime() + index;
     loop->shape = shape_of(table, config);
-    loop->lacking = sw_commands_lacking(loop->shape.operations, loop->shape.batch_kinds);
+    sw_commands_lacking(loop->shape.operations, loop->shape.batch_kinds, &loop->lacking);
     loop->frame_operations = sw_bulk_operations(&loop->shape);
     loop->run_data =
         loop->shape.value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;

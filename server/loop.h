@@ -87,7 +87,7 @@ struct sw_loop {
     const struct sw_config *config;
     struct sw_table *table;
     struct sw_table_shape shape;
-    uint64_t lacking; /* commands the engine does not have: bit 1 << enum sw_command_id */
+    struct sw_command_set lacking; /* commands the engine does not have */
     sw_data_run *run_data;
     uint64_t frame_operations; /* bulk operations it has: bit 1 << enum sw_operation */
 

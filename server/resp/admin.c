@@ -14,7 +14,7 @@
 static const char no_persistence[] =
     "ERR there is no persistence: the table lives in memory and is not saved";
 
-static void call_ping(struct sw_call *call)
+void sw_call_ping(struct sw_call *call)
 {
     if (call->count > 2) {
         sw_text_error(call->reply, "ERR wrong number of arguments for 'ping' command");
@@ -25,13 +25,13 @@ static void call_ping(struct sw_call *call)
     }
 }
 
-static void call_quit(struct sw_call *call)
+void sw_call_quit(struct sw_call *call)
 {
     call->session->close_after_reply = true;
     sw_call_ok(call);
 }
 
-static void call_select(struct sw_call *call)
+void sw_call_select(struct sw_call *call)
 {
     int64_t database = 0;
     if (!sw_argument_integer(&call->arguments[1], &database)) {
@@ -46,14 +46,14 @@ static void call_select(struct sw_call *call)
     }
 }
 
-static void call_dbsize(struct sw_call *call)
+void sw_call_dbsize(struct sw_call *call)
 {
     struct sw_snapshot snapshot;
     call->admin->snapshot(call->admin->server, &snapshot);
     sw_text_unsigned(call->reply, snapshot.stats.occupied);
 }
 
-static void call_info(struct sw_call *call)
+void sw_call_info(struct sw_call *call)
 {
     struct sw_snapshot snapshot;
     struct sw_text text;
@@ -65,7 +65,7 @@ static void call_info(struct sw_call *call)
     sw_text_fini(&text);
 }
 
-static void call_save(struct sw_call *call)
+void sw_call_save(struct sw_call *call)
 {
     if (call->command->id == SW_COMMAND_BGSAVE && call->count > 1 &&
         (call->count > 2 || !sw_argument_is(&call->arguments[1], "SCHEDULE"))) {
@@ -75,7 +75,7 @@ static void call_save(struct sw_call *call)
     sw_text_error(call->reply, no_persistence);
 }
 
-static void call_role(struct sw_call *call)
+void sw_call_role(struct sw_call *call)
 {
     sw_text_array(call->reply, 3);
     sw_text_bulk_string(call->reply, "master");
@@ -83,7 +83,7 @@ static void call_role(struct sw_call *call)
     sw_text_array(call->reply, 0);
 }
 
-static void call_time(struct sw_call *call)
+void sw_call_time(struct sw_call *call)
 {
     struct timespec now;
     char digits[24];
@@ -95,37 +95,30 @@ static void call_time(struct sw_call *call)
     sw_text_bulk_string(call->reply, digits);
 }
 
-static void call_echo(struct sw_call *call)
+void sw_call_echo(struct sw_call *call)
 {
     sw_text_bulk(call->reply, call->arguments[1].text, call->arguments[1].size);
 }
 
-static void call_lastsave(struct sw_call *call)
+void sw_call_lastsave(struct sw_call *call)
 {
     sw_text_integer(call->reply, 0);
 }
 
-static void call_cluster(struct sw_call *call)
+void sw_call_cluster(struct sw_call *call)
 {
     sw_text_error(call->reply, "ERR This instance has cluster support disabled");
 }
 
-/* Every command of kind REPORT or SESSION has its function here; the tests run them all. */
-static void (*const runs[SW_COMMAND_COUNT])(struct sw_call *call) = {
-    [SW_COMMAND_PING] = call_ping,          [SW_COMMAND_ECHO] = call_echo,
-    [SW_COMMAND_QUIT] = call_quit,          [SW_COMMAND_AUTH] = sw_call_auth,
-    [SW_COMMAND_HELLO] = sw_call_hello,     [SW_COMMAND_SELECT] = call_select,
-    [SW_COMMAND_RESET] = sw_call_reset,     [SW_COMMAND_CLIENT] = sw_call_client,
-    [SW_COMMAND_COMMAND] = sw_call_command, [SW_COMMAND_CONFIG] = sw_call_config,
-    [SW_COMMAND_LATENCY] = sw_call_latency, [SW_COMMAND_SLOWLOG] = sw_call_slowlog,
-    [SW_COMMAND_DBSIZE] = call_dbsize,      [SW_COMMAND_INFO] = call_info,
-    [SW_COMMAND_LASTSAVE] = call_lastsave,  [SW_COMMAND_SAVE] = call_save,
-    [SW_COMMAND_BGSAVE] = call_save,        [SW_COMMAND_SHUTDOWN] = sw_call_shutdown,
-    [SW_COMMAND_WAIT] = sw_call_wait,       [SW_COMMAND_ROLE] = call_role,
-    [SW_COMMAND_TIME] = call_time,          [SW_COMMAND_READONLY] = call_cluster,
-    [SW_COMMAND_READWRITE] = call_cluster,  [SW_COMMAND_ASKING] = call_cluster,
-    [SW_COMMAND_CLUSTER] = call_cluster,
-};
+/* The function of each row of kind REPORT or SESSION. */
+#define SW_CALL_REPORT(function) sw_call_##function
+#define SW_CALL_SESSION(function) sw_call_##function
+#define SW_CALL_ONE_KEY(...) NULL
+#define SW_CALL_EACH_KEY(...) NULL
+#define SW_CALL_KEY_FUNCTION(...) NULL
+#define SW_CALL_TABLE(...) NULL
+#define SW_CALL(id, name, arity, keys, group, effect, speed, in_multi, how, summary) SW_CALL_##how,
+static void (*const calls[SW_COMMAND_COUNT])(struct sw_call *call) = {SW_COMMAND_MAP(SW_CALL)};
 
 void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command,
                   const struct sw_resp_command *arguments, struct sw_session *session,
@@ -143,8 +136,8 @@ void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command
     if (skip) {
         session->reply_mode = SW_REPLY_ON;
     }
-    if (runs[command->id] != NULL) {
-        runs[command->id](&call);
+    if (calls[command->id] != NULL) {
+        calls[command->id](&call);
     } else {
         sw_call_error(&call, "ERR '%s' is not a command of this kind", command->name);
     }

@@ -47,16 +47,17 @@ bool sw_argument_integer(const struct sw_resp_argument *argument, int64_t *out);
 #define SW_GLOB_BYTES_MAX 256
 bool sw_argument_glob(const struct sw_resp_argument *pattern, const char *name);
 
-/* One file each. */
-void sw_call_auth(struct sw_call *call);
-void sw_call_hello(struct sw_call *call);
-void sw_call_reset(struct sw_call *call);
-void sw_call_client(struct sw_call *call);
-void sw_call_command(struct sw_call *call);
-void sw_call_config(struct sw_call *call);
-void sw_call_latency(struct sw_call *call);
-void sw_call_slowlog(struct sw_call *call);
-void sw_call_shutdown(struct sw_call *call);
-void sw_call_wait(struct sw_call *call);
+/* The functions of the rows of kind REPORT and SESSION, in the admin*.c files. Each makes one reply
+ * (SHUTDOWN none). */
+#define SW_DECLARE_REPORT(function) void sw_call_##function(struct sw_call *call);
+#define SW_DECLARE_SESSION(function) void sw_call_##function(struct sw_call *call);
+#define SW_DECLARE_ONE_KEY(...)
+#define SW_DECLARE_EACH_KEY(...)
+#define SW_DECLARE_KEY_FUNCTION(...)
+#define SW_DECLARE_TABLE(...)
+#define SW_DECLARE(id, name, arity, keys, group, effect, speed, in_multi, how, summary) \
+    SW_DECLARE_##how
+SW_COMMAND_MAP(SW_DECLARE)
+#undef SW_DECLARE
 
 #endif

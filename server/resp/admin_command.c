@@ -6,101 +6,70 @@
 
 #include "server/resp/admin_call.h"
 
-enum {
-    IS_WRITE = 1 << 0,
-    IS_READ = 1 << 1,
-    IS_DENYOOM = 1 << 2,
-    IS_FAST = 1 << 3,
-    IS_ADMIN = 1 << 4,
-    IS_DELETE = 1 << 5 /* of the keys it names; not a flag of redis, but of its key specs */
-};
+static bool is_insert(const struct sw_command *command)
+{
+    return command->effect == SW_EFFECT_INSERT;
+}
 
+static bool is_write(const struct sw_command *command)
+{
+    return command->effect == SW_EFFECT_INSERT || command->effect == SW_EFFECT_WRITE ||
+           command->effect == SW_EFFECT_DELETE;
+}
+
+static bool is_read(const struct sw_command *command)
+{
+    return command->effect == SW_EFFECT_READ;
+}
+
+static bool is_admin(const struct sw_command *command)
+{
+    return command->effect == SW_EFFECT_ADMIN;
+}
+
+static bool is_fast(const struct sw_command *command)
+{
+    return command->fast;
+}
+
+static bool is_no_multi(const struct sw_command *command)
+{
+    return command->in_multi == SW_MULTI_REFUSED;
+}
+
+/* Redis' flags of a command. */
 static const struct {
-    uint8_t bit;
     const char *flag;
-} flag_names[] = {{IS_WRITE, "write"},
-                  {IS_READ, "readonly"},
-                  {IS_DENYOOM, "denyoom"},
-                  {IS_ADMIN, "admin"},
-                  {IS_FAST, "fast"}};
-#define FLAG_COUNT (sizeof flag_names / sizeof flag_names[0])
-
-static const uint8_t traits[SW_COMMAND_COUNT] = {
-    [SW_COMMAND_GET] = IS_READ | IS_FAST,
-    [SW_COMMAND_SET] = IS_WRITE | IS_DENYOOM,
-    [SW_COMMAND_MGET] = IS_READ | IS_FAST,
-    [SW_COMMAND_MSET] = IS_WRITE | IS_DENYOOM,
-    [SW_COMMAND_SETNX] = IS_WRITE | IS_DENYOOM | IS_FAST,
-    [SW_COMMAND_GETSET] = IS_WRITE | IS_DENYOOM | IS_FAST,
-    [SW_COMMAND_GETDEL] = IS_WRITE | IS_DELETE | IS_FAST,
-    [SW_COMMAND_DEL] = IS_WRITE | IS_DELETE,
-    [SW_COMMAND_UNLINK] = IS_WRITE | IS_DELETE | IS_FAST,
-    [SW_COMMAND_EXISTS] = IS_READ | IS_FAST,
-    [SW_COMMAND_TOUCH] = IS_READ | IS_FAST,
-    [SW_COMMAND_INCR] = IS_WRITE | IS_DENYOOM | IS_FAST,
-    [SW_COMMAND_DECR] = IS_WRITE | IS_DENYOOM | IS_FAST,
-    [SW_COMMAND_INCRBY] = IS_WRITE | IS_DENYOOM | IS_FAST,
-    [SW_COMMAND_DECRBY] = IS_WRITE | IS_DENYOOM | IS_FAST,
-    [SW_COMMAND_STRLEN] = IS_READ | IS_FAST,
-    [SW_COMMAND_TYPE] = IS_READ | IS_FAST,
-    [SW_COMMAND_TTL] = IS_READ | IS_FAST,
-    [SW_COMMAND_PTTL] = IS_READ | IS_FAST,
-    [SW_COMMAND_PERSIST] = IS_WRITE | IS_FAST,
-    [SW_COMMAND_FLUSHALL] = IS_WRITE,
-    [SW_COMMAND_FLUSHDB] = IS_WRITE,
-    [SW_COMMAND_RESIZE] = IS_ADMIN,
-    [SW_COMMAND_SCAN] = IS_READ,
-    [SW_COMMAND_RANDOMKEY] = IS_READ,
-    [SW_COMMAND_DBSIZE] = IS_READ | IS_FAST,
-    [SW_COMMAND_MEMORY] = IS_READ,
-    [SW_COMMAND_OBJECT] = IS_READ,
-    [SW_COMMAND_PING] = IS_FAST,
-    [SW_COMMAND_ECHO] = IS_FAST,
-    [SW_COMMAND_QUIT] = IS_FAST,
-    [SW_COMMAND_AUTH] = IS_FAST,
-    [SW_COMMAND_HELLO] = IS_FAST,
-    [SW_COMMAND_SELECT] = IS_FAST,
-    [SW_COMMAND_RESET] = IS_FAST,
-    [SW_COMMAND_LASTSAVE] = IS_FAST,
-    [SW_COMMAND_ROLE] = IS_FAST,
-    [SW_COMMAND_TIME] = IS_FAST,
-    [SW_COMMAND_READONLY] = IS_FAST,
-    [SW_COMMAND_READWRITE] = IS_FAST,
-    [SW_COMMAND_ASKING] = IS_FAST,
-    [SW_COMMAND_CONFIG] = IS_ADMIN,
-    [SW_COMMAND_LATENCY] = IS_ADMIN,
-    [SW_COMMAND_SLOWLOG] = IS_ADMIN,
-    [SW_COMMAND_SAVE] = IS_ADMIN,
-    [SW_COMMAND_BGSAVE] = IS_ADMIN,
-    [SW_COMMAND_SHUTDOWN] = IS_ADMIN,
-};
+    bool (*is_set)(const struct sw_command *command);
+} flags[] = {{"write", is_write}, {"readonly", is_read}, {"denyoom", is_insert},
+             {"admin", is_admin}, {"fast", is_fast},     {"no_multi", is_no_multi}};
+#define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
 #define CATEGORIES_MAX 6
 
 /* The ACL categories of a command into `out`, without '@'. Returns how many. */
 static size_t categories_of(const struct sw_command *command, const char *out[CATEGORIES_MAX])
 {
-    uint8_t trait = traits[command->id];
     size_t count = 0;
     if (strcmp(command->group, "generic") == 0) {
         out[count++] = "keyspace";
     } else if (strcmp(command->group, "connection") == 0) {
         out[count++] = "connection";
     }
-    if ((trait & IS_WRITE) != 0) {
+    if (is_write(command)) {
         out[count++] = "write";
     }
-    if ((trait & IS_READ) != 0) {
+    if (is_read(command)) {
         out[count++] = "read";
     }
     if (strcmp(command->group, "string") == 0) {
         out[count++] = "string";
     }
-    if ((trait & IS_ADMIN) != 0) {
+    if (is_admin(command)) {
         out[count++] = "admin";
         out[count++] = "dangerous";
     }
-    out[count++] = (trait & IS_FAST) != 0 ? "fast" : "slow";
+    out[count++] = command->fast ? "fast" : "slow";
     return count;
 }
 
@@ -118,17 +87,14 @@ static void put_word(struct sw_call *call, const char *prefix, const char *word)
 static void put_key_spec(struct sw_call *call, const struct sw_command *command)
 {
     struct sw_text *reply = call->reply;
-    uint8_t trait = traits[command->id];
     bool resp3 = call->session->resp3;
+    bool writes = is_write(command), deletes = command->effect == SW_EFFECT_DELETE;
     int last = command->last_key < 0 ? command->last_key : command->last_key - command->first_key;
     sw_text_map(reply, 3, resp3);
     sw_text_bulk_string(reply, "flags");
     put_set(call, 2);
-    put_word(call, "", (trait & IS_WRITE) == 0 ? "RO" : (trait & IS_DELETE) != 0 ? "RM" : "RW");
-    put_word(call, "",
-             (trait & IS_WRITE) == 0    ? "access"
-             : (trait & IS_DELETE) != 0 ? "delete"
-                                        : "update");
+    put_word(call, "", !writes ? "RO" : deletes ? "RM" : "RW");
+    put_word(call, "", !writes ? "access" : deletes ? "delete" : "update");
     sw_text_bulk_string(reply, "begin_search");
     sw_text_map(reply, 2, resp3);
     sw_text_bulk_string(reply, "type");
@@ -156,17 +122,17 @@ static void put_command(struct sw_call *call, const struct sw_command *command)
 {
     struct sw_text *reply = call->reply;
     const char *categories[CATEGORIES_MAX];
-    size_t category_count = categories_of(command, categories), flags = 0;
+    size_t category_count = categories_of(command, categories), flag_count = 0;
     for (size_t i = 0; i < FLAG_COUNT; i++) {
-        flags += (traits[command->id] & flag_names[i].bit) != 0;
+        flag_count += flags[i].is_set(command);
     }
     sw_text_array(reply, 10);
     sw_text_bulk(reply, command->name, command->name_size);
     sw_text_integer(reply, command->arity);
-    put_set(call, flags);
+    put_set(call, flag_count);
     for (size_t i = 0; i < FLAG_COUNT; i++) {
-        if ((traits[command->id] & flag_names[i].bit) != 0) {
-            put_word(call, "", flag_names[i].flag);
+        if (flags[i].is_set(command)) {
+            put_word(call, "", flags[i].flag);
         }
     }
     sw_text_integer(reply, command->first_key);
@@ -186,12 +152,16 @@ static void put_command(struct sw_call *call, const struct sw_command *command)
 
 static bool is_listed(const struct sw_call *call, unsigned id)
 {
-    return (call->admin->lacking >> id & 1) == 0;
+    return !call->admin->lacking.has[id];
 }
 
 static uint64_t count_listed(const struct sw_call *call)
 {
-    return SW_COMMAND_COUNT - (uint64_t)__builtin_popcountll(call->admin->lacking);
+    uint64_t count = 0;
+    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+        count += is_listed(call, i);
+    }
+    return count;
 }
 
 static const struct sw_command *find(const struct sw_call *call,

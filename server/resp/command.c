@@ -10,15 +10,53 @@
 
 #include <assert.h>
 
+#include "server/batch/round.h"
 #include "table/table.h"
 
-static_assert(SW_COMMAND_COUNT <= 64, "a command is a bit of a mask");
+/* The columns of command_map.h as fields. */
+#define SW_ROW_KEYS(first, last, step) .first_key = (first), .last_key = (last), .key_step = (step)
+#define SW_ROW_NO_KEYS SW_ROW_KEYS(0, 0, 0)
 
-#define SW_COMMAND_ROW(id, name, arity, kind, first, last, step, group, summary)          \
-    {SW_COMMAND_##id, name,   sizeof(name) - 1, arity, SW_KIND_##kind, first, last, step, \
-     group,           summary},
+#define SW_GROUP_STRING "string"
+#define SW_GROUP_GENERIC "generic"
+#define SW_GROUP_SERVER "server"
+#define SW_GROUP_CONNECTION "connection"
+#define SW_GROUP_CLUSTER "cluster"
+
+#define SW_SPEED_FAST true
+#define SW_SPEED_SLOW false
+
+#define SW_ROW_DATA(made_by, operation, operand_argument, answer)                          \
+    .kind = SW_KIND_DATA, .operations = 1U << SW_##operation, .maker = SW_MAKER_##made_by, \
+    .op = SW_##operation, .operand = (operand_argument), .reply = SW_ANSWER_##answer
+#define SW_ROW_ONE_KEY(operation, operand, reply) SW_ROW_DATA(ONE_KEY, operation, operand, reply)
+#define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)
+#define SW_ROW_KEY_FUNCTION(maker, operation, reply) SW_ROW_DATA(maker, operation, 0, reply)
+#define SW_ROW_TABLE(batch, function) .kind = SW_KIND_CONTROL, .batch_kinds = 1U << SW_BATCH_##batch
+#define SW_ROW_REPORT(function) .kind = SW_KIND_REPORT
+#define SW_ROW_SESSION(function) .kind = SW_KIND_SESSION
+
+#define SW_COMMAND_ROW(id_, name_, arity_, keys_, group_, effect_, speed_, in_multi_, how_, text_) \
+    {.id = SW_COMMAND_##id_,                                                                       \
+     .name = (name_),                                                                              \
+     .name_size = sizeof(name_) - 1,                                                               \
+     .arity = (arity_),                                                                            \
+     SW_ROW_##keys_,                                                                               \
+     .group = SW_GROUP_##group_,                                                                   \
+     .effect = SW_EFFECT_##effect_,                                                                \
+     .fast = SW_SPEED_##speed_,                                                                    \
+     .in_multi = SW_MULTI_##in_multi_,                                                             \
+     SW_ROW_##how_,                                                                                \
+     .summary = (text_)},
 static const struct sw_command commands[SW_COMMAND_COUNT] = {SW_COMMAND_MAP(SW_COMMAND_ROW)};
-#undef SW_COMMAND_ROW
+
+/* sw_command_find looks at names of these sizes; an empty text would be a forgotten one. */
+#define SW_COMMAND_CHECK(id, name, arity, keys, group, effect, speed, in_multi, how, text) \
+    static_assert(sizeof(name) > 2 && sizeof(name) <= SW_COMMAND_NAME_BYTES,               \
+                  "2 to 16 bytes: " name);                                                 \
+    static_assert((arity) != 0, "no command has so few arguments: " name);                 \
+    static_assert(sizeof(text) > 1, "no summary: " name);
+SW_COMMAND_MAP(SW_COMMAND_CHECK)
 
 /* Byte i of a literal in its place in a little-endian word, 0 past its end. */
 #define SW_BYTE(name, i)                                                                \
@@ -55,6 +93,7 @@ const struct sw_command *sw_command_find(const uint8_t *name, size_t size)
         high |= (uint64_t)(name[i] | 0x20) << ((i - 8) * 8);
     }
     switch (size) {
+        SW_COMMAND_OF_LENGTH(2)
         SW_COMMAND_OF_LENGTH(3)
         SW_COMMAND_OF_LENGTH(4)
         SW_COMMAND_OF_LENGTH(5)
@@ -62,6 +101,13 @@ const struct sw_command *sw_command_find(const uint8_t *name, size_t size)
         SW_COMMAND_OF_LENGTH(7)
         SW_COMMAND_OF_LENGTH(8)
         SW_COMMAND_OF_LENGTH(9)
+        SW_COMMAND_OF_LENGTH(10)
+        SW_COMMAND_OF_LENGTH(11)
+        SW_COMMAND_OF_LENGTH(12)
+        SW_COMMAND_OF_LENGTH(13)
+        SW_COMMAND_OF_LENGTH(14)
+        SW_COMMAND_OF_LENGTH(15)
+        SW_COMMAND_OF_LENGTH(16)
     default:
         return NULL;
     }
@@ -84,40 +130,10 @@ bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
     return word[argument->size] == '\0';
 }
 
-/* The operation a command comes down to. SET looks at its own options (data.c). */
-static const struct {
-    uint8_t command, op;
-} needed_operations[] = {
-    {SW_COMMAND_GET, SW_GET},          {SW_COMMAND_SET, SW_SET},
-    {SW_COMMAND_MGET, SW_GET},         {SW_COMMAND_MSET, SW_SET},
-    {SW_COMMAND_SETNX, SW_SET_ABSENT}, {SW_COMMAND_GETSET, SW_SET},
-    {SW_COMMAND_GETDEL, SW_DELETE},    {SW_COMMAND_DEL, SW_DELETE},
-    {SW_COMMAND_UNLINK, SW_DELETE},    {SW_COMMAND_EXISTS, SW_GET},
-    {SW_COMMAND_TOUCH, SW_GET},        {SW_COMMAND_INCR, SW_INCREMENT},
-    {SW_COMMAND_DECR, SW_DECREMENT},   {SW_COMMAND_INCRBY, SW_INCREMENT},
-    {SW_COMMAND_DECRBY, SW_DECREMENT}, {SW_COMMAND_STRLEN, SW_GET},
-    {SW_COMMAND_TYPE, SW_GET},         {SW_COMMAND_TTL, SW_GET},
-    {SW_COMMAND_PTTL, SW_GET},         {SW_COMMAND_PERSIST, SW_GET},
-    {SW_COMMAND_MEMORY, SW_GET},       {SW_COMMAND_OBJECT, SW_GET},
-};
-static const struct {
-    uint8_t command, kind;
-} needed_kinds[] = {
-    {SW_COMMAND_FLUSHALL, SW_BATCH_CLEAR}, {SW_COMMAND_FLUSHDB, SW_BATCH_CLEAR},
-    {SW_COMMAND_RESIZE, SW_BATCH_RESIZE},  {SW_COMMAND_SCAN, SW_BATCH_SCAN},
-    {SW_COMMAND_RANDOMKEY, SW_BATCH_SCAN},
-};
-
-uint64_t sw_commands_lacking(uint32_t operations, uint32_t batch_kinds)
+void sw_commands_lacking(uint32_t operations, uint32_t batch_kinds, struct sw_command_set *lacking)
 {
-    uint64_t lacking = 0;
-    for (size_t i = 0; i < sizeof needed_operations / sizeof needed_operations[0]; i++) {
-        bool has = operations >> needed_operations[i].op & 1;
-        lacking |= (uint64_t)!has << needed_operations[i].command;
+    for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
+        lacking->has[i] = (commands[i].operations & ~operations) != 0 ||
+                          (commands[i].batch_kinds & ~batch_kinds) != 0;
     }
-    for (size_t i = 0; i < sizeof needed_kinds / sizeof needed_kinds[0]; i++) {
-        bool has = batch_kinds >> needed_kinds[i].kind & 1;
-        lacking |= (uint64_t)!has << needed_kinds[i].command;
-    }
-    return lacking;
 }

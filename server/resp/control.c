@@ -274,8 +274,9 @@ static bool run_scan(struct control *control, const struct sw_resp_command *argu
     return true;
 }
 
-static bool run_random(struct control *control)
+static bool run_random(struct control *control, const struct sw_resp_command *arguments)
 {
+    (void)arguments;
     /* Cursors are mixed keys: any number of the table's width is a fair place to begin. Those of
      * the cache engine are slots. */
     const struct sw_table_shape *shape = &control->conn->loop->shape;
@@ -326,21 +327,22 @@ static bool run_resize(struct control *control, const struct sw_resp_command *ar
     return true;
 }
 
+/* The function of each row of kind CONTROL. */
+#define SW_CONTROL_TABLE(batch, function) run_##function
+#define SW_CONTROL_REPORT(...) NULL
+#define SW_CONTROL_SESSION(...) NULL
+#define SW_CONTROL_ONE_KEY(...) NULL
+#define SW_CONTROL_EACH_KEY(...) NULL
+#define SW_CONTROL_KEY_FUNCTION(...) NULL
+#define SW_CONTROL(id, name, arity, keys, group, effect, speed, in_multi, how, summary) \
+    SW_CONTROL_##how,
+static bool (*const runs[SW_COMMAND_COUNT])(struct control *control,
+                                            const struct sw_resp_command *arguments) = {
+    SW_COMMAND_MAP(SW_CONTROL)};
+
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
     struct control *control = create(conn, command);
-    if (control == NULL) {
-        return true;
-    }
-    switch (command->id) {
-    case SW_COMMAND_SCAN:
-        return run_scan(control, arguments);
-    case SW_COMMAND_RANDOMKEY:
-        return run_random(control);
-    case SW_COMMAND_RESIZE:
-        return run_resize(control, arguments);
-    default:
-        return run_clear(control, arguments);
-    }
+    return control == NULL || runs[command->id](control, arguments);
 }

@@ -17,23 +17,13 @@
 /* The longest error line made here. */
 #define ERROR_BYTES 128
 
-/* Commands that are one operation on one key, or the same on each of many. */
-struct plain {
-    enum sw_op op;
-    enum sw_answer answer;
-    uint8_t operand; /* argument that holds it; 0: none, or 1 */
-    bool each;       /* every argument is a key */
-};
-
 struct data;
 
-/* What goes by the kind of the table's values. Constant where it is used: every function below that
- * takes one is compiled for each. */
+/* What differs between tables of integers and of bytes. Functions marked FOR_EACH_KIND are inlined
+ * once for each of the two, so that this is constant in them. */
 struct values {
     bool (*add)(const struct data *data, enum sw_op op, uint32_t key, uint32_t value);
-    const struct plain *commands;
-    enum sw_answer value; /* the value before an operation */
-    enum sw_answer encoding;
+    bool are_bytes;
 };
 #define FOR_EACH_KIND static inline __attribute__((always_inline))
 
@@ -145,23 +135,40 @@ static void answer(const struct data *data, enum sw_answer answer)
     sw_round_answer(data->round, data->conn, data->command, answer, data->first);
 }
 
+/* The reply that shows of a value of bytes what `reply` shows of an integer. */
+static enum sw_answer of_bytes(enum sw_answer reply)
+{
+    switch (reply) {
+    case SW_ANSWER_VALUE:
+        return SW_ANSWER_BLOB;
+    case SW_ANSWER_VALUES:
+        return SW_ANSWER_BLOBS;
+    case SW_ANSWER_DIGITS:
+        return SW_ANSWER_BLOB_BYTES;
+    case SW_ANSWER_ENCODING:
+        return SW_ANSWER_BLOB_ENCODING;
+    default:
+        return reply;
+    }
+}
+
 FOR_EACH_KIND void run_one(const struct data *data, const struct values *values, enum sw_op op,
                            uint32_t key, uint32_t value, enum sw_answer how)
 {
     if (values->add(data, op, key, value)) {
-        answer(data, how);
+        answer(data, values->are_bytes ? of_bytes(how) : how);
     }
 }
 
-FOR_EACH_KIND void run_keys(const struct data *data, const struct values *values, enum sw_op op,
-                            enum sw_answer how)
+FOR_EACH_KIND void run_keys(const struct data *data, const struct values *values)
 {
+    enum sw_answer how = (enum sw_answer)data->command->reply;
     for (uint32_t i = 1; i < data->arguments->count; i++) {
-        if (!values->add(data, op, i, 0)) {
+        if (!values->add(data, (enum sw_op)data->command->op, i, 0)) {
             return;
         }
     }
-    answer(data, how);
+    answer(data, values->are_bytes ? of_bytes(how) : how);
 }
 
 FOR_EACH_KIND void run_mset(const struct data *data, const struct values *values)
@@ -213,7 +220,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         return;
     }
     run_one(data, values, op, 1, 2,
-            get       ? values->value
+            get       ? SW_ANSWER_VALUE
             : absent  ? SW_ANSWER_OK_IF_ABSENT
             : present ? SW_ANSWER_OK_IF_PRESENT
                       : SW_ANSWER_OK);
@@ -221,7 +228,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
 
 /* MEMORY USAGE key [SAMPLES n], OBJECT ENCODING key. */
 FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
-                                  const char *word, enum sw_answer how)
+                                  const char *word)
 {
     if (data->arguments->count < 3 || !sw_argument_is(&data->arguments->arguments[1], word)) {
         const struct sw_resp_argument *name = &data->arguments->arguments[1];
@@ -231,65 +238,41 @@ FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *
                       (const char *)name->text);
         return;
     }
-    run_one(data, values, SW_GET, 2, 0, how);
+    run_one(data, values, (enum sw_op)data->command->op, 2, 0,
+            (enum sw_answer)data->command->reply);
 }
-
-/* The answers that show a value: `value`, many of them, and its length. */
-#define PLAIN_COMMANDS(value, values, length)                                                    \
-    [SW_COMMAND_GET] = {SW_GET, value, 0, false}, [SW_COMMAND_MGET] = {SW_GET, values, 0, true}, \
-    [SW_COMMAND_SETNX] = {SW_SET_ABSENT, SW_ANSWER_ONE_IF_ABSENT, 2, false},                     \
-    [SW_COMMAND_GETSET] = {SW_SET, value, 2, false},                                             \
-    [SW_COMMAND_GETDEL] = {SW_DELETE, value, 0, false},                                          \
-    [SW_COMMAND_DEL] = {SW_DELETE, SW_ANSWER_COUNT_PRESENT, 0, true},                            \
-    [SW_COMMAND_UNLINK] = {SW_DELETE, SW_ANSWER_COUNT_PRESENT, 0, true},                         \
-    [SW_COMMAND_EXISTS] = {SW_GET, SW_ANSWER_COUNT_PRESENT, 0, true},                            \
-    [SW_COMMAND_TOUCH] = {SW_GET, SW_ANSWER_COUNT_PRESENT, 0, true},                             \
-    [SW_COMMAND_STRLEN] = {SW_GET, length, 0, false},                                            \
-    [SW_COMMAND_TYPE] = {SW_GET, SW_ANSWER_TYPE, 0, false},                                      \
-    [SW_COMMAND_TTL] = {SW_GET, SW_ANSWER_TTL, 0, false},                                        \
-    [SW_COMMAND_PTTL] = {SW_GET, SW_ANSWER_TTL, 0, false},                                       \
-    [SW_COMMAND_PERSIST] = {SW_GET, SW_ANSWER_ZERO, 0, false}
-
-static const struct plain integer_commands[SW_COMMAND_COUNT] = {
-    PLAIN_COMMANDS(SW_ANSWER_VALUE, SW_ANSWER_VALUES, SW_ANSWER_DIGITS),
-    [SW_COMMAND_INCR] = {SW_INCREMENT, SW_ANSWER_SUM, 0, false},
-    [SW_COMMAND_INCRBY] = {SW_INCREMENT, SW_ANSWER_SUM, 2, false},
-    [SW_COMMAND_DECR] = {SW_DECREMENT, SW_ANSWER_DIFFERENCE, 0, false},
-    [SW_COMMAND_DECRBY] = {SW_DECREMENT, SW_ANSWER_DIFFERENCE, 2, false},
-};
-static const struct values integers = {add_integer, integer_commands, SW_ANSWER_VALUE,
-                                       SW_ANSWER_ENCODING};
-
-static const struct plain blob_commands[SW_COMMAND_COUNT] = {
-    PLAIN_COMMANDS(SW_ANSWER_BLOB, SW_ANSWER_BLOBS, SW_ANSWER_BLOB_BYTES)};
-static const struct values blobs = {add_blob, blob_commands, SW_ANSWER_BLOB,
-                                    SW_ANSWER_BLOB_ENCODING};
 
 FOR_EACH_KIND void run(const struct data *data, const struct values *values)
 {
-    const struct plain *plain = &values->commands[data->command->id];
-    switch (data->command->id) {
-    case SW_COMMAND_SET:
+    const struct sw_command *command = data->command;
+    switch (command->maker) {
+    case SW_MAKER_ONE_KEY:
+        run_one(data, values, (enum sw_op)command->op, 1, command->operand,
+                (enum sw_answer)command->reply);
+        break;
+    case SW_MAKER_EACH_KEY:
+        run_keys(data, values);
+        break;
+    case SW_MAKER_SET:
         run_set(data, values);
         break;
-    case SW_COMMAND_MSET:
+    case SW_MAKER_MSET:
         run_mset(data, values);
         break;
-    case SW_COMMAND_MEMORY:
-        run_subcommand(data, values, "USAGE", SW_ANSWER_BYTES);
+    case SW_MAKER_MEMORY:
+        run_subcommand(data, values, "USAGE");
         break;
-    case SW_COMMAND_OBJECT:
-        run_subcommand(data, values, "ENCODING", values->encoding);
+    case SW_MAKER_OBJECT:
+        run_subcommand(data, values, "ENCODING");
         break;
-    default:
-        if (plain->each) {
-            run_keys(data, values, plain->op, plain->answer);
-        } else {
-            run_one(data, values, plain->op, 1, plain->operand, plain->answer);
-        }
+    case SW_MAKER_NONE:
+        assert(!"a command of another kind");
         break;
     }
 }
+
+static const struct values integers = {add_integer, false};
+static const struct values blobs = {add_blob, true};
 
 /* Fills `data`. Returns false, with the connection stalled, if the round has no room. */
 static bool begin(struct data *data, struct sw_conn *conn, const struct sw_command *command,

@@ -120,7 +120,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
                       command->name);
         return true;
     }
-    if (conn->loop->lacking >> command->id & 1) {
+    if (conn->loop->lacking.has[command->id]) {
         refuse_lacking(conn, command);
         return true;
     }

@@ -43,7 +43,7 @@ struct sw_admin {
     const struct sw_config *config;
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
-    uint64_t lacking; /* commands the engine does not have: they are not listed */
+    struct sw_command_set lacking; /* the engine does not have them: they are not listed */
     const char *engine;
 };
 

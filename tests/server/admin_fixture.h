@@ -30,7 +30,10 @@ static inline void snapshot(void *server, struct sw_snapshot *out)
 static inline void setup(struct fixture *fixture)
 {
     make_facts(&fixture->config, &fixture->facts);
-    fixture->admin = (struct sw_admin){&fixture->config, snapshot, fixture, 0, "robin_hood"};
+    fixture->admin = (struct sw_admin){.config = &fixture->config,
+                                       .snapshot = snapshot,
+                                       .server = fixture,
+                                       .engine = "robin_hood"};
     sw_session_init(&fixture->session, 17);
     snprintf(fixture->session.address, sizeof(fixture->session.address), "127.0.0.1:5000");
     sw_text_init(&fixture->reply, 1 << 20);

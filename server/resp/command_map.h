@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * command_map.h - the RESP commands, one row each. A command is added here; every part of it that
+ * is said nowhere else is a column of its row, so a row that lacks a part does not compile.
+ *
+ *     X(id, name, arity, keys, group, effect, speed, in_multi, how, summary)
+ *
+ * name      lower case, 2 to 16 bytes.
+ * arity     as in redis: the number of arguments, the name included; negative: at least so many.
+ * keys      KEYS(first, last, step) as in redis' COMMAND INFO, or NO_KEYS.
+ * group     STRING, GENERIC, SERVER, CONNECTION, CLUSTER.
+ * effect    on keys and server, which the flags of COMMAND INFO are made of: READ, INSERT (may add
+ *           a key), WRITE (any other change of keys), DELETE (of the keys it names), ADMIN, NONE.
+ * speed     FAST (a constant time a key) or SLOW.
+ * in_multi  between MULTI and EXEC: QUEUED until EXEC, carried out AT_ONCE, or REFUSED.
+ * how       what carries the command out, and what the engine must have for it:
+ *     ONE_KEY(operation, operand, reply)   one table operation on the key in argument 1; `operand`
+ *                                          is the argument that holds its operand, or 0
+ *     EACH_KEY(operation, reply)           the same on every argument
+ *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
+ *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
+ *     REPORT(function)                     sw_call_<function> (admin*.c) makes the reply, after
+ *                                          all earlier commands of the connection have taken effect
+ *     SESSION(function)                    sw_call_<function> makes the reply, at once
+ */
+#ifndef SHERWOOD_SERVER_RESP_COMMAND_MAP_H
+#define SHERWOOD_SERVER_RESP_COMMAND_MAP_H
+
+/* clang-format off */
+#define SW_COMMAND_MAP(X) \
+    X(GET, "get", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
+      ONE_KEY(GET, 0, VALUE), "Get the value of a key") \
+    X(SET, "set", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
+      KEY_FUNCTION(SET, SET, OK), "Set a key: SET key value [NX | XX] [GET]") \
+    X(MGET, "mget", -2, KEYS(1, -1, 1), STRING, READ, FAST, QUEUED, \
+      EACH_KEY(GET, VALUES), "Get the values of keys") \
+    X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
+      KEY_FUNCTION(MSET, SET, OK), "Set keys to values") \
+    X(SETNX, "setnx", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(SET_ABSENT, 2, ONE_IF_ABSENT), "Set a key if it is absent") \
+    X(GETSET, "getset", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(SET, 2, VALUE), "Set a key, return its old value") \
+    X(GETDEL, "getdel", 2, KEYS(1, 1, 1), STRING, DELETE, FAST, QUEUED, \
+      ONE_KEY(DELETE, 0, VALUE), "Delete a key, return its value") \
+    X(DEL, "del", -2, KEYS(1, -1, 1), GENERIC, DELETE, SLOW, QUEUED, \
+      EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
+    X(UNLINK, "unlink", -2, KEYS(1, -1, 1), GENERIC, DELETE, FAST, QUEUED, \
+      EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
+    X(EXISTS, "exists", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
+      EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist") \
+    X(TOUCH, "touch", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
+      EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist") \
+    X(INCR, "incr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(INCREMENT, 0, SUM), "Add 1 to a key") \
+    X(DECR, "decr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(DECREMENT, 0, DIFFERENCE), "Subtract 1 from a key") \
+    X(INCRBY, "incrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(INCREMENT, 2, SUM), "Add to a key") \
+    X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(DECREMENT, 2, DIFFERENCE), "Subtract from a key") \
+    X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
+      ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
+    X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
+      ONE_KEY(GET, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
+    X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
+      ONE_KEY(GET, 0, TTL), "-1, or -2 if the key is absent: nothing expires") \
+    X(PTTL, "pttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
+      ONE_KEY(GET, 0, TTL), "-1, or -2 if the key is absent") \
+    X(PERSIST, "persist", 2, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
+      ONE_KEY(GET, 0, ZERO), "0: nothing expires") \
+    X(MEMORY, "memory", -2, KEYS(2, 2, 1), SERVER, READ, SLOW, QUEUED, \
+      KEY_FUNCTION(MEMORY, GET, BYTES), "MEMORY USAGE key: bytes of a slot") \
+    X(OBJECT, "object", -2, KEYS(2, 2, 1), GENERIC, READ, SLOW, QUEUED, \
+      KEY_FUNCTION(OBJECT, GET, ENCODING), "OBJECT ENCODING key: int or raw") \
+    X(FLUSHALL, "flushall", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \
+      TABLE(CLEAR, clear), "Remove every key") \
+    X(FLUSHDB, "flushdb", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \
+      TABLE(CLEAR, clear), "Remove every key") \
+    X(RESIZE, "resize", 2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      TABLE(RESIZE, resize), "RESIZE slots: the capacity it has then") \
+    X(SCAN, "scan", -2, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
+      TABLE(SCAN, scan), "Iterate keys: SCAN cursor [COUNT n]") \
+    X(RANDOMKEY, "randomkey", 1, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
+      TABLE(SCAN, random), "Some key of the table") \
+    X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \
+      REPORT(dbsize), "Number of keys") \
+    X(INFO, "info", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
+      REPORT(info), "Facts and counters of the server") \
+    X(SHUTDOWN, "shutdown", -1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      REPORT(shutdown), "Stop the server cleanly") \
+    X(PING, "ping", -1, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
+      SESSION(ping), "PONG, or the message") \
+    X(ECHO, "echo", 2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
+      SESSION(echo), "The message") \
+    X(QUIT, "quit", -1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
+      SESSION(quit), "Close the connection") \
+    X(AUTH, "auth", -2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
+      SESSION(auth), "No password is configured") \
+    X(HELLO, "hello", -1, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
+      SESSION(hello), "Choose RESP2 or RESP3") \
+    X(SELECT, "select", 2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
+      SESSION(select), "Database 0, the only one") \
+    X(RESET, "reset", 1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
+      SESSION(reset), "Reset the connection's state") \
+    X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, QUEUED, \
+      SESSION(client), "Names and facts of connections") \
+    X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, QUEUED, \
+      SESSION(command), "This list") \
+    X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
+      SESSION(config), "CONFIG GET pattern") \
+    X(LATENCY, "latency", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
+      SESSION(latency), "LATENCY LATEST | HISTOGRAM | RESET") \
+    X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
+      SESSION(slowlog), "SLOWLOG GET | LEN | RESET: empty") \
+    X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
+      SESSION(lastsave), "0: nothing is saved") \
+    X(SAVE, "save", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      SESSION(save), "An error: there is no persistence") \
+    X(BGSAVE, "bgsave", -1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      SESSION(save), "An error: there is no persistence") \
+    X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, QUEUED, \
+      SESSION(wait), "0: there are no replicas") \
+    X(ROLE, "role", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
+      SESSION(role), "master") \
+    X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
+      SESSION(time), "Seconds and microseconds of the clock") \
+    X(READONLY, "readonly", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
+      SESSION(cluster), "An error: no cluster mode") \
+    X(READWRITE, "readwrite", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
+      SESSION(cluster), "An error: no cluster mode") \
+    X(ASKING, "asking", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
+      SESSION(cluster), "An error: no cluster mode") \
+    X(CLUSTER, "cluster", -2, NO_KEYS, CLUSTER, NONE, SLOW, QUEUED, \
+      SESSION(cluster), "An error: no cluster mode")
+/* clang-format on */
+
+#endif
