@@ -10,8 +10,10 @@
 #   bench/load/*.c                            -> sherwood-load
 #   tests/<folder>/test_*.c                   -> tests/<folder>/test_*  (Criterion)
 #   tests/fuzz/fuzz_*.c                       -> fuzz/fuzz_*            (libFuzzer, clang)
-# SAN=address|thread builds everything again under build/address, build/thread;
+# SAN=address|thread builds everything again under build/address, build/thread, without CUDA;
 # BUCKET_SLOTS=2|8 builds tables of another shape under build/spb2, build/spb8.
+# CFLAGS, CPPFLAGS and LDFLAGS, of the environment or the command line, are added to our own flags.
+# NVCC= builds without CUDA where nvcc is installed. Objects are built again when flags change.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -21,11 +23,13 @@ BUCKET_SLOTS ?= 4
 SHAPE := $(filter-out 4,$(BUCKET_SLOTS))
 BUILD := build$(if $(SHAPE),/spb$(SHAPE))$(if $(SAN),/$(SAN))
 SHAPE_FLAGS := $(if $(SHAPE),-DSW_BUCKET_SLOTS=$(SHAPE))
-CC := gcc
+ifeq ($(origin CC),default)
+  CC := gcc
+endif
 PREFIX ?= /usr/local
 DESTDIR ?=
 ARCH ?= sm_90
-NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+NVCC ?= $(if $(SAN),,$(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null))
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -41,10 +45,26 @@ else ifeq ($(SAN),thread)
   OPTIMIZE := -O1 -g -fsanitize=thread
 endif
 PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson
-CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS)
-CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) -pthread
-PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE))
+PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+
+# Hardening of programs that talk to strangers. The sanitizers do more, and do not like all of it.
+# FORTIFY wants optimised code; one that the user defines takes the place of ours.
+has_flag = $(shell $(CC) -Werror $(1) -x c -fsyntax-only /dev/null 2>/dev/null && echo '$(1)')
+ifeq ($(SAN),)
+  OPTIMIZED := $(filter-out -O0,$(lastword $(filter -O%,$(OPTIMIZE) $(CFLAGS))))
+  HARDEN_CPP := $(if $(OPTIMIZED),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+  HARDEN_C := $(foreach f,-fstack-protector-strong -fstack-clash-protection -fcf-protection,$(call has_flag,$(f)))
+  HARDEN_LD := -Wl,-z,relro,-z,now
+  PIE := -pie
+endif
+
+# Those of the user come last, so that -O3 beats our -O2. What gcc thinks uninitialised depends on how
+# far it optimises: at a level that nobody tried here this is told, and is no error.
+OWN_CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS)
+REAL_CPPFLAGS := $(OWN_CPPFLAGS) $(HARDEN_CPP) $(CPPFLAGS)
+REAL_CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) $(HARDEN_C) -pthread -fPIC $(if $(filter -O%,$(CFLAGS)),-Wno-error=maybe-uninitialized) $(CFLAGS)
+REAL_LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE)) $(HARDEN_LD) $(LDFLAGS)
+FLAGS := $(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) $(REAL_LDFLAGS) $(if $(NVCC),with,without) CUDA
 
 # --- sources -------------------------------------------------------------------------------------
 TABLE_SRC := $(wildcard table/*.c table/cpu/*.c table/cuckoo/*.c table/cache/*.c)
@@ -68,7 +88,7 @@ ifneq ($(NVCC),)
   CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
   CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl
   # host code is C++17 here; the ABI with C is table/backend.h
-  NVCCFLAGS := -std=c++17 -O3 $(if $(SHAPE),-Xfatbin -compress-all,-lineinfo) -arch=$(ARCH) -D_GNU_SOURCE -I. $(SHAPE_FLAGS) -Xcompiler -Wall,-Wextra,-pthread \
+  NVCCFLAGS := -std=c++17 -O3 $(if $(SHAPE),-Xfatbin -compress-all,-lineinfo) -arch=$(ARCH) -D_GNU_SOURCE -I. $(SHAPE_FLAGS) -Xcompiler -fPIC,-Wall,-Wextra,-pthread \
                --expt-relaxed-constexpr -Werror all-warnings
   TABLE_OBJ := $(call obj,$(TABLE_SRC)) $(CUDA_OBJ)
 else
@@ -110,7 +130,7 @@ $(BUILD)/lib%.a:
 # What a user links: the client and the codec in one archive, and as a shared library.
 $(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 $(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
-	$(CC) -shared $(LDFLAGS) -Wl,-soname,libsherwood.so.$(SOVERSION) -Wl,--exclude-libs,ALL \
+	$(CC) -shared $(REAL_LDFLAGS) -Wl,-soname,libsherwood.so.$(SOVERSION) -Wl,--exclude-libs,ALL \
 	  $(if $(wildcard client/sherwood.map),-Wl$(,)--version-script=client/sherwood.map) -o $@ $(filter %.o,$^) -lprotobuf-c
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
 	ln -sf libsherwood.so.$(VERSION) $(BUILD)/libsherwood.so.$(SOVERSION)
@@ -121,11 +141,11 @@ SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih l
 CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson 2>/dev/null) -lm
 
 $(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(SERVER_LIBS)
+	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
 $(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -ledit
+	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -ledit
 $(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # --- objects -------------------------------------------------------------------------------------
 $(BUILD)/gen/proto/sherwood.pb-c.c: proto/sherwood.proto
@@ -133,14 +153,21 @@ $(BUILD)/gen/proto/sherwood.pb-c.c: proto/sherwood.proto
 	protoc-c --c_out=$(BUILD)/gen proto/sherwood.proto
 $(BUILD)/gen/proto/sherwood.pb-c.h: $(BUILD)/gen/proto/sherwood.pb-c.c
 # Generated code is not held to our warnings.
-$(BUILD)/obj/gen/proto/sherwood.pb-c.o: $(BUILD)/gen/proto/sherwood.pb-c.c
+$(BUILD)/obj/gen/proto/sherwood.pb-c.o: $(BUILD)/gen/proto/sherwood.pb-c.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(OPTIMIZE) -fPIC -w -I$(BUILD)/gen -c -o $@ $<
+	$(CC) $(REAL_CPPFLAGS) $(filter-out -W%,$(REAL_CFLAGS)) -w -c -o $@ $<
 
-$(BUILD)/obj/%.o: %.c | $(GEN)
+# What the last build was made with. A change of flags makes every object old.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@
+.PHONY: FORCE
+FORCE:
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GEN)
 	@mkdir -p $(@D)
 	@echo "  CC  $<"
-	@$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+	@$(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
 $(BUILD)/obj/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"

@@ -17,7 +17,7 @@ bench-serve: ## compare with redis-server side by side, into output/<time>/serve
 .PHONY: sherwoodd-null
 sherwoodd-null: $(BUILD)/sherwoodd-null ## build the daemon without a table: build/sherwoodd-null
 $(BUILD)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(SERVER_LIBS)
+	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
 
 include bench/peers/peers.mk
 
@@ -29,7 +29,7 @@ $(BUILD)/obj/bench/timing/commit: timing-always
 	@c=$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known'); \
 	  echo "$$c" | cmp -s - $@ || echo "$$c" >$@
 $(BUILD)/obj/bench/timing/run_info.o: $(BUILD)/obj/bench/timing/commit
-$(BUILD)/obj/bench/timing/run_info.o: CPPFLAGS += -DSW_TIMING_COMMIT='"$(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known')"'
+$(BUILD)/obj/bench/timing/run_info.o: REAL_CPPFLAGS += -DSW_TIMING_COMMIT='"$(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known')"'
 
 .PHONY: bench-timing
 ifneq ($(NVCC),)
@@ -38,7 +38,7 @@ TIMING_OBJ := $(call obj,$(wildcard bench/timing/*.c)) \
 
 bench-timing: $(BUILD)/timing ## build the timing study of the table on a GPU: build/timing --help
 $(BUILD)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libtable.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 
 # Into the bundle too; tests/gpu/gpu.mk has the recipe and the list of libraries.
 $(BUNDLE)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libtable.a
@@ -65,7 +65,7 @@ MEMORY_BANDWIDTH_OBJ := $(call obj,$(wildcard bench/memory_bandwidth/*.c)) \
 
 bench-memory-bandwidth: $(BUILD)/memory_bandwidth ## build the memory bandwidth study on a GPU: build/memory_bandwidth --help
 $(BUILD)/memory_bandwidth: $(MEMORY_BANDWIDTH_OBJ) $(BUILD)/libtable.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 
 # Into the bundle, with bench/run and what it plots with.
 $(BUNDLE)/memory_bandwidth: $(MEMORY_BANDWIDTH_OBJ) $(BUILD)/libtable.a
@@ -97,7 +97,7 @@ endif
 .PHONY: bench-cuckoo
 bench-cuckoo: $(BUILD)/cuckoo ## build the cuckoo study: build/cuckoo --help
 $(BUILD)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/libtable.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 ifneq ($(NVCC),)
 $(BUNDLE)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/libtable.a
 $(BUNDLE)/cuckoo: BUNDLE_LIBS = $(CUDA_LIBS) -lm
@@ -118,7 +118,7 @@ endif
 .PHONY: bench-cache
 bench-cache: $(BUILD)/cache ## build the cache study: build/cache --help
 $(BUILD)/cache: $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ) $(BUILD)/libtable.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 ifneq ($(NVCC),)
 $(BUNDLE)/cache: $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ) $(BUILD)/libtable.a
 $(BUNDLE)/cache: BUNDLE_LIBS = $(CUDA_LIBS) -lm
@@ -134,7 +134,7 @@ $(BUILD)/tests/bench/test_cache_study: $(BUILD)/libcachebench.a \
 # build/tune has all that a machine with a GPU needs besides the source tree: the programs, their
 # libraries in lib/, and the variants once `build/tune/search --build-only` has built them.
 TUNE := $(BUILD)/tune
-TUNE_LDFLAGS = $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib$(if $(NVCC),:$(CUDA_HOME)/lib64)'
+TUNE_LDFLAGS = $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib$(if $(NVCC),:$(CUDA_HOME)/lib64)'
 TUNE_PROGRAMS := $(TUNE)/search $(TUNE)/analyze $(if $(NVCC),$(TUNE)/runner)
 
 .PHONY: bench-tune tune-programs
@@ -153,7 +153,7 @@ $(TUNE)/search $(TUNE)/analyze: $(TUNE)/%: $(BUILD)/obj/bench/tune/%/main.o $(BU
 	@mkdir -p $(@D)
 	$(CC) $(TUNE_LDFLAGS) -o $@ $^ -lsqlite3 -lm
 ifneq ($(NVCC),)
-$(BUILD)/obj/bench/tune/search/options.o: CPPFLAGS += -DSW_TUNE_NVCC='"$(NVCC)"' -DSW_TUNE_ARCH='"$(ARCH)"'
+$(BUILD)/obj/bench/tune/search/options.o: REAL_CPPFLAGS += -DSW_TUNE_NVCC='"$(NVCC)"' -DSW_TUNE_ARCH='"$(ARCH)"'
 # Variants are shared objects, so the runtime is a shared library here.
 $(TUNE)/runner: $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/tune/runner/*.cu)) $(BUILD)/libtable.a
 	@mkdir -p $(@D)

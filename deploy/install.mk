@@ -25,8 +25,6 @@ $(BUILD)/man/%: deploy/man/%.scd
 $(BUILD)/sherwood.pc: client/sherwood.pc.in FORCE
 	@mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
-.PHONY: FORCE
-FORCE:
 
 # In install_filled: a file, a folder, a name.
 define install_filled

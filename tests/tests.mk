@@ -12,7 +12,8 @@
 test-deps: ## install the Debian packages that testing needs, if any is missing
 	@deploy/deps test $(if $(NVCC),g++)
 
-# STAGES: any of lint unit address thread fuzz integration; ONLY: a pattern of suite names.
+# STAGES: any of lint unit address thread fuzz integration; ONLY: a pattern of suite names, and only
+# what these need is built.
 test: test-deps ## build and test everything that needs no GPU
 	@tests/run $(if $(ONLY),--only '$(ONLY)') $(STAGES)
 
@@ -47,10 +48,10 @@ $(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tunepa
 TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit -lsqlite3
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
+	$(CC) $(REAL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
 
 # What holds for buckets of any size is tested with others than 4 slots, too, on the CPU.
 SHAPES := 2 8
@@ -66,9 +67,10 @@ shape-tests:
 	done
 
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(BUILD)/tune/search $(BUILD)/tune/analyze ## build the tests
-.PHONY: unit-tests print-unit-tests print-generated
+tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) tune-search ## build the tests
+.PHONY: unit-tests tune-search print-unit-tests
 unit-tests: $(UNIT_TESTS)
+tune-search: $(BUILD)/tune/search $(BUILD)/tune/analyze
 print-unit-tests:
 	@printf '%s\n' $(UNIT_TESTS) $(SHAPE_TESTS)
 generated: $(GEN)
@@ -81,8 +83,10 @@ FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
 fuzzers: $(FUZZERS)
 $(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests/fuzz/*.h) $(GEN)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_FLAGS) $(CPPFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/gen/proto/sherwood.pb-c.c -lprotobuf-c
-.PHONY: fuzzers generated
+	$(FUZZ_CC) $(FUZZ_FLAGS) $(OWN_CPPFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/gen/proto/sherwood.pb-c.c -lprotobuf-c
+print-fuzzers:
+	@printf '%s\n' $(FUZZERS)
+.PHONY: fuzzers generated print-fuzzers
 
 # --- selections ----------------------------------------------------------------------------------
 # Under ThreadSanitizer: where threads meet.

@@ -58,10 +58,10 @@ $(PEER_DIR)/%.given: peers-always
 $(PEER_DIR)/list.given: PEER_GIVEN = $(PEERS_GIVEN)
 
 $(PEER_LIST_OBJ): $(PEER_DIR)/list.given
-$(PEER_LIST_OBJ): CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(PEERS_GIVEN))
+$(PEER_LIST_OBJ): REAL_CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(PEERS_GIVEN))
 $(PEER_DIR)/cache_list.given: PEER_GIVEN = $(CACHE_PEERS_GIVEN)
 $(CACHE_PEER_LIST_OBJ): $(PEER_DIR)/cache_list.given
-$(CACHE_PEER_LIST_OBJ): CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(CACHE_PEERS_GIVEN))
+$(CACHE_PEER_LIST_OBJ): REAL_CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(CACHE_PEERS_GIVEN))
 
 # Later flags win. The peers' headers are system headers: their warnings are not ours to fix.
 define peer_rules

@@ -16,11 +16,11 @@ $(GPU_OUT)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c
 $(GPU_OUT)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/cache/*.c) \
   $(wildcard tests/support/cache_*.c)) $(BUILD)/libtable.a
-$(call obj,$(wildcard tests/gpu/cache/*.c)): CPPFLAGS += -I$(CUDA_HOME)/include
+$(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_OUT)/%:
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
 test-gpu: $(GPU_OUT)/test_table_gpu ## run the table tests on the GPU of this machine
@@ -29,7 +29,7 @@ test-gpu: $(GPU_OUT)/test_table_gpu ## run the table tests on the GPU of this ma
 # The bundle's programs look for libraries beside themselves. RPATH, not RUNPATH: the libraries'
 # own libraries lie there too.
 BUNDLE := $(BUILD)/bundle
-BUNDLE_LDFLAGS = $(LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
+BUNDLE_LDFLAGS = $(PIE) $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
 BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,test_table_gpu bench_table_gpu \
   $(if $(wildcard server/main.c),sherwoodd) $(if $(LOAD_SRC),sherwood-load) $(if $(CLI_SRC),sherwood-cli))
 # glibc is the machine's own; every other shared library goes along.

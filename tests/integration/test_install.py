@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import ROOT, Server, Skip, case, check, equal, main, run
+from harness import BUILD, ROOT, Server, Skip, case, check, equal, main, run
 
 
 def install(prefix, destdir=""):
@@ -96,6 +96,40 @@ def operator():
             check(not ours, ours)
         for rules in (ROOT / "deploy" / "prometheus").glob("*.rules.yml"):
             run("promtool", "check", "rules", rules)
+
+
+@case
+def hardened():
+    """the programs are built with PIE, full RELRO, stack protector, FORTIFY"""
+    for program in ("sherwoodd", "sherwood-cli", "sherwood-load"):
+        shown = run("readelf", "--wide", "--file-header", "--program-headers", "--dynamic",
+                    "--dyn-syms", BUILD / program)
+        for what, pattern in (("PIE", r"Type:\s+DYN \(Position-Independent Executable"),
+                              ("RELRO", r"^\s*GNU_RELRO\s"), ("immediate binding", r"\bBIND_NOW\b"),
+                              ("stack protector", r"\b__stack_chk_fail\b"),
+                              ("FORTIFY", r"\b__\w+_chk@GLIBC")):
+            check(re.search(pattern, shown, re.M), f"{program} has no {what}:\n{shown}")
+
+
+@case
+def flags_are_added():
+    """CFLAGS, CPPFLAGS and LDFLAGS, given to make or in the environment, are added to our own"""
+    target = "build/obj/server/main.o"
+    given = {"CFLAGS": "-O3", "CPPFLAGS": "-DGIVEN=1"}
+    ways = (([f"{name}={value}" for name, value in given.items()], {}), ([], given))
+    for arguments, environment in ways:
+        shown = subprocess.run(
+            ["make", "-C", ROOT, "-n", "-W", "server/main.c", *arguments, target], text=True,
+            env={**os.environ, **environment}, capture_output=True, check=True).stdout
+        line = next(l for l in shown.splitlines() if f"-o {target}" in l)
+        for flag in ("-std=c11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-O2 ", " -O3", "-DGIVEN=1",
+                     "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2"):
+            check(flag in line, f"{flag} is missing: {line}")
+        check(line.index(" -O3") > line.index("-O2"), "what is given comes last")
+    shown = run("make", "-C", ROOT, "-n", "CFLAGS=-O0", "-W", "server/main.c", target)
+    check("-D_FORTIFY_SOURCE" not in shown, "FORTIFY is for optimised code")
+    shown = run("make", "-C", ROOT, "-n", "LDFLAGS=-Wl,--given", "-W", "server/main.c", "build/sherwoodd")
+    check(re.search(r"-z,relro,-z,now.*-Wl,--given.* -o build/sherwoodd", shown), shown[-2000:])
 
 
 if __name__ == "__main__":
