@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/resp/absent.h"
+
 #define ERROR_LINE_BYTES 512
 
 void sw_call_error(struct sw_call *call, const char *format, ...)
@@ -16,7 +18,7 @@ void sw_call_error(struct sw_call *call, const char *format, ...)
     char line[ERROR_LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
     sw_text_error(call->reply, line);
 }
@@ -31,66 +33,78 @@ void sw_call_ok(struct sw_call *call)
     sw_text_simple(call->reply, "OK");
 }
 
-static void upper_name(const struct sw_command *command, char out[32])
+void sw_subcommand_help(const struct sw_command *command, const struct sw_subcommand *list,
+                        struct sw_text *reply)
 {
-    size_t i = 0;
-    for (; i < 31 && command->name[i] != '\0'; i++) {
-        out[i] = (char)toupper((unsigned char)command->name[i]);
-    }
-    out[i] = '\0';
-}
-
-static void reply_help(struct sw_call *call, const struct sw_subcommand *list)
-{
-    char name[32], line[160];
+    char name[SW_COMMAND_NAME_BYTES], line[160];
     uint64_t lines = 3;
-    upper_name(call->command, name);
+    sw_command_upper(command, name);
     for (const struct sw_subcommand *row = list; row->name != NULL; row++) {
         lines += 2;
     }
-    sw_text_array(call->reply, lines);
-    snprintf(line, sizeof line,
+    sw_text_array(reply, lines);
+    snprintf(line, sizeof(line),
              "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
-    sw_text_simple(call->reply, line);
+    sw_text_simple(reply, line);
     for (const struct sw_subcommand *row = list; row->name != NULL; row++) {
-        snprintf(line, sizeof line, "%s%s%s", row->name, row->usage[0] != '\0' ? " " : "",
+        snprintf(line, sizeof(line), "%s%s%s", row->name, row->usage[0] != '\0' ? " " : "",
                  row->usage);
-        sw_text_simple(call->reply, line);
-        snprintf(line, sizeof line, "    %s", row->help);
-        sw_text_simple(call->reply, line);
+        sw_text_simple(reply, line);
+        snprintf(line, sizeof(line), "    %s", row->help);
+        sw_text_simple(reply, line);
     }
-    sw_text_simple(call->reply, "HELP");
-    sw_text_simple(call->reply, "    Print this help.");
+    sw_text_simple(reply, "HELP");
+    sw_text_simple(reply, "    Print this help.");
+}
+
+void sw_subcommand_unknown(const struct sw_command *command, const struct sw_resp_argument *word,
+                           char *line, size_t size)
+{
+    char name[SW_COMMAND_NAME_BYTES];
+    const char *reason = sw_absent_subcommand_reason(command->name, word);
+    sw_command_upper(command, name);
+    if (reason != NULL) {
+        snprintf(line, size, "ERR %s %.*s: %s", name, SW_CALL_SHOWN(word), reason);
+    } else {
+        snprintf(line, size, "ERR unknown subcommand '%.*s'. Try %s HELP.", SW_CALL_SHOWN(word),
+                 name);
+    }
+}
+
+void sw_subcommand_wrong_count(const struct sw_command *command, const struct sw_subcommand *row,
+                               char *line, size_t size)
+{
+    char name[32];
+    size_t i = 0;
+    for (; i < sizeof(name) - 1 && row->name[i] != '\0'; i++) {
+        name[i] = (char)tolower((unsigned char)row->name[i]);
+    }
+    name[i] = '\0';
+    snprintf(line, size, "ERR wrong number of arguments for '%s|%s' command", command->name, name);
 }
 
 void sw_call_subcommand(struct sw_call *call, const struct sw_subcommand *list)
 {
     const struct sw_resp_argument *word = &call->arguments[1];
-    char name[32];
+    char line[ERROR_LINE_BYTES];
     if (sw_argument_is(word, "HELP") && call->count == 2) {
-        reply_help(call, list);
+        sw_subcommand_help(call->command, list, call->reply);
         return;
     }
     for (const struct sw_subcommand *row = list; row->name != NULL; row++) {
         if (!sw_argument_is(word, row->name)) {
             continue;
         }
-        if (row->arity >= 0 ? call->count != (uint32_t)row->arity
-                            : call->count < (uint32_t)-row->arity) {
-            size_t i = 0;
-            for (; i < sizeof name - 1 && row->name[i] != '\0'; i++) {
-                name[i] = (char)tolower((unsigned char)row->name[i]);
-            }
-            name[i] = '\0';
-            sw_call_error(call, "ERR wrong number of arguments for '%s|%s' command",
-                          call->command->name, name);
+        if (!sw_subcommand_arity_fits(row, call->count)) {
+            sw_subcommand_wrong_count(call->command, row, line, sizeof(line));
+            sw_text_error(call->reply, line);
             return;
         }
         row->run(call);
         return;
     }
-    upper_name(call->command, name);
-    sw_call_error(call, "ERR unknown subcommand '%.*s'. Try %s HELP.", SW_CALL_SHOWN(word), name);
+    sw_subcommand_unknown(call->command, word, line, sizeof(line));
+    sw_text_error(call->reply, line);
 }
 
 bool sw_argument_integer(const struct sw_resp_argument *argument, int64_t *out)

@@ -19,7 +19,8 @@ struct sw_call {
 };
 
 /* A subcommand: arity as in commands, counting the command's name too. `usage` and `help` are its
- * lines of the HELP subcommand, which every list gets. A NULL name ends a list. */
+ * lines of the HELP subcommand, which every list gets. `run` is NULL where a list only serves HELP.
+ * A NULL name ends a list. */
 struct sw_subcommand {
     const char *name; /* upper case */
     int arity;
@@ -30,6 +31,19 @@ struct sw_subcommand {
 
 /* Runs the subcommand named by argument 1, or replies with redis's error. */
 void sw_call_subcommand(struct sw_call *call, const struct sw_subcommand *list);
+
+/* The reply to HELP of a command that has these subcommands. */
+void sw_subcommand_help(const struct sw_command *command, const struct sw_subcommand *list,
+                        struct sw_text *reply);
+static inline bool sw_subcommand_arity_fits(const struct sw_subcommand *row, uint32_t count)
+{
+    return row->arity >= 0 ? count == (uint32_t)row->arity : count >= (uint32_t)-row->arity;
+}
+/* The lines of errors: of a wrong number of arguments, and of a subcommand that is not there. */
+void sw_subcommand_wrong_count(const struct sw_command *command, const struct sw_subcommand *row,
+                               char *line, size_t size);
+void sw_subcommand_unknown(const struct sw_command *command, const struct sw_resp_argument *word,
+                           char *line, size_t size);
 
 /* Replies "-<line>". */
 __attribute__((format(printf, 2, 3))) void sw_call_error(struct sw_call *call, const char *format,

@@ -9,6 +9,7 @@
 #include "server/resp/command.h"
 
 #include <assert.h>
+#include <ctype.h>
 
 #include "server/batch/round.h"
 #include "table/table.h"
@@ -116,6 +117,13 @@ const struct sw_command *sw_command_find(const uint8_t *name, size_t size)
 const struct sw_command *sw_command_at(enum sw_command_id id)
 {
     return (unsigned)id < SW_COMMAND_COUNT ? &commands[id] : NULL;
+}
+
+void sw_command_upper(const struct sw_command *command, char out[SW_COMMAND_NAME_BYTES])
+{
+    for (size_t i = 0; i <= command->name_size; i++) {
+        out[i] = (char)toupper((unsigned char)command->name[i]);
+    }
 }
 
 bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)

@@ -84,6 +84,8 @@ struct sw_command_set {
 /* The row of a command named in any case, or NULL. */
 const struct sw_command *sw_command_find(const uint8_t *name, size_t size);
 const struct sw_command *sw_command_at(enum sw_command_id id);
+/* Its name in upper case, as error lines have it. */
+void sw_command_upper(const struct sw_command *command, char out[SW_COMMAND_NAME_BYTES]);
 
 /* The commands that need an operation or a batch kind an engine lacks (masks as in sw_table_info).
  */

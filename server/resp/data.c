@@ -12,6 +12,7 @@
 #include "proto/decimal.h"
 #include "server/loop.h"
 #include "server/net/conn.h"
+#include "server/resp/admin_call.h"
 #include "server/resp/resp.h"
 
 /* The longest error line made here. */
@@ -226,21 +227,44 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
                       : SW_ANSWER_OK);
 }
 
-/* MEMORY USAGE key [SAMPLES n], OBJECT ENCODING key. */
-FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
-                                  const char *word)
+static void reply_help(const struct data *data, const struct sw_subcommand *list)
 {
-    if (data->arguments->count < 3 || !sw_argument_is(&data->arguments->arguments[1], word)) {
-        const struct sw_resp_argument *name = &data->arguments->arguments[1];
-        int size = (int)(name->size < 128 ? name->size : 128);
-        sw_resp_error(data->conn, data->command,
-                      "ERR unknown subcommand or wrong number of arguments for '%.*s'", size,
-                      (const char *)name->text);
-        return;
+    struct sw_session *session = &data->conn->session;
+    size_t first = data->round->text.size;
+    if (session->reply_mode == SW_REPLY_ON) {
+        sw_subcommand_help(data->command, list, &data->round->text);
+    } else if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
+        session->reply_mode = SW_REPLY_ON;
     }
-    run_one(data, values, (enum sw_op)data->command->op, 2, 0,
-            (enum sw_answer)data->command->reply);
+    sw_round_answer_text(data->round, data->conn, data->command, first);
 }
+
+/* A command that has one subcommand, with a key behind it. */
+FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
+                                  const struct sw_subcommand *list)
+{
+    const struct sw_resp_argument *word = &data->arguments->arguments[1];
+    char line[ERROR_BYTES * 4];
+    if (sw_argument_is(word, "HELP") && data->arguments->count == 2) {
+        reply_help(data, list);
+    } else if (!sw_argument_is(word, list->name)) {
+        sw_subcommand_unknown(data->command, word, line, sizeof(line));
+        sw_resp_error(data->conn, data->command, "%s", line);
+    } else if (!sw_subcommand_arity_fits(list, data->arguments->count)) {
+        sw_subcommand_wrong_count(data->command, list, line, sizeof(line));
+        sw_resp_error(data->conn, data->command, "%s", line);
+    } else {
+        run_one(data, values, (enum sw_op)data->command->op, 2, 0,
+                (enum sw_answer)data->command->reply);
+    }
+}
+
+static const struct sw_subcommand memory_list[] = {
+    {"USAGE", -3, NULL, "<key> [SAMPLES <count>]", "Return the bytes that a key takes."},
+    {NULL, 0, NULL, NULL, NULL}};
+static const struct sw_subcommand object_list[] = {
+    {"ENCODING", 3, NULL, "<key>", "Return how the value of a key is kept: int or raw."},
+    {NULL, 0, NULL, NULL, NULL}};
 
 FOR_EACH_KIND void run(const struct data *data, const struct values *values)
 {
@@ -260,10 +284,10 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         run_mset(data, values);
         break;
     case SW_MAKER_MEMORY:
-        run_subcommand(data, values, "USAGE");
+        run_subcommand(data, values, memory_list);
         break;
     case SW_MAKER_OBJECT:
-        run_subcommand(data, values, "ENCODING");
+        run_subcommand(data, values, object_list);
         break;
     case SW_MAKER_NONE:
         assert(!"a command of another kind");

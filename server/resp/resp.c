@@ -12,6 +12,7 @@
 #include "server/loop.h"
 #include "server/net/conn.h"
 #include "server/observe/log.h"
+#include "server/resp/absent.h"
 #include "server/resp/control.h"
 #include "server/resp/data.h"
 
@@ -35,8 +36,25 @@ void sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const
     sw_round_answer_text(round, conn, command, first);
 }
 
+/* A command that redis has and this server does not. */
+static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
+                          const char *reason)
+{
+    char upper[ERROR_BYTES / 4];
+    int size = 0;
+    for (; size < (int)name->size && size < (int)sizeof(upper); size++) {
+        upper[size] = (char)toupper(name->text[size]);
+    }
+    sw_resp_error(conn, NULL, "ERR %.*s: %s", size, upper, reason);
+}
+
 static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *command)
 {
+    const char *reason = sw_absent_reason(command->arguments[0].text, command->arguments[0].size);
+    if (reason != NULL) {
+        refuse_absent(conn, &command->arguments[0], reason);
+        return;
+    }
     char arguments[ERROR_BYTES / 4] = "";
     size_t used = 0;
     for (uint32_t i = 1; i < command->count && used < sizeof(arguments) - 1; i++) {
@@ -59,9 +77,7 @@ static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *c
 static void refuse_lacking(struct sw_conn *conn, const struct sw_command *command)
 {
     char name[SW_COMMAND_NAME_BYTES];
-    for (size_t i = 0; i <= command->name_size; i++) {
-        name[i] = (char)toupper((unsigned char)command->name[i]);
-    }
+    sw_command_upper(command, name);
     sw_resp_error(conn, command, "ERR the %s engine has no %s", conn->loop->shape.engine_name,
                   name);
 }

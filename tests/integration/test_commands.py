@@ -3,9 +3,16 @@
 """Every command of the command table, sent to every engine: each has a reply, and COMMAND, COMMAND
 INFO, COUNT, LIST and DOCS agree about it."""
 
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
 import redis
 
-from harness import Server, case, check, equal, main
+from harness import Server, Skip, case, check, equal, eventually, main
 
 ENGINES = (("robin_hood",), ("cuckoo",), ("cache", "--value-format", "string"))
 # The connection ends with these, or the server does.
@@ -72,6 +79,67 @@ def lists_agree():
             equal({n.decode() for n in docs[::2]}, set(rows), "DOCS")
             for name, row in rows.items():
                 equal(ask(connection, "COMMAND", "INFO", name), [row], name)
+
+
+@case
+def help_of_subcommands():
+    """HELP of each command that has subcommands lists them, MEMORY's and OBJECT's too"""
+    with Server() as server:
+        connection = open_connection(server)
+        for name, subcommand in (("CLIENT", "LIST"), ("COMMAND", "DOCS"), ("CONFIG", "GET"),
+                                 ("LATENCY", "LATEST"), ("MEMORY", "USAGE"), ("OBJECT", "ENCODING"),
+                                 ("SLOWLOG", "GET")):
+            lines = [line.decode() for line in ask(connection, name, "HELP")]
+            check(lines[0].startswith(f"{name} <subcommand>"), lines)
+            check(any(line.split()[0] == subcommand for line in lines), lines)
+            equal(str(reply_or_error(connection, name, "NOSUCH")),
+                  f"unknown subcommand 'NOSUCH'. Try {name} HELP.")
+        equal(str(reply_or_error(connection, "OBJECT", "ENCODING")),
+              "wrong number of arguments for 'object|encoding' command")
+        equal(ask(connection, "CLIENT", "REPLY", "ON"), b"OK")
+        connection.send_command("CLIENT", "REPLY", "SKIP")
+        connection.send_command("OBJECT", "HELP")
+        equal(ask(connection, "ECHO", "1"), b"1", "the help was skipped")
+
+
+@contextlib.contextmanager
+def redis_server():
+    """Redis itself, on a Unix socket; yields a connection to it."""
+    with tempfile.TemporaryDirectory(prefix="sherwood-redis-") as directory:
+        path = f"{directory}/redis.sock"
+        process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", directory],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            eventually(lambda: os.path.exists(path), "redis-server listens", 10)
+            yield redis.UnixDomainSocketConnection(path=path, socket_timeout=10)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@case
+def commands_of_redis():
+    """every command that a redis-server lists is there, or refused in words that say why"""
+    if not shutil.which("redis-server"):
+        raise Skip("redis-server is not installed")
+    with redis_server() as other, Server() as server:
+        listed = [name.decode() for name in ask(other, "COMMAND", "LIST")]
+        check(len(listed) > 200, listed)
+        connection = open_connection(server)
+        there = set(names(connection))
+        for name in listed:
+            if name in there:
+                continue
+            words = name.upper().split("|")
+            if words[0].lower() not in there:
+                error = str(reply_or_error(connection, *words, "1", "1"))
+                check(re.match(rf"{words[0]}: [a-z]", error), f"{name}: {error}")
+            else:
+                error = str(reply_or_error(connection, *words))
+                check("unknown" not in error, f"{name}: {error}")
+        error = str(reply_or_error(connection, "NOSUCH", "1"))
+        check(error.startswith("unknown command 'NOSUCH'"), error)
 
 
 if __name__ == "__main__":

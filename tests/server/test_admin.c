@@ -159,7 +159,7 @@ Test(admin, client)
         {"CLIENT|NO-EVICT|ON", "+OK\r\n"},
         {"CLIENT|NO-TOUCH|off", "+OK\r\n"},
         {"CLIENT|NO-EVICT|x", SYNTAX},
-        {"CLIENT|TRACKING|ON", "-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP.\r\n"},
+        {"CLIENT|TRACKING|ON", "-ERR CLIENT TRACKING: clients are not told of changed keys\r\n"},
         {"CLIENT|MAINT_NOTIFICATIONS|ON",
          "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n"},
         {"CLIENT|a\r\nb", "-ERR unknown subcommand 'a  b'. Try CLIENT HELP.\r\n"},

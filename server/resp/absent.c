@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * absent.c - the commands and subcommands of redis 7 that this server does not have, by the reason
+ * why.
+ */
+#include "server/resp/absent.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The names of one reason, lower case, with a space between them. Subcommands of commands that are
+ * there are named as in COMMAND LIST. */
+static const struct {
+    const char *reason;
+    const char *names;
+} groups[] = {
+    {"keys do not expire in this server",
+     "expire expireat expiretime getex pexpire pexpireat pexpiretime psetex setex "
+     "hexpire hexpireat hexpiretime hpersist hpexpire hpexpireat hpexpiretime hpttl "
+     "httl"},
+    {"a value is read and written whole",
+     "append getrange setrange substr lcs bitcount bitfield bitfield_ro bitop bitpos "
+     "getbit setbit"},
+    {"values are whole numbers or strings of bytes, and there is no arithmetic on fractions",
+     "incrbyfloat"},
+    {"no command here is conditional on several keys", "msetnx"},
+    {"keys are not listed all at once: use SCAN", "keys"},
+    {"a key cannot be renamed or copied: use GET, SET and DEL", "copy rename renamenx"},
+    {"there is one database, 0", "move swapdb"},
+    {"a value has no serialised form", "dump migrate restore restore-asking"},
+    {"there are no lists in this server",
+     "blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos "
+     "lpush lpushx lrange lrem lset ltrim rpop rpoplpush rpush rpushx sort sort_ro"},
+    {"there are no hashes in this server",
+     "hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield "
+     "hscan hset hsetnx hstrlen hvals"},
+    {"there are no sets in this server",
+     "sadd scard sdiff sdiffstore sinter sintercard sinterstore sismember smembers "
+     "smismember smove spop srandmember srem sscan sunion sunionstore"},
+    {"there are no sorted sets in this server",
+     "bzmpop bzpopmax bzpopmin zadd zcard zcount zdiff zdiffstore zincrby zinter "
+     "zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember "
+     "zrange zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex "
+     "zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore "
+     "zrevrank zscan zscore zunion zunionstore"},
+    {"there are no streams in this server",
+     "xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xread "
+     "xreadgroup xrevrange xsetid xtrim"},
+    {"there are no places on a map in this server",
+     "geoadd geodist geohash geopos georadius georadius_ro georadiusbymember "
+     "georadiusbymember_ro geosearch geosearchstore"},
+    {"there is no HyperLogLog in this server", "pfadd pfcount pfdebug pfmerge pfselftest"},
+    {"there is no publish and subscribe in this server",
+     "psubscribe publish pubsub punsubscribe spublish ssubscribe subscribe "
+     "sunsubscribe unsubscribe"},
+    {"there are no scripts and functions in this server",
+     "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script"},
+    {"there are no transactions in this server", "discard exec multi unwatch watch"},
+    {"there is no persistence: the table lives in memory and is not saved", "bgrewriteaof waitaof"},
+    {"there is no replication in this server", "failover psync replconf replicaof slaveof sync"},
+    {"there are no users and no passwords in this server", "acl"},
+    {"there are no modules in this server", "module"},
+    {"commands are not shown to other clients: counters are in INFO and /metrics", "monitor"},
+    {"a server that is in use is not debugged by its clients", "debug"},
+    {"this server draws no pictures", "lolwut"},
+    {"clients are not told of changed keys",
+     "client|caching client|getredir client|tracking client|trackinginfo"},
+    {"a client has no power over the connections of others",
+     "client|kill client|pause client|unblock client|unpause"},
+    {"COMMAND GETKEYS has the keys, COMMAND INFO the flags", "command|getkeysandflags"},
+    {"no events are recorded: latencies are in /metrics", "latency|doctor latency|graph"},
+    {"the table's memory is reserved when it is made: INFO memory has its size",
+     "memory|doctor memory|malloc-stats memory|purge memory|stats"},
+    {"what a key was used for is not shown", "object|freq object|idletime object|refcount"},
+};
+
+/* Is the name one of the list's, in any case? */
+static bool is_listed(const char *names, const uint8_t *name, size_t size)
+{
+    while (*names != '\0') {
+        size_t length = strcspn(names, " ");
+        if (length == size && strncasecmp(names, (const char *)name, size) == 0) {
+            return true;
+        }
+        names += length;
+        names += *names == ' ';
+    }
+    return false;
+}
+
+const char *sw_absent_reason(const uint8_t *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (is_listed(groups[i].names, name, size)) {
+            return groups[i].reason;
+        }
+    }
+    return NULL;
+}
+
+const char *sw_absent_subcommand_reason(const char *command, const struct sw_resp_argument *word)
+{
+    uint8_t name[64];
+    size_t size = strlen(command);
+    if (size + 1 + word->size > sizeof(name)) {
+        return NULL;
+    }
+    memcpy(name, command, size);
+    name[size++] = '|';
+    memcpy(name + size, word->text, word->size);
+    return sw_absent_reason(name, size + word->size);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_absent.c - commands that are not there are known by name and reason, in any case.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "server/resp/absent.h"
+#include "server/resp/command.h"
+
+static const char *reason(const char *name)
+{
+    return sw_absent_reason((const uint8_t *)name, strlen(name));
+}
+
+Test(absent, by_name)
+{
+    cr_assert_str_eq(reason("expire"), "keys do not expire in this server");
+    cr_assert_str_eq(reason("EXPIRE"), "keys do not expire in this server");
+    cr_assert_str_eq(reason("Georadiusbymember_RO"), "there are no places on a map in this server");
+    cr_assert_str_eq(reason("append"), "a value is read and written whole"); /* first of a list */
+    cr_assert_str_eq(reason("setbit"), "a value is read and written whole"); /* last of a list */
+    cr_assert_str_eq(reason("lolwut"), "this server draws no pictures");     /* alone */
+}
+
+Test(absent, nothing_else)
+{
+    cr_assert_null(reason(""));
+    cr_assert_null(reason(" "));
+    cr_assert_null(reason("expir"));
+    cr_assert_null(reason("expires"));
+    cr_assert_null(reason("expire expireat"));
+    cr_assert_null(sw_absent_reason((const uint8_t *)"expire\0", 7));
+    cr_assert_null(reason("nosuch"));
+}
+
+Test(absent, subcommands)
+{
+    static const struct sw_resp_argument kill = {(const uint8_t *)"Kill", 4};
+    static const struct sw_resp_argument list = {(const uint8_t *)"LIST", 4};
+    static uint8_t zeros[1 << 16];
+    static const struct sw_resp_argument long_one = {zeros, sizeof(zeros)};
+    cr_assert_str_eq(sw_absent_subcommand_reason("client", &kill),
+                     "a client has no power over the connections of others");
+    cr_assert_null(sw_absent_subcommand_reason("client", &list));
+    cr_assert_null(sw_absent_subcommand_reason("client", &long_one));
+}
+
+Test(absent, no_command_that_is_there)
+{
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        cr_assert_null(reason(sw_command_at((enum sw_command_id)id)->name), "%s",
+                       sw_command_at((enum sw_command_id)id)->name);
+    }
+}
