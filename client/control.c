@@ -2,6 +2,9 @@
  *
  * control.c - requests without keys: ping, clear, resize, scan, statistics.
  */
+#include <stddef.h>
+#include <string.h>
+
 #include "client/internal.h"
 
 /* Queues a control request, waits for a free flight if need be, and for its reply. */
@@ -93,13 +96,74 @@ int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *v
     return rc;
 }
 
-static struct sherwood_operation_stats operation_stats(const struct sw_operation_stats *from)
+/* --- statistics ------------------------------------------------------------------------------- */
+
+/* The figures that have a field: field of struct sherwood_stats, the server's name for it. */
+#define CLASS_MAP(X, class)                   \
+    X(class.operations, #class "_operations") \
+    X(class.probes, #class "_probes")         \
+    X(class.hits, #class "_hits")             \
+    X(class.misses, #class "_misses")
+#define STATS_MAP(X)                            \
+    CLASS_MAP(X, get)                           \
+    CLASS_MAP(X, upsert)                        \
+    X(remove.operations, "delete_operations")   \
+    X(remove.probes, "delete_probes")           \
+    X(remove.hits, "delete_hits")               \
+    X(remove.misses, "delete_misses")           \
+    X(inserted, "inserted")                     \
+    X(updated, "updated")                       \
+    X(deleted, "deleted")                       \
+    X(failures, "probe_failures")               \
+    X(refused, "refused")                       \
+    X(occupied, "keys")                         \
+    X(capacity_slots, "capacity_slots")         \
+    X(stash_occupied, "stash_keys")             \
+    X(batches, "table_batches")                 \
+    X(connections, "connected_clients")         \
+    X(uptime_seconds, "uptime_in_seconds")      \
+    X(occupied_max, "keys_max")                 \
+    X(max_capacity_slots, "max_capacity_slots") \
+    X(growths, "growths")                       \
+    X(resizes, "resizes")                       \
+    X(resize_failures, "resize_failures")       \
+    X(table_bytes, "table_bytes")               \
+    X(evicted, "evicted")                       \
+    X(not_admitted, "not_admitted")
+
+/* Fills the fields of which `size` bytes of the struct hold all. */
+static void fill_stats(const struct sherwood *client, void *stats, size_t size)
 {
-    return (struct sherwood_operation_stats){from->operations, from->probes, from->hits,
-                                             from->misses};
+    static const struct {
+        const char *name;
+        size_t offset;
+    } fields[] = {
+#define FIELD(field, name) {name, offsetof(struct sherwood_stats, field)},
+        STATS_MAP(FIELD)};
+    memset(stats, 0, size);
+    for (uint32_t i = 0; i < client->figures_count; i++) {
+        const struct sw_figure *figure = &client->figures[i];
+        for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
+            if (fields[f].offset + sizeof(figure->value) <= size &&
+                strcmp(fields[f].name, figure->name) == 0) {
+                memcpy((uint8_t *)stats + fields[f].offset, &figure->value, sizeof(figure->value));
+            }
+        }
+    }
 }
 
-int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats)
+/* NULL, or what is wrong with the figures of a reply. */
+static const char *check_figures(const struct sherwood *client)
+{
+    for (uint32_t i = 0; i < client->figures_count; i++) {
+        if (!sw_figure_is_valid(&client->figures[i])) {
+            return "with a figure that has no proper name";
+        }
+    }
+    return client->figures_count == 0 ? "without statistics" : NULL;
+}
+
+int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size)
 {
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
@@ -107,43 +171,40 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats)
     if (stats == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "stats: no struct to fill");
     }
+    const struct sw_request header = {.operation = SW_OPERATION_STATS,
+                                      .count = SW_FIGURES_MAX,
+                                      .key_bytes = client->server.key_bytes,
+                                      .value_bytes = client->server.value_bytes};
     struct sw_reply reply = {0};
-    int rc = control(client, SW_OPERATION_STATS, &reply);
+    client->figures_count = 0;
+    int rc = exchange(client, &header, client->figures, NULL, &reply);
     if (rc != SHERWOOD_OK) {
         return rc;
     }
-    if (!reply.has_stats) {
-        for (uint32_t i = 0; i < client->stripes_count; ++i) {
+    client->figures_count = reply.count;
+    const char *wrong = check_figures(client);
+    if (wrong != NULL) {
+        client->figures_count = 0;
+        for (uint32_t i = 0; i < client->stripes_count; i++) {
             rc = sw_client_break(client->stripes[i], SHERWOOD_E_PROTOCOL,
-                                 "%s: the server answered STATS without statistics",
-                                 client->address);
+                                 "%s: the server replied to STATS %s", client->address, wrong);
         }
         return rc;
     }
-    const struct sw_server_stats *from = &reply.stats;
-    *stats = (struct sherwood_stats){
-        .get = operation_stats(&from->get),
-        .upsert = operation_stats(&from->upsert),
-        .remove = operation_stats(&from->delete),
-        .inserted = from->inserted,
-        .updated = from->updated,
-        .deleted = from->deleted,
-        .failures = from->failures,
-        .refused = from->refused,
-        .occupied = from->occupied,
-        .capacity_slots = from->capacity_slots,
-        .stash_occupied = from->stash_occupied,
-        .batches = from->batches,
-        .connections = from->connections,
-        .uptime_seconds = from->uptime_seconds,
-        .occupied_max = from->occupied_max,
-        .max_capacity_slots = from->max_capacity_slots,
-        .growths = from->growths,
-        .resizes = from->resizes,
-        .resize_failures = from->resize_failures,
-        .table_bytes = from->table_bytes,
-        .evicted = from->evicted,
-        .not_admitted = from->not_admitted,
-    };
+    fill_stats(client, stats, size);
     return SHERWOOD_OK;
+}
+
+bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value)
+{
+    if (client == NULL || i >= client->figures_count) {
+        return false;
+    }
+    if (name != NULL) {
+        *name = client->figures[i].name;
+    }
+    if (value != NULL) {
+        *value = client->figures[i].value;
+    }
+    return true;
 }

@@ -75,7 +75,7 @@ struct sw_client_flight {
     bool sent;
     bool is_constant;
     bool is_direct;                   /* its reply has a long body for the caller's arrays */
-    void *first;                      /* of a SCAN: where the reply's keys go */
+    void *first;                      /* where a SCAN's keys, or figures, go */
     void *second;                     /* where the second array goes: bitmap, values of a SCAN */
     struct sherwood_request *request; /* of the caller of submit; or NULL */
     struct sw_client_call *call;      /* or NULL */
@@ -129,6 +129,10 @@ struct sherwood {
     uint64_t polled_ms; /* when that was last counted */
     int epoll;          /* the descriptor, or -1 */
     struct sherwood_traffic traffic;
+
+    /* Of the last sherwood_stats. */
+    uint32_t figures_count;
+    struct sw_figure figures[SW_FIGURES_MAX];
 
     /* Answered requests of submit that nobody waited for yet. */
     struct sherwood_request *done_first, *done_last;

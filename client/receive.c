@@ -62,7 +62,12 @@ static uint64_t body_bytes_max(const struct sherwood *client)
                                .key_bytes = client->server.key_bytes,
                                .value_bytes = client->server.value_bytes,
                                .has_values = true};
-    return largest.count == 0 ? 0 : sw_reply_layout(&largest, true).bytes;
+    if (largest.count == 0) { /* the greeting has no body */
+        return 0;
+    }
+    uint64_t entries = sw_reply_layout(&largest, SW_OPERATION_SCAN).bytes;
+    uint64_t figures = SW_FIGURES_MAX * sizeof(struct sw_figure);
+    return entries > figures ? entries : figures;
 }
 
 /* Decodes a head at the start of the buffer. Sets *again if more bytes are needed. */

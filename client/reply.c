@@ -64,12 +64,14 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
 {
     const struct sw_request *request = &flight->header;
     bool is_scan = request->operation == SW_OPERATION_SCAN;
+    bool is_stats = request->operation == SW_OPERATION_STATS;
     bool is_data = sw_operation_is_data(request->operation);
-    if (!is_scan && !is_data) {
+    if (!is_scan && !is_data && !is_stats) {
         return body_bytes == 0 ? NULL : "has a body that was not asked for";
     }
     if (is_data ? reply->count != request->count : reply->count > request->count) {
-        return "is for another number of keys than was asked for";
+        return is_stats ? "has more figures than were asked for"
+                        : "is for another number of keys than was asked for";
     }
     if (is_data && reply->has_values != request->want_values) {
         return "has values that were not asked for, or lacks those that were";
@@ -83,7 +85,7 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     expected.key_bytes = request->key_bytes;
     expected.value_bytes = request->value_bytes;
     expected.has_values = is_scan || request->want_values;
-    if (body_bytes != sw_reply_layout(&expected, is_scan).bytes) {
+    if (body_bytes != sw_reply_layout(&expected, request->operation).bytes) {
         return "has a body length that contradicts its count and widths";
     }
     return is_data && reply->hits > reply->count ? "counts more hits than keys" : NULL;
@@ -122,6 +124,10 @@ static void set_parts(struct sw_stripe *stripe, const struct sw_client_flight *f
     if (flight->header.operation == SW_OPERATION_SCAN) {
         add_array(stripe, flight->first, count * flight->header.key_bytes);
         add_array(stripe, flight->second, count * flight->header.value_bytes);
+        return;
+    }
+    if (flight->header.operation == SW_OPERATION_STATS) {
+        add_array(stripe, flight->first, count * sizeof(struct sw_figure));
         return;
     }
     if (flight->header.want_values) {

@@ -244,6 +244,7 @@ int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
                   uint32_t capacity, uint32_t *count);
 
+/* Statistics. A field is 0 where the server does not tell it. */
 struct sherwood_operation_stats {
     uint64_t operations, probes, hits, misses;
 };
@@ -259,7 +260,13 @@ struct sherwood_stats {
     uint64_t evicted;      /* keys that left a cache to make room for others */
     uint64_t not_admitted; /* new keys a cache did not take: all others had a higher score */
 };
-int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats);
+/* `size` is sizeof(struct sherwood_stats) as the program was compiled: no byte beyond it is
+ * written, and fields that this library does not know are 0. */
+int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size);
+/* All figures that the last sherwood_stats received, those without a field included, in the
+ * server's order: i from 0 until it returns false. Names are short texts of a-z, 0-9 and _, valid
+ * until the next sherwood_stats or close. `name` and `value` may be NULL. */
+bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
 
 static inline bool sherwood_found(const uint64_t *found, size_t i)
 {

@@ -120,17 +120,37 @@ struct sw_body_layout sw_request_layout(const struct sw_request *request)
     return two_arrays(count * request->key_bytes, operands ? count * request->value_bytes : 0);
 }
 
-struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, bool is_scan)
+struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation)
 {
     uint64_t count = reply->count;
     if (reply->status != SW_REPLY_OK) {
         return two_arrays(0, 0);
     }
-    if (is_scan) {
+    if (operation == SW_OPERATION_SCAN) {
         return two_arrays(count * reply->key_bytes, count * reply->value_bytes);
+    }
+    if (operation == SW_OPERATION_STATS) {
+        return two_arrays(count * sizeof(struct sw_figure), 0);
+    }
+    if (!sw_operation_is_data(operation)) {
+        return two_arrays(0, 0);
     }
     return two_arrays(reply->has_values ? count * reply->value_bytes : 0,
                       sw_found_bytes(reply->count));
+}
+
+static_assert(sizeof(struct sw_figure) == SW_FRAME_ALIGN, "figures need no padding");
+
+bool sw_figure_is_valid(const struct sw_figure *figure)
+{
+    size_t size = 0;
+    while (size < SW_FIGURE_NAME_BYTES &&
+           ((figure->name[size] >= 'a' && figure->name[size] <= 'z') ||
+            (figure->name[size] >= '0' && figure->name[size] <= '9') ||
+            figure->name[size] == '_')) {
+        size++;
+    }
+    return size > 0 && size < SW_FIGURE_NAME_BYTES && figure->name[size] == '\0';
 }
 
 /* The little-endian integer at [begin, end), of which only the bytes before `size` have arrived: as

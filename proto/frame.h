@@ -13,8 +13,8 @@
  * Body of a request: keys; then operands, for writes that take one (not DELETE). None for control.
  * Body of a reply: values, if has_values; then the found bitmap (bit i % 64 of 64-bit word i / 64;
  * unused bits are zero). Of a SCAN reply: keys, then values. A reply whose status is not OK has
- * none. Every frame is a multiple of 64 bytes long, so arrays keep their alignment along a
- * connection.
+ * none. Of a STATS reply: figures (struct sw_figure). Every frame is a multiple of 64 bytes long,
+ * so arrays keep their alignment along a connection.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -145,17 +145,18 @@ struct sw_request {
     uint64_t capacity_slots; /* RESIZE */
 };
 
-struct sw_operation_stats {
-    uint64_t operations, probes, hits, misses;
+/* An element of the body of a STATS reply: a name of a-z, 0-9 and _, then zeros; its value. What
+ * figures there are, and in which order, is the server's matter: take them by name, pass over
+ * names that you do not know. */
+#define SW_FIGURE_NAME_BYTES 56
+struct sw_figure {
+    char name[SW_FIGURE_NAME_BYTES];
+    uint64_t value;
 };
-
-struct sw_server_stats {
-    struct sw_operation_stats get, upsert, delete;
-    uint64_t inserted, updated, deleted, failures, refused;
-    uint64_t occupied, capacity_slots, stash_occupied, batches, connections, uptime_seconds;
-    uint64_t occupied_max, max_capacity_slots, growths, resizes, resize_failures, table_bytes;
-    uint64_t evicted, not_admitted;
-};
+/* The most figures a reply has. */
+#define SW_FIGURES_MAX 128
+/* Is the name one, and ended by a zero? */
+bool sw_figure_is_valid(const struct sw_figure *figure);
 
 struct sw_server_info {
     char version[32]; /* texts are NUL-terminated, cut to fit */
@@ -170,7 +171,7 @@ struct sw_server_info {
 struct sw_reply {
     uint64_t request_id;
     uint32_t status;
-    uint32_t count;
+    uint32_t count; /* of keys, entries or figures */
     uint32_t key_bytes;
     uint32_t value_bytes;
     bool has_values;
@@ -179,9 +180,7 @@ struct sw_reply {
     uint64_t capacity_slots;               /* RESIZE */
     char message[SW_FRAME_TEXT_BYTES_MAX]; /* NUL-terminated; empty if OK */
     bool has_info;
-    bool has_stats;
     struct sw_server_info info;
-    struct sw_server_stats stats;
 };
 
 /* Bytes from the start of a frame to its body, and of an array in a body. */
@@ -201,13 +200,13 @@ static inline uint64_t sw_found_bytes(uint32_t count)
 
 /* Where the arrays of a body lie, in bytes from its start. */
 struct sw_body_layout {
-    uint64_t first;  /* keys (request, SCAN reply), values (other replies) */
+    uint64_t first;  /* keys (request, SCAN reply), figures (STATS reply), values (others) */
     uint64_t second; /* operands, found bitmap, values of a SCAN; == bytes if there is none */
     uint64_t bytes;  /* the whole body */
 };
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
-/* Of the OK reply to `request`, given as sw_reply (count, widths, has_values; is_scan). */
-struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, bool is_scan);
+/* Of the reply to a request of this operation: count, widths, has_values and status count. */
+struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation);
 
 /* Reads a prefix from the first `size` bytes. Returns SW_FRAME_PREFIX_BYTES, 0 if more bytes are
  * needed, or an error as soon as the bytes at hand show one (the first bad magic byte is enough).

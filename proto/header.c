@@ -18,8 +18,7 @@
 #define ARENA_BYTES 16384
 
 /* Everything a decoder allocates, and the messages it may be handed, stay within these. */
-static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + sizeof(Sherwood__Stats) +
-                      3 * sizeof(Sherwood__OperationStats) + SW_FRAME_HEADER_BYTES_MAX <
+static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_HEADER_BYTES_MAX <
                   ARENA_BYTES / 4,
               "known fields take a small part of the arena");
 
@@ -81,42 +80,6 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     out->value_format = (uint32_t)in->value_format;
 }
 
-static struct sw_operation_stats read_operation_stats(const Sherwood__OperationStats *in)
-{
-    if (in == NULL) {
-        return (struct sw_operation_stats){0};
-    }
-    return (struct sw_operation_stats){in->operations, in->probes, in->hits, in->misses};
-}
-
-static void read_stats(const Sherwood__Stats *in, struct sw_server_stats *out)
-{
-    *out = (struct sw_server_stats){
-        .get = read_operation_stats(in->get),
-        .upsert = read_operation_stats(in->upsert),
-        .delete = read_operation_stats(in->delete_),
-        .inserted = in->inserted,
-        .updated = in->updated,
-        .deleted = in->deleted,
-        .failures = in->failures,
-        .refused = in->refused,
-        .occupied = in->occupied,
-        .capacity_slots = in->capacity_slots,
-        .stash_occupied = in->stash_occupied,
-        .batches = in->batches,
-        .connections = in->connections,
-        .uptime_seconds = in->uptime_seconds,
-        .occupied_max = in->occupied_max,
-        .max_capacity_slots = in->max_capacity_slots,
-        .growths = in->growths,
-        .resizes = in->resizes,
-        .resize_failures = in->resize_failures,
-        .table_bytes = in->table_bytes,
-        .evicted = in->evicted,
-        .not_admitted = in->not_admitted,
-    };
-}
-
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
 {
     alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
@@ -141,14 +104,10 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .cursor = in->cursor,
         .capacity_slots = in->capacity_slots,
         .has_info = in->info != NULL,
-        .has_stats = in->stats != NULL,
     };
     copy_text(reply->message, sizeof(reply->message), in->message);
     if (in->info != NULL) {
         read_info(in->info, &reply->info);
-    }
-    if (in->stats != NULL) {
-        read_stats(in->stats, &reply->stats);
     }
     return 0;
 }
@@ -221,58 +180,11 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->value_format = (Sherwood__ValueFormat)in->value_format;
 }
 
-static void write_operation_stats(const struct sw_operation_stats *in,
-                                  Sherwood__OperationStats *out)
-{
-    sherwood__operation_stats__init(out);
-    out->operations = in->operations;
-    out->probes = in->probes;
-    out->hits = in->hits;
-    out->misses = in->misses;
-}
-
-/* Stats and the messages it points to. */
-struct stats_message {
-    Sherwood__Stats stats;
-    Sherwood__OperationStats get, upsert, delete;
-};
-
-static void write_stats(const struct sw_server_stats *in, struct stats_message *out)
-{
-    sherwood__stats__init(&out->stats);
-    write_operation_stats(&in->get, &out->get);
-    write_operation_stats(&in->upsert, &out->upsert);
-    write_operation_stats(&in->delete, &out->delete);
-    out->stats.get = &out->get;
-    out->stats.upsert = &out->upsert;
-    out->stats.delete_ = &out->delete;
-    out->stats.inserted = in->inserted;
-    out->stats.updated = in->updated;
-    out->stats.deleted = in->deleted;
-    out->stats.failures = in->failures;
-    out->stats.refused = in->refused;
-    out->stats.occupied = in->occupied;
-    out->stats.capacity_slots = in->capacity_slots;
-    out->stats.stash_occupied = in->stash_occupied;
-    out->stats.batches = in->batches;
-    out->stats.connections = in->connections;
-    out->stats.uptime_seconds = in->uptime_seconds;
-    out->stats.occupied_max = in->occupied_max;
-    out->stats.max_capacity_slots = in->max_capacity_slots;
-    out->stats.growths = in->growths;
-    out->stats.resizes = in->resizes;
-    out->stats.resize_failures = in->resize_failures;
-    out->stats.table_bytes = in->table_bytes;
-    out->stats.evicted = in->evicted;
-    out->stats.not_admitted = in->not_admitted;
-}
-
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,
                     size_t out_bytes)
 {
     Sherwood__Reply message;
     Sherwood__ServerInfo info;
-    struct stats_message stats;
 
     sherwood__reply__init(&message);
     message.request_id = reply->request_id;
@@ -288,10 +200,6 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     if (reply->has_info) {
         write_info(&reply->info, &info);
         message.info = &info;
-    }
-    if (reply->has_stats) {
-        write_stats(&reply->stats, &stats);
-        message.stats = &stats.stats;
     }
     return encode(&message.base, body_bytes, out, out_bytes);
 }

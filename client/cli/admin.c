@@ -96,7 +96,7 @@ void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
     (void)code;
     (void)count;
     (void)words;
-    if (sherwood_stats(cli->client, &stats) == SHERWOOD_OK) {
+    if (sherwood_stats(cli->client, &stats, sizeof(stats)) == SHERWOOD_OK) {
         sw_answer_integer(cli, stats.occupied);
     } else {
         sw_cli_library_error(cli);
@@ -180,14 +180,6 @@ void sw_cli_resize(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-static void info_operation(FILE *out, const char *name, const struct sherwood_operation_stats *s)
-{
-    fprintf(out, "%s_operations:%" PRIu64 "\n", name, s->operations);
-    fprintf(out, "%s_hits:%" PRIu64 "\n", name, s->hits);
-    fprintf(out, "%s_misses:%" PRIu64 "\n", name, s->misses);
-    fprintf(out, "%s_probes:%" PRIu64 "\n", name, s->probes);
-}
-
 static void info_server(FILE *out, const char *address, const struct sherwood_server *server,
                         const struct sherwood_stats *stats)
 {
@@ -224,31 +216,42 @@ static void info_table(FILE *out, const struct sherwood_server *server,
     fprintf(out, "resize_failures:%" PRIu64 "\n", stats->resize_failures);
 }
 
+/* Every figure the server sent, but for those that the sections above have. */
+static void info_stats(FILE *out, const struct sherwood *client)
+{
+    static const char *const shown[] = {
+        "uptime_in_seconds",  "connected_clients", "keys",       "keys_max", "capacity_slots",
+        "max_capacity_slots", "table_bytes",       "stash_keys", "growths",  "resizes",
+        "resize_failures",
+    };
+    const char *name;
+    uint64_t value;
+    fprintf(out, "\n# Stats\n");
+    for (uint32_t i = 0; sherwood_figure(client, i, &name, &value); i++) {
+        bool is_new = true;
+        for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++) {
+            is_new = is_new && strcmp(name, shown[k]) != 0;
+        }
+        if (is_new) {
+            fprintf(out, "%s:%" PRIu64 "\n", name, value);
+        }
+    }
+}
+
 void sw_cli_info(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sherwood_stats stats;
     (void)code;
     (void)count;
     (void)words;
-    if (sherwood_stats(cli->client, &stats) != SHERWOOD_OK) {
+    if (sherwood_stats(cli->client, &stats, sizeof(stats)) != SHERWOOD_OK) {
         sw_cli_library_error(cli);
         return;
     }
     const struct sherwood_server *server = sherwood_server(cli->client);
     info_server(cli->out, cli->options->address, server, &stats);
     info_table(cli->out, server, &stats);
-    fprintf(cli->out, "\n# Stats\n");
-    info_operation(cli->out, "get", &stats.get);
-    info_operation(cli->out, "upsert", &stats.upsert);
-    info_operation(cli->out, "delete", &stats.remove);
-    fprintf(cli->out, "inserted:%" PRIu64 "\n", stats.inserted);
-    fprintf(cli->out, "updated:%" PRIu64 "\n", stats.updated);
-    fprintf(cli->out, "deleted:%" PRIu64 "\n", stats.deleted);
-    fprintf(cli->out, "probe_failures:%" PRIu64 "\n", stats.failures);
-    fprintf(cli->out, "refused:%" PRIu64 "\n", stats.refused);
-    fprintf(cli->out, "evicted:%" PRIu64 "\n", stats.evicted);
-    fprintf(cli->out, "not_admitted:%" PRIu64 "\n", stats.not_admitted);
-    fprintf(cli->out, "batches:%" PRIu64 "\n", stats.batches);
+    info_stats(cli->out, cli->client);
 }
 
 void sw_cli_help_command(struct sw_cli *cli, int code, int count, char **words)

@@ -69,7 +69,7 @@ static bool dump_to(struct dump *dump)
     const struct sherwood_server *server = sherwood_server(cli->client);
     struct sherwood_stats stats;
     bool good = false;
-    if (sherwood_stats(cli->client, &stats) != SHERWOOD_OK) {
+    if (sherwood_stats(cli->client, &stats, sizeof(stats)) != SHERWOOD_OK) {
         return complain(dump, sherwood_error(cli->client));
     }
     uint32_t limit = server->frame_ops_max;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/bulk/figures.h"
 #include "server/bulk/frame_slot.h"
 #include "server/limits.h"
 #include "server/loop.h"
@@ -16,8 +17,8 @@
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
-/* Bytes of the answer's arrays: values if wanted, and the found bitmap; of a SCAN, keys and values.
- */
+/* Bytes of the reply's arrays: values if wanted, and the found bitmap; of a SCAN, keys and values;
+ * of STATS, figures. */
 static struct sw_body_layout answer_layout(const struct sw_request *request)
 {
     struct sw_reply reply = {
@@ -26,7 +27,10 @@ static struct sw_body_layout answer_layout(const struct sw_request *request)
         .value_bytes = request->value_bytes,
         .has_values = request->want_values,
     };
-    return sw_reply_layout(&reply, request->operation == SW_OPERATION_SCAN);
+    if (request->operation == SW_OPERATION_STATS) {
+        reply.count = sw_figures_count(request->count);
+    }
+    return sw_reply_layout(&reply, request->operation);
 }
 
 /* The answer's padding must not carry what the memory held before. */
@@ -47,10 +51,7 @@ static struct sw_frame *take_frame(struct sw_conn *conn, const struct sw_request
 {
     struct sw_loop *loop = conn->loop;
     bool waits = sw_loop_memory_is_others(loop, conn);
-    struct sw_body_layout answer = {0};
-    if (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN) {
-        answer = answer_layout(request);
-    }
+    struct sw_body_layout answer = answer_layout(request);
     struct sw_frame *frame = sw_frame_take(loop, conn);
     if (frame == NULL) {
         sw_conn_abort(conn);
@@ -182,41 +183,15 @@ static void fill_info(const struct sw_loop *loop, struct sw_server_info *info)
     static_assert((int)SW_VALUE_##name == (number), "a format is told as it is");
 SW_FRAME_VALUES_MAP(SAME_FORMAT)
 
-static struct sw_operation_stats stats_of(const struct sw_op_counters *counters)
+static void start_stats(struct sw_frame *frame)
 {
-    return (struct sw_operation_stats){counters->operations, counters->probes, counters->hits,
-                                       counters->misses};
-}
-
-static void fill_stats(const struct sw_loop *loop, struct sw_server_stats *stats)
-{
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .count = sw_figures_count(frame->request.count)};
     struct sw_snapshot snapshot;
-    loop->owner.snapshot(loop->owner.server, &snapshot);
-    const struct sw_counters *counters = &snapshot.stats.counters;
-    *stats = (struct sw_server_stats){
-        .get = stats_of(&counters->by_class[SW_CLASS_GET]),
-        .upsert = stats_of(&counters->by_class[SW_CLASS_UPSERT]),
-        .delete = stats_of(&counters->by_class[SW_CLASS_DELETE]),
-        .inserted = counters->inserted,
-        .updated = counters->updated,
-        .deleted = counters->deleted,
-        .failures = counters->failures,
-        .refused = counters->refused,
-        .occupied = snapshot.stats.occupied,
-        .capacity_slots = snapshot.info.capacity_slots,
-        .stash_occupied = snapshot.stats.stash_occupied,
-        .batches = snapshot.stats.batches,
-        .connections = snapshot.connections,
-        .uptime_seconds = snapshot.uptime_seconds,
-        .occupied_max = snapshot.info.occupied_max,
-        .max_capacity_slots = snapshot.info.max_capacity_slots,
-        .growths = snapshot.stats.grown,
-        .resizes = snapshot.stats.resized,
-        .resize_failures = snapshot.stats.resize_failed,
-        .table_bytes = snapshot.info.bytes_reserved,
-        .evicted = counters->evicted,
-        .not_admitted = counters->not_admitted,
-    };
+    frame->loop->owner.snapshot(frame->loop->owner.server, &snapshot);
+    sw_figures_write(&snapshot, (struct sw_figure *)(void *)frame->answer, reply.count);
+    uv_buf_t body = uv_buf_init((char *)frame->answer, (unsigned)frame->answer_layout.bytes);
+    sw_frame_answer(frame, &reply, &body, 1);
 }
 
 /* The whole frame is here. */
@@ -246,9 +221,8 @@ static void start(struct sw_frame *frame)
         fill_info(loop, &reply.info);
         break;
     case SW_OPERATION_STATS:
-        reply.has_stats = true;
-        fill_stats(loop, &reply.stats);
-        break;
+        start_stats(frame);
+        return;
     default: /* PING */
         break;
     }

@@ -119,7 +119,7 @@ static void answer_scan(struct sw_frame *frame, struct sw_reply *reply)
     reply->count = batch->scan_count;
     reply->cursor = batch->cursor;
     reply->has_values = true;
-    struct sw_body_layout layout = sw_reply_layout(reply, true);
+    struct sw_body_layout layout = sw_reply_layout(reply, SW_OPERATION_SCAN);
     uint64_t keys_bytes = (uint64_t)reply->count * reply->key_bytes;
     uint64_t values_bytes = (uint64_t)reply->count * reply->value_bytes;
     uint8_t *keys = batch->scan_keys;

@@ -61,7 +61,7 @@ static void on_command(int fd, void *user)
     while (sw_fake_read(fd, &request, body, sizeof body) && read(*pipe_end, &byte, 1) == 1) {
         struct sw_reply reply = sw_fake_ok(&request);
         memset(body, 0xFF, sizeof body);
-        sw_fake_reply(fd, &reply, body, (size_t)sw_reply_layout(&reply, false).bytes);
+        sw_fake_reply(fd, &reply, body, (size_t)sw_reply_layout(&reply, SW_OPERATION_GET).bytes);
     }
 }
 
@@ -448,7 +448,7 @@ static void paced(int fd, void *user)
     struct sw_request request;
     if (sw_fake_hello(fd, 8, 8, 65536, 4) && sw_fake_read(fd, &request, bytes, room)) {
         struct sw_reply reply = sw_fake_ok(&request);
-        size_t body = (size_t)sw_reply_layout(&reply, false).bytes, at = 0;
+        size_t body = (size_t)sw_reply_layout(&reply, SW_OPERATION_GET).bytes, at = 0;
         memset(bytes, 0, room);
         size_t size = (size_t)sw_reply_encode(&reply, body, bytes, room) + body;
         for (int i = 0; i < (pace->pauses < 0 ? 1 : pace->pauses); ++i) {

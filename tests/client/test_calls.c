@@ -368,6 +368,21 @@ Test(calls, a_lost_connection_gives_every_request_back)
     close_table();
 }
 
+/* Figures without a field are there by name. */
+static void check_figures(void)
+{
+    const char *name = NULL;
+    uint64_t value = 0;
+    cr_assert(sherwood_figure(client, 0, &name, &value));
+    cr_expect_str_eq(name, "keys");
+    cr_assert(sherwood_figure(client, 6, &name, &value));
+    cr_expect_str_eq(name, "of_a_later_server");
+    cr_expect_eq(value, 15);
+    cr_expect(sherwood_figure(client, 6, NULL, NULL));
+    cr_expect_not(sherwood_figure(client, 7, &name, &value));
+    cr_expect_not(sherwood_figure(NULL, 0, &name, &value));
+}
+
 Test(calls, scan_and_stats)
 {
     enum { COUNT = 3000 };
@@ -398,12 +413,14 @@ Test(calls, scan_and_stats)
     for (size_t i = 0; i < COUNT; ++i) {
         cr_assert_eq(seen[i], 1, "key %zu", i);
     }
-    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);
     cr_expect_eq(stats.occupied, COUNT);
     cr_expect_eq(stats.get.operations, 11);
     cr_expect_eq(stats.get.misses, 14);
+    cr_expect_eq(stats.evicted, 0, "the server does not tell it");
+    check_figures();
     cr_assert_eq(sherwood_clear(client), SHERWOOD_OK);
-    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);
     cr_expect_eq(stats.occupied, 0);
     close_table();
 }

@@ -149,6 +149,8 @@ Test(cli, info_and_help)
     const char *answer = run("INFO");
     cr_expect(strstr(answer, "# Server\n") != NULL && strstr(answer, "# Stats\n") != NULL);
     cr_expect(strstr(answer, "get_hits:13\n") != NULL, "%s", answer);
+    cr_expect(strstr(answer, "of_a_later_server:15\n") != NULL, "%s", answer);
+    cr_expect(strstr(strstr(answer, "# Stats"), "capacity_slots:") == NULL, "shown once");
     answer = run("HELP");
     for (const struct sw_cli_command *c = sw_cli_commands(); c->name != NULL; ++c) {
         cr_expect(strstr(answer, c->name) != NULL, "%s", c->name);

@@ -48,7 +48,7 @@ Test(connect, arguments)
     cr_expect_eq(sherwood_ping(NULL), SHERWOOD_E_INVALID);
     cr_expect_eq(sherwood_get(NULL, NULL, 1, NULL, NULL), SHERWOOD_E_INVALID);
     cr_expect_eq(sherwood_clear(NULL), SHERWOOD_E_INVALID);
-    cr_expect_eq(sherwood_stats(NULL, NULL), SHERWOOD_E_INVALID);
+    cr_expect_eq(sherwood_stats(NULL, NULL, 0), SHERWOOD_E_INVALID);
     cr_expect_eq(sherwood_submit(NULL, NULL), SHERWOOD_E_INVALID);
     cr_expect_eq(sherwood_wait(NULL, NULL), SHERWOOD_E_INVALID);
     cr_expect_eq(sherwood_wait_any(NULL, NULL), SHERWOOD_E_INVALID);
@@ -189,7 +189,7 @@ static void answer_wide(int fd, void *user)
     sw_fake_reply(fd, &greeting.reply, NULL, 0);
     while (sw_fake_read(fd, &request, keys, sizeof keys)) {
         struct sw_reply reply = sw_fake_ok(&request);
-        struct sw_body_layout layout = sw_reply_layout(&reply, false);
+        struct sw_body_layout layout = sw_reply_layout(&reply, SW_OPERATION_GET);
         memset(body, 0, sizeof body);
         for (uint32_t i = 0; i < request.count; ++i) {
             memset(body + (size_t)i * *value_bytes, (int)i, *value_bytes);

@@ -59,7 +59,7 @@ static int get_from(void (*answer)(int, const struct sw_request *, struct sw_rep
 
 static size_t body_bytes(const struct sw_reply *reply)
 {
-    return (size_t)sw_reply_layout(reply, false).bytes;
+    return (size_t)sw_reply_layout(reply, SW_OPERATION_GET).bytes;
 }
 
 static void good(int fd, const struct sw_request *request, struct sw_reply *reply)

@@ -175,7 +175,7 @@ static void bad_script(int fd, void *user)
         }
         reply.hits = request.count;
         memset(body, 0xFF, sizeof body);
-        sw_fake_reply(fd, &reply, body, (size_t)sw_reply_layout(&reply, false).bytes);
+        sw_fake_reply(fd, &reply, body, (size_t)sw_reply_layout(&reply, SW_OPERATION_GET).bytes);
     }
 }
 

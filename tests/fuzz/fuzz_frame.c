@@ -118,10 +118,20 @@ static void check_reply(const uint8_t *header, size_t size, uint64_t body_bytes)
     require(memcmp(first, second, (size_t)bytes) == 0);
 }
 
+static void check_figure(const uint8_t *data, size_t size)
+{
+    struct sw_figure figure = {"", 0};
+    memcpy(&figure, data, size < sizeof(figure) ? size : sizeof(figure));
+    bool is_valid = sw_figure_is_valid(&figure);
+    size_t name_bytes = strnlen(figure.name, sizeof(figure.name));
+    require(!is_valid || (name_bytes > 0 && name_bytes < sizeof(figure.name)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sw_frame_prefix prefix;
 
+    check_figure(data, size);
     if (check_prefix(data, size, &prefix) <= 0) {
         return 0;
     }

@@ -187,7 +187,7 @@ static void case_refusals(const struct peer *peer)
     uint64_t cursor = 0;
     uint32_t count = 0;
     run(peer, SHERWOOD_SET, &arrays, KEYS);
-    PEER_CHECK(sherwood_stats(peer->client, &before) == SHERWOOD_OK, "stats");
+    PEER_CHECK(sherwood_stats(peer->client, &before, sizeof(before)) == SHERWOOD_OK, "stats");
     for (size_t op = 0; peer->is_cache && op < sizeof(names) / sizeof(names[0]); op++) {
         if (names[op] != NULL) {
             int status = sherwood_run(peer->client, (enum sherwood_operation)op, arrays.keys,
@@ -201,7 +201,7 @@ static void case_refusals(const struct peer *peer)
             peer, sherwood_scan(peer->client, &cursor, arrays.keys, arrays.previous, 10, &count),
             "SCAN");
     }
-    PEER_CHECK(sherwood_stats(peer->client, &after) == SHERWOOD_OK, "stats");
+    PEER_CHECK(sherwood_stats(peer->client, &after, sizeof(after)) == SHERWOOD_OK, "stats");
     PEER_CHECK(after.updated == before.updated && after.occupied == before.occupied, "changed");
     run(peer, SHERWOOD_GET, &arrays, KEYS);
     check_all(peer, &arrays, KEYS, 4);
@@ -246,7 +246,7 @@ static void case_full(const struct peer *peer)
     uint64_t slots = peer->server->capacity_slots, hits = 0;
     struct sherwood_stats before, stats;
     PEER_CHECK(sherwood_clear(peer->client) == SHERWOOD_OK, "clear");
-    PEER_CHECK(sherwood_stats(peer->client, &before) == SHERWOOD_OK, "stats");
+    PEER_CHECK(sherwood_stats(peer->client, &before, sizeof(before)) == SHERWOOD_OK, "stats");
     for (uint64_t first = 0; first < 4 * slots; first += KEYS) {
         struct arrays arrays = make_arrays(peer, first, KEYS, 5);
         run(peer, SHERWOOD_SET, &arrays, KEYS);
@@ -263,7 +263,7 @@ static void case_full(const struct peer *peer)
         }
         free_arrays(&arrays);
     }
-    PEER_CHECK(sherwood_stats(peer->client, &stats) == SHERWOOD_OK, "stats");
+    PEER_CHECK(sherwood_stats(peer->client, &stats, sizeof(stats)) == SHERWOOD_OK, "stats");
     PEER_CHECK(hits == stats.occupied, "%llu found of %llu", (unsigned long long)hits,
                (unsigned long long)stats.occupied);
     PEER_CHECK(stats.occupied <= slots && stats.occupied > slots * 9 / 10, "%llu of %llu slots",

@@ -242,7 +242,7 @@ static void long_calls(const char *address)
     } while (cursor != 0);
     PEER_CHECK(total == count, "scan saw %zu of %zu", total, count);
     struct sherwood_stats stats;
-    MUST(client, sherwood_stats(client, &stats));
+    MUST(client, sherwood_stats(client, &stats, sizeof(stats)));
     PEER_CHECK(stats.occupied == count, "occupied %llu", (unsigned long long)stats.occupied);
     MUST(client, sherwood_ping(client));
     free(keys.any);

@@ -135,8 +135,9 @@ def resize_on_request():
         reply = wire.read_frame(two)
         equal((reply.status, reply.capacity), (wire.OK, 8192), "a frame")
         two.sendall(wire.frame(wire.STATS))
-        stats = wire.read_frame(two).stats
-        equal((stats[10], stats[16], stats[18]), (8192, MAX, 5), "STATS")
+        stats = wire.read_frame(two).figures()
+        equal((stats["capacity_slots"], stats["max_capacity_slots"], stats["resizes"]),
+              (8192, MAX, 5), "STATS")
         cli = BUILD / "sherwood-cli"
         equal(run(cli, "-a", server.address(), "RESIZE", "4k"), "4096\n", "sherwood-cli")
         check("capacity_slots:4096\n" in run(cli, "-a", server.address(), "INFO"), "cli INFO")

@@ -176,12 +176,18 @@ class Reply:
         self.hits = message.get(8, 0)
         self.cursor = message.get(9, 0)
         self.info = parse_message(message.get(10, b""))
-        self.stats = parse_message(message.get(11, b""))
         self.capacity = message.get(12, 0)
         self.body = body
 
     def values(self):
         return list(struct.unpack_from(f"<{self.count}{'Q' if self.width == 8 else 'I'}", self.body))
+
+    def figures(self):
+        """The body of a reply to STATS: {name: value}."""
+        rows = struct.iter_unpack("<56sQ", self.body)
+        figures = {name.rstrip(b"\0").decode(): value for name, value in rows}
+        assert len(figures) == self.count, "a figure comes twice, or the count is wrong"
+        return figures
 
     def found(self):
         at = -(-self.count * self.width // 64) * 64 if self.has_values else 0

@@ -95,7 +95,7 @@ static bool serve_frame(struct store *store, int fd)
         found[i / 64] |= (uint64_t)was_there << i % 64;
         reply.hits += was_there;
     }
-    struct sw_body_layout out = sw_reply_layout(&reply, false);
+    struct sw_body_layout out = sw_reply_layout(&reply, SW_OPERATION_GET);
     uint64_t *at = body;
     memset(body, 0, out.bytes);
     if (reply.has_values) {

@@ -218,21 +218,39 @@ Test(frame, layouts_are_aligned_and_just_large_enough)
             }
             struct sw_reply reply = {
                 .count = counts[i], .key_bytes = widths[w], .value_bytes = widths[w]};
-            struct sw_body_layout layout = sw_reply_layout(&reply, false);
+            struct sw_body_layout layout = sw_reply_layout(&reply, SW_OPERATION_GET);
             cr_assert(layout.first == 0 && layout.second == 0 && layout.bytes == found);
             reply.has_values = true;
-            layout = sw_reply_layout(&reply, false);
+            layout = sw_reply_layout(&reply, SW_OPERATION_GET);
             cr_assert(layout.first == 0 && layout.second == array && layout.bytes == array + found);
-            layout = sw_reply_layout(&reply, true);
+            layout = sw_reply_layout(&reply, SW_OPERATION_SCAN);
             cr_assert(layout.first == 0 && layout.second == array && layout.bytes == 2 * array);
             reply.status = SW_REPLY_OUT_OF_MEMORY;
-            layout = sw_reply_layout(&reply, false);
+            layout = sw_reply_layout(&reply, SW_OPERATION_GET);
             cr_assert(layout.bytes == 0, "a reply that is not OK has no body");
         }
     }
+    struct sw_reply figures = {.count = 3};
+    cr_assert(sw_reply_layout(&figures, SW_OPERATION_STATS).bytes == 3 * sizeof(struct sw_figure));
+    cr_assert(sw_reply_layout(&figures, SW_OPERATION_PING).bytes == 0);
     struct sw_reply none = {.status = SW_REPLY_OK};
-    cr_assert(sw_reply_layout(&none, false).bytes == 0);
-    cr_assert(sw_reply_layout(&none, true).bytes == 0);
+    cr_assert(sw_reply_layout(&none, SW_OPERATION_GET).bytes == 0);
+    cr_assert(sw_reply_layout(&none, SW_OPERATION_SCAN).bytes == 0);
+}
+
+Test(frame, names_of_figures_are_checked)
+{
+    struct sw_figure figure = {"get_hits_2", 7};
+    cr_assert(sw_figure_is_valid(&figure));
+    memset(figure.name, 'a', sizeof(figure.name));
+    cr_assert_not(sw_figure_is_valid(&figure), "without an end");
+    figure.name[sizeof(figure.name) - 1] = '\0';
+    cr_assert(sw_figure_is_valid(&figure), "the longest");
+    static const char *const bad[] = {"", "Keys", "a b", "a\n", "a:b", "a\x80", "-"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        strcpy(figure.name, bad[i]);
+        cr_assert_not(sw_figure_is_valid(&figure), "\"%s\"", bad[i]);
+    }
 }
 
 Test(frame, heads_are_multiples_of_64)

@@ -71,7 +71,7 @@ static void roundtrip_frames(void)
     struct sw_frame_prefix prefix;
 
     memset(&reply, 0xFF, sizeof(reply));
-    reply.has_values = reply.has_info = reply.has_stats = true;
+    reply.has_values = reply.has_info = true;
     sw_request_encode(&request, 64, head, sizeof(head));
     sw_frame_prefix_decode(head, sizeof(head), UINT64_MAX, &prefix);
     sw_request_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &request);

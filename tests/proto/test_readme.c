@@ -71,7 +71,7 @@ static void write_example(FILE *out)
                              .value_bytes = 8,
                              .has_values = true,
                              .hits = 1};
-    layout = sw_reply_layout(&reply, false);
+    layout = sw_reply_layout(&reply, SW_OPERATION_GET);
     head = sw_reply_encode(&reply, layout.bytes, frame, sizeof(frame));
     cr_assert(head > 0 && (size_t)head + layout.bytes <= sizeof(frame));
     put_u64(frame + head + layout.first, 7);

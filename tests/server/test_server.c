@@ -119,7 +119,7 @@ Test(server, sums_of_many_connections_are_exact)
         cr_assert_eq(values[i], (uint64_t)THREADS * ROUNDS, "key %llu", (unsigned long long)i);
     }
     struct sherwood_stats stats;
-    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);
     cr_assert_eq(stats.occupied, (uint64_t)KEYS);
     cr_assert_eq(stats.inserted, (uint64_t)KEYS);
     cr_assert_eq(stats.inserted + stats.updated, (uint64_t)KEYS * THREADS * ROUNDS);
@@ -224,7 +224,7 @@ Test(server, grows_and_is_resized_under_load)
                      "%s", sherwood_error(client));
         resizes++;
         sw_server_snapshot(server, &snapshot);
-        cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+        cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);
     } while (stats.occupied < (uint64_t)THREADS * GROW_KEYS);
     for (int t = 0; t < THREADS; t++) {
         pthread_join(fillers[t].thread, NULL);
@@ -234,7 +234,7 @@ Test(server, grows_and_is_resized_under_load)
     cr_assert_eq(stats.refused, 0);
     cr_assert_eq(stats.max_capacity_slots, 1 << 18);
     cr_assert_eq(sherwood_resize(client, 1, &now), SHERWOOD_OK);
-    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);
     cr_assert_eq(stats.capacity_slots, now);
     cr_assert_geq(stats.occupied_max, stats.occupied);
     cr_assert_lt(now, (uint64_t)THREADS * GROW_KEYS * 5 / 4, "RESIZE 1 leaves %llu slots",
@@ -267,12 +267,12 @@ Test(server, without_max_capacity_the_first_capacity_is_the_most)
     cr_assert_eq(sherwood_resize(client, 64, NULL), SHERWOOD_OK);
     cr_assert_eq(sherwood_set(client, keys, values, 800), SHERWOOD_OK);
     cr_assert_eq(sherwood_set(client, keys + 800, values + 800, 200), SHERWOOD_E_FULL);
-    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);
     cr_assert_eq(stats.capacity_slots, 944, "a frame that fits at no size does not make it grow");
     cr_assert_eq(stats.occupied, 800);
     cr_assert_eq(sherwood_set(client, keys + 800, values + 800, 70), SHERWOOD_OK);
     cr_assert_eq(sherwood_set(client, keys + 870, values + 870, 1), SHERWOOD_E_FULL);
-    cr_assert_eq(sherwood_stats(client, &stats), SHERWOOD_OK);
+    cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);
     cr_assert_eq(stats.capacity_slots, CAPACITY);
     cr_assert_eq(stats.occupied, 870);
     cr_assert_eq(stats.growths, 2);

@@ -122,7 +122,7 @@ static void apply(struct sw_fake_table *table, const struct sw_request *request,
                                           .message = "the fake table is full"};
         return;
     }
-    struct sw_body_layout layout = sw_reply_layout(&answer->reply, false);
+    struct sw_body_layout layout = sw_reply_layout(&answer->reply, SW_OPERATION_GET);
     answer->body_bytes = (size_t)layout.bytes;
     answer->body = calloc(1, answer->body_bytes);
     uint64_t *found = (uint64_t *)(void *)(answer->body + layout.second);
@@ -150,7 +150,7 @@ static void scan(const struct sw_fake_table *table, const struct sw_request *req
     struct sw_reply *reply = &answer->reply;
     uint64_t at = request->cursor;
     *reply = sw_fake_ok(request);
-    answer->body_bytes = (size_t)sw_reply_layout(reply, true).bytes;
+    answer->body_bytes = (size_t)sw_reply_layout(reply, SW_OPERATION_SCAN).bytes;
     answer->body = calloc(1, answer->body_bytes);
     uint64_t *pairs = calloc(request->count, 2 * sizeof *pairs);
     reply->count = 0;
@@ -161,7 +161,7 @@ static void scan(const struct sw_fake_table *table, const struct sw_request *req
         }
     }
     reply->cursor = at == table->slots_count ? 0 : at;
-    struct sw_body_layout layout = sw_reply_layout(reply, true);
+    struct sw_body_layout layout = sw_reply_layout(reply, SW_OPERATION_SCAN);
     for (uint32_t i = 0; i < reply->count; ++i) {
         memcpy(answer->body + (size_t)i * table->key_bytes, &pairs[2 * i], table->key_bytes);
         memcpy(answer->body + layout.second + (size_t)i * table->value_bytes, &pairs[2 * i + 1],
@@ -169,6 +169,22 @@ static void scan(const struct sw_fake_table *table, const struct sw_request *req
     }
     answer->body_bytes = (size_t)layout.bytes;
     free(pairs);
+}
+
+static void tell_figures(const struct sw_fake_table *table, const struct sw_request *request,
+                         struct answer *answer)
+{
+    const struct sw_figure figures[] = {
+        {"keys", table->occupied}, {"capacity_slots", table->slots_count},
+        {"get_operations", 11},    {"get_probes", 12},
+        {"get_hits", 13},          {"get_misses", 14},
+        {"of_a_later_server", 15},
+    };
+    answer->reply = sw_fake_ok(request);
+    answer->reply.count = sizeof(figures) / sizeof(figures[0]);
+    answer->body_bytes = sizeof(figures);
+    answer->body = malloc(sizeof(figures));
+    memcpy(answer->body, figures, sizeof(figures));
 }
 
 static void answer_request(struct sw_fake_table *table, const struct sw_request *request,
@@ -184,10 +200,7 @@ static void answer_request(struct sw_fake_table *table, const struct sw_request 
         memset(table->slots, 0, table->slots_count * sizeof *table->slots);
         table->occupied = 0;
     } else if (request->operation == SW_OPERATION_STATS) {
-        answer->reply.has_stats = true;
-        answer->reply.stats.occupied = table->occupied;
-        answer->reply.stats.capacity_slots = table->slots_count;
-        answer->reply.stats.get = (struct sw_operation_stats){11, 12, 13, 14};
+        tell_figures(table, request, answer);
     }
     pthread_mutex_unlock(&table->mutex);
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * figures.c - what STATS tells.
+ */
+#include "server/bulk/figures.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The four counts of a class of operations. */
+#define CLASS_MAP(X, name, class)                                   \
+    X(name##_operations, stats.counters.by_class[class].operations) \
+    X(name##_hits, stats.counters.by_class[class].hits)             \
+    X(name##_misses, stats.counters.by_class[class].misses)         \
+    X(name##_probes, stats.counters.by_class[class].probes)
+
+/* Name, field of struct sw_snapshot. Clients show figures in this order. */
+#define FIGURE_MAP(X)                              \
+    CLASS_MAP(X, get, SW_CLASS_GET)                \
+    CLASS_MAP(X, upsert, SW_CLASS_UPSERT)          \
+    CLASS_MAP(X, delete, SW_CLASS_DELETE)          \
+    X(inserted, stats.counters.inserted)           \
+    X(updated, stats.counters.updated)             \
+    X(deleted, stats.counters.deleted)             \
+    X(probe_failures, stats.counters.failures)     \
+    X(refused, stats.counters.refused)             \
+    X(evicted, stats.counters.evicted)             \
+    X(not_admitted, stats.counters.not_admitted)   \
+    X(table_batches, stats.batches)                \
+    X(keys, stats.occupied)                        \
+    X(keys_max, info.occupied_max)                 \
+    X(stash_keys, stats.stash_occupied)            \
+    X(capacity_slots, info.capacity_slots)         \
+    X(max_capacity_slots, info.max_capacity_slots) \
+    X(table_bytes, info.bytes_reserved)            \
+    X(growths, stats.grown)                        \
+    X(resizes, stats.resized)                      \
+    X(resize_failures, stats.resize_failed)        \
+    X(connected_clients, connections)              \
+    X(uptime_in_seconds, uptime_seconds)
+
+#define ONE_MORE(...) +1
+#define ROWS (0 FIGURE_MAP(ONE_MORE) SW_COUNTER_MAP(ONE_MORE))
+static_assert(ROWS <= SW_FIGURES_MAX, "a client takes all figures");
+#define NAME_FITS(name, ...)                                                                  \
+    static_assert(sizeof(#name) <= SW_FIGURE_NAME_BYTES, #name " is too long for a figure's " \
+                                                               "name");
+FIGURE_MAP(NAME_FITS)
+SW_COUNTER_MAP(NAME_FITS)
+
+uint32_t sw_figures_count(uint32_t wanted)
+{
+    return wanted == 0 || wanted > ROWS ? ROWS : wanted;
+}
+
+void sw_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out, uint32_t count)
+{
+#define FIGURE(name, field) {#name, snapshot->field},
+#define COUNTER(name, help) {#name, snapshot->counters.name},
+    const struct sw_figure all[] = {FIGURE_MAP(FIGURE) SW_COUNTER_MAP(COUNTER)};
+    assert(count <= ROWS);
+    memcpy(out, all, count * sizeof(*out));
+}
