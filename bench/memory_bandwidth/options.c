@@ -65,7 +65,7 @@ static void print_help(const char *program)
         "  --batch-log2 N      2^N operations a batch, 16..28 (24)\n"
         "  --max-probe N       probe cap in buckets; what meets it is handed back (8)\n"
         "  --bulk CHOICE       merge batches by streaming the table: never, auto, always (never;\n"
-        "                      a merge inspects no single buckets, so probes do not count it)\n"
+        "                      a merge streams the table and counts every bucket as a probe)\n"
         "  --hints CHOICE      displacement hints: never, auto, always (never; they are read\n"
         "                      beside the buckets, and probes do not count them)\n"
         "  --l2-fetch BYTES    ask the device to fetch 32, 64 or 128 bytes into L2 at a time\n"
