@@ -6,8 +6,9 @@
 #
 # Bulk frames of 256Ki and 4Ki keys by TCP and Unix sockets, RESP at depth 1 and 64, MGET of 100, one
 # client alone, the same with 10,000 idle connections, and single GETs beside saturating frames; the
-# RESP loads against redis-server, too. sherwood-load sends frames drawn beforehand (bench/README.md)
-# and does not compare answers: `make demo` and the tests do. Medians. In the environment:
+# RESP loads against redis-server, too; then fresh inserts and deletes by frames of 4Ki, 64Ki and 256Ki.
+# sherwood-load sends gets and sets of stored keys in frames drawn beforehand (bench/load/README.md) and
+# does not compare replies: `make demo` and the tests do. Medians. In the environment:
 #   REPETITIONS=5       SECONDS_EACH=2      KEYS=50000000      CAPACITY=134217728
 #   BACKEND=auto        CONNECTIONS=16 (bulk)   LOAD_THREADS (half the cores)   IDLE=10000
 #   REDIS_IO_THREADS=8  SHERWOOD_FLAGS      OUTPUT=output/<time>/end-to-end   COMMIT
@@ -84,6 +85,31 @@ resp_loads() {
     load "$1" "$2" e2e_resp_mget100_keys "$bits" 100 "${to[@]}" -o mget --mget 100 -c 64 -d 16 -t "$threads"
 }
 
+entries() { redis-cli -p "$sherwood_port" DBSIZE; }
+
+# gained REPETITION OPERATION FRAME JSON ENTRIES-BEFORE ENTRIES-AFTER: keys/s that the table gained or lost
+# during the last phase of a run, and that phase's latency of a frame.
+gained() {
+    jq -r --arg row "$1,sherwood,$2,64,$3" --argjson keys $(($5 > $6 ? $5 - $6 : $6 - $5)) '.phases[-1] |
+        ["keys_per_second", $keys / .seconds, "1/s"], ["latency_p50", .latency_us.p50, "us"],
+        ["latency_p99", .latency_us.p99, "us"] | $row + "," + (map(tostring) | join(","))' "$4" >>"$raw"
+}
+
+# change_loads REPETITION FRAME NAME DEPTH: KEYS go into the emptied table, all of them fresh, and are deleted.
+# Connections that are done before others delete keys of theirs again, which does not count.
+change_loads() {
+    local json=$work/change.json run
+    run=(-a "127.0.0.1:$sherwood_port" -n "$keys" -f "$2" -d "$4" -c "$connections" -t "$threads" --no-verify --json)
+    [ "$(redis-cli -p "$sherwood_port" FLUSHALL)" = OK ] || fail "FLUSHALL"
+    "$build/sherwood-load" "${run[@]}" -o set >"$json" || fail "inserting: $(cat "$json")"
+    local stored
+    stored=$(entries)
+    gained "$1" "e2e_bulk_insert_fresh_tcp_$3" "$2" "$json" 0 "$stored"
+    "$build/sherwood-load" "${run[@]}" --mix delete=100 --distribution sequential >"$json" ||
+        fail "deleting: $(cat "$json")"
+    gained "$1" "e2e_bulk_delete_tcp_$3" "$2" "$json" "$stored" "$(entries)"
+}
+
 # Single GETs while 8 connections send frames as fast as they are answered.
 fairness() {
     local bulk
@@ -132,6 +158,11 @@ for repetition in $(seq "$repetitions"); do
     resp_loads "$repetition" sherwood "$sherwood_port" 32
     fairness "$repetition"
     resp_loads "$repetition" redis "$redis_port" 64
+done
+for repetition in $(seq "$repetitions"); do
+    change_loads "$repetition" 4096 4k 32
+    change_loads "$repetition" 65536 64k 4
+    change_loads "$repetition" 262144 256k 2
 done
 stop_sherwood
 start_sherwood --key-bits 64 "${flags[@]}"
