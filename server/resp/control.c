@@ -4,6 +4,7 @@
  */
 #include "server/resp/control.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,16 @@
 /* RANDOMKEY looks at this many entries from a random place on. */
 #define RANDOM_COUNT 16
 
+/* A cursor of the table is a mixed key, of as many bits as keys have. Clients of RESP keep cursors
+ * in signed or floating-point numbers, so one of 64 bits is cut to its upper 53: a SCAN goes on at
+ * the beginning of the range of 2^11 mixed keys that its cursor names. */
+#define CURSOR_BITS 53
+#define CURSOR_SHIFT (64 - CURSOR_BITS)
+/* Entries of one more batch of a SCAN that could not leave the range it began in. */
+#define SCAN_COUNT_MORE 64
+static_assert(((1 << CURSOR_SHIFT) + SCAN_COUNT_MORE + 3) * SW_RESP_INTEGER_BYTES_MAX <= 64 * 1024,
+              "a range and what follows it fit the least output-bytes-max");
+
 struct control {
     struct sw_flight flight;
     struct sw_conn *conn;
@@ -28,6 +39,12 @@ struct control {
     bool has_pattern;
     bool none; /* SCAN TYPE of anything but string */
     bool wrapped;
+    /* SCAN: the bits that cursors of clients lack, the cursor it was given and the one it replies
+     * with, and the keys for the reply, encoded. */
+    uint8_t cursor_shift;
+    uint64_t given, next;
+    struct sw_text keys;
+    uint32_t keys_count;
     char pattern[PATTERN_BYTES];
 };
 
@@ -69,24 +86,42 @@ static bool matches(const struct control *control, uint64_t key)
     return fnmatch(control->pattern, digits, 0) == 0;
 }
 
+/* Takes the entries of a SCAN's batch into the reply and determines the next cursor. Returns true
+ * if another batch must follow, because the range of the given cursor has more entries.
+ *
+ * Where cursors are cut, a batch has one entry more than the client asked for. The next cursor
+ * names the range of this last entry, which is left to the next SCAN: else each would repeat the
+ * last entry of the one before. */
+static bool take_entries(struct control *control)
+{
+    struct sw_batch *batch = &control->flight.batch;
+    uint32_t bytes = control->conn->loop->shape.key_bytes;
+    uint32_t count = batch->scan_count;
+    bool is_full = control->cursor_shift > 0 && batch->cursor != 0 && count == batch->count;
+    control->next = (batch->cursor - is_full) >> control->cursor_shift;
+    bool more = batch->cursor != 0 && control->next == control->given;
+    count -= is_full && !more;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
+        if (matches(control, key)) {
+            put_key(&control->keys, key);
+            control->keys_count++;
+        }
+    }
+    batch->count = batch->count < SCAN_COUNT_MORE ? batch->count : SCAN_COUNT_MORE;
+    return more;
+}
+
 /* *2, the next cursor, and the keys that match. */
 static void put_scan(const struct control *control, struct sw_text *text)
 {
-    const struct sw_batch *batch = &control->flight.batch;
-    uint32_t bytes = control->conn->loop->shape.key_bytes;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < batch->scan_count; i++) {
-        count += matches(control, sw_integer_at(batch->scan_keys, bytes, i));
-    }
     sw_text_array(text, 2);
-    put_key(text, batch->cursor);
-    sw_text_array(text, count);
-    for (uint32_t i = 0; i < batch->scan_count; i++) {
-        uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
-        if (matches(control, key)) {
-            put_key(text, key);
-        }
+    put_key(text, control->next);
+    sw_text_array(text, control->keys_count);
+    if (control->keys.size > 0) {
+        sw_text_append(text, control->keys.data, control->keys.size);
     }
+    text->failed |= control->keys.failed;
 }
 
 static void put_answer(const struct control *control, struct sw_text *text)
@@ -130,6 +165,7 @@ static void finish(struct control *control)
         sw_conn_send(conn, text.data, text.size);
     }
     sw_text_fini(&text);
+    sw_text_fini(&control->keys);
     if (control->memory != NULL) {
         sw_io_arena_free(&loop->arena, control->memory, control->memory_bytes);
         loop->retry = true;
@@ -151,13 +187,18 @@ static void on_done(struct sw_flight *flight)
     struct control *control = control_of(flight);
     struct sw_batch *batch = &flight->batch;
     struct sw_loop *loop = control->conn->loop;
-    bool again = batch->status == SW_OK && control->command->id == SW_COMMAND_RANDOMKEY &&
-                 batch->scan_count == 0 && !(control->wrapped && batch->cursor == 0);
+    bool again = batch->status == SW_OK;
+    if (control->command->id == SW_COMMAND_SCAN) {
+        again = again && take_entries(control);
+    } else {
+        again = again && control->command->id == SW_COMMAND_RANDOMKEY && batch->scan_count == 0 &&
+                !(control->wrapped && batch->cursor == 0);
+        control->wrapped |= batch->cursor == 0;
+    }
     if (!again) {
         finish(control);
         return;
     }
-    control->wrapped |= batch->cursor == 0;
     sw_flight_start(&loop->flights, flight);
 }
 
@@ -256,10 +297,13 @@ static uint32_t scan_count_max(const struct sw_config *config)
 static bool run_scan(struct control *control, const struct sw_resp_command *arguments)
 {
     const uint32_t count_max = scan_count_max(control->conn->loop->config);
-    uint64_t cursor = 0;
+    const struct sw_table_shape *shape = &control->conn->loop->shape;
     uint64_t count = SCAN_COUNT_DEFAULT;
     const struct sw_resp_argument *text = &arguments->arguments[1];
-    const char *error = sw_decimal_parse(text->text, text->size, UINT64_MAX, &cursor)
+    bool is_cut = shape->engine == SW_ENGINE_ROBIN_HOOD && shape->key_bytes == 8;
+    control->cursor_shift = is_cut ? CURSOR_SHIFT : 0;
+    const char *error = sw_decimal_parse(text->text, text->size,
+                                         UINT64_MAX >> control->cursor_shift, &control->given)
                             ? scan_options(control, arguments, &count)
                             : "ERR invalid cursor";
     if (error != NULL) {
@@ -267,7 +311,9 @@ static bool run_scan(struct control *control, const struct sw_resp_command *argu
         free(control);
         return true;
     }
-    if (!prepare_scan(control, cursor, count < count_max ? (uint32_t)count : count_max)) {
+    count = count < count_max ? count : count_max;
+    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    if (!prepare_scan(control, control->given << control->cursor_shift, (uint32_t)count + is_cut)) {
         return false;
     }
     start(control);

@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""SCAN by RESP: its cursors stay below 2^53, which clients that keep them in a double or a signed
+integer need, and every key is visited whatever the size of the table and the keys in it."""
+
+import random
+
+import wire
+from harness import Server, case, check, equal, main
+
+LIMIT = 2**53
+MASK = 2**64 - 1
+SEED = 1  # of every server of the harness
+
+
+def unmix(m):
+    """The key that a table of 64-bit keys keeps as m (table/mix.h)."""
+    m ^= m >> 33
+    m = m * 0x9cb4b2f8129337db & MASK
+    m ^= m >> 33
+    m = m * 0x4f74430c22a54005 & MASK
+    m ^= m >> 33
+    return m ^ SEED
+
+
+def put(replies, keys):
+    for at in range(0, len(keys), 5000):
+        pairs = [word for key in keys[at:at + 5000] for word in (key, 1)]
+        equal(replies.ask("MSET", *pairs), "OK", "MSET")
+
+
+def scan(replies, *options, calls_max=1000000):
+    """The keys of a whole scan, in order; cursors are read as a client with doubles does."""
+    seen, cursor, calls = [], "0", 0
+    while calls == 0 or cursor != "0":
+        text, keys = replies.ask("SCAN", cursor, *options)
+        check(int(text) < LIMIT, f"cursor {text}")
+        cursor = f"{float(text):.0f}"
+        equal(cursor, text.decode(), "the cursor as a double")
+        seen += [int(key) for key in keys]
+        calls += 1
+        check(calls <= calls_max, "the scan does not end")
+    return seen
+
+
+@case
+def cursors_are_small():
+    """SCAN visits every key, hardly one twice, and no cursor reaches 2^53, at any COUNT and capacity"""
+    rng = random.Random(5)
+    keys = [0, 1, 2**63, MASK] + [rng.randrange(2**64) for _ in range(30000)]
+    for capacity, count in (("64K", 1), ("64K", 10), ("1M", 7), ("16M", 1000), ("64K", 100000)):
+        with Server("--capacity", capacity) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            some = keys[:3000] if count == 1 else keys
+            put(replies, some)
+            seen = scan(replies, "COUNT", count)
+            equal(set(seen), set(some), f"keys at {capacity}, COUNT {count}")
+            check(len(seen) <= len(some) * 1.02 + 5,
+                  f"{len(seen)} keys for {len(some)} at {capacity}, COUNT {count}")
+
+
+@case
+def few_keys_of_a_large_table():
+    """three keys of a large table: the scan ends, as it did not for a client with signed cursors"""
+    with Server("--capacity", "16M") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        put(replies, [1, 4, 2**64 - 3])
+        equal(set(scan(replies, calls_max=2000)), {1, 4, 2**64 - 3}, "keys")
+        equal(scan(replies, "MATCH", "9*", calls_max=2000), [], "no key matches")
+
+
+@case
+def keys_of_one_range():
+    """thousands of keys that one cursor of 53 bits stands for, and their neighbours, are all visited"""
+    shift = 11
+    places = [0, 1, 12345 << 40, (LIMIT - 2) << shift, (LIMIT - 1) << shift]
+    mixed = {(place & ~(2**shift - 1)) + low for place in places for low in range(2**shift)}
+    mixed |= {place + step for place in places for step in (-1, 1 << shift, 1 << 40)
+              if 0 <= place + step <= MASK}
+    keys = [unmix(m) for m in mixed]
+    with Server("--capacity", "64K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        put(replies, keys)
+        for count in (1, 10, 2047, 2048, 2049, 5000, 100000):
+            seen = scan(replies, "COUNT", count, calls_max=len(keys))
+            equal(set(seen), set(keys), f"COUNT {count}")
+
+
+@case
+def least_output_limit():
+    """the least output-bytes-max is enough for a reply that must hold a whole range"""
+    keys = [unmix((77 << 11) + low) for low in range(2**11)]
+    with Server("--capacity", "64K", "--output-bytes-max", "64K", "--output-bytes-pause", "64K",
+                "--resp-arguments-max", "1000") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for at in range(0, len(keys), 400):
+            put(replies, keys[at:at + 400])
+        equal(len(replies.ask("SCAN", 77, "COUNT", 10)[1]), len(keys), "they are of one range")
+        equal(set(scan(replies, "COUNT", 10)), set(keys), "keys")
+
+
+@case
+def other_cursors():
+    """a cursor of 2^53 or more is invalid; tables of 32-bit keys and caches keep whole cursors"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for cursor in (LIMIT, 2**63, MASK, 2**64, "-1", "x"):
+            equal(replies.ask("SCAN", cursor), wire.Error("ERR invalid cursor"), cursor)
+        equal(replies.ask("SCAN", LIMIT - 1), [b"0", []], "the last cursor")
+    for flags in (("--key-bits", "32"), ("--engine", "cache", "--key-bits", "32"),
+                  ("--engine", "cache")):
+        with Server(*flags, "--capacity", "64K") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            put(replies, list(range(1, 2000)))
+            equal(set(scan(replies, "COUNT", 9)), set(range(1, 2000)), flags)
+
+
+if __name__ == "__main__":
+    main()
