@@ -15,13 +15,33 @@
 #define SHERWOOD_VERSION "unknown"
 #endif
 
-/* getopt_long codes: rows of the option table from FLAG_OPTION on. */
-enum { FLAG_CONFIG = 256, FLAG_CHECK, FLAG_HELP, FLAG_VERSION, FLAG_OPTION };
-#define FLAGS_MAX 72
+/* getopt_long codes: the flags that are no options, then the rows of the option table. */
+enum {
+    FLAG_CONFIG = 256,
+    FLAG_CHECK,
+    FLAG_TEMPLATE,
+    FLAG_MANUAL,
+    FLAG_HELP,
+    FLAG_VERSION,
+    FLAG_OPTION
+};
+static const struct option general_flags[] = {
+    {"config", required_argument, NULL, FLAG_CONFIG},
+    {"check-config", no_argument, NULL, FLAG_CHECK},
+    {"print-template", no_argument, NULL, FLAG_TEMPLATE},
+    {"print-manual", no_argument, NULL, FLAG_MANUAL}, /* for `make docs` alone: not in --help */
+    {"help", no_argument, NULL, FLAG_HELP},
+    {"version", no_argument, NULL, FLAG_VERSION},
+};
+#define GENERAL_FLAGS (sizeof(general_flags) / sizeof(general_flags[0]))
+#define FLAGS_MAX (GENERAL_FLAGS + SW_OPTION_COUNT + 1) /* the last one ends the list */
 
+/* What the command line says beside the options' values. */
 struct flags {
     const char *config_path;
-    bool check, help, version;
+    bool check;
+    int print;                   /* FLAG_TEMPLATE, .., FLAG_VERSION; 0: nothing */
+    bool given[SW_OPTION_COUNT]; /* as a flag */
 };
 
 void sw_config_init(struct sw_config *config)
@@ -75,19 +95,14 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                : 0;
 }
 
-static void list_flags(struct option *flags)
+static void list_flags(struct option flags[FLAGS_MAX])
 {
-    const struct sw_option *option = NULL;
-    size_t count = 0;
-    flags[count++] = (struct option){"config", required_argument, NULL, FLAG_CONFIG};
-    flags[count++] = (struct option){"check-config", no_argument, NULL, FLAG_CHECK};
-    flags[count++] = (struct option){"help", no_argument, NULL, FLAG_HELP};
-    flags[count++] = (struct option){"version", no_argument, NULL, FLAG_VERSION};
-    for (size_t i = 0; (option = sw_option_at(i)) != NULL && count + 1 < FLAGS_MAX; i++) {
-        flags[count++] =
-            (struct option){option->name, required_argument, NULL, (int)(FLAG_OPTION + i)};
+    memcpy(flags, general_flags, sizeof(general_flags));
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        flags[GENERAL_FLAGS + i] =
+            (struct option){sw_option_at(i)->name, required_argument, NULL, FLAG_OPTION + (int)i};
     }
-    flags[count] = (struct option){NULL, 0, NULL, 0};
+    flags[FLAGS_MAX - 1] = (struct option){NULL, 0, NULL, 0};
 }
 
 /* The sentence for a flag that getopt_long refused. */
@@ -108,6 +123,14 @@ static void refuse_flag(const char *flag, int code, int refused, char *error, si
              flag, sw_option_nearest(name)->name);
 }
 
+static int set_option(size_t index, const char *value, struct flags *flags,
+                      struct sw_config *config, char *error, size_t error_bytes)
+{
+    flags->given[index] = true;
+    return config == NULL ? 0
+                          : sw_option_set(sw_option_at(index), value, config, error, error_bytes);
+}
+
 /* One pass over the command line. With `config` NULL it only fills `flags`. */
 static int read_flags(int argc, char **argv, struct flags *flags, struct sw_config *config,
                       char *error, size_t error_bytes)
@@ -117,7 +140,7 @@ static int read_flags(int argc, char **argv, struct flags *flags, struct sw_conf
     list_flags(list);
     opterr = 0;
     optind = 0; /* glibc: start afresh */
-    while ((code = getopt_long(argc, argv, "+:", list, NULL)) != -1) {
+    while ((code = getopt_long(argc, argv, "+:h", list, NULL)) != -1) {
         switch (code) {
         case FLAG_CONFIG:
             flags->config_path = optarg;
@@ -125,19 +148,22 @@ static int read_flags(int argc, char **argv, struct flags *flags, struct sw_conf
         case FLAG_CHECK:
             flags->check = true;
             break;
-        case FLAG_HELP:
-            flags->help = true;
+        case 'h':
+            flags->print = FLAG_HELP;
             break;
+        case FLAG_TEMPLATE:
+        case FLAG_MANUAL:
+        case FLAG_HELP:
         case FLAG_VERSION:
-            flags->version = true;
+            flags->print = code;
             break;
         case ':':
         case '?':
             refuse_flag(argv[optind - 1], code, optopt, error, error_bytes);
             return -1;
         default:
-            if (config != NULL && sw_option_set(sw_option_at((size_t)(code - FLAG_OPTION)), optarg,
-                                                config, error, error_bytes) != 0) {
+            if (set_option((size_t)(code - FLAG_OPTION), optarg, flags, config, error,
+                           error_bytes) != 0) {
                 return -1;
             }
             break;
@@ -151,6 +177,24 @@ static int read_flags(int argc, char **argv, struct flags *flags, struct sw_conf
     return 0;
 }
 
+static void print(int what)
+{
+    switch (what) {
+    case FLAG_TEMPLATE:
+        sw_config_print_template(stdout);
+        break;
+    case FLAG_MANUAL:
+        sw_config_print_manual(stdout);
+        break;
+    case FLAG_HELP:
+        sw_config_print_help(stdout);
+        break;
+    default:
+        printf("sherwoodd %s\n", SHERWOOD_VERSION);
+        break;
+    }
+}
+
 enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **argv)
 {
     struct flags flags = {0};
@@ -160,12 +204,8 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
     if (read_flags(argc, argv, &flags, NULL, error, sizeof error) != 0) {
         goto refused;
     }
-    if (flags.help) {
-        sw_config_print_help(stdout);
-        return SW_CONFIG_EXIT;
-    }
-    if (flags.version) {
-        printf("sherwoodd %s\n", SHERWOOD_VERSION);
+    if (flags.print != 0) {
+        print(flags.print);
         return SW_CONFIG_EXIT;
     }
     if (flags.config_path != NULL &&
@@ -173,6 +213,9 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
         goto refused;
     }
     if (read_flags(argc, argv, &flags, config, error, sizeof error) != 0) {
+        goto refused;
+    }
+    if (sw_config_check_given(config, flags.given, error, sizeof error) != 0) {
         goto refused;
     }
     sw_config_fit(config);

@@ -10,9 +10,6 @@
 
 /* Of a value that is not stated: with its length as much as a cache line. */
 #define VALUE_BYTES_STANDARD 64U
-/* Of options that the cache engine does not have; options.c says the same as text. */
-#define MAX_LOAD_STANDARD 0.85
-#define STASH_STANDARD (64U * 1024U)
 
 enum sw_value_format sw_config_value_format(const struct sw_config *config)
 {
@@ -89,32 +86,34 @@ bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, 
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-/* Is an option set that this engine does not have? */
-static int check_own_options(const struct sw_config *config, char *error, size_t error_bytes)
+/* The first engine that has the option. */
+static const char *engine_with(const struct sw_option *option)
 {
-    const bool cache = config->engine == SW_ENGINE_CACHE;
-    const bool cuckoo = config->engine == SW_ENGINE_CUCKOO;
-    const struct {
-        const char *name, *engine;
-        bool misplaced;
-    } rows[] = {
-        {"max-capacity", "robin_hood",
-         config->max_capacity > config->capacity && (cache || cuckoo)},
-        {"max-load", "robin_hood", config->max_load != MAX_LOAD_STANDARD && cache},
-        {"max-probe", "robin_hood", config->max_probe != 0 && cache},
-        {"stash", "robin_hood", config->stash != STASH_STANDARD && cache},
-        {"hash-functions", "cuckoo", config->hash_functions != 3 && !cuckoo},
-        {"value-bytes", "cache", config->value_bytes != 0 && !cache},
-        {"value-format", "cache", config->value_format != SW_VALUE_STRING && !cache},
-        {"policy", "cache", config->policy != SW_CACHE_LRU && !cache},
-        {"cache-mode", "cache", config->cache_mode != SW_CACHE_MEMORY && !cache},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].misplaced) {
-            snprintf(error, error_bytes,
-                     "%s is no option of the %s engine: leave it out, or choose the %s engine",
-                     rows[i].name, sw_option_text(config, "engine"), rows[i].engine);
-            return -1;
+    const struct sw_option *engine = sw_option_at(SW_OPTION_AT_engine);
+    const struct sw_option_choice *choice = engine->choices;
+    while (choice->name != NULL && (option->engines & 1U << choice->value) == 0) {
+        choice++;
+    }
+    return choice->name;
+}
+
+static int refuse_option(const struct sw_config *config, const char *name, const char *other,
+                         char *error, size_t error_bytes)
+{
+    snprintf(error, error_bytes,
+             "%s is no option of the %s engine: leave it out, or choose the %s engine", name,
+             sw_option_text(config, "engine"), other);
+    return -1;
+}
+
+int sw_config_check_given(const struct sw_config *config, const bool given[SW_OPTION_COUNT],
+                          char *error, size_t error_bytes)
+{
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        const struct sw_option *option = sw_option_at(i);
+        if ((option->engines & 1U << config->engine) == 0 &&
+            (given[i] || !sw_option_is_standard(option, config))) {
+            return refuse_option(config, option->name, engine_with(option), error, error_bytes);
         }
     }
     return 0;
@@ -150,8 +149,10 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
                  (unsigned long long)config->max_capacity, (unsigned long long)config->capacity);
         return -1;
     }
-    if (check_own_options(config, error, error_bytes) != 0 ||
-        check_value_bytes(config, error, error_bytes) != 0) {
+    if (config->engine != SW_ENGINE_ROBIN_HOOD && config->max_capacity > config->capacity) {
+        return refuse_option(config, "max-capacity", "robin_hood", error, error_bytes);
+    }
+    if (check_value_bytes(config, error, error_bytes) != 0) {
         return -1;
     }
     sw_config_table(config, &table);

@@ -13,12 +13,16 @@
 
 #include "server/config/options.h"
 
+/* More than any configuration: a device that never ends is not read for ever. */
+#define FILE_BYTES_MAX (1U << 20)
+
 struct file_reader {
     FILE *file;
     const char *path;
     struct sw_config *config;
     unsigned line;
-    unsigned set_at_line[64]; /* by option index; 0: not set */
+    unsigned set_at_line[SW_OPTION_COUNT]; /* 0: not set */
+    size_t bytes;                          /* read so far */
     bool bad;
     char *error;
     size_t error_bytes;
@@ -33,7 +37,9 @@ __attribute__((format(printf, 2, 3))) static void fail(struct file_reader *reade
         return; /* the first error is the one to show */
     }
     reader->bad = true;
-    used = snprintf(reader->error, reader->error_bytes, "%s:%u: ", reader->path, reader->line);
+    used = reader->line > 0
+               ? snprintf(reader->error, reader->error_bytes, "%s:%u: ", reader->path, reader->line)
+               : snprintf(reader->error, reader->error_bytes, "%s: ", reader->path);
     if (used > 0 && (size_t)used < reader->error_bytes) {
         va_start(arguments, format);
         vsnprintf(reader->error + used, reader->error_bytes - (size_t)used, format, arguments);
@@ -56,22 +62,47 @@ static void check_section(struct file_reader *reader, char *line)
     *end = ']';
 }
 
+/* The next line with its newline, as text. Returns its bytes, or 0 at the end or after an error. */
+static size_t read_bytes(struct file_reader *reader, char *out, size_t out_bytes)
+{
+    size_t size = 0;
+    int byte = getc(reader->file);
+    if (byte == EOF) {
+        return 0;
+    }
+    reader->line++;
+    for (; byte != EOF; byte = getc(reader->file)) {
+        if (byte == '\0') {
+            fail(reader, "there is a NUL byte: this is not a text file");
+            return 0;
+        }
+        if (++reader->bytes > FILE_BYTES_MAX) {
+            fail(reader, "the file is larger than %u KiB", FILE_BYTES_MAX >> 10);
+            return 0;
+        }
+        if (size + 2 == out_bytes && byte != '\n') {
+            fail(reader, "the line is longer than %zu bytes", out_bytes - 2);
+            return 0;
+        }
+        out[size++] = (char)byte;
+        if (byte == '\n') {
+            break;
+        }
+    }
+    out[size] = '\0';
+    return size;
+}
+
 /* As fgets, for libinih: the next line without its indentation, NULL at the end or after an error.
  */
 static char *read_line(char *out, int out_bytes, void *context)
 {
     struct file_reader *reader = context;
-    size_t size = 0, skip = 0;
-    if (reader->bad || fgets(out, out_bytes, reader->file) == NULL) {
+    size_t size = reader->bad ? 0 : read_bytes(reader, out, (size_t)out_bytes);
+    if (size == 0) {
         return NULL;
     }
-    reader->line++;
-    size = strlen(out);
-    if (size + 1 == (size_t)out_bytes && out[size - 1] != '\n') {
-        fail(reader, "the line is longer than %d bytes", out_bytes - 2);
-        return NULL;
-    }
-    skip = strspn(out, " \t");
+    size_t skip = strspn(out, " \t");
     memmove(out, out + skip, size - skip + 1);
     if (out[0] == '[') {
         check_section(reader, out);
@@ -112,10 +143,6 @@ int sw_config_read_file(const char *path, struct sw_config *config, char *error,
     struct file_reader reader = {
         .path = path, .config = config, .error = error, .error_bytes = error_bytes};
     int bad_line = 0;
-    if (sw_option_count() > sizeof reader.set_at_line / sizeof reader.set_at_line[0]) {
-        snprintf(error, error_bytes, "more options than file.c has room for");
-        return -1;
-    }
     reader.file = fopen(path, "re");
     if (reader.file == NULL) {
         snprintf(error, error_bytes, "%s: cannot be opened: %s", path, strerror(errno));

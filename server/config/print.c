@@ -48,7 +48,9 @@ static const struct {
     {"--config FILE", "Read options from FILE first."},
     {"--check-config", "Check the options, print the configuration they amount to and the memory "
                        "the table takes, and exit: 0 if it is right, 2 if not."},
-    {"--help", "Print this and exit."},
+    {"--print-template", "Print every option with its default, commented out, as a file that "
+                         "--config reads once comments are taken off, and exit."},
+    {"-h, --help", "Print this and exit."},
     {"--version", "Print the version and exit."},
 };
 

@@ -153,6 +153,20 @@ int sw_option_set(const struct sw_option *option, const char *value, struct sw_c
     return set_whole(option, value, config, error, error_bytes);
 }
 
+bool sw_option_is_standard(const struct sw_option *option, const struct sw_config *config)
+{
+    struct sw_config standard;
+    char error[SW_CONFIG_ERROR_BYTES];
+    memset(&standard, 0, sizeof(standard));
+    (void)sw_option_set(option, option->standard, &standard, error,
+                        sizeof(error)); /* cannot fail */
+    const char *field = (const char *)config + option->offset;
+    const char *wanted = (const char *)&standard + option->offset;
+    return option->type == SW_OPTION_TEXT || option->type == SW_OPTION_ADDRESS
+               ? strcmp(field, wanted) == 0
+               : memcmp(field, wanted, option->bytes) == 0;
+}
+
 static void format_size(uint64_t number, bool short_form, char *value, size_t value_bytes)
 {
     static const struct {

@@ -9,7 +9,6 @@
 #include "server/config/options.h"
 #include "server/resp/admin_call.h"
 
-#define PARAMETERS_MAX 96
 #define WORDS_MAX 128
 #define VALUE_BYTES 160
 
@@ -18,35 +17,39 @@ struct parameter {
     char value[VALUE_BYTES];
 };
 
-/* Parameters of redis that clients and tools ask for, and what they amount to here. */
+/* Parameters of redis that clients and tools ask for, and what they amount to here; NULL: that is
+ * one of our own options. */
+static const struct {
+    const char *name, *value;
+} redis_parameters[] = {{"save", ""},
+                        {"appendonly", "no"},
+                        {"databases", "1"},
+                        {"maxmemory", "0"},
+                        {"maxmemory-policy", NULL},
+                        {"requirepass", ""},
+                        {"cluster-enabled", "no"},
+                        {"slowlog-log-slower-than", "-1"},
+                        {"slowlog-max-len", "0"},
+                        {"latency-tracking", "no"},
+                        {"notify-keyspace-events", ""},
+                        {"maxclients", NULL},
+                        {"timeout", NULL},
+                        {"unixsocket", NULL},
+                        {"unixsocketperm", NULL},
+                        {"proto-max-bulk-len", NULL}};
+#define REDIS_PARAMETERS (sizeof(redis_parameters) / sizeof(redis_parameters[0]))
+#define PARAMETERS (SW_OPTION_COUNT + REDIS_PARAMETERS)
+
 static void fill_redis_parameter(const struct sw_config *config, size_t index,
                                  struct parameter *parameter)
 {
-    static const struct {
-        const char *name, *value;
-    } rows[] = {{"save", ""},
-                {"appendonly", "no"},
-                {"databases", "1"},
-                {"maxmemory", "0"},
-                {"maxmemory-policy", NULL},
-                {"requirepass", ""},
-                {"cluster-enabled", "no"},
-                {"slowlog-log-slower-than", "-1"},
-                {"slowlog-max-len", "0"},
-                {"latency-tracking", "no"},
-                {"notify-keyspace-events", ""},
-                {"maxclients", NULL},
-                {"timeout", NULL},
-                {"unixsocket", NULL},
-                {"unixsocketperm", NULL},
-                {"proto-max-bulk-len", NULL}};
     parameter->name = NULL;
-    if (index >= sizeof rows / sizeof rows[0]) {
+    if (index >= REDIS_PARAMETERS) {
         return;
     }
-    parameter->name = rows[index].name;
-    if (rows[index].value != NULL) {
-        snprintf(parameter->value, VALUE_BYTES, "%s", rows[index].value);
+    parameter->name = redis_parameters[index].name;
+    if (redis_parameters[index].value != NULL) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", redis_parameters[index].value);
     } else if (strcmp(parameter->name, "maxmemory-policy") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%s", sw_config_redis_policy(config));
     } else if (strcmp(parameter->name, "maxclients") == 0) {
@@ -68,7 +71,7 @@ static bool parameter_at(const struct sw_config *config, size_t index, struct pa
     if (sw_config_get(config, index, &parameter->name, parameter->value, VALUE_BYTES)) {
         return true;
     }
-    fill_redis_parameter(config, index - sw_option_count(), parameter);
+    fill_redis_parameter(config, index - SW_OPTION_COUNT, parameter);
     return parameter->name != NULL;
 }
 
@@ -86,11 +89,11 @@ static void config_get(struct sw_call *call)
 {
     const struct sw_config *config = call->admin->config;
     struct parameter parameter;
-    size_t matching[PARAMETERS_MAX], count = 0;
+    size_t matching[PARAMETERS], count = 0;
     if (too_many_words(call)) {
         return;
     }
-    for (size_t i = 0; count < PARAMETERS_MAX && parameter_at(config, i, &parameter); i++) {
+    for (size_t i = 0; parameter_at(config, i, &parameter); i++) {
         for (uint32_t pattern = 2; pattern < call->count; pattern++) {
             if (sw_argument_glob(&call->arguments[pattern], parameter.name)) {
                 matching[count++] = i;

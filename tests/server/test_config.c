@@ -105,7 +105,9 @@ Test(config, flag_errors)
         {{"--port", "x"}, "sherwoodd: port: 'x' is not a whole number from 0 to 65535\n"},
         {{"--config", "/nonexistent/file"},
          "sherwoodd: /nonexistent/file: cannot be opened: No such file or directory\n"},
-        {{"--config", "/tmp"}, "sherwoodd: /tmp:0: cannot be read: Is a directory\n"},
+        {{"--config", "/tmp"}, "sherwoodd: /tmp: cannot be read: Is a directory\n"},
+        {{"--config", "/dev/zero"},
+         "sherwoodd: /dev/zero:1: there is a NUL byte: this is not a text file\n"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
@@ -279,6 +281,49 @@ Test(config, file_errors)
     }
 }
 
+/* Every option has a flag and a line of the file, however many there are. */
+Test(config, no_option_is_lost)
+{
+    static char text[OUTPUT_BYTES];
+    const char *section = "";
+    size_t used = 0;
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        const struct sw_option *option = sw_option_at(i);
+        struct sw_config config;
+        char flag[128];
+        snprintf(flag, sizeof(flag), "--%s=%s", option->name, option->standard);
+        enum sw_config_action action = load(&config, &output, FLAGS(flag, "--check-config"));
+        bool other_engine = strstr(output.err, "is no option of the robin_hood engine") != NULL;
+        cr_assert(action == SW_CONFIG_EXIT || other_engine, "%s: %s", flag, output.err);
+        if (strcmp(section, option->section) != 0) {
+            section = option->section;
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "[%s]\n", section);
+        }
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s = %s\n", option->name,
+                                 option->standard);
+    }
+    struct sw_config config;
+    char path[32];
+    write_file(path, text);
+    cr_assert_eq(load(&config, &output, FLAGS("--config", path)), SW_CONFIG_RUN, "%s", output.err);
+    unlink(path);
+}
+
+/* A file without an end is not read for ever. */
+Test(config, large_file)
+{
+    static char text[(1 << 20) + 2];
+    struct sw_config config;
+    char path[32], wanted[128];
+    memset(text, '\n', sizeof(text) - 1);
+    write_file(path, text);
+    cr_assert_eq(load(&config, &output, FLAGS("--config", path)), SW_CONFIG_ERROR);
+    unlink(path);
+    snprintf(wanted, sizeof(wanted), "sherwoodd: %s:1048577: the file is larger than 1024 KiB\n",
+             path);
+    cr_assert_str_eq(output.err, wanted);
+}
+
 /* libinih reads lines of at most 199 bytes: 198 and the newline. Longer ones are not cut. */
 Test(config, long_lines)
 {
@@ -329,7 +374,11 @@ Test(config, version_and_help)
     const struct sw_option *option = NULL;
     cr_assert_eq(load(&config, &output, FLAGS("--version")), SW_CONFIG_EXIT);
     cr_assert_str_eq(output.out, "sherwoodd " SHERWOOD_VERSION "\n");
+    static char help[OUTPUT_BYTES];
+    cr_assert_eq(load(&config, &output, FLAGS("-h")), SW_CONFIG_EXIT);
+    memcpy(help, output.out, sizeof(help));
     cr_assert_eq(load(&config, &output, FLAGS("--help")), SW_CONFIG_EXIT);
+    cr_assert_str_eq(help, output.out);
     for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
         char flag[96];
         snprintf(flag, sizeof(flag), "\n  --%s %s", option->name, option->metavar);
@@ -353,7 +402,7 @@ Test(config, config_get_enumerates)
     for (; sw_config_get(&config, i, &name, value, sizeof(value)); i++) {
         cr_assert_str_eq(name, sw_option_at(i)->name);
     }
-    cr_assert_eq(i, sw_option_count());
+    cr_assert_eq(i, SW_OPTION_COUNT);
 }
 
 /* The example file holds every option, as a comment with its default, in its section. */
@@ -387,6 +436,26 @@ Test(config, example_file)
     unlink(path);
     cr_assert_eq(memcmp(&config, &defaults, sizeof(config)), 0);
     free(text);
+}
+
+/* Both files are as the daemon writes them: `make docs` makes them so. */
+Test(config, documents_are_current)
+{
+    struct sw_config config;
+    char *file = read_file("deploy/sherwood.conf");
+    char *page = read_file("deploy/man/sherwoodd.8.scd");
+    cr_assert_eq(load(&config, &output, FLAGS("--print-template")), SW_CONFIG_EXIT);
+    cr_assert_str_eq(file, output.out, "deploy/sherwood.conf is old: make docs");
+    cr_assert_eq(load(&config, &output, FLAGS("--print-manual")), SW_CONFIG_EXIT);
+    const char *begin = strstr(page, "; The list of options: written by make docs.\n\n");
+    cr_assert_not_null(begin);
+    begin += strcspn(begin, "\n") + 2;
+    cr_assert_eq(strncmp(begin, output.out, strlen(output.out)), 0,
+                 "deploy/man/sherwoodd.8.scd is old: make docs");
+    cr_assert_eq(strncmp(begin + strlen(output.out), "; End of the list of options.\n", 30), 0,
+                 "deploy/man/sherwoodd.8.scd is old: make docs");
+    free(file);
+    free(page);
 }
 
 /* The man page describes every option as --help does. */

@@ -138,6 +138,8 @@ Test(config_engine, contradictions)
         {{"--engine", "cache", "--hash-functions", "2"},
          "hash-functions is no option of the cache engine: leave it out, or choose the cuckoo"},
         {{"--cache-mode", "throughput"}, "cache-mode is no option of the robin_hood engine"},
+        {{"--policy", "lru"}, "policy is no option of the robin_hood engine"},
+        {{"--engine", "cache", "--stash", "64K"}, "stash is no option of the cache engine"},
         {{"--value-format", "fixed"}, "value-format is no option of the robin_hood engine"},
         {{"--engine", "cuckoo", "--max-capacity", "32M"},
          "max-capacity is no option of the cuckoo engine: leave it out, or choose the robin_hood"},

@@ -34,7 +34,7 @@ Test(config_value, rows)
         }
         cr_assert_str_eq(value, option->standard, "%s", option->name);
     }
-    cr_assert_eq(count, sw_option_count());
+    cr_assert_eq(count, SW_OPTION_COUNT);
     cr_assert_null(sw_option_at(count));
 }
 
