@@ -143,5 +143,6 @@ void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command
     }
     if (session->reply_mode == SW_REPLY_OFF || (skip && !call.reply_anyway)) {
         reply->size = size_before;
+        reply->failed = false;
     }
 }

@@ -281,7 +281,7 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     }
     if (batch->status == SW_E_FULL && batch->group_count > 0 &&
         batch->group_refused[pending->group]) {
-        return "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+        return "-OOM table is full: raise capacity or max-capacity\r\n";
     }
     if (batch->status != SW_OK && batch->status != SW_E_FULL) {
         return "-ERR the table failed, the server is stopping: see its log\r\n";

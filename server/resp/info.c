@@ -61,7 +61,9 @@ static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *
 
 static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
-    put_bytes(text, "used_memory", snapshot->info.bytes_reserved + snapshot->arena_bytes);
+    /* of the table all that it reserved, of the arenas, most of which may never be touched, what
+     * requests have of them now */
+    put_bytes(text, "used_memory", snapshot->info.bytes_reserved + snapshot->arena_used_bytes);
     put_bytes(text, "used_memory_rss", snapshot->resident_bytes);
     put_bytes(text, "maxmemory", 0);
     sw_text_printf(text, "maxmemory_policy:%s\r\n", sw_config_redis_policy(snapshot->config));

@@ -82,6 +82,25 @@ static void refuse_lacking(struct sw_conn *conn, const struct sw_command *comman
                   name);
 }
 
+/* A reply that has failed, for it was longer than a round's text may be, or there was no memory for
+ * it: an error is the reply. If there is no memory for that either the connection is closed, since
+ * its client would wait for ever. */
+static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *command, size_t first)
+{
+    struct sw_text *text = &conn->loop->gathering->text;
+    text->failed = false;
+    text->size = first;
+    sw_resp_error(conn, command, "ERR the reply of '%s' would be too long: ask for less of it",
+                  command->name);
+    if (text->failed) {
+        text->failed = false;
+        text->size = first;
+        sw_log(SW_LOG_ERROR, "no memory for a reply to '%s': the connection was closed",
+               command->name);
+        sw_conn_abort(conn);
+    }
+}
+
 /* Commands whose answer is a text made now. */
 static void run_admin(struct sw_conn *conn, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
@@ -91,11 +110,7 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
     size_t first = text->size;
     sw_admin_run(&loop->admin, command, arguments, &conn->session, text);
     if (text->failed) {
-        sw_log(SW_LOG_ERROR, "no memory for an answer to '%s': the connection was closed",
-               command->name);
-        text->failed = false;
-        text->size = first;
-        sw_conn_abort(conn);
+        refuse_long_reply(conn, command, first);
         return;
     }
     sw_round_answer_text(loop->gathering, conn, command, first);

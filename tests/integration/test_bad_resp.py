@@ -74,6 +74,19 @@ def earlier_commands():
 
 
 @case
+def reply_that_is_too_long():
+    """a report that would be longer than a reply may be is refused in words; nothing closes or is logged"""
+    with Server("--resp-arguments-max", "128K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(str(replies.ask("COMMAND", "INFO", *["get"] * 100000))[:100],
+              "ERR the reply of 'command' would be too long: ask for less of it", "a long one")
+        check(isinstance(replies.ask("COMMAND", "INFO", *["get"] * 10), list), "a short one")
+        connection.sendall(wire.command("CLIENT", "REPLY", "SKIP") +
+                           wire.command("COMMAND", "INFO", *["get"] * 100000))
+        equal(replies.ask("PING"), "PONG", "after one whose reply was skipped")
+
+
+@case
 def error_in_the_middle():
     """a command error in a pipeline: all others are answered, in order, and nothing closes"""
     with Server(*FLAGS) as server, Bystander(server), server.connect() as connection:

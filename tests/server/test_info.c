@@ -73,8 +73,8 @@ Test(info, fields_that_tools_read)
     expect(info, "connected_clients", "5");
     expect(info, "blocked_clients", "0");
     expect(info, "maxclients", "10000");
-    expect(info, "used_memory", "4194304");
-    expect(info, "used_memory_human", "4.00M");
+    expect(info, "used_memory", "3149824");
+    expect(info, "used_memory_human", "3.00M");
     expect(info, "used_memory_rss", "12345678");
     expect(info, "maxmemory_human", "0B");
     expect(info, "maxmemory_policy", "noeviction");
