@@ -2,18 +2,21 @@
  *
  * null_table.c - a table that stores nothing: what the daemon costs without one.
  *
- * Stands in for libtable.a in build/sherwoodd-null: sockets, frames and batches are real, results
- * are not. Every key is found; its value is what the memory held. A batch of reads is done
- * NULL_TABLE_READ_NS (15000) after it was submitted to an idle queue, batches of writes take
- * NULL_TABLE_WRITE_NS (250000) each, one after the other; every operation adds NULL_TABLE_KEY_PS
- * (100). So it shows what a device would leave to the daemon, and how batches are filled.
+ * Stands in for table.c in build/sherwoodd-null: sockets, frames and batches are real, results are
+ * not. It has the Robin Hood engine's operations and refuses the other engines. Every key is found;
+ * its value is what the memory held. A batch of reads is done NULL_TABLE_READ_NS (15000) after it
+ * was submitted to an idle queue, batches of writes take NULL_TABLE_WRITE_NS (250000) each, one
+ * after the other; every operation adds NULL_TABLE_KEY_PS (100). So it shows what a device would
+ * leave to the daemon, and how batches are filled.
  */
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "table/engine.h"
 #include "table/table.h"
 
 struct sw_table {
@@ -67,11 +70,34 @@ void sw_table_config_init(struct sw_table_config *config)
     };
 }
 
+int sw_table_config_check(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    const struct sw_engine_parts *parts;
+    int status = sw_engine_find(config, &parts, reason, reason_size);
+    if (status == SW_OK && config->engine != SW_ENGINE_ROBIN_HOOD) {
+        if (reason != NULL) {
+            snprintf(reason, reason_size,
+                     "the table that stores nothing has only the robin_hood engine");
+        }
+        return SW_E_NOTBUILT;
+    }
+    return status;
+}
+
+uint64_t sw_table_config_bytes(const struct sw_table_config *config)
+{
+    const struct sw_engine_parts *parts;
+    return sw_engine_find(config, &parts, NULL, 0) == SW_OK ? parts->bytes(config) : 0;
+}
+
 int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
                     size_t reason_size)
 {
-    (void)reason;
-    (void)reason_size;
+    int status = sw_table_config_check(config, reason, reason_size);
+    *out = NULL;
+    if (status != SW_OK) {
+        return status;
+    }
     *out = calloc(1, sizeof(**out));
     if (*out == NULL) {
         return SW_E_NOMEM;
@@ -100,6 +126,10 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .backend = SW_BACKEND_CPU,
         .backend_name = "null",
         .backend_reason = "stores nothing",
+        .engine = SW_ENGINE_ROBIN_HOOD,
+        .engine_name = "robin_hood",
+        .operations = (1U << SW_OP_COUNT) - 1,
+        .batch_kinds = 1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN,
         .slot_bits = table->config.slot_bits,
         .key_bytes = table->config.slot_bits / 16,
         .value_bytes = table->config.slot_bits / 16,

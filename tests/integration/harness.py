@@ -110,7 +110,8 @@ def relay(*command, timeout=120):
 class Server:
     """A daemon on free ports. Flags are given as strings, "--name", "value"; they override."""
 
-    def __init__(self, *flags, errors=None, environment=None, stop_rc=0, wrapper=()):
+    def __init__(self, *flags, errors=None, environment=None, stop_rc=0, wrapper=(),
+                 program=DAEMON):
         merged = dict(DEFAULT_FLAGS)
         merged.update(zip(flags[::2], flags[1::2]))
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-"))
@@ -119,6 +120,7 @@ class Server:
         self.environment = environment or {}
         self.stop_rc = stop_rc
         self.wrapper = list(wrapper)
+        self.program = program
         self.unix_path = merged.get("--unix-socket")
         self.process = None
         self.line = ""
@@ -129,7 +131,7 @@ class Server:
         self.log_path = self.directory / "log"
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                self.wrapper + [str(DAEMON)] + self.flags, stdin=subprocess.DEVNULL,
+                self.wrapper + [str(self.program)] + self.flags, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self.environment})
         self.line = self._start_line()
         addresses = re.findall(r"(\d+\.\d+\.\d+\.\d+):(\d+)", self.line)
