@@ -10,6 +10,7 @@
 
 #include "server/bulk/figures.h"
 #include "server/bulk/frame_slot.h"
+#include "server/bulk/values.h"
 #include "server/limits.h"
 #include "server/loop.h"
 #include "server/net/conn.h"
@@ -112,6 +113,25 @@ static void launch(struct sw_frame *frame)
     sw_frame_fly(frame);
 }
 
+/* A string longer than its value is refused with its whole frame. Returns false if there is one;
+ * the frame has its reply then. */
+static bool check_values(struct sw_frame *frame, const void *values)
+{
+    const struct sw_table_shape *shape = &frame->loop->shape;
+    uint32_t first, length;
+    if (values == NULL || shape->value_format != SW_VALUE_STRING ||
+        sw_strings_fit(values, shape->value_bytes, frame->request.count, &first, &length)) {
+        return true;
+    }
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_BAD_REQUEST};
+    snprintf(reply.message, sizeof(reply.message),
+             "value %u has a length of %u bytes: at most %u; nothing was changed", first, length,
+             shape->blob_bytes_max);
+    sw_frame_answer(frame, &reply, NULL, 0);
+    return false;
+}
+
 static void start_data(struct sw_frame *frame)
 {
     const struct sw_request *request = &frame->request;
@@ -129,7 +149,9 @@ static void start_data(struct sw_frame *frame)
     if (!request->want_values) {
         frame->flight.batch.found = (uint64_t *)(void *)frame->answer;
     }
-    launch(frame);
+    if (check_values(frame, frame->flight.batch.values)) {
+        launch(frame);
+    }
 }
 
 static void start_scan(struct sw_frame *frame)

@@ -268,12 +268,18 @@ def cache_in_frames():
         connection.sendall(wire.frame(wire.HELLO))
         info = wire.read_frame(connection).info
         equal((info[10], info[11], info[2], info[3]), (b"cache", 1, 8, 16), "greeting")
-        body = wire.array([7, 8], 8) + wire.padded(
-            struct.pack("<I12sI12s", 5, b"hello", 0xffffffff, b"no such long"))
-        header = wire.header_of(wire.SET, 2, 8, 16)
-        connection.sendall(wire.envelope(header, body))
-        equal(wire.read_frame(connection).status, wire.OK, "SET in a frame")
-        equal(replies.ask("MGET", 7, 8), [b"hello", b"no such long"], "a length beyond the value")
+        def store(*pairs):
+            body = wire.array([key for key, _, _ in pairs], 8) + wire.padded(
+                b"".join(struct.pack("<I12s", length, text) for _, length, text in pairs))
+            connection.sendall(wire.envelope(wire.header_of(wire.SET, len(pairs), 8, 16), body))
+            reply = wire.read_frame(connection)
+            return reply.status, reply.message
+        equal(store((7, 5, b"hello"), (8, 12, b"as long as 12")), (wire.OK, ""), "SET in a frame")
+        for length in (13, 16, 0xffffffff):
+            equal(store((7, 3, b"new"), (9, length, b"no such long")), (
+                wire.BAD_REQUEST, f"value 1 has a length of {length} bytes: at most 12; nothing was "
+                "changed"), "a length beyond the value")
+        equal(replies.ask("MGET", 7, 8, 9), [b"hello", b"as long as 1", None], "as they were")
         equal(replies.ask("SET", 9, "resp"), "OK", "SET")
         connection.sendall(wire.frame(wire.GET, [9], value_bytes=16, want_values=True))
         equal(wire.read_frame(connection).body[:16], struct.pack("<I12s", 4, b"resp"), "GET")
