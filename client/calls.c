@@ -147,6 +147,7 @@ static struct sw_client_flight *queue_request(struct sw_stripe *stripe,
         request->_next = NULL;
         request->status = SHERWOOD_OK;
         request->hits = 0;
+        request->overflows = 0;
     }
     return flight;
 }
@@ -259,11 +260,18 @@ int sherwood_run(struct sherwood *client, enum sherwood_operation operation, con
                                .previous = previous,
                                .found = found};
     struct sw_client_call call = {0};
+    client->overflows = 0;
     if (rc == SHERWOOD_OK) {
         rc = queue_call(client, &whole, count, &call);
     }
     int ended = sw_client_finish_call(client, &call);
+    client->overflows = call.overflows;
     return ended != SHERWOOD_OK ? ended : rc;
+}
+
+uint64_t sherwood_overflows(const struct sherwood *client)
+{
+    return client == NULL ? 0 : client->overflows;
 }
 
 int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *values,

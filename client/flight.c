@@ -78,6 +78,7 @@ static void finish_request(struct sherwood *client, struct sherwood_request *req
 {
     request->status = status;
     request->hits = reply == NULL ? 0 : reply->hits;
+    request->overflows = reply == NULL ? 0 : reply->overflows;
     request->_state = SW_REQUEST_DONE;
     request->_next = NULL;
     if (client->done_last == NULL) {
@@ -104,6 +105,7 @@ void sw_client_flight_finish(struct sw_stripe *stripe, struct sw_client_flight *
         if (call->status == SHERWOOD_OK) {
             call->status = status;
         }
+        call->overflows += reply == NULL ? 0 : reply->overflows;
         if (call->reply != NULL && reply != NULL) {
             *call->reply = *reply;
         }

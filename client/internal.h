@@ -50,6 +50,7 @@ enum sw_request_state { SW_REQUEST_IDLE, SW_REQUEST_FLYING, SW_REQUEST_DONE };
 struct sw_client_call {
     uint32_t flights;       /* unanswered */
     int status;             /* of the first flight that failed */
+    uint64_t overflows;     /* of all flights */
     struct sw_reply *reply; /* out, of a control request; or NULL */
 };
 
@@ -129,6 +130,8 @@ struct sherwood {
     uint64_t polled_ms; /* when that was last counted */
     int epoll;          /* the descriptor, or -1 */
     struct sherwood_traffic traffic;
+
+    uint64_t overflows; /* of the last sherwood_run */
 
     /* Of the last sherwood_stats. */
     uint32_t figures_count;

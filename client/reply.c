@@ -88,6 +88,9 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     if (body_bytes != sw_reply_layout(&expected, request->operation).bytes) {
         return "has a body length that contradicts its count and widths";
     }
+    if (reply->overflows > (sw_operation_may_overflow(request->operation) ? reply->count : 0)) {
+        return "counts more overflows than keys";
+    }
     return is_data && reply->hits > reply->count ? "counts more hits than keys" : NULL;
 }
 

@@ -127,8 +127,8 @@ enum sherwood_operation {
     SHERWOOD_MAX = 5,         /* insert or keep the larger */
     SHERWOOD_SET_ABSENT = 6,  /* insert if absent */
     SHERWOOD_SET_PRESENT = 7, /* replace if present */
-    SHERWOOD_INCREMENT = 8,   /* add, refused where it would overflow */
-    SHERWOOD_DECREMENT = 9,   /* subtract, refused below zero */
+    SHERWOOD_INCREMENT = 8,   /* add; a key whose value would overflow keeps it */
+    SHERWOOD_DECREMENT = 9,   /* subtract; a key whose value would fall below zero keeps it */
     SHERWOOD_DELETE = 10
 };
 
@@ -144,6 +144,11 @@ int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uin
  * refused one and perhaps some that were in flight behind it. */
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found);
+
+/* How many keys the last sherwood_run (INCREMENT, DECREMENT) left as they were, because the result
+ * would have passed the largest value, or zero. That is no error: the other keys were changed.
+ * `previous` tells which. */
+uint64_t sherwood_overflows(const struct sherwood *client);
 
 /* A part of a request whose arrays are not contiguous. */
 struct sherwood_piece {
@@ -187,8 +192,9 @@ struct sherwood_request {
     uint32_t flags; /* of enum sherwood_request_flag, or 0 */
     /* Out, once waited for. */
     int status;
-    uint64_t hits;
-    void *user; /* the caller's, never touched */
+    uint64_t hits;      /* keys that were present before */
+    uint64_t overflows; /* keys that an INCREMENT or DECREMENT left as they were */
+    void *user;         /* the caller's, never touched */
     /* The library's. */
     uint64_t _id;
     int _state;

@@ -82,6 +82,42 @@ bool sw_operation_has_operands(uint32_t operation)
     return is_in(operand_operations, operation);
 }
 
+bool sw_operation_may_overflow(uint32_t operation)
+{
+    return operation == SW_OPERATION_INCREMENT || operation == SW_OPERATION_DECREMENT;
+}
+
+bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,
+                        uint64_t max, uint64_t *out)
+{
+    *out = operand;
+    switch (operation) {
+    case SW_OPERATION_SUM:
+        *out = (old + operand) & max;
+        return true;
+    case SW_OPERATION_MIN:
+        *out = found && old < operand ? old : operand;
+        return true;
+    case SW_OPERATION_MAX:
+        *out = found && old > operand ? old : operand;
+        return true;
+    case SW_OPERATION_SET_ABSENT:
+        *out = found ? old : operand;
+        return true;
+    case SW_OPERATION_SET_PRESENT:
+        *out = found ? operand : old;
+        return true;
+    case SW_OPERATION_INCREMENT:
+        *out = operand <= max - old ? old + operand : old;
+        return operand <= max - old;
+    case SW_OPERATION_DECREMENT:
+        *out = operand <= old ? old - operand : old;
+        return operand <= old;
+    default: /* SET */
+        return true;
+    }
+}
+
 const char *sw_operation_name(uint32_t operation)
 {
     static const char *const names[] = {

@@ -98,6 +98,13 @@ const char *sw_operation_name(uint32_t operation);
 bool sw_operation_is_data(uint32_t operation);
 /* The body has operands too. */
 bool sw_operation_has_operands(uint32_t operation);
+/* INCREMENT, DECREMENT: a key keeps its value where the result would pass `max` or zero. */
+bool sw_operation_may_overflow(uint32_t operation);
+/* The value of a key after the operation, which has operands: `old` is the value before (0 if the
+ * key was absent), `max` the largest one of the table's width. Returns false, with *out equal to
+ * `old`, where it would overflow. */
+bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,
+                        uint64_t max, uint64_t *out);
 
 /* Values are those of enum Status. */
 enum sw_reply_status {
@@ -176,6 +183,7 @@ struct sw_reply {
     uint32_t value_bytes;
     bool has_values;
     uint64_t hits;
+    uint64_t overflows; /* keys that INCREMENT or DECREMENT left as they were */
     uint64_t cursor;
     uint64_t capacity_slots;               /* RESIZE */
     char message[SW_FRAME_TEXT_BYTES_MAX]; /* NUL-terminated; empty if OK */

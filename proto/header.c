@@ -101,6 +101,7 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .value_bytes = in->value_bytes,
         .has_values = in->has_values,
         .hits = in->hits,
+        .overflows = in->overflows,
         .cursor = in->cursor,
         .capacity_slots = in->capacity_slots,
         .has_info = in->info != NULL,
@@ -195,6 +196,7 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     message.value_bytes = reply->value_bytes;
     message.has_values = reply->has_values;
     message.hits = reply->hits;
+    message.overflows = reply->overflows;
     message.cursor = reply->cursor;
     message.capacity_slots = reply->capacity_slots;
     if (reply->has_info) {

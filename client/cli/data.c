@@ -8,6 +8,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
 #include "client/cli/values.h"
+#include "proto/frame.h"
 
 static uint64_t key_max(const struct sw_cli *cli)
 {
@@ -96,32 +97,6 @@ void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-/* What is stored after an operation on `previous` (0 if absent). False if it was refused. */
-static bool combine(int code, bool found, uint64_t previous, uint64_t operand, uint64_t max,
-                    uint64_t *now)
-{
-    *now = operand;
-    switch (code) {
-    case SHERWOOD_INCREMENT:
-        *now = previous + operand;
-        return operand <= max - previous;
-    case SHERWOOD_DECREMENT:
-        *now = previous - operand;
-        return operand <= previous;
-    case SHERWOOD_SUM:
-        *now = (previous + operand) & max;
-        return true;
-    case SHERWOOD_MIN:
-        *now = found && previous < operand ? previous : operand;
-        return true;
-    case SHERWOOD_MAX:
-        *now = found && previous > operand ? previous : operand;
-        return true;
-    default:
-        return true;
-    }
-}
-
 /* INCR, DECR (by 1), INCRBY, DECRBY, SUM, MIN, MAX. */
 void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
 {
@@ -144,7 +119,7 @@ void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
         return;
     }
     previous = sw_cli_number_at(&previous, width, 0);
-    if (combine(code, found, previous, operand, value_max(cli), &now)) {
+    if (sw_operation_apply((uint32_t)code, found, previous, operand, value_max(cli), &now)) {
         sw_answer_integer(cli, now);
     } else {
         sw_answer_error(cli, "ERR increment or decrement would overflow");

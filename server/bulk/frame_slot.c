@@ -142,6 +142,9 @@ static void answer_data(struct sw_frame *frame, struct sw_reply *reply)
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         reply->hits += counters->by_class[c].hits;
     }
+    if (sw_operation_may_overflow(frame->request.operation)) {
+        reply->overflows = reply->count - counters->inserted - counters->updated;
+    }
     sw_frame_answer(frame, reply, &body, 1);
 }
 

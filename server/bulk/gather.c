@@ -90,6 +90,23 @@ uint32_t sw_copy_bits(uint64_t *to, const uint64_t *from, uint32_t first, uint32
     return set;
 }
 
+/* How many of a frame's keys an INCREMENT or DECREMENT left as they were. The counters of the batch
+ * are of all its frames, so this is seen from the values before. */
+static uint32_t overflows(const struct sw_gathered *gathered, const struct sw_frame *frame,
+                          uint32_t first)
+{
+    size_t bytes = gathered->loop->shape.value_bytes;
+    uint64_t max = bytes == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < frame->flight.batch.count; i++) {
+        uint64_t old = 0, operand = 0, now;
+        memcpy(&old, gathered->previous + (first + i) * bytes, bytes);
+        memcpy(&operand, gathered->values + (first + i) * bytes, bytes);
+        kept += !sw_operation_apply(frame->request.operation, true, old, operand, max, &now);
+    }
+    return kept;
+}
+
 /* Gives frame number `group`, whose operations begin at `first`, its part of the results. */
 static void answer(const struct sw_gathered *gathered, struct sw_frame *frame, uint32_t group,
                    uint32_t first)
@@ -110,6 +127,9 @@ static void answer(const struct sw_gathered *gathered, struct sw_frame *frame, u
         enum sw_op_class class = batch->op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
         batch->counters.by_class[class].hits =
             sw_copy_bits(batch->found, whole->found, first, batch->count);
+        if (sw_operation_may_overflow(frame->request.operation)) {
+            batch->counters.updated = batch->count - overflows(gathered, frame, first);
+        }
         if (batch->previous != NULL) {
             memcpy(batch->previous, gathered->previous + first * bytes, batch->count * bytes);
         }
@@ -236,7 +256,8 @@ static void fly_together(struct sw_gathered *gathered, uint32_t frames)
         copy_in(gathered, frame, batch.count);
         batch.count += frame->flight.batch.count;
         gathered->group_ends[group] = batch.count;
-        if (frame->flight.batch.previous != NULL) {
+        if (frame->flight.batch.previous != NULL ||
+            sw_operation_may_overflow(frame->request.operation)) {
             batch.previous = gathered->previous;
         }
         *link = frame;

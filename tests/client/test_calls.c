@@ -368,6 +368,41 @@ Test(calls, a_lost_connection_gives_every_request_back)
     close_table();
 }
 
+/* A key whose value would overflow keeps it; the others are changed, and it is counted. */
+Test(calls, overflows_are_counted)
+{
+    enum { COUNT = 300 };
+    uint64_t keys[COUNT], values[COUNT], key = 5, one = 1;
+    open_table(8, 8, 1U << 12, 64, 4, 0);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        keys[i] = i;
+        values[i] = i % 3 == 0 ? UINT64_MAX : i;
+    }
+    cr_assert_eq(sherwood_set(client, keys, values, COUNT), SHERWOOD_OK);
+    cr_assert_eq(sherwood_overflows(client), 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        values[i] = 1;
+    }
+    cr_assert_eq(sherwood_run(client, SHERWOOD_INCREMENT, keys, values, COUNT, NULL, NULL),
+                 SHERWOOD_OK);
+    cr_assert_eq(sherwood_overflows(client), COUNT / 3, "of all frames of the call");
+    cr_assert_eq(sherwood_get(client, keys, COUNT, values, NULL), SHERWOOD_OK);
+    cr_assert_eq(sherwood_overflows(client), 0, "of the last call");
+    cr_expect_eq(values[3], UINT64_MAX);
+    cr_expect_eq(values[4], 5);
+    struct sherwood_request request = {
+        .operation = SHERWOOD_DECREMENT, .count = 1, .keys = &(uint64_t){1000}, .values = &one};
+    cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK);
+    cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK);
+    cr_expect_eq(request.overflows, 1);
+    request.keys = &key;
+    cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK);
+    cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK);
+    cr_expect_eq(request.overflows, 0);
+    cr_expect_eq(sherwood_overflows(NULL), 0);
+    close_table();
+}
+
 /* Figures without a field are there by name. */
 static void check_figures(void)
 {

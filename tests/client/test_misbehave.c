@@ -108,6 +108,13 @@ static void too_many_hits(int fd, const struct sw_request *request, struct sw_re
     reply->hits = KEYS + 1;
     good(fd, request, reply);
 }
+static void too_many_overflows(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    uint8_t body[4096] = {0};
+    (void)request;
+    reply->overflows = 1; /* of a GET */
+    sw_fake_reply(fd, reply, body, body_bytes(reply));
+}
 static void body_too_long(int fd, const struct sw_request *request, struct sw_reply *reply)
 {
     uint8_t body[4096] = {0};
@@ -175,6 +182,7 @@ Test(misbehave, lies_are_protocol_errors)
         {"count", wrong_count, "number of keys"},
         {"no values", no_values, "lacks"},
         {"hits", too_many_hits, "hits"},
+        {"overflows", too_many_overflows, "overflows"},
         {"body too long", body_too_long, "body length"},
         {"body too short", body_too_short, "body length"},
         {"body absent", body_absent, "body length"},

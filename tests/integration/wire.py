@@ -177,6 +177,7 @@ class Reply:
         self.cursor = message.get(9, 0)
         self.info = parse_message(message.get(10, b""))
         self.capacity = message.get(12, 0)
+        self.overflows = message.get(13, 0)
         self.body = body
 
     def values(self):

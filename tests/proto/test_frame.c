@@ -183,6 +183,42 @@ Test(frame, every_value_format_has_a_whole_row)
     cr_assert_str_eq(sw_frame_values_name(UINT32_MAX), "?");
 }
 
+Test(frame, operations_on_values)
+{
+    static const struct {
+        uint32_t operation;
+        bool found;
+        uint64_t old, operand, now;
+        bool fits;
+    } cases[] = {
+        {SW_OPERATION_SET, true, 7, 9, 9, true},
+        {SW_OPERATION_SUM, false, 0, 9, 9, true},
+        {SW_OPERATION_SUM, true, 200, 100, 44, true},
+        {SW_OPERATION_MIN, true, 7, 9, 7, true},
+        {SW_OPERATION_MIN, false, 0, 9, 9, true},
+        {SW_OPERATION_MAX, true, 7, 9, 9, true},
+        {SW_OPERATION_MAX, true, 9, 7, 9, true},
+        {SW_OPERATION_SET_ABSENT, true, 7, 9, 7, true},
+        {SW_OPERATION_SET_ABSENT, false, 0, 9, 9, true},
+        {SW_OPERATION_SET_PRESENT, true, 7, 9, 9, true},
+        {SW_OPERATION_SET_PRESENT, false, 0, 9, 0, true},
+        {SW_OPERATION_INCREMENT, true, 250, 5, 255, true},
+        {SW_OPERATION_INCREMENT, true, 250, 6, 250, false},
+        {SW_OPERATION_INCREMENT, false, 0, 255, 255, true},
+        {SW_OPERATION_DECREMENT, true, 5, 5, 0, true},
+        {SW_OPERATION_DECREMENT, true, 5, 6, 5, false},
+        {SW_OPERATION_DECREMENT, false, 0, 1, 0, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint64_t now = 99;
+        bool fits = sw_operation_apply(cases[i].operation, cases[i].found, cases[i].old,
+                                       cases[i].operand, UINT8_MAX, &now);
+        cr_assert_eq(fits, cases[i].fits, "case %zu", i);
+        cr_assert_eq(now, cases[i].now, "case %zu", i);
+        cr_assert(fits || sw_operation_may_overflow(cases[i].operation));
+    }
+}
+
 Test(frame, operations_have_names)
 {
     cr_assert_str_eq(sw_operation_name(SW_OPERATION_GET), "GET");

@@ -60,6 +60,7 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
     reply->value_bytes = (uint32_t)some_number(state);
     reply->has_values = random_next(state) % 2;
     reply->hits = some_number(state);
+    reply->overflows = some_number(state);
     reply->cursor = some_number(state);
     reply->capacity_slots = some_number(state);
     some_text(reply->message, sizeof(reply->message), state);
@@ -97,8 +98,8 @@ static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)
 {
     return a->request_id == b->request_id && a->status == b->status && a->count == b->count &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->has_values == b->has_values && a->hits == b->hits && a->cursor == b->cursor &&
-           a->capacity_slots == b->capacity_slots &&
+           a->has_values == b->has_values && a->hits == b->hits && a->overflows == b->overflows &&
+           a->cursor == b->cursor && a->capacity_slots == b->capacity_slots &&
            memcmp(a->message, b->message, sizeof(a->message)) == 0 && a->has_info == b->has_info &&
            same_info(&a->info, &b->info);
 }

@@ -60,7 +60,8 @@ static void put(struct sw_fake_table *table, struct sw_fake_slot *slot, uint64_t
     *slot = (struct sw_fake_slot){key, value, true, true};
 }
 
-static void apply_one(struct sw_fake_table *table, uint32_t operation, uint64_t key, uint64_t value)
+/* Returns false where the key was left as it was because its value would overflow. */
+static bool apply_one(struct sw_fake_table *table, uint32_t operation, uint64_t key, uint64_t value)
 {
     uint64_t max = table->value_bytes == 4 ? UINT32_MAX : UINT64_MAX;
     struct sw_fake_slot *slot = slot_of(table, key);
@@ -80,14 +81,16 @@ static void apply_one(struct sw_fake_table *table, uint32_t operation, uint64_t 
         put(table, slot, key, present && old > value ? old : value);
         break;
     case SW_OPERATION_INCREMENT:
-        if (value <= max - old) {
-            put(table, slot, key, old + value);
+        if (value > max - old) {
+            return false;
         }
+        put(table, slot, key, old + value);
         break;
     case SW_OPERATION_DECREMENT:
-        if (value <= old) {
-            put(table, slot, key, old - value);
+        if (value > old) {
+            return false;
         }
+        put(table, slot, key, old - value);
         break;
     case SW_OPERATION_SET_ABSENT:
     case SW_OPERATION_SET_PRESENT:
@@ -102,6 +105,7 @@ static void apply_one(struct sw_fake_table *table, uint32_t operation, uint64_t 
     default:
         break;
     }
+    return true;
 }
 
 struct answer {
@@ -136,8 +140,9 @@ static void apply(struct sw_fake_table *table, const struct sw_request *request,
         found[i / 64] |= (uint64_t)present << (i % 64);
         answer->reply.hits += present;
         bool writes = sw_operation_has_operands(request->operation);
-        apply_one(table, request->operation, key,
-                  writes ? load(operands, table->value_bytes, i) : 0);
+        bool done = apply_one(table, request->operation, key,
+                              writes ? load(operands, table->value_bytes, i) : 0);
+        answer->reply.overflows += !done;
     }
     table->last_operation = request->operation;
     table->frames++;
