@@ -106,6 +106,9 @@
 /* A frame that stopped arriving for this long gives up its memory when another waits for it. */
 #define SW_FRAME_STALL_MS 1000
 
+/* Lines of the log in a minute, of each kind that a client can provoke. */
+#define SW_LOG_LINES_A_MINUTE 10
+
 #define SW_LOOPS_MAX 256
 
 /* Connections accepted before the loop goes on with its other work. */

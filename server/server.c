@@ -300,6 +300,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     if (server->listener != NULL) {
         snapshot->counters.connections_rejected = sw_listener_rejected(server->listener);
     }
+    snapshot->counters.log_lines_left_out = sw_log_left_out();
     getrusage(RUSAGE_SELF, &usage);
     snapshot->cpu_user_seconds =
         (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;

@@ -34,6 +34,8 @@
     X(arena_pauses, "Times a connection's input was paused for lack of arena memory.")           \
     X(frames_in_flight_pauses, "Times a connection's input was paused at frames-in-flight-max.") \
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
+    X(log_lines_left_out,                                                                        \
+      "Lines that clients provoked and that the log left out, because it had many like them.")   \
     X(batches, "Batches submitted to the table.")                                                \
     X(batch_operations, "Operations in those batches.")
 

@@ -143,7 +143,7 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *context, const ch
     (void)context;
     vsnprintf(line, sizeof line, format, arguments);
     line[strcspn(line, "\r\n")] = '\0';
-    sw_log(SW_LOG_DEBUG, "http: %s", line);
+    sw_log_limited(SW_LOG_HTTP, SW_LOG_DEBUG, "http: %s", line);
 }
 
 /* A listening socket for an address that sw_config_load has accepted. -1 with a sentence logged. */

@@ -1,52 +1,168 @@
 /* SPDX-License-Identifier: MIT
  *
- * log.c - lines on stderr.
+ * log.c - lines on standard error, and the limit of those that clients provoke.
  */
 #include "server/observe/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "server/limits.h"
+
 #define LOG_LINE_BYTES 1024
+#define MINUTE_MS 60000U
+
+/* What stands before a line's text. */
+enum prefix { PREFIX_NONE, PREFIX_PRIORITY, PREFIX_TIME };
 
 /* Written by sw_log_init before threads start, read only afterwards. */
 static enum sw_log_level log_level = SW_LOG_INFO;
-static bool log_priorities = false;
+static enum prefix log_prefix = PREFIX_NONE;
+
+/* Under the lock, which is held only to look and to count. */
+static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sw_log_limit limits[SW_LOG_KINDS];
+static uint64_t lines_left_out; /* written under the lock, read by any thread */
+
+/* Does standard error lead to the journal? The service manager says which file that would be. */
+static bool is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    unsigned long long device = 0, inode = 0;
+    struct stat status;
+    return stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
 
 void sw_log_init(enum sw_log_level level)
 {
     log_level = level;
-    log_priorities = isatty(STDERR_FILENO) == 0;
+    log_prefix = is_journal()                 ? PREFIX_PRIORITY
+                 : isatty(STDERR_FILENO) != 0 ? PREFIX_NONE
+                                              : PREFIX_TIME;
 }
 
-void sw_log(enum sw_log_level level, const char *format, ...)
+static const char *level_name(enum sw_log_level level)
+{
+    switch (level) {
+    case SW_LOG_ERROR:
+        return "error";
+    case SW_LOG_WARNING:
+        return "warning";
+    case SW_LOG_NOTICE:
+        return "notice";
+    case SW_LOG_INFO:
+        return "info";
+    case SW_LOG_DEBUG:
+        break;
+    }
+    return "debug";
+}
+
+static size_t put_prefix(char *line, size_t room, enum sw_log_level level)
+{
+    struct timespec now;
+    struct tm utc;
+    char date[32];
+    switch (log_prefix) {
+    case PREFIX_NONE:
+        break;
+    case PREFIX_PRIORITY:
+        return (size_t)snprintf(line, room, "<%d>", (int)level);
+    case PREFIX_TIME:
+        clock_gettime(CLOCK_REALTIME, &now);
+        gmtime_r(&now.tv_sec, &utc);
+        strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
+        return (size_t)snprintf(line, room, "%s.%03ldZ %s: ", date, now.tv_nsec / 1000000,
+                                level_name(level));
+    }
+    return 0;
+}
+
+/* `left_out`: lines like this one that were not written before it. */
+__attribute__((format(printf, 3, 0))) static void
+write_line(enum sw_log_level level, uint64_t left_out, const char *format, va_list arguments)
 {
     char line[LOG_LINE_BYTES];
-    size_t size = 0;
-    int wrote = 0;
-    va_list arguments;
-
-    if (level > log_level) {
-        return;
-    }
-    if (log_priorities) {
-        size = (size_t)snprintf(line, sizeof line, "<%d>", (int)level);
-    }
-    va_start(arguments, format);
-    wrote = vsnprintf(line + size, sizeof line - size, format, arguments);
-    va_end(arguments);
+    size_t size = put_prefix(line, sizeof(line), level);
+    int wrote = vsnprintf(line + size, sizeof(line) - size, format, arguments);
     if (wrote < 0) {
         return;
     }
     /* A line that is too long is cut; the newline always fits. */
     size += (size_t)wrote;
-    size = size < sizeof line - 1 ? size : sizeof line - 2;
+    size = size < sizeof(line) - 1 ? size : sizeof(line) - 2;
+    if (left_out > 0) {
+        wrote = snprintf(line + size, sizeof(line) - size, " (%llu more such lines were left out)",
+                         (unsigned long long)left_out);
+        size += wrote > 0 ? (size_t)wrote : 0;
+        size = size < sizeof(line) - 1 ? size : sizeof(line) - 2;
+    }
     line[size++] = '\n';
     /* One write, so that lines of several threads do not mix. Where stderr is closed or full there
      * is nowhere to say so. */
     if (write(STDERR_FILENO, line, size) < 0) {
         return;
     }
+}
+
+void sw_log(enum sw_log_level level, const char *format, ...)
+{
+    va_list arguments;
+    if (level > log_level) {
+        return;
+    }
+    va_start(arguments, format);
+    write_line(level, 0, format, arguments);
+    va_end(arguments);
+}
+
+bool sw_log_allows(struct sw_log_limit *limit, uint64_t now_ms, uint64_t *left_out)
+{
+    if (limit->began_ms == 0 || now_ms - limit->began_ms >= MINUTE_MS) {
+        limit->began_ms = now_ms;
+        limit->lines = 0;
+    }
+    if (limit->lines == SW_LOG_LINES_A_MINUTE) {
+        limit->left_out++;
+        return false;
+    }
+    limit->lines++;
+    *left_out = limit->left_out;
+    limit->left_out = 0;
+    return true;
+}
+
+void sw_log_limited(enum sw_log_kind kind, enum sw_log_level level, const char *format, ...)
+{
+    struct timespec now;
+    uint64_t left_out = 0;
+    va_list arguments;
+    if (level > log_level) {
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    pthread_mutex_lock(&limits_lock);
+    bool allowed =
+        sw_log_allows(&limits[kind],
+                      (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1, &left_out);
+    if (!allowed) {
+        __atomic_store_n(&lines_left_out, lines_left_out + 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&limits_lock);
+    if (allowed) {
+        va_start(arguments, format);
+        write_line(level, left_out, format, arguments);
+        va_end(arguments);
+    }
+}
+
+uint64_t sw_log_left_out(void)
+{
+    return __atomic_load_n(&lines_left_out, __ATOMIC_RELAXED);
 }

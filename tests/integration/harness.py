@@ -188,7 +188,7 @@ class Server:
         equal(code, self.stop_rc, f"exit status; log: {log[-2000:]}")
         check(took < STOP_SECONDS_MAX, f"stopping took {took:.2f} s")
         check("Sanitizer" not in log and "runtime error:" not in log, f"sanitizer: {log[-4000:]}")
-        bad = [l for l in log.splitlines() if re.match(r"<[0-3]>", l)
+        bad = [l for l in log.splitlines() if re.match(r"\S+Z error: ", l)
                and not (self.errors and re.search(self.errors, l))]
         check(not bad, f"errors were logged: {bad}")
 

@@ -244,7 +244,7 @@ def more_than_the_machine_has():
     text = run(BUILD / "sherwoodd", *flags, "--check-config")
     check("\n# in host memory it cannot grow so far: this machine has " in text, text)
     with Server(*flags) as server, server.connect() as one:
-        check("<4>the table cannot grow to max-capacity: that takes " in server.log(), server.log())
+        check(" warning: the table cannot grow to max-capacity: that takes " in server.log(), server.log())
         refused = wire.Replies(one).ask("RESIZE", "1T")
         check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
         equal(server.metrics()["sherwood_table_capacity_slots"], 1024, "capacity")
@@ -315,7 +315,7 @@ def no_memory():
         keys += range(first, at)
         read_all(server, keys)
         equal(replies.ask("GET", at), None, "a refused key")
-        eventually(lambda: "<4>the table could not grow or be resized" in server.log(),
+        eventually(lambda: " warning: the table could not grow or be resized" in server.log(),
                    "a warning in the log")
         equal(server.log().count("could not grow"), 1, "warnings within a minute")
 
