@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * selftest.c - a table of 4096 slots, 1024 keys, three batches.
+ * selftest.c - a table of 4096 slots, 1024 keys, four batches.
  */
 #include "server/selftest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/batch/round.h"
@@ -26,7 +27,10 @@ struct test {
     uint32_t key_bytes, value_bytes;
 };
 
-static bool run(const struct test *test, enum sw_op op)
+/* The self-test ends with the first of these that is not SW_OK: a status of the table, or WRONG. */
+#define WRONG 1
+
+static int run(const struct test *test, enum sw_op op)
 {
     struct sw_batch batch = {
         .kind = SW_BATCH_OPERATIONS,
@@ -37,7 +41,7 @@ static bool run(const struct test *test, enum sw_op op)
         .previous = test->previous,
         .found = test->arrays->found,
     };
-    return sw_batch_run(test->queue, &batch) == SW_OK;
+    return sw_batch_run(test->queue, &batch);
 }
 
 /* Every key found (or none), with the value that was set. */
@@ -55,8 +59,20 @@ static bool is_right(const struct test *test, bool found)
     return true;
 }
 
-static bool works(const struct test *test)
+/* One batch of all keys: which must be present before it (or none), with the values set. */
+static int step(const struct test *test, enum sw_op op, bool found)
 {
+    int status = run(test, op);
+    return status == SW_OK && !is_right(test, found) ? WRONG : status;
+}
+
+static int run_all(const struct test *test)
+{
+    static const struct {
+        enum sw_op op;
+        bool found;
+    } steps[] = {{SW_SET, false}, {SW_GET, true}, {SW_DELETE, true}, {SW_GET, false}};
+    int status = SW_OK;
     for (uint32_t i = 0; i < KEYS; i++) {
         uint8_t *value = test->arrays->values + (size_t)i * test->value_bytes;
         sw_integer_put(test->arrays->keys, test->key_bytes, i, 0x9e3779b97f4a7c15ULL * i);
@@ -64,31 +80,35 @@ static bool works(const struct test *test)
             value[k] = (uint8_t)((i + 1) * (k + 1) >> (k % 8));
         }
     }
-    return run(test, SW_SET) && is_right(test, false) && run(test, SW_GET) &&
-           is_right(test, true) && run(test, SW_DELETE) && is_right(test, true) &&
-           run(test, SW_GET) && is_right(test, false);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && status == SW_OK; i++) {
+        status = step(test, steps[i].op, steps[i].found);
+    }
+    return status;
 }
 
-static bool passes(struct sw_table *table)
+static int test_table(struct sw_table *table)
 {
     struct sw_table_info info;
     struct test test = {0};
-    bool passed = false;
     sw_table_info(table, &info);
     test.key_bytes = info.key_bytes;
     test.value_bytes = info.value_bytes;
     test.bytes = sizeof(*test.arrays) + 2UL * KEYS * info.value_bytes;
-    if (sw_queue_create(table, &test.queue) == SW_OK) {
-        test.arrays = sw_io_alloc(table, test.bytes);
+    int status = sw_queue_create(table, &test.queue);
+    if (status != SW_OK) {
+        return status;
     }
-    if (test.arrays != NULL) {
+    test.arrays = sw_io_alloc(table, test.bytes);
+    if (test.arrays == NULL) {
+        status = SW_E_NOMEM;
+    } else {
         memset(test.arrays, 0, test.bytes);
         test.previous = test.arrays->values + (size_t)KEYS * info.value_bytes;
-        passed = works(&test);
+        status = run_all(&test);
         sw_io_free(table, test.arrays, test.bytes);
     }
     sw_queue_destroy(test.queue);
-    return passed;
+    return status;
 }
 
 /* A load that every engine can hold. */
@@ -101,20 +121,25 @@ int sw_selftest(const struct sw_table_config *config)
 {
     struct sw_table_config small = *config;
     struct sw_table *table = NULL;
-    bool passed = false;
+    char reason[256] = "";
     small.capacity_slots = 4096;
     small.max_capacity_slots = 0;
     small.max_probe = 0;
     small.max_load = load_of(config);
     small.batch_ops_max = KEYS;
     small.stash_slots = 0 == config->stash_slots ? 1 : config->stash_slots;
-    if (sw_table_create(&small, &table, NULL, 0) == SW_OK) {
-        passed = passes(table);
+    int status = sw_table_create(&small, &table, reason, sizeof(reason));
+    if (status == SW_OK) {
+        status = test_table(table);
+        snprintf(reason, sizeof(reason), "%s", status == WRONG ? "" : sw_status_text(status));
     }
     sw_table_destroy(table);
-    if (!passed) {
+    if (status == WRONG) {
         sw_log(SW_LOG_ERROR,
                "the table's self-test failed: the backend does not compute correctly");
+    } else if (status != SW_OK) {
+        sw_log(SW_LOG_ERROR,
+               "the table's self-test, on a small table of its own, could not run: %s", reason);
     }
-    return passed ? 0 : -1;
+    return status == SW_OK ? 0 : -1;
 }

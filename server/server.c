@@ -4,7 +4,9 @@
  */
 #include "server/server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +140,26 @@ static void warn_of_growth(const struct sw_server *server)
     }
 }
 
+/* There is no password, so whoever reaches the port may do everything. */
+static void warn_of_open_address(const struct sw_config *config)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    bool loopback = true;
+    if (inet_pton(AF_INET, config->bind, &v4) == 1) {
+        loopback = ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+    } else if (inet_pton(AF_INET6, config->bind, &v6) == 1) {
+        loopback = IN6_IS_ADDR_LOOPBACK(&v6) ||
+                   (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
+    }
+    if (!loopback) {
+        sw_log(SW_LOG_WARNING,
+               "bind %s: there is no password and no encryption; whoever reaches this address can "
+               "read, write and delete everything, and stop the server",
+               config->bind);
+    }
+}
+
 static int open_table(struct sw_server *server)
 {
     const struct sw_config *config = &server->config;
@@ -188,7 +210,7 @@ static int start_loops(struct sw_server *server)
 {
     for (; server->loops_running < server->loop_count; server->loops_running++) {
         if (sw_loop_start(&server->loops[server->loops_running]) != 0) {
-            sw_log(SW_LOG_ERROR, "an I/O thread could not be started");
+            sw_log(SW_LOG_ERROR, "an I/O thread could not be started: no memory for its stack?");
             return -1;
         }
     }
@@ -199,6 +221,9 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
 {
     int http_fd = activated != NULL ? activated->http : -1;
     server->has_activated = activated != NULL && activated->listener_count > 0;
+    if (!server->has_activated) {
+        warn_of_open_address(&server->config);
+    }
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (open_table(server) != 0 || init_loops(server) != 0 ||
         sw_listener_create(&server->config, activated, server->loops, server->loop_count,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define HUGE_PAGE_BYTES (2ULL << 20)
@@ -191,6 +192,21 @@ uint64_t sw_memory_of_meminfo(const char *text)
                                                                               : UINT64_MAX;
 }
 
+/* What RLIMIT_AS (ulimit -v) leaves of the address space. Every mapping counts, touched or not. */
+static uint64_t room_of_address_space(void)
+{
+    struct rlimit limit;
+    char text[TEXT_BYTES];
+    uint64_t pages = 0;
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || page_bytes <= 0 ||
+        !read_text("/proc/self", "statm", text) || !parse_number(text, &pages)) {
+        return UINT64_MAX;
+    }
+    uint64_t used = pages * (uint64_t)page_bytes;
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
 uint64_t sw_memory_available(void)
 {
     char text[TEXT_BYTES];
@@ -202,5 +218,6 @@ uint64_t sw_memory_available(void)
         uint64_t room = sw_memory_of_groups(text, "/sys/fs/cgroup", "/sys/fs/cgroup/memory");
         available = room < available ? room : available;
     }
-    return available;
+    uint64_t room = room_of_address_space();
+    return room < available ? room : available;
 }

@@ -18,8 +18,8 @@ void sw_memory_unmap(void *memory, uint64_t bytes);
 /* RAM of this machine in bytes; UINT64_MAX if it cannot be told. */
 uint64_t sw_memory_installed(void);
 
-/* Bytes this process can use beyond what it uses now: the least of MemAvailable and of what the
- * limits of its control groups leave. A file that cannot be read sets no limit; UINT64_MAX if there
+/* Bytes this process can use beyond what it uses now: the least of MemAvailable and of what its
+ * control groups and RLIMIT_AS leave. A file that cannot be read sets no limit; UINT64_MAX if there
  * is none. Others may take of it at the same time. */
 uint64_t sw_memory_available(void);
 

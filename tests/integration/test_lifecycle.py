@@ -14,7 +14,7 @@ import threading
 import time
 
 import wire
-from harness import (BUILD, DAEMON, DEFAULT_FLAGS, STOP_SECONDS_MAX, Server, Skip, case, check,
+from harness import (BUILD, DAEMON, DEFAULT_FLAGS, SANITIZED, STOP_SECONDS_MAX, Server, Skip, case, check,
                      equal, eventually, main, run)
 
 
@@ -358,6 +358,34 @@ def bad_options():
 def too_large():
     """a capacity that no machine has: a clear sentence, not a crash"""
     refused(*flags(capacity="1024G"), words=["memory"])
+
+
+@case
+def address_space():
+    """under ulimit -v: what is missing is said to be memory, and the figures agree with each other"""
+    if SANITIZED:
+        raise Skip("sanitizers take terabytes of address space")
+    def limited(kib, *options):
+        result = subprocess.run(
+            ["sh", "-c", f'ulimit -v {kib}; exec "$0" "$@"', DAEMON, *flags(backend="cpu"), *options],
+            stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=60, check=False)
+        equal(result.returncode, 1, f"exit status: {result.stderr}")
+        check("compute correctly" not in result.stderr, result.stderr)
+        return result.stderr
+    shown = limited(300000, "--capacity", "64M")
+    needed, free = re.search(r"needs (\d+) MiB.*of which (\d+) MiB are", shown).groups()
+    check(int(free) < 300 < int(needed), shown)
+    for kib in range(40000, 90000, 10000):  # the table, its self-test or a loop finds no room
+        check("memory" in limited(kib, "--capacity", "1K"), f"{kib} KiB")
+
+
+@case
+def open_to_others():
+    """an address that others can reach: a warning that there is no password; none for loopback"""
+    for address, warned in (("0.0.0.0", True), ("127.0.0.1", False), ("127.1.2.3", False),
+                            ("::", True), ("::1", False)):
+        with Server("--bind", address) as server:
+            equal("there is no password" in server.log(), warned, f"--bind {address}")
 
 
 class Manager:

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "table/cpu/arrays.h"
 #include "table/cpu/memory.h"
@@ -29,6 +31,28 @@ Test(memory, meminfo)
     equal(sw_memory_of_meminfo("xMemAvailable: 1 kB\nMemAvailableX: 1 kB\n"), UINT64_MAX, "names");
     equal(sw_memory_of_meminfo(""), UINT64_MAX, "nothing");
     equal(sw_memory_of_meminfo("MemAvailable: 99999999999999999999 kB\n"), UINT64_MAX, "too large");
+}
+
+/* ulimit -v counts address space: what is mapped already is no longer available. */
+Test(memory, address_space)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert_not_null(file);
+    cr_assert_eq(fscanf(file, "%llu", &pages), 1);
+    fclose(file);
+    rlim_t mapped = pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    struct rlimit limit;
+    cr_assert_eq(getrlimit(RLIMIT_AS, &limit), 0);
+    limit.rlim_cur = mapped + (1UL << 30);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    cr_assert_leq(sw_memory_available(), 1UL << 30);
+    limit.rlim_cur = mapped / 2;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    uint64_t available = sw_memory_available();
+    limit.rlim_cur = limit.rlim_max;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    equal(available, 0, "below what is mapped");
 }
 
 /* --- control groups --------------------------------------------------------------------------- */
