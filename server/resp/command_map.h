@@ -31,7 +31,7 @@
     X(GET, "get", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, VALUE), "Get the value of a key") \
     X(SET, "set", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
-      KEY_FUNCTION(SET, SET, OK), "Set a key: SET key value [NX | XX] [GET]") \
+      KEY_FUNCTION(SET, SET, OK), "Set a key: key value [NX | XX] [GET]") \
     X(MGET, "mget", -2, KEYS(1, -1, 1), STRING, READ, FAST, QUEUED, \
       EACH_KEY(GET, VALUES), "Get the values of keys") \
     X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
@@ -69,17 +69,17 @@
     X(PERSIST, "persist", 2, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
       ONE_KEY(GET, 0, ZERO), "0: nothing expires") \
     X(MEMORY, "memory", -2, KEYS(2, 2, 1), SERVER, READ, SLOW, QUEUED, \
-      KEY_FUNCTION(MEMORY, GET, BYTES), "MEMORY USAGE key: bytes of a slot") \
+      KEY_FUNCTION(MEMORY, GET, BYTES), "USAGE key: the bytes of a slot") \
     X(OBJECT, "object", -2, KEYS(2, 2, 1), GENERIC, READ, SLOW, QUEUED, \
-      KEY_FUNCTION(OBJECT, GET, ENCODING), "OBJECT ENCODING key: int or raw") \
+      KEY_FUNCTION(OBJECT, GET, ENCODING), "ENCODING key: how its value is kept, int or raw") \
     X(FLUSHALL, "flushall", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
     X(FLUSHDB, "flushdb", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
     X(RESIZE, "resize", 2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      TABLE(RESIZE, resize), "RESIZE slots: the capacity it has then") \
+      TABLE(RESIZE, resize), "slots: give the table another capacity") \
     X(SCAN, "scan", -2, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
-      TABLE(SCAN, scan), "Iterate keys: SCAN cursor [COUNT n]") \
+      TABLE(SCAN, scan), "Iterate keys: cursor [MATCH pattern] [COUNT n]") \
     X(RANDOMKEY, "randomkey", 1, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, random), "Some key of the table") \
     X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \
@@ -103,15 +103,15 @@
     X(RESET, "reset", 1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
       SESSION(reset), "Reset the connection's state") \
     X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, QUEUED, \
-      SESSION(client), "Names and facts of connections") \
+      SESSION(client), "ID, INFO, LIST, SETNAME and more, of the connection") \
     X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, QUEUED, \
-      SESSION(command), "This list") \
+      SESSION(command), "The commands: COUNT, DOCS, GETKEYS, INFO, LIST") \
     X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
-      SESSION(config), "CONFIG GET pattern") \
+      SESSION(config), "GET pattern ...: the configuration, constant after start") \
     X(LATENCY, "latency", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
-      SESSION(latency), "LATENCY LATEST | HISTOGRAM | RESET") \
+      SESSION(latency), "LATEST, HISTOGRAM, HISTORY, RESET: empty, see /metrics") \
     X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
-      SESSION(slowlog), "SLOWLOG GET | LEN | RESET: empty") \
+      SESSION(slowlog), "GET, LEN, RESET: empty") \
     X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(lastsave), "0: nothing is saved") \
     X(SAVE, "save", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
@@ -121,7 +121,7 @@
     X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, QUEUED, \
       SESSION(wait), "0: there are no replicas") \
     X(ROLE, "role", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
-      SESSION(role), "master") \
+      SESSION(role), "master: there is no replication") \
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(time), "Seconds and microseconds of the clock") \
     X(READONLY, "readonly", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \

@@ -12,7 +12,7 @@ import tempfile
 
 import redis
 
-from harness import Server, Skip, case, check, equal, eventually, main
+from harness import ROOT, Server, Skip, case, check, equal, eventually, main
 
 ENGINES = (("robin_hood",), ("cuckoo",), ("cache", "--value-format", "string"))
 # The connection ends with these, or the server does.
@@ -79,6 +79,19 @@ def lists_agree():
             equal({n.decode() for n in docs[::2]}, set(rows), "DOCS")
             for name, row in rows.items():
                 equal(ask(connection, "COMMAND", "INFO", name), [row], name)
+
+
+@case
+def man_page():
+    """sherwoodd(8) lists the commands that COMMAND DOCS lists, with the same words"""
+    page = (ROOT / "deploy/man/sherwoodd.8.scd").read_text()
+    section = page.split("# RESP COMMANDS")[1].split("\n# ")[0]
+    listed = dict(re.findall(r"^- ([A-Z]+): (.*)$", section, re.M))
+    with Server() as server:
+        docs = ask(open_connection(server), "COMMAND", "DOCS")
+        wanted = {name.decode().upper(): facts[facts.index(b"summary") + 1].decode()
+                  for name, facts in zip(docs[::2], docs[1::2])}
+        equal(listed, wanted, "the list in the man page")
 
 
 @case
