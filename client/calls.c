@@ -94,11 +94,32 @@ static int check_pieces(struct sherwood *client, const struct sherwood_request *
                                 (unsigned long long)count, request->count);
 }
 
+/* Of a program that was compiled with another version. */
+static int check_size(struct sherwood *client, const struct sherwood_request *request)
+{
+    if (request->size < sizeof(*request) || request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: the request has no size: begin with SHERWOOD_REQUEST_INIT");
+    }
+    if (!sw_client_is_zero(request, sizeof(*request), request->size)) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: the request asks for what this version of libsherwood does "
+                              "not have");
+    }
+    return SHERWOOD_OK;
+}
+
 static int check_request(struct sherwood *client, const struct sherwood_request *request)
 {
     const uint32_t flags = SHERWOOD_DISCARD | SHERWOOD_DELAY | SHERWOOD_CONSTANT;
     if (client->broken != 0) {
         return client->broken;
+    }
+    if (request->size != sizeof(*request)) {
+        int rc = check_size(client, request);
+        if (rc != SHERWOOD_OK) {
+            return rc;
+        }
     }
     int rc = request->pieces != NULL
                  ? check_pieces(client, request)

@@ -107,12 +107,35 @@ static int open_stripes(struct sherwood *client, const char *address,
     return SHERWOOD_OK;
 }
 
+/* The options of a program that may be older or newer than this library. NULL, or what is wrong
+ * with them. */
+static const char *take_options(const struct sherwood_options *given, struct sherwood_options *out)
+{
+    *out = (struct sherwood_options){0};
+    if (given == NULL) {
+        return NULL;
+    }
+    if (given->size < sizeof(given->size) || given->size > SW_CLIENT_STRUCT_BYTES_MAX) {
+        return "the options have no size: begin with SHERWOOD_OPTIONS_INIT";
+    }
+    if (!sw_client_is_zero(given, sizeof(*out), given->size)) {
+        return "the options ask for what this version of libsherwood does not have";
+    }
+    memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+    return NULL;
+}
+
 /* The sentence goes straight to the caller's text. */
 static int open_client(const char *address, const struct sherwood_options *options,
                        struct sherwood **out, char *text, size_t text_bytes)
 {
-    const struct sherwood_options defaults = {0};
-    const struct sherwood_options *chosen = options == NULL ? &defaults : options;
+    struct sherwood_options taken;
+    const struct sherwood_options *chosen = &taken;
+    const char *wrong = take_options(options, &taken);
+    if (wrong != NULL) {
+        snprintf(text, text_bytes, "connect: %s", wrong);
+        return SHERWOOD_E_INVALID;
+    }
     uint32_t stripes = chosen->stripes == 0 ? 1 : chosen->stripes;
     if (stripes > SHERWOOD_STRIPES_MAX || chosen->send_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX ||
         chosen->receive_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX) {
@@ -193,11 +216,15 @@ uint32_t sherwood_stripes(const struct sherwood *client)
     return alive;
 }
 
-void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic)
+void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size)
 {
-    static const struct sherwood_traffic none = {0};
-    if (traffic != NULL) {
-        *traffic = client == NULL ? none : client->traffic;
+    if (traffic == NULL) {
+        return;
+    }
+    memset(traffic, 0, size);
+    if (client != NULL) {
+        size_t known = sizeof(client->traffic);
+        memcpy(traffic, &client->traffic, size < known ? size : known);
     }
 }
 

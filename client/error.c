@@ -80,6 +80,16 @@ int sw_client_status(uint32_t reply_status)
     }
 }
 
+bool sw_client_is_zero(const void *object, size_t from, size_t to)
+{
+    const uint8_t *bytes = object;
+    bool is_zero = true;
+    for (size_t i = from; i < to; i++) {
+        is_zero = is_zero && bytes[i] == 0;
+    }
+    return is_zero;
+}
+
 void sw_client_clean(const char *text, size_t size, char *out, size_t out_bytes)
 {
     size_t n = 0;

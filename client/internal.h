@@ -35,6 +35,8 @@
 #define SW_CLIENT_UNIX_SEND_BYTES (1U << 20)
 #define SW_CLIENT_VALUE_BYTES_MAX 1024
 #define SW_CLIENT_ERROR_BYTES 512
+/* A struct that says it is longer was never given a size. */
+#define SW_CLIENT_STRUCT_BYTES_MAX 4096
 #define SW_CLIENT_ADDRESS_BYTES 128
 /* Splits of a call happen at multiples of this, so that found bitmaps meet at words. */
 #define SW_CLIENT_SPLIT_KEYS 64
@@ -157,6 +159,9 @@ int sw_client_break(struct sw_stripe *stripe, int status, const char *format, ..
     __attribute__((format(printf, 3, 4)));
 /* The code of a server's status; SHERWOOD_E_PROTOCOL for one that is unknown. */
 int sw_client_status(uint32_t reply_status);
+/* Are the bytes of a struct from one offset to another 0? What a program wants of a later version
+ * is not. */
+bool sw_client_is_zero(const void *object, size_t from, size_t to);
 /* Copies text that a peer sent, printable characters only. */
 void sw_client_clean(const char *text, size_t size, char *out, size_t out_bytes);
 

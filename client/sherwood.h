@@ -23,6 +23,13 @@
  * handle of several stripes goes on with those that are left. Memory: everything is allocated by
  * connect (about 220 KiB, and 160 KiB for each further stripe), nothing by the other calls.
  *
+ * Structs that a program hands over carry their size as the program was compiled: the first field
+ * of sherwood_options and sherwood_request (SHERWOOD_OPTIONS_INIT, SHERWOOD_REQUEST_INIT, or .size
+ * = sizeof), an argument of sherwood_stats and sherwood_traffic. No byte beyond it is read or
+ * written, so later versions add fields at the end and programs go on without being compiled again;
+ * a field of a later version that is not 0 is refused by this one. sherwood_piece and
+ * sherwood_operation_stats stay as they are.
+ *
  * Arrays may have any alignment. Data goes from them to the socket, and from the socket into them,
  * without a copy in this library; arrays that begin at multiples of 64 bytes are the fastest to
  * copy for the kernel, those of SHERWOOD_CONSTANT requests at multiples of a page.
@@ -64,6 +71,7 @@ const char *sherwood_status_text(int status);
 struct sherwood;
 
 struct sherwood_options {
+    size_t size;            /* sizeof(struct sherwood_options) */
     int connect_timeout_ms; /* 0: 5000 */
     int request_timeout_ms; /* without any progress; 0: 30000 */
     /* Connections of the handle, 1 to SHERWOOD_STRIPES_MAX; 0: 1. A request goes to the one with
@@ -75,6 +83,10 @@ struct sherwood_options {
     uint32_t send_buffer_bytes;
     uint32_t receive_buffer_bytes;
 };
+#define SHERWOOD_OPTIONS_INIT                   \
+    {                                           \
+        .size = sizeof(struct sherwood_options) \
+    }
 #define SHERWOOD_STRIPES_MAX 256
 #define SHERWOOD_SOCKET_BUFFER_MAX (64U << 20)
 
@@ -174,11 +186,12 @@ enum sherwood_request_flag {
     SHERWOOD_CONSTANT = 4
 };
 
-/* Many requests in flight. The struct (zero it before its first use), its pieces and the arrays are
- * borrowed until the request has been waited for; results land in them directly, and those of a
+/* Many requests in flight. The struct (begin with SHERWOOD_REQUEST_INIT), its pieces and the arrays
+ * are borrowed until the request has been waited for; results land in them directly, and those of a
  * request that failed are not to be used. Each submitted request is given back once, by a call that
  * waits. Close abandons the rest. */
 struct sherwood_request {
+    size_t size; /* sizeof(struct sherwood_request) */
     enum sherwood_operation operation;
     uint32_t count; /* at most frame_ops_max; with pieces the sum of theirs */
     const void *keys;
@@ -200,6 +213,10 @@ struct sherwood_request {
     int _state;
     struct sherwood_request *_next;
 };
+#define SHERWOOD_REQUEST_INIT                   \
+    {                                           \
+        .size = sizeof(struct sherwood_request) \
+    }
 
 /* Queues a request and sends what the socket takes; never blocks. SHERWOOD_E_BUSY if
  * requests_in_flight_max are unanswered (and only then). What the socket did not take is sent by
@@ -227,13 +244,13 @@ int sherwood_descriptor(struct sherwood *client);
 /* Stripes that are not over yet. */
 uint32_t sherwood_stripes(const struct sherwood *client);
 
-/* What the handle has cost since connect. */
+/* What the handle has cost since connect; `size` is sizeof(struct sherwood_traffic). */
 struct sherwood_traffic {
     uint64_t reads, writes, polls, options; /* system calls: receive, send, wait, socket options */
     uint64_t bytes_received, bytes_sent;
     uint64_t bytes_spliced; /* of those sent: as pages, without a copy */
 };
-void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic);
+void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
 
 /* Control. */
 int sherwood_ping(struct sherwood *client);

@@ -91,7 +91,8 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     if (!bulk->slots || !bulk->idle) {
         goto fail;
     }
-    const struct sherwood_options connection = {.connect_timeout_ms = SW_LOAD_CONNECT_MS,
+    const struct sherwood_options connection = {.size = sizeof(struct sherwood_options),
+                                                .connect_timeout_ms = SW_LOAD_CONNECT_MS,
                                                 .request_timeout_ms = SW_LOAD_SILENCE_MS,
                                                 .stripes = count,
                                                 .send_buffer_bytes = options->socket_buffer,
@@ -211,6 +212,7 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
     bool is_get = operation == SHERWOOD_GET;
     bool is_batched = unit->count <= SW_LOAD_BATCH_KEYS || unit->is_filled;
     slot->request = (struct sherwood_request){
+        .size = sizeof(struct sherwood_request),
         .operation = operation,
         .count = unit->count,
         .keys = unit->keys,
@@ -376,9 +378,9 @@ static int bulk_run(struct sw_load_worker *worker)
     for (uint32_t i = 0; i < bulk->slots_count; i++) {
         sw_load_lane_rewind(&bulk->slots[i].lane);
     }
-    sherwood_traffic(bulk->client, &before);
+    sherwood_traffic(bulk->client, &before, sizeof(before));
     int status = worker->phase->rate ? run_open(worker, bulk) : run_closed(worker, bulk);
-    sherwood_traffic(bulk->client, &after);
+    sherwood_traffic(bulk->client, &after, sizeof(after));
     worker->traffic = (struct sw_load_traffic){
         .reads = after.reads - before.reads,
         .writes = after.writes - before.writes,

@@ -109,7 +109,8 @@ static bool send_batch(struct load *load, struct batch *batch, bool *more)
         return true;
     }
     *more = true;
-    batch->request = (struct sherwood_request){.operation = SHERWOOD_SET,
+    batch->request = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                               .operation = SHERWOOD_SET,
                                                .count = (uint32_t)count,
                                                .keys = batch->keys,
                                                .values = batch->values};

@@ -14,6 +14,8 @@
 #include "client/sherwood.h"
 #include "tests/support/fake_server.h"
 
+#define SIZED .size = sizeof(struct sherwood_request)
+
 static struct sw_fake_server server;
 static struct sw_fake_table table;
 static struct sherwood *client;
@@ -77,8 +79,8 @@ Test(async, waiting_has_a_limit)
     cr_expect_null(any);
     struct sherwood_request requests[2];
     for (int r = 0; r < 2; ++r) {
-        requests[r] = (struct sherwood_request){
-            .operation = SHERWOOD_GET, .count = 10, .keys = keys, .previous = values[r]};
+        requests[r] = (struct sherwood_request){SIZED, .operation = SHERWOOD_GET, .count = 10,
+                                                .keys = keys, .previous = values[r]};
         cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
     }
     double start = seconds_now();
@@ -141,7 +143,8 @@ Test(async, the_descriptor_drives_large_frames)
                 for (int rc = SHERWOOD_OK; next < REQUESTS && rc == SHERWOOD_OK;) {
                     uint64_t *at = values + (size_t)next * KEYS;
                     requests[next] =
-                        (struct sherwood_request){.operation = is_set ? SHERWOOD_SET : SHERWOOD_GET,
+                        (struct sherwood_request){SIZED,
+                                                  .operation = is_set ? SHERWOOD_SET : SHERWOOD_GET,
                                                   .count = KEYS,
                                                   .keys = keys + (size_t)next * KEYS,
                                                   .values = is_set ? at : NULL,
@@ -192,21 +195,17 @@ Test(async, requests_in_pieces)
                 pieces[p] = (struct sherwood_piece){arrays[p][0], arrays[p][1], NULL, count};
                 total += count;
             }
-            struct sherwood_request request = {.operation = SHERWOOD_SET,
-                                               .count = total,
-                                               .pieces = pieces,
-                                               .pieces_count = pieces_count};
+            struct sherwood_request request = {SIZED, .operation = SHERWOOD_SET, .count = total,
+                                               .pieces = pieces, .pieces_count = pieces_count};
             cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK, "%s",
                          sherwood_error(client));
             cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK);
             for (uint32_t p = 0; p < pieces_count; ++p) {
                 pieces[p].previous = p % 3 == 1 ? NULL : arrays[p][2];
             }
-            request = (struct sherwood_request){.operation = SHERWOOD_GET,
-                                                .count = total,
-                                                .found = found,
-                                                .pieces = pieces,
-                                                .pieces_count = pieces_count};
+            request = (struct sherwood_request){
+                SIZED,          .operation = SHERWOOD_GET, .count = total,
+                .found = found, .pieces = pieces,          .pieces_count = pieces_count};
             cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK);
             cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK);
             cr_assert_eq(request.hits, total);
@@ -252,6 +251,7 @@ Test(async, bad_requests_are_not_queued)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
         struct sherwood_request request = bad[i];
         request.operation = SHERWOOD_SET;
+        request.size = sizeof(request);
         cr_expect_eq(sherwood_submit(client, &request), SHERWOOD_E_INVALID, "case %zu", i);
     }
     cr_expect_eq(sherwood_ping(client), SHERWOOD_OK);
@@ -274,8 +274,8 @@ Test(async, dropped_answers)
         }
         struct sherwood_request *fill[4];
         for (int r = 0; r < 4; ++r) {
-            requests[r] = (struct sherwood_request){
-                .operation = SHERWOOD_SET, .count = KEYS, .keys = keys, .values = values};
+            requests[r] = (struct sherwood_request){SIZED, .operation = SHERWOOD_SET, .count = KEYS,
+                                                    .keys = keys, .values = values};
             cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
         }
         for (int r = 0; r < 4; ++r) {
@@ -286,7 +286,8 @@ Test(async, dropped_answers)
             for (int r = 0; r < REQUESTS; ++r) {
                 const bool drops = (r + round) % 3 != 0;
                 requests[r] =
-                    (struct sherwood_request){.operation = SHERWOOD_GET,
+                    (struct sherwood_request){SIZED,
+                                              .operation = SHERWOOD_GET,
                                               .count = counts[(r * 3 + round) % 4],
                                               .keys = keys,
                                               .previous = drops ? NULL : values + (size_t)r * KEYS,
@@ -317,25 +318,23 @@ Test(async, delayed_requests_leave_together)
     struct sherwood_traffic before, after;
     uint64_t keys[4] = {1, 2, 3, 4}, values[4];
     open_table(0, 128, 8, REQUESTS);
-    sherwood_traffic(client, &before);
+    sherwood_traffic(client, &before, sizeof(before));
     for (int r = 0; r < REQUESTS; ++r) {
-        requests[r] = (struct sherwood_request){.operation = SHERWOOD_GET,
-                                                .count = 4,
-                                                .keys = keys,
-                                                .previous = values,
-                                                .flags = SHERWOOD_DELAY};
+        requests[r] = (struct sherwood_request){
+            SIZED,        .operation = SHERWOOD_GET, .count = 4,
+            .keys = keys, .previous = values,        .flags = SHERWOOD_DELAY};
         cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
     }
-    sherwood_traffic(client, &after);
+    sherwood_traffic(client, &after, sizeof(after));
     cr_expect_eq(after.writes, before.writes, "nothing was sent");
     for (int r = 0; r < REQUESTS; ++r) {
         cr_assert_eq(sherwood_wait(client, &requests[r]), SHERWOOD_OK);
     }
-    sherwood_traffic(client, &after);
+    sherwood_traffic(client, &after, sizeof(after));
     cr_expect_eq(after.writes - before.writes, 1, "one call sent all");
     cr_expect_gt(after.bytes_received, before.bytes_received);
     cr_expect_gt(after.reads, before.reads);
-    sherwood_traffic(NULL, &after);
+    sherwood_traffic(NULL, &after, sizeof(after));
     cr_expect_eq(after.writes, 0);
     close_table();
 }
@@ -365,7 +364,8 @@ Test(async, constant_arrays_go_as_pages)
             keys[r] = constant_keys(KEYS, r << 32);
             operands[r] = constant_keys(KEYS, r << 32 | 1U << 30);
             uint32_t skip = r == 1 ? 3 : 0;
-            requests[r] = (struct sherwood_request){.operation = SHERWOOD_SET,
+            requests[r] = (struct sherwood_request){SIZED,
+                                                    .operation = SHERWOOD_SET,
                                                     .count = r == 4 ? 9 : KEYS - skip,
                                                     .keys = keys[r] + skip,
                                                     .values = operands[r] + skip,
@@ -378,7 +378,7 @@ Test(async, constant_arrays_go_as_pages)
             cr_assert_eq(rc, SHERWOOD_OK);
         }
         cr_assert_eq(sherwood_ping(client), SHERWOOD_OK);
-        sherwood_traffic(client, &traffic);
+        sherwood_traffic(client, &traffic, sizeof(traffic));
         cr_expect_gt(traffic.bytes_spliced, 3U * KEYS * 8, "%lu bytes as pages",
                      (unsigned long)traffic.bytes_spliced);
         struct sherwood_request *any;
@@ -386,11 +386,9 @@ Test(async, constant_arrays_go_as_pages)
         }
         for (int r = 0; r < REQUESTS; ++r) {
             const uint32_t count = requests[r].count, skip = r == 1 ? 3 : 0;
-            struct sherwood_request get = {.operation = SHERWOOD_GET,
-                                           .count = count,
-                                           .keys = keys[r] + skip,
-                                           .previous = got,
-                                           .flags = SHERWOOD_CONSTANT};
+            struct sherwood_request get = {SIZED,           .operation = SHERWOOD_GET,
+                                           .count = count,  .keys = keys[r] + skip,
+                                           .previous = got, .flags = SHERWOOD_CONSTANT};
             cr_assert_eq(sherwood_submit(client, &get), SHERWOOD_OK);
             cr_assert_eq(sherwood_wait(client, &get), SHERWOOD_OK);
             cr_assert_eq(memcmp(got, operands[r] + skip, count * 8), 0, "request %d", r);
@@ -421,11 +419,9 @@ Test(async, no_signal_when_the_server_closes)
     for (int flags = 0; flags <= SW_FAKE_TCP; ++flags) {
         sw_fake_start_with(&server, closes_midway, NULL, flags);
         cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
-        struct sherwood_request request = {.operation = SHERWOOD_SET,
-                                           .count = count,
-                                           .keys = keys,
-                                           .values = keys,
-                                           .flags = SHERWOOD_CONSTANT};
+        struct sherwood_request request = {SIZED,          .operation = SHERWOOD_SET,
+                                           .count = count, .keys = keys,
+                                           .values = keys, .flags = SHERWOOD_CONSTANT};
         cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK);
         cr_expect_eq(sherwood_wait(client, &request), SHERWOOD_E_CONNECTION);
         sherwood_close(client);
@@ -475,7 +471,8 @@ Test(async, slow_bodies_by_tcp)
     uint64_t *arrays = calloc(2 * 65536, 8);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         struct pace pace = cases[i].pace;
-        const struct sherwood_options options = {.request_timeout_ms = 300};
+        const struct sherwood_options options = {.size = sizeof(struct sherwood_options),
+                                                 .request_timeout_ms = 300};
         sw_fake_start_with(&server, paced, &pace, SW_FAKE_TCP);
         cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
         double start = seconds_now();

@@ -196,7 +196,8 @@ Test(calls, bad_arguments_change_nothing)
     uint64_t key = 1;
     uint64_t cursor = 0;
     uint32_t count = 0;
-    struct sherwood_request request = {.operation = SHERWOOD_GET, .keys = &key};
+    struct sherwood_request request = {
+        .size = sizeof(struct sherwood_request), .operation = SHERWOOD_GET, .keys = &key};
     open_table(8, 8, 64, 64, 2, 0);
     cr_expect_eq(sherwood_set(client, &key, NULL, 1), SHERWOOD_E_INVALID);
     cr_expect_eq(sherwood_set(client, NULL, &key, 1), SHERWOOD_E_INVALID);
@@ -230,7 +231,8 @@ Test(calls, replies_out_of_order)
                 values[r][i] = round == 0 ? value_of(keys[r][i]) : 0;
             }
             requests[r] =
-                (struct sherwood_request){.operation = round == 0 ? SHERWOOD_SET : SHERWOOD_GET,
+                (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                          .operation = round == 0 ? SHERWOOD_SET : SHERWOOD_GET,
                                           .count = REQUEST_KEYS,
                                           .keys = keys[r],
                                           .values = values[r],
@@ -271,8 +273,10 @@ Test(calls, busy_at_the_limit)
     struct sherwood_request requests[3] = {0};
     open_table(8, 8, 64, 64, 2, 32);
     for (size_t i = 0; i < 3; ++i) {
-        requests[i] =
-            (struct sherwood_request){.operation = SHERWOOD_GET, .count = 1, .keys = &key};
+        requests[i] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                                .operation = SHERWOOD_GET,
+                                                .count = 1,
+                                                .keys = &key};
         cr_expect_eq(sherwood_submit(client, &requests[i]), i < 2 ? SHERWOOD_OK : SHERWOOD_E_BUSY);
     }
     close_table();
@@ -305,10 +309,16 @@ Test(calls, blocking_calls_between_submitted_ones)
     uint64_t keys[4] = {1, 2, 3, 4};
     uint64_t values[4] = {10, 20, 30, 40};
     uint64_t got[4] = {0};
-    struct sherwood_request set = {
-        .operation = SHERWOOD_SET, .count = 4, .keys = keys, .values = values};
-    struct sherwood_request get = {
-        .operation = SHERWOOD_GET, .count = 4, .keys = keys, .previous = got};
+    struct sherwood_request set = {.size = sizeof(struct sherwood_request),
+                                   .operation = SHERWOOD_SET,
+                                   .count = 4,
+                                   .keys = keys,
+                                   .values = values};
+    struct sherwood_request get = {.size = sizeof(struct sherwood_request),
+                                   .operation = SHERWOOD_GET,
+                                   .count = 4,
+                                   .keys = keys,
+                                   .previous = got};
     open_table(8, 8, 64, 64, 2, 0);
     cr_assert_eq(sherwood_submit(client, &set), SHERWOOD_OK);
     cr_assert_eq(sherwood_submit(client, &get), SHERWOOD_OK);
@@ -344,17 +354,22 @@ Test(calls, a_lost_connection_gives_every_request_back)
     struct sherwood_request requests[3];
     open_table(8, 8, 64, 64, 16, 32);
     for (size_t i = 0; i < 3; ++i) {
-        requests[i] =
-            (struct sherwood_request){.operation = SHERWOOD_GET, .count = 1, .keys = &key};
+        requests[i] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                                .operation = SHERWOOD_GET,
+                                                .count = 1,
+                                                .keys = &key};
         cr_assert_eq(sherwood_submit(client, &requests[i]), SHERWOOD_OK);
     }
     /* The server waits for 32 requests: this times out, and ends all of them. */
     sherwood_close(client);
-    struct sherwood_options options = {.request_timeout_ms = 100};
+    struct sherwood_options options = {.size = sizeof(struct sherwood_options),
+                                       .request_timeout_ms = 100};
     cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
     for (size_t i = 0; i < 3; ++i) {
-        requests[i] =
-            (struct sherwood_request){.operation = SHERWOOD_GET, .count = 1, .keys = &key};
+        requests[i] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                                .operation = SHERWOOD_GET,
+                                                .count = 1,
+                                                .keys = &key};
         cr_assert_eq(sherwood_submit(client, &requests[i]), SHERWOOD_OK);
     }
     cr_expect_eq(sherwood_wait(client, &requests[1]), SHERWOOD_E_TIMEOUT);
@@ -390,8 +405,11 @@ Test(calls, overflows_are_counted)
     cr_assert_eq(sherwood_overflows(client), 0, "of the last call");
     cr_expect_eq(values[3], UINT64_MAX);
     cr_expect_eq(values[4], 5);
-    struct sherwood_request request = {
-        .operation = SHERWOOD_DECREMENT, .count = 1, .keys = &(uint64_t){1000}, .values = &one};
+    struct sherwood_request request = {.size = sizeof(struct sherwood_request),
+                                       .operation = SHERWOOD_DECREMENT,
+                                       .count = 1,
+                                       .keys = &(uint64_t){1000},
+                                       .values = &one};
     cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK);
     cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK);
     cr_expect_eq(request.overflows, 1);

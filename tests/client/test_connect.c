@@ -12,7 +12,8 @@
 #include "client/sherwood.h"
 #include "tests/support/fake_server.h"
 
-static const struct sherwood_options quick = {.connect_timeout_ms = 300};
+static const struct sherwood_options quick = {.size = sizeof(struct sherwood_options),
+                                              .connect_timeout_ms = 300};
 
 static void expect_failure(const char *address, int code, const char *says)
 {

@@ -40,7 +40,8 @@ static int get_from(void (*answer)(int, const struct sw_request *, struct sw_rep
     struct script script = {answer, true};
     struct sw_fake_server server;
     struct sherwood *client = NULL;
-    struct sherwood_options options = {.request_timeout_ms = 300};
+    struct sherwood_options options = {.size = sizeof(struct sherwood_options),
+                                       .request_timeout_ms = 300};
     uint64_t keys[KEYS] = {0};
     uint64_t values[KEYS];
     uint64_t found[(KEYS + 63) / 64];
@@ -321,7 +322,8 @@ Test(misbehave, a_server_that_never_reads_times_out)
 {
     struct sw_fake_server server;
     struct sherwood *client = NULL;
-    struct sherwood_options options = {.request_timeout_ms = 200};
+    struct sherwood_options options = {.size = sizeof(struct sherwood_options),
+                                       .request_timeout_ms = 200};
     size_t count = 1U << 20;
     uint64_t *keys = calloc(count, sizeof *keys);
     sw_fake_start(&server, never_reads, NULL);

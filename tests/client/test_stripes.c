@@ -19,7 +19,8 @@ static struct sherwood *client;
 
 static int connect_with(uint32_t stripes, int request_timeout_ms)
 {
-    const struct sherwood_options options = {.stripes = stripes,
+    const struct sherwood_options options = {.size = sizeof(struct sherwood_options),
+                                             .stripes = stripes,
                                              .request_timeout_ms = request_timeout_ms};
     char text[512];
     int rc = sherwood_connect_text(server.address, &options, &client, text, sizeof text);
@@ -114,8 +115,11 @@ Test(stripes, requests_are_spread_and_answers_come_in_any_order)
             keys[r][i] = r * KEYS + i;
             values[r][i] = value_of(keys[r][i]);
         }
-        requests[r] = (struct sherwood_request){
-            .operation = SHERWOOD_SET, .count = KEYS, .keys = keys[r], .values = values[r]};
+        requests[r] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                                .operation = SHERWOOD_SET,
+                                                .count = KEYS,
+                                                .keys = keys[r],
+                                                .values = values[r]};
         cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
     }
     struct sherwood_request more = requests[0];
@@ -125,7 +129,8 @@ Test(stripes, requests_are_spread_and_answers_come_in_any_order)
     }
     for (int r = 0; r < REQUESTS; ++r) {
         memset(values[r], 0xAA, sizeof values[r]);
-        requests[r] = (struct sherwood_request){.operation = SHERWOOD_GET,
+        requests[r] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                                .operation = SHERWOOD_GET,
                                                 .count = KEYS,
                                                 .keys = keys[r],
                                                 .previous = values[r],
@@ -199,8 +204,11 @@ static void lose_one(bool is_silent)
     sw_fake_start_with(&server, bad_script, &bad, SW_FAKE_PARALLEL);
     cr_assert_eq(connect_with(4, 300), SHERWOOD_OK);
     for (int r = 0; r < REQUESTS; ++r) {
-        requests[r] = (struct sherwood_request){
-            .operation = SHERWOOD_GET, .count = KEYS, .keys = keys, .previous = values[r]};
+        requests[r] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                                .operation = SHERWOOD_GET,
+                                                .count = KEYS,
+                                                .keys = keys,
+                                                .previous = values[r]};
         cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
     }
     double start = seconds_now();
@@ -263,7 +271,7 @@ Test(stripes, that_do_not_agree)
 {
     struct bad bad = {.number = 1, .is_narrow = true};
     char text[512];
-    const struct sherwood_options options = {.stripes = 3};
+    const struct sherwood_options options = {.size = sizeof(struct sherwood_options), .stripes = 3};
     sw_fake_start_with(&server, bad_script, &bad, SW_FAKE_PARALLEL);
     int rc = sherwood_connect_text(server.address, &options, &client, text, sizeof text);
     cr_expect_eq(rc, SHERWOOD_E_PROTOCOL);
@@ -280,7 +288,12 @@ Test(stripes, limits)
         {.receive_buffer_bytes = SHERWOOD_SOCKET_BUFFER_MAX + 1},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
-        cr_expect_eq(sherwood_connect("127.0.0.1:1", &bad[i], &client), SHERWOOD_E_INVALID);
+        struct sherwood_options options = bad[i];
+        char text[512];
+        options.size = sizeof(options);
+        cr_expect_eq(sherwood_connect_text("127.0.0.1:1", &options, &client, text, sizeof text),
+                     SHERWOOD_E_INVALID);
+        cr_expect(strstr(text, "at most") != NULL, "%s", text);
     }
     cr_expect_eq(sherwood_stripes(NULL), 0);
     cr_expect_eq(sherwood_descriptor(NULL), -1);

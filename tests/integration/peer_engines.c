@@ -141,6 +141,7 @@ static void case_in_flight(const struct peer *peer)
         struct sherwood_request requests[FRAMES] = {0};
         memset(arrays.previous, 0xAA, KEYS * bytes);
         for (size_t f = 0; f < FRAMES; f++) {
+            requests[f].size = sizeof(requests[f]);
             requests[f].operation = pass == 0 ? SHERWOOD_SET : SHERWOOD_GET;
             requests[f].count = part;
             requests[f].keys = arrays.keys + f * part * key_bytes;

@@ -274,7 +274,8 @@ static void in_flight(const char *address)
     }
     for (uint32_t r = 0; r < total; r++) {
         requests[r] =
-            (struct sherwood_request){.operation = SHERWOOD_INCREMENT,
+            (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                      .operation = SHERWOOD_INCREMENT,
                                       .count = PART,
                                       .keys = keys.any,
                                       .values = one.any,
@@ -391,7 +392,8 @@ static void wrong_use(const char *address)
     PEER_CHECK(sherwood_connect("127.0.0.1:1", NULL, &client) == SHERWOOD_E_CONNECTION, "refused");
     client = open_client(address);
     uint64_t key = 1;
-    struct sherwood_request request = {.operation = SHERWOOD_GET,
+    struct sherwood_request request = {.size = sizeof(struct sherwood_request),
+                                       .operation = SHERWOOD_GET,
                                        .count = sherwood_server(client)->frame_ops_max + 1,
                                        .keys = &key};
     PEER_CHECK(sherwood_submit(client, &request) == SHERWOOD_E_INVALID, "a frame too long");

@@ -146,6 +146,7 @@ Test(server, frames_of_a_connection_keep_their_order)
         for (uint64_t i = 0; i < 64; i++) {
             values[f][i] = 1000 * f + i;
         }
+        requests[f].size = sizeof(requests[f]);
         requests[f].operation = SHERWOOD_SET;
         requests[f].count = 64;
         requests[f].keys = keys;
