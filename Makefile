@@ -60,7 +60,7 @@ endif
 
 # Those of the user come last, so that -O3 beats our -O2. What gcc thinks uninitialised depends on how
 # far it optimises: at a level that nobody tried here this is told, and is no error.
-OWN_CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS)
+OWN_CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS) $(if $(SAN),-DSHERWOOD_CHECKS)
 REAL_CPPFLAGS := $(OWN_CPPFLAGS) $(HARDEN_CPP) $(CPPFLAGS)
 REAL_CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) $(HARDEN_C) -pthread -fPIC $(if $(filter -O%,$(CFLAGS)),-Wno-error=maybe-uninitialized) $(CFLAGS)
 REAL_LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE)) $(HARDEN_LD) $(LDFLAGS)

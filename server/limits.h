@@ -33,6 +33,11 @@
 #define SW_TURN_BYTES_ALONE (4 * 1024 * 1024)
 #define SW_TURN_SHARED_MS 1000
 
+/* Replies that are texts (INFO, errors, ..) may take so many bytes in one turn of a loop: of one
+ * connection, and of all. They cost some 10 us for each KiB, so this is a few milliseconds. */
+#define SW_TURN_TEXT_BYTES (64 * 1024)
+#define SW_TURN_TEXT_BYTES_ALL (256 * 1024)
+
 /* A bulk connection is not paused for unsent answers before it has more than this many: else one
  * that sends frames larger than output-bytes-pause could never be read and written at once. Half as
  * many let it go on. */
@@ -69,8 +74,18 @@
 /* Frames that nobody needed are given back in a sweep: at most so many, a millisecond's work. */
 #define SW_SPARE_FRAMES_FREED_MAX 8192
 
-/* The buffer of a request that arrives in pieces grows at least by this. */
+/* The buffer of a request that arrives in pieces grows at least by this, and is mapped for itself
+ * from the second on. */
 #define SW_INPUT_STEP_BYTES 4096
+#define SW_INPUT_MAPPED_BYTES (64 * 1024)
+
+/* Connections over connections-max that a loop tells so, at a time, and how long it waits for their
+ * first byte, which says in which protocol. */
+#define SW_REFUSED_MAX 64
+#define SW_REFUSED_MS 1000
+
+/* A turn that took longer than this moves the deadlines of all connections. */
+#define SW_LONG_TURN_MS 200
 
 /* Replies are formatted here before they are sent. */
 #define SW_SCRATCH_BYTES (256 * 1024)

@@ -30,6 +30,7 @@ struct sw_server {
     struct sw_table *table;
     struct sw_watch watch; /* the first loop's thread's while it runs */
     struct sw_commit commit;
+    struct sw_input_budget input_budget;
     struct sw_loop *loops;
     uint32_t loop_count;    /* initialised */
     uint32_t loops_running; /* started */
@@ -115,11 +116,7 @@ bool sw_server_alive(struct sw_server *server)
 {
     bool alive = true;
     for (uint32_t i = 0; i < server->loops_running; i++) {
-        struct sw_loop *loop = &server->loops[i];
-        uint64_t turns = __atomic_load_n(&loop->turns, __ATOMIC_RELAXED);
-        alive &= turns != loop->turns_seen || sw_flights_is_submitting(&loop->flights) ||
-                 sw_flights_is_submitting(&loop->round_flights);
-        loop->turns_seen = turns;
+        alive &= sw_loop_is_alive(&server->loops[i]);
     }
     return alive;
 }
@@ -189,6 +186,7 @@ static int init_loops(struct sw_server *server)
         .stop = stop_from_loop,
         .device_lost = on_device_lost,
         .commit = &server->commit,
+        .input_budget = &server->input_budget,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -217,6 +215,16 @@ static int start_loops(struct sw_server *server)
     return 0;
 }
 
+static int create_listener(struct sw_server *server, const struct sw_activated *activated)
+{
+    struct sw_net *nets[SW_LOOPS_MAX];
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        nets[i] = &server->loops[i].net;
+    }
+    return sw_listener_create(&server->config, activated, nets, server->loop_count,
+                              &server->listener);
+}
+
 static int start_parts(struct sw_server *server, const struct sw_activated *activated)
 {
     int http_fd = activated != NULL ? activated->http : -1;
@@ -226,8 +234,7 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     }
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (open_table(server) != 0 || init_loops(server) != 0 ||
-        sw_listener_create(&server->config, activated, server->loops, server->loop_count,
-                           &server->listener) != 0) {
+        create_listener(server, activated) != 0) {
         return -1;
     }
     server->port = sw_listener_port(server->listener);
@@ -266,6 +273,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     }
     server->config = *config;
     sw_commit_init(&server->commit);
+    server->input_budget.bytes_max = config->input_bytes_max;
     if (server->config.loops == 0) {
         server->config.loops = default_loops();
     }
@@ -304,11 +312,12 @@ static uint64_t resident_bytes(void)
 static void add_loop(struct sw_snapshot *snapshot, const struct sw_loop *loop)
 {
     sw_loop_counters_add(&snapshot->counters, &loop->counters);
-    snapshot->connections += __atomic_load_n(&loop->connections, __ATOMIC_RELAXED);
-    snapshot->connections_paused += __atomic_load_n(&loop->stalled, __ATOMIC_RELAXED);
-    snapshot->arena_bytes += loop->arena.pages * SW_IO_PAGE;
+    const struct sw_io_arena *arena = &loop->batches.arena;
+    snapshot->connections += __atomic_load_n(&loop->net.connections, __ATOMIC_RELAXED);
+    snapshot->connections_paused += __atomic_load_n(&loop->net.stalled_count, __ATOMIC_RELAXED);
+    snapshot->arena_bytes += arena->pages * SW_IO_PAGE;
     snapshot->arena_used_bytes +=
-        __atomic_load_n(&loop->arena.pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
+        __atomic_load_n(&arena->pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
 }
 
 void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)

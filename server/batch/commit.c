@@ -4,16 +4,17 @@
  */
 #include "server/batch/commit.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "server/batch/bits.h"
 #include "server/batch/round.h"
-#include "server/bulk/gather.h"
 #include "server/limits.h"
-#include "server/loop.h"
 
 void sw_commit_init(struct sw_commit *commit)
 {
     memset(commit, 0, sizeof(*commit));
+    sw_list_init(&commit->rounds);
     pthread_mutex_init(&commit->lock, NULL);
 }
 
@@ -35,7 +36,7 @@ static void *carve(uint8_t *memory, size_t *offset, size_t bytes)
 /* Lays the arrays out in `memory`; with NULL it only measures. */
 static size_t lay_out(struct sw_commit_batch *batch, uint8_t *memory)
 {
-    const struct sw_table_shape *shape = &batch->loop->shape;
+    const struct sw_table_shape *shape = &batch->batches->shape;
     size_t n = batch->operations_max;
     size_t offset = 0;
     batch->keys = carve(memory, &offset, n * shape->key_bytes);
@@ -50,13 +51,17 @@ static size_t lay_out(struct sw_commit_batch *batch, uint8_t *memory)
     return offset;
 }
 
-int sw_commit_batch_init(struct sw_loop *loop)
+int sw_commit_batch_init(struct sw_commit_batch *batch, struct sw_commit *commit,
+                         struct sw_batches *batches, uv_async_t *wake)
 {
-    struct sw_commit_batch *batch = &loop->commit_batch;
-    batch->loop = loop;
-    batch->operations_max = sw_together_max(&loop->shape, SW_COMMIT_OPS_MAX);
+    memset(batch, 0, sizeof(*batch));
+    batch->commit = commit;
+    batch->batches = batches;
+    batch->wake = wake;
+    sw_list_init(&batch->rounds);
+    batch->operations_max = sw_together_max(&batches->shape, SW_COMMIT_OPS_MAX);
     batch->memory_bytes = lay_out(batch, NULL);
-    batch->memory = sw_io_alloc(loop->table, batch->memory_bytes);
+    batch->memory = sw_io_alloc(batches->table, batch->memory_bytes);
     if (batch->memory == NULL) {
         return -1;
     }
@@ -64,11 +69,10 @@ int sw_commit_batch_init(struct sw_loop *loop)
     return 0;
 }
 
-void sw_commit_batch_fini(struct sw_loop *loop)
+void sw_commit_batch_fini(struct sw_commit_batch *batch)
 {
-    struct sw_commit_batch *batch = &loop->commit_batch;
     if (batch->memory != NULL) {
-        sw_io_free(loop->table, batch->memory, batch->memory_bytes);
+        sw_io_free(batch->batches->table, batch->memory, batch->memory_bytes);
     }
     memset(batch, 0, sizeof(*batch));
 }
@@ -81,7 +85,7 @@ static void give(const struct sw_commit_batch *together, struct sw_round *round,
 {
     const struct sw_batch *whole = &together->flight.batch;
     struct sw_batch *batch = &round->flight.batch;
-    size_t bytes = together->loop->shape.value_bytes;
+    size_t bytes = together->batches->shape.value_bytes;
     batch->status = whole->status;
     if (whole->keys != batch->keys) { /* else the results are where they belong */
         if (batch->previous != NULL) {
@@ -97,18 +101,19 @@ static void give(const struct sw_commit_batch *together, struct sw_round *round,
 
 /* Tells the loops of these rounds that the results are there. Each may use its round again from
  * then on, and may even end; the lock has it wait until it has been told (sw_commit_leave). */
-static void tell(struct sw_commit *commit, struct sw_round *rounds, const struct sw_loop *self)
+static void tell(struct sw_commit_batch *together)
 {
-    pthread_mutex_lock(&commit->lock);
-    for (struct sw_round *next; rounds != NULL; rounds = next) {
-        struct sw_loop *loop = rounds->loop;
-        next = rounds->next;
-        __atomic_store_n(&rounds->committed, true, __ATOMIC_RELEASE);
-        if (loop != self) {
-            uv_async_send(&loop->wake);
+    pthread_mutex_lock(&together->commit->lock);
+    while (!sw_list_is_empty(&together->rounds)) {
+        struct sw_round *round =
+            SW_CONTAINER(sw_list_pop(&together->rounds), struct sw_round, link);
+        struct sw_commit_batch *owner = round->commit;
+        __atomic_store_n(&round->committed, true, __ATOMIC_RELEASE);
+        if (owner != together) {
+            uv_async_send(owner->wake);
         }
     }
-    pthread_mutex_unlock(&commit->lock);
+    pthread_mutex_unlock(&together->commit->lock);
 }
 
 void sw_commit_leave(struct sw_commit *commit)
@@ -117,56 +122,55 @@ void sw_commit_leave(struct sw_commit *commit)
     pthread_mutex_unlock(&commit->lock);
 }
 
-static void take_and_submit(struct sw_loop *loop);
+static void take_and_submit(struct sw_commit_batch *together);
 
 static void on_done(struct sw_flight *flight)
 {
-    struct sw_commit_batch *together =
-        (struct sw_commit_batch *)((char *)flight - offsetof(struct sw_commit_batch, flight));
+    struct sw_commit_batch *together = SW_CONTAINER(flight, struct sw_commit_batch, flight);
     uint32_t first = 0;
     uint32_t first_group = 0;
-    for (struct sw_round *round = together->rounds; round != NULL; round = round->next) {
+    SW_LIST_EACH(&together->rounds, link)
+    {
+        struct sw_round *round = SW_CONTAINER(link, struct sw_round, link);
         give(together, round, first, first_group);
         first += round->flight.batch.count;
         first_group += round->flight.batch.group_count;
     }
-    tell(together->loop->owner.commit, together->rounds, together->loop);
-    together->rounds = NULL;
-    take_and_submit(together->loop);
+    tell(together);
+    take_and_submit(together);
 }
 
 /* --- together --------------------------------------------------------------------------------- */
 
+static struct sw_batch *batch_at(struct sw_list *link)
+{
+    return &SW_CONTAINER(link, struct sw_round, link)->flight.batch;
+}
+
 /* Takes from the front what fits one batch, at least one round if any waits; if none does, this
  * loop's work is done. Under the lock. */
-static struct sw_round *take(struct sw_commit *commit, uint32_t operations_max)
+static void take(struct sw_commit_batch *together)
 {
-    struct sw_round *rounds = commit->first;
-    struct sw_round *last = rounds;
-    if (rounds == NULL) {
-        commit->batches--;
-        return NULL;
+    struct sw_list *waiting = &together->commit->rounds;
+    uint32_t operations = 0;
+    assert(sw_list_is_empty(&together->rounds));
+    while (!sw_list_is_empty(waiting)) {
+        uint32_t count = batch_at(waiting->next)->count;
+        if (operations > 0 && (operations >= together->operations_max ||
+                               count > together->operations_max - operations)) {
+            break;
+        }
+        operations += count;
+        sw_list_push(&together->rounds, sw_list_pop(waiting));
     }
-    uint32_t left =
-        operations_max -
-        (rounds->flight.batch.count < operations_max ? rounds->flight.batch.count : operations_max);
-    while (last->next != NULL && last->next->flight.batch.count <= left) {
-        last = last->next;
-        left -= last->flight.batch.count;
-    }
-    commit->first = last->next;
-    if (commit->first == NULL) {
-        commit->last = NULL;
-    }
-    last->next = NULL;
-    return rounds;
+    together->commit->batches -= operations == 0;
 }
 
 /* Copies a round's batch behind what `whole` has. */
 static void copy_in(struct sw_commit_batch *together, struct sw_batch *whole,
                     const struct sw_batch *batch)
 {
-    const struct sw_table_shape *shape = &together->loop->shape;
+    const struct sw_table_shape *shape = &together->batches->shape;
     uint32_t first = whole->count;
     memcpy(together->keys + (size_t)first * shape->key_bytes, batch->keys,
            (size_t)batch->count * shape->key_bytes);
@@ -186,7 +190,7 @@ static void copy_in(struct sw_commit_batch *together, struct sw_batch *whole,
 
 static struct sw_batch join(struct sw_commit_batch *together)
 {
-    const struct sw_batch *sample = &together->rounds->flight.batch;
+    const struct sw_batch *sample = batch_at(together->rounds.next);
     bool uniform = true;
     struct sw_batch whole = {
         .kind = SW_BATCH_OPERATIONS,
@@ -198,9 +202,10 @@ static struct sw_batch join(struct sw_commit_batch *together)
         .group_ends = together->group_ends,
         .group_refused = together->group_refused,
     };
-    for (struct sw_round *round = together->rounds; round != NULL; round = round->next) {
-        const struct sw_batch *batch = &round->flight.batch;
-        SW_COUNT(&together->loop->counters, rounds_shared, 1);
+    SW_LIST_EACH(&together->rounds, link)
+    {
+        const struct sw_batch *batch = batch_at(link);
+        SW_COUNT(together->batches->counters, rounds_shared, 1);
         uniform &= batch->ops == NULL && batch->op == sample->op;
         if (batch->previous != NULL) {
             whole.previous = together->previous;
@@ -212,37 +217,33 @@ static struct sw_batch join(struct sw_commit_batch *together)
 }
 
 /* Submits what waits as this loop's batch. */
-static void take_and_submit(struct sw_loop *loop)
+static void take_and_submit(struct sw_commit_batch *together)
 {
-    struct sw_commit *commit = loop->owner.commit;
-    struct sw_commit_batch *together = &loop->commit_batch;
-    pthread_mutex_lock(&commit->lock);
-    together->rounds = take(commit, together->operations_max);
-    pthread_mutex_unlock(&commit->lock);
-    if (together->rounds == NULL) {
+    pthread_mutex_lock(&together->commit->lock);
+    take(together);
+    pthread_mutex_unlock(&together->commit->lock);
+    struct sw_list *first = together->rounds.next;
+    if (first == &together->rounds) {
         return;
     }
     /* One alone goes as it lies, whosever it is. */
-    together->flight.batch =
-        together->rounds->next == NULL ? together->rounds->flight.batch : join(together);
+    together->flight.batch = first->next == &together->rounds ? *batch_at(first) : join(together);
     together->flight.done = on_done;
-    sw_flight_start(&loop->round_flights, &together->flight);
+    sw_flight_start(&together->batches->round_flights, &together->flight);
 }
 
 void sw_commit_start(struct sw_round *round)
 {
-    struct sw_loop *loop = round->loop;
-    struct sw_commit *commit = loop->owner.commit;
-    round->next = NULL;
+    struct sw_commit_batch *own = round->commit;
+    struct sw_commit *commit = own->commit;
     round->committed = false;
     pthread_mutex_lock(&commit->lock);
-    *(commit->last != NULL ? &commit->last->next : &commit->first) = round;
-    commit->last = round;
-    bool leads = commit->batches < SW_COMMITS && loop->commit_batch.rounds == NULL;
+    sw_list_push(&commit->rounds, &round->link);
+    bool leads = commit->batches < SW_COMMITS && sw_list_is_empty(&own->rounds);
     commit->batches += leads;
     pthread_mutex_unlock(&commit->lock);
     if (leads) {
-        take_and_submit(loop);
+        take_and_submit(own);
     }
 }
 

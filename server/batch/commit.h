@@ -16,24 +16,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <uv.h>
 
-#include "server/batch/flight.h"
+#include "server/batch/batches.h"
+#include "server/list.h"
 
-struct sw_loop;
 struct sw_round;
 
 /* Shared by the loops of a server. */
 struct sw_commit {
     pthread_mutex_t lock;
-    struct sw_round *first, *last; /* waiting */
-    unsigned batches;              /* under way */
+    struct sw_list rounds; /* waiting */
+    unsigned batches;      /* under way */
 };
 
 /* A loop's batch of rounds, its own or others'. Arrays are in I/O memory. */
 struct sw_commit_batch {
     struct sw_flight flight;
-    struct sw_loop *loop;
-    struct sw_round *rounds; /* NULL: none under way */
+    struct sw_commit *commit;
+    struct sw_batches *batches;
+    uv_async_t *wake;      /* the loop's; sent when another loop has the results */
+    struct sw_list rounds; /* under way */
     uint32_t operations_max;
     void *memory;
     size_t memory_bytes;
@@ -51,8 +54,9 @@ void sw_commit_init(struct sw_commit *commit);
 void sw_commit_fini(struct sw_commit *commit);
 
 /* Returns 0, or -1 (memory); fini is allowed after both. */
-int sw_commit_batch_init(struct sw_loop *loop);
-void sw_commit_batch_fini(struct sw_loop *loop);
+int sw_commit_batch_init(struct sw_commit_batch *batch, struct sw_commit *commit,
+                         struct sw_batches *batches, uv_async_t *wake);
+void sw_commit_batch_fini(struct sw_commit_batch *batch);
 
 /* Takes a round whose batch is filled in and has groups, until sw_commit_is_done. If another loop
  * sees to it, this one's `wake` is sent then. */

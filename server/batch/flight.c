@@ -4,6 +4,7 @@
  */
 #include "server/batch/flight.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <uv.h>
 
@@ -18,13 +19,15 @@ void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
                      struct sw_loop_counters *counters)
 {
     *flights = (struct sw_flights){.queue = queue, .counters = counters};
+    sw_list_init(&flights->list);
+    flights->unsubmitted = &flights->list;
 }
 
 /* Submits what the queue takes. */
 static void submit_waiting(struct sw_flights *flights)
 {
-    while (flights->unsubmitted != NULL) {
-        struct sw_flight *flight = flights->unsubmitted;
+    while (flights->unsubmitted != &flights->list) {
+        struct sw_flight *flight = SW_CONTAINER(flights->unsubmitted, struct sw_flight, link);
         __atomic_store_n(&flights->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         int status = sw_batch_submit(flights->queue, &flight->batch);
         __atomic_store_n(&flights->submitting_since_us, 0, __ATOMIC_RELAXED);
@@ -35,24 +38,19 @@ static void submit_waiting(struct sw_flights *flights)
         if (status != SW_OK) {
             flight->batch.status = status;
         }
-        flights->unsubmitted = flight->next;
+        flights->unsubmitted = flight->link.next;
     }
 }
 
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
 {
-    flight->next = NULL;
+    sw_list_init(&flight->link);
     flight->submitted = false;
     flight->started_us = now_us();
-    if (flights->last != NULL) {
-        flights->last->next = flight;
-    } else {
-        flights->first = flight;
-    }
-    flights->last = flight;
+    sw_list_push(&flights->list, &flight->link);
     flights->count++;
-    if (flights->unsubmitted == NULL) {
-        flights->unsubmitted = flight;
+    if (flights->unsubmitted == &flights->list) {
+        flights->unsubmitted = &flight->link;
     }
     submit_waiting(flights);
 }
@@ -80,15 +78,12 @@ unsigned sw_flights_poll(struct sw_flights *flights)
 {
     unsigned completed = 0;
     for (uint64_t left = flights->count;
-         left > 0 && flights->first != NULL && flights->first != flights->unsubmitted; left--) {
-        struct sw_flight *flight = flights->first;
+         left > 0 && flights->count > 0 && flights->list.next != flights->unsubmitted; left--) {
+        struct sw_flight *flight = SW_CONTAINER(flights->list.next, struct sw_flight, link);
         if (flight->submitted && sw_batch_poll(flights->queue, &flight->batch) == SW_PENDING) {
             break;
         }
-        flights->first = flight->next;
-        if (flights->first == NULL) {
-            flights->last = NULL;
-        }
+        sw_list_remove(&flight->link);
         flights->count--;
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
@@ -97,4 +92,16 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         completed++;
     }
     return completed;
+}
+
+void sw_flights_check(const struct sw_flights *flights)
+{
+    bool seen = flights->unsubmitted == &flights->list;
+    assert(sw_list_check(&flights->list) == flights->count);
+    SW_LIST_EACH(&flights->list, link)
+    {
+        seen |= link == flights->unsubmitted;
+    }
+    assert(seen);
+    (void)seen;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/list.h"
 #include "server/observe/counters.h"
 #include "table/table.h"
 
@@ -18,7 +19,7 @@ struct sw_flight {
     struct sw_batch batch;
     /* Called once, when the batch is done and out of the list; may start other flights. */
     void (*done)(struct sw_flight *flight);
-    struct sw_flight *next;
+    struct sw_list link; /* the queue's flights */
     uint64_t started_us;
     bool submitted;
 };
@@ -26,14 +27,14 @@ struct sw_flight {
 struct sw_flights {
     struct sw_queue *queue;
     struct sw_loop_counters *counters;
-    struct sw_flight *first; /* oldest */
-    struct sw_flight *last;
-    struct sw_flight *unsubmitted; /* first one the queue has not taken yet */
+    struct sw_list list;         /* oldest first */
+    struct sw_list *unsubmitted; /* the first that the queue has not taken yet, or &list */
     uint64_t count;
     bool device_lost; /* a batch ended with SW_E_DEVICE; its flight was called back all the same */
     uint64_t submitting_since_us; /* atomic; 0: not inside sw_batch_submit */
 };
 
+/* Makes it empty, in place: it must not move afterwards. */
 void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
                      struct sw_loop_counters *counters);
 
@@ -48,5 +49,8 @@ unsigned sw_flights_poll(struct sw_flights *flights);
 /* Has the loop been inside a submit for some time, though not for longer than SW_SUBMIT_MS_MAX? A
  * table in host memory grows there. Any thread. */
 bool sw_flights_is_submitting(const struct sw_flights *flights);
+
+/* Asserts what holds between two events. */
+void sw_flights_check(const struct sw_flights *flights);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "server/batch/io_arena.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,4 +107,17 @@ void sw_io_arena_free(struct sw_io_arena *arena, void *memory, size_t bytes)
         next->pages = pages;
         arena->free_count++;
     }
+}
+
+void sw_io_arena_check(const struct sw_io_arena *arena)
+{
+    size_t free_pages = 0;
+    for (size_t i = 0; i < arena->free_count; i++) {
+        const struct sw_io_extent *extent = &arena->free_extents[i];
+        assert(extent->pages > 0 && extent->first + extent->pages <= arena->pages);
+        assert(i == 0 || extent[-1].first + extent[-1].pages < extent->first);
+        free_pages += extent->pages;
+    }
+    assert(free_pages + arena->pages_used == arena->pages);
+    (void)free_pages;
 }

@@ -39,4 +39,7 @@ void *sw_io_arena_alloc(struct sw_io_arena *arena, size_t bytes);
 /* `bytes` as given to alloc. */
 void sw_io_arena_free(struct sw_io_arena *arena, void *memory, size_t bytes);
 
+/* Asserts that free extents ascend, do not touch, and are what is not in use. */
+void sw_io_arena_check(const struct sw_io_arena *arena);
+
 #endif

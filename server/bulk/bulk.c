@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bulk.c - receiving frames, and starting what they ask for.
+ * bulk.c - receiving frames.
  */
 #include "server/bulk/bulk.h"
 
@@ -9,18 +9,16 @@
 #include <string.h>
 
 #include "server/bulk/figures.h"
-#include "server/bulk/frame_slot.h"
-#include "server/bulk/values.h"
+#include "server/bulk/output.h"
+#include "server/bulk/reply.h"
+#include "server/bulk/request.h"
 #include "server/limits.h"
-#include "server/loop.h"
-#include "server/net/conn.h"
-#include "server/resp/control.h"
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
 /* Bytes of the reply's arrays: values if wanted, and the found bitmap; of a SCAN, keys and values;
  * of STATS, figures. */
-static struct sw_body_layout answer_layout(const struct sw_request *request)
+static struct sw_body_layout reply_layout(const struct sw_request *request)
 {
     struct sw_reply reply = {
         .count = request->count,
@@ -34,7 +32,7 @@ static struct sw_body_layout answer_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
-/* The answer's padding must not carry what the memory held before. */
+/* The reply's padding must not carry what the memory held before. */
 static void clear_padding(uint8_t *body, struct sw_body_layout layout)
 {
     if (layout.second >= SW_FRAME_ALIGN) {
@@ -45,241 +43,52 @@ static void clear_padding(uint8_t *body, struct sw_body_layout layout)
     }
 }
 
-/* A frame with memory for the request's body and the answer's, or NULL with the connection stalled
+/* A frame with memory for the request's body and the reply's, or NULL with the connection stalled
  * (no arena memory) or closed (no memory at all). */
-static struct sw_frame *take_frame(struct sw_conn *conn, const struct sw_request *request,
-                                   uint64_t body_bytes)
+static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_request *request,
+                                        uint64_t body_bytes)
 {
-    struct sw_loop *loop = conn->loop;
-    bool waits = sw_loop_memory_is_others(loop, conn);
-    struct sw_body_layout answer = answer_layout(request);
-    struct sw_frame *frame = sw_frame_take(loop, conn);
+    struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    bool waits = sw_conn_memory_is_others(conn);
+    struct sw_body_layout reply = reply_layout(request);
+    struct sw_bulk_frame *frame = sw_bulk_frame_take(bulk, conn);
     if (frame == NULL) {
         sw_conn_abort(conn);
         return NULL;
     }
-    if (body_bytes + answer.bytes > 0 &&
-        (waits || !sw_frame_reserve(frame, body_bytes + answer.bytes))) {
-        sw_frame_put(frame);
-        SW_COUNT(&loop->counters, arena_pauses, !conn->retried);
+    if (body_bytes + reply.bytes > 0 &&
+        (waits || !sw_bulk_frame_reserve(frame, body_bytes + reply.bytes))) {
+        sw_bulk_frame_put(frame);
+        SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ARENA);
         return NULL;
     }
     frame->request = *request;
     frame->body_bytes = body_bytes;
-    frame->answer_layout = answer;
+    frame->reply_layout = reply;
     if (frame->memory != NULL) {
-        frame->answer = frame->memory + body_bytes;
-        clear_padding(frame->answer, answer);
+        frame->reply = frame->memory + body_bytes;
+        clear_padding(frame->reply, reply);
     }
     return frame;
-}
-
-/* --- what a frame asks for -------------------------------------------------------------------- */
-
-/* The operations of the protocol, as the table's. */
-#define OP_OF(name, number, operands) [number] = SW_##name,
-static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
-
-#define ONE_MORE(...) +1
-static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_COUNT,
-              "a frame can ask for every operation of the table");
-
-static enum sw_op op_of(uint32_t operation)
-{
-    return (enum sw_op)table_ops[operation];
-}
-
-uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
-{
-#define SERVED_BY_SERVER(name) 1
-#define SERVED_BY_TABLE(name) (shape->batch_kinds >> SW_BATCH_##name & 1)
-#define SERVED(name, number, who) | (uint64_t)(SERVED_BY_##who(name)) << (number)
-#define SERVED_OP(name, number, operands) \
-    | (uint64_t)(shape->operations >> SW_##name & 1) << (number)
-    return 0 SW_DATA_OPERATION_MAP(SERVED_OP) SW_CONTROL_OPERATION_MAP(SERVED);
-}
-
-/* Starts the frame's batch, or has it wait for others that share one. */
-static void launch(struct sw_frame *frame)
-{
-    if (sw_gather_takes(frame)) {
-        sw_gather_add(frame);
-        return;
-    }
-    if (frame->conn->gathered > 0) {
-        sw_gather_flush(frame->loop);
-    }
-    sw_frame_fly(frame);
-}
-
-/* A string longer than its value is refused with its whole frame. Returns false if there is one;
- * the frame has its reply then. */
-static bool check_values(struct sw_frame *frame, const void *values)
-{
-    const struct sw_table_shape *shape = &frame->loop->shape;
-    uint32_t first, length;
-    if (values == NULL || shape->value_format != SW_VALUE_STRING ||
-        sw_strings_fit(values, shape->value_bytes, frame->request.count, &first, &length)) {
-        return true;
-    }
-    struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .status = SW_REPLY_BAD_REQUEST};
-    snprintf(reply.message, sizeof(reply.message),
-             "value %u has a length of %u bytes: at most %u; nothing was changed", first, length,
-             shape->blob_bytes_max);
-    sw_frame_answer(frame, &reply, NULL, 0);
-    return false;
-}
-
-static void start_data(struct sw_frame *frame)
-{
-    const struct sw_request *request = &frame->request;
-    struct sw_body_layout body = sw_request_layout(request);
-    frame->flight.batch = (struct sw_batch){
-        .kind = SW_BATCH_OPERATIONS,
-        .op = op_of(request->operation),
-        .count = request->count,
-        .keys = frame->memory + body.first,
-        .values =
-            sw_operation_has_operands(request->operation) ? frame->memory + body.second : NULL,
-        .previous = request->want_values ? frame->answer : NULL,
-        .found = (uint64_t *)(void *)(frame->answer + frame->answer_layout.second),
-    };
-    if (!request->want_values) {
-        frame->flight.batch.found = (uint64_t *)(void *)frame->answer;
-    }
-    if (check_values(frame, frame->flight.batch.values)) {
-        launch(frame);
-    }
-}
-
-static void start_scan(struct sw_frame *frame)
-{
-    const struct sw_request *request = &frame->request;
-    frame->flight.batch = (struct sw_batch){
-        .kind = SW_BATCH_SCAN,
-        .count = request->count,
-        .cursor = request->cursor,
-        .scan_keys = frame->answer,
-        .scan_values = frame->answer + frame->answer_layout.second,
-    };
-    launch(frame);
-}
-
-static void start_resize(struct sw_frame *frame)
-{
-    uint64_t wanted = frame->request.capacity_slots;
-    uint64_t max = frame->loop->shape.max_capacity_slots;
-    struct sw_reply reply = {.request_id = frame->request.request_id};
-    if (wanted >= 1 && wanted <= max) {
-        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = wanted};
-        launch(frame);
-        return;
-    }
-    reply.status = SW_REPLY_BAD_REQUEST;
-    snprintf(reply.message, sizeof(reply.message), SW_RESIZE_RANGE, (unsigned long long)wanted,
-             (unsigned long long)max);
-    sw_frame_answer(frame, &reply, NULL, 0);
-}
-
-static void fill_info(const struct sw_loop *loop, struct sw_server_info *info)
-{
-    struct sw_table_info table;
-    sw_table_info(loop->table, &table);
-    memset(info, 0, sizeof(*info));
-    strncpy(info->version, SHERWOOD_VERSION, sizeof(info->version) - 1);
-    strncpy(info->backend, table.backend_name, sizeof(info->backend) - 1);
-    strncpy(info->backend_reason, table.backend_reason, sizeof(info->backend_reason) - 1);
-    info->key_bytes = table.key_bytes;
-    info->value_bytes = table.value_bytes;
-    info->frame_ops_max = loop->config->frame_ops_max;
-    info->requests_in_flight_max = loop->config->frames_in_flight_max;
-    info->capacity_slots = table.capacity_slots;
-    info->occupied_max = table.occupied_max;
-    strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
-    info->value_format = (uint32_t)loop->shape.value_format;
-}
-
-#define SAME_FORMAT(name, number, word) \
-    static_assert((int)SW_VALUE_##name == (number), "a format is told as it is");
-SW_FRAME_VALUES_MAP(SAME_FORMAT)
-
-static void start_stats(struct sw_frame *frame)
-{
-    struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .count = sw_figures_count(frame->request.count)};
-    struct sw_snapshot snapshot;
-    frame->loop->owner.snapshot(frame->loop->owner.server, &snapshot);
-    sw_figures_write(&snapshot, (struct sw_figure *)(void *)frame->answer, reply.count);
-    uv_buf_t body = uv_buf_init((char *)frame->answer, (unsigned)frame->answer_layout.bytes);
-    sw_frame_answer(frame, &reply, &body, 1);
-}
-
-/* The whole frame is here. */
-static void start(struct sw_frame *frame)
-{
-    struct sw_conn *conn = frame->conn;
-    struct sw_loop *loop = conn->loop;
-    struct sw_reply reply = {.request_id = frame->request.request_id};
-    sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
-    if (sw_operation_is_data(frame->request.operation)) {
-        start_data(frame);
-        return;
-    }
-    switch (frame->request.operation) {
-    case SW_OPERATION_SCAN:
-        start_scan(frame);
-        return;
-    case SW_OPERATION_CLEAR:
-        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
-        launch(frame);
-        return;
-    case SW_OPERATION_RESIZE:
-        start_resize(frame);
-        return;
-    case SW_OPERATION_HELLO:
-        reply.has_info = true;
-        fill_info(loop, &reply.info);
-        break;
-    case SW_OPERATION_STATS:
-        start_stats(frame);
-        return;
-    default: /* PING */
-        break;
-    }
-    sw_frame_answer(frame, &reply, NULL, 0);
-}
-
-/* --- receiving -------------------------------------------------------------------------------- */
-
-void sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_status status,
-                    const char *message)
-{
-    struct sw_reply reply = {.request_id = request_id, .status = status};
-    struct sw_frame *frame = sw_frame_take(conn->loop, conn);
-    if (frame == NULL) {
-        sw_conn_abort(conn);
-        return;
-    }
-    strncpy(reply.message, message, sizeof(reply.message) - 1);
-    sw_conn_accept(conn, false);
-    sw_frame_answer(frame, &reply, NULL, 0);
 }
 
 /* The stream cannot be followed any further. */
 static void refuse_bytes(struct sw_conn *conn, int error)
 {
-    SW_COUNT(&conn->loop->counters, frame_protocol_errors, 1);
-    sw_bulk_refuse(conn, 0, SW_REPLY_BAD_REQUEST, sw_frame_error_text(error));
-    sw_conn_drain(conn, false);
+    SW_COUNT(conn->net->counters, frame_protocol_errors, 1);
+    if (sw_bulk_refuse(conn, 0, SW_REPLY_BAD_REQUEST, sw_frame_error_text(error))) {
+        sw_conn_drain(conn, false);
+    } else {
+        sw_conn_abort(conn);
+    }
 }
 
 /* The framing is sound: this request is refused, the next one may be better. Without an error it is
  * one for another engine. */
 static void refuse_request(struct sw_conn *conn, const struct sw_request *request, int error)
 {
-    const struct sw_table_shape *shape = &conn->loop->shape;
+    const struct sw_table_shape *shape = &sw_bulk_of(conn)->bulk->batches->shape;
     char message[SW_FRAME_TEXT_BYTES_MAX];
     enum sw_reply_status status = SW_REPLY_BAD_REQUEST;
     snprintf(message, sizeof(message), "%s", sw_frame_error_text(error));
@@ -295,16 +104,18 @@ static void refuse_request(struct sw_conn *conn, const struct sw_request *reques
                  sw_frame_error_text(error), request->key_bytes, request->value_bytes,
                  shape->key_bytes, shape->value_bytes);
     }
-    sw_bulk_refuse(conn, request->request_id, status, message);
+    if (!sw_bulk_refuse(conn, request->request_id, status, message)) {
+        sw_conn_abort(conn);
+    }
 }
 
-/* An answer that the peer has not taken counts as in flight: frames take memory beside their
- * answers' bytes. Control requests report on what came before them on the connection. */
+/* A reply that the peer has not taken counts as in flight: frames take memory beside their replies'
+ * bytes. Control requests report on what came before them on the connection. */
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
-    uint64_t unanswered = (uint64_t)conn->in_flight + conn->answers.count;
-    if (unanswered >= conn->loop->config->frames_in_flight_max) {
-        SW_COUNT(&conn->loop->counters, frames_in_flight_pauses, !conn->retried);
+    uint64_t unanswered = (uint64_t)conn->in_flight + conn->unsent_replies;
+    if (unanswered >= conn->net->config->frames_in_flight_max) {
+        SW_COUNT(conn->net->counters, frames_in_flight_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
         return true;
     }
@@ -315,72 +126,125 @@ static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
     return false;
 }
 
-static uint64_t body_bytes_max(const struct sw_loop *loop)
+static uint64_t body_bytes_max(const struct sw_bulk *bulk)
 {
-    uint64_t ops = loop->config->frame_ops_max;
-    return sw_frame_align(ops * loop->shape.key_bytes) +
-           sw_frame_align(ops * loop->shape.value_bytes);
+    uint64_t ops = bulk->net->config->frame_ops_max;
+    return sw_frame_align(ops * bulk->batches->shape.key_bytes) +
+           sw_frame_align(ops * bulk->batches->shape.value_bytes);
+}
+
+/* The head of a frame, decoded. */
+struct head {
+    struct sw_request request;
+    size_t bytes;
+    uint64_t body_bytes;
+};
+
+/* Decodes the head at `bytes`. Returns 1; 0 if it is incomplete; a negative error if the stream
+ * cannot be followed any further. */
+static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, struct head *head)
+{
+    struct sw_frame_prefix prefix;
+    int result =
+        sw_frame_prefix_decode(bytes, size, body_bytes_max(sw_bulk_of(conn)->bulk), &prefix);
+    if (result < 0) {
+        return result;
+    }
+    head->bytes = result == 0 ? SW_FRAME_PREFIX_BYTES : sw_frame_head_bytes(prefix.header_bytes);
+    head->body_bytes = result == 0 ? 0 : prefix.body_bytes;
+    if (result == 0 || size < head->bytes) {
+        conn->input.need = head->bytes;
+        return 0;
+    }
+    int error =
+        sw_request_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &head->request);
+    return error < 0 ? error : 1;
+}
+
+/* Does the server carry this request out? If not, it is answered with an error. */
+static bool is_served(struct sw_conn *conn, const struct head *head)
+{
+    const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    const struct sw_table_shape *shape = &bulk->batches->shape;
+    int error = sw_request_check(&head->request, shape->key_bytes, shape->value_bytes,
+                                 bulk->net->config->frame_ops_max, head->body_bytes);
+    if (error >= 0 && (bulk->operations >> head->request.operation & 1)) {
+        return true;
+    }
+    refuse_request(conn, &head->request, error);
+    return false;
+}
+
+/* The frame with as much of its body as is here; starts it if that is all. Returns the bytes of the
+ * body that were here. */
+static size_t receive(struct sw_conn *conn, struct sw_bulk_frame *frame, const uint8_t *bytes,
+                      size_t size)
+{
+    size_t here = size < frame->body_bytes ? size : (size_t)frame->body_bytes;
+    conn->read_bytes =
+        frame->body_bytes >= SW_LARGE_BODY_BYTES ? SW_BULK_READ_BYTES : SW_READ_BYTES;
+    if (here > 0) {
+        memcpy(frame->memory, bytes, here);
+    }
+    frame->received = here;
+    if (here == frame->body_bytes) {
+        sw_bulk_start(frame);
+    } else {
+        sw_bulk_of(conn)->receiving = frame;
+        conn->receives_body = true;
+    }
+    return here;
 }
 
 /* Begins the frame whose head is at `bytes`. Returns the bytes consumed: the head and what there is
  * of the body; 0 if the head is incomplete or the frame has to wait. */
 static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
-    struct sw_loop *loop = conn->loop;
-    struct sw_frame_prefix prefix;
-    struct sw_request request;
-    int error = sw_frame_prefix_decode(bytes, size, body_bytes_max(loop), &prefix);
-    if (error < 0) {
-        refuse_bytes(conn, error);
+    struct head head;
+    int result = decode_head(conn, bytes, size, &head);
+    if (result < 0) {
+        refuse_bytes(conn, result);
         return size;
     }
-    size_t head_bytes =
-        error == 0 ? SW_FRAME_PREFIX_BYTES : sw_frame_head_bytes(prefix.header_bytes);
-    if (error == 0 || size < head_bytes) {
-        conn->input.need = head_bytes;
+    if (result == 0 || must_wait(conn, &head.request)) {
         return 0;
     }
-    error = sw_request_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &request);
-    if (error < 0) {
-        refuse_bytes(conn, error);
-        return size;
+    if (!is_served(conn, &head)) {
+        sw_bulk_of(conn)->discard_bytes = head.body_bytes;
+        return head.bytes;
     }
-    if (must_wait(conn, &request)) {
-        return 0;
-    }
-    error = sw_request_check(&request, loop->shape.key_bytes, loop->shape.value_bytes,
-                             loop->config->frame_ops_max, prefix.body_bytes);
-    if (error < 0 || !(loop->frame_operations >> request.operation & 1)) {
-        refuse_request(conn, &request, error);
-        conn->discard_bytes = prefix.body_bytes;
-        return head_bytes;
-    }
-    struct sw_frame *frame = take_frame(conn, &request, prefix.body_bytes);
+    struct sw_bulk_frame *frame = take_frame(conn, &head.request, head.body_bytes);
     if (frame == NULL) {
         return 0;
     }
-    conn->large_frames = prefix.body_bytes >= SW_LARGE_BODY_BYTES;
-    size_t here =
-        size - head_bytes < prefix.body_bytes ? size - head_bytes : (size_t)prefix.body_bytes;
-    if (here > 0) {
-        memcpy(frame->memory, bytes + head_bytes, here);
-    }
-    frame->received = here;
-    if (here == prefix.body_bytes) {
-        start(frame);
-    } else {
-        conn->receiving = frame;
-    }
-    return head_bytes + here;
+    return head.bytes + receive(conn, frame, bytes + head.bytes, size - head.bytes);
 }
 
-size_t sw_bulk_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+/* --- the protocol ----------------------------------------------------------------------------- */
+
+static bool claims(uint8_t first)
 {
+    return first == SW_FRAME_MAGIC;
+}
+
+static void open_conn(struct sw_conn *conn, void *side)
+{
+    struct sw_bulk_conn *state = sw_bulk_of(conn);
+    state->bulk = side;
+    state->conn = conn;
+    sw_list_init(&state->ready);
+    sw_list_init(&state->unsent.frames);
+}
+
+static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+{
+    struct sw_bulk_conn *state = sw_bulk_of(conn);
     size_t at = 0;
-    while (at < size && conn->receiving == NULL) {
-        if (conn->discard_bytes > 0) {
-            size_t drop = size - at < conn->discard_bytes ? size - at : (size_t)conn->discard_bytes;
-            conn->discard_bytes -= drop;
+    while (at < size && state->receiving == NULL) {
+        if (state->discard_bytes > 0) {
+            size_t rest = size - at;
+            size_t drop = rest < state->discard_bytes ? rest : (size_t)state->discard_bytes;
+            state->discard_bytes -= drop;
             at += drop;
             continue;
         }
@@ -393,29 +257,118 @@ size_t sw_bulk_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     return at;
 }
 
-uv_buf_t sw_bulk_buffer(struct sw_conn *conn)
+static uv_buf_t body_room(struct sw_conn *conn)
 {
-    struct sw_frame *frame = conn->receiving;
+    struct sw_bulk_frame *frame = sw_bulk_of(conn)->receiving;
     uint64_t rest = frame->body_bytes - frame->received;
-    uint64_t most = conn->loop->turn_bytes;
+    uint64_t most = conn->net->turn.bytes;
     return uv_buf_init((char *)frame->memory + frame->received,
                        (unsigned)(rest < most ? rest : most));
 }
 
-void sw_bulk_received(struct sw_conn *conn, size_t bytes)
+static void body_received(struct sw_conn *conn, size_t bytes)
 {
-    struct sw_frame *frame = conn->receiving;
+    struct sw_bulk_conn *state = sw_bulk_of(conn);
+    struct sw_bulk_frame *frame = state->receiving;
     frame->received += bytes;
+    assert(frame->received <= frame->body_bytes);
     if (frame->received == frame->body_bytes) {
-        conn->receiving = NULL;
-        start(frame);
+        state->receiving = NULL;
+        conn->receives_body = false;
+        sw_bulk_start(frame);
     }
 }
 
-void sw_bulk_drop(struct sw_conn *conn)
+static bool refuse(struct sw_conn *conn, enum sw_refusal why)
 {
-    if (conn->receiving != NULL) {
-        sw_frame_put(conn->receiving);
-        conn->receiving = NULL;
+    static const struct {
+        enum sw_reply_status status;
+        const char *message;
+    } replies[] = {
+        [SW_REFUSAL_TIMED_OUT] = {SW_REPLY_TIMED_OUT, "the request did not arrive in time"},
+        [SW_REFUSAL_TOO_MANY_CONNECTIONS] = {SW_REPLY_TOO_MANY_CONNECTIONS,
+                                             "connections-max is reached"},
+        [SW_REFUSAL_INPUT_MEMORY] = {SW_REPLY_OUT_OF_MEMORY,
+                                     "the memory for requests that have only partly arrived is "
+                                     "used up (input-bytes-max)"},
+    };
+    return sw_bulk_refuse(conn, 0, replies[why].status, replies[why].message);
+}
+
+static void drop_input(struct sw_conn *conn)
+{
+    struct sw_bulk_conn *state = sw_bulk_of(conn);
+    if (state->receiving != NULL) {
+        sw_bulk_frame_put(state->receiving);
+        state->receiving = NULL;
+        conn->receives_body = false;
     }
+}
+
+static void close_conn(struct sw_conn *conn)
+{
+    assert(sw_list_is_empty(&sw_bulk_of(conn)->unsent.frames));
+    assert(!sw_list_is_linked(&sw_bulk_of(conn)->ready));
+    (void)conn;
+}
+
+static void check(const struct sw_conn *conn)
+{
+    const struct sw_bulk_conn *state =
+        (const struct sw_bulk_conn *)(const void *)conn->protocol_state;
+    assert(state->bulk != NULL && state->conn == conn);
+    assert((state->receiving != NULL) == conn->receives_body);
+    assert(sw_list_check(&state->unsent.frames) == conn->unsent_replies);
+    assert(state->gathered <= conn->in_flight);
+    assert(!conn->transport.writing || !sw_list_is_linked(&state->ready));
+    (void)state;
+}
+
+const struct sw_protocol sw_bulk_protocol = {
+    .name = "bulk frames",
+    .state_bytes = sizeof(struct sw_bulk_conn),
+    .claims = claims,
+    .shares_turn = true,
+    .unsent_replies_min = SW_UNSENT_FRAMES_MIN,
+    .open = open_conn,
+    .feed = feed,
+    .body_room = body_room,
+    .body_received = body_received,
+    .refuse = refuse,
+    .written = sw_bulk_written,
+    .drop_input = drop_input,
+    .drop_output = sw_bulk_drop_unsent,
+    .close = close_conn,
+    .check = check,
+};
+
+/* --- the loop's side -------------------------------------------------------------------------- */
+
+int sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
+                 const struct sw_bulk_owner *owner)
+{
+    memset(bulk, 0, sizeof(*bulk));
+    bulk->net = net;
+    bulk->batches = batches;
+    bulk->owner = *owner;
+    bulk->operations = sw_bulk_operations(&batches->shape);
+    sw_list_init(&bulk->ready);
+    sw_frame_pool_init(&bulk->pool);
+    return sw_gather_init(bulk);
+}
+
+void sw_bulk_fini(struct sw_bulk *bulk)
+{
+    if (bulk->net != NULL) {
+        sw_frame_pool_fini(&bulk->pool);
+        sw_gather_fini(bulk);
+    }
+}
+
+void sw_bulk_check(const struct sw_bulk *bulk)
+{
+    assert(sw_list_check(&bulk->pool.spare) == bulk->pool.spare_count);
+    assert(bulk->pool.spare_least <= bulk->pool.spare_count);
+    sw_list_check(&bulk->gather.waiting);
+    sw_list_check(&bulk->ready);
 }

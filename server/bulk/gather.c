@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/bulk/frame_slot.h"
+#include "server/batch/bits.h"
+#include "server/bulk/bulk.h"
 #include "server/limits.h"
-#include "server/loop.h"
-#include "server/net/conn.h"
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -22,17 +21,18 @@ static void *carve(uint8_t *memory, size_t *offset, size_t bytes)
 }
 
 /* Lays the arrays of all batches out in `memory`; with NULL it only measures. */
-static size_t lay_out(struct sw_loop *loop, uint8_t *memory)
+static size_t lay_out(struct sw_bulk *bulk, uint8_t *memory)
 {
-    struct sw_gather *gather = &loop->gather;
+    struct sw_gather *gather = &bulk->gather;
     size_t n = gather->operations_max;
     size_t offset = 0;
     for (int i = 0; i < SW_GATHERS; i++) {
         struct sw_gathered *batch = &gather->batches[i];
-        batch->loop = loop;
-        batch->keys = carve(memory, &offset, n * loop->shape.key_bytes);
-        batch->values = carve(memory, &offset, n * loop->shape.value_bytes);
-        batch->previous = carve(memory, &offset, n * loop->shape.value_bytes);
+        batch->bulk = bulk;
+        sw_list_init(&batch->frames);
+        batch->keys = carve(memory, &offset, n * bulk->batches->shape.key_bytes);
+        batch->values = carve(memory, &offset, n * bulk->batches->shape.value_bytes);
+        batch->previous = carve(memory, &offset, n * bulk->batches->shape.value_bytes);
         batch->found = carve(memory, &offset, (n + 63) / 64 * 8);
         batch->group_ends = carve(memory, &offset, SW_GATHER_FRAMES_MAX * sizeof(uint32_t));
         batch->group_refused = carve(memory, &offset, SW_GATHER_FRAMES_MAX);
@@ -40,28 +40,29 @@ static size_t lay_out(struct sw_loop *loop, uint8_t *memory)
     return offset;
 }
 
-int sw_gather_init(struct sw_loop *loop)
+int sw_gather_init(struct sw_bulk *bulk)
 {
-    struct sw_gather *gather = &loop->gather;
-    gather->operations_max = sw_together_max(&loop->shape, SW_GATHER_OPS_MAX);
+    struct sw_gather *gather = &bulk->gather;
+    sw_list_init(&gather->waiting);
+    gather->operations_max = sw_together_max(&bulk->batches->shape, SW_GATHER_OPS_MAX);
     gather->batches = calloc(SW_GATHERS, sizeof(*gather->batches));
     if (gather->batches == NULL) {
         return -1;
     }
-    gather->memory_bytes = lay_out(loop, NULL);
-    gather->memory = sw_io_alloc(loop->table, gather->memory_bytes);
+    gather->memory_bytes = lay_out(bulk, NULL);
+    gather->memory = sw_io_alloc(bulk->batches->table, gather->memory_bytes);
     if (gather->memory == NULL) {
         return -1;
     }
-    lay_out(loop, gather->memory);
+    lay_out(bulk, gather->memory);
     return 0;
 }
 
-void sw_gather_fini(struct sw_loop *loop)
+void sw_gather_fini(struct sw_bulk *bulk)
 {
-    struct sw_gather *gather = &loop->gather;
+    struct sw_gather *gather = &bulk->gather;
     if (gather->memory != NULL) {
-        sw_io_free(loop->table, gather->memory, gather->memory_bytes);
+        sw_io_free(bulk->batches->table, gather->memory, gather->memory_bytes);
     }
     free(gather->batches);
     memset(gather, 0, sizeof(*gather));
@@ -69,33 +70,12 @@ void sw_gather_fini(struct sw_loop *loop)
 
 /* --- apart ------------------------------------------------------------------------------------ */
 
-uint32_t sw_copy_bits(uint64_t *to, const uint64_t *from, uint32_t first, uint32_t count)
-{
-    uint32_t shift = first % 64;
-    uint32_t last = (first + count + 63) / 64; /* words of `from` end here */
-    uint32_t set = 0;
-    for (uint32_t i = 0; i < (count + 63) / 64; i++) {
-        uint32_t at = first / 64 + i;
-        uint32_t left = count - 64 * i;
-        uint64_t word = from[at] >> shift;
-        if (shift > 0 && at + 1 < last) {
-            word |= from[at + 1] << (64 - shift);
-        }
-        if (left < 64) {
-            word &= (1ULL << left) - 1;
-        }
-        to[i] = word;
-        set += (uint32_t)__builtin_popcountll(word);
-    }
-    return set;
-}
-
 /* How many of a frame's keys an INCREMENT or DECREMENT left as they were. The counters of the batch
  * are of all its frames, so this is seen from the values before. */
-static uint32_t overflows(const struct sw_gathered *gathered, const struct sw_frame *frame,
+static uint32_t overflows(const struct sw_gathered *gathered, const struct sw_bulk_frame *frame,
                           uint32_t first)
 {
-    size_t bytes = gathered->loop->shape.value_bytes;
+    size_t bytes = gathered->bulk->batches->shape.value_bytes;
     uint64_t max = bytes == sizeof(uint32_t) ? UINT32_MAX : UINT64_MAX;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < frame->flight.batch.count; i++) {
@@ -108,12 +88,12 @@ static uint32_t overflows(const struct sw_gathered *gathered, const struct sw_fr
 }
 
 /* Gives frame number `group`, whose operations begin at `first`, its part of the results. */
-static void answer(const struct sw_gathered *gathered, struct sw_frame *frame, uint32_t group,
+static void answer(const struct sw_gathered *gathered, struct sw_bulk_frame *frame, uint32_t group,
                    uint32_t first)
 {
     const struct sw_batch *whole = &gathered->flight.batch;
     struct sw_batch *batch = &frame->flight.batch;
-    size_t bytes = gathered->loop->shape.value_bytes;
+    size_t bytes = gathered->bulk->batches->shape.value_bytes;
     if (whole->group_count == 0) { /* it went alone */
         *batch = *whole;
         frame->flight.done(&frame->flight);
@@ -139,49 +119,39 @@ static void answer(const struct sw_gathered *gathered, struct sw_frame *frame, u
 
 static void on_done(struct sw_flight *flight)
 {
-    struct sw_gathered *gathered =
-        (struct sw_gathered *)((char *)flight - offsetof(struct sw_gathered, flight));
-    struct sw_frame *next = NULL;
+    struct sw_gathered *gathered = SW_CONTAINER(flight, struct sw_gathered, flight);
     uint32_t group = 0;
     uint32_t first = 0;
-    for (struct sw_frame *frame = gathered->frames; frame != NULL; frame = next) {
-        uint32_t count = frame->flight.batch.count;
-        next = frame->next; /* the answer takes the link */
+    while (!sw_list_is_empty(&gathered->frames)) {
+        struct sw_bulk_frame *frame = sw_bulk_frame_at(sw_list_pop(&gathered->frames));
+        uint32_t count = frame->flight.batch.count; /* the reply takes the frame */
         answer(gathered, frame, group++, first);
         first += count;
     }
-    gathered->frames = NULL;
     gathered->busy = false;
 }
 
 /* --- together --------------------------------------------------------------------------------- */
 
-bool sw_gather_takes(const struct sw_frame *frame)
+bool sw_gather_takes(const struct sw_bulk_frame *frame)
 {
     const struct sw_batch *batch = &frame->flight.batch;
     return batch->kind == SW_BATCH_OPERATIONS && batch->op != SW_GET &&
            batch->count <= SW_GATHER_FRAME_OPS_MAX &&
-           batch->count <= frame->loop->gather.operations_max;
+           batch->count <= frame->bulk->gather.operations_max;
 }
 
-void sw_gather_add(struct sw_frame *frame)
+void sw_gather_add(struct sw_bulk_frame *frame)
 {
-    struct sw_gather *gather = &frame->loop->gather;
-    frame->next = NULL;
-    *(gather->last != NULL ? &gather->last->next : &gather->first) = frame;
-    gather->last = frame;
-    frame->conn->gathered++;
+    struct sw_gather *gather = &frame->bulk->gather;
+    sw_list_push(&gather->waiting, &frame->link);
+    sw_bulk_of(frame->conn)->gathered++;
 }
 
-static struct sw_frame *pop(struct sw_gather *gather)
+static struct sw_bulk_frame *pop(struct sw_gather *gather)
 {
-    struct sw_frame *frame = gather->first;
-    gather->first = frame->next;
-    if (gather->first == NULL) {
-        gather->last = NULL;
-    }
-    frame->conn->gathered--;
-    frame->next = NULL;
+    struct sw_bulk_frame *frame = sw_bulk_frame_at(sw_list_pop(&gather->waiting));
+    sw_bulk_of(frame->conn)->gathered--;
     return frame;
 }
 
@@ -190,10 +160,11 @@ static uint32_t company(const struct sw_gather *gather)
 {
     uint32_t frames = 0;
     uint32_t operations = 0;
-    for (const struct sw_frame *frame = gather->first; frame != NULL; frame = frame->next) {
-        const struct sw_batch *batch = &frame->flight.batch;
-        if (batch->op != gather->first->flight.batch.op || frames == SW_GATHER_FRAMES_MAX ||
-            batch->count > gather->operations_max - operations) {
+    SW_LIST_EACH(&gather->waiting, link)
+    {
+        const struct sw_batch *batch = &sw_bulk_frame_at(link)->flight.batch;
+        if (batch->op != sw_bulk_frame_at(gather->waiting.next)->flight.batch.op ||
+            frames == SW_GATHER_FRAMES_MAX || batch->count > gather->operations_max - operations) {
             break;
         }
         operations += batch->count;
@@ -213,10 +184,10 @@ static struct sw_gathered *idle_batch(struct sw_gather *gather)
 }
 
 /* Copies a frame's arrays behind the `first` operations that are there. */
-static void copy_in(struct sw_gathered *gathered, const struct sw_frame *frame, uint32_t first)
+static void copy_in(struct sw_gathered *gathered, const struct sw_bulk_frame *frame, uint32_t first)
 {
     const struct sw_batch *batch = &frame->flight.batch;
-    const struct sw_table_shape *shape = &gathered->loop->shape;
+    const struct sw_table_shape *shape = &gathered->bulk->batches->shape;
     memcpy(gathered->keys + (size_t)first * shape->key_bytes, batch->keys,
            (size_t)batch->count * shape->key_bytes);
     if (batch->values != NULL) {
@@ -227,19 +198,20 @@ static void copy_in(struct sw_gathered *gathered, const struct sw_frame *frame, 
 
 static void fly_alone(struct sw_gathered *gathered)
 {
-    struct sw_loop *loop = gathered->loop;
-    gathered->frames = pop(&loop->gather);
-    gathered->flight.batch = gathered->frames->flight.batch;
+    struct sw_bulk *bulk = gathered->bulk;
+    struct sw_bulk_frame *frame = pop(&bulk->gather);
+    sw_list_push(&gathered->frames, &frame->link);
+    gathered->flight.batch = frame->flight.batch;
     gathered->flight.done = on_done;
     gathered->busy = true;
-    sw_flight_start(&loop->flights, &gathered->flight);
+    sw_flight_start(&bulk->batches->flights, &gathered->flight);
 }
 
 /* Takes `frames` frames from the front and submits them as one. */
 static void fly_together(struct sw_gathered *gathered, uint32_t frames)
 {
-    struct sw_loop *loop = gathered->loop;
-    const struct sw_batch *sample = &loop->gather.first->flight.batch;
+    struct sw_bulk *bulk = gathered->bulk;
+    const struct sw_batch *sample = &sw_bulk_frame_at(bulk->gather.waiting.next)->flight.batch;
     struct sw_batch batch = {
         .kind = SW_BATCH_OPERATIONS,
         .op = sample->op,
@@ -250,9 +222,8 @@ static void fly_together(struct sw_gathered *gathered, uint32_t frames)
         .group_ends = gathered->group_ends,
         .group_refused = gathered->group_refused,
     };
-    struct sw_frame **link = &gathered->frames;
     for (uint32_t group = 0; group < frames; group++) {
-        struct sw_frame *frame = pop(&loop->gather);
+        struct sw_bulk_frame *frame = pop(&bulk->gather);
         copy_in(gathered, frame, batch.count);
         batch.count += frame->flight.batch.count;
         gathered->group_ends[group] = batch.count;
@@ -260,21 +231,20 @@ static void fly_together(struct sw_gathered *gathered, uint32_t frames)
             sw_operation_may_overflow(frame->request.operation)) {
             batch.previous = gathered->previous;
         }
-        *link = frame;
-        link = &frame->next;
+        sw_list_push(&gathered->frames, &frame->link);
     }
     gathered->busy = true;
     gathered->flight.batch = batch;
     gathered->flight.done = on_done;
-    SW_COUNT(&loop->counters, frames_gathered, frames);
-    sw_flight_start(&loop->flights, &gathered->flight);
+    SW_COUNT(bulk->net->counters, frames_gathered, frames);
+    sw_flight_start(&bulk->batches->flights, &gathered->flight);
 }
 
-bool sw_gather_submit(struct sw_loop *loop)
+bool sw_gather_submit(struct sw_bulk *bulk)
 {
-    struct sw_gather *gather = &loop->gather;
+    struct sw_gather *gather = &bulk->gather;
     bool submitted = false;
-    while (gather->first != NULL) {
+    while (!sw_list_is_empty(&gather->waiting)) {
         struct sw_gathered *idle = idle_batch(gather);
         if (idle == NULL) {
             break;
@@ -290,10 +260,11 @@ bool sw_gather_submit(struct sw_loop *loop)
     return submitted;
 }
 
-void sw_gather_flush(struct sw_loop *loop)
+void sw_gather_flush(struct sw_bulk *bulk)
 {
-    sw_gather_submit(loop);
-    while (loop->gather.first != NULL) {
-        sw_frame_fly(pop(&loop->gather));
+    sw_gather_submit(bulk);
+    while (!sw_list_is_empty(&bulk->gather.waiting)) {
+        struct sw_bulk_frame *frame = pop(&bulk->gather);
+        sw_flight_start(&bulk->batches->flights, &frame->flight);
     }
 }

@@ -17,16 +17,17 @@
 #include <stdint.h>
 
 #include "server/batch/flight.h"
+#include "server/list.h"
 
-struct sw_frame;
-struct sw_loop;
+struct sw_bulk;
+struct sw_bulk_frame;
 
 /* Frames copied together, and their batch. Arrays are in I/O memory. */
 struct sw_gathered {
     struct sw_flight flight;
-    struct sw_loop *loop;
+    struct sw_bulk *bulk;
     bool busy;
-    struct sw_frame *frames; /* in the order of their groups */
+    struct sw_list frames; /* in the order of their groups */
     uint8_t *keys;
     uint8_t *values;
     uint8_t *previous;
@@ -36,7 +37,7 @@ struct sw_gathered {
 };
 
 struct sw_gather {
-    struct sw_frame *first, *last; /* waiting */
+    struct sw_list waiting;
     uint32_t operations_max;
     void *memory;
     size_t memory_bytes;
@@ -44,20 +45,16 @@ struct sw_gather {
 };
 
 /* Returns 0, or -1 (memory); fini is allowed after both. */
-int sw_gather_init(struct sw_loop *loop);
-void sw_gather_fini(struct sw_loop *loop);
+int sw_gather_init(struct sw_bulk *bulk);
+void sw_gather_fini(struct sw_bulk *bulk);
 
 /* May this frame wait for others? Its batch is filled in. */
-bool sw_gather_takes(const struct sw_frame *frame);
-void sw_gather_add(struct sw_frame *frame);
+bool sw_gather_takes(const struct sw_bulk_frame *frame);
+void sw_gather_add(struct sw_bulk_frame *frame);
 
 /* Submits what waits, as far as SW_GATHERS allows. Returns true if anything was submitted. */
-bool sw_gather_submit(struct sw_loop *loop);
+bool sw_gather_submit(struct sw_bulk *bulk);
 /* Submits all that waits. */
-void sw_gather_flush(struct sw_loop *loop);
-
-/* Copies `count` bits of `from`, beginning with bit `first`, to the beginning of `to`; what is left
- * of its last word becomes zero. Returns how many are set. */
-uint32_t sw_copy_bits(uint64_t *to, const uint64_t *from, uint32_t first, uint32_t count);
+void sw_gather_flush(struct sw_bulk *bulk);
 
 #endif

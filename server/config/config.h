@@ -59,6 +59,7 @@ struct sw_config {
     uint64_t output_bytes_pause;     /* unsent answers at which its input is paused, 1 MiB */
     uint32_t resp_arguments_max;     /* of a command */
     uint64_t resp_request_bytes_max; /* of a command, 4 MiB */
+    uint64_t input_bytes_max;        /* of all connections, in incomplete requests, 256 MiB */
     uint32_t request_timeout_ms;     /* from a request's first byte to its last, 30000; 0: none */
     uint32_t write_timeout_ms; /* without the peer taking a byte of its answers, 60000; 0: none */
     uint32_t idle_timeout_ms;  /* without a request, 0: none */

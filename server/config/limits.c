@@ -165,6 +165,13 @@ static int check_rounds(const struct sw_config *config, char *error, size_t erro
                  ULL(config->resp_request_bytes_max), ULL(config->arena_bytes));
         return -1;
     }
+    if (config->resp_request_bytes_max > config->input_bytes_max / 2) {
+        snprintf(error, error_bytes,
+                 "input-bytes-max %llu is less than two requests of resp-request-bytes-max %llu "
+                 "take: raise it or lower resp-request-bytes-max",
+                 ULL(config->input_bytes_max), ULL(config->resp_request_bytes_max));
+        return -1;
+    }
     return 0;
 }
 

@@ -1,71 +1,86 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn_timeouts.c - timeouts of a connection.
+ * conn_timeouts.c - deadlines of a connection.
  */
-#include <string.h>
-
-#include "server/bulk/bulk.h"
 #include "server/limits.h"
-#include "server/loop.h"
 #include "server/net/conn.h"
 
-static void time_out_request(struct sw_conn *conn)
+/* True if the peer has taken nothing of its replies for `limit_ms`. */
+static bool output_stands(const struct sw_conn *conn, uint64_t now_ms, uint64_t limit_ms)
 {
-    SW_COUNT(&conn->loop->counters, request_timeouts, 1);
-    if (conn->protocol == SW_PROTOCOL_BULK) {
-        sw_bulk_refuse(conn, 0, SW_REPLY_TIMED_OUT, "the request did not arrive in time");
-    } else {
-        const char *error = "-ERR Protocol error: the request did not arrive in time\r\n";
-        sw_conn_send(conn, error, strlen(error));
-    }
-    sw_conn_drain(conn, false);
-}
-
-/* True if the peer has taken nothing of its answers for `limit_ms`. */
-static bool output_stands(struct sw_conn *conn, uint64_t now_ms, uint64_t limit_ms)
-{
-    return conn->output_bytes > 0 && now_ms - conn->output_at_ms > limit_ms;
+    return conn->times.output_bytes > 0 && now_ms - conn->times.output_at > limit_ms;
 }
 
 static void note_output(struct sw_conn *conn, uint64_t now_ms)
 {
     uint64_t unsent = sw_conn_unsent_bytes(conn);
-    if (unsent < conn->output_bytes || conn->output_bytes == 0) {
-        conn->output_at_ms = now_ms;
+    if (unsent < conn->times.output_bytes || conn->times.output_bytes == 0) {
+        conn->times.output_at = now_ms;
     }
-    conn->output_bytes = unsent;
+    conn->times.output_bytes = unsent;
+}
+
+/* Has the peer stopped taking its replies? Where others wait for the memory these lie in, it has
+ * less time. */
+static bool write_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
+{
+    uint64_t limit_ms = conn->net->config->write_timeout_ms;
+    return (limit_ms > 0 && output_stands(conn, now_ms, limit_ms)) ||
+           (pressed && conn->unsent_replies > 0 && output_stands(conn, now_ms, SW_FRAME_STALL_MS));
+}
+
+/* Has the request that is being received taken too long? */
+static bool request_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
+{
+    uint64_t limit_ms = conn->net->config->request_timeout_ms;
+    uint64_t since_ms = conn->times.request_since;
+    return (limit_ms > 0 && since_ms > 0 && now_ms - since_ms > limit_ms) ||
+           (pressed && conn->receives_body && now_ms - conn->times.input_at > SW_FRAME_STALL_MS);
+}
+
+static bool is_idle(const struct sw_conn *conn, uint64_t now_ms)
+{
+    uint64_t limit_ms = conn->net->config->idle_timeout_ms;
+    return limit_ms > 0 && conn->in_flight == 0 && conn->times.request_since == 0 &&
+           conn->stall == SW_STALL_NONE && now_ms - conn->times.input_at > limit_ms;
+}
+
+/* One that only is told of connections-max, but never says what it speaks. */
+static bool has_kept_silent(const struct sw_conn *conn, uint64_t now_ms)
+{
+    return conn->is_refused && now_ms - conn->peer.open_at_ms > SW_REFUSED_MS;
+}
+
+static void sweep_open(struct sw_conn *conn, uint64_t now_ms, bool pressed)
+{
+    struct sw_loop_counters *counters = conn->net->counters;
+    if (has_kept_silent(conn, now_ms)) {
+        sw_conn_refuse(conn, SW_REFUSAL_TOO_MANY_CONNECTIONS);
+    } else if (request_timed_out(conn, now_ms, pressed)) {
+        if (sw_conn_refuse(conn, SW_REFUSAL_TIMED_OUT)) { /* or in the next sweep */
+            SW_COUNT(counters, request_timeouts, 1);
+        }
+    } else if (is_idle(conn, now_ms)) {
+        SW_COUNT(counters, idle_timeouts, 1);
+        sw_conn_drain(conn, false);
+    }
 }
 
 void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
 {
-    struct sw_loop *loop = conn->loop;
-    const struct sw_config *config = loop->config;
-    bool pressed = loop->arena_waiters > 0;
+    bool pressed = conn->net->arena_waiters > 0;
     if (conn->state == SW_CONN_CLOSED) {
         return;
     }
     note_output(conn, now_ms);
     if (conn->state == SW_CONN_LINGERING) {
-        if (now_ms - conn->linger_since_ms > SW_LINGER_MS) {
+        if (now_ms - conn->times.linger_since > SW_LINGER_MS) {
             sw_conn_abort(conn);
         }
-    } else if ((config->write_timeout_ms > 0 &&
-                output_stands(conn, now_ms, config->write_timeout_ms)) ||
-               (pressed && conn->protocol == SW_PROTOCOL_BULK &&
-                output_stands(conn, now_ms, SW_FRAME_STALL_MS))) {
-        SW_COUNT(&loop->counters, write_timeouts, 1);
+    } else if (write_timed_out(conn, now_ms, pressed)) {
+        SW_COUNT(conn->net->counters, write_timeouts, 1);
         sw_conn_abort(conn);
-    } else if (conn->state != SW_CONN_OPEN || conn->output_paused) {
-        return; /* nothing is read: what has not arrived is not the peer's fault */
-    } else if ((config->request_timeout_ms > 0 && conn->request_since_ms > 0 &&
-                now_ms - conn->request_since_ms > config->request_timeout_ms) ||
-               (pressed && conn->receiving != NULL &&
-                now_ms - conn->input_at_ms > SW_FRAME_STALL_MS)) {
-        time_out_request(conn);
-    } else if (config->idle_timeout_ms > 0 && conn->in_flight == 0 && conn->request_since_ms == 0 &&
-               conn->stall == SW_STALL_NONE &&
-               now_ms - conn->input_at_ms > config->idle_timeout_ms) {
-        SW_COUNT(&loop->counters, idle_timeouts, 1);
-        sw_conn_drain(conn, false);
+    } else if (conn->state == SW_CONN_OPEN && !conn->output_paused) {
+        sweep_open(conn, now_ms, pressed); /* paused: nothing is read, and that is not its fault */
     }
 }

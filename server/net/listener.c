@@ -29,7 +29,7 @@ struct sw_listener {
     uv_timer_t pause; /* runs while there were no descriptors to accept with */
     uv_thread_t thread;
     const struct sw_config *config;
-    struct sw_loop *loops;
+    struct sw_net *nets[SW_LOOPS_MAX]; /* of the loops; borrowed */
     uint32_t loop_count;
     struct socket sockets[SW_ACTIVATED_MAX];
     unsigned socket_count;
@@ -49,9 +49,9 @@ static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
     uint64_t fewest = UINT64_MAX;
     *total = 0;
     for (uint32_t i = 0; i < listener->loop_count; i++) {
-        struct sw_loop *loop = &listener->loops[i];
+        struct sw_loop_counters *counters = listener->nets[i]->counters;
         /* A connection counts from hand-over on, though its loop opens it a little later. */
-        uint64_t closed = __atomic_load_n(&loop->counters.connections_closed, __ATOMIC_RELAXED);
+        uint64_t closed = __atomic_load_n(&counters->connections_closed, __ATOMIC_RELAXED);
         uint64_t open = listener->handed[i] - closed;
         *total += open;
         if (open < fewest) {
@@ -62,29 +62,23 @@ static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
     return best;
 }
 
-static void refuse(struct sw_listener *listener, int fd)
-{
-    static const char error[] = "-ERR max number of clients reached\r\n";
-    ssize_t sent = send(fd, error, sizeof(error) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)sent; /* best effort: the peer sees the close in any case */
-    close(fd);
-    __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
-}
-
+/* Over connections-max a connection is handed over all the same, to be told so in the protocol that
+ * it speaks. */
 static void take(struct sw_listener *listener, int fd, bool is_unix)
 {
     uint64_t total = 0;
     uint32_t i = choose_loop(listener, &total);
-    if (total >= listener->config->connections_max) {
-        refuse(listener, fd);
-        return;
-    }
-    if (sw_loop_hand_over(&listener->loops[i], fd, is_unix) != 0) {
+    bool is_refused = total >= listener->config->connections_max;
+    struct sw_inbox_item item = {fd, is_unix, is_refused};
+    if (sw_inbox_put(&listener->nets[i]->inbox, item) != 0) {
         sw_log(SW_LOG_ERROR, "no memory for a connection: it was closed");
         close(fd);
         return;
     }
-    listener->handed[i]++;
+    listener->handed[i] += !is_refused;
+    if (is_refused) {
+        __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
+    }
 }
 
 static void on_acceptable(uv_poll_t *poll, int status, int events);
@@ -203,7 +197,7 @@ static void close_sockets(struct sw_listener *listener)
 }
 
 int sw_listener_create(const struct sw_config *config, const struct sw_activated *activated,
-                       struct sw_loop *loops, uint32_t loop_count, struct sw_listener **out)
+                       struct sw_net *const *nets, uint32_t loop_count, struct sw_listener **out)
 {
     struct sw_listener *listener = calloc(1, sizeof(*listener));
     *out = NULL;
@@ -212,7 +206,7 @@ int sw_listener_create(const struct sw_config *config, const struct sw_activated
         return -1;
     }
     listener->config = config;
-    listener->loops = loops;
+    memcpy(listener->nets, nets, loop_count * sizeof(*nets));
     listener->loop_count = loop_count;
     if (activated != NULL && activated->listener_count > 0) {
         adopt(listener, activated);

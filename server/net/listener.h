@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
-#include "server/loop.h"
+#include "server/net/net.h"
 #include "server/notify.h"
 
 struct sw_listener;
@@ -17,7 +17,7 @@ struct sw_listener;
 /* Binds what the configuration names, or takes the activated sockets instead. Nothing is accepted
  * before start. Returns 0, or -1 with a sentence logged. */
 int sw_listener_create(const struct sw_config *config, const struct sw_activated *activated,
-                       struct sw_loop *loops, uint32_t loop_count, struct sw_listener **out);
+                       struct sw_net *const *nets, uint32_t loop_count, struct sw_listener **out);
 
 /* Starts accepting; the loops are running and outlive the listener. Returns 0 or -1, logged. */
 int sw_listener_start(struct sw_listener *listener);

@@ -33,6 +33,11 @@
     X(output_pauses, "Times a connection's input was paused for unsent answers.")                \
     X(arena_pauses, "Times a connection's input was paused for lack of arena memory.")           \
     X(frames_in_flight_pauses, "Times a connection's input was paused at frames-in-flight-max.") \
+    X(turn_pauses,                                                                               \
+      "Times a connection's input waited for the next turn, because its replies that are texts " \
+      "had taken their share.")                                                                  \
+    X(input_memory_closes,                                                                       \
+      "Connections closed because incomplete requests reached input-bytes-max.")                 \
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
     X(log_lines_left_out,                                                                        \
       "Lines that clients provoked and that the log left out, because it had many like them.")   \

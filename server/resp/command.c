@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <ctype.h>
 
-#include "server/batch/round.h"
+#include "server/resp/reply_kind.h"
 #include "table/table.h"
 
 /* The columns of command_map.h as fields. */

@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "proto/decimal.h"
+#include "server/batch/refusals.h"
 #include "server/limits.h"
-#include "server/loop.h"
 #include "server/net/conn.h"
+#include "server/resp/output.h"
 #include "server/resp/resp.h"
 
 #define PATTERN_BYTES 64
@@ -33,6 +34,7 @@ static_assert(((1 << CURSOR_SHIFT) + SCAN_COUNT_MORE + 3) * SW_RESP_INTEGER_BYTE
 struct control {
     struct sw_flight flight;
     struct sw_conn *conn;
+    struct sw_resp *resp;
     const struct sw_command *command;
     void *memory; /* scanned keys, then values; from the arena */
     size_t memory_bytes;
@@ -95,7 +97,7 @@ static bool matches(const struct control *control, uint64_t key)
 static bool take_entries(struct control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
-    uint32_t bytes = control->conn->loop->shape.key_bytes;
+    uint32_t bytes = control->resp->batches->shape.key_bytes;
     uint32_t count = batch->scan_count;
     bool is_full = control->cursor_shift > 0 && batch->cursor != 0 && count == batch->count;
     control->next = (batch->cursor - is_full) >> control->cursor_shift;
@@ -124,6 +126,15 @@ static void put_scan(const struct control *control, struct sw_text *text)
     text->failed |= control->keys.failed;
 }
 
+/* splitmix64 (Sebastiano Vigna). Not cryptographically secure: it only picks a random key. */
+static uint64_t random_number(struct sw_resp *resp)
+{
+    uint64_t z = resp->random_state += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
 static void put_answer(const struct control *control, struct sw_text *text)
 {
     const struct sw_batch *batch = &control->flight.batch;
@@ -137,41 +148,42 @@ static void put_answer(const struct control *control, struct sw_text *text)
     } else if (control->command->id == SW_COMMAND_SCAN) {
         put_scan(control, text);
     } else if (batch->scan_count > 0) {
-        put_key(text, sw_integer_at(batch->scan_keys, control->conn->loop->shape.key_bytes,
-                                    (uint32_t)(sw_loop_random(control->conn->loop) >> 32) %
-                                        batch->scan_count));
+        put_key(text,
+                sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes,
+                              (uint32_t)(random_number(control->resp) >> 32) % batch->scan_count));
     } else {
-        sw_text_null(text, control->conn->session.resp3);
+        sw_text_null(text, sw_resp_of(control->conn)->session.resp3);
     }
 }
 
 static void finish(struct control *control)
 {
     struct sw_conn *conn = control->conn;
-    struct sw_loop *loop = conn->loop;
+    struct sw_batches *batches = control->resp->batches;
+    struct sw_loop_counters *counters = conn->net->counters;
     struct sw_text text;
     sw_text_init(&text, SW_ROUND_TEXT_BYTES_MAX);
-    if (conn->session.reply_mode == SW_REPLY_ON) {
+    if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_ON) {
         put_answer(control, &text);
-    } else if (conn->session.reply_mode == SW_REPLY_SKIP_NEXT) {
-        conn->session.reply_mode = SW_REPLY_ON;
+    } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
+        sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
     }
-    SW_COUNT(&loop->counters, commands_processed, 1);
-    SW_COUNT(&loop->counters, command_errors, batch_error(&control->flight.batch) != NULL);
-    SW_COUNT(&loop->counters, commands[control->command->id], 1);
+    SW_COUNT(counters, commands_processed, 1);
+    SW_COUNT(counters, command_errors, batch_error(&control->flight.batch) != NULL);
+    SW_COUNT(counters, commands[control->command->id], 1);
     if (text.failed) {
         sw_conn_abort(conn);
     } else {
-        sw_conn_send(conn, text.data, text.size);
+        sw_resp_send(conn, text.data, text.size);
     }
     sw_text_fini(&text);
     sw_text_fini(&control->keys);
     if (control->memory != NULL) {
-        sw_io_arena_free(&loop->arena, control->memory, control->memory_bytes);
-        loop->retry = true;
+        sw_io_arena_free(&batches->arena, control->memory, control->memory_bytes);
+        conn->net->retry = true;
     }
     free(control);
-    conn->exclusive = false;
+    sw_resp_of(conn)->exclusive = false;
     sw_conn_answered(conn, true);
 }
 
@@ -179,14 +191,13 @@ static void finish(struct control *control)
 
 static struct control *control_of(struct sw_flight *flight)
 {
-    return (struct control *)((char *)flight - offsetof(struct control, flight));
+    return SW_CONTAINER(flight, struct control, flight);
 }
 
 static void on_done(struct sw_flight *flight)
 {
     struct control *control = control_of(flight);
     struct sw_batch *batch = &flight->batch;
-    struct sw_loop *loop = control->conn->loop;
     bool again = batch->status == SW_OK;
     if (control->command->id == SW_COMMAND_SCAN) {
         again = again && take_entries(control);
@@ -199,17 +210,17 @@ static void on_done(struct sw_flight *flight)
         finish(control);
         return;
     }
-    sw_flight_start(&loop->flights, flight);
+    sw_flight_start(&control->resp->batches->flights, flight);
 }
 
 static void start(struct control *control)
 {
     struct sw_conn *conn = control->conn;
     control->flight.done = on_done;
-    conn->exclusive = true;
+    sw_resp_of(conn)->exclusive = true;
     sw_conn_accept(conn, true);
     sw_conn_stall(conn, SW_STALL_BARRIER);
-    sw_flight_start(&conn->loop->flights, &control->flight);
+    sw_flight_start(&control->resp->batches->flights, &control->flight);
 }
 
 static struct control *create(struct sw_conn *conn, const struct sw_command *command)
@@ -220,6 +231,7 @@ static struct control *create(struct sw_conn *conn, const struct sw_command *com
         return NULL;
     }
     control->conn = conn;
+    control->resp = sw_resp_of(conn)->resp;
     control->command = command;
     return control;
 }
@@ -229,16 +241,17 @@ static struct control *create(struct sw_conn *conn, const struct sw_command *com
 static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t count)
 {
     struct sw_conn *conn = control->conn;
-    struct sw_loop *loop = conn->loop;
-    count = count < loop->shape.scan_ops_max ? count : loop->shape.scan_ops_max;
-    size_t keys_bytes = ((size_t)count * loop->shape.key_bytes + 63) / 64 * 64;
-    control->memory_bytes = keys_bytes + (size_t)count * loop->shape.value_bytes;
-    if (!sw_loop_memory_is_others(loop, conn)) {
-        control->memory = sw_io_arena_alloc(&loop->arena, control->memory_bytes);
+    struct sw_batches *batches = control->resp->batches;
+    const struct sw_table_shape *shape = &batches->shape;
+    count = count < shape->scan_ops_max ? count : shape->scan_ops_max;
+    size_t keys_bytes = ((size_t)count * shape->key_bytes + 63) / 64 * 64;
+    control->memory_bytes = keys_bytes + (size_t)count * shape->value_bytes;
+    if (!sw_conn_memory_is_others(conn)) {
+        control->memory = sw_io_arena_alloc(&batches->arena, control->memory_bytes);
     }
     if (control->memory == NULL) {
         free(control);
-        SW_COUNT(&loop->counters, arena_pauses, !conn->retried);
+        SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ARENA);
         return false;
     }
@@ -296,8 +309,8 @@ static uint32_t scan_count_max(const struct sw_config *config)
 
 static bool run_scan(struct control *control, const struct sw_resp_command *arguments)
 {
-    const uint32_t count_max = scan_count_max(control->conn->loop->config);
-    const struct sw_table_shape *shape = &control->conn->loop->shape;
+    const uint32_t count_max = scan_count_max(control->conn->net->config);
+    const struct sw_table_shape *shape = &control->resp->batches->shape;
     uint64_t count = SCAN_COUNT_DEFAULT;
     const struct sw_resp_argument *text = &arguments->arguments[1];
     bool is_cut = shape->engine == SW_ENGINE_ROBIN_HOOD && shape->key_bytes == 8;
@@ -325,8 +338,8 @@ static bool run_random(struct control *control, const struct sw_resp_command *ar
     (void)arguments;
     /* Cursors are mixed keys: any number of the table's width is a fair place to begin. Those of
      * the cache engine are slots. */
-    const struct sw_table_shape *shape = &control->conn->loop->shape;
-    uint64_t place = sw_loop_random(control->conn->loop);
+    const struct sw_table_shape *shape = &control->resp->batches->shape;
+    uint64_t place = random_number(control->resp);
     if (shape->engine == SW_ENGINE_CACHE) {
         place %= shape->max_capacity_slots;
     } else if (shape->key_bytes == 4) {
@@ -356,7 +369,7 @@ static bool run_clear(struct control *control, const struct sw_resp_command *arg
 static bool run_resize(struct control *control, const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *text = &arguments->arguments[1];
-    uint64_t max = control->conn->loop->shape.max_capacity_slots;
+    uint64_t max = control->resp->batches->shape.max_capacity_slots;
     uint64_t wanted = 0;
     if (!sw_decimal_parse_size(text->text, text->size, UINT64_MAX, &wanted)) {
         sw_resp_error(control->conn, control->command,

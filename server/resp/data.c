@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "proto/decimal.h"
-#include "server/loop.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/resp.h"
@@ -31,6 +30,7 @@ struct values {
 /* A command being turned into operations. */
 struct data {
     struct sw_conn *conn;
+    struct sw_resp *resp;
     struct sw_round *round;
     const struct sw_command *command;
     const struct sw_resp_command *arguments;
@@ -59,7 +59,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(const struct data *data
 
 static bool key_at(const struct data *data, uint32_t i, uint64_t *key)
 {
-    if (!integer_at(data, i, data->conn->loop->shape.key_bytes, key)) {
+    if (!integer_at(data, i, data->resp->batches->shape.key_bytes, key)) {
         refuse(data, "ERR key is not an unsigned integer or out of range");
         return false;
     }
@@ -76,7 +76,7 @@ static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, ui
     if (!key_at(data, key, &k)) {
         return false;
     }
-    if (value != 0 && !integer_at(data, value, data->conn->loop->shape.value_bytes, &v)) {
+    if (value != 0 && !integer_at(data, value, data->resp->batches->shape.value_bytes, &v)) {
         refuse(data, "ERR value is not an unsigned integer or out of range");
         return false;
     }
@@ -86,7 +86,7 @@ static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, ui
 
 static bool fits(const struct data *data, uint32_t size)
 {
-    const struct sw_table_shape *shape = &data->conn->loop->shape;
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
     if (shape->value_format == SW_VALUE_FIXED && size != shape->blob_bytes_max) {
         refuse(data, "ERR value must have exactly %u bytes (--value-bytes, --value-format fixed)",
                shape->blob_bytes_max);
@@ -124,7 +124,7 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
     }
     uint8_t *out = sw_round_add_blob(data->round, op, k);
     if (value != 0) {
-        put_blob(&data->conn->loop->shape, out, blob);
+        put_blob(&data->resp->batches->shape, out, blob);
     }
     return true;
 }
@@ -133,7 +133,7 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
 
 static void answer(const struct data *data, enum sw_answer answer)
 {
-    sw_round_answer(data->round, data->conn, data->command, answer, data->first);
+    sw_replies_add(data->resp->gathering, data->conn, data->command, answer, data->first);
 }
 
 /* The reply that shows of a value of bytes what `reply` shows of an integer. */
@@ -215,7 +215,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         return;
     }
     enum sw_op op = absent ? SW_SET_ABSENT : present ? SW_SET_PRESENT : SW_SET;
-    const struct sw_table_shape *shape = &data->conn->loop->shape;
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
     if (!(shape->operations >> op & 1)) {
         refuse(data, "ERR the %s engine has no SET %s", shape->engine_name, absent ? "NX" : "XX");
         return;
@@ -229,14 +229,15 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
 
 static void reply_help(const struct data *data, const struct sw_subcommand *list)
 {
-    struct sw_session *session = &data->conn->session;
-    size_t first = data->round->text.size;
+    struct sw_session *session = &sw_resp_of(data->conn)->session;
+    struct sw_replies *replies = data->resp->gathering;
+    size_t first = replies->text.size;
     if (session->reply_mode == SW_REPLY_ON) {
-        sw_subcommand_help(data->command, list, &data->round->text);
+        sw_subcommand_help(data->command, list, &replies->text);
     } else if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
         session->reply_mode = SW_REPLY_ON;
     }
-    sw_round_answer_text(data->round, data->conn, data->command, first);
+    sw_replies_add_text(replies, data->conn, data->command, first);
 }
 
 /* A command that has one subcommand, with a key behind it. */
@@ -302,16 +303,18 @@ static const struct values blobs = {add_blob, true};
 static bool begin(struct data *data, struct sw_conn *conn, const struct sw_command *command,
                   const struct sw_resp_command *arguments)
 {
-    struct sw_round *round = conn->loop->gathering;
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_round *round = &resp->gathering->round;
     *data = (struct data){
         .conn = conn,
+        .resp = resp,
         .round = round,
         .command = command,
         .arguments = arguments,
         .first = round->operations,
     };
-    if (!sw_round_has_room(round, arguments->count)) {
-        SW_COUNT(&conn->loop->counters, round_pauses, !conn->retried);
+    if (!sw_replies_has_room(resp->gathering, arguments->count)) {
+        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }

@@ -4,43 +4,26 @@
  */
 #include "server/resp/resp.h"
 
+#include <assert.h>
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "server/limits.h"
-#include "server/loop.h"
-#include "server/net/conn.h"
 #include "server/observe/log.h"
 #include "server/resp/absent.h"
 #include "server/resp/control.h"
-#include "server/resp/data.h"
+#include "server/resp/output.h"
 
-/* Longest error line: 128 bytes each of a command's name and arguments, and the words around. */
-#define ERROR_BYTES 512
-
-void sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char *format, ...)
-{
-    struct sw_round *round = conn->loop->gathering;
-    size_t first = round->text.size;
-    char line[ERROR_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    if (conn->session.reply_mode == SW_REPLY_ON) {
-        sw_text_error(&round->text, line);
-    } else if (conn->session.reply_mode == SW_REPLY_SKIP_NEXT) {
-        conn->session.reply_mode = SW_REPLY_ON;
-    }
-    sw_round_answer_text(round, conn, command, first);
-}
+/* Longest list of arguments in an error line. */
+#define ARGUMENTS_BYTES 128
 
 /* A command that redis has and this server does not. */
 static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
                           const char *reason)
 {
-    char upper[ERROR_BYTES / 4];
+    char upper[ARGUMENTS_BYTES];
     int size = 0;
     for (; size < (int)name->size && size < (int)sizeof(upper); size++) {
         upper[size] = (char)toupper(name->text[size]);
@@ -55,7 +38,7 @@ static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *c
         refuse_absent(conn, &command->arguments[0], reason);
         return;
     }
-    char arguments[ERROR_BYTES / 4] = "";
+    char arguments[ARGUMENTS_BYTES] = "";
     size_t used = 0;
     for (uint32_t i = 1; i < command->count && used < sizeof(arguments) - 1; i++) {
         int room = (int)(sizeof(arguments) - used);
@@ -78,8 +61,8 @@ static void refuse_lacking(struct sw_conn *conn, const struct sw_command *comman
 {
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
-    sw_resp_error(conn, command, "ERR the %s engine has no %s", conn->loop->shape.engine_name,
-                  name);
+    sw_resp_error(conn, command, "ERR the %s engine has no %s",
+                  sw_resp_of(conn)->resp->batches->shape.engine_name, name);
 }
 
 /* A reply that has failed, for it was longer than a round's text may be, or there was no memory for
@@ -87,7 +70,7 @@ static void refuse_lacking(struct sw_conn *conn, const struct sw_command *comman
  * its client would wait for ever. */
 static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *command, size_t first)
 {
-    struct sw_text *text = &conn->loop->gathering->text;
+    struct sw_text *text = &sw_resp_of(conn)->resp->gathering->text;
     text->failed = false;
     text->size = first;
     sw_resp_error(conn, command, "ERR the reply of '%s' would be too long: ask for less of it",
@@ -101,21 +84,22 @@ static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *com
     }
 }
 
-/* Commands whose answer is a text made now. */
+/* Commands whose reply is a text made now. */
 static void run_admin(struct sw_conn *conn, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
 {
-    struct sw_loop *loop = conn->loop;
-    struct sw_text *text = &loop->gathering->text;
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_session *session = &sw_resp_of(conn)->session;
+    struct sw_text *text = &resp->gathering->text;
     size_t first = text->size;
-    sw_admin_run(&loop->admin, command, arguments, &conn->session, text);
+    sw_admin_run(&resp->admin, command, arguments, session, text);
     if (text->failed) {
         refuse_long_reply(conn, command, first);
         return;
     }
-    sw_round_answer_text(loop->gathering, conn, command, first);
-    if (conn->session.shutdown_asked) {
-        loop->owner.stop(loop->owner.server);
+    sw_replies_add_text(resp->gathering, conn, command, first);
+    if (session->shutdown_asked) {
+        resp->owner.stop(resp->owner.server);
     }
 }
 
@@ -129,16 +113,17 @@ static bool is_http(const struct sw_resp_argument *name)
  * to wait. */
 static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
 {
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
     const struct sw_command *command =
         sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
-    if (!sw_round_has_room(conn->loop->gathering, 0)) {
-        SW_COUNT(&conn->loop->counters, round_pauses, !conn->retried);
+    if (!sw_replies_has_room(resp->gathering, 0)) {
+        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }
     if (command == NULL && is_http(&arguments->arguments[0])) {
-        sw_log(SW_LOG_WARNING, "%s speaks HTTP to the RESP port: closed", conn->session.address);
-        SW_COUNT(&conn->loop->counters, resp_protocol_errors, 1);
+        sw_log(SW_LOG_WARNING, "%s speaks HTTP to the RESP port: closed", conn->peer.address);
+        SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
         sw_conn_abort(conn);
         return true;
     }
@@ -151,7 +136,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
                       command->name);
         return true;
     }
-    if (conn->loop->lacking.has[command->id]) {
+    if (resp->lacking.has[command->id]) {
         refuse_lacking(conn, command);
         return true;
     }
@@ -162,7 +147,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     }
     switch (command->kind) {
     case SW_KIND_DATA:
-        return conn->loop->run_data(conn, command, arguments);
+        return resp->run_data(conn, command, arguments);
     case SW_KIND_CONTROL:
         return sw_control_run(conn, command, arguments);
     default:
@@ -171,14 +156,23 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     }
 }
 
-/* The commands before the broken one have been accepted and are answered first. */
+/* Queues the last reply of a connection, behind those to what it sent before, whatever it chose by
+ * CLIENT REPLY. */
+static void last_error(struct sw_conn *conn, const char *line)
+{
+    sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
+    sw_resp_error(conn, NULL, "%s", line);
+}
+
+/* The stream cannot be followed any further. */
 static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got)
 {
     char text[64];
+    char line[128];
     sw_resp_error_text(error, got, text, sizeof(text));
-    SW_COUNT(&conn->loop->counters, resp_protocol_errors, 1);
-    conn->session.reply_mode = SW_REPLY_ON;
-    sw_resp_error(conn, NULL, "ERR Protocol error: %s", text);
+    snprintf(line, sizeof(line), "ERR Protocol error: %s", text);
+    SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
+    last_error(conn, line);
     sw_conn_drain(conn, false);
 }
 
@@ -188,55 +182,239 @@ static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got)
 static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_command *command,
                      bool again)
 {
-    struct sw_conn_input *input = &conn->input;
+    struct sw_resp_conn *state = sw_resp_of(conn);
     size_t looked = (size_t)command->begun * SW_RESP_ARGUMENT_COST;
     size = looked > 0 && looked < size ? looked : size;
-    input->need = command->need;
-    input->reparsed = again ? input->reparsed + size : size;
-    return input->reparsed <= SW_RESP_PASSES_MAX * conn->loop->config->resp_request_bytes_max;
+    conn->input.need = command->need;
+    state->reparsed = again ? state->reparsed + size : size;
+    return state->reparsed <= SW_RESP_PASSES_MAX * conn->net->config->resp_request_bytes_max;
 }
 
-size_t sw_resp_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+/* Replies that are texts (reports, errors) cost far more than the commands that ask for them. Has
+ * the connection, or have all of the loop, had their share of this turn? */
+static bool text_is_spent(struct sw_conn *conn)
 {
-    struct sw_loop *loop = conn->loop;
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_resp *resp = state->resp;
+    uint64_t turn = conn->net->turn.number;
+    if (state->text_turn != turn) {
+        state->text_turn = turn;
+        state->text_bytes = 0;
+    }
+    if (resp->text_turn != turn) {
+        resp->text_turn = turn;
+        resp->text_bytes = 0;
+    }
+    return state->text_bytes >= SW_TURN_TEXT_BYTES || resp->text_bytes >= SW_TURN_TEXT_BYTES_ALL;
+}
+
+/* Carries out a whole command, and counts the text it was answered with. */
+static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *command)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    const struct sw_text *text = &state->resp->gathering->text;
+    size_t before = text->size;
+    bool done = run(conn, command);
+    state->text_bytes += text->size - before;
+    state->resp->text_bytes += text->size - before;
+    return done;
+}
+
+/* Carries out the command at the beginning of `bytes`. Returns the bytes consumed; 0 if it is
+ * incomplete, or the connection is stalled. */
+static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, bool again)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_resp *resp = state->resp;
+    struct sw_resp_command command = {
+        .arguments = resp->arguments,
+        .unquoted = resp->unquoted,
+    };
+    if (text_is_spent(conn)) {
+        SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_TURN);
+        return 0;
+    }
+    int64_t consumed = sw_resp_parse(bytes, size, &resp->limits, &command);
+    if (consumed == 0) {
+        if (may_wait(conn, size, &command, again)) {
+            return 0;
+        }
+        consumed = SW_RESP_E_REQUEST_SIZE;
+    }
+    if (consumed < 0) {
+        if (!sw_replies_has_room(resp->gathering, 0)) {
+            sw_conn_stall(conn, SW_STALL_ROUND);
+            return 0;
+        }
+        refuse_bytes(conn, (int)consumed, command.got);
+        return size;
+    }
+    if (command.count > 0 && !run_counted(conn, &command)) {
+        return 0;
+    }
+    state->reparsed = 0;
+    return (size_t)consumed;
+}
+
+static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+{
+    struct sw_session *session = &sw_resp_of(conn)->session;
     size_t at = 0;
-    if (conn->exclusive) {
+    if (sw_resp_of(conn)->exclusive) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
     }
-    while (at < size) {
-        struct sw_resp_command command = {
-            .arguments = loop->arguments,
-            .unquoted = loop->unquoted,
-        };
-        int64_t consumed = sw_resp_parse(bytes + at, size - at, &loop->resp_limits, &command);
+    /* A stall after a command: a control command is under way. */
+    while (at < size && conn->stall == SW_STALL_NONE) {
+        size_t consumed = feed_one(conn, bytes + at, size - at, at == 0);
         if (consumed == 0) {
-            if (may_wait(conn, size - at, &command, at == 0)) {
-                break;
-            }
-            consumed = SW_RESP_E_REQUEST_SIZE;
-        }
-        if (consumed < 0) {
-            if (!sw_round_has_room(loop->gathering, 0)) {
-                sw_conn_stall(conn, SW_STALL_ROUND);
-                break;
-            }
-            refuse_bytes(conn, (int)consumed, command.got);
-            return size;
-        }
-        if (command.count > 0 && !run(conn, &command)) {
             break;
         }
-        at += (size_t)consumed;
-        if (conn->session.close_after_reply) {
+        at += consumed;
+        if (session->close_after_reply) {
             sw_conn_drain(conn, false);
         }
-        if (conn->state > SW_CONN_DRAINING || conn->session.close_after_reply) {
+        if (conn->state > SW_CONN_DRAINING || session->close_after_reply) {
             return size;
-        }
-        if (conn->stall != SW_STALL_NONE) {
-            break; /* a control command is under way */
         }
     }
     return at;
+}
+
+/* --- the protocol ----------------------------------------------------------------------------- */
+
+static bool claims(uint8_t first)
+{
+    (void)first; /* inline commands may begin with anything */
+    return true;
+}
+
+static void open_conn(struct sw_conn *conn, void *side)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    state->resp = side;
+    sw_session_init(&state->session, conn->peer.id);
+    memcpy(state->session.address, conn->peer.address, sizeof(state->session.address));
+    state->session.connected_at_ms = conn->peer.open_at_ms;
+    sw_resp_output_init(conn);
+}
+
+static bool refuse(struct sw_conn *conn, enum sw_refusal why)
+{
+    static const char *const lines[] = {
+        [SW_REFUSAL_TIMED_OUT] = "ERR Protocol error: the request did not arrive in time",
+        [SW_REFUSAL_TOO_MANY_CONNECTIONS] = "ERR max number of clients reached",
+        [SW_REFUSAL_INPUT_MEMORY] = "ERR the memory for requests that have only partly arrived is "
+                                    "used up (input-bytes-max)",
+    };
+    if (!sw_replies_has_room(sw_resp_of(conn)->resp->gathering, 0)) {
+        return false;
+    }
+    last_error(conn, lines[why]);
+    return true;
+}
+
+/* What has partly arrived lies in the connection's input alone, and what is unsent goes with the
+ * state. */
+static void drop_nothing(struct sw_conn *conn)
+{
+    (void)conn;
+}
+
+static void check(const struct sw_conn *conn)
+{
+    const struct sw_resp_conn *state =
+        (const struct sw_resp_conn *)(const void *)conn->protocol_state;
+    assert(state->resp != NULL && state->resp->net == conn->net);
+    assert(!state->exclusive || conn->data_in_flight > 0);
+    assert(conn->unsent_bytes == 0 || conn->transport.writing || conn->state == SW_CONN_CLOSED);
+    assert(!conn->receives_body);
+}
+
+const struct sw_protocol sw_resp_protocol = {
+    .name = "RESP",
+    .state_bytes = sizeof(struct sw_resp_conn),
+    .claims = claims,
+    .open = open_conn,
+    .feed = feed,
+    .refuse = refuse,
+    .written = sw_resp_written,
+    .drop_input = drop_nothing,
+    .drop_output = drop_nothing,
+    .close = sw_resp_output_fini,
+    .check = check,
+};
+
+/* --- the loop's side -------------------------------------------------------------------------- */
+
+static int init_buffers(struct sw_resp *resp)
+{
+    const struct sw_config *config = resp->net->config;
+    resp->limits = (struct sw_resp_limits){
+        .arguments_max = config->resp_arguments_max,
+        .argument_bytes_max = (uint32_t)config->resp_request_bytes_max,
+        .inline_bytes_max = SW_RESP_INLINE_BYTES_MAX,
+        .request_bytes_max = (uint32_t)config->resp_request_bytes_max,
+    };
+    resp->scratch = malloc(SW_SCRATCH_BYTES);
+    resp->unquoted = malloc(SW_RESP_INLINE_BYTES_MAX);
+    resp->arguments = calloc(config->resp_arguments_max, sizeof(*resp->arguments));
+    return resp->scratch == NULL || resp->unquoted == NULL || resp->arguments == NULL ? -1 : 0;
+}
+
+int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
+                 struct sw_commit_batch *commit, const struct sw_resp_owner *owner, uint64_t seed)
+{
+    const struct sw_table_shape *shape = &batches->shape;
+    memset(resp, 0, sizeof(*resp));
+    resp->net = net;
+    resp->batches = batches;
+    resp->owner = *owner;
+    resp->random_state = seed;
+    resp->gathering = &resp->replies[0];
+    resp->run_data =
+        shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
+    sw_commands_lacking(shape->operations, shape->batch_kinds, &resp->lacking);
+    resp->admin = (struct sw_admin){.config = net->config,
+                                    .snapshot = owner->snapshot,
+                                    .server = owner->server,
+                                    .lacking = resp->lacking,
+                                    .engine = shape->engine_name};
+    for (int i = 0; i < 2; i++) {
+        if (sw_replies_init(&resp->replies[i], resp, commit) != 0) {
+            return -1;
+        }
+    }
+    return init_buffers(resp);
+}
+
+void sw_resp_fini(struct sw_resp *resp)
+{
+    for (int i = 0; i < 2; i++) {
+        if (resp->replies[i].resp != NULL) {
+            sw_replies_fini(&resp->replies[i]);
+        }
+    }
+    free(resp->scratch);
+    free(resp->unquoted);
+    free(resp->arguments);
+    memset(resp, 0, sizeof(*resp));
+}
+
+bool sw_resp_submit(struct sw_resp *resp)
+{
+    if (resp->running != NULL || resp->gathering->pendings == 0) {
+        return false;
+    }
+    sw_replies_submit(resp->gathering);
+    return true;
+}
+
+void sw_resp_check(const struct sw_resp *resp)
+{
+    assert(resp->running == NULL || resp->running != resp->gathering);
+    assert(resp->running == NULL || resp->running->pendings > 0);
+    assert(resp->gathering->round.groups <= resp->gathering->pendings);
+    (void)resp;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp.h - the RESP side of a connection: bytes to commands, commands to whoever carries them out.
+ * resp.h - the RESP side of a loop, and of each of its connections.
+ *
+ * Bytes become commands, and commands on keys become operations of the round that gathers; replies
+ * wait in the order of the commands until the round is done. A loop has two rounds: one gathers
+ * while the other is in flight. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_RESP_H
 #define SHERWOOD_SERVER_RESP_RESP_H
@@ -10,16 +14,90 @@
 #include <stdint.h>
 
 #include "proto/resp.h"
-#include "server/resp/command.h"
+#include "server/batch/batches.h"
+#include "server/net/conn.h"
+#include "server/observe/snapshot.h"
+#include "server/observe/text.h"
+#include "server/resp/data.h"
+#include "server/resp/replies.h"
+#include "server/resp/session.h"
 
-struct sw_conn;
+/* What the RESP side needs of the server around it. */
+struct sw_resp_owner {
+    void *server;
+    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void (*stop)(void *server); /* begin the shutdown */
+};
 
-/* Carries out the commands in `bytes`. Returns the bytes consumed; what is left is an incomplete
- * command (input.need is set), or waits because the connection is stalled. */
-size_t sw_resp_feed(struct sw_conn *conn, const uint8_t *bytes, size_t size);
+struct sw_resp {
+    struct sw_net *net;
+    struct sw_batches *batches;
+    struct sw_resp_owner owner;
 
-/* Queues "-<line>\r\n" as the command's answer, in order (command may be NULL). */
-__attribute__((format(printf, 3, 4))) void
-sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char *format, ...);
+    struct sw_replies replies[2];
+    struct sw_replies *gathering;
+    struct sw_replies *running; /* NULL: none in flight */
+
+    struct sw_command_set lacking; /* commands the engine does not have */
+    sw_data_run *run_data;
+    struct sw_admin admin;
+    uint64_t random_state;
+    uint64_t text_turn;  /* in this turn of the loop .. */
+    uint64_t text_bytes; /* .. replies that are texts took so many bytes */
+
+    /* For all connections, one at a time. */
+    char *scratch; /* SW_SCRATCH_BYTES: replies are formatted here */
+    struct sw_resp_argument *arguments;
+    uint8_t *unquoted;
+    struct sw_resp_limits limits;
+};
+
+/* Replies that the socket did not take: one buffer is being written, the other one gathers. */
+struct sw_resp_output {
+    struct sw_text unsent[2];
+    unsigned gathering;
+};
+
+/* What RESP keeps of a connection, in conn->protocol_state. */
+struct sw_resp_conn {
+    struct sw_resp *resp;
+    struct sw_session session;
+    struct sw_resp_output output;
+    bool exclusive;      /* a control command is under way: nothing else is accepted */
+    size_t reparsed;     /* bytes parsed in vain on behalf of the request that is arriving */
+    uint64_t text_turn;  /* in this turn of the loop .. */
+    uint64_t text_bytes; /* .. its replies that are texts took so many bytes */
+};
+
+static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)
+{
+    return (struct sw_resp_conn *)(void *)conn->protocol_state;
+}
+
+extern const struct sw_protocol sw_resp_protocol;
+
+/* `commit` joins rounds that write with those of other loops; NULL: each goes by itself. `seed` is
+ * of the random numbers. Returns 0, or -1 (memory); fini is allowed after both. */
+int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
+                 struct sw_commit_batch *commit, const struct sw_resp_owner *owner, uint64_t seed);
+void sw_resp_fini(struct sw_resp *resp);
+
+/* Submits what has gathered, if nothing of it is in flight. Returns true if anything was. */
+bool sw_resp_submit(struct sw_resp *resp);
+
+/* Writes the replies of a round that another loop submitted, if it is done. Returns true if so. */
+static inline bool sw_resp_poll_shared(struct sw_resp *resp)
+{
+    return resp->running != NULL && sw_round_poll_shared(&resp->running->round);
+}
+
+/* Does a reply wait for a batch, or a command for its submission? */
+static inline bool sw_resp_is_busy(const struct sw_resp *resp)
+{
+    return resp->running != NULL || resp->gathering->pendings > 0;
+}
+
+/* Asserts what holds between two events. */
+void sw_resp_check(const struct sw_resp *resp);
 
 #endif

@@ -18,6 +18,7 @@ struct fixture {
     struct sw_config config;
     struct sw_table *table;
     struct sw_commit commit;
+    struct sw_input_budget budget;
     struct sw_loop *loops[LOOPS];
     struct expected {
         bool waits;
@@ -36,7 +37,9 @@ static void set_up(struct fixture *fixture, uint64_t capacity)
     small_config(&fixture->config, capacity);
     fixture->table = open_table(&fixture->config);
     sw_commit_init(&fixture->commit);
-    const struct sw_loop_owner owner = {fixture, no_snapshot, no_call, no_call, &fixture->commit};
+    struct sw_input_budget *budget = &fixture->budget;
+    const struct sw_loop_owner owner = {fixture, no_snapshot,      no_call,
+                                        no_call, &fixture->commit, budget};
     for (uint32_t i = 0; i < LOOPS; i++) {
         fixture->loops[i] = open_loop(&fixture->config, fixture->table, &owner, i, LOOPS);
     }
@@ -60,7 +63,7 @@ static void leave(struct sw_round *round)
     round->flight.batch = (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
         .op = round->ops[0],
-        .ops = round->uniform ? NULL : round->ops,
+        .ops = sw_round_is_uniform(round) ? NULL : round->ops,
         .count = round->operations,
         .keys = round->keys,
         .values = round->values,
@@ -76,7 +79,7 @@ static void leave(struct sw_round *round)
 static void leave_random(struct fixture *fixture, int i, struct random *random)
 {
     static const enum sw_op ops[] = {SW_SET, SW_SUM, SW_GET, SW_DELETE, SW_SET_ABSENT};
-    struct sw_round *round = &fixture->loops[i]->rounds[0];
+    struct sw_round *round = &fixture->loops[i]->resp.replies[0].round;
     struct expected *expected = &fixture->expected[i];
     uint32_t count = 1 + (uint32_t)random_below(random, ROUND_MAX);
     bool mixed = random_below(random, 2) == 0;
@@ -102,7 +105,7 @@ static void leave_random(struct fixture *fixture, int i, struct random *random)
 
 static void check(struct fixture *fixture, int i)
 {
-    struct sw_round *round = &fixture->loops[i]->rounds[0];
+    struct sw_round *round = &fixture->loops[i]->resp.replies[0].round;
     struct expected *expected = &fixture->expected[i];
     cr_assert_eq(round->flight.batch.status, SW_OK);
     for (uint32_t k = 0; k < round->operations; k++) {
@@ -125,27 +128,27 @@ Test(commit, every_round_gets_its_own_results)
         int i = (int)random_below(&random, LOOPS);
         if (!fixture.expected[i].waits) {
             leave_random(&fixture, i, &random);
-        } else if (sw_commit_is_done(&fixture.loops[i]->rounds[0])) {
+        } else if (sw_commit_is_done(&fixture.loops[i]->resp.replies[0].round)) {
             check(&fixture, i);
         }
-        sw_flights_poll(&fixture.loops[random_below(&random, LOOPS)]->round_flights);
+        sw_flights_poll(&fixture.loops[random_below(&random, LOOPS)]->batches.round_flights);
         cr_assert_leq(fixture.commit.batches, SW_COMMITS);
     }
     uint64_t batches = 0, shared = 0;
     for (int turn = 0; turn < 4 * LOOPS; turn++) { /* nothing new: all of it ends */
-        sw_flights_poll(&fixture.loops[turn % LOOPS]->round_flights);
+        sw_flights_poll(&fixture.loops[turn % LOOPS]->batches.round_flights);
     }
     for (int i = 0; i < LOOPS; i++) {
         if (fixture.expected[i].waits) {
-            cr_assert(sw_commit_is_done(&fixture.loops[i]->rounds[0]));
+            cr_assert(sw_commit_is_done(&fixture.loops[i]->resp.replies[0].round));
             check(&fixture, i);
         }
-        cr_assert_eq(fixture.loops[i]->round_flights.count, 0);
+        cr_assert_eq(fixture.loops[i]->batches.round_flights.count, 0);
         batches += fixture.loops[i]->counters.batches;
         shared += fixture.loops[i]->counters.rounds_shared;
     }
     cr_assert_eq(fixture.commit.batches, 0);
-    cr_assert_null(fixture.commit.first);
+    cr_assert(sw_list_is_empty(&fixture.commit.rounds));
     cr_assert_gt(shared, 0);
     cr_assert_leq(shared, fixture.rounds);
     cr_assert_lt(batches, fixture.rounds, "%lu batches for %lu rounds", (unsigned long)batches,
@@ -159,20 +162,20 @@ Test(commit, refusals_find_their_round)
     struct fixture fixture;
     set_up(&fixture, 256); /* 217 keys at the standard load */
     for (int i = 0; i < LOOPS; i++) {
-        struct sw_round *round = &fixture.loops[i]->rounds[0];
+        struct sw_round *round = &fixture.loops[i]->resp.replies[0].round;
         for (uint64_t k = 0; k < 100; k++) {
             sw_round_add(round, SW_SET, (uint64_t)i * 1000 + k, k);
         }
         leave(round);
     }
     for (int turn = 0; turn < 4 * LOOPS; turn++) {
-        sw_flights_poll(&fixture.loops[turn % LOOPS]->round_flights);
+        sw_flights_poll(&fixture.loops[turn % LOOPS]->batches.round_flights);
     }
     struct sw_table_stats stats;
     sw_table_stats(fixture.table, &stats);
     uint64_t refused = 0;
     for (int i = 0; i < LOOPS; i++) {
-        struct sw_round *round = &fixture.loops[i]->rounds[0];
+        struct sw_round *round = &fixture.loops[i]->resp.replies[0].round;
         cr_assert(sw_commit_is_done(round));
         for (uint32_t k = 0; k < 100; k++) {
             refused += round->group_refused[k];

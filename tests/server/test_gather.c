@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/batch/bits.h"
 #include "server/bulk/bulk.h"
-#include "server/bulk/frame_slot.h"
+#include "server/bulk/frame_pool.h"
 #include "server/bulk/gather.h"
 #include "server/limits.h"
 #include "server/loop.h"
@@ -22,7 +23,8 @@ struct fixture {
     struct sw_config config;
     struct sw_table *table;
     struct sw_loop *loop;
-    struct sw_conn conn;
+    struct sw_input_budget budget;
+    struct sw_conn *conn;
     unsigned answered;
     /* The model: what each key holds, if it is there. */
     bool present[KEYS];
@@ -31,7 +33,7 @@ struct fixture {
 
 /* A frame, and what it must be told. */
 struct probe {
-    struct sw_frame frame;
+    struct sw_bulk_frame frame;
     struct fixture *fixture;
     unsigned number; /* in the order of submission */
     bool wants_values;
@@ -48,29 +50,33 @@ static void set_up(struct fixture *fixture, uint64_t capacity)
     memset(fixture, 0, sizeof(*fixture));
     small_config(&fixture->config, capacity);
     fixture->table = open_table(&fixture->config);
-    const struct sw_loop_owner owner = {fixture, no_snapshot, no_call, no_call, NULL};
+    const struct sw_loop_owner owner = {fixture, no_snapshot, no_call,
+                                        no_call, NULL,        &fixture->budget};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
+    fixture->conn = calloc(1, sizeof(*fixture->conn) + sizeof(struct sw_bulk_conn));
+    cr_assert_not_null(fixture->conn);
 }
 
 static void tear_down(struct fixture *fixture)
 {
+    free(fixture->conn);
     close_loop(fixture->loop);
     sw_table_destroy(fixture->table);
 }
 
 static void take_and_put(struct fixture *fixture, uint32_t count)
 {
-    struct sw_frame *frames = NULL;
+    struct sw_list frames;
+    sw_list_init(&frames);
     for (uint32_t i = 0; i < count; i++) {
-        struct sw_frame *frame = sw_frame_take(fixture->loop, &fixture->conn);
+        struct sw_bulk_frame *frame = sw_bulk_frame_take(&fixture->loop->bulk, fixture->conn);
         cr_assert_not_null(frame);
-        frame->next = frames;
-        frames = frame;
+        sw_list_push(&frames, &frame->link);
     }
-    for (struct sw_frame *next; frames != NULL; frames = next) {
-        next = frames->next;
-        sw_frame_put(frames);
+    while (!sw_list_is_empty(&frames)) {
+        sw_bulk_frame_put(sw_bulk_frame_at(sw_list_pop(&frames)));
     }
+    sw_bulk_check(&fixture->loop->bulk);
 }
 
 /* As many stay as were needed since the last sweep. */
@@ -79,21 +85,21 @@ Test(gather, spare_frames_are_given_back)
     struct fixture fixture;
     set_up(&fixture, 1024);
     take_and_put(&fixture, 1000);
-    cr_assert_eq(fixture.loop->spare_count, 1000);
-    sw_bulk_sweep(fixture.loop);
-    cr_assert_eq(fixture.loop->spare_count, 1000, "all were needed just now");
+    cr_assert_eq(fixture.loop->bulk.pool.spare_count, 1000);
+    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    cr_assert_eq(fixture.loop->bulk.pool.spare_count, 1000, "all were needed just now");
     take_and_put(&fixture, 10);
     take_and_put(&fixture, 3);
-    sw_bulk_sweep(fixture.loop);
-    cr_assert_eq(fixture.loop->spare_count, 10);
-    sw_bulk_sweep(fixture.loop);
-    cr_assert_eq(fixture.loop->spare_count, 0);
-    sw_bulk_sweep(fixture.loop);
-    cr_assert_null(fixture.loop->spare_frames);
+    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    cr_assert_eq(fixture.loop->bulk.pool.spare_count, 10);
+    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    cr_assert_eq(fixture.loop->bulk.pool.spare_count, 0);
+    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    cr_assert(sw_list_is_empty(&fixture.loop->bulk.pool.spare));
     take_and_put(&fixture, SW_SPARE_FRAMES_FREED_MAX + 5);
-    sw_bulk_sweep(fixture.loop);
-    sw_bulk_sweep(fixture.loop);
-    cr_assert_eq(fixture.loop->spare_count, 5, "no more at a time");
+    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    cr_assert_eq(fixture.loop->bulk.pool.spare_count, 5, "no more at a time");
     tear_down(&fixture);
 }
 
@@ -114,8 +120,9 @@ static void open_probe(struct probe *probe, struct fixture *fixture, unsigned nu
     probe->previous = memory + 2048;
     probe->found = memory + 3072;
     probe->wants_values = number % 3 != 0;
-    probe->frame.loop = fixture->loop;
-    probe->frame.conn = &fixture->conn;
+    probe->frame.bulk = &fixture->loop->bulk;
+    sw_list_init(&probe->frame.link);
+    probe->frame.conn = fixture->conn;
     probe->frame.flight.done = on_done;
     probe->frame.flight.batch = (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
@@ -189,9 +196,9 @@ static void on_done(struct sw_flight *flight)
 
 static void run_until_idle(struct sw_loop *loop)
 {
-    while (loop->flights.count > 0 || loop->gather.first != NULL) {
-        sw_gather_submit(loop);
-        sw_flights_poll(&loop->flights);
+    while (loop->batches.flights.count > 0 || !sw_list_is_empty(&loop->bulk.gather.waiting)) {
+        sw_gather_submit(&loop->bulk);
+        sw_flights_poll(&loop->batches.flights);
     }
 }
 
@@ -246,13 +253,13 @@ Test(gather, every_frame_gets_its_own_answer)
             cr_assert(sw_gather_takes(&probes[n].frame));
             sw_gather_add(&probes[n].frame);
             if (random_next(&random) % 32 == 0) {
-                sw_gather_flush(fixture.loop);
-                cr_assert_null(fixture.loop->gather.first);
+                sw_gather_flush(&fixture.loop->bulk);
+                cr_assert(sw_list_is_empty(&fixture.loop->bulk.gather.waiting));
             }
         }
         run_until_idle(fixture.loop);
         cr_assert_eq(fixture.answered, FRAMES);
-        cr_assert_eq(fixture.conn.gathered, 0);
+        cr_assert_eq(sw_bulk_of(fixture.conn)->gathered, 0);
         for (unsigned n = 0; n < FRAMES; n++) {
             close_probe(&probes[n]);
         }
@@ -265,7 +272,7 @@ Test(gather, every_frame_gets_its_own_answer)
 /* --- refusals --------------------------------------------------------------------------------- */
 
 struct refusals {
-    struct sw_frame frames[8];
+    struct sw_bulk_frame frames[8];
     int statuses[8];
     unsigned answered;
 };
@@ -295,9 +302,10 @@ Test(gather, a_refused_frame_is_refused_alone)
     } wanted[] = {{0, 100, SW_OK}, {0, 100, SW_OK}, {200, 800, SW_E_FULL}, {2000, 20, SW_OK}};
     cr_assert_lt(most, 900);
     for (unsigned n = 0; n < 4; n++) {
-        struct sw_frame *frame = &refusals.frames[n];
-        frame->loop = fixture.loop;
-        frame->conn = &fixture.conn;
+        struct sw_bulk_frame *frame = &refusals.frames[n];
+        frame->bulk = &fixture.loop->bulk;
+        sw_list_init(&frame->link);
+        frame->conn = fixture.conn;
         frame->flight.done = note_status;
         frame->flight.batch = (struct sw_batch){
             .kind = SW_BATCH_OPERATIONS,
@@ -337,12 +345,12 @@ Test(gather, the_rest_waits)
         }
         sw_gather_add(&probes[n].frame);
         if (n < SW_GATHERS) {
-            cr_assert(sw_gather_submit(fixture.loop)); /* nobody polls: it stays in flight */
+            cr_assert(sw_gather_submit(&fixture.loop->bulk)); /* nobody polls: it stays in flight */
         } else {
-            cr_assert_not(sw_gather_submit(fixture.loop));
+            cr_assert_not(sw_gather_submit(&fixture.loop->bulk));
         }
     }
-    cr_assert_eq(fixture.conn.gathered, FRAMES - SW_GATHERS);
+    cr_assert_eq(sw_bulk_of(fixture.conn)->gathered, FRAMES - SW_GATHERS);
     run_until_idle(fixture.loop);
     cr_assert_eq(fixture.answered, FRAMES);
     cr_assert_eq(fixture.loop->counters.batches, SW_GATHERS + 1);

@@ -27,6 +27,7 @@ struct fixture {
     struct sw_config config;
     struct sw_table *table;
     struct sw_loop *loop;
+    struct sw_input_budget budget;
     struct owner owner;
 };
 
@@ -37,7 +38,8 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
     fixture->config.engine = engine;
     fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
     fixture->table = open_table(&fixture->config);
-    const struct sw_loop_owner owner = {&fixture->owner, no_snapshot, on_stop, on_lost, NULL};
+    const struct sw_loop_owner owner = {&fixture->owner, no_snapshot, on_stop,
+                                        on_lost,         NULL,        &fixture->budget};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 
@@ -61,7 +63,7 @@ static void expect_lacking(const struct sw_loop *loop, const enum sw_command_id 
         wanted.has[commands[i]] = true;
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
-        cr_assert_eq(loop->lacking.has[id], wanted.has[id], "%s",
+        cr_assert_eq(loop->resp.lacking.has[id], wanted.has[id], "%s",
                      sw_command_at((enum sw_command_id)id)->name);
     }
 }
@@ -70,17 +72,17 @@ Test(loop, knows_what_never_changes_of_the_table)
 {
     struct fixture fixture;
     set_up(&fixture);
-    cr_assert_eq(fixture.loop->shape.slot_bits, 128);
-    cr_assert_eq(fixture.loop->shape.key_bytes, 8);
-    cr_assert_eq(fixture.loop->shape.value_bytes, 8);
-    cr_assert_eq(fixture.loop->shape.batch_ops_max, 1024);
-    cr_assert_eq(fixture.loop->shape.max_capacity_slots, 4096);
-    cr_assert_eq(fixture.loop->shape.value_format, SW_VALUE_INTEGER);
-    cr_assert_eq(fixture.loop->shape.blob_bytes_max, 0);
+    cr_assert_eq(fixture.loop->batches.shape.slot_bits, 128);
+    cr_assert_eq(fixture.loop->batches.shape.key_bytes, 8);
+    cr_assert_eq(fixture.loop->batches.shape.value_bytes, 8);
+    cr_assert_eq(fixture.loop->batches.shape.batch_ops_max, 1024);
+    cr_assert_eq(fixture.loop->batches.shape.max_capacity_slots, 4096);
+    cr_assert_eq(fixture.loop->batches.shape.value_format, SW_VALUE_INTEGER);
+    cr_assert_eq(fixture.loop->batches.shape.blob_bytes_max, 0);
     expect_lacking(fixture.loop, NULL, 0);
-    cr_assert_eq(fixture.loop->run_data, sw_data_run_integers);
+    cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
     for (uint32_t operation = 0; operation < 64; operation++) {
-        cr_assert_eq(fixture.loop->frame_operations >> operation & 1,
+        cr_assert_eq(fixture.loop->bulk.operations >> operation & 1,
                      sw_operation_is_known(operation), "%u", operation);
     }
     tear_down(&fixture);
@@ -90,12 +92,12 @@ Test(loop, knows_what_a_cache_has)
 {
     struct fixture fixture;
     set_up_engine(&fixture, SW_ENGINE_CACHE);
-    const struct sw_table_shape *shape = &fixture.loop->shape;
+    const struct sw_table_shape *shape = &fixture.loop->batches.shape;
     cr_assert_eq(shape->value_bytes, 64);
     cr_assert_eq(shape->blob_bytes_max, 60);
     cr_assert_eq(shape->value_format, SW_VALUE_STRING);
     cr_assert_eq(shape->scan_ops_max, 1024, "as many as a batch holds");
-    cr_assert_eq(fixture.loop->run_data, sw_data_run_blobs);
+    cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_blobs);
     static const enum sw_command_id commands[] = {
         SW_COMMAND_INCR, SW_COMMAND_DECR, SW_COMMAND_INCRBY, SW_COMMAND_DECRBY, SW_COMMAND_RESIZE};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
@@ -108,7 +110,7 @@ Test(loop, knows_what_a_cache_has)
     }
     for (uint32_t operation = 1; operation < 64; operation++) {
         bool has = sw_operation_is_known(operation) && (mask >> operation & 1) == 0;
-        cr_assert_eq(fixture.loop->frame_operations >> operation & 1, has, "%u", operation);
+        cr_assert_eq(fixture.loop->bulk.operations >> operation & 1, has, "%u", operation);
     }
     tear_down(&fixture);
 }
@@ -117,14 +119,14 @@ Test(loop, knows_what_a_cuckoo_table_has)
 {
     struct fixture fixture;
     set_up_engine(&fixture, SW_ENGINE_CUCKOO);
-    cr_assert_eq(fixture.loop->run_data, sw_data_run_integers);
+    cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
     static const enum sw_command_id commands[] = {SW_COMMAND_SCAN, SW_COMMAND_RANDOMKEY,
                                                   SW_COMMAND_RESIZE};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
-    cr_assert_eq(fixture.loop->frame_operations &
+    cr_assert_eq(fixture.loop->bulk.operations &
                      (1ULL << SW_OPERATION_SCAN | 1ULL << SW_OPERATION_RESIZE),
                  0);
-    cr_assert(fixture.loop->frame_operations >> SW_OPERATION_DELETE & 1);
+    cr_assert(fixture.loop->bulk.operations >> SW_OPERATION_DELETE & 1);
     tear_down(&fixture);
 }
 
@@ -132,13 +134,13 @@ Test(loop, a_lost_device_is_told_once)
 {
     struct fixture fixture;
     set_up(&fixture);
-    fixture.loop->flights.device_lost = true; /* as sw_flights_poll leaves it */
+    fixture.loop->batches.flights.device_lost = true; /* as sw_flights_poll leaves it */
     cr_assert_eq(sw_loop_start(fixture.loop), 0);
     sw_loop_stop(fixture.loop);
     sw_loop_join(fixture.loop);
     cr_assert_eq(fixture.owner.lost, 1);
     cr_assert_eq(fixture.owner.stopped, 0);
-    cr_assert_not(fixture.loop->flights.device_lost);
+    cr_assert_not(fixture.loop->batches.flights.device_lost);
     tear_down(&fixture);
 }
 

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * answer.c - writing a round's answers in RESP.
+ * write_replies.c - writing the replies of a round in RESP.
  *
- * Answers of one connection that follow each other are formatted into the loop's scratch buffer and
+ * Replies to one connection that follow each other are formatted into the loop's scratch buffer and
  * sent with one write.
  */
+#include "server/resp/replies.h"
+
+
 #include <string.h>
 
 #include "proto/decimal.h"
 #include "proto/resp.h"
-#include "server/batch/round.h"
+#include "server/batch/bits.h"
 #include "server/limits.h"
-#include "server/loop.h"
 #include "server/net/conn.h"
+#include "server/resp/output.h"
+#include "server/resp/resp.h"
 
-/* Where the answers of one run of pendings go. */
+/* Where the replies of one run of pendings go. */
 struct writer {
     struct sw_conn *conn;
     char *at;
@@ -24,7 +28,7 @@ struct writer {
 
 static void flush(struct writer *writer)
 {
-    sw_conn_send(writer->conn, writer->begin, (size_t)(writer->at - writer->begin));
+    sw_resp_send(writer->conn, writer->begin, (size_t)(writer->at - writer->begin));
     writer->at = writer->begin;
 }
 
@@ -50,7 +54,7 @@ static void put_text(struct writer *writer, const char *text, size_t size)
         flush(writer);
     }
     if ((size_t)(writer->end - writer->at) < size) {
-        sw_conn_send(writer->conn, text, size);
+        sw_resp_send(writer->conn, text, size);
         return;
     }
     writer->at = sw_resp_put_bytes(writer->at, text, size);
@@ -83,7 +87,7 @@ static void put_value(struct writer *writer, bool found, uint64_t value, bool re
  * frames may have written any length before a string: never more than there are bytes. */
 static const uint8_t *blob_at(const struct sw_round *round, uint32_t i, uint32_t *size)
 {
-    const struct sw_table_shape *shape = &round->loop->shape;
+    const struct sw_table_shape *shape = &round->batches->shape;
     const uint8_t *blob = (const uint8_t *)round->previous + (size_t)i * shape->value_bytes;
     *size = shape->blob_bytes_max;
     if (shape->value_format == SW_VALUE_STRING) {
@@ -112,20 +116,15 @@ static void put_blob(struct writer *writer, const struct sw_round *round, uint32
     writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
 }
 
-static bool bit_at(const uint64_t *bits, uint32_t i)
-{
-    return bits[i / 64] >> (i % 64) & 1;
-}
-
 static bool found_at(const struct sw_round *round, uint32_t i)
 {
-    return bit_at(round->found, i);
+    return sw_bit_at(round->found, i);
 }
 
 /* Did the key of an insert if absent become an entry? */
 static bool entered_at(const struct sw_round *round, uint32_t i)
 {
-    return !found_at(round, i) && (round->not_admitted == NULL || !bit_at(round->not_admitted, i));
+    return !found_at(round, i) && (round->not_admitted == NULL || !sw_bit_at(round->not_admitted, i));
 }
 
 static uint64_t count_found(const struct sw_round *round, const struct sw_pending *pending)
@@ -143,7 +142,7 @@ static bool overflowed(const struct sw_round *round, const struct sw_pending *pe
     if (pending->answer != SW_ANSWER_SUM && pending->answer != SW_ANSWER_DIFFERENCE) {
         return false;
     }
-    uint32_t bytes = round->loop->shape.value_bytes;
+    uint32_t bytes = round->batches->shape.value_bytes;
     uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
     uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
     uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX;
@@ -158,7 +157,7 @@ static void put_single(struct writer *writer, const struct sw_round *round,
     uint32_t i = pending->first;
     bool found = found_at(round, i);
     bool resp3 = pending->resp3;
-    uint32_t bytes = round->loop->shape.value_bytes;
+    uint32_t bytes = round->batches->shape.value_bytes;
     uint64_t value = sw_integer_at(round->previous, bytes, i);
     char digits[SW_DECIMAL_DIGITS_MAX];
 
@@ -194,7 +193,7 @@ static void put_single(struct writer *writer, const struct sw_round *round,
         break;
     case SW_ANSWER_BYTES:
         if (found) {
-            put_unsigned(writer, round->loop->shape.entry_bytes, resp3);
+            put_unsigned(writer, round->batches->shape.entry_bytes, resp3);
         } else {
             put_value(writer, false, 0, resp3);
         }
@@ -238,12 +237,13 @@ static void put_blob_answer(struct writer *writer, const struct sw_round *round,
 }
 
 /* Answers that look at every operation, or at none. */
-static void put_answer(struct writer *writer, const struct sw_round *round,
+static void put_answer(struct writer *writer, const struct sw_replies *replies,
                        const struct sw_pending *pending)
 {
+    const struct sw_round *round = &replies->round;
     switch (pending->answer) {
     case SW_ANSWER_TEXT:
-        put_text(writer, round->text.data + pending->first, pending->count);
+        put_text(writer, replies->text.data + pending->first, pending->count);
         break;
     case SW_ANSWER_OK:
         put_line(writer, "+OK\r\n");
@@ -253,7 +253,7 @@ static void put_answer(struct writer *writer, const struct sw_round *round,
         writer->at = sw_resp_put_array(writer->at, pending->count);
         for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
             put_value(writer, found_at(round, i),
-                      sw_integer_at(round->previous, round->loop->shape.value_bytes, i),
+                      sw_integer_at(round->previous, round->batches->shape.value_bytes, i),
                       pending->resp3);
         }
         break;
@@ -292,13 +292,13 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     return NULL;
 }
 
-static void write_one(struct writer *writer, const struct sw_round *round,
+static void write_one(struct writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending)
 {
-    struct sw_loop_counters *counters = &round->loop->counters;
-    const char *error = refusal(round, pending);
+    struct sw_loop_counters *counters = replies->resp->net->counters;
+    const char *error = refusal(&replies->round, pending);
     bool is_error = error != NULL || (pending->answer == SW_ANSWER_TEXT && pending->count > 0 &&
-                                      round->text.data[pending->first] == '-');
+                                      replies->text.data[pending->first] == '-');
     SW_COUNT(counters, commands_processed, 1);
     SW_COUNT(counters, command_errors, is_error);
     if (pending->command < SW_COMMAND_COUNT) {
@@ -310,29 +310,29 @@ static void write_one(struct writer *writer, const struct sw_round *round,
     if (error != NULL) {
         put_line(writer, error);
     } else {
-        put_answer(writer, round, pending);
+        put_answer(writer, replies, pending);
     }
 }
 
-void sw_round_write_answers(struct sw_round *round)
+void sw_replies_write(struct sw_replies *replies)
 {
-    struct sw_loop *loop = round->loop;
+    char *scratch = replies->resp->scratch;
     uint32_t i = 0;
-    while (i < round->pendings) {
-        struct sw_conn *conn = round->pending[i].conn;
+    while (i < replies->pendings) {
+        struct sw_conn *conn = replies->pending[i].conn;
         struct writer writer = {
             .conn = conn,
-            .at = loop->scratch,
-            .begin = loop->scratch,
-            .end = loop->scratch + SW_SCRATCH_BYTES,
+            .at = scratch,
+            .begin = scratch,
+            .end = scratch + SW_SCRATCH_BYTES,
         };
         uint32_t first = i;
-        for (; i < round->pendings && round->pending[i].conn == conn; i++) {
-            write_one(&writer, round, &round->pending[i]);
+        for (; i < replies->pendings && replies->pending[i].conn == conn; i++) {
+            write_one(&writer, replies, &replies->pending[i]);
         }
         flush(&writer);
         for (uint32_t k = first; k < i; k++) {
-            sw_conn_answered(conn, round->pending[k].answer != SW_ANSWER_TEXT);
+            sw_conn_answered(conn, replies->pending[k].answer != SW_ANSWER_TEXT);
         }
     }
 }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shape.c - the table's shape, from what it says of itself and from the configuration.
+ */
+#include "server/batch/shape.h"
+
+#include "server/limits.h"
+
+struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
+                                        const struct sw_config *config)
+{
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    struct sw_table_shape shape = {
+        .engine = info.engine,
+        .engine_name = info.engine_name,
+        .value_format = sw_config_value_format(config),
+        .operations = info.operations,
+        .batch_kinds = info.batch_kinds,
+        .slot_bits = info.slot_bits,
+        .key_bytes = info.key_bytes,
+        .value_bytes = info.value_bytes,
+        .entry_bytes = info.slot_bits / 8,
+        .batch_ops_max = info.batch_ops_max,
+        .max_capacity_slots = info.max_capacity_slots,
+    };
+    uint64_t scan = config->arena_bytes / 2 / (info.key_bytes + info.value_bytes);
+    shape.scan_ops_max = scan < info.batch_ops_max ? (uint32_t)scan : info.batch_ops_max;
+    if (shape.value_format != SW_VALUE_INTEGER) {
+        shape.entry_bytes = SW_CACHE_SLOT_BYTES + info.value_bytes;
+        shape.blob_bytes_max =
+            info.value_bytes - (shape.value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
+    }
+    return shape;
+}
+
+uint32_t sw_together_max(const struct sw_table_shape *shape, uint32_t most)
+{
+    uint32_t fit = SW_TOGETHER_BYTES_MAX / (shape->key_bytes + 2 * shape->value_bytes);
+    most = most < shape->batch_ops_max ? most : shape->batch_ops_max;
+    return most < fit ? most : fit;
+}

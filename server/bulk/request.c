@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * request.c - starting what a frame asks for.
+ */
+#include "server/bulk/request.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/batch/refusals.h"
+#include "server/bulk/bulk.h"
+#include "server/bulk/figures.h"
+#include "server/bulk/reply.h"
+#include "server/bulk/values.h"
+
+/* The operations of the protocol, as the table's. */
+#define OP_OF(name, number, operands) [number] = SW_##name,
+static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
+
+#define ONE_MORE(...) +1
+static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_COUNT,
+              "a frame can ask for every operation of the table");
+
+static enum sw_op op_of(uint32_t operation)
+{
+    return (enum sw_op)table_ops[operation];
+}
+
+uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
+{
+#define SERVED_BY_SERVER(name) 1
+#define SERVED_BY_TABLE(name) (shape->batch_kinds >> SW_BATCH_##name & 1)
+#define SERVED(name, number, who) | (uint64_t)(SERVED_BY_##who(name)) << (number)
+#define SERVED_OP(name, number, operands) \
+    | (uint64_t)(shape->operations >> SW_##name & 1) << (number)
+    return 0 SW_DATA_OPERATION_MAP(SERVED_OP) SW_CONTROL_OPERATION_MAP(SERVED);
+}
+
+/* Starts the frame's batch, or has it wait for others that share one. */
+static void launch(struct sw_bulk_frame *frame)
+{
+    if (sw_gather_takes(frame)) {
+        sw_gather_add(frame);
+        return;
+    }
+    if (sw_bulk_of(frame->conn)->gathered > 0) {
+        sw_gather_flush(frame->bulk);
+    }
+    sw_flight_start(&frame->bulk->batches->flights, &frame->flight);
+}
+
+/* A string longer than its value is refused with its whole frame. Returns false if there is one;
+ * the frame has its reply then. */
+static bool check_values(struct sw_bulk_frame *frame, const void *values)
+{
+    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    uint32_t first, length;
+    if (values == NULL || shape->value_format != SW_VALUE_STRING ||
+        sw_strings_fit(values, shape->value_bytes, frame->request.count, &first, &length)) {
+        return true;
+    }
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_BAD_REQUEST};
+    snprintf(reply.message, sizeof(reply.message),
+             "value %u has a length of %u bytes: at most %u; nothing was changed", first, length,
+             shape->blob_bytes_max);
+    sw_bulk_reply(frame, &reply, NULL, 0);
+    return false;
+}
+
+static void start_data(struct sw_bulk_frame *frame)
+{
+    const struct sw_request *request = &frame->request;
+    struct sw_body_layout body = sw_request_layout(request);
+    frame->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_OPERATIONS,
+        .op = op_of(request->operation),
+        .count = request->count,
+        .keys = frame->memory + body.first,
+        .values =
+            sw_operation_has_operands(request->operation) ? frame->memory + body.second : NULL,
+        .previous = request->want_values ? frame->reply : NULL,
+        .found = (uint64_t *)(void *)(frame->reply + frame->reply_layout.second),
+    };
+    if (!request->want_values) {
+        frame->flight.batch.found = (uint64_t *)(void *)frame->reply;
+    }
+    if (check_values(frame, frame->flight.batch.values)) {
+        launch(frame);
+    }
+}
+
+static void start_scan(struct sw_bulk_frame *frame)
+{
+    const struct sw_request *request = &frame->request;
+    frame->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_SCAN,
+        .count = request->count,
+        .cursor = request->cursor,
+        .scan_keys = frame->reply,
+        .scan_values = frame->reply + frame->reply_layout.second,
+    };
+    launch(frame);
+}
+
+static void start_resize(struct sw_bulk_frame *frame)
+{
+    uint64_t wanted = frame->request.capacity_slots;
+    uint64_t max = frame->bulk->batches->shape.max_capacity_slots;
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    if (wanted >= 1 && wanted <= max) {
+        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = wanted};
+        launch(frame);
+        return;
+    }
+    reply.status = SW_REPLY_BAD_REQUEST;
+    snprintf(reply.message, sizeof(reply.message), SW_RESIZE_RANGE, (unsigned long long)wanted,
+             (unsigned long long)max);
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
+{
+    struct sw_table_info table;
+    sw_table_info(bulk->batches->table, &table);
+    memset(info, 0, sizeof(*info));
+    strncpy(info->version, SHERWOOD_VERSION, sizeof(info->version) - 1);
+    strncpy(info->backend, table.backend_name, sizeof(info->backend) - 1);
+    strncpy(info->backend_reason, table.backend_reason, sizeof(info->backend_reason) - 1);
+    info->key_bytes = table.key_bytes;
+    info->value_bytes = table.value_bytes;
+    info->frame_ops_max = bulk->net->config->frame_ops_max;
+    info->requests_in_flight_max = bulk->net->config->frames_in_flight_max;
+    info->capacity_slots = table.capacity_slots;
+    info->occupied_max = table.occupied_max;
+    strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
+    info->value_format = (uint32_t)bulk->batches->shape.value_format;
+}
+
+#define SAME_FORMAT(name, number, word) \
+    static_assert((int)SW_VALUE_##name == (number), "a format is told as it is");
+SW_FRAME_VALUES_MAP(SAME_FORMAT)
+
+static void start_stats(struct sw_bulk_frame *frame)
+{
+    const struct sw_bulk_owner *owner = &frame->bulk->owner;
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .count = sw_figures_count(frame->request.count)};
+    struct sw_snapshot snapshot;
+    owner->snapshot(owner->server, &snapshot);
+    sw_figures_write(&snapshot, (struct sw_figure *)(void *)frame->reply, reply.count);
+    uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);
+    sw_bulk_reply(frame, &reply, &body, 1);
+}
+
+void sw_bulk_start(struct sw_bulk_frame *frame)
+{
+    struct sw_conn *conn = frame->conn;
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    frame->flight.done = sw_bulk_reply_to_batch;
+    sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
+    if (sw_operation_is_data(frame->request.operation)) {
+        start_data(frame);
+        return;
+    }
+    switch (frame->request.operation) {
+    case SW_OPERATION_SCAN:
+        start_scan(frame);
+        return;
+    case SW_OPERATION_CLEAR:
+        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
+        launch(frame);
+        return;
+    case SW_OPERATION_RESIZE:
+        start_resize(frame);
+        return;
+    case SW_OPERATION_HELLO:
+        reply.has_info = true;
+        fill_info(frame->bulk, &reply.info);
+        break;
+    case SW_OPERATION_STATS:
+        start_stats(frame);
+        return;
+    default: /* PING */
+        break;
+    }
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conn_open.c - where a connection comes from, and where its transport's events go.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/limits.h"
+#include "server/net/conn.h"
+#include "server/observe/log.h"
+
+static void describe_peer(struct sw_peer *peer, int fd, bool is_unix)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+    char *out = peer->address;
+    size_t room = sizeof(peer->address);
+    char host[INET6_ADDRSTRLEN] = "?";
+    if (is_unix) {
+        snprintf(out, room, "unix:0");
+    } else if (getpeername(fd, (struct sockaddr *)&address, &size) != 0) {
+        snprintf(out, room, "?:0");
+    } else if (address.ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)&address;
+        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+        snprintf(out, room, "%s:%u", host, ntohs(v4->sin_port));
+    } else {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)&address;
+        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+        snprintf(out, room, "[%s]:%u", host, ntohs(v6->sin6_port));
+    }
+}
+
+/* The gauge, which any thread reads, and the counters. Refused connections were never accepted. */
+static void count_open(struct sw_net *net, bool is_refused, int change)
+{
+    if (is_refused) {
+        net->refused += (uint32_t)change;
+        return;
+    }
+    __atomic_store_n(&net->connections, net->connections + (uint64_t)(int64_t)change,
+                     __ATOMIC_RELAXED);
+    if (change > 0) {
+        SW_COUNT(net->counters, connections_accepted, 1);
+    } else {
+        SW_COUNT(net->counters, connections_closed, 1);
+    }
+}
+
+struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused)
+{
+    struct sw_conn *conn = calloc(1, sizeof(*conn) + net->state_bytes);
+    if (conn == NULL) {
+        return NULL;
+    }
+    conn->net = net;
+    conn->is_refused = is_refused;
+    conn->read_bytes = SW_READ_BYTES;
+    conn->peer.id = net->next_id;
+    net->next_id += net->id_step;
+    conn->peer.open_at_ms = sw_net_now_ms(net);
+    conn->times.input_at = conn->times.output_at = conn->peer.open_at_ms;
+    sw_list_init(&conn->link);
+    sw_list_init(&conn->stalled);
+    sw_list_push(&net->conns, &conn->link);
+    count_open(net, is_refused, 1);
+    return conn;
+}
+
+void sw_conn_start(struct sw_conn *conn)
+{
+    sw_conn_update_reading(conn);
+}
+
+static void on_written(struct sw_transport *transport, int status)
+{
+    struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    conn->protocol->written(conn, status);
+}
+
+static void on_closed(struct sw_transport *transport)
+{
+    struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    conn->transport_closed = true;
+    sw_list_remove(&conn->link);
+    count_open(conn->net, conn->is_refused, -1);
+    sw_conn_free_if_done(conn);
+}
+
+const struct sw_transport_events sw_conn_events = {sw_conn_room, sw_conn_received, on_written,
+                                                   on_closed};
+
+void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
+{
+    if (is_refused && net->refused >= SW_REFUSED_MAX) {
+        close(fd);
+        return;
+    }
+    struct sw_conn *conn = sw_conn_create(net, is_refused);
+    if (conn == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for a connection: it was closed");
+        close(fd);
+        count_open(net, is_refused, 1); /* or it would count as open for ever */
+        count_open(net, is_refused, -1);
+        return;
+    }
+    describe_peer(&conn->peer, fd, is_unix);
+    struct sw_socket_sizes sizes = {net->config->tcp_buffer_bytes, net->config->unix_buffer_bytes};
+    int error = sw_transport_open(&conn->transport, net->uv, fd, is_unix, sizes, &sw_conn_events);
+    if (error != 0) {
+        sw_log(SW_LOG_WARNING, "a connection could not be taken: %s", uv_strerror(error));
+        close(fd);
+        sw_conn_abort(conn);
+        return;
+    }
+    sw_conn_start(conn);
+}

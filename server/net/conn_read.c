@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conn_read.c - what a connection receives, on its way to the protocol.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "server/limits.h"
+#include "server/net/conn.h"
+
+/* --- memory of the input ---------------------------------------------------------------------- */
+
+/* The loop's connection that holds the most input, if that is more than `bytes`. */
+static struct sw_conn *largest_input(struct sw_net *net, size_t bytes)
+{
+    struct sw_conn *largest = NULL;
+    SW_LIST_EACH(&net->conns, link)
+    {
+        struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
+        if (conn->input.capacity > bytes && conn->state == SW_CONN_OPEN) {
+            bytes = conn->input.capacity;
+            largest = conn;
+        }
+    }
+    return largest;
+}
+
+static void close_for_memory(struct sw_conn *conn)
+{
+    SW_COUNT(conn->net->counters, input_memory_closes, 1);
+    if (!sw_conn_refuse(conn, SW_REFUSAL_INPUT_MEMORY)) {
+        sw_conn_abort(conn);
+    }
+}
+
+/* Makes room for `bytes` more at the end of the input. Where the budget is used up, a connection
+ * that holds more has to go. Returns false if there is none: then this one has to. */
+static bool grow_input(struct sw_conn *conn, size_t bytes)
+{
+    struct sw_net *net = conn->net;
+    size_t wanted = sw_input_held(&conn->input) + bytes;
+    enum sw_input_result result = sw_input_grow(&conn->input, net->budget, bytes);
+    while (result == SW_INPUT_OVER_BUDGET) {
+        struct sw_conn *largest = largest_input(net, wanted);
+        if (largest == NULL || largest == conn) {
+            break;
+        }
+        close_for_memory(largest);
+        sw_input_free(&largest->input, net->budget);
+        result = sw_input_grow(&conn->input, net->budget, bytes);
+    }
+    return result == SW_INPUT_OK;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Has the connection received its share of this turn? */
+static bool has_had_its_turn(struct sw_conn *conn)
+{
+    struct sw_turn *turn = &conn->net->turn;
+    if (conn->turn != turn->number) {
+        conn->turn = turn->number;
+        conn->turn_bytes = 0;
+        turn->sharers += conn->protocol != NULL && conn->protocol->shares_turn;
+    }
+    return conn->turn_bytes >= turn->bytes;
+}
+
+/* About what the rest of a request that has begun is known to need. */
+static uv_buf_t room_for_rest(struct sw_conn *conn)
+{
+    struct sw_input *input = &conn->input;
+    size_t held = sw_input_held(input);
+    size_t bytes = input->need > held ? input->need - held : 1;
+    bytes = bytes < SW_INPUT_STEP_BYTES ? SW_INPUT_STEP_BYTES : bytes;
+    bytes = bytes < SW_READ_BYTES ? bytes : SW_READ_BYTES;
+    if (!grow_input(conn, bytes)) {
+        return uv_buf_init(NULL, 0);
+    }
+    return uv_buf_init((char *)input->bytes + input->end, (unsigned)bytes);
+}
+
+uv_buf_t sw_conn_room(struct sw_transport *transport)
+{
+    struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    if (has_had_its_turn(conn)) {
+        return uv_buf_init(NULL, 0);
+    }
+    if (conn->state == SW_CONN_OPEN && conn->receives_body) {
+        return conn->protocol->body_room(conn);
+    }
+    if (conn->state == SW_CONN_OPEN && sw_input_held(&conn->input) > 0) {
+        return room_for_rest(conn);
+    }
+    return uv_buf_init((char *)conn->net->read_buffer, conn->read_bytes);
+}
+
+/* What is left of the input will not be looked at again. */
+static bool is_done_with_input(const struct sw_conn *conn)
+{
+    return conn->state > SW_CONN_DRAINING ||
+           (conn->state == SW_CONN_DRAINING && conn->stall == SW_STALL_NONE);
+}
+
+/* The protocol that begins with this byte; the last one takes whatever comes. */
+static const struct sw_spoken *spoken_by(const struct sw_net *net, uint8_t first)
+{
+    const struct sw_spoken *spoken = net->spoken;
+    while (spoken < &net->spoken[SW_PROTOCOLS - 1] && !spoken->protocol->claims(first)) {
+        spoken++;
+    }
+    return spoken;
+}
+
+/* Gives bytes to the protocol; returns how many it consumed. */
+static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+{
+    if (conn->protocol == NULL) {
+        sw_conn_choose(conn, spoken_by(conn->net, bytes[0]));
+    }
+    if (conn->is_refused) {
+        sw_conn_refuse(conn, SW_REFUSAL_TOO_MANY_CONNECTIONS);
+        return size;
+    }
+    if (size < conn->input.need) {
+        return 0;
+    }
+    if (conn->output_paused) {
+        sw_conn_stall(conn, SW_STALL_OUTPUT);
+        return 0;
+    }
+    conn->input.need = 0;
+    size_t consumed = conn->protocol->feed(conn, bytes, size);
+    assert(consumed <= size);
+    return consumed;
+}
+
+/* After feeding: notes since when an unfinished request has been arriving. Time the connection is
+ * stalled is ours, not the peer's. */
+static void note_request(struct sw_conn *conn, size_t consumed, size_t rest)
+{
+    bool unfinished = (rest > 0 || conn->receives_body) && conn->stall == SW_STALL_NONE;
+    if (!unfinished) {
+        conn->times.request_since = 0;
+    } else if (conn->times.request_since == 0 || consumed > 0) {
+        conn->times.request_since = sw_net_now_ms(conn->net);
+    }
+}
+
+/* Feeds what the input holds. */
+static void feed_input(struct sw_conn *conn)
+{
+    struct sw_input *input = &conn->input;
+    size_t size = sw_input_held(input);
+    size_t consumed = size > 0 ? feed(conn, input->bytes + input->start, size) : 0;
+    if (is_done_with_input(conn)) {
+        consumed = size;
+        input->start = input->end;
+    } else {
+        input->start += consumed;
+    }
+    note_request(conn, consumed, size - consumed);
+    if (input->start == input->end) {
+        sw_input_free(input, conn->net->budget);
+    }
+}
+
+/* Feeds what was read into the loop's buffer, and keeps what is not consumed. */
+static void feed_shared(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+{
+    size_t consumed = feed(conn, bytes, size);
+    size_t rest = size - consumed;
+    if (is_done_with_input(conn)) {
+        rest = 0;
+    }
+    note_request(conn, consumed, rest);
+    if (rest == 0) {
+        return;
+    }
+    if (!grow_input(conn, rest)) {
+        close_for_memory(conn);
+        return;
+    }
+    memcpy(conn->input.bytes + conn->input.end, bytes + consumed, rest);
+    conn->input.end += rest;
+}
+
+static void on_end(struct sw_conn *conn, ssize_t error)
+{
+    conn->ended = true;
+    if (error != UV_EOF || conn->state == SW_CONN_LINGERING) {
+        sw_conn_abort(conn);
+    } else if (conn->state == SW_CONN_OPEN) {
+        sw_conn_drain(conn, true);
+    } else {
+        sw_conn_update_reading(conn);
+    }
+}
+
+void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *bytes)
+{
+    struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    struct sw_net *net = conn->net;
+    if (count == UV_ENOBUFS) { /* sw_conn_room gave none */
+        if (!has_had_its_turn(conn)) {
+            close_for_memory(conn);
+        }
+        return;
+    }
+    if (count < 0) {
+        on_end(conn, count);
+        return;
+    }
+    conn->turn_bytes += (uint64_t)count;
+    SW_COUNT(net->counters, net_input_bytes, count);
+    conn->times.input_at = sw_net_now_ms(net);
+    if (conn->state != SW_CONN_OPEN) {
+        return; /* dropped */
+    }
+    if (conn->receives_body) {
+        conn->protocol->body_received(conn, (size_t)count);
+        note_request(conn, 0, 0);
+    } else if (bytes == net->read_buffer) {
+        feed_shared(conn, bytes, (size_t)count);
+    } else {
+        conn->input.end += (size_t)count;
+        feed_input(conn);
+    }
+    sw_conn_update_reading(conn);
+    sw_conn_settle(conn);
+}
+
+void sw_conn_resume(struct sw_conn *conn)
+{
+    struct sw_net *net = conn->net;
+    assert(conn->stall != SW_STALL_NONE);
+    sw_list_remove(&conn->stalled);
+    __atomic_store_n(&net->stalled_count, net->stalled_count - 1, __ATOMIC_RELAXED);
+    net->arena_waiters -= conn->stall == SW_STALL_ARENA;
+    conn->stall = SW_STALL_NONE;
+    conn->retried = true;
+    feed_input(conn);
+    conn->retried = false;
+    if (conn->state != SW_CONN_CLOSED) {
+        sw_conn_update_reading(conn);
+        sw_conn_settle(conn);
+    }
+}

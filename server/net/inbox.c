@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inbox.c - an array under a lock.
+ */
+#include "server/net/inbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/limits.h"
+
+void sw_inbox_init(struct sw_inbox *inbox)
+{
+    memset(inbox, 0, sizeof(*inbox));
+    pthread_mutex_init(&inbox->lock, NULL);
+}
+
+void sw_inbox_fini(struct sw_inbox *inbox)
+{
+    for (size_t i = 0; i < inbox->count; i++) {
+        close(inbox->items[i].fd);
+    }
+    free(inbox->items);
+    inbox->items = NULL;
+    inbox->count = inbox->capacity = 0;
+    pthread_mutex_destroy(&inbox->lock);
+}
+
+int sw_inbox_put(struct sw_inbox *inbox, struct sw_inbox_item item)
+{
+    int result = -1;
+    pthread_mutex_lock(&inbox->lock);
+    if (inbox->count == inbox->capacity) {
+        size_t capacity = inbox->capacity > 0 ? inbox->capacity * 2 : SW_ACCEPT_BURST;
+        struct sw_inbox_item *grown = realloc(inbox->items, capacity * sizeof(*grown));
+        if (grown != NULL) {
+            inbox->items = grown;
+            inbox->capacity = capacity;
+        }
+    }
+    if (inbox->count < inbox->capacity) {
+        inbox->items[inbox->count++] = item;
+        result = 0;
+    }
+    pthread_mutex_unlock(&inbox->lock);
+    if (result == 0) {
+        uv_async_send(inbox->wake);
+    }
+    return result;
+}
+
+struct sw_inbox_item *sw_inbox_take(struct sw_inbox *inbox, size_t *count)
+{
+    pthread_mutex_lock(&inbox->lock);
+    struct sw_inbox_item *items = inbox->items;
+    *count = inbox->count;
+    inbox->items = NULL;
+    inbox->count = inbox->capacity = 0;
+    pthread_mutex_unlock(&inbox->lock);
+    return items;
+}

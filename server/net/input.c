@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * input.c - memory of incomplete requests: from the heap while it is small, mapped when it is not.
+ */
+#include "server/net/input.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "server/limits.h"
+
+static bool is_mapped(size_t capacity)
+{
+    return capacity >= SW_INPUT_MAPPED_BYTES;
+}
+
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + 4095) / 4096 * 4096;
+}
+
+/* Changes the budget's use from `from` to `to` bytes; false if that would pass its maximum. */
+static bool charge(struct sw_input_budget *budget, size_t from, size_t to)
+{
+    uint64_t used = __atomic_load_n(&budget->bytes_used, __ATOMIC_RELAXED);
+    uint64_t wanted;
+    do {
+        assert(used >= from);
+        wanted = used - from + to;
+        if (to > from && wanted > budget->bytes_max) {
+            return false;
+        }
+    } while (!__atomic_compare_exchange_n(&budget->bytes_used, &used, wanted, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
+}
+
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The input's bytes in memory of another capacity, or NULL with the old memory untouched. */
+static uint8_t *resize(const struct sw_input *input, size_t capacity)
+{
+    if (!is_mapped(capacity)) {
+        return realloc(input->bytes, capacity);
+    }
+    if (is_mapped(input->capacity)) {
+        void *moved = mremap(input->bytes, input->capacity, capacity, MREMAP_MAYMOVE);
+        return moved == MAP_FAILED ? NULL : moved;
+    }
+    uint8_t *bytes = map(capacity);
+    if (bytes != NULL && input->bytes != NULL) {
+        memcpy(bytes, input->bytes, input->end);
+        free(input->bytes);
+    }
+    return bytes;
+}
+
+/* Brings the unconsumed bytes to the beginning. */
+static void compact(struct sw_input *input)
+{
+    size_t held = sw_input_held(input);
+    if (input->start > 0) {
+        memmove(input->bytes, input->bytes + input->start, held);
+        input->start = 0;
+        input->end = held;
+    }
+}
+
+enum sw_input_result sw_input_grow(struct sw_input *input, struct sw_input_budget *budget,
+                                   size_t bytes)
+{
+    compact(input);
+    size_t wanted = input->end + bytes;
+    if (input->capacity >= wanted) {
+        return SW_INPUT_OK;
+    }
+    size_t capacity = input->capacity * 2 > wanted ? input->capacity * 2 : wanted;
+    if (is_mapped(capacity)) {
+        capacity = whole_pages(capacity);
+    }
+    if (!charge(budget, input->capacity, capacity)) {
+        return SW_INPUT_OVER_BUDGET;
+    }
+    uint8_t *grown = resize(input, capacity);
+    if (grown == NULL) {
+        charge(budget, capacity, input->capacity);
+        return SW_INPUT_NO_MEMORY;
+    }
+    input->bytes = grown;
+    input->capacity = capacity;
+    return SW_INPUT_OK;
+}
+
+void sw_input_free(struct sw_input *input, struct sw_input_budget *budget)
+{
+    if (input->bytes != NULL) {
+        if (is_mapped(input->capacity)) {
+            munmap(input->bytes, input->capacity);
+        } else {
+            free(input->bytes);
+        }
+        charge(budget, input->capacity, 0);
+    }
+    *input = (struct sw_input){0};
+}
+
+void sw_input_check(const struct sw_input *input)
+{
+    assert((input->bytes == NULL) == (input->capacity == 0));
+    assert(input->start <= input->end && input->end <= input->capacity);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * net.c - what concerns all connections of a loop.
+ */
+#include "server/net/net.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/limits.h"
+#include "server/net/conn.h"
+
+int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *config,
+                struct sw_loop_counters *counters, struct sw_input_budget *budget)
+{
+    memset(net, 0, sizeof(*net));
+    net->uv = uv;
+    net->config = config;
+    net->counters = counters;
+    net->budget = budget;
+    net->next_id = net->id_step = 1;
+    net->turn.bytes = SW_TURN_BYTES_ALONE;
+    sw_list_init(&net->conns);
+    sw_list_init(&net->stalled);
+    sw_inbox_init(&net->inbox);
+    net->read_buffer = malloc(SW_READ_BYTES);
+    return net->read_buffer == NULL ? -1 : 0;
+}
+
+void sw_net_fini(struct sw_net *net)
+{
+    assert(net->uv == NULL || sw_list_is_empty(&net->conns));
+    if (net->uv != NULL) {
+        sw_inbox_fini(&net->inbox);
+    }
+    free(net->read_buffer);
+    net->read_buffer = NULL;
+    net->uv = NULL;
+}
+
+void sw_net_speak(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol, void *side)
+{
+    assert(i < SW_PROTOCOLS && net->spoken[i].protocol == NULL);
+    net->spoken[i] = (struct sw_spoken){protocol, side};
+    if (protocol->state_bytes > net->state_bytes) {
+        net->state_bytes = protocol->state_bytes;
+    }
+}
+
+/* Once one connection still lacks memory, those after it get none either: nobody starves behind
+ * smaller requests. */
+bool sw_net_retry_stalled(struct sw_net *net)
+{
+    uint64_t count = net->stalled_count;
+    if (!net->retry) {
+        return false;
+    }
+    net->retry = false;
+    for (uint64_t left = count; left > 0 && !sw_list_is_empty(&net->stalled); left--) {
+        struct sw_conn *conn = SW_CONTAINER(net->stalled.next, struct sw_conn, stalled);
+        sw_conn_resume(conn);
+        net->arena_closed |= conn->stall == SW_STALL_ARENA;
+    }
+    net->arena_closed = false;
+    return count > 0;
+}
+
+void sw_net_end_turn(struct sw_net *net)
+{
+    struct sw_turn *turn = &net->turn;
+    uint64_t bytes = SW_TURN_BYTES / (turn->sharers > 0 ? turn->sharers : 1);
+    bytes = bytes < SW_TURN_BYTES_MIN ? SW_TURN_BYTES_MIN : bytes;
+    bytes = bytes > SW_TURN_BYTES_MAX ? SW_TURN_BYTES_MAX : bytes;
+    bool shared =
+        turn->single_at_ms != 0 && sw_net_now_ms(net) - turn->single_at_ms <= SW_TURN_SHARED_MS;
+    turn->bytes = shared ? bytes : SW_TURN_BYTES_ALONE;
+    turn->sharers = 0;
+    turn->number++;
+}
+
+void sw_net_sweep(struct sw_net *net, bool all)
+{
+    uint64_t now_ms = sw_net_now_ms(net);
+    SW_LIST_EACH(&net->conns, link)
+    {
+        struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
+        if (all) {
+            sw_conn_abort(conn);
+        } else {
+            sw_conn_sweep(conn, now_ms);
+        }
+    }
+}
+
+/* Moves a moment later, but not past now; 0 is no moment. */
+static void move(uint64_t *at_ms, uint64_t ms, uint64_t now_ms)
+{
+    if (*at_ms > 0) {
+        *at_ms = *at_ms + ms < now_ms ? *at_ms + ms : now_ms;
+    }
+}
+
+void sw_net_forgive(struct sw_net *net, uint64_t ms)
+{
+    uint64_t now_ms = sw_net_now_ms(net);
+    SW_LIST_EACH(&net->conns, link)
+    {
+        struct sw_conn_times *times = &SW_CONTAINER(link, struct sw_conn, link)->times;
+        move(&times->request_since, ms, now_ms);
+        move(&times->input_at, ms, now_ms);
+        move(&times->output_at, ms, now_ms);
+        move(&times->linger_since, ms, now_ms);
+    }
+}
+
+void sw_net_drain(struct sw_net *net)
+{
+    SW_LIST_EACH(&net->conns, link)
+    {
+        sw_conn_drain(SW_CONTAINER(link, struct sw_conn, link), true);
+    }
+}
+
+void sw_net_check(const struct sw_net *net)
+{
+    uint64_t open = 0, refused = 0, waiting = 0;
+    assert(sw_list_check(&net->stalled) == net->stalled_count);
+    SW_LIST_EACH(&net->conns, link)
+    {
+        const struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
+        sw_conn_check(conn);
+        open += !conn->is_refused;
+        refused += conn->is_refused;
+        waiting += conn->stall == SW_STALL_ARENA;
+    }
+    assert(sw_list_check(&net->conns) == open + refused);
+    assert(open == net->connections && refused == net->refused);
+    assert(waiting == net->arena_waiters);
+    (void)open, (void)refused, (void)waiting;
+}
