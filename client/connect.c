@@ -82,15 +82,15 @@ static const char *check_greeting(const struct sherwood *client, const struct sw
     return check_info(info);
 }
 
-static int open_stripes(struct sherwood *client, const char *address,
-                        const struct sherwood_options *options, uint32_t stripes, char *text,
-                        size_t text_bytes)
+static int open_stripes(struct sherwood *client, const struct sw_dialer *dialer,
+                        const char *address, const struct sherwood_options *options,
+                        uint32_t stripes, char *text, size_t text_bytes)
 {
     for (uint32_t i = 0; i < stripes; ++i) {
         struct sw_reply greeting = {0};
         int status = SHERWOOD_OK;
         struct sw_stripe *stripe =
-            sw_stripe_open(client, address, options, &greeting, &status, text, text_bytes);
+            sw_stripe_open(client, dialer, address, options, &greeting, &status, text, text_bytes);
         if (stripe == NULL) {
             return status;
         }
@@ -126,8 +126,9 @@ static const char *take_options(const struct sherwood_options *given, struct she
 }
 
 /* The sentence goes straight to the caller's text. */
-static int open_client(const char *address, const struct sherwood_options *options,
-                       struct sherwood **out, char *text, size_t text_bytes)
+static int open_client(const struct sw_dialer *dialer, const char *address,
+                       const struct sherwood_options *options, struct sherwood **out, char *text,
+                       size_t text_bytes)
 {
     struct sherwood_options taken;
     const struct sherwood_options *chosen = &taken;
@@ -155,7 +156,7 @@ static int open_client(const char *address, const struct sherwood_options *optio
     client->request_timeout_ms =
         chosen->request_timeout_ms > 0 ? chosen->request_timeout_ms : SW_CLIENT_REQUEST_TIMEOUT_MS;
     sw_client_clean(address, strlen(address), client->address, sizeof client->address);
-    int rc = open_stripes(client, address, chosen, stripes, text, text_bytes);
+    int rc = open_stripes(client, dialer, address, chosen, stripes, text, text_bytes);
     if (rc != SHERWOOD_OK) {
         sherwood_close(client);
         return rc;
@@ -165,8 +166,9 @@ static int open_client(const char *address, const struct sherwood_options *optio
     return SHERWOOD_OK;
 }
 
-int sherwood_connect_text(const char *address, const struct sherwood_options *options,
-                          struct sherwood **out, char *text, size_t text_bytes)
+int sw_client_connect(const struct sw_dialer *dialer, const char *address,
+                      const struct sherwood_options *options, struct sherwood **out, char *text,
+                      size_t text_bytes)
 {
     char unread[SW_CLIENT_ERROR_BYTES];
     if (text == NULL || text_bytes == 0) {
@@ -179,7 +181,13 @@ int sherwood_connect_text(const char *address, const struct sherwood_options *op
         return SHERWOOD_E_INVALID;
     }
     *out = NULL;
-    return open_client(address, options, out, text, text_bytes);
+    return open_client(dialer, address, options, out, text, text_bytes);
+}
+
+int sherwood_connect_text(const char *address, const struct sherwood_options *options,
+                          struct sherwood **out, char *text, size_t text_bytes)
+{
+    return sw_client_connect(&sw_plain_dialer, address, options, out, text, text_bytes);
 }
 
 int sherwood_connect(const char *address, const struct sherwood_options *options,
@@ -241,9 +249,10 @@ int sherwood_descriptor(struct sherwood *client)
         return -1;
     }
     for (uint32_t i = 0; i < client->stripes_count; ++i) {
-        struct epoll_event event = {.events = EPOLLIN};
+        const struct sw_transport *transport = client->stripes[i]->transport;
+        struct epoll_event event = {.events = (uint32_t)transport->read_events};
         if (client->stripes[i]->broken == 0 &&
-            epoll_ctl(epoll, EPOLL_CTL_ADD, client->stripes[i]->fd, &event) != 0) {
+            epoll_ctl(epoll, EPOLL_CTL_ADD, transport->fd, &event) != 0) {
             close(epoll);
             return -1;
         }

@@ -11,6 +11,7 @@
 #define SHERWOOD_CLIENT_INTERNAL_H
 
 #include "client/sherwood.h"
+#include "client/transport.h"
 #include "proto/frame.h"
 
 /* The most frames a stripe keeps unanswered; a server that allows more is not asked for more. */
@@ -29,10 +30,8 @@
 #define SW_CLIENT_LOWAT_BYTES_MAX (4U << 20)
 /* So often it looks for less than that. */
 #define SW_CLIENT_LOOK_MS 200
-/* Arrays of constant requests from here on are sent as pages; a pipe holds so much of them. */
-#define SW_CLIENT_SPLICE_BYTES 65536
-#define SW_CLIENT_PIPE_BYTES (1 << 20)
-#define SW_CLIENT_UNIX_SEND_BYTES (1U << 20)
+/* Arrays of constant requests from here on are sent as pages. */
+#define SW_CLIENT_PAGES_BYTES 65536
 #define SW_CLIENT_VALUE_BYTES_MAX 1024
 #define SW_CLIENT_ERROR_BYTES 512
 /* A struct that says it is longer was never given a size. */
@@ -87,9 +86,8 @@ struct sw_client_flight {
 /* One connection of a handle. */
 struct sw_stripe {
     struct sherwood *client;
-    int fd;
-    bool is_tcp;
-    int broken; /* 0, or why it is over */
+    struct sw_transport *transport; /* owned */
+    int broken;                     /* 0, or why it is over */
     uint32_t in_flight;
     uint32_t direct; /* of them, those with is_direct */
     uint64_t moved;  /* the client's clock when a byte last moved, or the first flight began */
@@ -99,17 +97,13 @@ struct sw_stripe {
     uint32_t queue_first, queue_count;
     uint64_t queue_offset; /* bytes of the first one's frame that are sent */
     int send_errno;        /* sending failed: only what the server still says is read */
-    int pipe[2];           /* for pages, or -1 */
-    uint32_t pipe_room;    /* bytes; 0: there is no pipe yet */
-    uint32_t pipe_bytes;   /* in it: they follow queue_offset */
-    bool never_splices;    /* the kernel refused */
 
     /* Receiving: flight of the body being read, or NULL while a head is. */
     struct sw_client_flight *receiving;
     struct sw_reply reply;
     struct sw_client_part parts[SW_CLIENT_PARTS_MAX];
     uint32_t part, parts_count;
-    uint32_t lowat; /* SO_RCVLOWAT as it is set */
+    uint32_t low_water; /* bytes below which the transport does not report any */
     size_t buffer_begin, buffer_end;
     bool received_any;  /* a whole head was understood on this connection */
     bool watches_write; /* by the descriptor */
@@ -165,12 +159,20 @@ bool sw_client_is_zero(const void *object, size_t from, size_t to);
 /* Copies text that a peer sent, printable characters only. */
 void sw_client_clean(const char *text, size_t size, char *out, size_t out_bytes);
 
+/* --- connect.c --- */
+
+/* sherwood_connect_text by way of the dialer's transports. */
+int sw_client_connect(const struct sw_dialer *dialer, const char *address,
+                      const struct sherwood_options *options, struct sherwood **out, char *text,
+                      size_t text_bytes);
+
 /* --- stripe.c --- */
 
 /* Connects and greets. NULL with a code in *status and a sentence in `text`. */
-struct sw_stripe *sw_stripe_open(struct sherwood *client, const char *address,
-                                 const struct sherwood_options *options, struct sw_reply *greeting,
-                                 int *status, char *text, size_t text_bytes);
+struct sw_stripe *sw_stripe_open(struct sherwood *client, const struct sw_dialer *dialer,
+                                 const char *address, const struct sherwood_options *options,
+                                 struct sw_reply *greeting, int *status, char *text,
+                                 size_t text_bytes);
 /* NULL is allowed. */
 void sw_stripe_close(struct sw_stripe *stripe);
 /* Has it a free flight, and is it not over? */
@@ -201,23 +203,13 @@ struct sw_client_flight *sw_client_flight_find(struct sw_stripe *stripe, uint64_
 void sw_client_flight_finish(struct sw_stripe *stripe, struct sw_client_flight *flight, int status,
                              const struct sw_reply *reply);
 
-/* --- send.c, splice.c, receive.c --- */
+/* --- send.c, receive.c --- */
 
 /* Sends what the socket takes; never blocks. A failure is kept in send_errno: the server may have
  * said why, so the receiving side ends the connection. */
 void sw_client_send(struct sw_stripe *stripe);
 /* The same for all stripes. */
 void sw_client_send_all(struct sherwood *client);
-/* Moves the queue on by bytes that were sent. */
-void sw_client_sent(struct sw_stripe *stripe, uint64_t bytes);
-/* The parts of a flight's frame, those of no bytes left out; `iov` has room for
- * SW_CLIENT_FRAME_PARTS_MAX. Returns how many. */
-struct iovec;
-size_t sw_client_frame_parts(const struct sw_client_flight *flight, struct iovec *iov);
-/* Is the first frame of the queue one that splice.c sends? Makes the pipe, if there is none. */
-bool sw_client_splices(struct sw_stripe *stripe);
-/* Sends some of that frame. Bytes, or -1 and errno. */
-int64_t sw_client_splice(struct sw_stripe *stripe);
 /* Receives what the socket has; never blocks. SHERWOOD_OK, or the stripe is over and the code says
  * why. */
 int sw_client_receive(struct sw_stripe *stripe);

@@ -177,10 +177,9 @@ static size_t read_ahead(const struct sw_stripe *stripe)
 
 /* One readv: the rest of the body at hand, then ahead into the buffer. Returns the bytes, or -1;
  * *drained if the socket had less than there was room for. */
-static ssize_t read_once(struct sw_stripe *stripe, bool *drained)
+static int64_t read_once(struct sw_stripe *stripe, bool *drained)
 {
     struct iovec iov[RECEIVE_PARTS_MAX + 1];
-    struct sherwood_traffic *traffic = &stripe->client->traffic;
     int n = 0;
     size_t body = 0, ahead = 0;
     memmove(stripe->buffer, stripe->buffer + stripe->buffer_begin,
@@ -191,12 +190,11 @@ static ssize_t read_once(struct sw_stripe *stripe, bool *drained)
         ahead = read_ahead(stripe);
         iov[n++] = (struct iovec){stripe->buffer + stripe->buffer_end, ahead};
     }
-    traffic->reads++;
-    ssize_t got = readv(stripe->fd, iov, n);
+    int64_t got = stripe->transport->calls->read(stripe->transport, iov, n);
     if (got <= 0) {
         return got;
     }
-    traffic->bytes_received += (uint64_t)got;
+    stripe->client->traffic.bytes_received += (uint64_t)got;
     stripe->moved = stripe->client->clock;
     *drained = (size_t)got < body + ahead;
     size_t to_body = (size_t)got < body ? (size_t)got : body;
@@ -211,7 +209,7 @@ int sw_client_receive(struct sw_stripe *stripe)
 {
     for (int i = 0; i < RECEIVE_CALLS_MAX; ++i) {
         bool drained = false;
-        ssize_t got = read_once(stripe, &drained);
+        int64_t got = read_once(stripe, &drained);
         if (got == 0) {
             return connection_lost(stripe, 0);
         }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * send.c - queued frames to the socket, straight from the caller's arrays.
+ * send.c - queued frames to the transport, straight from the caller's arrays.
  */
 #include <errno.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "client/internal.h"
 
-/* Parts given to one sendmsg, and calls before replies get a look. */
+/* Parts given to one write, and calls before replies get a look. */
 #define SEND_PARTS_MAX 128
 #define SEND_CALLS_MAX 16
 
@@ -38,7 +37,9 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
     return add(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
 }
 
-size_t sw_client_frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
+/* The parts of a flight's frame, those of no bytes left out. Returns how many, at most
+ * SW_CLIENT_FRAME_PARTS_MAX. */
+static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
 {
     size_t n = add(iov, 0, flight->head, flight->head_bytes);
     n = add_array(iov, n, flight, false);
@@ -72,13 +73,14 @@ static size_t gather(struct sw_stripe *stripe, struct iovec *iov)
         if (n + SW_CLIENT_FRAME_PARTS_MAX > SEND_PARTS_MAX) {
             break;
         }
-        size_t parts = sw_client_frame_parts(&stripe->flights[slot], iov + n);
+        size_t parts = frame_parts(&stripe->flights[slot], iov + n);
         n += i == 0 ? skip_parts(iov, parts, stripe->queue_offset) : parts;
     }
     return n;
 }
 
-void sw_client_sent(struct sw_stripe *stripe, uint64_t bytes)
+/* Moves the queue on by bytes that were sent. */
+static void count_sent(struct sw_stripe *stripe, uint64_t bytes)
 {
     stripe->client->traffic.bytes_sent += bytes;
     stripe->moved = stripe->client->clock;
@@ -97,15 +99,33 @@ void sw_client_sent(struct sw_stripe *stripe, uint64_t bytes)
 
 static int64_t send_copied(struct sw_stripe *stripe)
 {
+    struct sw_transport *transport = stripe->transport;
     struct iovec iov[SEND_PARTS_MAX];
-    struct msghdr message = {.msg_iov = iov};
-    message.msg_iovlen = gather(stripe, iov);
-    stripe->client->traffic.writes++;
-    ssize_t sent = sendmsg(stripe->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) {
-        sw_client_sent(stripe, (uint64_t)sent);
+    size_t n = gather(stripe, iov);
+    return transport->calls->write(transport, iov, (int)n, false);
+}
+
+/* Sends some of the first frame, whose arrays never change: long arrays as pages. */
+static int64_t send_constant(struct sw_stripe *stripe, const struct sw_client_flight *flight)
+{
+    struct sw_transport *transport = stripe->transport;
+    struct iovec parts[SW_CLIENT_FRAME_PARTS_MAX];
+    size_t n = skip_parts(parts, frame_parts(flight, parts), stripe->queue_offset);
+    bool more = n > 1 || stripe->queue_count > 1;
+    if (transport->held == 0 && parts[0].iov_len < SW_CLIENT_PAGES_BYTES) {
+        return transport->calls->write(transport, parts, 1, more);
     }
-    return sent;
+    int64_t sent =
+        transport->calls->write_pages(transport, parts[0].iov_base, parts[0].iov_len, more);
+    return sent < 0 && errno == ENOTSUP ? send_copied(stripe) : sent;
+}
+
+static int64_t send_some(struct sw_stripe *stripe)
+{
+    const struct sw_client_flight *flight = &stripe->flights[stripe->queue[stripe->queue_first]];
+    bool as_pages = flight->is_constant && flight->frame_bytes >= SW_CLIENT_PAGES_BYTES &&
+                    stripe->transport->calls->write_pages != NULL;
+    return as_pages ? send_constant(stripe, flight) : send_copied(stripe);
 }
 
 void sw_client_send(struct sw_stripe *stripe)
@@ -114,8 +134,12 @@ void sw_client_send(struct sw_stripe *stripe)
         if (stripe->send_errno != 0) {
             break;
         }
-        int64_t sent = sw_client_splices(stripe) ? sw_client_splice(stripe) : send_copied(stripe);
-        if (sent >= 0 || errno == EINTR) {
+        int64_t sent = send_some(stripe);
+        if (sent >= 0) {
+            count_sent(stripe, (uint64_t)sent);
+            continue;
+        }
+        if (errno == EINTR) {
             continue;
         }
         if (errno != EAGAIN && errno != EWOULDBLOCK) {

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "client/internal.h"
@@ -38,7 +37,7 @@ static void timed_out(struct sw_stripe *stripe)
 }
 
 /* Large bodies: no wake-up before their end is here (or the window is full). */
-static void set_lowat(struct sw_stripe *stripe)
+static void set_low_water(struct sw_stripe *stripe)
 {
     size_t left = 0;
     for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; ++p) {
@@ -47,11 +46,8 @@ static void set_lowat(struct sw_stripe *stripe)
     uint32_t want = left < SW_CLIENT_LOWAT_BYTES       ? 1
                     : left < SW_CLIENT_LOWAT_BYTES_MAX ? (uint32_t)left
                                                        : SW_CLIENT_LOWAT_BYTES_MAX;
-    if (stripe->is_tcp && want != stripe->lowat) {
-        int value = (int)want;
-        stripe->client->traffic.options++;
-        (void)setsockopt(stripe->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
-        stripe->lowat = want;
+    if (stripe->transport->calls->low_water != NULL && want != stripe->low_water) {
+        stripe->low_water = stripe->transport->calls->low_water(stripe->transport, want);
     }
 }
 
@@ -70,11 +66,13 @@ static nfds_t collect(struct sherwood *client, struct pollfd *fds, struct sw_str
         bool sending = stripe->queue_count > 0 && stripe->send_errno == 0;
         uint64_t quiet = client->clock - stripe->moved;
         uint64_t left = quiet < limit ? limit - quiet : 0;
-        set_lowat(stripe);
-        left = stripe->lowat > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
+        set_low_water(stripe);
+        left = stripe->low_water > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
         *left_ms = left < *left_ms ? left : *left_ms;
-        fds[n] =
-            (struct pollfd){.fd = stripe->fd, .events = (short)(POLLIN | (sending ? POLLOUT : 0))};
+        const struct sw_transport *transport = stripe->transport;
+        fds[n] = (struct pollfd){
+            .fd = transport->fd,
+            .events = (short)(transport->read_events | (sending ? transport->write_events : 0))};
         stripes[n++] = stripe;
     }
     return n;
@@ -83,14 +81,16 @@ static nfds_t collect(struct sherwood *client, struct pollfd *fds, struct sw_str
 static void serve(struct sw_stripe *stripe, short events, bool nothing_came)
 {
     const struct sherwood *client = stripe->client;
-    if ((events & POLLOUT) != 0) {
+    const struct sw_transport *transport = stripe->transport;
+    if ((events & transport->write_events) != 0) {
         sw_client_send(stripe);
     }
-    /* What lies below the mark of set_lowat moves too: looked for now and then, and before giving
-     * up. */
-    bool looks = nothing_came && stripe->lowat > 1;
+    /* What lies below the mark of set_low_water moves too: looked for now and then, and before
+     * giving up. */
+    bool looks = nothing_came && stripe->low_water > 1;
     bool is_due = client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms;
-    if ((events & ~POLLOUT) != 0 || is_due || looks) {
+    bool is_readable = (events & (transport->read_events | ~transport->write_events)) != 0;
+    if (is_readable || is_due || looks) {
         (void)sw_client_receive(stripe);
     }
     if (is_due && stripe->in_flight > 0 &&
@@ -98,7 +98,7 @@ static void serve(struct sw_stripe *stripe, short events, bool nothing_came)
         timed_out(stripe);
     }
     if (client->epoll >= 0) {
-        set_lowat(stripe); /* the caller may sleep on the descriptor next */
+        set_low_water(stripe); /* the caller may sleep on the descriptor next */
     }
 }
 

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plain.c - the transport of sockets. Memory that never changes goes as pages: vmsplice into a
+ * pipe, splice from there into the socket. The kernel takes references instead of copying; the
+ * receiver copies from the caller's memory, whenever it reads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/dial.h"
+#include "client/transport.h"
+
+/* What the pipe for pages is asked to hold. */
+#define PIPE_BYTES (1 << 20)
+#define UNIX_SEND_BYTES (1U << 20)
+
+struct plain {
+    struct sw_transport base;
+    bool is_tcp;
+    int pipe[2];         /* for pages, or -1 */
+    uint32_t pipe_bytes; /* it holds so many; 0: it was not made yet */
+    bool never_splices;  /* the kernel refused */
+};
+
+static int64_t plain_read(struct sw_transport *transport, struct iovec *parts, int count)
+{
+    transport->traffic->reads++;
+    return readv(transport->fd, parts, count);
+}
+
+static int64_t plain_write(struct sw_transport *transport, struct iovec *parts, int count,
+                           bool more)
+{
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    transport->traffic->writes++;
+    return sendmsg(transport->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0));
+}
+
+/* --- pages ------------------------------------------------------------------------------------ */
+
+static void open_pipe(struct plain *plain)
+{
+    if (pipe2(plain->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        plain->pipe[0] = plain->pipe[1] = -1;
+        plain->never_splices = true;
+        return;
+    }
+    /* Refused beyond the user's limit of pipe pages: then it stays as it is, 64 KiB. */
+    (void)fcntl(plain->pipe[1], F_SETPIPE_SZ, PIPE_BYTES);
+    int room = fcntl(plain->pipe[1], F_GETPIPE_SZ);
+    plain->pipe_bytes = room > 0 ? (uint32_t)room : 0;
+    plain->never_splices = room <= 0;
+}
+
+/* Fills the empty pipe with pages. Returns false and errno if it stays empty: a kernel that cannot
+ * is not asked again. */
+static bool fill_pipe(struct plain *plain, const void *data, size_t bytes)
+{
+    if (plain->pipe_bytes == 0 && !plain->never_splices) {
+        open_pipe(plain);
+    }
+    if (plain->never_splices) {
+        errno = ENOTSUP;
+        return false;
+    }
+    /* The kernel only reads. */
+    const struct iovec pages = {(void *)(uintptr_t)data,
+                                bytes < plain->pipe_bytes ? bytes : plain->pipe_bytes};
+    plain->base.traffic->writes++;
+    ssize_t filled = vmsplice(plain->pipe[1], &pages, 1, SPLICE_F_NONBLOCK);
+    if (filled <= 0) {
+        plain->never_splices = errno != EINTR;
+        errno = plain->never_splices ? ENOTSUP : EINTR;
+        return false;
+    }
+    plain->base.held = (uint32_t)filled;
+    return true;
+}
+
+/* splice has no MSG_NOSIGNAL: SIGPIPE is held back, and taken away if this call raised it. */
+static ssize_t splice_quietly(const struct plain *plain, bool more)
+{
+    sigset_t pipe_signal, before, pending;
+    const struct timespec at_once = {0};
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    sigpending(&pending);
+    ssize_t sent = splice(plain->pipe[0], NULL, plain->base.fd, NULL, plain->base.held,
+                          SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0));
+    int error = errno;
+    /* A part may have gone before the socket was found closed. */
+    if (sent != (ssize_t)plain->base.held && !sigismember(&pending, SIGPIPE)) {
+        (void)sigtimedwait(&pipe_signal, NULL, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return sent;
+}
+
+static int64_t plain_write_pages(struct sw_transport *transport, const void *data, size_t bytes,
+                                 bool more)
+{
+    struct plain *plain = (struct plain *)transport;
+    if (transport->held == 0 && !fill_pipe(plain, data, bytes)) {
+        return -1;
+    }
+    transport->traffic->writes++;
+    ssize_t sent = splice_quietly(plain, more || transport->held < bytes);
+    if (sent == 0) {
+        errno = EPIPE; /* a pipe with bytes in it is never at its end */
+        return -1;
+    }
+    if (sent > 0) {
+        transport->held -= (uint32_t)sent;
+        transport->traffic->bytes_spliced += (uint64_t)sent;
+    }
+    return sent;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static uint32_t plain_low_water(struct sw_transport *transport, uint32_t bytes)
+{
+    int value = (int)bytes;
+    if (!((struct plain *)transport)->is_tcp) {
+        return 1; /* a Unix socket knows no such mark */
+    }
+    transport->traffic->options++;
+    (void)setsockopt(transport->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+    return bytes;
+}
+
+static void plain_close(struct sw_transport *transport)
+{
+    struct plain *plain = (struct plain *)transport;
+    close(transport->fd);
+    for (int i = 0; i < 2; i++) {
+        if (plain->pipe[i] >= 0) {
+            close(plain->pipe[i]);
+        }
+    }
+    free(plain);
+}
+
+static void set_buffer(int fd, int name, int force, uint32_t bytes)
+{
+    int size = (int)bytes;
+    if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)) != 0) {
+        (void)setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size));
+    }
+}
+
+/* A Unix socket does not tune itself, and what it holds is bounded by its sending side. */
+static void set_buffers(const struct plain *plain, const struct sherwood_options *options)
+{
+    uint32_t send_bytes = options->send_buffer_bytes;
+    if (send_bytes == 0 && !plain->is_tcp) {
+        send_bytes = UNIX_SEND_BYTES;
+    }
+    if (send_bytes != 0) {
+        set_buffer(plain->base.fd, SO_SNDBUF, SO_SNDBUFFORCE, send_bytes);
+    }
+    if (options->receive_buffer_bytes != 0) {
+        set_buffer(plain->base.fd, SO_RCVBUF, SO_RCVBUFFORCE, options->receive_buffer_bytes);
+    }
+}
+
+static struct sw_transport *plain_open(const struct sw_dialer *dialer, const char *address,
+                                       const struct sherwood_options *options, int timeout_ms,
+                                       int *status, char *text, size_t text_bytes)
+{
+    static const struct sw_transport_calls calls = {plain_read, plain_write, plain_write_pages,
+                                                    plain_low_water, plain_close};
+    struct plain *plain = calloc(1, sizeof(*plain));
+    (void)dialer;
+    if (plain == NULL) {
+        snprintf(text, text_bytes, "not enough memory for a connection (%zu bytes)",
+                 sizeof(*plain));
+        *status = SHERWOOD_E_NOMEM;
+        return NULL;
+    }
+    *plain = (struct plain){
+        .base = {.calls = &calls, .read_events = POLLIN, .write_events = POLLOUT},
+        .pipe = {-1, -1},
+    };
+    *status = sw_client_dial(address, timeout_ms, &plain->base.fd, text, text_bytes);
+    if (*status != SHERWOOD_OK) {
+        free(plain);
+        return NULL;
+    }
+    int domain = AF_UNIX;
+    socklen_t size = sizeof(domain);
+    (void)getsockopt(plain->base.fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+    plain->is_tcp = domain != AF_UNIX;
+    set_buffers(plain, options);
+    return &plain->base;
+}
+
+const struct sw_dialer sw_plain_dialer = {.open = plain_open};
