@@ -99,6 +99,14 @@ uint32_t sw_round_end_group(struct sw_round *round)
     return round->groups++;
 }
 
+void sw_round_join_groups(struct sw_round *round, uint32_t first)
+{
+    if (round->groups > first) {
+        round->group_ends[first] = round->group_ends[round->groups - 1];
+        round->groups = first + 1;
+    }
+}
+
 void sw_round_reset(struct sw_round *round)
 {
     round->operations = 0;

@@ -75,6 +75,8 @@ void sw_round_rewind(struct sw_round *round, uint32_t operations);
 
 /* Makes a group of the operations that are in none yet. Returns its number. */
 uint32_t sw_round_end_group(struct sw_round *round);
+/* Makes one group of the groups from `first` on, if there are any. */
+void sw_round_join_groups(struct sw_round *round, uint32_t first);
 
 /* Submits the round; it has operations, and all are in groups. */
 void sw_round_submit(struct sw_round *round);

@@ -55,7 +55,7 @@ static const struct {
      "sunsubscribe unsubscribe"},
     {"there are no scripts and functions in this server",
      "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script"},
-    {"there are no transactions in this server", "discard exec multi unwatch watch"},
+    {"keys are not watched for changes: MULTI and EXEC are there without it", "unwatch watch"},
     {"there is no persistence: the table lives in memory and is not saved", "bgrewriteaof waitaof"},
     {"there is no replication in this server", "failover psync replconf replicaof slaveof sync"},
     {"there are no users and no passwords in this server", "acl"},

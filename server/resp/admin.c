@@ -117,6 +117,7 @@ void sw_call_cluster(struct sw_call *call)
 #define SW_CALL_EACH_KEY(...) NULL
 #define SW_CALL_KEY_FUNCTION(...) NULL
 #define SW_CALL_TABLE(...) NULL
+#define SW_CALL_TRANSACTION(...) NULL
 #define SW_CALL(id, name, arity, keys, group, effect, speed, in_multi, how, summary) SW_CALL_##how,
 static void (*const calls[SW_COMMAND_COUNT])(struct sw_call *call) = {SW_COMMAND_MAP(SW_CALL)};
 

@@ -64,6 +64,8 @@ static size_t categories_of(const struct sw_command *command, const char *out[CA
     }
     if (strcmp(command->group, "string") == 0) {
         out[count++] = "string";
+    } else if (strcmp(command->group, "transactions") == 0) {
+        out[count++] = "transaction";
     }
     if (is_admin(command)) {
         out[count++] = "admin";

@@ -22,6 +22,7 @@
 #define SW_GROUP_GENERIC "generic"
 #define SW_GROUP_SERVER "server"
 #define SW_GROUP_CONNECTION "connection"
+#define SW_GROUP_TRANSACTIONS "transactions"
 #define SW_GROUP_CLUSTER "cluster"
 
 #define SW_SPEED_FAST true
@@ -36,6 +37,7 @@
 #define SW_ROW_TABLE(batch, function) .kind = SW_KIND_CONTROL, .batch_kinds = 1U << SW_BATCH_##batch
 #define SW_ROW_REPORT(function) .kind = SW_KIND_REPORT
 #define SW_ROW_SESSION(function) .kind = SW_KIND_SESSION
+#define SW_ROW_TRANSACTION(function) .kind = SW_KIND_TRANSACTION
 
 #define SW_COMMAND_ROW(id_, name_, arity_, keys_, group_, effect_, speed_, in_multi_, how_, text_) \
     {.id = SW_COMMAND_##id_,                                                                       \

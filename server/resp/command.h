@@ -18,7 +18,8 @@ enum sw_command_kind {
     SW_KIND_CONTROL, /* a table batch of its own, after everything before it (control.c) */
     SW_KIND_REPORT,  /* a reply that shows effects of what came before it: waits for that (admin.c)
                       */
-    SW_KIND_SESSION  /* a reply that does not depend on the table (admin.c) */
+    SW_KIND_SESSION, /* a reply that does not depend on the table (admin.c) */
+    SW_KIND_TRANSACTION /* MULTI, EXEC, DISCARD (transaction.c) */
 };
 
 /* What makes the operations of a command of kind DATA. */

@@ -8,11 +8,12 @@
  * name      lower case, 2 to 16 bytes.
  * arity     as in redis: the number of arguments, the name included; negative: at least so many.
  * keys      KEYS(first, last, step) as in redis' COMMAND INFO, or NO_KEYS.
- * group     STRING, GENERIC, SERVER, CONNECTION, CLUSTER.
+ * group     STRING, GENERIC, SERVER, CONNECTION, TRANSACTIONS, CLUSTER.
  * effect    on keys and server, which the flags of COMMAND INFO are made of: READ, INSERT (may add
  *           a key), WRITE (any other change of keys), DELETE (of the keys it names), ADMIN, NONE.
  * speed     FAST (a constant time a key) or SLOW.
- * in_multi  between MULTI and EXEC: QUEUED until EXEC, carried out AT_ONCE, or REFUSED.
+ * in_multi  between MULTI and EXEC: QUEUED until EXEC, carried out AT_ONCE, or REFUSED, as is what
+ *           has a batch or a report of its own, or a long reply.
  * how       what carries the command out, and what the engine must have for it:
  *     ONE_KEY(operation, operand, reply)   one table operation on the key in argument 1; `operand`
  *                                          is the argument that holds its operand, or 0
@@ -22,6 +23,7 @@
  *     REPORT(function)                     sw_call_<function> (admin*.c) makes the reply, after
  *                                          all earlier commands of the connection have taken effect
  *     SESSION(function)                    sw_call_<function> makes the reply, at once
+ *     TRANSACTION(function)                run_<function> of transaction.c
  */
 #ifndef SHERWOOD_SERVER_RESP_COMMAND_MAP_H
 #define SHERWOOD_SERVER_RESP_COMMAND_MAP_H
@@ -94,7 +96,7 @@
       SESSION(echo), "The message") \
     X(QUIT, "quit", -1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
       SESSION(quit), "Close the connection") \
-    X(AUTH, "auth", -2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
+    X(AUTH, "auth", -2, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(auth), "No password is configured") \
     X(HELLO, "hello", -1, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(hello), "Choose RESP2 or RESP3") \
@@ -102,15 +104,21 @@
       SESSION(select), "Database 0, the only one") \
     X(RESET, "reset", 1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
       SESSION(reset), "Reset the connection's state") \
-    X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, QUEUED, \
+    X(MULTI, "multi", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
+      TRANSACTION(multi), "Begin a transaction: commands are queued") \
+    X(EXEC, "exec", 1, NO_KEYS, TRANSACTIONS, NONE, SLOW, AT_ONCE, \
+      TRANSACTION(exec), "Carry out what is queued, whole or not at all") \
+    X(DISCARD, "discard", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
+      TRANSACTION(discard), "Forget what is queued") \
+    X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, REFUSED, \
       SESSION(client), "ID, INFO, LIST, SETNAME and more, of the connection") \
-    X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, QUEUED, \
+    X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
       SESSION(command), "The commands: COUNT, DOCS, GETKEYS, INFO, LIST") \
-    X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
+    X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(config), "GET pattern ...: the configuration, constant after start") \
-    X(LATENCY, "latency", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
+    X(LATENCY, "latency", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(latency), "LATEST, HISTOGRAM, HISTORY, RESET: empty, see /metrics") \
-    X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, QUEUED, \
+    X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(slowlog), "GET, LEN, RESET: empty") \
     X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(lastsave), "0: nothing is saved") \

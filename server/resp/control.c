@@ -390,6 +390,7 @@ static bool run_resize(struct control *control, const struct sw_resp_command *ar
 #define SW_CONTROL_TABLE(batch, function) run_##function
 #define SW_CONTROL_REPORT(...) NULL
 #define SW_CONTROL_SESSION(...) NULL
+#define SW_CONTROL_TRANSACTION(...) NULL
 #define SW_CONTROL_ONE_KEY(...) NULL
 #define SW_CONTROL_EACH_KEY(...) NULL
 #define SW_CONTROL_KEY_FUNCTION(...) NULL

@@ -34,6 +34,7 @@ struct data {
     struct sw_round *round;
     const struct sw_command *command;
     const struct sw_resp_command *arguments;
+    enum sw_data_purpose purpose;
     uint32_t first; /* the round's operations before it */
 };
 
@@ -133,6 +134,10 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
 
 static void answer(const struct data *data, enum sw_answer answer)
 {
+    if (data->purpose == SW_DATA_CHECK) {
+        sw_round_rewind(data->round, data->first);
+        return;
+    }
     sw_replies_add(data->resp->gathering, data->conn, data->command, answer, data->first);
 }
 
@@ -232,6 +237,10 @@ static void reply_help(const struct data *data, const struct sw_subcommand *list
     struct sw_session *session = &sw_resp_of(data->conn)->session;
     struct sw_replies *replies = data->resp->gathering;
     size_t first = replies->text.size;
+    if (data->purpose == SW_DATA_CHECK) {
+        sw_resp_error(data->conn, data->command, SW_NOT_IN_MULTI);
+        return;
+    }
     if (session->reply_mode == SW_REPLY_ON) {
         sw_subcommand_help(data->command, list, &replies->text);
     } else if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
@@ -301,7 +310,7 @@ static const struct values blobs = {add_blob, true};
 
 /* Fills `data`. Returns false, with the connection stalled, if the round has no room. */
 static bool begin(struct data *data, struct sw_conn *conn, const struct sw_command *command,
-                  const struct sw_resp_command *arguments)
+                  const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     struct sw_round *round = &resp->gathering->round;
@@ -311,6 +320,7 @@ static bool begin(struct data *data, struct sw_conn *conn, const struct sw_comma
         .round = round,
         .command = command,
         .arguments = arguments,
+        .purpose = purpose,
         .first = round->operations,
     };
     if (!sw_replies_has_room(resp->gathering, arguments->count)) {
@@ -322,10 +332,10 @@ static bool begin(struct data *data, struct sw_conn *conn, const struct sw_comma
 }
 
 bool sw_data_run_integers(struct sw_conn *conn, const struct sw_command *command,
-                          const struct sw_resp_command *arguments)
+                          const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    bool begun = begin(&data, conn, command, arguments);
+    bool begun = begin(&data, conn, command, arguments, purpose);
     if (begun) {
         run(&data, &integers);
     }
@@ -333,10 +343,10 @@ bool sw_data_run_integers(struct sw_conn *conn, const struct sw_command *command
 }
 
 bool sw_data_run_blobs(struct sw_conn *conn, const struct sw_command *command,
-                       const struct sw_resp_command *arguments)
+                       const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    bool begun = begin(&data, conn, command, arguments);
+    bool begun = begin(&data, conn, command, arguments, purpose);
     if (begun) {
         run(&data, &blobs);
     }

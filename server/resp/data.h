@@ -12,11 +12,15 @@
 
 struct sw_conn;
 
-/* Appends the command's operations and its answer. A wrong argument is answered with an error and
- * adds no operation. Returns false, with the connection stalled, if the round has no room. The
- * engine has the command. */
+/* Whether a command is to be carried out, or only to be refused if it is wrong. */
+#define SW_NOT_IN_MULTI "ERR Command not allowed inside a transaction"
+enum sw_data_purpose { SW_DATA_RUN, SW_DATA_CHECK };
+
+/* Appends the command's operations and its reply; to check it, neither. A wrong argument adds no
+ * operation, and an error is the reply. Returns false, with the connection stalled, if the round
+ * has no room. The engine has the command. */
 typedef bool sw_data_run(struct sw_conn *conn, const struct sw_command *command,
-                         const struct sw_resp_command *arguments);
+                         const struct sw_resp_command *arguments, enum sw_data_purpose purpose);
 
 /* One for each kind of value; a loop takes its own at start. */
 sw_data_run sw_data_run_integers;

@@ -74,19 +74,25 @@ static struct sw_pending *append(struct sw_replies *replies, struct sw_conn *con
     return pending;
 }
 
+/* Is the next reply of the connection to be hidden? Takes note that it has been asked for. */
+static bool takes_silence(struct sw_session *session)
+{
+    bool silent = session->reply_mode != SW_REPLY_ON;
+    if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
+        session->reply_mode = SW_REPLY_ON;
+    }
+    return silent;
+}
+
 void sw_replies_add(struct sw_replies *replies, struct sw_conn *conn,
                     const struct sw_command *command, enum sw_answer answer, uint32_t first)
 {
     struct sw_pending *pending = append(replies, conn, command);
-    struct sw_session *session = &sw_resp_of(conn)->session;
     pending->answer = (uint8_t)answer;
     pending->first = first;
     pending->count = replies->round.operations - first;
-    pending->silent = session->reply_mode != SW_REPLY_ON;
+    pending->silent = takes_silence(&sw_resp_of(conn)->session);
     replies->round.shows_values |= answer >= SW_ANSWER_BLOB;
-    if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
-        session->reply_mode = SW_REPLY_ON;
-    }
     pending->group = sw_round_end_group(&replies->round);
     sw_conn_accept(conn, true);
 }
@@ -96,25 +102,66 @@ void sw_replies_add_text(struct sw_replies *replies, struct sw_conn *conn,
 {
     struct sw_pending *pending = append(replies, conn, command);
     pending->answer = SW_ANSWER_TEXT;
+    pending->group = SW_NO_GROUP;
     pending->first = (uint32_t)first;
     pending->count = (uint32_t)(replies->text.size - first);
     sw_conn_accept(conn, false);
 }
 
+void sw_replies_add_queued(struct sw_replies *replies, struct sw_conn *conn,
+                           const struct sw_command *command)
+{
+    struct sw_pending *pending = append(replies, conn, command);
+    pending->answer = SW_ANSWER_QUEUED;
+    pending->group = SW_NO_GROUP;
+    pending->silent = takes_silence(&sw_resp_of(conn)->session);
+    sw_conn_accept(conn, false);
+}
+
+struct sw_replies_mark sw_replies_add_array(struct sw_replies *replies, struct sw_conn *conn,
+                                            const struct sw_command *command, uint32_t count)
+{
+    struct sw_replies_mark mark = {replies->pendings, replies->round.groups};
+    struct sw_pending *pending = append(replies, conn, command);
+    pending->answer = SW_ANSWER_ARRAY;
+    pending->count = count;
+    sw_conn_accept(conn, false);
+    return mark;
+}
+
+void sw_replies_join(struct sw_replies *replies, struct sw_replies_mark mark, bool silent)
+{
+    bool has_operations = replies->round.groups > mark.groups;
+    sw_round_join_groups(&replies->round, mark.groups);
+    for (uint32_t i = mark.pendings; i < replies->pendings; i++) {
+        struct sw_pending *pending = &replies->pending[i];
+        pending->group = has_operations ? mark.groups : SW_NO_GROUP;
+        pending->silent = silent;
+        pending->element = i > mark.pendings;
+    }
+}
+
+void sw_resp_line(struct sw_conn *conn, const struct sw_command *command, const char *line)
+{
+    struct sw_replies *replies = sw_resp_of(conn)->resp->gathering;
+    size_t first = replies->text.size;
+    if (!takes_silence(&sw_resp_of(conn)->session)) {
+        sw_text_append(&replies->text, line, strlen(line));
+    }
+    sw_replies_add_text(replies, conn, command, first);
+}
+
 void sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char *format, ...)
 {
     struct sw_replies *replies = sw_resp_of(conn)->resp->gathering;
-    struct sw_session *session = &sw_resp_of(conn)->session;
     size_t first = replies->text.size;
     char line[ERROR_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    if (session->reply_mode == SW_REPLY_ON) {
+    if (!takes_silence(&sw_resp_of(conn)->session)) {
         sw_text_error(&replies->text, line);
-    } else if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
-        session->reply_mode = SW_REPLY_ON;
     }
     sw_replies_add_text(replies, conn, command, first);
 }

@@ -26,12 +26,14 @@ struct sw_pending {
     struct sw_conn *conn;
     uint32_t first;  /* operation, or offset in the round's text */
     uint32_t count;  /* operations, or bytes of text */
-    uint32_t group;  /* of the batch, if it has operations */
+    uint32_t group;  /* of the batch, or SW_NO_GROUP */
     uint8_t answer;  /* enum sw_answer */
     uint8_t command; /* enum sw_command_id, or SW_COMMAND_COUNT if unknown */
     bool resp3;
-    bool silent; /* CLIENT REPLY OFF or SKIP */
+    bool silent;  /* CLIENT REPLY OFF or SKIP */
+    bool element; /* of an array that EXEC replies with */
 };
+#define SW_NO_GROUP UINT32_MAX /* the reply does not depend on the table */
 
 struct sw_replies {
     struct sw_round round;
@@ -58,6 +60,24 @@ void sw_replies_add(struct sw_replies *replies, struct sw_conn *conn,
 void sw_replies_add_text(struct sw_replies *replies, struct sw_conn *conn,
                          const struct sw_command *command, size_t first);
 
+/* Appends the reply to a command that waits for EXEC. */
+void sw_replies_add_queued(struct sw_replies *replies, struct sw_conn *conn,
+                           const struct sw_command *command);
+
+/* Where a transaction begins. */
+struct sw_replies_mark {
+    uint32_t pendings;
+    uint32_t groups;
+};
+/* Appends the head of an array of so many replies, which the caller adds next. */
+struct sw_replies_mark sw_replies_add_array(struct sw_replies *replies, struct sw_conn *conn,
+                                            const struct sw_command *command, uint32_t count);
+/* Makes one group of all operations added since `mark`: they take effect or are refused together,
+ * and what is replied is the array, or one error. */
+void sw_replies_join(struct sw_replies *replies, struct sw_replies_mark mark, bool silent);
+
+/* Queues a line, whole with its type and "\r\n", as the command's reply, in order. */
+void sw_resp_line(struct sw_conn *conn, const struct sw_command *command, const char *line);
 /* Queues "-<line>\r\n" as the command's reply, in order (command may be NULL). */
 __attribute__((format(printf, 3, 4))) void
 sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char *format, ...);

@@ -8,6 +8,8 @@
 /* How a reply is made of the results of its operations. */
 enum sw_answer {
     SW_ANSWER_TEXT,          /* bytes in the round's text */
+    SW_ANSWER_QUEUED,        /* +QUEUED; the command is counted when EXEC carries it out */
+    SW_ANSWER_ARRAY,         /* the head of an array; its elements are the replies that follow */
     SW_ANSWER_OK,            /* +OK */
     SW_ANSWER_OK_IF_ABSENT,  /* +OK, or null if the key was present, or turned away */
     SW_ANSWER_OK_IF_PRESENT, /* +OK, or null if it was absent */

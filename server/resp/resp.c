@@ -15,6 +15,7 @@
 #include "server/resp/absent.h"
 #include "server/resp/control.h"
 #include "server/resp/output.h"
+#include "server/resp/transaction.h"
 
 /* Longest list of arguments in an error line. */
 #define ARGUMENTS_BYTES 128
@@ -92,6 +93,9 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
     struct sw_session *session = &sw_resp_of(conn)->session;
     struct sw_text *text = &resp->gathering->text;
     size_t first = text->size;
+    if (command->in_multi == SW_MULTI_AT_ONCE) { /* RESET and QUIT end a transaction */
+        sw_transaction_drop(conn);
+    }
     sw_admin_run(&resp->admin, command, arguments, session, text);
     if (text->failed) {
         refuse_long_reply(conn, command, first);
@@ -107,6 +111,36 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
 static bool is_http(const struct sw_resp_argument *name)
 {
     return sw_argument_is(name, "POST") || sw_argument_is(name, "HOST:");
+}
+
+/* A wrong number of arguments. Of EXEC it ends the transaction, as in redis: else a client that
+ * takes it for done would queue what it sends next. */
+static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
+{
+    bool ends = command->id == SW_COMMAND_EXEC && sw_resp_of(conn)->transaction != NULL;
+    if (ends) {
+        sw_transaction_drop(conn);
+    }
+    sw_resp_error(conn, command, "%s wrong number of arguments for '%s' command",
+                  ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
+}
+
+/* Refuses what is no command, or no whole one, or not one of this engine's; true if it is refused.
+ */
+static bool refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
+                         const struct sw_resp_command *arguments)
+{
+    if (command == NULL) {
+        refuse_unknown(conn, arguments);
+    } else if (!sw_command_arity_fits(command, arguments->count)) {
+        refuse_count(conn, command);
+    } else if (sw_resp_of(conn)->resp->lacking.has[command->id]) {
+        refuse_lacking(conn, command);
+    } else {
+        return false;
+    }
+    sw_transaction_spoil(conn);
+    return true;
 }
 
 /* Carries out one command. Returns false, with nothing done and the connection stalled, if it has
@@ -127,18 +161,11 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         sw_conn_abort(conn);
         return true;
     }
-    if (command == NULL) {
-        refuse_unknown(conn, arguments);
+    if (refuse_wrong(conn, command, arguments)) {
         return true;
     }
-    if (!sw_command_arity_fits(command, arguments->count)) {
-        sw_resp_error(conn, command, "ERR wrong number of arguments for '%s' command",
-                      command->name);
-        return true;
-    }
-    if (resp->lacking.has[command->id]) {
-        refuse_lacking(conn, command);
-        return true;
+    if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
+        return sw_transaction_queue(conn, command, arguments);
     }
     if ((command->kind == SW_KIND_CONTROL && conn->in_flight > 0) ||
         (command->kind == SW_KIND_REPORT && conn->data_in_flight > 0)) {
@@ -147,13 +174,17 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     }
     switch (command->kind) {
     case SW_KIND_DATA:
-        return resp->run_data(conn, command, arguments);
+        return resp->run_data(conn, command, arguments, SW_DATA_RUN);
     case SW_KIND_CONTROL:
         return sw_control_run(conn, command, arguments);
-    default:
+    case SW_KIND_TRANSACTION:
+        return sw_transaction_run(conn, command);
+    case SW_KIND_REPORT:
+    case SW_KIND_SESSION:
         run_admin(conn, command, arguments);
-        return true;
+        break;
     }
+    return true;
 }
 
 /* Queues the last reply of a connection, behind those to what it sent before, whatever it chose by
@@ -300,6 +331,12 @@ static void open_conn(struct sw_conn *conn, void *side)
     sw_resp_output_init(conn);
 }
 
+static void close_conn(struct sw_conn *conn)
+{
+    sw_transaction_drop(conn);
+    sw_resp_output_fini(conn);
+}
+
 static bool refuse(struct sw_conn *conn, enum sw_refusal why)
 {
     static const char *const lines[] = {
@@ -342,7 +379,7 @@ const struct sw_protocol sw_resp_protocol = {
     .written = sw_resp_written,
     .drop_input = drop_nothing,
     .drop_output = drop_nothing,
-    .close = sw_resp_output_fini,
+    .close = close_conn,
     .check = check,
 };
 

@@ -63,7 +63,8 @@ struct sw_resp_conn {
     struct sw_resp *resp;
     struct sw_session session;
     struct sw_resp_output output;
-    bool exclusive;      /* a control command is under way: nothing else is accepted */
+    bool exclusive; /* a control command is under way: nothing else is accepted */
+    struct sw_transaction *transaction; /* between MULTI and EXEC; else NULL */
     size_t reparsed;     /* bytes parsed in vain on behalf of the request that is arriving */
     uint64_t text_turn;  /* in this turn of the loop .. */
     uint64_t text_bytes; /* .. its replies that are texts took so many bytes */

@@ -7,7 +7,7 @@
  */
 #include "server/resp/replies.h"
 
-
+#include <assert.h>
 #include <string.h>
 
 #include "proto/decimal.h"
@@ -124,7 +124,8 @@ static bool found_at(const struct sw_round *round, uint32_t i)
 /* Did the key of an insert if absent become an entry? */
 static bool entered_at(const struct sw_round *round, uint32_t i)
 {
-    return !found_at(round, i) && (round->not_admitted == NULL || !sw_bit_at(round->not_admitted, i));
+    return !found_at(round, i) &&
+           (round->not_admitted == NULL || !sw_bit_at(round->not_admitted, i));
 }
 
 static uint64_t count_found(const struct sw_round *round, const struct sw_pending *pending)
@@ -150,141 +151,198 @@ static bool overflowed(const struct sw_round *round, const struct sw_pending *pe
            (pending->answer == SW_ANSWER_DIFFERENCE && operand > previous);
 }
 
-/* Answers about one key, which was `found` with this value before the operation. */
-static void put_single(struct writer *writer, const struct sw_round *round,
+/* The value of operation `i`'s key before it, and its operand. */
+static uint64_t value_at(const struct sw_round *round, uint32_t i)
+{
+    return sw_integer_at(round->previous, round->batches->shape.value_bytes, i);
+}
+
+static uint64_t operand_at(const struct sw_round *round, uint32_t i)
+{
+    return sw_integer_at(round->values, round->batches->shape.value_bytes, i);
+}
+
+static void put_ok_or_null(struct writer *writer, bool is_ok, bool resp3)
+{
+    if (is_ok) {
+        put_line(writer, "+OK\r\n");
+    } else {
+        put_value(writer, false, 0, resp3);
+    }
+}
+
+static void put_digits(struct writer *writer, const struct sw_round *round, uint32_t i, bool resp3)
+{
+    char digits[SW_DECIMAL_DIGITS_MAX];
+    put_unsigned(writer, found_at(round, i) ? sw_decimal_format(value_at(round, i), digits) : 0,
+                 resp3);
+}
+
+static void put_entry_bytes(struct writer *writer, const struct sw_round *round, uint32_t i,
+                            bool resp3)
+{
+    if (found_at(round, i)) {
+        put_unsigned(writer, round->batches->shape.entry_bytes, resp3);
+    } else {
+        put_value(writer, false, 0, resp3);
+    }
+}
+
+static void put_word(struct writer *writer, bool found, const char *bulk, bool resp3)
+{
+    put_line(writer, found ? bulk : resp3 ? "_\r\n" : "$-1\r\n");
+}
+
+static void put_head(struct writer *writer, uint32_t count)
+{
+    reserve(writer);
+    writer->at = sw_resp_put_array(writer->at, count);
+}
+
+static void put_values(struct writer *writer, const struct sw_round *round,
                        const struct sw_pending *pending)
 {
-    uint32_t i = pending->first;
-    bool found = found_at(round, i);
-    bool resp3 = pending->resp3;
-    uint32_t bytes = round->batches->shape.value_bytes;
-    uint64_t value = sw_integer_at(round->previous, bytes, i);
-    char digits[SW_DECIMAL_DIGITS_MAX];
+    put_head(writer, pending->count);
+    for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
+        put_value(writer, found_at(round, i), value_at(round, i), pending->resp3);
+    }
+}
 
+static void put_blobs(struct writer *writer, const struct sw_round *round,
+                      const struct sw_pending *pending)
+{
+    put_head(writer, pending->count);
+    for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
+        put_blob(writer, round, i, found_at(round, i), pending->resp3);
+    }
+}
+
+static void put_blob_bytes(struct writer *writer, const struct sw_round *round, uint32_t i,
+                           bool resp3)
+{
+    uint32_t size = 0;
+    if (found_at(round, i)) {
+        blob_at(round, i, &size);
+    }
+    put_unsigned(writer, size, resp3);
+}
+
+/* The same where values are bytes and the reply shows something of one. */
+static void put_bytes_answer(struct writer *writer, const struct sw_round *round,
+                             const struct sw_pending *pending)
+{
+    uint32_t i = pending->first;
+    bool resp3 = pending->resp3;
     switch (pending->answer) {
+    case SW_ANSWER_BLOB:
+        put_blob(writer, round, i, found_at(round, i), resp3);
+        break;
+    case SW_ANSWER_BLOBS:
+        put_blobs(writer, round, pending);
+        break;
+    case SW_ANSWER_BLOB_BYTES:
+        put_blob_bytes(writer, round, i, resp3);
+        break;
+    case SW_ANSWER_BLOB_ENCODING:
+        put_word(writer, found_at(round, i), "$3\r\nraw\r\n", resp3);
+        break;
+    default:
+        assert(!"a reply of another kind");
+    }
+}
+
+/* Every kind has its case here: the compiler warns of one that is missing. */
+static void put_answer(struct writer *writer, const struct sw_replies *replies,
+                       const struct sw_pending *pending)
+{
+    const struct sw_round *round = &replies->round;
+    uint32_t i = pending->first;
+    bool resp3 = pending->resp3;
+    switch ((enum sw_answer)pending->answer) {
+    case SW_ANSWER_TEXT:
+        put_text(writer, replies->text.data + i, pending->count);
+        break;
+    case SW_ANSWER_QUEUED:
+        put_line(writer, "+QUEUED\r\n");
+        break;
+    case SW_ANSWER_ARRAY:
+        put_head(writer, pending->count);
+        break;
+    case SW_ANSWER_OK:
+        put_line(writer, "+OK\r\n");
+        break;
     case SW_ANSWER_OK_IF_ABSENT:
+        put_ok_or_null(writer, entered_at(round, i), resp3);
+        break;
     case SW_ANSWER_OK_IF_PRESENT:
-        if (pending->answer == SW_ANSWER_OK_IF_PRESENT ? found : entered_at(round, i)) {
-            put_line(writer, "+OK\r\n");
-        } else {
-            put_value(writer, false, 0, resp3);
-        }
+        put_ok_or_null(writer, found_at(round, i), resp3);
         break;
     case SW_ANSWER_VALUE:
-        put_value(writer, found, value, resp3);
+        put_value(writer, found_at(round, i), value_at(round, i), resp3);
+        break;
+    case SW_ANSWER_VALUES:
+        put_values(writer, round, pending);
+        break;
+    case SW_ANSWER_COUNT_PRESENT:
+        put_unsigned(writer, count_found(round, pending), resp3);
         break;
     case SW_ANSWER_ONE_IF_ABSENT:
         put_unsigned(writer, entered_at(round, i), resp3);
         break;
     case SW_ANSWER_SUM:
-        put_unsigned(writer, value + sw_integer_at(round->values, bytes, i), resp3);
+        put_unsigned(writer, value_at(round, i) + operand_at(round, i), resp3);
         break;
     case SW_ANSWER_DIFFERENCE:
-        put_unsigned(writer, value - sw_integer_at(round->values, bytes, i), resp3);
+        put_unsigned(writer, value_at(round, i) - operand_at(round, i), resp3);
         break;
     case SW_ANSWER_DIGITS:
-        put_unsigned(writer, found ? sw_decimal_format(value, digits) : 0, resp3);
+        put_digits(writer, round, i, resp3);
         break;
     case SW_ANSWER_TYPE:
-        put_line(writer, found ? "+string\r\n" : "+none\r\n");
+        put_line(writer, found_at(round, i) ? "+string\r\n" : "+none\r\n");
         break;
     case SW_ANSWER_TTL:
-        put_line(writer, found ? ":-1\r\n" : ":-2\r\n");
+        put_line(writer, found_at(round, i) ? ":-1\r\n" : ":-2\r\n");
+        break;
+    case SW_ANSWER_ZERO:
+        put_line(writer, ":0\r\n");
         break;
     case SW_ANSWER_BYTES:
-        if (found) {
-            put_unsigned(writer, round->batches->shape.entry_bytes, resp3);
-        } else {
-            put_value(writer, false, 0, resp3);
-        }
+        put_entry_bytes(writer, round, i, resp3);
         break;
     case SW_ANSWER_ENCODING:
-        put_line(writer, found ? "$3\r\nint\r\n" : resp3 ? "_\r\n" : "$-1\r\n");
-        break;
-    default:
-        put_line(writer, ":0\r\n"); /* SW_ANSWER_ZERO */
-        break;
-    }
-}
-
-/* The same where values are bytes and the answer shows something of one. */
-static void put_blob_answer(struct writer *writer, const struct sw_round *round,
-                            const struct sw_pending *pending)
-{
-    uint32_t i = pending->first, size = 0;
-    bool found = found_at(round, i);
-    switch (pending->answer) {
-    case SW_ANSWER_BLOB:
-        put_blob(writer, round, i, found, pending->resp3);
-        break;
-    case SW_ANSWER_BLOBS:
-        reserve(writer);
-        writer->at = sw_resp_put_array(writer->at, pending->count);
-        for (; i < pending->first + pending->count; i++) {
-            put_blob(writer, round, i, found_at(round, i), pending->resp3);
-        }
-        break;
-    case SW_ANSWER_BLOB_BYTES:
-        if (found) {
-            blob_at(round, i, &size);
-        }
-        put_unsigned(writer, size, pending->resp3);
-        break;
-    default: /* SW_ANSWER_BLOB_ENCODING */
-        put_line(writer, found ? "$3\r\nraw\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
-        break;
-    }
-}
-
-/* Answers that look at every operation, or at none. */
-static void put_answer(struct writer *writer, const struct sw_replies *replies,
-                       const struct sw_pending *pending)
-{
-    const struct sw_round *round = &replies->round;
-    switch (pending->answer) {
-    case SW_ANSWER_TEXT:
-        put_text(writer, replies->text.data + pending->first, pending->count);
-        break;
-    case SW_ANSWER_OK:
-        put_line(writer, "+OK\r\n");
-        break;
-    case SW_ANSWER_VALUES:
-        reserve(writer);
-        writer->at = sw_resp_put_array(writer->at, pending->count);
-        for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-            put_value(writer, found_at(round, i),
-                      sw_integer_at(round->previous, round->batches->shape.value_bytes, i),
-                      pending->resp3);
-        }
-        break;
-    case SW_ANSWER_COUNT_PRESENT:
-        put_unsigned(writer, count_found(round, pending), pending->resp3);
+        put_word(writer, found_at(round, i), "$3\r\nint\r\n", resp3);
         break;
     case SW_ANSWER_BLOB:
     case SW_ANSWER_BLOBS:
     case SW_ANSWER_BLOB_BYTES:
     case SW_ANSWER_BLOB_ENCODING:
-        put_blob_answer(writer, round, pending);
-        break;
-    default:
-        put_single(writer, round, pending);
+        put_bytes_answer(writer, round, pending);
         break;
     }
+}
+
+/* The error that stands for the whole group, or NULL. */
+static const char *group_refusal(const struct sw_round *round, const struct sw_pending *pending)
+{
+    const struct sw_batch *batch = &round->flight.batch;
+    if (pending->group == SW_NO_GROUP || batch->status == SW_OK) {
+        return NULL;
+    }
+    if (batch->status != SW_E_FULL) {
+        return "-ERR the table failed, the server is stopping: see its log\r\n";
+    }
+    return batch->group_count > 0 && batch->group_refused[pending->group]
+               ? "-OOM table is full: raise capacity or max-capacity\r\n"
+               : NULL;
 }
 
 /* The error that stands for the whole command, or NULL. */
 static const char *refusal(const struct sw_round *round, const struct sw_pending *pending)
 {
-    const struct sw_batch *batch = &round->flight.batch;
-    if (pending->answer == SW_ANSWER_TEXT) {
-        return NULL;
-    }
-    if (batch->status == SW_E_FULL && batch->group_count > 0 &&
-        batch->group_refused[pending->group]) {
-        return "-OOM table is full: raise capacity or max-capacity\r\n";
-    }
-    if (batch->status != SW_OK && batch->status != SW_E_FULL) {
-        return "-ERR the table failed, the server is stopping: see its log\r\n";
+    const char *error = group_refusal(round, pending);
+    if (error != NULL) {
+        return error;
     }
     if (overflowed(round, pending)) {
         return "-ERR increment or decrement would overflow\r\n";
@@ -296,13 +354,17 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending)
 {
     struct sw_loop_counters *counters = replies->resp->net->counters;
+    if (pending->element && group_refusal(&replies->round, pending) != NULL) {
+        return; /* the array's head had the error, and none of its commands was carried out */
+    }
     const char *error = refusal(&replies->round, pending);
     bool is_error = error != NULL || (pending->answer == SW_ANSWER_TEXT && pending->count > 0 &&
                                       replies->text.data[pending->first] == '-');
-    SW_COUNT(counters, commands_processed, 1);
+    bool is_carried_out = pending->answer != SW_ANSWER_QUEUED;
+    SW_COUNT(counters, commands_processed, is_carried_out);
     SW_COUNT(counters, command_errors, is_error);
     if (pending->command < SW_COMMAND_COUNT) {
-        SW_COUNT(counters, commands[pending->command], 1);
+        SW_COUNT(counters, commands[pending->command], is_carried_out);
     }
     if (pending->silent) {
         return;
@@ -332,7 +394,7 @@ void sw_replies_write(struct sw_replies *replies)
         }
         flush(&writer);
         for (uint32_t k = first; k < i; k++) {
-            sw_conn_answered(conn, replies->pending[k].answer != SW_ANSWER_TEXT);
+            sw_conn_answered(conn, replies->pending[k].answer > SW_ANSWER_ARRAY);
         }
     }
 }

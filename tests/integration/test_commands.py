@@ -59,11 +59,38 @@ def every_command_replies():
                 for count in range(abs(arity), abs(arity) + (3 if arity < 0 else 1)):
                     words = [name.upper()] + ["1"] * (count - 1)
                     reply_or_error(connection, *words)
+                    if name == "multi":
+                        equal(ask(connection, "DISCARD"), b"OK", "DISCARD")
                     equal(ask(connection, "ECHO", f"after {words}"), f"after {words}".encode(),
                           "exactly one reply before this one")
                 if arity > 0:
                     error = reply_or_error(connection, name, *["1"] * arity)
                     equal(str(error), f"wrong number of arguments for '{name}' command")
+
+
+@case
+def every_command_inside_multi():
+    """every command inside MULTI is queued, refused or carried out at once, with one reply"""
+    for engine in ENGINES:
+        with Server(*flags(engine)) as server:
+            for name in names(open_connection(server)):
+                if name in ENDING - {"shutdown"} | {"reset", "exec", "discard"}:
+                    continue
+                connection = open_connection(server)
+                row = ask(connection, "COMMAND", "INFO", name)[0]
+                equal(ask(connection, "MULTI"), b"OK", "MULTI")
+                reply = reply_or_error(connection, name, *["1"] * (abs(row[1]) - 1))
+                refused = "Command not allowed inside a transaction"
+                equal(str(reply) == refused, b"no_multi" in row[2], f"{name}: {reply}")
+                equal(ask(connection, "ECHO", "1"), b"QUEUED", name)
+                executed = reply_or_error(connection, "EXEC")
+                if reply == b"QUEUED":
+                    equal(len(executed), 2, name)
+                    equal(executed[1], b"1", name)
+                elif name == "multi":
+                    equal(executed, [b"1"], name)
+                else:
+                    check("EXECABORT" in str(executed) or "discarded" in str(executed), executed)
 
 
 @case

@@ -259,5 +259,32 @@ def helpers():
             check("out of range" in str(error), str(error))
 
 
+@case
+def transactions():
+    """redis-py: pipeline() as it is by default, a transaction: all of it, or an error and nothing"""
+    with Server() as server:
+        connection = client(server)
+        pipe = connection.pipeline()
+        equal(pipe.set(1, 10).incrby(1, 5).get(1).mget(1, 2).delete(1).execute(),
+              [True, 15, b"15", [b"15", None], 1], "its replies")
+        equal(connection.pipeline().execute(), [], "an empty one")
+        pipe = connection.pipeline().set(1, 1).set(2, "text").set(3, 3)
+        try:
+            pipe.execute()
+            check(False, "a value that is no number was taken")
+        except redis.ResponseError as error:
+            check("Command # 2" in str(error) and "not an unsigned integer" in str(error), str(error))
+        equal(connection.mget(1, 2, 3), [None] * 3, "nothing was done")
+        equal(connection.pipeline().set(1, TOP).incr(1).set(2, 2).execute(raise_on_error=False)[::2],
+              [True, True], "beside an overflow")
+        equal(connection.mget(1, 2), [b"%d" % TOP, b"2"], "after it")
+        with connection.pipeline() as pipe:
+            try:
+                pipe.watch(1)
+                check(False, "WATCH was taken")
+            except redis.ResponseError as error:
+                check("keys are not watched" in str(error), str(error))
+
+
 if __name__ == "__main__":
     main()

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * transaction.c - MULTI, EXEC and DISCARD.
+ */
+#include "server/resp/transaction.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/limits.h"
+#include "server/net/input.h"
+#include "server/observe/log.h"
+#include "server/resp/resp.h"
+
+/* What the reply to a command of kind SESSION takes at most, but for the arguments it repeats. */
+#define SESSION_REPLY_BYTES 512
+
+/* A queued command. The sizes of its arguments follow, 4 bytes each, and then their bytes. */
+struct queued {
+    uint32_t id; /* enum sw_command_id */
+    uint32_t count;
+};
+
+struct sw_transaction {
+    struct sw_input queue; /* the queued commands, one behind the other */
+    bool is_spoiled;       /* a command was refused: nothing is queued any more */
+    uint32_t commands;
+    uint64_t operations; /* they make at most so many */
+    uint64_t text_bytes; /* replies that do not come from the table take at most so many */
+};
+
+/* --- MULTI and DISCARD ------------------------------------------------------------------------ */
+
+static bool run_multi(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    if (state->transaction != NULL) {
+        sw_resp_error(conn, command, "ERR MULTI calls can not be nested");
+        return true;
+    }
+    state->transaction = calloc(1, sizeof(*state->transaction));
+    if (state->transaction == NULL) {
+        sw_resp_error(conn, command, "ERR out of memory");
+        return true;
+    }
+    sw_resp_line(conn, command, "+OK\r\n");
+    return true;
+}
+
+static bool run_discard(struct sw_conn *conn, const struct sw_command *command)
+{
+    if (sw_resp_of(conn)->transaction == NULL) {
+        sw_resp_error(conn, command, "ERR DISCARD without MULTI");
+        return true;
+    }
+    sw_transaction_drop(conn);
+    sw_resp_line(conn, command, "+OK\r\n");
+    return true;
+}
+
+void sw_transaction_drop(struct sw_conn *conn)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    if (state->transaction != NULL) {
+        sw_input_free(&state->transaction->queue, conn->net->budget);
+        free(state->transaction);
+        state->transaction = NULL;
+    }
+}
+
+void sw_transaction_spoil(struct sw_conn *conn)
+{
+    struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
+    if (transaction != NULL) {
+        transaction->is_spoiled = true;
+        sw_input_free(&transaction->queue, conn->net->budget);
+    }
+}
+
+/* --- queueing --------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct sw_resp_command *arguments)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < arguments->count; i++) {
+        bytes += arguments->arguments[i].size;
+    }
+    return bytes;
+}
+
+/* Adds up what EXEC needs at once. Returns an error line if that is more than there ever is. */
+static const char *count_needs(const struct sw_conn *conn, struct sw_transaction *transaction,
+                               const struct sw_command *command,
+                               const struct sw_resp_command *arguments, uint64_t bytes)
+{
+    const struct sw_replies *replies = sw_resp_of((struct sw_conn *)conn)->resp->gathering;
+    bool is_data = command->kind == SW_KIND_DATA;
+    transaction->commands++;
+    transaction->operations += is_data ? arguments->count : 0;
+    transaction->text_bytes += is_data ? 0 : bytes + SESSION_REPLY_BYTES;
+    if (transaction->commands >= replies->pending_max ||
+        transaction->operations > replies->round.operations_max) {
+        return "ERR the transaction has more commands, or arguments, than round-ops-max";
+    }
+    if (transaction->text_bytes > SW_ROUND_TEXT_BYTES_MAX / 2) {
+        return "ERR the replies of the transaction would be too long";
+    }
+    return NULL;
+}
+
+static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
+{
+    if (size > 0) {
+        memcpy(at, bytes, size);
+    }
+    return at + size;
+}
+
+/* Appends the command to the queue. Returns an error line if there is no room for it. */
+static const char *keep(const struct sw_conn *conn, struct sw_transaction *transaction,
+                        const struct sw_command *command, const struct sw_resp_command *arguments)
+{
+    struct sw_input *queue = &transaction->queue;
+    struct queued head = {(uint32_t)command->id, arguments->count};
+    uint64_t texts = bytes_of(arguments);
+    uint64_t bytes = sizeof(head) + (uint64_t)arguments->count * sizeof(uint32_t) + texts;
+    const char *error = count_needs(conn, transaction, command, arguments, texts);
+    if (error != NULL) {
+        return error;
+    }
+    if (queue->end + bytes > conn->net->config->resp_request_bytes_max) {
+        return "ERR the transaction is larger than resp-request-bytes-max";
+    }
+    if (sw_input_grow(queue, conn->net->budget, bytes) != SW_INPUT_OK) {
+        return "ERR the memory for requests is used up (input-bytes-max)";
+    }
+    uint8_t *at = put(queue->bytes + queue->end, &head, sizeof(head));
+    for (uint32_t i = 0; i < arguments->count; i++) {
+        at = put(at, &arguments->arguments[i].size, sizeof(uint32_t));
+    }
+    for (uint32_t i = 0; i < arguments->count; i++) {
+        at = put(at, arguments->arguments[i].text, arguments->arguments[i].size);
+    }
+    queue->end += bytes;
+    assert(at == queue->bytes + queue->end);
+    return NULL;
+}
+
+bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command,
+                          const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
+    uint32_t pendings = resp->gathering->pendings;
+    const char *error = NULL;
+    if (command->in_multi == SW_MULTI_REFUSED) {
+        error = SW_NOT_IN_MULTI;
+    } else if (command->kind == SW_KIND_DATA &&
+               !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
+        return false;
+    } else if (resp->gathering->pendings > pendings) { /* the check had an error for its reply */
+        sw_transaction_spoil(conn);
+        return true;
+    } else if (!transaction->is_spoiled) {
+        error = keep(conn, transaction, command, arguments);
+    }
+    if (error != NULL) {
+        sw_resp_error(conn, command, "%s", error);
+        sw_transaction_spoil(conn);
+    } else {
+        sw_replies_add_queued(resp->gathering, conn, command);
+    }
+    return true;
+}
+
+/* --- EXEC ------------------------------------------------------------------------------------- */
+
+/* Takes the next command out of the queue; its arguments lie in the queue. */
+static const struct sw_command *next_queued(struct sw_input *queue, struct sw_resp_command *command)
+{
+    struct queued head;
+    memcpy(&head, queue->bytes + queue->start, sizeof(head));
+    const uint8_t *sizes = queue->bytes + queue->start + sizeof(head);
+    const uint8_t *texts = sizes + (size_t)head.count * sizeof(uint32_t);
+    for (uint32_t i = 0; i < head.count; i++) {
+        struct sw_resp_argument *argument = &command->arguments[i];
+        memcpy(&argument->size, sizes + (size_t)i * sizeof(uint32_t), sizeof(uint32_t));
+        argument->text = texts;
+        texts += argument->size;
+    }
+    command->count = head.count;
+    queue->start = (size_t)(texts - queue->bytes);
+    assert(queue->start <= queue->end);
+    return sw_command_at((enum sw_command_id)head.id);
+}
+
+/* Carries out what is queued: operations into the round, replies behind EXEC's. There is room. */
+static void replay(struct sw_conn *conn, struct sw_input *queue)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_resp *resp = state->resp;
+    struct sw_replies *replies = resp->gathering;
+    struct sw_resp_command arguments = {.arguments = resp->arguments};
+    while (queue->start < queue->end) {
+        const struct sw_command *command = next_queued(queue, &arguments);
+        if (command->kind == SW_KIND_DATA) {
+            bool done = resp->run_data(conn, command, &arguments, SW_DATA_RUN);
+            assert(done);
+            (void)done;
+        } else {
+            size_t first = replies->text.size;
+            sw_admin_run(&resp->admin, command, &arguments, &state->session, &replies->text);
+            sw_replies_add_text(replies, conn, command, first);
+        }
+    }
+}
+
+/* Is there room in the round for all of it? If the round is empty there is. */
+static bool has_room(const struct sw_replies *replies, const struct sw_transaction *transaction)
+{
+    return transaction->commands < replies->pending_max - replies->pendings &&
+           sw_round_has_room(&replies->round, (uint32_t)transaction->operations) &&
+           replies->text.size + transaction->text_bytes <= SW_ROUND_TEXT_BYTES_MAX / 2;
+}
+
+static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_replies *replies = state->resp->gathering;
+    struct sw_transaction *transaction = state->transaction;
+    if (transaction == NULL) {
+        sw_resp_error(conn, command, "ERR EXEC without MULTI");
+        return true;
+    }
+    if (transaction->is_spoiled) {
+        sw_transaction_drop(conn);
+        sw_resp_error(conn, command, "EXECABORT Transaction discarded because of previous errors.");
+        return true;
+    }
+    if (!has_room(replies, transaction)) {
+        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_ROUND);
+        return false;
+    }
+    /* EXEC's reply and its elements are sent or not sent together. */
+    uint8_t mode = state->session.reply_mode;
+    struct sw_replies_mark mark =
+        sw_replies_add_array(replies, conn, command, transaction->commands);
+    state->session.reply_mode = SW_REPLY_ON;
+    replay(conn, &transaction->queue);
+    sw_replies_join(replies, mark, mode != SW_REPLY_ON);
+    state->session.reply_mode = mode == SW_REPLY_OFF ? SW_REPLY_OFF : SW_REPLY_ON;
+    sw_transaction_drop(conn);
+    if (replies->text.failed) {
+        replies->text.failed = false;
+        sw_log(SW_LOG_ERROR,
+               "no memory for the replies of a transaction: the connection was closed");
+        sw_conn_abort(conn);
+    }
+    return true;
+}
+
+/* The function of each row of kind TRANSACTION. */
+#define SW_RUN_TRANSACTION(function) run_##function
+#define SW_RUN_TABLE(...) NULL
+#define SW_RUN_REPORT(...) NULL
+#define SW_RUN_SESSION(...) NULL
+#define SW_RUN_ONE_KEY(...) NULL
+#define SW_RUN_EACH_KEY(...) NULL
+#define SW_RUN_KEY_FUNCTION(...) NULL
+#define SW_RUN(id, name, arity, keys, group, effect, speed, in_multi, how, summary) SW_RUN_##how,
+static bool (*const runs[SW_COMMAND_COUNT])(struct sw_conn *conn,
+                                            const struct sw_command *command) = {
+    SW_COMMAND_MAP(SW_RUN)};
+
+bool sw_transaction_run(struct sw_conn *conn, const struct sw_command *command)
+{
+    return runs[command->id](conn, command);
+}

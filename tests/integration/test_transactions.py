@@ -1,0 +1,245 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""MULTI, EXEC and DISCARD: a transaction takes effect whole and with nothing between, or not at all;
+what may be queued, in redis' words where redis has the same case."""
+
+import threading
+
+import wire
+from harness import Server, case, check, equal, eventually, main
+
+ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
+NOT_ALLOWED = wire.Error("ERR Command not allowed inside a transaction")
+
+
+def talk(replies, *lines):
+    """Sends each command alone; (command, reply) pairs, and the replies must be these."""
+    for words, wanted in lines:
+        equal(replies.ask(*words.split()), wanted, words)
+
+
+@case
+def as_redis_has_it():
+    """replies to MULTI, EXEC and DISCARD, in and out of order, are those of redis"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        talk(replies,
+             ("EXEC", wire.Error("ERR EXEC without MULTI")),
+             ("DISCARD", wire.Error("ERR DISCARD without MULTI")),
+             ("MULTI x", wire.Error("ERR wrong number of arguments for 'multi' command")),
+             ("MULTI", "OK"),
+             ("MULTI", wire.Error("ERR MULTI calls can not be nested")),
+             ("EXEC", []),
+             ("MULTI", "OK"), ("SET 1 10", "QUEUED"), ("INCR 1", "QUEUED"), ("GET 1", "QUEUED"),
+             ("MGET 1 2", "QUEUED"), ("PING", "QUEUED"), ("ECHO hello", "QUEUED"),
+             ("MULTI", wire.Error("ERR MULTI calls can not be nested")),
+             ("EXEC", ["OK", 11, b"11", [b"11", None], "PONG", b"hello"]),
+             ("MULTI", "OK"), ("SET 1 20", "QUEUED"), ("DISCARD", "OK"),
+             ("EXEC", wire.Error("ERR EXEC without MULTI")),
+             ("GET 1", b"11"),
+             ("MULTI", "OK"), ("SET 1 20", "QUEUED"),
+             ("GET", wire.Error("ERR wrong number of arguments for 'get' command")),
+             ("PING", "QUEUED"), ("EXEC", ABORT), ("GET 1", b"11"),
+             ("MULTI", "OK"), ("SET 1 20", "QUEUED"), ("DISCARD x", wire.Error(
+                 "ERR wrong number of arguments for 'discard' command")), ("EXEC", ABORT),
+             ("MULTI", "OK"), ("EXEC x", wire.Error(
+                 "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' "
+                 "command")), ("EXEC", wire.Error("ERR EXEC without MULTI")),
+             ("MULTI", "OK"), ("SET 1 30", "QUEUED"), ("RESET", "RESET"), ("PING", "PONG"),
+             ("EXEC", wire.Error("ERR EXEC without MULTI")),
+             ("GET 1", b"11"), ("MULTI", "OK"), ("SET 1 30", "QUEUED"), ("QUIT", "OK"))
+        with server.connect() as other:
+            equal(wire.Replies(other).ask("GET", 1), b"11", "after QUIT")
+
+
+@case
+def what_may_not_be_queued():
+    """a command that has no place in a transaction is refused at once, and EXEC then refuses the rest"""
+    refused = ("SCAN 0", "FLUSHALL", "FLUSHDB ASYNC", "RESIZE 1000", "RANDOMKEY", "DBSIZE", "INFO",
+               "SHUTDOWN", "SAVE", "BGSAVE", "HELLO 3", "CLIENT REPLY OFF", "CONFIG GET *",
+               "COMMAND", "SLOWLOG GET")
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("SET", 1, 1), "OK", "SET")
+        for words in refused:
+            talk(replies, ("MULTI", "OK"), ("SET 1 2", "QUEUED"), (words, NOT_ALLOWED),
+                 ("SET 1 3", "QUEUED"), ("EXEC", ABORT), ("GET 1", b"1"))
+        for words in ("WATCH 1", "EXPIRE 1 1", "NOSUCH", "GET x", "SET 1 -1", "SET 1 1 EX 5",
+                      "MSET 1 2 3", "INCRBY 1 x", "OBJECT HELP", "MEMORY STATS"):
+            equal(replies.ask("MULTI"), "OK", "MULTI")
+            check(isinstance(replies.ask(*words.split()), wire.Error), words)
+            talk(replies, ("EXEC", ABORT), ("GET 1", b"1"))
+
+
+@case
+def overflow_is_one_elements_error():
+    """INCRBY past the largest value is an error in the array, as in redis; the rest is done"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        talk(replies, ("SET 1 18446744073709551615", "OK"), ("MULTI", "OK"), ("SET 2 5", "QUEUED"),
+             ("INCR 1", "QUEUED"), ("INCR 2", "QUEUED"),
+             ("EXEC", ["OK", wire.Error("ERR increment or decrement would overflow"), 6]))
+
+
+@case
+def a_full_table_refuses_all_of_it():
+    """EXEC on a full table: an OOM error, and nothing of the transaction has taken effect"""
+    with Server("--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        key = 0
+        while replies.ask("SET", key, 1) == "OK":
+            key += 1
+        talk(replies, ("MULTI", "OK"), ("SET 0 77", "QUEUED"), ("PING", "QUEUED"),
+             ("INCR 1", "QUEUED"), (f"SET {key} 1", "QUEUED"), ("DEL 2", "QUEUED"),
+             ("EXEC", wire.Error("OOM table is full: raise capacity or max-capacity")),
+             ("MGET 0 1 2", [b"1"] * 3), (f"GET {key}", None),
+             ("MULTI", "OK"), ("SET 0 77", "QUEUED"), ("GET 0", "QUEUED"), ("EXEC", ["OK", b"77"]))
+
+
+@case
+def in_one_pipeline():
+    """transactions and plain commands in one pipeline, in pieces of any size, keep their order"""
+    with Server("--round-ops-max", "64", "--resp-arguments-max", "64") as server:
+        stream, wanted = b"", []
+        for i in range(200):
+            stream += wire.command("MULTI") + wire.command("SET", i, i) + wire.command("INCR", i)
+            stream += wire.command("ECHO", i) + wire.command("EXEC") + wire.command("GET", i)
+            wanted += ["OK", "QUEUED", "QUEUED", "QUEUED", ["OK", i + 1, b"%d" % i], b"%d" % (i + 1)]
+        for size in (7, 1000, len(stream)):
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                sender = threading.Thread(target=lambda: [
+                    connection.sendall(stream[at:at + size]) for at in range(0, len(stream), size)])
+                sender.start()
+                equal([replies.read() for _ in wanted], wanted, f"pieces of {size}")
+                sender.join()
+
+
+@case
+def limits():
+    """a transaction that could never be carried out is refused while it is queued; memory comes back"""
+    with Server("--round-ops-max", "64", "--resp-arguments-max", "64", "--resp-request-bytes-max",
+                "64K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        too_many = wire.Error("ERR the transaction has more commands, or arguments, than "
+                              "round-ops-max")
+        equal(replies.ask("MULTI"), "OK", "MULTI")
+        equal([replies.ask("PING") for _ in range(63)], ["QUEUED"] * 63, "as many as a round holds")
+        equal(replies.ask("EXEC"), ["PONG"] * 63, "EXEC")
+        equal(replies.ask("MULTI"), "OK", "MULTI")
+        equal([replies.ask("PING") for _ in range(64)], ["QUEUED"] * 63 + [too_many], "one more")
+        talk(replies, ("EXEC", ABORT), ("MULTI", "OK"))
+        equal(replies.ask("DEL", *range(62)), "QUEUED", "many keys")
+        talk(replies, ("GET 1", too_many), ("EXEC", ABORT), ("MULTI", "OK"))
+        equal(replies.ask("ECHO", "x" * 40000), "QUEUED", "a long one")
+        equal(replies.ask("ECHO", "x" * 40000), wire.Error(
+            "ERR the transaction is larger than resp-request-bytes-max"), "two long ones")
+        talk(replies, ("EXEC", ABORT), ("MULTI", "OK"))
+        equal(replies.ask("ECHO", "x" * 40000), "QUEUED", "a long one")
+        equal(replies.ask("EXEC"), [b"x" * 40000], "its reply")
+
+
+@case
+def not_a_reply_too_many():
+    """CLIENT REPLY OFF and SKIP hide the replies of a transaction, all of them"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        connection.sendall(b"".join(wire.command(*words.split()) for words in (
+            "CLIENT REPLY OFF", "MULTI", "SET 1 5", "GET 1", "PING", "EXEC", "CLIENT REPLY ON")))
+        equal(replies.read(), "OK", "CLIENT REPLY ON")
+        equal(replies.ask("GET", 1), b"5", "it was carried out")
+        talk(replies, ("MULTI", "OK"), ("INCR 1", "QUEUED"), ("PING", "QUEUED"), ("EXEC", [6, "PONG"]))
+        connection.sendall(b"".join(wire.command(*words.split()) for words in (
+            "CLIENT REPLY SKIP", "MULTI", "INCR 1", "EXEC", "PING")))
+        equal([replies.read() for _ in range(3)], ["QUEUED", [7], "PONG"], "MULTI's was skipped")
+
+
+@case
+def resp3_and_bytes():
+    """RESP3's null inside EXEC's array; a cache of byte strings"""
+    with Server("--engine", "cache", "--value-bytes", "60") as server:
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            check(replies.ask("HELLO", 3), "HELLO")
+            talk(replies, ("MULTI", "OK"), ("SET 1 abc", "QUEUED"), ("GET 1", "QUEUED"),
+                 ("GET 2", "QUEUED"), ("MGET 1 2", "QUEUED"), ("STRLEN 1", "QUEUED"),
+                 ("EXEC", ["OK", b"abc", None, [b"abc", None], 3]))
+            equal(replies.ask("MULTI"), "OK", "MULTI")
+            check(isinstance(replies.ask("SET", 1, "x" * 61), wire.Error), "a value too long")
+            talk(replies, ("EXEC", ABORT), ("GET 1", b"abc"))
+            equal(replies.ask("MULTI"), "OK", "MULTI")
+            check(isinstance(replies.ask("INCR", 1), wire.Error), "what the engine lacks")
+            talk(replies, ("EXEC", ABORT))
+
+
+@case
+def left_open():
+    """a client that leaves inside a transaction: nothing of it is done, and its memory comes back"""
+    with Server() as server:
+        before = server.resident_bytes()
+        for _ in range(200):
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                talk(replies, ("MULTI", "OK"), ("SET 1 1", "QUEUED"))
+                equal(replies.ask("ECHO", "x" * 1000000), "QUEUED", "a long one")
+        eventually(lambda: server.connections() == 0, "all are closed")
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("GET", 1), None, "not done")
+        grown = server.resident_bytes() - before
+        check(grown < 16 << 20, f"resident memory grew by {grown}")
+
+
+@case
+def counted_once():
+    """a queued command counts as processed when EXEC carries it out, and only then"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        talk(replies, ("MULTI", "OK"), ("SET 1 1", "QUEUED"), ("GET 1", "QUEUED"), ("DISCARD", "OK"),
+             ("MULTI", "OK"), ("SET 1 1", "QUEUED"), ("GET 1", "QUEUED"), ("EXEC", ["OK", b"1"]))
+        info = replies.ask("INFO", "commandstats").decode()
+        for name, calls in (("multi", 2), ("exec", 1), ("discard", 1), ("set", 1), ("get", 1)):
+            check(f"cmdstat_{name}:calls={calls}" in info, info)
+
+
+@case
+def two_counters_are_always_equal():
+    """transactions of many clients on several loops never interleave"""
+    clients, rounds = 6, 300
+    for flags in ((), ("--engine", "cuckoo")):
+        with Server("--loops", "3", *flags) as server:
+            failures = []
+
+            def work(mine):
+                try:
+                    with server.connect() as connection:
+                        replies = wire.Replies(connection)
+                        for i in range(rounds):
+                            if mine % 2 == 0:
+                                connection.sendall(
+                                    wire.command("MULTI") + wire.command("INCRBY", 1, i) +
+                                    wire.command("PING") + wire.command("INCRBY", 2, i) +
+                                    wire.command("EXEC"))
+                                reply = [replies.read() for _ in range(5)][-1]
+                                equal(reply[0], reply[2], "sums")
+                            else:
+                                connection.sendall(
+                                    wire.command("MULTI") + wire.command("GET", 1) +
+                                    wire.command("GET", 2) + wire.command("EXEC"))
+                                reply = [replies.read() for _ in range(4)][-1]
+                                equal(reply[0], reply[1], "counters")
+                except BaseException as error:  # pylint: disable=broad-except
+                    failures.append(error)
+
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(clients)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            check(not failures, failures)
+            with server.connect() as connection:
+                total = b"%d" % (sum(range(rounds)) * (clients // 2))
+                equal(wire.Replies(connection).ask("MGET", 1, 2), [total, total], "the end")
+
+
+if __name__ == "__main__":
+    main()
