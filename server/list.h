@@ -2,9 +2,9 @@
  *
  * list.h - the one list type of the server: circular, doubly linked, with links inside the structs.
  *
- * A head and a member's link are the same struct. A link is in at most one list, and one that is in
- * none points at itself, so removing it again changes nothing. Each list has one owner thread, or a
- * lock that its owner names. No function allocates or fails.
+ * The head of a list and the link of a member are the same struct. A link is in at most one list. A
+ * link that is in no list points at itself, so removing it again changes nothing. Each list belongs
+ * to one thread, or to a lock that its owner names. No function allocates or fails.
  */
 #ifndef SHERWOOD_SERVER_LIST_H
 #define SHERWOOD_SERVER_LIST_H
@@ -18,11 +18,11 @@ struct sw_list {
     struct sw_list *next, *previous;
 };
 
-/* The struct of this type that holds `pointer` as this member. */
+/* The struct of type `type` whose field `member` is at `pointer`. */
 #define SW_CONTAINER(pointer, type, member) \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* Makes an empty list, or a link that is in no list. */
+/* Initialises the head of an empty list, or a link that is in no list. */
 static inline void sw_list_init(struct sw_list *list)
 {
     list->next = list->previous = list;
@@ -39,7 +39,7 @@ static inline bool sw_list_is_linked(const struct sw_list *link)
     return link->next != link;
 }
 
-/* Adds a link that is in no list at the end. */
+/* Adds `link`, which must not be in a list, at the end of the list. */
 static inline void sw_list_push(struct sw_list *list, struct sw_list *link)
 {
     assert(!sw_list_is_linked(link));
@@ -49,7 +49,7 @@ static inline void sw_list_push(struct sw_list *list, struct sw_list *link)
     list->previous = link;
 }
 
-/* The same at the beginning. */
+/* Adds `link`, which must not be in a list, at the beginning of the list. */
 static inline void sw_list_push_front(struct sw_list *list, struct sw_list *link)
 {
     sw_list_push(list->next, link);
@@ -71,12 +71,12 @@ static inline struct sw_list *sw_list_pop(struct sw_list *list)
     return first;
 }
 
-/* Visits every link. The body may remove the link it is at, and no other. */
+/* A loop over all links. Its body may remove the current link, and no other. */
 #define SW_LIST_EACH(list, link)                                                                \
     for (struct sw_list * (link) = (list)->next, *link##_next = (link)->next; (link) != (list); \
          (link) = link##_next, link##_next = (link)->next)
 
-/* Follows the list both ways: each neighbour must point back. Returns the number of links. */
+/* Asserts that the two neighbours of every link point back at it. Returns the number of links. */
 static inline uint64_t sw_list_check(const struct sw_list *list)
 {
     uint64_t count = 0;

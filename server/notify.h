@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * notify.h - what the daemon tells the service manager, and the sockets it gets from it.
+ * notify.h - messages to the service manager, and the sockets that it passes (socket activation).
+ * Everything is called on the main thread.
  */
 #ifndef SHERWOOD_SERVER_NOTIFY_H
 #define SHERWOOD_SERVER_NOTIFY_H
 
 #include <stdint.h>
 
-/* Sockets passed by the service manager, by FileDescriptorName= ("sherwood", "http"); -1 if none.
- * An unnamed or unknown stream socket counts as "sherwood". Not more than these are supported:
- * others are an error. */
+/* The listening sockets that the service manager passed. FileDescriptorName=http marks the one for
+ * HTTP; every other stream socket is for RESP and bulk frames. */
 #define SW_ACTIVATED_MAX 8
 struct sw_activated {
-    int listeners[SW_ACTIVATED_MAX]; /* RESP and bulk: TCP or Unix */
+    int listeners[SW_ACTIVATED_MAX]; /* TCP or Unix sockets for RESP and bulk frames; -1: none */
     uint32_t listener_count;
-    int http;
+    int http; /* the socket for HTTP; -1: none */
 };
-/* Returns 0, or -1 with a sentence logged. Unsets LISTEN_*. */
+/* Takes the sockets, which the caller owns from then on, and unsets LISTEN_*. Returns 0, or -1 with
+ * a sentence logged: a socket of another type, or more sockets than SW_ACTIVATED_MAX. */
 int sw_notify_sockets(struct sw_activated *activated);
 
+/* Messages to the service manager. Without one they do nothing. */
 void sw_notify_ready(const char *status_line);
 void sw_notify_stopping(void);
 void sw_notify_watchdog(void);
-/* Microseconds between watchdog pings that the manager expects; 0: none. */
+/* The time in microseconds within which the manager expects the next watchdog message; 0: it
+ * expects none. */
 uint64_t sw_notify_watchdog_us(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bind.c - listening sockets.
+ * bind.c - making listening sockets.
  */
 #include "server/net/bind.h"
 
@@ -62,7 +62,7 @@ int sw_bind_tcp(const char *host, uint16_t port)
     return fd;
 }
 
-/* Does anybody accept connections on this path? */
+/* Does a server accept connections on this path? */
 static bool is_alive(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -73,12 +73,13 @@ static bool is_alive(const struct sockaddr_un *address)
     return alive;
 }
 
-/* Makes way for our socket. Returns 0, or -1 with a sentence logged. */
+/* Removes a socket file that no server listens on. Returns 0, or -1 with a sentence logged if the
+ * path is in use. */
 static int remove_stale(const struct sockaddr_un *address)
 {
     struct stat status;
     if (lstat(address->sun_path, &status) != 0) {
-        return 0; /* nothing there; bind says what else is wrong */
+        return 0; /* there is no file; if something else is wrong, bind() will fail */
     }
     if (!S_ISSOCK(status.st_mode)) {
         sw_log(SW_LOG_ERROR, "'%s' exists and is not a socket: choose another --unix-socket",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn.c - the states of a connection. It begins in conn_open.c, reads in conn_read.c and times out
- * in conn_timeouts.c; what goes out is the protocol's.
+ * conn.c - the states of a connection. conn_open.c opens it, conn_read.c receives its input, and
+ * conn_timeouts.c checks its deadlines. The protocol sends its replies.
  */
 #include "server/net/conn.h"
 
@@ -67,7 +67,7 @@ void sw_conn_choose(struct sw_conn *conn, const struct sw_spoken *spoken)
     }
 }
 
-/* Forgets a request that has only partly arrived, and input that waits. */
+/* Discards a request of which only a part has arrived, and stalled input. */
 static void drop_input(struct sw_conn *conn)
 {
     if (conn->stall != SW_STALL_NONE) {
@@ -157,7 +157,7 @@ uint64_t sw_conn_unsent_bytes(const struct sw_conn *conn)
     return conn->unsent_bytes + sw_transport_queued_bytes(&conn->transport);
 }
 
-/* May a connection with so many unsent bytes be paused, as far as its replies' number goes? */
+/* Has the connection enough unsent replies, by their number, to be paused for their bytes? */
 static bool has_many_unsent(const struct sw_conn *conn)
 {
     uint32_t least = conn->protocol->unsent_replies_min;

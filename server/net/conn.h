@@ -4,14 +4,19 @@
  *
  *     OPEN -> DRAINING -> LINGERING -> CLOSED          (and from each straight to CLOSED)
  *
- * OPEN reads and accepts requests. DRAINING reads no more; requests already received are still
- * answered (end of input, QUIT, a protocol error, shutdown). LINGERING has sent everything and shut
- * its write side; it drops input until the peer closes. CLOSED has given its transport back.
- * The memory goes when the transport is closed and no request is in flight; replies that come later
- * find CLOSED and are dropped. Everything here runs on the connection's loop.
+ * An OPEN connection reads and accepts requests. A DRAINING one reads no more, and still sends the
+ * replies to the requests that it has accepted; a connection drains after the end of its input,
+ * QUIT, a protocol error, or when the server shuts down. A LINGERING one has sent everything and
+ * has shut down its write side; it discards its input until the peer closes. A CLOSED one has
+ * called sw_transport_close.
  *
- * What only one protocol needs is in that protocol's state, behind the connection. Fields are
- * written in net/ alone, but for those that the protocol is said to write.
+ * The memory is freed when the transport is closed and no request is in flight. Results that arrive
+ * later find the state CLOSED, and their replies are dropped. Everything here runs on the
+ * connection's loop. No function returns an error unless its comment says so: a connection that
+ * cannot go on is closed.
+ *
+ * State that only one protocol needs is in protocol_state, behind the connection. Only files in
+ * net/ write the fields, except those marked as written by the protocol.
  */
 #ifndef SHERWOOD_SERVER_NET_CONN_H
 #define SHERWOOD_SERVER_NET_CONN_H
@@ -26,133 +31,138 @@
 
 enum sw_conn_state { SW_CONN_OPEN, SW_CONN_DRAINING, SW_CONN_LINGERING, SW_CONN_CLOSED };
 
-/* Why a connection's received bytes wait; it is not read while it is stalled. */
+/* Why the received bytes of a connection are not parsed now. Nothing is read from a connection
+ * while it is stalled. server/README.md says who ends each stall. */
 enum sw_stall {
     SW_STALL_NONE,
-    SW_STALL_ROUND,     /* the loop's round is full */
-    SW_STALL_BARRIER,   /* the next command waits for those before it */
-    SW_STALL_ARENA,     /* no arena memory for the next frame */
-    SW_STALL_IN_FLIGHT, /* frames-in-flight-max */
-    SW_STALL_OUTPUT,    /* output-bytes-pause: what was read before goes on when it is sent */
-    SW_STALL_TURN       /* its replies have taken their share of this turn */
+    SW_STALL_ROUND,     /* the loop's round has no room for the next command */
+    SW_STALL_BARRIER,   /* the next command must wait for the replies to earlier ones */
+    SW_STALL_ARENA,     /* the arena has no memory for the next frame or scan */
+    SW_STALL_IN_FLIGHT, /* the connection has frames-in-flight-max requests without a reply */
+    SW_STALL_OUTPUT,    /* the connection has more unsent replies than output-bytes-pause */
+    SW_STALL_TURN       /* text replies have used up their budget of this turn */
 };
 
-/* Who is at the other end. */
+/* The peer of a connection. */
 struct sw_peer {
-    uint64_t id;         /* of the connection; unique in the process, from 1 */
-    uint64_t open_at_ms; /* of the loop's clock */
+    uint64_t id;         /* number of the connection: unique in the process, from 1 */
+    uint64_t open_at_ms; /* when it was opened, by the loop's clock */
     char address[64];    /* "ip:port", "[ip6]:port" or "unix:0" */
 };
 
-/* Deadlines are counted from these, in milliseconds of the loop's clock. */
+/* Moments from which deadlines are counted, in milliseconds of the loop's clock. */
 struct sw_conn_times {
-    uint64_t request_since; /* when the request being received began; 0: none */
-    uint64_t input_at;      /* last byte received */
-    uint64_t output_at;     /* last time unsent replies became fewer, or began */
-    uint64_t output_bytes;  /* unsent at that time */
-    uint64_t linger_since;
+    uint64_t request_since; /* when the incomplete request began to arrive; 0: there is none */
+    uint64_t input_at;      /* when the last byte was received */
+    uint64_t output_at;     /* when the peer last took some of its unsent replies */
+    uint64_t output_bytes;  /* unsent bytes that the last sweep saw; 0: none */
+    uint64_t linger_since;  /* when the state became LINGERING */
 };
 
 struct sw_conn {
     struct sw_transport transport;
-    struct sw_net *net;
-    struct sw_list link;                /* the loop's connections */
-    struct sw_list stalled;             /* those whose input waits */
-    const struct sw_protocol *protocol; /* NULL: not a byte has come */
+    struct sw_net *net;                 /* the connections of its loop; borrowed */
+    struct sw_list link;                /* link in net->conns */
+    struct sw_list stalled;             /* link in net->stalled, while it is stalled */
+    const struct sw_protocol *protocol; /* NULL: the peer has not sent a byte yet */
     struct sw_peer peer;
 
     enum sw_conn_state state;
     enum sw_stall stall;
-    bool reading;
-    bool ended; /* the peer will send no more */
-    bool transport_closed;
-    bool is_refused; /* it is only told that there are too many connections */
-    bool retried;    /* its input is being tried again: it has its turn for memory */
-    bool output_paused;
+    bool reading;          /* the transport delivers input */
+    bool ended;            /* the peer has closed its write side */
+    bool transport_closed; /* the transport's `closed` event has come */
+    bool is_refused;       /* over connections-max: it only gets an error that says so */
+    bool retried;          /* sw_conn_resume is parsing its input again */
+    bool output_paused;    /* it is not read, because it has too many unsent replies */
 
-    uint64_t turn;           /* number of the turn in which .. */
-    uint64_t turn_bytes;     /* .. it received so many bytes */
-    uint32_t in_flight;      /* requests accepted and not answered */
-    uint32_t data_in_flight; /* of these, those that touch the table */
+    uint64_t turn;           /* number of the turn in which it last received bytes */
+    uint64_t turn_bytes;     /* bytes that it received in that turn */
+    uint32_t in_flight;      /* requests that were accepted and have no reply yet */
+    uint32_t data_in_flight; /* those of in_flight that access the table */
     struct sw_input input;
     struct sw_conn_times times;
 
     /* Written by the protocol. */
     bool receives_body;      /* the next bytes go to protocol->body_room */
-    uint32_t read_bytes;     /* what one read into the shared buffer may bring */
+    uint32_t read_bytes;     /* at most this many bytes are read at once into the shared buffer */
     uint32_t unsent_replies; /* counted only where protocol->unsent_replies_min is not 0 */
-    uint64_t unsent_bytes;   /* of replies, not yet given to the transport */
+    uint64_t unsent_bytes;   /* bytes of replies that were not yet given to the transport */
 
     _Alignas(max_align_t) unsigned char protocol_state[];
 };
 
 /* --- conn_open.c --- */
 
-/* Takes a connected socket; `is_refused`: only to say that connections-max is reached. On failure
- * the socket is closed. */
+/* Makes a connection of a connected socket, which it owns from then on. If `is_refused`, the peer
+ * only gets an error that says that connections-max is reached. On failure the socket is closed. */
 void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused);
 
-/* The same in two steps, for a transport that is not a socket: a connection in its loop's lists,
- * whose transport the caller fills in; then reading begins. NULL if there is no memory. */
+/* The two steps of sw_conn_open, for a transport that is not a socket. The first puts a new
+ * connection into its loop's lists; it returns NULL if there is no memory. The caller then fills in
+ * the transport, and the second step starts reading. */
 struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused);
 void sw_conn_start(struct sw_conn *conn);
 extern const struct sw_transport_events sw_conn_events;
 
 /* --- conn.c --- */
 
-/* The connection speaks this protocol from now on, unless it has chosen already. */
+/* Sets the protocol of a connection that has none yet. */
 void sw_conn_choose(struct sw_conn *conn, const struct sw_spoken *spoken);
 
-/* No more requests: what was accepted is answered, then the connection closes. Unconsumed input is
- * kept only if `keep_input`. */
+/* Accepts no more requests. The connection closes when the replies to those that were accepted have
+ * been sent. Input that is not consumed is kept only if `keep_input`. */
 void sw_conn_drain(struct sw_conn *conn, bool keep_input);
 
-/* Closes now; replies to what is in flight are dropped. */
+/* Closes the connection now; replies to requests in flight are dropped. */
 void sw_conn_abort(struct sw_conn *conn);
 
-/* Says why, in the protocol's words, and drains. Returns false, with nothing done, if that cannot
- * be said now. */
+/* Queues an error in the connection's protocol, and drains. Returns false, with nothing done, if
+ * the protocol has no room for the error now. */
 bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why);
 
-/* A request has been accepted / answered (or dropped). The second may free the connection. */
+/* Counts a request as accepted; `data`: it accesses the table. */
 void sw_conn_accept(struct sw_conn *conn, bool data);
+/* The reply to an accepted request has been queued or dropped. May free the connection. */
 void sw_conn_answered(struct sw_conn *conn, bool data);
 
-/* The rest of the input waits until the loop tries it again. */
+/* Stops parsing the input until sw_net_retry_stalled tries it again. */
 void sw_conn_stall(struct sw_conn *conn, enum sw_stall reason);
-/* Unsent bytes grew or shrank: pauses or goes on reading, and closes if that was the last to do. */
+/* To be called when unsent_bytes or unsent_replies have changed: pauses or resumes reading, and
+ * closes a draining connection that has nothing left to send. */
 void sw_conn_output_changed(struct sw_conn *conn);
 
-/* Bytes of replies that the peer has not taken. */
+/* Bytes of replies that the socket has not taken. */
 uint64_t sw_conn_unsent_bytes(const struct sw_conn *conn);
 
-/* Must the connection leave arena memory to others, which have waited for some longer? */
+/* Is the free arena memory reserved for connections that have waited for it longer? */
 static inline bool sw_conn_memory_is_others(const struct sw_conn *conn)
 {
     return conn->net->arena_closed || (conn->net->arena_waiters > 0 && !conn->retried);
 }
 
-/* Asserts what holds of a connection between two events. */
+/* Asserts the invariants of a connection that hold between two events. */
 void sw_conn_check(const struct sw_conn *conn);
 
-/* Called in net/ alone: reads exactly when there is use for what comes; closes a connection that
- * drains once nothing is left to answer or send; frees one that is closed and awaits nothing. */
+/* Functions for net/ alone. The first starts or stops reading, as the state demands. The second
+ * closes a draining connection once no request is in flight and no reply is unsent. The third frees
+ * a connection that is closed and has no request in flight. */
 void sw_conn_update_reading(struct sw_conn *conn);
 void sw_conn_settle(struct sw_conn *conn);
 void sw_conn_free_if_done(struct sw_conn *conn);
 
 /* --- conn_read.c --- */
 
-/* The transport's events. */
+/* The transport's events `room` and `received`. */
 uv_buf_t sw_conn_room(struct sw_transport *transport);
 void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *bytes);
 
-/* Tries the waiting input of a stalled connection again. */
+/* Ends a stall: parses the input that the connection holds. The connection may stall again. */
 void sw_conn_resume(struct sw_conn *conn);
 
 /* --- conn_timeouts.c --- */
 
-/* Closes what has waited too long. */
+/* Closes or drains the connection if one of its deadlines has passed. */
 void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn_open.c - where a connection comes from, and where its transport's events go.
+ * conn_open.c - opening a connection, and dispatching the events of its transport.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -35,7 +35,8 @@ static void describe_peer(struct sw_peer *peer, int fd, bool is_unix)
     }
 }
 
-/* The gauge, which any thread reads, and the counters. Refused connections were never accepted. */
+/* Updates the gauge of connections and the counters by one connection, opened (1) or closed (-1).
+ * Refused connections do not count as accepted. */
 static void count_open(struct sw_net *net, bool is_refused, int change)
 {
     if (is_refused) {
@@ -104,7 +105,7 @@ void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
     if (conn == NULL) {
         sw_log(SW_LOG_ERROR, "no memory for a connection: it was closed");
         close(fd);
-        count_open(net, is_refused, 1); /* or it would count as open for ever */
+        count_open(net, is_refused, 1); /* the listener has counted it, and expects it to close */
         count_open(net, is_refused, -1);
         return;
     }

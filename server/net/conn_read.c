@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn_read.c - what a connection receives, on its way to the protocol.
+ * conn_read.c - receiving input and giving it to the protocol.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* --- memory of the input ---------------------------------------------------------------------- */
 
-/* The loop's connection that holds the most input, if that is more than `bytes`. */
+/* The open connection of the loop with the largest input buffer, if that is larger than `bytes`. */
 static struct sw_conn *largest_input(struct sw_net *net, size_t bytes)
 {
     struct sw_conn *largest = NULL;
@@ -33,8 +33,9 @@ static void close_for_memory(struct sw_conn *conn)
     }
 }
 
-/* Makes room for `bytes` more at the end of the input. Where the budget is used up, a connection
- * that holds more has to go. Returns false if there is none: then this one has to. */
+/* Makes room for `bytes` more bytes at the end of the input. If the budget is used up, connections
+ * of this loop that hold more are closed, the largest first. Returns false if there is none left:
+ * then the caller must close this one. */
 static bool grow_input(struct sw_conn *conn, size_t bytes)
 {
     struct sw_net *net = conn->net;
@@ -54,7 +55,7 @@ static bool grow_input(struct sw_conn *conn, size_t bytes)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Has the connection received its share of this turn? */
+/* Has the connection received all the bytes that it may receive in this turn? */
 static bool has_had_its_turn(struct sw_conn *conn)
 {
     struct sw_turn *turn = &conn->net->turn;
@@ -66,7 +67,7 @@ static bool has_had_its_turn(struct sw_conn *conn)
     return conn->turn_bytes >= turn->bytes;
 }
 
-/* About what the rest of a request that has begun is known to need. */
+/* Room in the input buffer for about as many bytes as the incomplete request still needs. */
 static uv_buf_t room_for_rest(struct sw_conn *conn)
 {
     struct sw_input *input = &conn->input;
@@ -95,14 +96,14 @@ uv_buf_t sw_conn_room(struct sw_transport *transport)
     return uv_buf_init((char *)conn->net->read_buffer, conn->read_bytes);
 }
 
-/* What is left of the input will not be looked at again. */
+/* Will the protocol never be given the rest of the input? */
 static bool is_done_with_input(const struct sw_conn *conn)
 {
     return conn->state > SW_CONN_DRAINING ||
            (conn->state == SW_CONN_DRAINING && conn->stall == SW_STALL_NONE);
 }
 
-/* The protocol that begins with this byte; the last one takes whatever comes. */
+/* The protocol that a connection with this first byte speaks; the last one accepts every byte. */
 static const struct sw_spoken *spoken_by(const struct sw_net *net, uint8_t first)
 {
     const struct sw_spoken *spoken = net->spoken;
@@ -112,7 +113,7 @@ static const struct sw_spoken *spoken_by(const struct sw_net *net, uint8_t first
     return spoken;
 }
 
-/* Gives bytes to the protocol; returns how many it consumed. */
+/* Gives bytes to the protocol. Returns how many bytes it consumed. */
 static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     if (conn->protocol == NULL) {
@@ -135,8 +136,8 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     return consumed;
 }
 
-/* After feeding: notes since when an unfinished request has been arriving. Time the connection is
- * stalled is ours, not the peer's. */
+/* To be called after feeding: notes when the incomplete request began to arrive, for
+ * request-timeout. The time of a stall does not count, because the peer cannot end it. */
 static void note_request(struct sw_conn *conn, size_t consumed, size_t rest)
 {
     bool unfinished = (rest > 0 || conn->receives_body) && conn->stall == SW_STALL_NONE;
@@ -147,7 +148,7 @@ static void note_request(struct sw_conn *conn, size_t consumed, size_t rest)
     }
 }
 
-/* Feeds what the input holds. */
+/* Feeds the bytes of the input buffer. */
 static void feed_input(struct sw_conn *conn)
 {
     struct sw_input *input = &conn->input;
@@ -165,7 +166,8 @@ static void feed_input(struct sw_conn *conn)
     }
 }
 
-/* Feeds what was read into the loop's buffer, and keeps what is not consumed. */
+/* Feeds bytes that were read into the loop's shared buffer, and copies the rest of them that was
+ * not consumed to the connection's input. */
 static void feed_shared(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     size_t consumed = feed(conn, bytes, size);
@@ -201,7 +203,7 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
 {
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
     struct sw_net *net = conn->net;
-    if (count == UV_ENOBUFS) { /* sw_conn_room gave none */
+    if (count == UV_ENOBUFS) { /* sw_conn_room returned no memory */
         if (!has_had_its_turn(conn)) {
             close_for_memory(conn);
         }
@@ -215,7 +217,7 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
     SW_COUNT(net->counters, net_input_bytes, count);
     conn->times.input_at = sw_net_now_ms(net);
     if (conn->state != SW_CONN_OPEN) {
-        return; /* dropped */
+        return; /* a connection that drains or lingers discards its input */
     }
     if (conn->receives_body) {
         conn->protocol->body_received(conn, (size_t)count);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn_timeouts.c - deadlines of a connection.
+ * conn_timeouts.c - the deadlines of a connection.
+ *
+ * `pressed` means that other connections wait for arena memory: then the memory of a frame or reply
+ * that does not move is taken back after SW_FRAME_STALL_MS.
  */
 #include "server/limits.h"
 #include "server/net/conn.h"
 
-/* True if the peer has taken nothing of its replies for `limit_ms`. */
+/* Has the peer taken no byte of its unsent replies for longer than `limit_ms`? */
 static bool output_stands(const struct sw_conn *conn, uint64_t now_ms, uint64_t limit_ms)
 {
     return conn->times.output_bytes > 0 && now_ms - conn->times.output_at > limit_ms;
@@ -20,8 +23,7 @@ static void note_output(struct sw_conn *conn, uint64_t now_ms)
     conn->times.output_bytes = unsent;
 }
 
-/* Has the peer stopped taking its replies? Where others wait for the memory these lie in, it has
- * less time. */
+/* Has the peer stopped reading its replies for too long? */
 static bool write_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
     uint64_t limit_ms = conn->net->config->write_timeout_ms;
@@ -29,7 +31,7 @@ static bool write_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pr
            (pressed && conn->unsent_replies > 0 && output_stands(conn, now_ms, SW_FRAME_STALL_MS));
 }
 
-/* Has the request that is being received taken too long? */
+/* Has the incomplete request taken too long to arrive? */
 static bool request_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
     uint64_t limit_ms = conn->net->config->request_timeout_ms;
@@ -45,7 +47,8 @@ static bool is_idle(const struct sw_conn *conn, uint64_t now_ms)
            conn->stall == SW_STALL_NONE && now_ms - conn->times.input_at > limit_ms;
 }
 
-/* One that only is told of connections-max, but never says what it speaks. */
+/* Has the peer of a refused connection sent no byte that would select a protocol? It is refused in
+ * the last protocol then. */
 static bool has_kept_silent(const struct sw_conn *conn, uint64_t now_ms)
 {
     return conn->is_refused && now_ms - conn->peer.open_at_ms > SW_REFUSED_MS;
@@ -57,7 +60,7 @@ static void sweep_open(struct sw_conn *conn, uint64_t now_ms, bool pressed)
     if (has_kept_silent(conn, now_ms)) {
         sw_conn_refuse(conn, SW_REFUSAL_TOO_MANY_CONNECTIONS);
     } else if (request_timed_out(conn, now_ms, pressed)) {
-        if (sw_conn_refuse(conn, SW_REFUSAL_TIMED_OUT)) { /* or in the next sweep */
+        if (sw_conn_refuse(conn, SW_REFUSAL_TIMED_OUT)) { /* else the next sweep tries again */
             SW_COUNT(counters, request_timeouts, 1);
         }
     } else if (is_idle(conn, now_ms)) {
@@ -81,6 +84,7 @@ void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
         SW_COUNT(conn->net->counters, write_timeouts, 1);
         sw_conn_abort(conn);
     } else if (conn->state == SW_CONN_OPEN && !conn->output_paused) {
-        sweep_open(conn, now_ms, pressed); /* paused: nothing is read, and that is not its fault */
+        /* A paused connection is not read: that its request does not arrive is not its fault. */
+        sweep_open(conn, now_ms, pressed);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * inbox.c - an array under a lock.
+ * inbox.c - a growing array that is protected by a lock.
  */
 #include "server/net/inbox.h"
 

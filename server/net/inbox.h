@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * inbox.h - sockets on their way from the listener's thread to a loop.
+ * inbox.h - a queue of accepted sockets, from the listener's thread to a loop.
  */
 #ifndef SHERWOOD_SERVER_NET_INBOX_H
 #define SHERWOOD_SERVER_NET_INBOX_H
@@ -13,26 +13,27 @@
 struct sw_inbox_item {
     int fd;
     bool is_unix;
-    bool is_refused; /* connections-max is reached: the peer is only told so */
+    bool is_refused; /* connections-max is reached: the peer only gets an error that says so */
 };
 
 struct sw_inbox {
-    pthread_mutex_t lock; /* of all fields but `wake` */
+    pthread_mutex_t lock; /* protects all fields but `wake` */
     struct sw_inbox_item *items;
     size_t count;
     size_t capacity;
-    uv_async_t *wake; /* sent after a put; its handler takes the items. Borrowed */
+    uv_async_t *wake; /* the loop's handle, which every put signals. Borrowed */
 };
 
 void sw_inbox_init(struct sw_inbox *inbox);
-/* Closes the sockets nobody took. */
+/* Closes the sockets that are still queued. */
 void sw_inbox_fini(struct sw_inbox *inbox);
 
-/* Hands a connected socket over. Any thread. Returns 0, or -1 (memory): then the caller keeps it.
- */
+/* Queues a connected socket and wakes the loop, which owns the socket from then on. May be called
+ * from any thread. Returns 0, or -1 if there is no memory: then the caller keeps the socket. */
 int sw_inbox_put(struct sw_inbox *inbox, struct sw_inbox_item item);
 
-/* Takes all items; the caller frees the array. The loop's thread. */
+/* Removes and returns all items; the caller owns the sockets and frees the array. To be called on
+ * the loop's thread. */
 struct sw_inbox_item *sw_inbox_take(struct sw_inbox *inbox, size_t *count);
 
 #endif

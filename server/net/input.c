@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * input.c - memory of incomplete requests: from the heap while it is small, mapped when it is not.
+ * input.c - buffers of incomplete requests: small ones are on the heap, large ones are mapped.
  */
 #include "server/net/input.h"
 
@@ -21,7 +21,8 @@ static size_t whole_pages(size_t bytes)
     return (bytes + 4095) / 4096 * 4096;
 }
 
-/* Changes the budget's use from `from` to `to` bytes; false if that would pass its maximum. */
+/* Replaces `from` bytes of the budget's use by `to` bytes. Returns false, with nothing done, if the
+ * use would grow past the maximum. */
 static bool charge(struct sw_input_budget *budget, size_t from, size_t to)
 {
     uint64_t used = __atomic_load_n(&budget->bytes_used, __ATOMIC_RELAXED);
@@ -43,7 +44,8 @@ static void *map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The input's bytes in memory of another capacity, or NULL with the old memory untouched. */
+/* Moves the input's bytes to memory of another capacity and returns it; the caller updates the
+ * fields. Returns NULL, with the old memory untouched, if there is no memory. */
 static uint8_t *resize(const struct sw_input *input, size_t capacity)
 {
     if (!is_mapped(capacity)) {
@@ -61,7 +63,7 @@ static uint8_t *resize(const struct sw_input *input, size_t capacity)
     return bytes;
 }
 
-/* Brings the unconsumed bytes to the beginning. */
+/* Moves the bytes that are not consumed to the beginning of the buffer. */
 static void compact(struct sw_input *input)
 {
     size_t held = sw_input_held(input);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * input.h - bytes that a connection has received and nobody has consumed, and the budget that all
- * connections share for them.
+ * input.h - the buffer of bytes that a connection has received and its protocol has not consumed,
+ * and the budget that all connections share for such buffers.
  *
- * An input has memory only while a request is incomplete or waits. From SW_INPUT_MAPPED_BYTES on it
- * is mapped for itself, so that closing connections gives it back to the system, whatever else the
- * process has allocated. An input belongs to its connection's loop; the budget to all loops.
+ * An input has memory only while a request is incomplete or stalled. A buffer of
+ * SW_INPUT_MAPPED_BYTES or more has a memory mapping of its own, so that the memory returns to the
+ * system when the connection closes, whatever else the process has allocated. An input belongs to
+ * its connection's loop; the budget is shared by all loops.
  */
 #ifndef SHERWOOD_SERVER_NET_INPUT_H
 #define SHERWOOD_SERVER_NET_INPUT_H
@@ -14,42 +15,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Any thread. */
+/* The budget of all connections. May be used by any thread. */
 struct sw_input_budget {
     uint64_t bytes_max;  /* input-bytes-max; constant */
     uint64_t bytes_used; /* atomic: sum of the capacities of all inputs */
 };
 
 struct sw_input {
-    uint8_t *bytes;
-    size_t start; /* first byte that is not consumed */
-    size_t end;
-    size_t capacity;
-    size_t need; /* the protocol can do nothing with fewer bytes than these from start on */
+    uint8_t *bytes;  /* NULL: the input has no memory */
+    size_t start;    /* offset of the first byte that is not consumed */
+    size_t end;      /* offset behind the last byte received */
+    size_t capacity; /* size of `bytes` */
+    size_t need;     /* the protocol is not called again before it has this many bytes; 0: any */
 };
 
 enum sw_input_result {
     SW_INPUT_OK,
-    SW_INPUT_OVER_BUDGET, /* nothing has changed; others must give memory back first */
-    SW_INPUT_NO_MEMORY    /* nothing has changed */
+    SW_INPUT_OVER_BUDGET, /* the budget is used up; nothing has changed */
+    SW_INPUT_NO_MEMORY    /* the system has no memory; nothing has changed */
 };
 
-/* Makes room for `bytes` more behind the end; may move what is there. */
+/* Makes room for `bytes` more bytes behind the end. May move the bytes in the buffer. */
 enum sw_input_result sw_input_grow(struct sw_input *input, struct sw_input_budget *budget,
                                    size_t bytes);
 
-/* Gives the memory back; the input is empty and needs nothing. */
+/* Frees the memory and empties the input. */
 void sw_input_free(struct sw_input *input, struct sw_input_budget *budget);
 
+/* Bytes that were received and not consumed. */
 static inline size_t sw_input_held(const struct sw_input *input)
 {
     return input->end - input->start;
 }
 
-/* Asserts what holds of every input. */
+/* Asserts the invariants of an input. */
 void sw_input_check(const struct sw_input *input);
 
-/* Bytes in use by all connections. Any thread. */
+/* Bytes in use by all connections. May be called from any thread. */
 static inline uint64_t sw_input_budget_used(const struct sw_input_budget *budget)
 {
     return __atomic_load_n(&budget->bytes_used, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * listener.c - accept, choose a loop, hand over.
+ * listener.c - accepts a connection, chooses a loop, and puts the socket into the loop's inbox.
  */
 #include "server/net/listener.h"
 
@@ -26,23 +26,24 @@ struct socket {
 struct sw_listener {
     uv_loop_t uv;
     uv_async_t stop;
-    uv_timer_t pause; /* runs while there were no descriptors to accept with */
+    uv_timer_t pause; /* runs while accepting is paused for lack of file descriptors */
     uv_thread_t thread;
     const struct sw_config *config;
-    struct sw_net *nets[SW_LOOPS_MAX]; /* of the loops; borrowed */
+    struct sw_net *nets[SW_LOOPS_MAX]; /* one for each loop; borrowed */
     uint32_t loop_count;
     struct socket sockets[SW_ACTIVATED_MAX];
     unsigned socket_count;
-    uint16_t port;
-    bool owns_path;
-    bool running;
-    uint64_t handed[SW_LOOPS_MAX]; /* connections ever given to each loop */
-    uint64_t rejected;
+    uint16_t port;                 /* the TCP port; 0: none */
+    bool owns_path;                /* the file of unix-socket is ours to remove */
+    bool running;                  /* the thread has been started */
+    uint64_t handed[SW_LOOPS_MAX]; /* connections given to each loop since the start */
+    uint64_t rejected;             /* atomic: connections refused since the start */
 };
 
 /* --- accepting -------------------------------------------------------------------------------- */
 
-/* The loop with the fewest connections. */
+/* Returns the index of the loop with the fewest connections, and in *total the number of
+ * connections of all loops. */
 static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
 {
     uint32_t best = 0;
@@ -50,7 +51,7 @@ static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
     *total = 0;
     for (uint32_t i = 0; i < listener->loop_count; i++) {
         struct sw_loop_counters *counters = listener->nets[i]->counters;
-        /* A connection counts from hand-over on, though its loop opens it a little later. */
+        /* A connection counts as open once it was given to the loop, which opens it later. */
         uint64_t closed = __atomic_load_n(&counters->connections_closed, __ATOMIC_RELAXED);
         uint64_t open = listener->handed[i] - closed;
         *total += open;
@@ -62,8 +63,8 @@ static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
     return best;
 }
 
-/* Over connections-max a connection is handed over all the same, to be told so in the protocol that
- * it speaks. */
+/* Gives an accepted socket to a loop. A connection over connections-max goes to a loop too, because
+ * only there its first byte shows in which protocol it must be refused. */
 static void take(struct sw_listener *listener, int fd, bool is_unix)
 {
     uint64_t total = 0;
@@ -91,7 +92,8 @@ static void on_pause_over(uv_timer_t *timer)
     }
 }
 
-/* Out of descriptors: the connection stays in the backlog, and we would be called again at once. */
+/* accept() failed for lack of resources. The connection stays in the backlog, and epoll would
+ * report it again at once, so accepting pauses for a moment. */
 static void pause_accepting(struct sw_listener *listener, int error)
 {
     sw_log(SW_LOG_WARNING, "accept: %s; trying again in %d ms (raise LimitNOFILE or ulimit -n)",
@@ -115,7 +117,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
             pause_accepting(socket->listener, errno);
             return;
         } else if (errno != ECONNABORTED && errno != EINTR) {
-            return; /* EAGAIN: no more */
+            return; /* EAGAIN: the backlog is empty */
         }
     }
 }
@@ -231,7 +233,7 @@ int sw_listener_start(struct sw_listener *listener)
     for (unsigned i = 0; i < listener->socket_count; i++) {
         struct socket *socket = &listener->sockets[i];
         int error = uv_poll_init(&listener->uv, &socket->poll, socket->fd);
-        assert(error == 0); /* it is a socket, and ours alone */
+        assert(error == 0); /* polling fails only for files and for descriptors polled twice */
         (void)error;
         socket->poll.data = socket;
         uv_poll_start(&socket->poll, UV_READABLE, on_acceptable);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net.c - what concerns all connections of a loop.
+ * net.c - functions that work on all connections of a loop.
  */
 #include "server/net/net.h"
 
@@ -48,8 +48,8 @@ void sw_net_speak(struct sw_net *net, uint32_t i, const struct sw_protocol *prot
     }
 }
 
-/* Once one connection still lacks memory, those after it get none either: nobody starves behind
- * smaller requests. */
+/* If one connection stalls for arena memory again, those after it get no arena memory either
+ * (arena_closed): a large request must not starve behind smaller ones. */
 bool sw_net_retry_stalled(struct sw_net *net)
 {
     uint64_t count = net->stalled_count;
@@ -93,7 +93,7 @@ void sw_net_sweep(struct sw_net *net, bool all)
     }
 }
 
-/* Moves a moment later, but not past now; 0 is no moment. */
+/* Moves a moment `ms` later, but not past now. 0 means that there is no such moment. */
 static void move(uint64_t *at_ms, uint64_t ms, uint64_t now_ms)
 {
     if (*at_ms > 0) {

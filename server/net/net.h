@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * net.h - one loop's connections: who is there, who waits, and what each may do in a turn.
+ * net.h - the connections of one loop: the list of all of them, the list of the stalled ones, and
+ * the bytes that each may transfer in a turn.
  *
- * All fields belong to the loop's thread unless said otherwise.
+ * Functions are called on the loop's thread, and fields belong to it, unless a comment says
+ * otherwise.
  */
 #ifndef SHERWOOD_SERVER_NET_NET_H
 #define SHERWOOD_SERVER_NET_NET_H
@@ -18,82 +20,86 @@
 #include "server/net/protocol.h"
 #include "server/observe/counters.h"
 
-/* The protocols of a loop. The last one takes what the others do not claim, and is spoken to a peer
- * that has not said anything. */
+/* Number of protocols of a loop. The last one takes every connection that the others do not claim,
+ * and a connection that is refused before its peer has sent a byte. */
 enum { SW_PROTOCOLS = 2 };
 
+/* A protocol and its state in one loop. */
 struct sw_spoken {
     const struct sw_protocol *protocol;
-    void *side; /* the protocol's side of the loop, given to its open */
+    void *side; /* the protocol's state of the loop, which is passed to its open; borrowed */
 };
 
-/* What a connection may receive, and send of bulk replies, before others have their turn. */
+/* How many bytes a connection may receive, and send of bulk replies, in one turn of the loop. */
 struct sw_turn {
-    uint64_t number;
-    uint64_t bytes;        /* for each connection in this turn */
+    uint64_t number;       /* turns so far */
+    uint64_t bytes;        /* budget of each connection in this turn */
     unsigned sharers;      /* connections read in this turn whose protocol shares_turn */
-    uint64_t single_at_ms; /* when single requests were last served; 0: never */
+    uint64_t single_at_ms; /* when a RESP round was last submitted; 0: never */
 };
 
 struct sw_net {
     uv_loop_t *uv;
     const struct sw_config *config;
     struct sw_loop_counters *counters;
-    struct sw_input_budget *budget; /* all loops' */
+    struct sw_input_budget *budget; /* shared by all loops */
     struct sw_spoken spoken[SW_PROTOCOLS];
-    size_t state_bytes; /* of a connection, for whichever protocol */
+    size_t state_bytes; /* size of protocol_state: the largest that a protocol wants */
 
-    struct sw_list conns;
-    struct sw_list stalled; /* connections whose input waits, oldest first */
-    uint32_t refused;       /* connections that are only told of connections-max */
-    uint64_t next_id;       /* loops number theirs in turn, so ids are unique */
-    uint64_t id_step;
-    uint8_t *read_buffer; /* SW_READ_BYTES; for all connections, one at a time */
+    struct sw_list conns;   /* all connections whose transport is not closed */
+    struct sw_list stalled; /* connections that are stalled, oldest first */
+    uint32_t refused;       /* connections that only get the error of connections-max */
+    uint64_t next_id;       /* id of the next connection */
+    uint64_t id_step;       /* number of loops: ids of different loops never meet */
+    uint8_t *read_buffer;   /* SW_READ_BYTES, which all connections share, one read at a time */
 
     struct sw_turn turn;
-    unsigned arena_waiters; /* connections stalled for I/O memory */
-    bool retry;             /* something a stalled connection may wait for has changed */
+    unsigned arena_waiters; /* connections that are stalled for arena memory */
+    bool retry;             /* a condition that some stalled connection waits for has changed */
     bool arena_closed;      /* during a retry: an earlier connection still waits for memory */
 
-    struct sw_inbox inbox; /* any thread */
+    struct sw_inbox inbox; /* has a lock of its own: other threads put sockets into it */
 
-    /* Written here, read by any thread, relaxed. */
-    uint64_t connections;
-    uint64_t stalled_count;
+    /* Written by the loop's thread and read by any, both relaxed atomics. */
+    uint64_t connections;   /* open connections, without refused ones */
+    uint64_t stalled_count; /* length of `stalled` */
 };
 
-/* Borrows everything. Returns 0, or -1 (memory); sw_net_fini is allowed after both. */
+/* Borrows all arguments until sw_net_fini. Returns 0, or -1 if there is no memory; sw_net_fini may
+ * be called after either. */
 int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *config,
                 struct sw_loop_counters *counters, struct sw_input_budget *budget);
 void sw_net_fini(struct sw_net *net);
 
-/* Adds a protocol; before any connection. */
+/* Registers protocol number `i`, with its state of this loop. To be called before any connection is
+ * opened. */
 void sw_net_speak(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol, void *side);
 
-/* Gives every stalled connection one more try, oldest first, if something has changed. Returns
- * true if there was anybody to try. */
+/* Resumes every stalled connection once, oldest first, if net->retry is set. Returns true if there
+ * was one. */
 bool sw_net_retry_stalled(struct sw_net *net);
 
-/* The turn is over: what a connection may do in the next one. */
+/* Ends the turn, and computes the budget of bytes for the next one. */
 void sw_net_end_turn(struct sw_net *net);
 
-/* Closes what has waited too long; everything, where `all`. Every SW_SWEEP_MS. */
+/* Closes the connections whose deadlines have passed, or all of them if `all`. To be called every
+ * SW_SWEEP_MS. */
 void sw_net_sweep(struct sw_net *net, bool all);
 
-/* The loop did not look at its sockets for so many milliseconds. That was not the peers' fault:
- * their deadlines move. */
+/* Moves the deadlines of all connections by the `ms` milliseconds during which the loop did not
+ * read its sockets: that delay was not the peers'. */
 void sw_net_forgive(struct sw_net *net, uint64_t ms);
 
-/* Closes every connection once what it sent is answered. */
+/* Drains every connection: it closes once the replies to what it sent have left. */
 void sw_net_drain(struct sw_net *net);
 
-/* Milliseconds of a monotonic clock, as of this turn. */
+/* Milliseconds of a monotonic clock, read once a turn. */
 static inline uint64_t sw_net_now_ms(const struct sw_net *net)
 {
     return uv_now(net->uv);
 }
 
-/* Asserts what holds of the connections and lists between two events. */
+/* Asserts the invariants of the connections and lists that hold between two events. */
 void sw_net_check(const struct sw_net *net);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol.h - what a connection asks of the protocol that it speaks.
+ * protocol.h - the interface between a connection and the protocol that it speaks.
  *
- * There is one instance in resp/ and one in bulk/. The first byte that a peer sends chooses, and
- * the choice stays. The connection owns the socket, the input and the deadlines; the protocol owns
- * its own state of each connection (state_bytes behind the connection, zeroed), turns input into
- * requests, and sends the replies. All functions are called on the connection's loop.
+ * There are two instances: sw_resp_protocol in resp/ and sw_bulk_protocol in bulk/. The first byte
+ * that a peer sends selects one of them for the life of the connection. The connection owns the
+ * socket, the input and the deadlines. The protocol owns its state of each connection (state_bytes
+ * bytes behind the connection, zeroed at first), turns input into requests, and sends the replies.
+ * All functions are called on the connection's loop. A request that is wrong gets an error as its
+ * reply; a connection that cannot go on is drained or aborted.
  */
 #ifndef SHERWOOD_SERVER_NET_PROTOCOL_H
 #define SHERWOOD_SERVER_NET_PROTOCOL_H
@@ -17,44 +19,48 @@
 
 struct sw_conn;
 
-/* Why a connection is told that it will be closed. */
+/* Reasons for which the server closes a connection with an error as its last reply. */
 enum sw_refusal {
-    SW_REFUSAL_TIMED_OUT,            /* request-timeout */
-    SW_REFUSAL_TOO_MANY_CONNECTIONS, /* connections-max */
-    SW_REFUSAL_INPUT_MEMORY          /* input-bytes-max, or no memory at all */
+    SW_REFUSAL_TIMED_OUT,            /* a request did not arrive within request-timeout */
+    SW_REFUSAL_TOO_MANY_CONNECTIONS, /* connections-max is reached */
+    SW_REFUSAL_INPUT_MEMORY          /* input-bytes-max is reached, or there is no memory */
 };
 
 struct sw_protocol {
     const char *name;
-    size_t state_bytes;
+    size_t state_bytes; /* size of its state of a connection */
     /* Does a connection that begins with this byte speak this protocol? */
     bool (*claims)(uint8_t first);
-    /* Do connections in this protocol share a turn's bytes when single requests are about? */
+    /* While the loop also serves RESP commands: do connections of this protocol divide the bytes of
+     * a turn among themselves (SW_TURN_BYTES)? */
     bool shares_turn;
-    /* A connection is not paused for unsent replies before it has more than this many. 0: bytes
-     * alone decide. */
+    /* A connection is not paused for unsent replies before it has more than this many. 0: only
+     * their bytes decide. */
     uint32_t unsent_replies_min;
 
-    /* The connection has just chosen this protocol; `side` is the protocol's side of the loop. */
+    /* Initialises the state of a connection that has just selected this protocol. `side` is the
+     * protocol's state of the loop. */
     void (*open)(struct sw_conn *conn, void *side);
-    /* Takes requests from `bytes`. Returns the bytes consumed. What is left is the beginning of a
-     * request (conn->input.need says how much is wanted), or waits (conn->stall). */
+    /* Parses requests from `bytes` and accepts them. Returns the number of bytes consumed. The rest
+     * is an incomplete request (conn->input.need says how many bytes it needs at least), or the
+     * connection is stalled (conn->stall). */
     size_t (*feed)(struct sw_conn *conn, const uint8_t *bytes, size_t size);
-    /* While conn->receives_body: where the next bytes go, and that so many have come there. */
+    /* While conn->receives_body: body_room returns where the next bytes go, and body_received tells
+     * that this many have been written there. */
     uv_buf_t (*body_room)(struct sw_conn *conn);
     void (*body_received)(struct sw_conn *conn, size_t bytes);
-    /* Queues an error behind the replies to what was accepted; the connection drains afterwards.
-     * Returns false, with nothing done, if there is no room for it now. */
+    /* Queues an error behind the replies to accepted requests; the caller then drains the
+     * connection. Returns false, with nothing done, if there is no room for the error now. */
     bool (*refuse)(struct sw_conn *conn, enum sw_refusal why);
-    /* What was given to sw_transport_write has left, or is lost. */
+    /* The bytes given to sw_transport_write have been sent (status 0) or are lost. */
     void (*written)(struct sw_conn *conn, int status);
-    /* Forgets a request that has only partly arrived. */
+    /* Discards a request of which only a part has arrived. */
     void (*drop_input)(struct sw_conn *conn);
-    /* Forgets replies that are not sent; the connection is CLOSED. */
+    /* Discards unsent replies; the connection is CLOSED. */
     void (*drop_output)(struct sw_conn *conn);
-    /* Gives back what the state owns; nothing is in flight any more. */
+    /* Frees what the state owns; no request is in flight any more. */
     void (*close)(struct sw_conn *conn);
-    /* Asserts what holds of the state between two events. */
+    /* Asserts the invariants of the state that hold between two events. */
     void (*check)(const struct sw_conn *conn);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * transport.c - plain TCP and Unix sockets, by libuv.
+ * transport.c - the transport for unencrypted TCP and Unix sockets, on libuv.
  */
 #include "server/net/transport.h"
 
@@ -10,7 +10,7 @@
 
 #include "server/list.h"
 
-/* Seconds without traffic after which the kernel asks whether a TCP peer is still there. */
+/* Seconds without traffic after which the kernel probes whether a TCP peer still exists. */
 #define KEEPALIVE_SECONDS 60
 
 static struct sw_transport *transport_of(uv_handle_t *handle)
@@ -28,7 +28,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 {
     struct sw_transport *transport = transport_of((uv_handle_t *)stream);
-    if (count != 0) { /* 0: nothing was there after all */
+    if (count != 0) { /* libuv reports EAGAIN as 0 */
         transport->events->received(transport, count, (uint8_t *)buffer->base);
     }
 }
@@ -43,13 +43,13 @@ static void on_written(uv_write_t *write, int status)
 static void on_shutdown(uv_shutdown_t *request, int status)
 {
     (void)request;
-    (void)status; /* a failure shows on the reading side too */
+    (void)status; /* reading reports a broken connection too */
 }
 
 static void on_closed(uv_handle_t *handle)
 {
     struct sw_transport *transport = transport_of(handle);
-    assert(!transport->writing); /* libuv has cancelled it */
+    assert(!transport->writing); /* libuv cancels writes before it closes a handle */
     transport->events->closed(transport);
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * transport.h - the socket of one connection, and everything that is done with it.
+ * transport.h - the socket of one connection, behind an interface.
  *
- * A connection reads, writes and closes through these functions only, and a transport calls it back
- * through four events. Nothing above knows how bytes travel: encryption is to be another set of
- * sw_transport_functions, and the tests have one without a socket. All byte counts are of plain
- * bytes, as the connection gives and gets them. Reads land in memory that the connection names, and
- * writes leave from where the bytes lie: neither copies.
+ * A connection reads, writes and closes through these functions only, and the transport calls the
+ * connection back through four events. No other module knows how bytes travel, so encryption can be
+ * added as another set of sw_transport_functions; the tests have one without a socket. All byte
+ * counts are of plain bytes. Neither direction copies: a read goes to the memory that the
+ * connection names, and a write sends the caller's memory.
  *
- * Everything runs on the loop's thread. The memory of a transport whose open was called must stay
- * until its `closed` event.
+ * Everything runs on the loop's thread. Functions return 0 or a negative error of libuv. Once
+ * sw_transport_open was called, even if it failed, the memory of the transport must stay until its
+ * `closed` event.
  */
 #ifndef SHERWOOD_SERVER_NET_TRANSPORT_H
 #define SHERWOOD_SERVER_NET_TRANSPORT_H
@@ -21,16 +22,16 @@
 struct sw_transport;
 
 struct sw_transport_events {
-    /* Where the next bytes go. A length of 0 ends this turn's reading: `received` gets
-     * UV_ENOBUFS. */
+    /* Returns the memory that the next bytes are read into. A length of 0 ends this turn's reading:
+     * `received` then gets UV_ENOBUFS. */
     uv_buf_t (*room)(struct sw_transport *transport);
-    /* `count` bytes have come and lie at `bytes`; or a negative error of libuv, UV_EOF at the end.
-     * May close the transport. */
+    /* `count` bytes were read to `bytes`; or `count` is a negative error of libuv, UV_EOF at the
+     * end of the input. May close the transport. */
     void (*received)(struct sw_transport *transport, ssize_t count, uint8_t *bytes);
-    /* What sw_transport_write was given is gone (status 0) or lost, and its memory is the caller's
-     * again. Comes before `closed` in any case. */
+    /* The bytes given to sw_transport_write are sent (status 0) or lost, and the caller may reuse
+     * their memory. Always comes before `closed`. */
     void (*written)(struct sw_transport *transport, int status);
-    /* The transport is done with; its memory may go. */
+    /* The transport is closed; its memory may be freed. */
     void (*closed)(struct sw_transport *transport);
 };
 
@@ -58,14 +59,14 @@ struct sw_transport {
     uv_shutdown_t shutdown;
 };
 
-/* Bytes the kernel may keep of one socket, each way; 0 leaves its own default. */
+/* Sizes in bytes of the kernel's buffers of one socket; 0 leaves the kernel's default. */
 struct sw_socket_sizes {
-    uint64_t tcp;
-    uint64_t unix_socket;
+    uint64_t tcp;         /* of both buffers of a TCP socket */
+    uint64_t unix_socket; /* of the send buffer of a Unix socket */
 };
 
-/* Takes a connected socket, unencrypted. Returns 0, or a negative error of libuv: then the caller
- * keeps `fd`, and closes the transport all the same. */
+/* Opens an unencrypted transport on a connected socket, which it owns from then on. Returns 0, or a
+ * negative error: then the caller keeps `fd`, and must close the transport all the same. */
 int sw_transport_open(struct sw_transport *transport, uv_loop_t *uv, int fd, bool is_unix,
                       struct sw_socket_sizes sizes, const struct sw_transport_events *events);
 
@@ -79,16 +80,16 @@ static inline void sw_transport_read_stop(struct sw_transport *transport)
     transport->functions->read_stop(transport);
 }
 
-/* Writes what the socket takes at once, without waiting. Returns the bytes, or a negative error;
- * UV_EAGAIN: none now. */
+/* Writes as many bytes as the socket takes at once. Returns their number, or a negative error;
+ * UV_EAGAIN if the socket takes none now. */
 static inline int sw_transport_try_write(struct sw_transport *transport, const uv_buf_t *pieces,
                                          unsigned count)
 {
     return transport->functions->try_write(transport, pieces, count);
 }
 
-/* Writes all of it, as the socket takes it; `written` follows. One write at a time. Returns 0 or a
- * negative error; then `written` does not follow. */
+/* Writes all pieces, whose memory the transport uses until its `written` event. There can be one
+ * such write at a time. Returns 0, or a negative error: then there is no `written` event. */
 static inline int sw_transport_write(struct sw_transport *transport, const uv_buf_t *pieces,
                                      unsigned count)
 {
@@ -97,19 +98,19 @@ static inline int sw_transport_write(struct sw_transport *transport, const uv_bu
     return error;
 }
 
-/* Bytes given to sw_transport_write that the peer's side has not taken yet. */
+/* Bytes given to sw_transport_write that the socket has not taken yet. */
 static inline uint64_t sw_transport_queued_bytes(const struct sw_transport *transport)
 {
     return transport->functions->queued_bytes(transport);
 }
 
-/* No more will be written: the peer sees the end of its input. */
+/* Shuts the write side down: the peer sees the end of its input. */
 static inline void sw_transport_shutdown(struct sw_transport *transport)
 {
     transport->functions->shutdown(transport);
 }
 
-/* Closes now. `closed` follows, later. */
+/* Closes the transport. Its `closed` event follows in a later callback. */
 static inline void sw_transport_close(struct sw_transport *transport)
 {
     transport->functions->close(transport);
