@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * batches.c - the queues of a loop.
+ * batches.c - creating and polling the queues of a loop.
  */
 #include "server/batch/batches.h"
 

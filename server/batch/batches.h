@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * batches.h - one loop's way into the table: its queues, the batches in flight, its I/O memory.
+ * batches.h - how one loop accesses the table: its queues, its batches in flight, its I/O memory.
  *
- * RESP rounds have a queue of their own: batches of a queue are done one after the other, and a
- * round must not wait for large frames that came before it. One owner thread.
+ * RESP rounds have a queue of their own. The table runs the batches of one queue one after the
+ * other, and a round must not wait for large frames that were submitted before it. Everything
+ * belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BATCH_BATCHES_H
 #define SHERWOOD_SERVER_BATCH_BATCHES_H
@@ -20,31 +21,32 @@ struct sw_batches {
     struct sw_table *table;
     struct sw_table_shape shape;
     struct sw_loop_counters *counters;
-    struct sw_queue *queue, *round_queue;
-    struct sw_flights flights, round_flights;
-    struct sw_io_arena arena; /* frames are received into it and answered from it */
+    struct sw_queue *queue, *round_queue;     /* of bulk frames and scans, of RESP rounds */
+    struct sw_flights flights, round_flights; /* batches in these queues */
+    struct sw_io_arena arena;                 /* memory of frames: requests and replies */
 };
 
-/* Borrows the table and the counters. Returns 0, or -1 (memory); fini is allowed after both, once
- * nothing is in flight. */
+/* Borrows the table and the counters until sw_batches_fini. Returns 0, or -1 if there is no memory;
+ * sw_batches_fini may be called after either, once no batch is in flight. */
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters);
 void sw_batches_fini(struct sw_batches *batches);
 
-/* Are there batches to poll? A round that another loop submitted is not one: that loop wakes us. */
+/* Has the loop batches to poll? A round in a batch that another loop submitted does not count: that
+ * loop wakes this one. */
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)
 {
     return batches->flights.count + batches->round_flights.count > 0;
 }
 
-/* Calls back what is done, rounds first. A loop that `waits` looks for some time before it gives
- * up. Returns true if anything was. */
+/* Calls `done` of every flight whose batch is done, rounds first. If none is and `waits` is set, it
+ * polls up to SW_POLLS_A_TURN times. Returns true if any was done. */
 bool sw_batches_poll(struct sw_batches *batches, bool waits);
 
-/* Has a batch ended because the device failed? Told once. */
+/* Has a batch failed because the device failed? Returns true only once. */
 bool sw_batches_lost_device(struct sw_batches *batches);
 
-/* Is the loop inside a submit that may take long? Any thread. */
+/* Is the loop inside a submit, which may take long? May be called from any thread. */
 bool sw_batches_is_submitting(const struct sw_batches *batches);
 
 #endif

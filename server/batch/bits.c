@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * bits.c - copying arrays of bits.
+ * bits.c - copying bitmaps.
  */
 #include "server/batch/bits.h"
 
 uint32_t sw_copy_bits(uint64_t *to, const uint64_t *from, uint32_t first, uint32_t count)
 {
     uint32_t shift = first % 64;
-    uint32_t last = (first + count + 63) / 64; /* words of `from` end here */
+    uint32_t last = (first + count + 63) / 64; /* number of words of `from` */
     uint32_t set = 0;
     for (uint32_t i = 0; i < (count + 63) / 64; i++) {
         uint32_t at = first / 64 + i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * commit.c - rounds copied together, and their results apart again.
+ * commit.c - copying rounds into one batch, and its results back to the rounds.
  */
 #include "server/batch/commit.h"
 
@@ -99,8 +99,9 @@ static void give(const struct sw_commit_batch *together, struct sw_round *round,
     }
 }
 
-/* Tells the loops of these rounds that the results are there. Each may use its round again from
- * then on, and may even end; the lock has it wait until it has been told (sw_commit_leave). */
+/* Marks the rounds as committed and wakes their loops. Once `committed` is set, the owner may reuse
+ * the round, and may even end its thread. The lock, which sw_commit_leave takes too, keeps the
+ * owner from closing its wake handle before uv_async_send has returned. */
 static void tell(struct sw_commit_batch *together)
 {
     pthread_mutex_lock(&together->commit->lock);

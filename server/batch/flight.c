@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * flight.c - submit in order, poll the oldest.
+ * flight.c - submits batches in order, and polls the oldest.
  */
 #include "server/batch/flight.h"
 
@@ -23,7 +23,7 @@ void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
     flights->unsubmitted = &flights->list;
 }
 
-/* Submits what the queue takes. */
+/* Submits waiting batches until the queue is full. */
 static void submit_waiting(struct sw_flights *flights)
 {
     while (flights->unsubmitted != &flights->list) {

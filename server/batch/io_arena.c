@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * io_arena.c - first fit over free extents.
+ * io_arena.c - first fit over an array of free extents.
  */
 #include "server/batch/io_arena.h"
 
@@ -13,7 +13,7 @@ int sw_io_arena_init(struct sw_io_arena *arena, struct sw_table *table, size_t b
     memset(arena, 0, sizeof(*arena));
     arena->table = table;
     arena->pages = bytes / SW_IO_PAGE;
-    /* Free extents are never adjacent, so there are at most half as many as pages. */
+    /* Free extents are never adjacent, so there are at most half as many of them as pages. */
     arena->free_extents = calloc(arena->pages / 2 + 1, sizeof(*arena->free_extents));
     arena->memory = sw_io_alloc(table, arena->pages * SW_IO_PAGE);
     if (arena->pages == 0 || arena->free_extents == NULL || arena->memory == NULL) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * refusals.h - what the table's refusals are called, whichever protocol tells them.
+ * refusals.h - error texts that both protocols send when the table refuses a request.
  */
 #ifndef SHERWOOD_SERVER_BATCH_REFUSALS_H
 #define SHERWOOD_SERVER_BATCH_REFUSALS_H
 
-/* Two unsigned long long: slots wanted, slots at most. */
+/* A format; its arguments are two unsigned long long: the slots wanted, and the most allowed. */
 #define SW_RESIZE_RANGE                                                                           \
     "cannot resize to %llu slots: at least 1 and at most %llu slots (the larger of capacity and " \
     "max-capacity)"

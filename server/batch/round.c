@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * round.c - gathering operations into one batch.
+ * round.c - collecting operations into one batch.
  */
 #include "server/batch/round.h"
 
@@ -11,7 +11,7 @@
 #include "server/batch/commit.h"
 #include "server/limits.h"
 
-/* Takes `bytes` at *offset, 64-byte aligned, and moves on. */
+/* Returns the address at *offset, and advances *offset by `bytes`, rounded up to 64 bytes. */
 static void *carve(uint8_t *memory, size_t *offset, size_t bytes)
 {
     void *at = memory == NULL ? NULL : memory + *offset;
@@ -19,7 +19,7 @@ static void *carve(uint8_t *memory, size_t *offset, size_t bytes)
     return at;
 }
 
-/* Lays the arrays out in `memory`; with NULL it only measures. */
+/* Places the arrays in `memory` and returns the bytes they take; NULL only measures them. */
 static size_t lay_out(struct sw_round *round, uint8_t *memory, const struct sw_table_shape *shape)
 {
     size_t n = round->operations_max;

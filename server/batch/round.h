@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * round.h - operations that a loop gathers and submits as one batch.
+ * round.h - a batch of operations that RESP commands fill, and that the loop submits once a turn.
  *
- * A round keeps the order in which operations were added, so every connection sees its own take
- * effect one after the other. Operations come in groups: a group takes effect whole, or is refused
- * whole. The arrays lie in I/O memory, and the batch works on them where they are. One owner
- * thread, but for the fields that belong to sw_commit.
+ * A round keeps the order in which operations were added, so every connection sees its own
+ * operations take effect one after the other. Operations belong to groups: a group takes effect as
+ * a whole, or is refused as a whole. The arrays are in I/O memory, and the table reads and writes
+ * them in place. Everything belongs to the loop's thread, except the fields that commit.c uses.
  */
 #ifndef SHERWOOD_SERVER_BATCH_ROUND_H
 #define SHERWOOD_SERVER_BATCH_ROUND_H
@@ -22,33 +22,34 @@ struct sw_round {
     struct sw_flight flight;
     struct sw_batches *batches;
     struct sw_commit_batch *commit; /* the loop's; NULL: every round is a batch of its own */
-    /* The results are here: called once for each submit. */
+    /* Called once for each submit, when the results are there. */
     void (*done)(struct sw_round *round);
-    uint32_t operations_max;
-    uint32_t operations;
-    uint32_t alike; /* operations from the first on that are the same as it */
-    uint32_t groups;
-    bool shows_values; /* some reply needs a value; where these are integers: always */
+    uint32_t operations_max; /* size of the arrays */
+    uint32_t operations;     /* operations added so far */
+    uint32_t alike;          /* length of the run of equal operations at the beginning */
+    uint32_t groups;         /* groups ended so far */
+    bool shows_values;       /* some reply needs earlier values; always true for integers */
 
-    /* While it is with sw_commit; any thread. */
-    struct sw_list link;
-    bool is_shared; /* it is there; the loop's own thread */
-    bool committed; /* atomic: the results are here */
+    /* Used while the round is queued in, or part of, a combined batch (commit.c). */
+    struct sw_list link; /* belongs to the lock of sw_commit, then to the leader's thread */
+    bool is_shared;      /* it is queued or in flight there; belongs to the loop's thread */
+    bool committed;      /* atomic: the results are there */
 
-    /* I/O memory. */
+    /* The arrays, all in `memory`, with operations_max elements each. */
     void *memory;
     size_t memory_bytes;
-    uint8_t *ops;
-    void *keys;
-    void *values;
-    void *previous;
-    uint64_t *found;
-    uint64_t *not_admitted; /* NULL: the engine turns nobody away */
-    uint32_t *group_ends;
-    uint8_t *group_refused;
+    uint8_t *ops;           /* enum sw_op of each operation */
+    void *keys;             /* keys of the table's width */
+    void *values;           /* operands of the table's width */
+    void *previous;         /* results: the values before each operation */
+    uint64_t *found;        /* results: bit i is set if key i was present before */
+    uint64_t *not_admitted; /* results: keys that a cache refused; NULL: not a cache */
+    uint32_t *group_ends;   /* index behind the last operation of each group */
+    uint8_t *group_refused; /* results: 1 if the group was refused */
 };
 
-/* Returns 0, or -1 (memory); fini is allowed after both. */
+/* Borrows `batches` and `commit`. Returns 0, or -1 if there is no memory; sw_round_fini may be
+ * called after either. */
 int sw_round_init(struct sw_round *round, struct sw_batches *batches,
                   struct sw_commit_batch *commit, uint32_t operations_max,
                   void (*done)(struct sw_round *round));
@@ -59,18 +60,19 @@ static inline bool sw_round_has_room(const struct sw_round *round, uint32_t oper
     return operations <= round->operations_max - round->operations;
 }
 
-/* Are all operations the same? */
+/* Are all operations of the round equal (all GET, say)? */
 static inline bool sw_round_is_uniform(const struct sw_round *round)
 {
     return round->alike == round->operations;
 }
 
-/* Appends one operation; room has been checked. It takes effect only once a group covers it; until
- * then sw_round_rewind takes it back. */
+/* Appends one operation; the caller has checked that there is room. Before its group is ended,
+ * sw_round_rewind can remove it again. */
 void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t value);
-/* The same where values are bytes: returns where this one's go, for the caller to fill all of
- * them if `op` takes an operand. */
+/* The same for tables whose values are byte strings: returns where the operand goes, value_bytes
+ * bytes, which the caller must fill if `op` has an operand. */
 uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
+/* Removes the operations after the first `operations`, none of which may be in a group. */
 void sw_round_rewind(struct sw_round *round, uint32_t operations);
 
 /* Makes a group of the operations that are in none yet. Returns its number. */
@@ -78,14 +80,14 @@ uint32_t sw_round_end_group(struct sw_round *round);
 /* Makes one group of the groups from `first` on, if there are any. */
 void sw_round_join_groups(struct sw_round *round, uint32_t first);
 
-/* Submits the round; it has operations, and all are in groups. */
+/* Submits the round, which must have operations, all of them in groups. */
 void sw_round_submit(struct sw_round *round);
 
-/* Calls `done` of a round that was submitted together with others', if the results are here.
- * Returns true if so. */
+/* Calls `done` of a round that is part of a combined batch, if its results are there. Returns true
+ * if so. */
 bool sw_round_poll_shared(struct sw_round *round);
 
-/* Empties it for the next gathering. */
+/* Empties the round, to be filled again. */
 void sw_round_reset(struct sw_round *round);
 
 #endif

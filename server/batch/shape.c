@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shape.c - the table's shape, from what it says of itself and from the configuration.
+ * shape.c - the table's shape, from sw_table_info and the configuration.
  */
 #include "server/batch/shape.h"
 

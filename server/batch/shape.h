@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * shape.h - what never changes of the table. The rest of sw_table_info moves when it grows: ask
- * when needed. Constant after the start; any thread.
+ * shape.h - the properties of the table that never change. Other fields of sw_table_info change
+ * when the table grows, so they must be read when they are needed. The struct is constant after the
+ * start, and may be read by any thread.
  */
 #ifndef SHERWOOD_SERVER_BATCH_SHAPE_H
 #define SHERWOOD_SERVER_BATCH_SHAPE_H
@@ -15,26 +16,26 @@ struct sw_table_shape {
     enum sw_engine engine;
     const char *engine_name;
     enum sw_value_format value_format;
-    uint32_t operations; /* as in sw_table_info */
-    uint32_t batch_kinds;
+    uint32_t operations;  /* operations of the engine: bit 1 << enum sw_op */
+    uint32_t batch_kinds; /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
     uint32_t slot_bits;
     uint32_t key_bytes;
-    uint32_t value_bytes;
-    uint32_t blob_bytes_max; /* of a value as clients see it; 0 where it is an integer */
-    uint32_t entry_bytes;    /* what a key takes */
-    uint32_t batch_ops_max;
-    uint32_t scan_ops_max; /* entries of a scan, keys and values of which fit half the arena */
-    uint64_t max_capacity_slots;
+    uint32_t value_bytes;        /* size of a value in the table */
+    uint32_t blob_bytes_max;     /* longest value that a client may send; 0: values are integers */
+    uint32_t entry_bytes;        /* memory that one entry takes in the table */
+    uint32_t batch_ops_max;      /* most operations of a batch */
+    uint32_t scan_ops_max;       /* most entries of a scan: they fit half of the arena */
+    uint64_t max_capacity_slots; /* slots to which the table may grow */
 };
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config);
 
-/* Operations of a batch into which others are copied: at most `most`, and what
- * SW_TOGETHER_BYTES_MAX and the table allow. */
+/* The most operations of a combined batch, into which other batches are copied: `most`, or fewer if
+ * SW_TOGETHER_BYTES_MAX or the table's batch_ops_max demand it. */
 uint32_t sw_together_max(const struct sw_table_shape *shape, uint32_t most);
 
-/* Integers of the table's width in arrays. */
+/* Reads and writes element `i` of an array of integers of `bytes` bytes each (4 or 8). */
 static inline uint64_t sw_integer_at(const void *array, uint32_t bytes, uint32_t i)
 {
     return bytes == 8 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
