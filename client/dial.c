@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "client/sherwood.h"
+#include "proto/decimal.h"
 
 #define HOST_BYTES 256
 #define PORT_BYTES 16
+#define PORT_MAX 65535
 
 /* Waits for a connect that is under way. Returns 0 or an errno. */
 static int await_connect(int fd, int timeout_ms)
@@ -133,12 +135,18 @@ static int dial_tcp(const char *address, int timeout_ms, int *fd, char *text, si
                  address);
         return SHERWOOD_E_ADDRESS;
     }
+    uint64_t number = 0;
+    if (!sw_decimal_parse((const uint8_t *)port, strlen(port), PORT_MAX, &number) || number == 0) {
+        snprintf(text, text_bytes, "%s: a port is a number from 1 to %d, not \"%s\"", address,
+                 PORT_MAX, port);
+        return SHERWOOD_E_ADDRESS;
+    }
     struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     int failed = getaddrinfo(host, port, &hints, &found);
     if (failed != 0) {
-        snprintf(text, text_bytes, "%s: %s: check the host name and the port number", address,
+        snprintf(text, text_bytes, "%s: %s: check the host name", address,
                  failed == EAI_SYSTEM ? strerror(errno) : gai_strerror(failed));
         return failed == EAI_MEMORY ? SHERWOOD_E_NOMEM : SHERWOOD_E_ADDRESS;
     }

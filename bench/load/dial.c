@@ -15,7 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/decimal.h"
+
 #define HOST_BYTES_MAX 256
+#define PORT_MAX 65535
 
 /* Connects a new socket; returns it, or -1 with errno set. */
 static int connect_socket(const struct sockaddr *address, socklen_t size, int timeout_ms)
@@ -93,6 +96,12 @@ int sw_load_dial(const char *address, int timeout_ms, char *text, size_t text_by
     const char *port;
     if (split(address, host, &port)) {
         snprintf(text, text_bytes, "%s: not host:port, [v6]:port or unix:/path", address);
+        return -1;
+    }
+    uint64_t number = 0;
+    if (!sw_decimal_parse((const uint8_t *)port, strlen(port), PORT_MAX, &number) || number == 0) {
+        snprintf(text, text_bytes, "%s: a port is a number from 1 to %d, not \"%s\"", address,
+                 PORT_MAX, port);
         return -1;
     }
     struct addrinfo *list, hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};

@@ -8,9 +8,11 @@
 #include <strings.h>
 
 #include "client/cli/cli.h"
+#include "proto/decimal.h"
 
 #define DEFAULT_HOST "127.0.0.1"
 #define DEFAULT_PORT "7379"
+#define PORT_MAX 65535
 
 enum long_option { OPTION_HELP = 256, OPTION_VERSION, OPTION_FORMAT, OPTION_RAW, OPTION_NO_RAW };
 
@@ -85,6 +87,12 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
     }
     const char *host = where->host != NULL ? where->host : DEFAULT_HOST;
     const char *port = where->port != NULL ? where->port : DEFAULT_PORT;
+    uint64_t number = 0;
+    if (!sw_decimal_parse((const uint8_t *)port, strlen(port), PORT_MAX, &number) || number == 0) {
+        snprintf(text, text_bytes, "a port is a number from 1 to %d, not \"%.40s\"", PORT_MAX,
+                 port);
+        return false;
+    }
     bool v6 = strchr(host, ':') != NULL && host[0] != '[';
     int size;
     if (where->address != NULL) {

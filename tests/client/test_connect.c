@@ -39,6 +39,13 @@ Test(connect, addresses_that_are_none)
     memcpy(path, "unix:", 5);
     expect_failure(path, SHERWOOD_E_ADDRESS, "socket path");
     expect_failure("no address", SHERWOOD_E_ADDRESS, "host:port");
+    static const char *const ports[] = {"0",     "65536", "73915", "4294974675", "-1",
+                                        "+7379", "7379x", "0x10",  " 7379"};
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; ++i) {
+        char address[64];
+        snprintf(address, sizeof address, "127.0.0.1:%s", ports[i]);
+        expect_failure(address, SHERWOOD_E_ADDRESS, "a port is a number from 1 to 65535");
+    }
 }
 
 Test(connect, arguments)
