@@ -15,9 +15,8 @@
 #define SW_CLI_ERROR_BYTES 512
 /* A command typed or piped; also bounds how many words it has. */
 #define SW_CLI_LINE_BYTES_MAX (1U << 20)
-/* Keys of a frame, and frames in flight, of load and dump. */
+/* Keys of a frame of load and dump. */
 #define SW_CLI_FRAME_KEYS 65536
-#define SW_CLI_FRAMES 8
 
 /* How pairs lie in a file. */
 enum sw_cli_format { SW_CLI_FORMAT_UNKNOWN, SW_CLI_FORMAT_CSV, SW_CLI_FORMAT_BINARY };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * load.c - sherwood-cli load: pairs of a file into the table, several frames in flight.
+ * load.c - sherwood-cli load: pairs of a file into the table, in the order of the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@ struct batch {
     struct sherwood_request request;
     void *keys;
     void *values;
+    size_t count;
     uint64_t line_first, line_last;
     bool flying;
 };
@@ -26,12 +27,10 @@ struct load {
     struct sw_cli *cli;
     struct sw_pairs_reader *reader;
     struct sw_progress progress;
-    struct batch batches[SW_CLI_FRAMES];
-    uint32_t batches_count;
+    struct batch batches[2];
     uint32_t batch_keys;
     uint64_t whole_bytes; /* of the file; 0 if unknown */
     uint64_t stored;      /* pairs the server has acknowledged */
-    bool failed;          /* a batch was refused or lost: said once, not for each in flight */
 };
 
 static bool init(struct load *load)
@@ -39,10 +38,7 @@ static bool init(struct load *load)
     const struct sherwood_server *server = sherwood_server(load->cli->client);
     uint32_t limit = server->frame_ops_max;
     load->batch_keys = limit < SW_CLI_FRAME_KEYS ? limit : SW_CLI_FRAME_KEYS;
-    load->batches_count = server->requests_in_flight_max < SW_CLI_FRAMES
-                              ? server->requests_in_flight_max
-                              : SW_CLI_FRAMES;
-    for (uint32_t i = 0; i < load->batches_count; ++i) {
+    for (int i = 0; i < 2; i++) {
         struct batch *batch = &load->batches[i];
         batch->keys = malloc((size_t)load->batch_keys * server->key_bytes);
         batch->values = malloc((size_t)load->batch_keys * server->value_bytes);
@@ -56,7 +52,7 @@ static bool init(struct load *load)
 
 static void fini(struct load *load)
 {
-    for (uint32_t i = 0; i < SW_CLI_FRAMES; ++i) {
+    for (int i = 0; i < 2; i++) {
         free(load->batches[i].keys);
         free(load->batches[i].values);
     }
@@ -74,10 +70,6 @@ static bool settle(struct load *load, struct batch *batch)
         load->stored += batch->request.count;
         return true;
     }
-    if (load->failed) {
-        return false;
-    }
-    load->failed = true;
     const char *unit = load->reader->format == SW_CLI_FORMAT_CSV ? "lines" : "pairs";
     fprintf(load->cli->messages, "sherwood-cli: %s %" PRIu64 " to %" PRIu64 " of %s: %s\n", unit,
             batch->line_first, batch->line_last, load->reader->name,
@@ -89,29 +81,26 @@ static bool settle(struct load *load, struct batch *batch)
     return false;
 }
 
-/* Fills and sends one batch. Sets *more if the file may have more. */
-static bool send_batch(struct load *load, struct batch *batch, bool *more)
+/* Fills a batch from the file. False if the file cannot be read, or has a bad line. */
+static bool fill(struct load *load, struct batch *batch)
 {
     struct sw_pairs_reader *reader = load->reader;
     batch->line_first = reader->line + 1;
-    size_t count = sw_pairs_read(reader, batch->keys, batch->values, load->batch_keys);
+    batch->count = sw_pairs_read(reader, batch->keys, batch->values, load->batch_keys);
     batch->line_last = reader->line;
-    *more = false;
     if (reader->error != 0) {
         fprintf(load->cli->messages, "sherwood-cli: %s: %s\n", reader->name,
                 strerror(reader->error));
         return false;
     }
-    if (reader->bad > 0) {
-        return false;
-    }
-    if (count == 0) {
-        return true;
-    }
-    *more = true;
+    return reader->bad == 0;
+}
+
+static bool send_batch(struct load *load, struct batch *batch)
+{
     batch->request = (struct sherwood_request){.size = sizeof(struct sherwood_request),
                                                .operation = SHERWOOD_SET,
-                                               .count = (uint32_t)count,
+                                               .count = (uint32_t)batch->count,
                                                .keys = batch->keys,
                                                .values = batch->values};
     if (sherwood_submit(load->cli->client, &batch->request) != SHERWOOD_OK) {
@@ -122,21 +111,26 @@ static bool send_batch(struct load *load, struct batch *batch, bool *more)
     return true;
 }
 
+/* One batch is on its way while the next is read from the file. No more than one: a batch behind a
+ * refused one could be stored, and then what is stored would not be a beginning of the file. */
 static bool run(struct load *load)
 {
-    bool good = true;
-    bool more = true;
-    uint32_t i = 0;
-    for (; good && more; i = (i + 1) % load->batches_count) {
-        good = settle(load, &load->batches[i]) && send_batch(load, &load->batches[i], &more);
+    struct batch *next = &load->batches[0], *sent = &load->batches[1];
+    for (;;) {
+        bool is_good = fill(load, next);
+        is_good = settle(load, sent) && is_good;
         sw_progress_update(&load->progress, load->reader->read_bytes, load->whole_bytes,
                            load->stored);
+        if (!is_good || next->count == 0) {
+            return is_good;
+        }
+        if (!send_batch(load, next)) {
+            return false;
+        }
+        struct batch *swap = next;
+        next = sent;
+        sent = swap;
     }
-    /* Also after an error: what was sent is waited for, so that the count is right. */
-    for (uint32_t n = 0; n < load->batches_count; ++n) {
-        good = settle(load, &load->batches[(i + n) % load->batches_count]) && good;
-    }
-    return good;
 }
 
 static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_format format)
@@ -154,7 +148,8 @@ static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_
                                             .value_bytes = server->value_bytes,
                                             .fd = fd,
                                             .messages = cli->messages,
-                                            .name = name};
+                                            .name = name,
+                                            .quiet = cli->options->quiet};
     if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
         load.whole_bytes = (uint64_t)facts.st_size;
     }

@@ -32,15 +32,22 @@ static void fill(struct sw_pairs_reader *reader)
     }
 }
 
+/* Printable characters only. */
+static void show(FILE *out, const uint8_t *line, size_t size)
+{
+    for (size_t i = 0; i < size && i < 60; i++) {
+        fputc(line[i] >= ' ' && line[i] <= '~' ? line[i] : '.', out);
+    }
+    fputs(size > 60 ? "..." : "", out);
+}
+
 static void report(struct sw_pairs_reader *reader, const char *what, const uint8_t *line,
                    size_t size)
 {
     reader->bad++;
     fprintf(reader->messages, "%s:%" PRIu64 ": %s: \"", reader->name, reader->line, what);
-    for (size_t i = 0; i < size && i < 60; ++i) {
-        fputc(line[i] >= ' ' && line[i] <= '~' ? line[i] : '.', reader->messages);
-    }
-    fprintf(reader->messages, "%s\"\n", size > 60 ? "..." : "");
+    show(reader->messages, line, size);
+    fprintf(reader->messages, "\"\n");
 }
 
 /* The next line without its end; *size is SIZE_MAX if it is too long. False at the end. */
@@ -84,6 +91,49 @@ static struct field trim(const uint8_t *text, size_t size)
     return (struct field){text, size};
 }
 
+/* Without the quotes around it. */
+static struct field unquote(struct field field)
+{
+    if (field.size >= 2 && field.text[0] == '"' && field.text[field.size - 1] == '"') {
+        return trim(field.text + 1, field.size - 2);
+    }
+    return field;
+}
+
+static struct field without_byte_order_mark(struct field line)
+{
+    static const uint8_t mark[] = {0xEF, 0xBB, 0xBF};
+    if (line.size >= sizeof(mark) && memcmp(line.text, mark, sizeof(mark)) == 0) {
+        return trim(line.text + sizeof(mark), line.size - sizeof(mark));
+    }
+    return line;
+}
+
+/* Of a line without a comma: what it seems to be. */
+static const char *why_no_pair(struct field line)
+{
+    if (line.text[0] == '#') {
+        return "not key,value (comments are not read: take them out)";
+    }
+    if (memchr(line.text, '\t', line.size) != NULL) {
+        return "not key,value (the fields are separated by a tab: use a comma)";
+    }
+    if (memchr(line.text, ';', line.size) != NULL) {
+        return "not key,value (the fields are separated by a semicolon: use a comma)";
+    }
+    return "not key,value";
+}
+
+/* Tells that the first line is a header, which a person may have meant as a pair. */
+static void tell_header(const struct sw_pairs_reader *reader, struct field line)
+{
+    if (!reader->quiet) {
+        fprintf(reader->messages, "%s:1: taken as a header, not as a pair: \"", reader->name);
+        show(reader->messages, line.text, line.size);
+        fprintf(reader->messages, "\"\n");
+    }
+}
+
 static bool looks_like_a_number(struct field field)
 {
     return field.size > 0 && ((field.text[0] >= '0' && field.text[0] <= '9') ||
@@ -95,19 +145,23 @@ static bool take_line(struct sw_pairs_reader *reader, const uint8_t *line, size_
                       uint64_t *key, uint64_t *value)
 {
     struct field whole = trim(line, size);
+    if (reader->line == 1) {
+        whole = without_byte_order_mark(whole);
+    }
     if (whole.size == 0) {
         return false;
     }
     const uint8_t *comma = memchr(whole.text, ',', whole.size);
     if (comma == NULL) {
-        report(reader, "not key,value", whole.text, whole.size);
+        report(reader, why_no_pair(whole), whole.text, whole.size);
         return false;
     }
     size_t before = (size_t)(comma - whole.text);
-    struct field first = trim(whole.text, before);
-    struct field second = trim(comma + 1, whole.size - before - 1);
+    struct field first = unquote(trim(whole.text, before));
+    struct field second = unquote(trim(comma + 1, whole.size - before - 1));
     bool header = reader->line == 1 && !looks_like_a_number(first) && !looks_like_a_number(second);
     if (header && first.size > 0 && second.size > 0) {
+        tell_header(reader, whole);
         return false;
     }
     if (!sw_decimal_parse(first.text, first.size, sw_cli_width_max(reader->key_bytes), key)) {

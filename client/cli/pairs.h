@@ -2,10 +2,11 @@
  *
  * pairs.h - files of key,value pairs: read in batches, written in batches.
  *
- * CSV: a line a pair, "key,value", decimal; blanks around the numbers and blank lines are ignored,
- * and so is a first line of which neither field is a number (a header). Binary: key, value, key,
- * value, ... as little-endian integers of the server's widths, nothing between; where values are
- * bytes, as the server has them (CSV has no place for these). One thread.
+ * CSV: a line a pair, key,value, decimal; a number may stand in double quotes. Blanks around the
+ * numbers and blank lines are ignored, and so is a UTF-8 byte order mark. A first line of which
+ * neither field is a number is a header: it is passed over, which `messages` are told. Binary: key,
+ * value, key, value, ... as little-endian integers of the server's widths, nothing between; where
+ * values are bytes, as the server has them (CSV has no place for these). One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_PAIRS_H
 #define SHERWOOD_CLIENT_CLI_PAIRS_H
@@ -29,6 +30,7 @@ struct sw_pairs_reader {
     int fd;         /* borrowed */
     FILE *messages; /* borrowed: where bad lines are reported */
     const char *name;
+    bool quiet;          /* nothing is said of a header */
     uint64_t line;       /* of the last line taken; binary: of the last pair */
     uint64_t read_bytes; /* of the file, so far */
     uint32_t bad;        /* bad lines so far */

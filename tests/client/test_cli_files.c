@@ -53,9 +53,29 @@ Test(cli_files, csv_that_is_good)
     cr_expect_eq(stored(2), 20);
     cr_expect_eq(stored(3), 30);
     load_text("", 0);
-    load_text("id,count\n", 0);
+    cr_expect_null(strstr(load_text("id,count\n", 0), "header"), "quiet");
     load_text("\n\n", 0);
     cr_expect_eq(table.occupied, 3);
+    close_cli();
+}
+
+/* What spreadsheets write. */
+Test(cli_files, csv_with_quotes_and_a_byte_order_mark)
+{
+    open_cli(8, 8, true);
+    load_text("\"1\",\"10\"\n2,20\n", 0);
+    cr_expect_eq(stored(1), 10, "the first line is a pair");
+    cr_expect_eq(stored(2), 20);
+    load_text("\xEF\xBB\xBF"
+              "3,30\r\n \" 4 \" , \"40\"\r\n",
+              0);
+    cr_expect_eq(stored(3), 30);
+    cr_expect_eq(stored(4), 40);
+    options.quiet = false;
+    cr_expect_not_null(strstr(load_text("\xEF\xBB\xBF\"id\",\"count\"\n5,50\n", 0),
+                              "in.csv:1: taken as a header, not as a pair: \"\"id\",\"count\"\""));
+    cr_expect_eq(stored(5), 50);
+    cr_expect_null(strstr(load_text("6,60\n", 0), "header"));
     close_cli();
 }
 
@@ -73,6 +93,15 @@ Test(cli_files, csv_that_is_bad)
         {"-1,2\n", "in.csv:1: the key is not"},
         {"1,18446744073709551616\n", "in.csv:1: the value is not"},
         {"1,2\n\n3,4\n5;6\n7,8\n9\n", "in.csv:6: not key,value"},
+        {"1\t2\n", "in.csv:1: not key,value (the fields are separated by a tab"},
+        {"1;2\n", "in.csv:1: not key,value (the fields are separated by a semicolon"},
+        {"1,2\n# more\n", "in.csv:2: not key,value (comments are not read"},
+        {"\"1,2\"\n", "in.csv:1: the key is not"},
+        {"\"1\"x,2\n", "in.csv:1: the key is not"},
+        {"\"\",\"\"\n", "in.csv:1: the key is not"},
+        {"1,2\n\xEF\xBB\xBF"
+         "3,4\n",
+         "in.csv:2: the key is not"},
     };
     open_cli(8, 8, true);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
@@ -119,6 +148,29 @@ Test(cli_files, a_full_table_stops_the_load)
     const char *said = load_text(text, 1);
     cr_expect(strstr(said, "lines 65 to 128") != NULL, "%s", said);
     cr_expect(strstr(said, "more capacity") != NULL, "%s", said);
+    cr_expect_eq(table.occupied, 64, "what was stored before");
+    free(text);
+    close_cli();
+}
+
+/* Lines behind a refused batch that would fit (here: the last eight) are not stored:
+ * what is stored is a beginning of the file. */
+Test(cli_files, nothing_behind_a_refused_batch_is_stored)
+{
+    open_cli(8, 8, true);
+    table.ops_max = 64;
+    table.occupied_max = 140;
+    char *text = malloc(10000);
+    char *to = text;
+    for (int i = 0; i < 200; ++i) { /* 64, 64, 64 that are refused, 8 of the first again */
+        to += sprintf(to, "%d,%d\n", i < 192 ? i : i - 192, i + 1);
+    }
+    const char *said = load_text(text, 1);
+    cr_expect(strstr(said, "lines 129 to 192") != NULL, "%s", said);
+    cr_expect(strstr(said, "known to be stored: 128") != NULL, "%s", said);
+    cr_expect_eq(stored(0), 1, "line 193 was stored");
+    cr_expect_eq(stored(127), 128);
+    cr_expect_eq(table.occupied, 128);
     free(text);
     close_cli();
 }
