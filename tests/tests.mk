@@ -93,7 +93,7 @@ print-fuzzers:
 THREAD_TESTS := $(filter $(addprefix %/test_,concurrent cuckoo_concurrent cache_concurrent parallel phase_lock pool server),$(UNIT_TESTS))
 THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools engines))
 # Under AddressSanitizer: what attacks the daemon.
-ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits lifecycle redis_py clients metrics engines))
+ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits lifecycle redis_py clients metrics engines commands transactions scan))
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
 thread-tests: $(THREAD_TESTS)
 peers: $(PEERS)

@@ -52,7 +52,10 @@ struct sw_loop_counters {
 #define SW_COUNTER_FIELD(name, help) uint64_t name;
     SW_COUNTER_MAP(SW_COUNTER_FIELD)
 #undef SW_COUNTER_FIELD
-    uint64_t commands[SW_COMMAND_COUNT];       /* answered, by command */
+    uint64_t commands[SW_COMMAND_COUNT]; /* replied to, by command */
+    /* Of the time from the submission of a batch to its completion an equal share for each command
+     * whose reply waited for it. */
+    uint64_t command_ns[SW_COMMAND_COUNT];
     uint64_t batch_size[SW_HISTOGRAM_BUCKETS]; /* operations of a batch */
     uint64_t batch_us[SW_HISTOGRAM_BUCKETS];   /* submit to completion, microseconds */
     uint64_t batch_us_sum;

@@ -38,6 +38,7 @@ struct control {
     const struct sw_command *command;
     void *memory; /* scanned keys, then values; from the arena */
     size_t memory_bytes;
+    uint64_t started_ns;
     bool has_pattern;
     bool none; /* SCAN TYPE of anything but string */
     bool wrapped;
@@ -171,6 +172,7 @@ static void finish(struct control *control)
     SW_COUNT(counters, commands_processed, 1);
     SW_COUNT(counters, command_errors, batch_error(&control->flight.batch) != NULL);
     SW_COUNT(counters, commands[control->command->id], 1);
+    SW_COUNT(counters, command_ns[control->command->id], uv_hrtime() - control->started_ns);
     if (text.failed) {
         sw_conn_abort(conn);
     } else {
@@ -217,6 +219,7 @@ static void start(struct control *control)
 {
     struct sw_conn *conn = control->conn;
     control->flight.done = on_done;
+    control->started_ns = uv_hrtime();
     sw_resp_of(conn)->exclusive = true;
     sw_conn_accept(conn, true);
     sw_conn_stall(conn, SW_STALL_BARRIER);

@@ -118,14 +118,17 @@ static void section_cpu(const struct sw_snapshot *snapshot, struct sw_text *text
                    snapshot->cpu_system_seconds, snapshot->cpu_user_seconds);
 }
 
-/* Time is measured for batches, not for commands; readers want the fields, so they are 0. */
+/* Time is measured for batches: what a command has of it is its share. */
 static void section_commandstats(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
         uint64_t calls = snapshot->counters.commands[i];
         if (calls > 0) {
-            sw_text_printf(text, "cmdstat_%s:calls=%" PRIu64 ",usec=0,usec_per_call=0.00\r\n",
-                           sw_command_at((enum sw_command_id)i)->name, calls);
+            uint64_t ns = snapshot->counters.command_ns[i];
+            sw_text_printf(text,
+                           "cmdstat_%s:calls=%" PRIu64 ",usec=%" PRIu64 ",usec_per_call=%.2f\r\n",
+                           sw_command_at((enum sw_command_id)i)->name, calls, ns / 1000,
+                           (double)ns / 1000 / (double)calls);
         }
     }
 }

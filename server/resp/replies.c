@@ -173,8 +173,10 @@ void sw_replies_submit(struct sw_replies *replies)
     resp->net->retry = true; /* the other one is empty: who waited for room has the first turn */
     resp->gathering = &resp->replies[replies == &resp->replies[0]];
     if (replies->round.operations == 0) {
+        replies->submitted_ns = 0;
         finish(replies);
     } else {
+        replies->submitted_ns = uv_hrtime();
         sw_round_submit(&replies->round);
     }
 }

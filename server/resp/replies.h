@@ -41,7 +41,8 @@ struct sw_replies {
     struct sw_pending *pending;
     uint32_t pending_max;
     uint32_t pendings;
-    struct sw_text text; /* of replies that do not come from the table */
+    uint64_t submitted_ns; /* 0: the round has no operations */
+    struct sw_text text;   /* of replies that do not come from the table */
 };
 
 /* Returns 0, or -1 (memory); fini is allowed after both. */

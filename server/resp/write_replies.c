@@ -351,7 +351,7 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
 }
 
 static void write_one(struct writer *writer, const struct sw_replies *replies,
-                      const struct sw_pending *pending)
+                      const struct sw_pending *pending, uint64_t share_ns)
 {
     struct sw_loop_counters *counters = replies->resp->net->counters;
     if (pending->element && group_refusal(&replies->round, pending) != NULL) {
@@ -365,6 +365,7 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
     SW_COUNT(counters, command_errors, is_error);
     if (pending->command < SW_COMMAND_COUNT) {
         SW_COUNT(counters, commands[pending->command], is_carried_out);
+        SW_COUNT(counters, command_ns[pending->command], is_carried_out ? share_ns : 0);
     }
     if (pending->silent) {
         return;
@@ -379,6 +380,8 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
 void sw_replies_write(struct sw_replies *replies)
 {
     char *scratch = replies->resp->scratch;
+    uint64_t share_ns =
+        replies->submitted_ns == 0 ? 0 : (uv_hrtime() - replies->submitted_ns) / replies->pendings;
     uint32_t i = 0;
     while (i < replies->pendings) {
         struct sw_conn *conn = replies->pending[i].conn;
@@ -390,7 +393,7 @@ void sw_replies_write(struct sw_replies *replies)
         };
         uint32_t first = i;
         for (; i < replies->pendings && replies->pending[i].conn == conn; i++) {
-            write_one(&writer, replies, &replies->pending[i]);
+            write_one(&writer, replies, &replies->pending[i], share_ns);
         }
         flush(&writer);
         for (uint32_t k = first; k < i; k++) {

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import redis
 
@@ -91,6 +92,27 @@ def every_command_inside_multi():
                     equal(executed, [b"1"], name)
                 else:
                     check("EXECABORT" in str(executed) or "discarded" in str(executed), executed)
+
+
+@case
+def command_times():
+    """INFO commandstats: usec is of the batches a command was in, and is no more than passed"""
+    with Server("--loops", "1") as server:
+        connection = open_connection(server)
+        began = time.monotonic()
+        keys = [str(key) for key in range(1000)]
+        for _ in range(50):
+            ask(connection, "DEL", *keys)
+        ask(connection, "SCAN", "0", "COUNT", "100")
+        passed_us = (time.monotonic() - began) * 1e6
+        ask(connection, "PING")
+        text = ask(connection, "INFO", "commandstats").decode()
+        stats = {name: (int(calls), int(usec)) for name, calls, usec in
+                 re.findall(r"cmdstat_(\w+):calls=(\d+),usec=(\d+),usec_per_call", text)}
+        equal([stats[name][0] for name in ("del", "scan", "ping")], [50, 1, 1], "calls")
+        check(0 < stats["del"][1] <= passed_us, f"DEL: {stats['del']}, {passed_us} us passed")
+        check(0 < stats["scan"][1] <= passed_us, f"SCAN: {stats['scan']}, {passed_us} us passed")
+        equal(stats["ping"][1], 0, "PING needs no batch")
 
 
 @case

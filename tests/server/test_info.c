@@ -95,8 +95,11 @@ Test(info, fields_that_tools_read)
     snprintf(number, sizeof(number), "%llu",
              (unsigned long long)snapshot.counters.connections_accepted);
     expect(info, "total_connections_received", number);
-    snprintf(number, sizeof(number), "calls=%llu,usec=0,usec_per_call=0.00",
-             (unsigned long long)snapshot.counters.commands[SW_COMMAND_GET]);
+    snapshot.counters.commands[SW_COMMAND_GET] = 1000;
+    snapshot.counters.command_ns[SW_COMMAND_GET] = 12345678;
+    free(info);
+    info = render_all(&snapshot);
+    snprintf(number, sizeof(number), "calls=1000,usec=12345,usec_per_call=12.35");
     expect(info, "cmdstat_get", number);
     snprintf(number, sizeof(number), "%llu", (unsigned long long)snapshot.stats.counters.evicted);
     expect(info, "evicted_keys", number);
