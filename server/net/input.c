@@ -21,8 +21,16 @@ static size_t whole_pages(size_t bytes)
     return (bytes + 4095) / 4096 * 4096;
 }
 
+/* How far an input of this capacity may use the budget up. Large ones leave an eighth to small
+ * ones: who sends large requests and does not end them cannot keep the others from sending theirs.
+ */
+static uint64_t limit_of(const struct sw_input_budget *budget, size_t capacity)
+{
+    return is_mapped(capacity) ? budget->bytes_max - budget->bytes_max / 8 : budget->bytes_max;
+}
+
 /* Replaces `from` bytes of the budget's use by `to` bytes. Returns false, with nothing done, if the
- * use would grow past the maximum. */
+ * use would grow past what an input of `to` bytes may use. */
 static bool charge(struct sw_input_budget *budget, size_t from, size_t to)
 {
     uint64_t used = __atomic_load_n(&budget->bytes_used, __ATOMIC_RELAXED);
@@ -30,7 +38,7 @@ static bool charge(struct sw_input_budget *budget, size_t from, size_t to)
     do {
         assert(used >= from);
         wanted = used - from + to;
-        if (to > from && wanted > budget->bytes_max) {
+        if (to > from && wanted > limit_of(budget, to)) {
             return false;
         }
     } while (!__atomic_compare_exchange_n(&budget->bytes_used, &used, wanted, true,
@@ -74,6 +82,19 @@ static void compact(struct sw_input *input)
     }
 }
 
+/* Charges the budget for a capacity of at least `wanted`. Returns it, or 0 if that is too much. */
+static size_t charge_growth(const struct sw_input *input, struct sw_input_budget *budget,
+                            size_t wanted)
+{
+    size_t least = is_mapped(wanted) ? whole_pages(wanted) : wanted;
+    size_t doubled = input->capacity * 2;
+    doubled = is_mapped(doubled) ? whole_pages(doubled) : doubled;
+    if (doubled > least && charge(budget, input->capacity, doubled)) {
+        return doubled;
+    }
+    return charge(budget, input->capacity, least) ? least : 0;
+}
+
 enum sw_input_result sw_input_grow(struct sw_input *input, struct sw_input_budget *budget,
                                    size_t bytes)
 {
@@ -82,11 +103,8 @@ enum sw_input_result sw_input_grow(struct sw_input *input, struct sw_input_budge
     if (input->capacity >= wanted) {
         return SW_INPUT_OK;
     }
-    size_t capacity = input->capacity * 2 > wanted ? input->capacity * 2 : wanted;
-    if (is_mapped(capacity)) {
-        capacity = whole_pages(capacity);
-    }
-    if (!charge(budget, input->capacity, capacity)) {
+    size_t capacity = charge_growth(input, budget, wanted);
+    if (capacity == 0) {
         return SW_INPUT_OVER_BUDGET;
     }
     uint8_t *grown = resize(input, capacity);
@@ -96,6 +114,7 @@ enum sw_input_result sw_input_grow(struct sw_input *input, struct sw_input_budge
     }
     input->bytes = grown;
     input->capacity = capacity;
+    assert(input->start == 0 && capacity - input->end >= bytes);
     return SW_INPUT_OK;
 }
 
