@@ -4,6 +4,7 @@
  */
 #include "server/loop.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,12 +55,13 @@ static void sweep(struct sw_loop *loop)
     sw_frame_pool_sweep(&loop->bulk.pool);
 }
 
-/* A table in host memory grows inside a submit. Nobody's bytes were looked at meanwhile. */
+/* A table in host memory grows inside a submit, in a turn or in the callback of a socket. Nobody's
+ * bytes were looked at since the poll before. */
 static void forgive_long_turn(struct sw_loop *loop)
 {
-    uint64_t before_ms = now_ms(loop);
     uv_update_time(&loop->uv);
-    uint64_t took_ms = now_ms(loop) - before_ms;
+    uint64_t took_ms = now_ms(loop) - loop->polled_at_ms;
+    assert(now_ms(loop) >= loop->polled_at_ms);
     if (took_ms > SW_LONG_TURN_MS) {
         sw_net_forgive(&loop->net, took_ms);
     }
@@ -79,11 +81,11 @@ static bool turn(struct sw_loop *loop)
     tell_if_lost(loop);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
+    forgive_long_turn(loop);
     if (loop->sweep_due) {
         sweep(loop);
     }
     sw_net_end_turn(&loop->net);
-    forgive_long_turn(loop);
     check(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
     /* what was sent may be what a stalled connection waits for */
@@ -112,6 +114,14 @@ static bool is_awake(struct sw_loop *loop)
     return now_ns - loop->activity.at_ns < window_ns;
 }
 
+static void close_handles(struct sw_loop *loop)
+{
+    uv_close((uv_handle_t *)&loop->wake, NULL);
+    uv_close((uv_handle_t *)&loop->polled, NULL);
+    uv_close((uv_handle_t *)&loop->sweep, NULL);
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
 static void run(void *argument)
 {
     struct sw_loop *loop = argument;
@@ -124,9 +134,7 @@ static void run(void *argument)
     if (loop->owner.commit != NULL) {
         sw_commit_leave(loop->owner.commit);
     }
-    uv_close((uv_handle_t *)&loop->wake, NULL);
-    uv_close((uv_handle_t *)&loop->sweep, NULL);
-    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    close_handles(loop);
 }
 
 /* --- what wakes a loop ------------------------------------------------------------------------ */
@@ -156,6 +164,14 @@ static void on_wake(uv_async_t *wake)
     }
 }
 
+/* After the callbacks of the sockets, and before libuv looks at its clock again: the loop's time is
+ * that at which the poll came back. */
+static void on_polled(uv_check_t *polled)
+{
+    struct sw_loop *loop = polled->data;
+    loop->polled_at_ms = now_ms(loop);
+}
+
 static void on_sweep(uv_timer_t *timer)
 {
     struct sw_loop *loop = timer->data;
@@ -174,9 +190,12 @@ static int init_uv(struct sw_loop *loop)
         return -1;
     }
     loop->initialised = true;
+    uv_check_init(&loop->uv, &loop->polled);
     uv_timer_init(&loop->uv, &loop->sweep);
     loop->wake.data = loop;
+    loop->polled.data = loop;
     loop->sweep.data = loop;
+    uv_check_start(&loop->polled, on_polled);
     uv_timer_start(&loop->sweep, on_sweep, SW_SWEEP_MS, SW_SWEEP_MS);
     return 0;
 }
@@ -257,9 +276,7 @@ void sw_loop_join(struct sw_loop *loop)
 void sw_loop_fini(struct sw_loop *loop)
 {
     if (loop->initialised) { /* never started */
-        uv_close((uv_handle_t *)&loop->wake, NULL);
-        uv_close((uv_handle_t *)&loop->sweep, NULL);
-        uv_run(&loop->uv, UV_RUN_DEFAULT);
+        close_handles(loop);
         uv_loop_close(&loop->uv);
     }
     sw_bulk_fini(&loop->bulk);

@@ -46,6 +46,7 @@ struct sw_loop_activity {
 struct sw_loop {
     uv_loop_t uv;
     uv_async_t wake;
+    uv_check_t polled;
     uv_timer_t sweep;
     uv_thread_t thread;
     struct sw_loop_owner owner;
@@ -60,7 +61,8 @@ struct sw_loop {
     struct sw_loop_activity activity;
     struct sw_watch *watch; /* looked at every sweep; NULL on every loop but one. Borrowed */
     bool initialised;
-    bool sweep_due; /* the timer has run; sockets are looked at first */
+    uint64_t polled_at_ms; /* when libuv last came back from waiting for events */
+    bool sweep_due;        /* the timer has run; sockets are looked at first */
     bool stopping;
     uint64_t stop_since_ms;
     bool stop_asked; /* any thread, atomic */

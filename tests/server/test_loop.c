@@ -3,6 +3,8 @@
  * test_loop.c - a loop without a server around it: what it tells its owner.
  */
 #include <criterion/criterion.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "proto/frame.h"
 #include "server/loop.h"
@@ -152,5 +154,51 @@ Test(loop, nothing_lost_nothing_told)
     sw_loop_stop(fixture.loop);
     sw_loop_join(fixture.loop);
     cr_assert_eq(fixture.owner.lost, 0);
+    tear_down(&fixture);
+}
+
+/* --- a long turn ------------------------------------------------------------------------------ */
+
+/* What blocks the loop, as a table that grows in host memory does. */
+static void block(uv_async_t *async)
+{
+    usleep(1500 * 1000);
+    uv_close((uv_handle_t *)async, NULL);
+}
+
+static void wait_until_read(const struct sw_loop *loop, uint64_t bytes)
+{
+    while (__atomic_load_n(&loop->counters.net_input_bytes, __ATOMIC_RELAXED) < bytes) {
+        usleep(1000);
+    }
+}
+
+/* The peer of a connection with half a request is no slower because the loop was. */
+Test(loop, a_blocked_loop_is_not_the_peers_delay)
+{
+    static const char request[] = "*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n";
+    struct fixture fixture;
+    uv_async_t blocker;
+    int sockets[2];
+    char reply[64] = "";
+    set_up(&fixture);
+    fixture.budget.bytes_max = 1 << 20;
+    fixture.config.request_timeout_ms = 1200;
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    sw_conn_open(&fixture.loop->net, sockets[0], true, false);
+    cr_assert_eq(uv_async_init(&fixture.loop->uv, &blocker, block), 0);
+    cr_assert_eq(sw_loop_start(fixture.loop), 0);
+    cr_assert_eq(write(sockets[1], request, 10), 10);
+    wait_until_read(fixture.loop, 10);
+    uv_async_send(&blocker);
+    usleep(1700 * 1000);
+    cr_assert_eq(write(sockets[1], request + 10, sizeof(request) - 11),
+                 (ssize_t)sizeof(request) - 11);
+    cr_assert_gt(read(sockets[1], reply, sizeof(reply) - 1), 0);
+    cr_assert_str_eq(reply, "$5\r\nhello\r\n");
+    cr_assert_eq(fixture.loop->counters.request_timeouts, 0);
+    close(sockets[1]);
+    sw_loop_stop(fixture.loop);
+    sw_loop_join(fixture.loop);
     tear_down(&fixture);
 }
