@@ -122,7 +122,7 @@ static void check(struct fixture *fixture, int i)
 Test(commit, every_round_gets_its_own_results)
 {
     struct fixture fixture;
-    struct random random = {20261123};
+    struct random random = random_of(0);
     set_up(&fixture, 4096);
     for (int step = 0; step < 20000; step++) {
         int i = (int)random_below(&random, LOOPS);

@@ -205,7 +205,7 @@ static void run_until_idle(struct sw_loop *loop)
 Test(gather, copies_bits_from_anywhere)
 {
     uint64_t from[8], to[8];
-    struct random random = {20261121};
+    struct random random = random_of(1);
     for (int trial = 0; trial < 20000; trial++) {
         uint32_t first = (uint32_t)(random_next(&random) % 200);
         uint32_t count = 1 + (uint32_t)(random_next(&random) % (512 - 200));
@@ -233,7 +233,7 @@ Test(gather, every_frame_gets_its_own_answer)
     static const enum sw_op ops[] = {SW_SET, SW_SET, SW_SUM, SW_SUM, SW_SET_ABSENT, SW_DELETE};
     struct fixture fixture;
     struct probe *probes = calloc(FRAMES, sizeof(*probes));
-    struct random random = {20261122};
+    struct random random = random_of(2);
     cr_assert_not_null(probes);
     set_up(&fixture, 4096);
     for (unsigned trial = 0; trial < 40; trial++) {

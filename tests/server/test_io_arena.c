@@ -8,6 +8,7 @@
 
 #include "server/batch/io_arena.h"
 #include "table/table.h"
+#include "tests/support/random.h"
 
 static struct sw_table *table;
 
@@ -57,11 +58,10 @@ Test(io_arena, random_allocations_never_overlap)
         uint8_t tag;
     } live[LIVE] = {0};
     struct sw_io_arena arena;
-    unsigned seed = 20261120;
-    cr_log_info("seed %u", seed);
+    struct random random = random_of(0);
     cr_assert_eq(sw_io_arena_init(&arena, table, PAGES * SW_IO_PAGE), 0);
     for (int step = 0; step < STEPS; step++) {
-        size_t i = (size_t)rand_r(&seed) % LIVE;
+        size_t i = (size_t)random_below(&random, LIVE);
         if (live[i].memory != NULL) {
             for (size_t at = 0; at < live[i].bytes; at += 512) {
                 cr_assert_eq(live[i].memory[at], live[i].tag, "step %d", step);
@@ -70,7 +70,7 @@ Test(io_arena, random_allocations_never_overlap)
             live[i].memory = NULL;
             continue;
         }
-        live[i].bytes = 1 + (size_t)rand_r(&seed) % (12 * SW_IO_PAGE);
+        live[i].bytes = 1 + (size_t)random_below(&random, (uint64_t)12 * SW_IO_PAGE);
         live[i].memory = sw_io_arena_alloc(&arena, live[i].bytes);
         live[i].tag = (uint8_t)step;
         if (live[i].memory != NULL) {

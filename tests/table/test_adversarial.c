@@ -273,7 +273,7 @@ Test(adversarial, stash_limit_by_batch)
 static void refused_groups_at_the_cap(uint32_t slot_bits, uint64_t stash_slots)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct random random = {slot_bits + stash_slots};
+    struct random random = random_of(slot_bits + stash_slots);
     struct fixture fixture;
     config.capacity_slots = 256;
     config.max_load = 0.5;

@@ -46,7 +46,7 @@ static bool whole(const uint32_t *value, uint64_t key)
 static void *cache_main(void *argument)
 {
     struct worker *me = argument;
-    struct random random = {me->number};
+    struct random random = random_of(me->number);
     uint64_t keys[OPS];
     uint32_t(*values)[WORDS] = calloc(OPS, sizeof(*values));
     uint8_t results[OPS];
@@ -135,7 +135,7 @@ Test(cache_concurrent, lfu)
 static void *table_main(void *argument)
 {
     struct worker *me = argument;
-    struct random random = {me->number};
+    struct random random = random_of(me->number);
     struct sw_queue *queue;
     if (sw_queue_create(me->table, &queue) != SW_OK) {
         me->errors++;

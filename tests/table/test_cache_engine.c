@@ -7,6 +7,7 @@
 
 #include "table/cache/cache_backend.h"
 #include "tests/support/cache_table.h"
+#include "tests/support/random.h"
 
 TestSuite(cache_engine, .timeout = 120);
 
@@ -37,7 +38,7 @@ static void run(uint32_t slot_bits, uint32_t value_bytes)
                 struct cache_table_trial trial = {
                     .config =
                         config_of(slot_bits, value_bytes, (enum sw_cache_mode)mode, policies[p]),
-                    .seed = seed,
+                    .seed = random_seed() + seed,
                     .batches = 60,
                     .ops_max = 400,
                     .key_count = 2000,
@@ -70,7 +71,7 @@ Test(cache_engine, newcomers_that_are_turned_away)
         struct cache_table_trial trial = {
             .config = config_of(mode == SW_CACHE_MEMORY ? 64 : 128, 20, (enum sw_cache_mode)mode,
                                 mode == SW_CACHE_MEMORY ? SW_CACHE_LFU : SW_CACHE_EPOCH_LFU),
-            .seed = 1,
+            .seed = random_seed(),
             .ops_max = 200,
         };
         cr_assert_eq(cache_table_turn_away(&trial, fault, sizeof(fault)), 0, "mode %d: %s", mode,

@@ -37,7 +37,7 @@ static void begin(struct trial *trial, struct sw_cache_config config, uint64_t s
     sw_cache_info(trial->cache, &trial->info);
     trial->model = cache_model_create(&trial->info);
     trial->draw = (struct cache_draw){
-        .random.state = seed,
+        .random = random_of(seed),
         .config = config,
         .ops_max = OPS_MAX,
         .key_count = OPS_MAX + trial->info.config.capacity * 2,

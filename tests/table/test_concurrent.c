@@ -152,7 +152,7 @@ static void *sums_main(void *argument)
 {
     struct submitter *me = argument;
     struct sw_queue *queue;
-    struct random random = {me->number};
+    struct random random = random_of(me->number);
     uint64_t lowest[SHARED_KEYS] = {0};
     if (sw_queue_create(me->table, &queue) != SW_OK) {
         me->errors++;
@@ -233,7 +233,7 @@ static void *chaos_main(void *argument)
 {
     struct submitter *me = argument;
     struct sw_queue *queue;
-    struct random random = {me->number};
+    struct random random = random_of(me->number);
     if (sw_queue_create(me->table, &queue) != SW_OK) {
         me->errors++;
         return NULL;
@@ -287,7 +287,7 @@ static void *resize_main(void *argument)
 {
     struct submitter *me = argument;
     struct sw_queue *queue;
-    struct random random = {me->number};
+    struct random random = random_of(me->number);
     if (sw_queue_create(me->table, &queue) != SW_OK) {
         me->errors++;
         return NULL;

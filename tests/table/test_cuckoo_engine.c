@@ -53,7 +53,7 @@ static void random_batches(uint32_t slot_bits, uint32_t functions, uint32_t max_
                            uint64_t seed)
 {
     struct fixture fixture;
-    struct random random = {seed};
+    struct random random = random_of(seed);
     struct sw_table_config config = config_of(slot_bits, functions, 900);
     config.max_probe = max_probe;
     config.stash_slots = 1U << 16; /* refuses nothing that the oracle would not */
@@ -109,7 +109,7 @@ Test(cuckoo_engine, tables_of_a_few_cells)
 {
     for (uint64_t capacity = 1; capacity <= 40; capacity += 3) {
         struct fixture fixture;
-        struct random random = {capacity};
+        struct random random = random_of(capacity);
         struct sw_table_config config = config_of(64, 3, capacity);
         config.batch_ops_max = 512;
         config.stash_slots = 1024;

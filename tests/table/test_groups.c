@@ -106,7 +106,7 @@ Test(groups, refused_group_changes_nothing)
 /* Random groups around the limit, of all sizes, empty ones included. */
 static void random_groups(uint32_t slot_bits, uint64_t seed)
 {
-    struct random random = {seed};
+    struct random random = random_of(seed);
     struct fixture fixture;
     open_small(&fixture, slot_bits);
     fixture.seed = seed;

@@ -51,7 +51,7 @@ static void random_batches(struct plan plan)
 {
     struct sw_table_config config = growing(plan.slot_bits, 4, 1 << 13);
     struct fixture fixture;
-    struct random random = {plan.seed};
+    struct random random = random_of(plan.seed);
     bool refused = false;
     bool most = false;
     config.threads = plan.threads;
@@ -113,7 +113,7 @@ static void canonical_always(uint32_t slot_bits, uint64_t seed)
 {
     struct sw_table_config config = growing(slot_bits, 4, 1 << 13);
     struct fixture fixture;
-    struct random random = {seed};
+    struct random random = random_of(seed);
     config.seed = seed;
     config.max_probe = 2; /* so that the stash is used */
     fixture_open(&fixture, &config);

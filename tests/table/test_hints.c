@@ -45,7 +45,6 @@ Test(hints, encoding)
 
 Test(hints, forget)
 {
-    cr_log_info("seeds 1 to 5000");
     for (uint64_t seed = 1; seed <= 5000; seed++) {
         sw_forget_s64(seed);
         sw_forget_s128(seed);
@@ -55,7 +54,6 @@ Test(hints, forget)
 Test(hints, small_tables)
 {
     struct seen seen = {0};
-    cr_log_info("seeds 1 to 400");
     for (uint64_t seed = 1; seed <= 400; seed++) {
         sw_one_round_s64(seed, 24, &seen);
         sw_one_round_s128(seed, 24, &seen);
@@ -63,11 +61,11 @@ Test(hints, small_tables)
     cr_assert(seen.steps == 0xF && seen.kept > 0);
 }
 
+/* More rounds than 30 where the random numbers left a case out. */
 Test(hints, large_tables)
 {
     struct seen seen = {0};
-    cr_log_info("seeds 1001 to 1030");
-    for (uint64_t seed = 1001; seed <= 1030; seed++) {
+    for (uint64_t seed = 1001; seed <= 1030 || (seed <= 1300 && !seen.largest); seed++) {
         sw_one_round_s64(seed, 3000, &seen);
         sw_one_round_s128(seed, 3000, &seen);
     }

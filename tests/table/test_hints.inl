@@ -61,7 +61,7 @@ static void RH(make_entries)(struct RH(bed) * bed, size_t wanted, uint64_t dense
 static void RH(bed_start)(struct RH(bed) * bed, uint64_t seed, uint64_t buckets_max)
 {
     memset(bed, 0, sizeof(*bed));
-    bed->random.state = seed;
+    bed->random = random_of(seed);
     uint64_t buckets = 1 + random_below(&bed->random, buckets_max);
     uint64_t cap = random_below(&bed->random, 3) == 0 ? random_below(&bed->random, 20) : 400;
     uint64_t load = 50 + random_below(&bed->random, 51); /* percent */
@@ -294,7 +294,7 @@ static void RH(one_round)(uint64_t seed, uint64_t buckets_max, struct seen *seen
 /* Clears the hints that speak of a bucket that changed, and no others: any hints, any buckets. */
 static void RH(forget)(uint64_t seed)
 {
-    struct random random = {seed};
+    struct random random = random_of(seed);
     uint64_t buckets = 1 + random_below(&random, 300);
     struct RH(view) view = {NULL, buckets, buckets + 80, 80};
     uint8_t before[150];

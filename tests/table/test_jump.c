@@ -89,8 +89,7 @@ static void check_all(struct bed *bed)
 
 Test(jump, random_tables)
 {
-    struct random random = {.state = 20261121};
-    printf("seed %llu\n", (unsigned long long)random.state);
+    struct random random = random_of(0);
     for (int round = 0; round < 300; round++) {
         struct bed bed;
         uint64_t buckets = 1 + random_next(&random) % 300;
@@ -118,8 +117,7 @@ Test(jump, random_tables)
 Test(jump, full_table_takes_few_looks)
 {
     struct bed bed;
-    struct random random = {.state = 20261121};
-    printf("seed %llu\n", (unsigned long long)random.state);
+    struct random random = random_of(0);
     open_bed(&bed, 1 << 14, 1 << 12);
     while (bed.keys < (uint64_t)SW_BUCKET_SLOTS << 14) {
         insert(&bed, (uint32_t)random_next(&random));

@@ -9,7 +9,7 @@
 
 Test(mix, inverse)
 {
-    struct random random = {4};
+    struct random random = random_of(4);
     for (int i = 0; i < 200000; i++) {
         uint64_t key = i < 100000 ? (uint64_t)i : random_next(&random);
         uint64_t seed = i % 3 == 0 ? 0 : random_next(&random);

@@ -29,7 +29,7 @@ static void random_batch(struct fixture *fixture, struct random *random, uint32_
 static void mixed(uint32_t slot_bits, uint64_t seed)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct random random = {seed};
+    struct random random = random_of(seed);
     struct fixture fixture;
     config.seed = seed;
     fixture_open(&fixture, &config);
@@ -108,7 +108,7 @@ Test(operations, pairs_128)
 static void at_load(uint32_t slot_bits, double load)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct random random = {(uint64_t)(load * 1000)};
+    struct random random = random_of((uint64_t)(load * 1000));
     struct fixture fixture;
     config.max_load = 1.0;
     config.batch_ops_max = 1024;
@@ -165,7 +165,7 @@ Test(operations, tiny_tables)
     for (uint64_t slots = 0; slots <= 24; slots += 3) {
         for (uint32_t bits = 64; bits <= 128; bits += 64) {
             struct sw_table_config config = fixture_config(bits);
-            struct random random = {slots};
+            struct random random = random_of(slots);
             struct fixture fixture;
             config.capacity_slots = slots;
             config.max_load = 1.0;

@@ -92,7 +92,7 @@ static void pair_close(struct pair *pair)
 static void upserts(uint32_t slot_bits, uint32_t threads, uint64_t keys, uint64_t seed)
 {
     struct sw_table_config config = config_of(slot_bits, threads);
-    struct random random = {seed};
+    struct random random = random_of(seed);
     struct pair pair;
     pair_open(&pair, &config);
     pair.alone.seed = pair.together.seed = seed;
@@ -132,7 +132,7 @@ Test(parallel, many_keys)
 static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated)
 {
     struct sw_table_config config = config_of(slot_bits, 4);
-    struct random random = {slot_bits + stash_slots};
+    struct random random = random_of(slot_bits + stash_slots);
     struct sw_table_stats stats[2];
     struct pair pair;
     config.capacity_slots = SW_PARALLEL_WRITES_MIN; /* full after the batch */
@@ -178,7 +178,7 @@ Test(parallel, cap_without_stash)
 static void near_the_limit(uint32_t slot_bits)
 {
     struct sw_table_config config = config_of(slot_bits, 4);
-    struct random random = {slot_bits};
+    struct random random = random_of(slot_bits);
     struct pair pair;
     int refused = 0;
     /* room for all; then room for the absent keys only; then refused; then with deletes */

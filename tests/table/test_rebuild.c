@@ -170,10 +170,8 @@ static void one_rebuild(struct random *random, struct arrays *from, struct array
 
 Test(rebuild, random_sizes)
 {
-    uint64_t seed = 20261121;
-    struct random random = {seed};
+    struct random random = random_of(0);
     struct arrays *arrays = malloc(3 * sizeof(*arrays));
-    cr_log_info("seed %llu", (unsigned long long)seed);
     cr_assert_not_null(arrays);
     for (int round = 0; round < 20000; round++) {
         one_rebuild(&random, &arrays[0], &arrays[1], &arrays[2]);

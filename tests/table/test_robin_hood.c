@@ -94,7 +94,7 @@ Test(robin_hood, layout_is_a_function_of_the_contents)
     struct sw_slot_s128 slots[SLOTS];
     struct sw_slot_s128 entries[256];
     for (uint64_t seed = 0; seed < 400; seed++) {
-        struct random random = {seed};
+        struct random random = random_of(seed);
         int count = make_entries(&random, entries, (int)random_below(&random, 200));
         lay_out(expected, entries, count);
         for (int round = 0; round < 3; round++) {
@@ -118,7 +118,7 @@ static void remove_part(uint64_t seed, bool at_once)
     struct sw_slot_s128 slots[SLOTS];
     struct sw_slot_s128 entries[256];
     uint64_t ends[256];
-    struct random random = {seed};
+    struct random random = random_of(seed);
     struct sw_view_s128 view = view_of(slots);
     uint64_t probes = 0;
     uint64_t value;
@@ -183,7 +183,7 @@ Test(robin_hood, cap_loses_nothing)
     struct sw_slot_s128 entries[600];
     struct sw_slot_s128 all[600];
     for (uint64_t seed = 0; seed < 300; seed++) {
-        struct random random = {seed};
+        struct random random = random_of(seed);
         struct sw_view_s128 view = view_of(slots);
         uint64_t probes = 0;
         int offered = make_entries(&random, entries, 250 + (int)random_below(&random, 300));
@@ -240,7 +240,7 @@ Test(robin_hood, threads_insert_side_by_side)
     struct sw_slot_s128 slots[SLOTS];
     struct sw_slot_s128 entries[256];
     for (uint64_t seed = 0; seed < 200; seed++) {
-        struct random random = {seed};
+        struct random random = random_of(seed);
         struct sw_view_s128 view = view_of(slots);
         struct inserter inserters[THREADS];
         pthread_t threads[THREADS];

@@ -185,7 +185,7 @@ Test(scan, cursor_stops_at_the_end_of_the_window)
 static void changing(uint32_t slot_bits, uint64_t seed)
 {
     struct sw_table_config config = fixture_config(slot_bits);
-    struct random random = {seed};
+    struct random random = random_of(seed);
     struct fixture fixture;
     config.max_load = 0.95;
     config.max_probe = seed % 2 != 0 ? 2 : 0;
