@@ -130,8 +130,11 @@ def exported(folder):
     told(["clang-14", "-x", "c++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", str(use)], 0)
     formatted = told(["clang-format-14", f"--style=file:{ROOT}/.clang-format", str(header)], 0)
     equal(content, formatted, "the header's format")
-    refuses(folder.analyze("--export", "--headers", "/nowhere", rc=1).splitlines()[-1] + "\n",
-            "/nowhere/policy_cpu.h.new cannot be written: No such file")
+    new = folder.path / "not" / "yet"
+    folder.analyze("--export", "--headers", new)
+    equal((new / header.name).read_text(), content, "the header in a folder that was not there")
+    refuses(folder.analyze("--export", "--headers", use / "below", rc=1).splitlines()[-1] + "\n",
+            f"the folder {use}/below cannot be made: Not a directory")
 
 
 @case

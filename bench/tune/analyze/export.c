@@ -272,6 +272,9 @@ static bool export_arch(const struct sw_tune_loaded *loaded, const struct choice
     if (snprintf(path, sizeof(path), "%s/%s", options->headers, name) >= (int)sizeof(path)) {
         return sw_tune_refuse(reason, "the name of the folder %s is too long", options->headers);
     }
+    if (!sw_tune_make_folder(options->headers, reason)) {
+        return false;
+    }
     snprintf(fresh, sizeof(fresh), "%s.new", path);
     FILE *out = fopen(fresh, "w");
     if (out == NULL) {
