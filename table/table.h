@@ -74,7 +74,9 @@ enum sw_op_class { SW_CLASS_GET, SW_CLASS_UPSERT, SW_CLASS_DELETE, SW_CLASS_COUN
 
 struct sw_op_counters {
     uint64_t operations; /* operations carried out: hits + misses */
-    uint64_t probes;     /* buckets inspected on their behalf */
+    uint64_t probes;     /* buckets inspected on their behalf; of a batch that CUDA carries out by
+                            streaming the whole table, all buckets of the table. Cache: of writes,
+                            the buckets their keys may lie in */
     uint64_t hits;       /* the key was present before the operation */
     uint64_t misses;     /* it was not */
 };

@@ -97,7 +97,10 @@ static void put_operations(struct page *page, const struct sw_counters *counters
     } rows[] = {
         {"sherwood_operations", "Operations carried out on the table.",
          offsetof(struct sw_op_counters, operations)},
-        {"sherwood_probes", "Buckets inspected for operations.",
+        {"sherwood_probes",
+         "Buckets inspected for operations. A batch that a GPU merges by streaming the table "
+         "counts "
+         "every bucket of the table.",
          offsetof(struct sw_op_counters, probes)},
         {"sherwood_hits", "Operations whose key was present before them.",
          offsetof(struct sw_op_counters, hits)},
