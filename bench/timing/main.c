@@ -7,15 +7,14 @@
  * process never touches the device.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/peers/list.h"
 #include "bench/timing/ceilings.h"
+#include "bench/timing/child.h"
 #include "bench/timing/device.h"
 #include "bench/timing/measure.h"
 #include "bench/timing/run_info.h"
@@ -27,6 +26,7 @@ enum outcome { OUTCOME_RIGHT = 0, OUTCOME_FAILED = 1, OUTCOME_WRONG = 3 };
 struct run {
     const struct sw_timing_options *options;
     struct sw_timing_report report;
+    struct sw_timing_stop stop;
     double started;
     bool is_complete;
     bool is_correct;
@@ -99,27 +99,13 @@ static enum outcome measure_device(const struct run *run)
 
 /* --- in the study's own process --------------------------------------------------------------- */
 
-/* Waits for the process; stops it when its time is over. False if it was stopped. */
-static bool wait_for(pid_t child, double seconds, int *status)
-{
-    double end = sw_timing_clock() + seconds;
-    const struct timespec nap = {.tv_nsec = 5000000};
-    while (waitpid(child, status, WNOHANG) == 0) {
-        if (sw_timing_clock() > end) {
-            kill(child, SIGKILL);
-            waitpid(child, status, 0);
-            return false;
-        }
-        nanosleep(&nap, NULL);
-    }
-    return true;
-}
-
 /* Says how it went, on stderr and in run_info.txt. */
-static void judge(struct run *run, const char *name, bool in_time, int status)
+static void judge(struct run *run, const char *name, enum sw_timing_end end, int status)
 {
     char text[128] = "complete";
-    if (!in_time) {
+    if (end == SW_TIMING_STOPPED) {
+        snprintf(text, sizeof(text), "stopped by signal %d", run->stop.number);
+    } else if (end == SW_TIMING_LATE) {
         snprintf(text, sizeof(text), "stopped: not through after %g s",
                  run->options->library_seconds);
     } else if (WIFSIGNALED(status)) {
@@ -130,7 +116,7 @@ static void judge(struct run *run, const char *name, bool in_time, int status)
     } else if (WEXITSTATUS(status) != OUTCOME_RIGHT) {
         snprintf(text, sizeof(text), "incomplete: see the log for what failed");
     }
-    if (!in_time || !WIFEXITED(status) ||
+    if (end != SW_TIMING_ENDED || !WIFEXITED(status) ||
         (WEXITSTATUS(status) != OUTCOME_RIGHT && WEXITSTATUS(status) != OUTCOME_WRONG)) {
         run->is_complete = false;
     }
@@ -147,6 +133,7 @@ static bool run_apart(struct run *run, const struct sw_timing_library *library,
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
+        sw_timing_stop_leave(&run->stop);
         *outcome = library == NULL ? measure_device(run) : measure_library(run, library);
         return true;
     }
@@ -155,16 +142,16 @@ static bool run_apart(struct run *run, const struct sw_timing_library *library,
         run->is_complete = false;
         return false;
     }
-    bool in_time = wait_for(child, run->options->library_seconds, &status);
-    judge(run, name, in_time, status);
+    judge(run, name, sw_timing_wait(&run->stop, child, run->options->library_seconds, &status),
+          status);
     return false;
 }
 
-/* Sherwood first, then the others. As run_apart. */
+/* Sherwood first, then the others, until a signal stops the study. As run_apart. */
 static bool run_libraries(struct run *run, enum outcome *outcome)
 {
     const struct sw_timing_library *library = &sw_timing_sherwood;
-    for (size_t next = 0; library != NULL; next++) {
+    for (size_t next = 0; library != NULL && run->stop.number == 0; next++) {
         if (sw_timing_library_wanted(run->options, library->name)) {
             fprintf(run->report.run_info, "library: %s %s\n", library->name, library->version);
             if (run_apart(run, library, outcome)) {
@@ -208,6 +195,21 @@ static void list_libraries(void)
     }
 }
 
+/* The last line of run_info.txt. */
+static void write_end(const struct run *run)
+{
+    char how[64] = "complete";
+    if (run->stop.number != 0) {
+        snprintf(how, sizeof(how), "stopped by signal %d", run->stop.number);
+    } else if (!run->is_complete) {
+        snprintf(how, sizeof(how), "incomplete");
+    }
+    fprintf(run->report.run_info, "end: %s after %.1f s; %s\n", how,
+            sw_timing_clock() - run->started,
+            run->is_correct ? "no key of Sherwood's lost, no value wrong"
+                            : "KEYS LOST OR VALUES WRONG: see summary.csv");
+}
+
 int main(int argc, char **argv)
 {
     struct sw_timing_options options;
@@ -233,13 +235,11 @@ int main(int argc, char **argv)
         return 1;
     }
     sw_timing_run_info(run.report.run_info, &options, argc, argv);
+    sw_timing_stop_open(&run.stop);
     if (run_apart(&run, NULL, &outcome) || run_libraries(&run, &outcome)) {
         return (int)outcome;
     }
-    fprintf(run.report.run_info, "end: %s after %.1f s; %s\n",
-            run.is_complete ? "complete" : "incomplete", sw_timing_clock() - run.started,
-            run.is_correct ? "no key of Sherwood's lost, no value wrong"
-                           : "KEYS LOST OR VALUES WRONG: see summary.csv");
+    write_end(&run);
     bool written = sw_timing_report_close(&run.report);
     if (!run.is_correct) {
         fprintf(stderr, "timing: a check failed: keys lost or values wrong, see summary.csv\n");
