@@ -219,6 +219,8 @@ int sw_client_receive(struct sw_stripe *stripe);
 /* The head of a reply is in stripe->reply, `body_bytes` follow. Checks it against the request and
  * sets `receiving` and `parts`, or finishes the flight if there is no body. */
 int sw_client_reply(struct sw_stripe *stripe, uint64_t body_bytes);
+/* The server is at its limit of connections, as it `said`. */
+int sw_client_turned_away(struct sw_stripe *stripe, const char *said);
 
 /* --- wait.c --- */
 

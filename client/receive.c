@@ -55,6 +55,16 @@ static int not_frames(struct sw_stripe *stripe, int error)
                            client->address, sw_frame_error_text(error), seen);
 }
 
+/* What a server at its limit says before it knows that the client speaks frames; and are the bytes
+ * that, or the beginning of it? */
+static const char turned_away[] = "-ERR max number of clients reached";
+
+static bool is_turned_away(const uint8_t *bytes, size_t size)
+{
+    size_t length = sizeof(turned_away) - 1;
+    return memcmp(bytes, turned_away, size < length ? size : length) == 0;
+}
+
 /* The largest body any reply to this client can have. */
 static uint64_t body_bytes_max(const struct sherwood *client)
 {
@@ -81,6 +91,10 @@ static int take_head(struct sw_stripe *stripe, bool *again)
         return SHERWOOD_OK;
     }
     int got = sw_frame_prefix_decode(bytes, size, body_bytes_max(stripe->client), &prefix);
+    if (got == SW_FRAME_E_MAGIC && !stripe->received_any && is_turned_away(bytes, size)) {
+        return size < sizeof(turned_away) - 1 ? SHERWOOD_OK
+                                              : sw_client_turned_away(stripe, turned_away + 5);
+    }
     if (got < 0) {
         return not_frames(stripe, got);
     }

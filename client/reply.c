@@ -26,6 +26,14 @@ static void server_said(const struct sw_stripe *stripe, char *out, size_t out_by
     }
 }
 
+int sw_client_turned_away(struct sw_stripe *stripe, const char *said)
+{
+    return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
+                           "%s: the server has all the connections it allows (%s): close some, "
+                           "or raise its limit",
+                           stripe->client->address, said);
+}
+
 /* A status other than OK. The frame has no body. */
 static int refused(struct sw_stripe *stripe, struct sw_client_flight *flight)
 {
@@ -37,10 +45,7 @@ static int refused(struct sw_stripe *stripe, struct sw_client_flight *flight)
         return contradiction(stripe, "has an unknown status");
     }
     if (stripe->reply.status == SW_REPLY_TOO_MANY_CONNECTIONS) {
-        return sw_client_break(stripe, status,
-                               "%s: the server has all the connections it allows (%s): close some, "
-                               "or raise its limit",
-                               client->address, said);
+        return sw_client_turned_away(stripe, said);
     }
     if (flight == NULL || !flight->sent) {
         /* It speaks of the connection as a whole, or gave up on a frame before its end: what

@@ -256,6 +256,30 @@ Test(connect, a_refusal_before_the_greeting)
     sw_fake_stop(&server);
 }
 
+/* The same by a server that does not know yet which protocol the client speaks; a byte at a time.
+ */
+static void refuse_in_resp(int fd, void *user)
+{
+    const char *line = "-ERR max number of clients reached\r\n";
+    bool in_pieces = *(const bool *)user;
+    for (size_t size = in_pieces ? 1 : strlen(line); *line != '\0'; line += size) {
+        sw_fake_write(fd, line, size);
+        usleep(in_pieces ? 500 : 0);
+    }
+}
+
+Test(connect, a_refusal_in_the_other_protocol)
+{
+    for (int i = 0; i < 2; ++i) {
+        bool in_pieces = i == 1;
+        struct sw_fake_server server;
+        sw_fake_start(&server, refuse_in_resp, &in_pieces);
+        expect_failure(server.address, SHERWOOD_E_CONNECTION,
+                       "all the connections it allows (max number of clients reached)");
+        sw_fake_stop(&server);
+    }
+}
+
 Test(connect, facts_of_the_server)
 {
     struct sw_fake_table table;
