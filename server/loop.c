@@ -217,7 +217,8 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
 static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t index, uint32_t loops)
 {
     const struct sw_loop_owner *owner = &loop->owner;
-    const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop};
+    const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
+                                             owner->clients};
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot};
     struct sw_commit_batch *commit = NULL;
     if (init_net(loop, index, loops) != 0 ||

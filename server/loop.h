@@ -35,6 +35,7 @@ struct sw_loop_owner {
     void (*device_lost)(void *server);    /* and exit with a failure */
     struct sw_commit *commit;             /* NULL: rounds that write go each by itself */
     struct sw_input_budget *input_budget; /* of all loops */
+    struct sw_clients *clients;           /* of all loops */
 };
 
 /* When the loop last received or sent anything, for busy-poll-us. */

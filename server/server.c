@@ -23,6 +23,7 @@
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/observe/log.h"
+#include "server/resp/clients.h"
 #include "server/selftest.h"
 
 struct sw_server {
@@ -31,6 +32,7 @@ struct sw_server {
     struct sw_watch watch; /* the first loop's thread's while it runs */
     struct sw_commit commit;
     struct sw_input_budget input_budget;
+    struct sw_clients clients;
     struct sw_loop *loops;
     uint32_t loop_count;    /* initialised */
     uint32_t loops_running; /* started */
@@ -96,6 +98,7 @@ static void free_server(struct sw_server *server)
     free(server->loops);
     sw_table_destroy(server->table);
     sw_commit_fini(&server->commit);
+    sw_clients_fini(&server->clients);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
     }
@@ -187,6 +190,7 @@ static int init_loops(struct sw_server *server)
         .device_lost = on_device_lost,
         .commit = &server->commit,
         .input_budget = &server->input_budget,
+        .clients = &server->clients,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -273,6 +277,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     }
     server->config = *config;
     sw_commit_init(&server->commit);
+    sw_clients_init(&server->clients);
     server->input_budget.bytes_max = config->input_bytes_max;
     if (server->config.loops == 0) {
         server->config.loops = default_loops();

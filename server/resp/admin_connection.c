@@ -3,9 +3,16 @@
  * admin_connection.c - AUTH, HELLO, RESET and CLIENT: what a connection says about itself.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/resp/admin_call.h"
+#include "server/resp/clients.h"
+
+/* The longest line about a client: four texts of at most 64 bytes each, and the words around. */
+#define CLIENT_LINE_BYTES 512
+/* CLIENT LIST ID takes so many ids. */
+#define IDS_MAX 128
 
 static const char name_error[] =
     "ERR Client names cannot contain spaces, newlines or special characters.";
@@ -21,10 +28,21 @@ static bool name_allowed(const struct sw_resp_argument *argument)
     return true;
 }
 
-static void store_name(char *name, const struct sw_resp_argument *argument)
+static void store_name(struct sw_call *call, char *name, const struct sw_resp_argument *argument)
 {
-    memcpy(name, argument->text, argument->size);
+    sw_clients_lock(call->admin->clients);
+    if (argument->size > 0) {
+        memcpy(name, argument->text, argument->size);
+    }
     name[argument->size] = '\0';
+    sw_clients_unlock(call->admin->clients);
+}
+
+static void choose_protocol(struct sw_call *call, bool resp3)
+{
+    sw_clients_lock(call->admin->clients);
+    call->session->resp3 = resp3;
+    sw_clients_unlock(call->admin->clients);
 }
 
 /* Replies with an error and returns false if the argument cannot be a client's name. */
@@ -122,24 +140,25 @@ void sw_call_hello(struct sw_call *call)
     }
     /* Nothing changes before the whole command is known to be right. */
     if (name != NULL) {
-        store_name(call->session->name, name);
+        store_name(call, call->session->name, name);
     }
-    call->session->resp3 = version == 3;
+    choose_protocol(call, version == 3);
     reply_hello(call);
 }
 
 void sw_call_reset(struct sw_call *call)
 {
-    call->session->resp3 = false;
+    const struct sw_resp_argument no_name = {(const uint8_t *)"", 0};
+    choose_protocol(call, false);
+    store_name(call, call->session->name, &no_name);
     call->session->reply_mode = SW_REPLY_ON;
-    call->session->name[0] = '\0';
     sw_text_simple(call->reply, "RESET");
 }
 
 static void client_setname(struct sw_call *call)
 {
     if (check_client_name(call, &call->arguments[2])) {
-        store_name(call->session->name, &call->arguments[2]);
+        store_name(call, call->session->name, &call->arguments[2]);
         sw_call_ok(call);
     }
 }
@@ -173,7 +192,7 @@ static void client_setinfo(struct sw_call *call)
         sw_call_error(call, "ERR %s cannot be longer than %d bytes.", what,
                       SW_SESSION_NAME_BYTES - 1);
     } else {
-        store_name(field, value);
+        store_name(call, field, value);
         sw_call_ok(call);
     }
 }
@@ -183,35 +202,45 @@ static void client_id(struct sw_call *call)
     sw_text_unsigned(call->reply, call->session->id);
 }
 
-/* The connection as one line of redis's CLIENT LIST; only fields that mean something here. */
-static void reply_line(struct sw_call *call, const char *subcommand)
+/* A connection as one line of redis' CLIENT LIST; only fields that mean something here. Of others
+ * nobody keeps when they last asked for something, and what that was. */
+static void put_client(struct sw_text *text, const struct sw_session *session,
+                       const char *subcommand, bool is_own)
 {
-    const struct sw_session *session = call->session;
-    struct sw_text line;
     uint64_t now_ms = sw_session_now_ms();
     uint64_t age = now_ms > session->connected_at_ms ? now_ms - session->connected_at_ms : 0;
-    sw_text_init(&line, 1024);
-    sw_text_printf(&line,
-                   "id=%" PRIu64 " addr=%s name=%s age=%" PRIu64
-                   " idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 events=r cmd=client|%s "
-                   "user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
-                   session->id, session->address, session->name, age / 1000, subcommand,
+    sw_text_printf(text, "id=%" PRIu64 " addr=%s name=%s age=%" PRIu64, session->id,
+                   session->address, session->name, age / 1000);
+    sw_text_printf(text, "%s flags=N db=0 sub=0 psub=0 ssub=0 ", is_own ? " idle=0" : "");
+    if (is_own) {
+        sw_text_printf(text, "multi=-1 events=r cmd=client|%s ", subcommand);
+    }
+    sw_text_printf(text, "user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
                    session->resp3 ? 3 : 2, session->library_name, session->library_version);
-    sw_text_verbatim(call->reply, line.data, line.size, session->resp3);
-    call->reply->failed = call->reply->failed || line.failed;
-    sw_text_fini(&line);
+}
+
+static void reply_text(struct sw_call *call, struct sw_text *text)
+{
+    sw_text_verbatim(call->reply, text->size > 0 ? text->data : "", text->size,
+                     call->session->resp3);
+    call->reply->failed = call->reply->failed || text->failed;
+    sw_text_fini(text);
 }
 
 static void client_info(struct sw_call *call)
 {
-    reply_line(call, "info");
+    struct sw_text line;
+    sw_text_init(&line, CLIENT_LINE_BYTES);
+    put_client(&line, call->session, "info", true);
+    reply_text(call, &line);
 }
 
-/* Is this connection among those of TYPE? Replies with an error for a type that does not exist. */
-static bool type_matches(struct sw_call *call, bool *matches)
+/* Does CLIENT LIST ask for connections of a type that there are? Replies with an error for a type
+ * that does not exist. */
+static bool type_is_known(struct sw_call *call, bool *matches)
 {
     static const char *const types[] = {"NORMAL", "MASTER", "REPLICA", "SLAVE", "PUBSUB"};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (sw_argument_is(&call->arguments[3], types[i])) {
             *matches = i == 0;
             return true;
@@ -221,38 +250,64 @@ static bool type_matches(struct sw_call *call, bool *matches)
     return false;
 }
 
-static bool ids_match(struct sw_call *call, bool *matches)
+/* Are all arguments from the fourth on numbers of connections? */
+static bool ids_are_valid(struct sw_call *call)
 {
-    *matches = false;
     for (uint32_t i = 3; i < call->count; i++) {
         int64_t id = 0;
         if (!sw_argument_integer(&call->arguments[i], &id) || id < 1) {
             sw_text_error(call->reply, "ERR Invalid client ID");
             return false;
         }
-        *matches = *matches || (uint64_t)id == call->session->id;
     }
     return true;
 }
 
-/* Connections belong to several threads; the one that asks is the one that is listed. */
-static void client_list(struct sw_call *call)
+static bool is_among_ids(const struct sw_call *call, uint64_t wanted)
 {
-    bool matches = true;
-    if (call->count == 4 && sw_argument_is(&call->arguments[2], "TYPE")) {
-        if (!type_matches(call, &matches)) {
-            return;
+    for (uint32_t i = 3; i < call->count; i++) {
+        int64_t id = 0;
+        if (sw_argument_integer(&call->arguments[i], &id) && (uint64_t)id == wanted) {
+            return true;
         }
-    } else if (call->count > 3 && sw_argument_is(&call->arguments[2], "ID")) {
-        if (!ids_match(call, &matches)) {
-            return;
-        }
-    } else if (call->count != 2) {
-        sw_call_syntax_error(call);
+    }
+    return false;
+}
+
+/* One line for each session, or for those whose ids are asked for. */
+static void reply_list(struct sw_call *call, bool by_id)
+{
+    struct sw_text lines;
+    size_t count = 0;
+    struct sw_session *sessions = sw_clients_copy(call->admin->clients, &count);
+    if (sessions == NULL) {
+        sw_text_error(call->reply, "ERR out of memory");
         return;
     }
-    if (matches) {
-        reply_line(call, "list");
+    sw_text_init(&lines, count * CLIENT_LINE_BYTES);
+    for (size_t i = 0; i < count; i++) {
+        if (!by_id || is_among_ids(call, sessions[i].id)) {
+            put_client(&lines, &sessions[i], "list", sessions[i].id == call->session->id);
+        }
+    }
+    free(sessions);
+    reply_text(call, &lines);
+}
+
+/* Every id is compared with every connection, so their number is bounded. */
+static void client_list(struct sw_call *call)
+{
+    bool by_type = call->count == 4 && sw_argument_is(&call->arguments[2], "TYPE");
+    bool by_id = !by_type && call->count > 3 && sw_argument_is(&call->arguments[2], "ID");
+    bool matches = true;
+    if (!by_type && !by_id && call->count != 2) {
+        sw_call_syntax_error(call);
+    } else if (by_id && call->count - 3 > IDS_MAX) {
+        sw_call_error(call, "ERR at most %d client IDs in one command", IDS_MAX);
+    } else if ((by_type && !type_is_known(call, &matches)) || (by_id && !ids_are_valid(call))) {
+        return;
+    } else if (matches) {
+        reply_list(call, by_id);
     } else {
         sw_text_verbatim(call->reply, "", 0, call->session->resp3);
     }
@@ -293,7 +348,7 @@ void sw_call_client(struct sw_call *call)
         {"ID", 2, client_id, "", "Return the ID of this connection."},
         {"INFO", 2, client_info, "", "Return a line about this connection."},
         {"LIST", -2, client_list, "[TYPE type | ID id ...]",
-         "Return a line about this connection; other connections are not listed."},
+         "Return a line about each connection that speaks RESP."},
         {"NO-EVICT", 3, client_on_off, "ON|OFF", "Accepted: connections are not evicted."},
         {"NO-TOUCH", 3, client_on_off, "ON|OFF", "Accepted: keys have no access time."},
         {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether commands are answered."},

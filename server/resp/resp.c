@@ -13,6 +13,7 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/resp/absent.h"
+#include "server/resp/clients.h"
 #include "server/resp/control.h"
 #include "server/resp/output.h"
 #include "server/resp/transaction.h"
@@ -328,11 +329,13 @@ static void open_conn(struct sw_conn *conn, void *side)
     sw_session_init(&state->session, conn->peer.id);
     memcpy(state->session.address, conn->peer.address, sizeof(state->session.address));
     state->session.connected_at_ms = conn->peer.open_at_ms;
+    sw_clients_enter(state->resp->owner.clients, &state->session);
     sw_resp_output_init(conn);
 }
 
 static void close_conn(struct sw_conn *conn)
 {
+    sw_clients_leave(sw_resp_of(conn)->resp->owner.clients, &sw_resp_of(conn)->session);
     sw_transaction_drop(conn);
     sw_resp_output_fini(conn);
 }
@@ -416,6 +419,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,
+                                    .clients = owner->clients,
                                     .lacking = resp->lacking,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {

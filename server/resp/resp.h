@@ -27,6 +27,7 @@ struct sw_resp_owner {
     void *server;
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void (*stop)(void *server); /* begin the shutdown */
+    struct sw_clients *clients; /* of all loops */
 };
 
 struct sw_resp {

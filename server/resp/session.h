@@ -10,6 +10,7 @@
 
 #include "proto/resp.h"
 #include "server/config/config.h"
+#include "server/list.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
 #include "server/resp/command.h"
@@ -22,8 +23,10 @@
 
 enum sw_session_reply_mode { SW_REPLY_ON, SW_REPLY_OFF, SW_REPLY_SKIP_NEXT };
 
+/* The fields that CLIENT LIST shows change under the lock of sw_clients. */
 struct sw_session {
-    uint64_t id; /* unique in the process, from 1 */
+    struct sw_list link; /* of sw_clients */
+    uint64_t id;         /* unique in the process, from 1 */
     bool resp3;
     bool close_after_reply; /* QUIT, protocol error */
     bool shutdown_asked;    /* SHUTDOWN */
@@ -38,6 +41,8 @@ struct sw_session {
 void sw_session_init(struct sw_session *session, uint64_t id);
 uint64_t sw_session_now_ms(void); /* of the monotonic clock */
 
+struct sw_clients;
+
 /* Where commands of kind REPORT and SESSION find the server; filled by the loop. */
 struct sw_admin {
     const struct sw_config *config;
@@ -45,6 +50,7 @@ struct sw_admin {
     void *server;
     struct sw_command_set lacking; /* the engine does not have them: they are not listed */
     const char *engine;
+    struct sw_clients *clients; /* those of all loops, the session among them */
 };
 
 /* Carries out a command of kind REPORT or SESSION: changes `session` and appends exactly one reply

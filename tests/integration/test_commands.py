@@ -9,10 +9,12 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 
 import redis
 
+import wire
 from harness import ROOT, Server, Skip, case, check, equal, eventually, main
 
 ENGINES = (("robin_hood",), ("cuckoo",), ("cache", "--value-format", "string"))
@@ -113,6 +115,59 @@ def command_times():
         check(0 < stats["del"][1] <= passed_us, f"DEL: {stats['del']}, {passed_us} us passed")
         check(0 < stats["scan"][1] <= passed_us, f"SCAN: {stats['scan']}, {passed_us} us passed")
         equal(stats["ping"][1], 0, "PING needs no batch")
+
+
+def listed(connection, *words):
+    """The lines of CLIENT LIST, as dictionaries."""
+    text = ask(connection, "CLIENT", "LIST", *words).decode()
+    return [dict(field.split("=", 1) for field in line.split(" ")) for line in text.splitlines()]
+
+
+@case
+def client_list():
+    """CLIENT LIST shows the connections of all loops that speak RESP, while others come and go"""
+    with Server("--loops", "3") as server:
+        clients = [open_connection(server) for _ in range(12)]
+        for i, connection in enumerate(clients):
+            equal(ask(connection, "CLIENT", "SETNAME", f"number-{i}"), b"OK", "SETNAME")
+        with server.connect() as bulk:
+            bulk.sendall(wire.frame(wire.PING))
+            wire.read_frame(bulk)
+            rows = listed(clients[5])
+            equal({row["name"] for row in rows}, {f"number-{i}" for i in range(12)}, "names")
+            equal([row["name"] for row in rows if "idle" in row], ["number-5"], "its own line")
+            check(all(row["addr"].startswith("127.0.0.1:") for row in rows), rows)
+            ids = [row["id"] for row in rows if row["name"] in ("number-1", "number-9")]
+            equal({row["name"] for row in listed(clients[0], "ID", *ids, "99999")},
+                  {"number-1", "number-9"}, "by id")
+            equal(len(listed(clients[0], "TYPE", "normal")), 12, "by type")
+            equal(listed(clients[0], "TYPE", "replica"), [], "no replica")
+            check("at most 128" in str(reply_or_error(
+                clients[0], "CLIENT", "LIST", "ID", *["1"] * 129)), "too many ids")
+        stop = threading.Event()
+
+        def come_and_go():
+            while not stop.is_set():
+                connection = open_connection(server)
+                ask(connection, "CLIENT", "SETNAME", "guest" * 10)
+                connection.disconnect()
+
+        guests = [threading.Thread(target=come_and_go) for _ in range(3)]
+        for guest in guests:
+            guest.start()
+        try:
+            for _ in range(200):
+                names_now = [row["name"] for row in listed(clients[3])]
+                equal(sum(name.startswith("number-") for name in names_now), 12, names_now)
+                equal(set(names_now) - {f"number-{i}" for i in range(12)} - {"", "guest" * 10},
+                      set(), "names")
+        finally:
+            stop.set()
+            for guest in guests:
+                guest.join()
+        for connection in clients[1:]:
+            connection.disconnect()
+        eventually(lambda: len(listed(clients[0])) == 1, "the others have left")
 
 
 @case

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/resp/clients.h"
 #include "server/resp/session.h"
 #include "tests/server/facts.h"
 
@@ -19,6 +20,7 @@ struct fixture {
     struct sw_snapshot facts;
     struct sw_admin admin;
     struct sw_session session;
+    struct sw_clients clients;
     struct sw_text reply;
 };
 
@@ -33,8 +35,11 @@ static inline void setup(struct fixture *fixture)
     fixture->admin = (struct sw_admin){.config = &fixture->config,
                                        .snapshot = snapshot,
                                        .server = fixture,
-                                       .engine = "robin_hood"};
+                                       .engine = "robin_hood",
+                                       .clients = &fixture->clients};
     sw_session_init(&fixture->session, 17);
+    sw_clients_init(&fixture->clients);
+    sw_clients_enter(&fixture->clients, &fixture->session);
     snprintf(fixture->session.address, sizeof(fixture->session.address), "127.0.0.1:5000");
     sw_text_init(&fixture->reply, 1 << 20);
 }

@@ -38,8 +38,8 @@ static void set_up(struct fixture *fixture, uint64_t capacity)
     fixture->table = open_table(&fixture->config);
     sw_commit_init(&fixture->commit);
     struct sw_input_budget *budget = &fixture->budget;
-    const struct sw_loop_owner owner = {fixture, no_snapshot,      no_call,
-                                        no_call, &fixture->commit, budget};
+    const struct sw_loop_owner owner = {fixture,          no_snapshot, no_call, no_call,
+                                        &fixture->commit, budget,      NULL};
     for (uint32_t i = 0; i < LOOPS; i++) {
         fixture->loops[i] = open_loop(&fixture->config, fixture->table, &owner, i, LOOPS);
     }

@@ -8,6 +8,7 @@
 
 #include "proto/frame.h"
 #include "server/loop.h"
+#include "server/resp/clients.h"
 #include "tests/server/loop_fixture.h"
 
 struct owner {
@@ -30,6 +31,7 @@ struct fixture {
     struct sw_table *table;
     struct sw_loop *loop;
     struct sw_input_budget budget;
+    struct sw_clients clients;
     struct owner owner;
 };
 
@@ -39,9 +41,10 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
     small_config(&fixture->config, 1024);
     fixture->config.engine = engine;
     fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
+    sw_clients_init(&fixture->clients);
     fixture->table = open_table(&fixture->config);
-    const struct sw_loop_owner owner = {&fixture->owner, no_snapshot, on_stop,
-                                        on_lost,         NULL,        &fixture->budget};
+    const struct sw_loop_owner owner = {&fixture->owner,  no_snapshot,      on_stop, on_lost, NULL,
+                                        &fixture->budget, &fixture->clients};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 
