@@ -76,7 +76,7 @@ static int check_pieces(struct sherwood *client, const struct sherwood_request *
                               "submit: a request has arrays, or 1 to %d pieces",
                               SHERWOOD_PIECES_MAX);
     }
-    for (uint32_t i = 0; i < request->pieces_count; ++i) {
+    for (uint32_t i = 0; i < request->pieces_count; i++) {
         const struct sherwood_piece *piece = &request->pieces[i];
         int rc = check_arguments(client, request->operation, piece->keys, piece->values);
         if (rc != SHERWOOD_OK) {
@@ -142,7 +142,7 @@ static int check_request(struct sherwood *client, const struct sherwood_request 
 static bool wants_values(const struct sherwood_request *request)
 {
     bool wants = request->previous != NULL || (request->flags & SHERWOOD_DISCARD) != 0;
-    for (uint32_t i = 0; request->pieces != NULL && i < request->pieces_count; ++i) {
+    for (uint32_t i = 0; request->pieces != NULL && i < request->pieces_count; i++) {
         wants |= request->pieces[i].previous != NULL;
     }
     return wants;

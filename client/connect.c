@@ -47,10 +47,10 @@ static const char *check_info(const struct sw_server_info *info)
 static void take_info(struct sherwood *client, const struct sw_server_info *info, uint32_t stripes)
 {
     struct sherwood_server *server = &client->server;
-    sw_client_clean(info->version, sizeof info->version, server->version, sizeof server->version);
-    sw_client_clean(info->backend, sizeof info->backend, server->backend, sizeof server->backend);
-    sw_client_clean(info->backend_reason, sizeof info->backend_reason, server->backend_reason,
-                    sizeof server->backend_reason);
+    sw_client_clean(info->version, sizeof(info->version), server->version, sizeof(server->version));
+    sw_client_clean(info->backend, sizeof(info->backend), server->backend, sizeof(server->backend));
+    sw_client_clean(info->backend_reason, sizeof(info->backend_reason), server->backend_reason,
+                    sizeof(server->backend_reason));
     server->key_bytes = info->key_bytes;
     server->value_bytes = info->value_bytes;
     server->frame_ops_max = info->frame_ops_max;
@@ -58,7 +58,7 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
                               ? info->requests_in_flight_max
                               : SW_CLIENT_FLIGHTS_MAX;
     server->requests_in_flight_max = client->flights_max * stripes;
-    sw_client_clean(info->engine, sizeof info->engine, server->engine, sizeof server->engine);
+    sw_client_clean(info->engine, sizeof(info->engine), server->engine, sizeof(server->engine));
     server->value_format = (enum sherwood_values)info->value_format;
     server->capacity_slots = info->capacity_slots;
     server->occupied_max = info->occupied_max;
@@ -86,7 +86,7 @@ static int open_stripes(struct sherwood *client, const struct sw_dialer *dialer,
                         const char *address, const struct sherwood_options *options,
                         uint32_t stripes, char *text, size_t text_bytes)
 {
-    for (uint32_t i = 0; i < stripes; ++i) {
+    for (uint32_t i = 0; i < stripes; i++) {
         struct sw_reply greeting = {0};
         int status = SHERWOOD_OK;
         struct sw_stripe *stripe =
@@ -145,17 +145,17 @@ static int open_client(const struct sw_dialer *dialer, const char *address,
                  SHERWOOD_STRIPES_MAX, SHERWOOD_SOCKET_BUFFER_MAX);
         return SHERWOOD_E_INVALID;
     }
-    struct sherwood *client = calloc(1, sizeof *client);
+    struct sherwood *client = calloc(1, sizeof(*client));
     if (client == NULL) {
         snprintf(text, text_bytes, "not enough memory for a connection (%zu bytes)",
-                 sizeof *client);
+                 sizeof(*client));
         return SHERWOOD_E_NOMEM;
     }
     client->epoll = -1;
     client->flights_max = 1;
     client->request_timeout_ms =
         chosen->request_timeout_ms > 0 ? chosen->request_timeout_ms : SW_CLIENT_REQUEST_TIMEOUT_MS;
-    sw_client_clean(address, strlen(address), client->address, sizeof client->address);
+    sw_client_clean(address, strlen(address), client->address, sizeof(client->address));
     int rc = open_stripes(client, dialer, address, chosen, stripes, text, text_bytes);
     if (rc != SHERWOOD_OK) {
         sherwood_close(client);
@@ -173,7 +173,7 @@ int sw_client_connect(const struct sw_dialer *dialer, const char *address,
     char unread[SW_CLIENT_ERROR_BYTES];
     if (text == NULL || text_bytes == 0) {
         text = unread;
-        text_bytes = sizeof unread;
+        text_bytes = sizeof(unread);
     }
     text[0] = '\0';
     if (out == NULL || address == NULL) {
@@ -201,7 +201,7 @@ void sherwood_close(struct sherwood *client)
     if (client == NULL) {
         return;
     }
-    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
         sw_stripe_close(client->stripes[i]);
     }
     if (client->epoll >= 0) {
@@ -218,7 +218,7 @@ const struct sherwood_server *sherwood_server(const struct sherwood *client)
 uint32_t sherwood_stripes(const struct sherwood *client)
 {
     uint32_t alive = 0;
-    for (uint32_t i = 0; client != NULL && i < client->stripes_count; ++i) {
+    for (uint32_t i = 0; client != NULL && i < client->stripes_count; i++) {
         alive += client->stripes[i]->broken == 0;
     }
     return alive;
@@ -248,7 +248,7 @@ int sherwood_descriptor(struct sherwood *client)
     if (epoll < 0) {
         return -1;
     }
-    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
         const struct sw_transport *transport = client->stripes[i]->transport;
         struct epoll_event event = {.events = (uint32_t)transport->read_events};
         if (client->stripes[i]->broken == 0 &&
@@ -258,7 +258,7 @@ int sherwood_descriptor(struct sherwood *client)
         }
     }
     client->epoll = epoll;
-    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
         client->stripes[i]->watches_write = false;
         if (client->stripes[i]->broken == 0) {
             sw_stripe_watch(client->stripes[i]);

@@ -37,7 +37,7 @@ static int await_connect(int fd, int timeout_ms)
         return ETIMEDOUT;
     }
     int error = 0;
-    socklen_t size = sizeof error;
+    socklen_t size = sizeof(error);
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
@@ -58,7 +58,7 @@ static int connect_to(const struct sockaddr *address, socklen_t size, int timeou
     }
     if (address->sa_family != AF_UNIX) {
         int on = 1;
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
     *out = fd;
     return 0;
@@ -87,13 +87,13 @@ static int dial_unix(const char *address, const char *path, int timeout_ms, int 
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     size_t size = strlen(path);
-    if (size == 0 || size >= sizeof name.sun_path) {
+    if (size == 0 || size >= sizeof(name.sun_path)) {
         snprintf(text, text_bytes, "%s: a socket path has 1 to %zu bytes", address,
-                 sizeof name.sun_path - 1);
+                 sizeof(name.sun_path) - 1);
         return SHERWOOD_E_ADDRESS;
     }
     memcpy(name.sun_path, path, size + 1);
-    int error = connect_to((struct sockaddr *)&name, sizeof name, timeout_ms, fd);
+    int error = connect_to((struct sockaddr *)&name, sizeof(name), timeout_ms, fd);
     return error == 0 ? SHERWOOD_OK : unreachable(address, error, text, text_bytes);
 }
 
@@ -161,7 +161,7 @@ static int dial_tcp(const char *address, int timeout_ms, int *fd, char *text, si
 int sw_client_dial(const char *address, int timeout_ms, int *fd, char *text, size_t text_bytes)
 {
     static const char unix_prefix[] = "unix:";
-    size_t prefix = sizeof unix_prefix - 1;
+    size_t prefix = sizeof(unix_prefix) - 1;
     return strncmp(address, unix_prefix, prefix) == 0
                ? dial_unix(address, address + prefix, timeout_ms, fd, text, text_bytes)
                : dial_tcp(address, timeout_ms, fd, text, text_bytes);

@@ -29,7 +29,7 @@ int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(client->error, sizeof client->error, format, arguments);
+    vsnprintf(client->error, sizeof(client->error), format, arguments);
     va_end(arguments);
     return status;
 }
@@ -42,12 +42,12 @@ int sw_client_break(struct sw_stripe *stripe, int status, const char *format, ..
     }
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(client->error, sizeof client->error, format, arguments);
+    vsnprintf(client->error, sizeof(client->error), format, arguments);
     va_end(arguments);
     stripe->broken = status;
     stripe->queue_count = 0;
     stripe->receiving = NULL;
-    for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; ++i) {
+    for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; i++) {
         if (stripe->flights[i].id != 0) {
             sw_client_flight_finish(stripe, &stripe->flights[i], status, NULL);
         }
@@ -93,7 +93,7 @@ bool sw_client_is_zero(const void *object, size_t from, size_t to)
 void sw_client_clean(const char *text, size_t size, char *out, size_t out_bytes)
 {
     size_t n = 0;
-    for (size_t i = 0; i < size && text[i] != '\0' && n + 1 < out_bytes; ++i) {
+    for (size_t i = 0; i < size && text[i] != '\0' && n + 1 < out_bytes; i++) {
         out[n++] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '.';
     }
     out[n] = '\0';

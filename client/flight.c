@@ -10,7 +10,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire 
 
 static struct sw_client_flight *take_slot(struct sw_stripe *stripe)
 {
-    for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; ++i) {
+    for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; i++) {
         uint64_t id = ++stripe->client->sequence;
         struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];
         /* Id 0 means free, and is what a server uses when it knows no id. */
@@ -26,7 +26,7 @@ static struct sw_client_flight *take_slot(struct sw_stripe *stripe)
 static bool is_direct(const struct sw_client_flight *flight)
 {
     bool is_wanted = false;
-    for (uint32_t i = 0; i < flight->pieces_count; ++i) {
+    for (uint32_t i = 0; i < flight->pieces_count; i++) {
         is_wanted |= flight->pieces[i].previous != NULL;
     }
     return is_wanted &&
@@ -50,7 +50,7 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_stripe *stripe,
     flight->is_direct = is_direct(flight);
     uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
     int head_bytes =
-        sw_request_encode(&flight->header, body_bytes, flight->head, sizeof flight->head);
+        sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
     if (head_bytes <= 0) {
         flight->id = 0;
         return NULL;

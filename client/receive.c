@@ -43,7 +43,7 @@ static int not_frames(struct sw_stripe *stripe, int error)
     const struct sherwood *client = stripe->client;
     char seen[33];
     const char *bytes = (const char *)stripe->buffer + stripe->buffer_begin;
-    sw_client_clean(bytes, stripe->buffer_end - stripe->buffer_begin, seen, sizeof seen);
+    sw_client_clean(bytes, stripe->buffer_end - stripe->buffer_begin, seen, sizeof(seen));
     if (stripe->received_any) {
         return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
                                "%s: the server's answer is damaged: %s", client->address,
@@ -165,7 +165,7 @@ static int take_buffered(struct sw_stripe *stripe)
  * one. */
 static bool body_parts(struct sw_stripe *stripe, struct iovec *iov, int *n, size_t *bytes)
 {
-    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; ++p) {
+    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
         uint8_t *data = stripe->parts[p].data;
         for (size_t left = stripe->parts[p].bytes; left > 0;) {
             if (*n == RECEIVE_PARTS_MAX) {
@@ -186,7 +186,7 @@ static size_t read_ahead(const struct sw_stripe *stripe)
 {
     uint32_t now = stripe->receiving != NULL && stripe->receiving->is_direct;
     return stripe->direct > now ? SW_FRAME_ALIGN - stripe->buffer_end % SW_FRAME_ALIGN
-                                : sizeof stripe->buffer - stripe->buffer_end;
+                                : sizeof(stripe->buffer) - stripe->buffer_end;
 }
 
 /* One readv: the rest of the body at hand, then ahead into the buffer. Returns the bytes, or -1;
@@ -221,7 +221,7 @@ static int64_t read_once(struct sw_stripe *stripe, bool *drained)
 
 int sw_client_receive(struct sw_stripe *stripe)
 {
-    for (int i = 0; i < RECEIVE_CALLS_MAX; ++i) {
+    for (int i = 0; i < RECEIVE_CALLS_MAX; i++) {
         bool drained = false;
         int64_t got = read_once(stripe, &drained);
         if (got == 0) {

@@ -19,7 +19,7 @@ static int contradiction(struct sw_stripe *stripe, const char *what)
 /* "<what the server said>", or a phrase if it said nothing. */
 static void server_said(const struct sw_stripe *stripe, char *out, size_t out_bytes)
 {
-    sw_client_clean(stripe->reply.message, sizeof stripe->reply.message, out, out_bytes);
+    sw_client_clean(stripe->reply.message, sizeof(stripe->reply.message), out, out_bytes);
     if (out[0] == '\0') {
         const char *text = sherwood_status_text(sw_client_status(stripe->reply.status));
         sw_client_clean(text, strlen(text), out, out_bytes);
@@ -40,7 +40,7 @@ static int refused(struct sw_stripe *stripe, struct sw_client_flight *flight)
     struct sherwood *client = stripe->client;
     char said[SW_FRAME_TEXT_BYTES_MAX];
     int status = sw_client_status(stripe->reply.status);
-    server_said(stripe, said, sizeof said);
+    server_said(stripe, said, sizeof(said));
     if (status == SHERWOOD_E_PROTOCOL) {
         return contradiction(stripe, "has an unknown status");
     }
@@ -117,7 +117,7 @@ static void add_array(struct sw_stripe *stripe, void *data, uint64_t bytes)
 static void add_values(struct sw_stripe *stripe, const struct sw_client_flight *flight)
 {
     uint64_t bytes = (uint64_t)flight->header.count * flight->header.value_bytes;
-    for (uint32_t i = 0; i < flight->pieces_count; ++i) {
+    for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];
         add_part(stripe, piece->previous, (uint64_t)piece->count * flight->header.value_bytes);
     }

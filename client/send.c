@@ -28,7 +28,7 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
 {
     uint32_t width = operands ? flight->header.value_bytes : flight->header.key_bytes;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < flight->pieces_count; ++i) {
+    for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];
         size_t size = (size_t)piece->count * width;
         n = add(iov, n, operands ? piece->values : piece->keys, size);
@@ -54,7 +54,7 @@ static size_t skip_parts(struct iovec *iov, size_t n, uint64_t skip)
     while (from < n && iov[from].iov_len <= skip) {
         skip -= iov[from++].iov_len;
     }
-    for (size_t i = from; i < n; ++i) {
+    for (size_t i = from; i < n; i++) {
         iov[i - from] = iov[i];
     }
     if (from < n) {
@@ -68,7 +68,7 @@ static size_t skip_parts(struct iovec *iov, size_t n, uint64_t skip)
 static size_t gather(struct sw_stripe *stripe, struct iovec *iov)
 {
     size_t n = 0;
-    for (uint32_t i = 0; i < stripe->queue_count; ++i) {
+    for (uint32_t i = 0; i < stripe->queue_count; i++) {
         uint32_t slot = stripe->queue[(stripe->queue_first + i) % SW_CLIENT_FLIGHTS_MAX];
         if (n + SW_CLIENT_FRAME_PARTS_MAX > SEND_PARTS_MAX) {
             break;
@@ -130,7 +130,7 @@ static int64_t send_some(struct sw_stripe *stripe)
 
 void sw_client_send(struct sw_stripe *stripe)
 {
-    for (int i = 0; i < SEND_CALLS_MAX && stripe->queue_count > 0; ++i) {
+    for (int i = 0; i < SEND_CALLS_MAX && stripe->queue_count > 0; i++) {
         if (stripe->send_errno != 0) {
             break;
         }
@@ -153,7 +153,7 @@ void sw_client_send(struct sw_stripe *stripe)
 
 void sw_client_send_all(struct sherwood *client)
 {
-    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
         if (client->stripes[i]->queue_count > 0) {
             sw_client_send(client->stripes[i]);
         }

@@ -79,7 +79,7 @@ struct sw_stripe *sw_stripe_pick(struct sherwood *client)
 {
     struct sw_stripe *best = NULL;
     uint32_t at = client->next;
-    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
         uint32_t n = (at + i) % client->stripes_count;
         struct sw_stripe *stripe = client->stripes[n];
         if (sw_stripe_is_free(stripe) && (best == NULL || stripe->in_flight < best->in_flight)) {

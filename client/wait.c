@@ -40,7 +40,7 @@ static void timed_out(struct sw_stripe *stripe)
 static void set_low_water(struct sw_stripe *stripe)
 {
     size_t left = 0;
-    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; ++p) {
+    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
         left += stripe->parts[p].bytes;
     }
     uint32_t want = left < SW_CLIENT_LOWAT_BYTES       ? 1
@@ -58,7 +58,7 @@ static nfds_t collect(struct sherwood *client, struct pollfd *fds, struct sw_str
     const uint64_t limit = (uint64_t)client->request_timeout_ms;
     nfds_t n = 0;
     *left_ms = limit;
-    for (uint32_t i = 0; i < client->stripes_count; ++i) {
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
         struct sw_stripe *stripe = client->stripes[i];
         if (stripe->in_flight == 0) {
             continue;
@@ -119,12 +119,12 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     client->clock += client->polled_ms - before;
     if (ready < 0 && errno != EINTR) {
         const char *reason = strerror(errno);
-        for (nfds_t i = 0; i < n; ++i) {
+        for (nfds_t i = 0; i < n; i++) {
             sw_client_break(stripes[i], SHERWOOD_E_CONNECTION, "poll: %s", reason);
         }
         return;
     }
-    for (nfds_t i = 0; i < n; ++i) {
+    for (nfds_t i = 0; i < n; i++) {
         serve(stripes[i], ready > 0 ? fds[i].revents : 0, ready == 0);
     }
 }

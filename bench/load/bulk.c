@@ -74,7 +74,7 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
                         struct sw_load_server *server, char *error)
 {
     int status = SW_LOAD_E_NOMEM;
-    struct sw_load_bulk *bulk = calloc(1, sizeof *bulk);
+    struct sw_load_bulk *bulk = calloc(1, sizeof(*bulk));
     *out = NULL;
     snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connections", count);
     if (!bulk) {
@@ -86,7 +86,7 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     bulk->splices = options->splice == SW_LOAD_SPLICE_ALWAYS ||
                     (options->splice == SW_LOAD_SPLICE_AUTO &&
                      strncmp(options->address, "unix:", strlen("unix:")) == 0);
-    bulk->slots = calloc(bulk->slots_count, sizeof *bulk->slots);
+    bulk->slots = calloc(bulk->slots_count, sizeof(*bulk->slots));
     bulk->idle = calloc(bulk->slots_count, sizeof(struct sw_load_slot *));
     if (!bulk->slots || !bulk->idle) {
         goto fail;
@@ -107,8 +107,8 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     if (status) {
         goto fail;
     }
-    snprintf(server->version, sizeof server->version, "%s", facts->version);
-    snprintf(server->backend, sizeof server->backend, "%s", facts->backend);
+    snprintf(server->version, sizeof(server->version), "%s", facts->version);
+    snprintf(server->backend, sizeof(server->backend), "%s", facts->backend);
     server->key_bytes = facts->key_bytes;
     server->value_bytes = facts->value_bytes;
     error[0] = '\0';

@@ -31,7 +31,7 @@ static void put_phase(FILE *out, const struct sw_load_options *options,
             latency->count);
     put_us(out, (double)latency->min);
     put_us(out, sw_load_histogram_mean(latency));
-    for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
+    for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
         put_us(out, (double)sw_load_histogram_percentile(latency, percents[i]));
     }
     put_us(out, (double)latency->max);

@@ -33,7 +33,7 @@ static int connect_socket(const struct sockaddr *address, socklen_t size, int ti
     }
     if (error == EINPROGRESS) {
         struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        socklen_t length = sizeof error;
+        socklen_t length = sizeof(error);
         int ready = poll(&wait, 1, timeout_ms);
         if (ready == 0) {
             error = ETIMEDOUT;
@@ -52,13 +52,13 @@ static int connect_socket(const struct sockaddr *address, socklen_t size, int ti
 static int dial_unix(const char *path, int timeout_ms, char *text, size_t text_bytes)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
+    if (strlen(path) >= sizeof(address.sun_path)) {
         snprintf(text, text_bytes, "%s: the path of a unix socket has at most %zu bytes", path,
-                 sizeof address.sun_path - 1);
+                 sizeof(address.sun_path) - 1);
         return -1;
     }
     strcpy(address.sun_path, path);
-    int fd = connect_socket((const struct sockaddr *)&address, sizeof address, timeout_ms);
+    int fd = connect_socket((const struct sockaddr *)&address, sizeof(address), timeout_ms);
     if (fd < 0) {
         snprintf(text, text_bytes, "cannot connect to unix:%s: %s", path, strerror(errno));
     }
@@ -121,6 +121,6 @@ int sw_load_dial(const char *address, int timeout_ms, char *text, size_t text_by
         return -1;
     }
     int on = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return fd;
 }

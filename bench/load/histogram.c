@@ -46,7 +46,7 @@ uint64_t sw_load_histogram_bucket_high(uint32_t bucket)
 
 void sw_load_histogram_reset(struct sw_load_histogram *histogram)
 {
-    memset(histogram, 0, sizeof *histogram);
+    memset(histogram, 0, sizeof(*histogram));
 }
 
 void sw_load_histogram_record(struct sw_load_histogram *histogram, uint64_t value)

@@ -39,17 +39,17 @@ static bool greet(int fd, char *error)
     static const char ping[] = "PING\r\n", pong[] = "+PONG\r\n";
     char answer[ANSWER_BYTES] = "";
     size_t have = 0;
-    if (send(fd, ping, sizeof ping - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof ping - 1)) {
+    if (send(fd, ping, sizeof(ping) - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof(ping) - 1)) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: %s", strerror(errno));
         return false;
     }
-    while (!strchr(answer, '\n') && have < sizeof answer - 1) {
+    while (!strchr(answer, '\n') && have < sizeof(answer) - 1) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         if (poll(&ready, 1, SW_LOAD_CONNECT_MS) <= 0) {
             snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: no answer to PING");
             return false;
         }
-        ssize_t got = recv(fd, answer + have, sizeof answer - 1 - have, 0);
+        ssize_t got = recv(fd, answer + have, sizeof(answer) - 1 - have, 0);
         if (got <= 0) {
             snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: the server closed it");
             return false;
@@ -72,13 +72,13 @@ int sw_load_idle_open(struct sw_load_idle *idle, const char *address, uint32_t c
         return SW_LOAD_OK;
     }
     raise_limit(count);
-    idle->sockets = calloc(count, sizeof *idle->sockets);
+    idle->sockets = calloc(count, sizeof(*idle->sockets));
     if (!idle->sockets) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connections", count);
         return SW_LOAD_E_NOMEM;
     }
     while (idle->count < count) {
-        int fd = sw_load_dial(address, SW_LOAD_CONNECT_MS, text, sizeof text);
+        int fd = sw_load_dial(address, SW_LOAD_CONNECT_MS, text, sizeof(text));
         if (fd < 0) {
             snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection %u of %u: %s", idle->count + 1,
                      count, text);

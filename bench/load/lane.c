@@ -42,7 +42,7 @@ bool sw_load_lane_init(struct sw_load_lane *lane, const struct sw_load_lane_setu
         .miss_below = misses,
     };
     sw_load_distribution_init(&lane->distribution, setup->distribution, setup->theta, loaded);
-    lane->unit = calloc(setup->unit_keys, sizeof *lane->unit);
+    lane->unit = calloc(setup->unit_keys, sizeof(*lane->unit));
     lane->operations = calloc(setup->unit_keys, 1);
     if (setup->verify) {
         lane->values = calloc(lane->positions, workload->value_bytes);

@@ -75,7 +75,7 @@ static int report(const struct sw_load_options *options, const struct sw_load_re
 static int run(const struct sw_load_options *options)
 {
     char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     if (!result) {
         fprintf(stderr, "sherwood-load: not enough memory\n");
         return EXIT_PEER;
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 {
     struct sw_load_options options;
     char error[SW_LOAD_ERROR_BYTES];
-    if (sw_load_options_parse(argc, argv, &options, error, sizeof error)) {
+    if (sw_load_options_parse(argc, argv, &options, error, sizeof(error))) {
         fprintf(stderr, "sherwood-load: %s\n", error);
         return EXIT_USAGE;
     }

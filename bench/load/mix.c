@@ -23,7 +23,7 @@ static bool parse_part(const char *text, size_t size, bool *given, struct sw_loa
 {
     char part[PART_BYTES_MAX];
     uint64_t weight;
-    if (size >= sizeof part) {
+    if (size >= sizeof(part)) {
         return false;
     }
     memcpy(part, text, size);
@@ -71,7 +71,7 @@ bool sw_load_mix_preset(const char *name, struct sw_load_mix *mix,
         {"c", "get=100", SW_LOAD_ZIPF},       {"d", "get=95,insert=5", SW_LOAD_LATEST},
         {"f", "get=50,sum=50", SW_LOAD_ZIPF},
     };
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
+    for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
         if (strcmp(name, presets[i].name) == 0) {
             *distribution = presets[i].distribution;
             return sw_load_mix_parse(presets[i].mix, mix);

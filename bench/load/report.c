@@ -15,7 +15,7 @@
 static const char *grouped(uint64_t value, char *out)
 {
     char digits[COUNT_BYTES];
-    int size = snprintf(digits, sizeof digits, "%" PRIu64, value), at = 0;
+    int size = snprintf(digits, sizeof(digits), "%" PRIu64, value), at = 0;
     for (int i = 0; i < size; i++) {
         if (i > 0 && (size - i) % 3 == 0) {
             out[at++] = ',';
@@ -282,7 +282,7 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
     }
     /* The seed as text: jansson's integers are signed. */
     char seed[COUNT_BYTES];
-    snprintf(seed, sizeof seed, "%" PRIu64, options->seed);
+    snprintf(seed, sizeof(seed), "%" PRIu64, options->seed);
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:s}, s:i, s:i, s:I, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, "
         "s:b, s:i, s:i, s:i, s:o, s:b}",

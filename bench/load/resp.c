@@ -75,14 +75,14 @@ static int resp_connect(const struct sw_load_options *options, uint32_t count, v
     int status = SW_LOAD_E_NOMEM;
     *out = NULL;
     snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u connections", count);
-    struct resp *resp = calloc(1, sizeof *resp);
+    struct resp *resp = calloc(1, sizeof(*resp));
     if (!resp) {
         return status;
     }
     resp->unit_keys = options->depth * (options->operation == SW_LOAD_MGET ? options->mget : 1);
     resp->timer = -1;
     resp->epoll = epoll_create1(EPOLL_CLOEXEC);
-    resp->clients = calloc(count, sizeof *resp->clients);
+    resp->clients = calloc(count, sizeof(*resp->clients));
     resp->idle = calloc(count, sizeof(struct sw_load_resp_client *));
     if (resp->epoll < 0 || !resp->clients || !resp->idle) {
         goto fail;
@@ -247,7 +247,7 @@ static int turn(struct sw_load_worker *worker)
     for (int i = 0; i < ready && status == SW_LOAD_OK; i++) {
         uint64_t expirations;
         if (!events[i].data.ptr) {
-            (void)!read(resp->timer, &expirations, sizeof expirations);
+            (void)!read(resp->timer, &expirations, sizeof(expirations));
         } else {
             status = handle(worker, events[i].data.ptr, events[i].events);
         }

@@ -78,8 +78,8 @@ static int init_worker(struct run *run, uint32_t i, char *error)
     worker->options = options;
     worker->workload = &run->workload;
     worker->random = options->seed * 0x9e3779b97f4a7c15ULL + ((uint64_t)(i + 1) << 56);
-    worker->latency = calloc(1, sizeof *worker->latency);
-    worker->series = options->series ? calloc(1, sizeof *worker->series) : NULL;
+    worker->latency = calloc(1, sizeof(*worker->latency));
+    worker->series = options->series ? calloc(1, sizeof(*worker->series)) : NULL;
     run->workers_count++;
     if (!worker->latency || (options->series && !worker->series)) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory");
@@ -120,8 +120,8 @@ static int run_init(struct run *run, const struct sw_load_options *options, char
     pthread_mutex_init(&run->gate.mutex, NULL);
     pthread_cond_init(&run->gate.opened, NULL);
     pthread_cond_init(&run->gate.left, NULL);
-    run->workers = calloc(options->threads, sizeof *run->workers);
-    run->arguments = calloc(options->threads, sizeof *run->arguments);
+    run->workers = calloc(options->threads, sizeof(*run->workers));
+    run->arguments = calloc(options->threads, sizeof(*run->arguments));
     if (!run->workers || !run->arguments) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u threads", options->threads);
         return SW_LOAD_E_NOMEM;
@@ -237,13 +237,13 @@ static int start_worker(struct run *run, struct sw_load_phase *phase, uint32_t i
     worker->status = SW_LOAD_OK;
     worker->missing = worker->wrong = worker->hits = 0;
     worker->late = worker->late_max_ns = 0;
-    memset(worker->operations, 0, sizeof worker->operations);
+    memset(worker->operations, 0, sizeof(worker->operations));
     worker->example.is_set = false;
     atomic_store_explicit(&worker->keys_done, 0, memory_order_relaxed);
     sw_load_histogram_reset(worker->latency);
     worker->traffic = (struct sw_load_traffic){0};
     if (worker->series) {
-        memset(worker->series, 0, sizeof *worker->series);
+        memset(worker->series, 0, sizeof(*worker->series));
     }
     run->arguments[i] =
         (struct thread_argument){.worker = worker, .transport = run->transport, .gate = &run->gate};
@@ -303,7 +303,7 @@ static void collect(const struct run *run, const struct sw_load_phase *phase,
                     struct sw_load_phase_result *result)
 {
     uint64_t start_ns = UINT64_MAX, end_ns = 0;
-    memset(result, 0, sizeof *result);
+    memset(result, 0, sizeof(*result));
     result->operation = phase->operation;
     result->rate = phase->rate;
     for (uint32_t i = 0; i < run->workers_count; i++) {
@@ -392,7 +392,7 @@ static int surround(struct run *run, char *error)
     if (status || !options->series) {
         return status;
     }
-    run->series = calloc(1, sizeof *run->series);
+    run->series = calloc(1, sizeof(*run->series));
     if (!run->series) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory");
         return SW_LOAD_E_NOMEM;

@@ -38,7 +38,7 @@ void sw_load_series_record(struct sw_load_series_counts *counts, uint64_t latenc
 
 bool sw_load_series_open(struct sw_load_series *series, const char *path)
 {
-    memset(series, 0, sizeof *series);
+    memset(series, 0, sizeof(*series));
     series->out = fopen(path, "w");
     if (!series->out) {
         return false;
@@ -53,8 +53,8 @@ void sw_load_series_start(struct sw_load_series *series, const char *phase, uint
     series->start_ns = series->row_ns = now_ns;
     series->keys = 0;
     series->second = 0;
-    memset(series->before, 0, sizeof series->before);
-    memset(series->now, 0, sizeof series->now);
+    memset(series->before, 0, sizeof(series->before));
+    memset(series->now, 0, sizeof(series->now));
 }
 
 bool sw_load_series_is_due(const struct sw_load_series *series, uint64_t now_ns)
@@ -97,8 +97,8 @@ void sw_load_series_row(struct sw_load_series *series, uint64_t keys_done, uint6
     } else if (series->out && seconds >= 1) {
         fprintf(series->out, "%s,%u,%.3f,0,0,0,0,0\n", series->phase, series->second, seconds);
     }
-    memcpy(series->before, series->now, sizeof series->before);
-    memset(series->now, 0, sizeof series->now);
+    memcpy(series->before, series->now, sizeof(series->before));
+    memset(series->now, 0, sizeof(series->now));
     series->keys = keys_done;
     series->row_ns = now_ns;
 }

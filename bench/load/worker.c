@@ -158,7 +158,7 @@ int sw_load_worker_fail(struct sw_load_worker *worker, int status, const char *f
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(worker->error, sizeof worker->error, format, arguments);
+    vsnprintf(worker->error, sizeof(worker->error), format, arguments);
     va_end(arguments);
     return status;
 }

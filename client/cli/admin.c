@@ -113,7 +113,7 @@ static void answer_scan(struct sw_cli *cli, uint64_t cursor, const void *keys, u
     if (count == 0) {
         sw_answer_empty(cli);
     }
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < count; i++) {
         sw_answer_entry(cli, 3, i, count, sw_cli_number_at(keys, width, i));
     }
 }
@@ -258,7 +258,7 @@ void sw_cli_help_command(struct sw_cli *cli, int code, int count, char **words)
 {
     const struct sw_cli_command *command = sw_cli_commands();
     (void)code;
-    for (; command->name != NULL; ++command) {
+    for (; command->name != NULL; command++) {
         if (count == 1) {
             fprintf(cli->out, "  %-9s %-30s %s\n", command->name, command->arguments,
                     command->summary);

@@ -24,7 +24,7 @@ static uint64_t value_max(const struct sw_cli *cli)
 static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int stride, char **words)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
-    for (size_t i = 0; i < arrays->count; ++i) {
+    for (size_t i = 0; i < arrays->count; i++) {
         uint64_t key = 0;
         char **at = words + i * (size_t)stride;
         if (!sw_cli_number(cli, "key", at[0], key_max(cli), &key) ||
@@ -68,7 +68,7 @@ void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
 void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
 {
     bool wants_previous = false;
-    for (int i = 3; i < count; ++i) {
+    for (int i = 3; i < count; i++) {
         if (strcasecmp(words[i], "GET") == 0) {
             wants_previous = true;
         } else if (strcasecmp(words[i], "NX") == 0 && code != SHERWOOD_SET_PRESENT) {
@@ -137,7 +137,7 @@ void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
                          arrays.count, arrays.values, arrays.found) != SHERWOOD_OK) {
             sw_cli_library_error(cli);
         } else {
-            for (size_t i = 0; i < arrays.count; ++i) {
+            for (size_t i = 0; i < arrays.count; i++) {
                 sw_answer_place(cli, 0, i, arrays.count);
                 sw_cli_value_answer(cli, sherwood_found(arrays.found, i), arrays.values, i);
             }
@@ -178,7 +178,7 @@ void sw_cli_count(struct sw_cli *cli, int code, int count, char **words)
         if (sherwood_run(cli->client, (enum sherwood_operation)code, arrays.keys, NULL,
                          arrays.count, NULL, arrays.found) == SHERWOOD_OK) {
             uint64_t hits = 0;
-            for (size_t i = 0; i < sherwood_found_words(arrays.count); ++i) {
+            for (size_t i = 0; i < sherwood_found_words(arrays.count); i++) {
                 hits += (uint64_t)__builtin_popcountll(arrays.found[i]);
             }
             sw_answer_integer(cli, hits);

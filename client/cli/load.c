@@ -137,7 +137,7 @@ static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
     struct stat facts;
-    struct load load = {.cli = cli, .reader = calloc(1, sizeof *load.reader)};
+    struct load load = {.cli = cli, .reader = calloc(1, sizeof(*load.reader))};
     bool good = false;
     if (load.reader == NULL) {
         fprintf(cli->messages, "sherwood-cli: not enough memory\n");

@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 {
     char text[SW_CLI_ERROR_BYTES];
     struct sw_cli_options options;
-    if (!sw_cli_options_read(argc, argv, &options, text, sizeof text)) {
+    if (!sw_cli_options_read(argc, argv, &options, text, sizeof(text))) {
         fprintf(stderr, "sherwood-cli: %s. See sherwood-cli --help.\n", text);
         return 2;
     }

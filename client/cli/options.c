@@ -99,16 +99,16 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
     bool v6 = strchr(host, ':') != NULL && host[0] != '[';
     int size;
     if (where->address != NULL) {
-        size = snprintf(options->address, sizeof options->address, "%s", where->address);
+        size = snprintf(options->address, sizeof(options->address), "%s", where->address);
     } else if (where->socket != NULL) {
-        size = snprintf(options->address, sizeof options->address, "unix:%s", where->socket);
+        size = snprintf(options->address, sizeof(options->address), "unix:%s", where->socket);
     } else {
-        size = snprintf(options->address, sizeof options->address, v6 ? "[%s]:%s" : "%s:%s", host,
+        size = snprintf(options->address, sizeof(options->address), v6 ? "[%s]:%s" : "%s:%s", host,
                         port);
     }
-    if (size < 0 || (size_t)size >= sizeof options->address) {
+    if (size < 0 || (size_t)size >= sizeof(options->address)) {
         snprintf(text, text_bytes, "the address is longer than %zu bytes",
-                 sizeof options->address - 1);
+                 sizeof(options->address) - 1);
         return false;
     }
     return true;
@@ -171,7 +171,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {NULL, 0, NULL, 0},
     };
     char letters[32];
-    snprintf(letters, sizeof letters, "%sh:p:s:a:q", order);
+    snprintf(letters, sizeof(letters), "%sh:p:s:a:q", order);
     opterr = 0;
     optind = 0; /* start afresh, whatever was read before */
     for (;;) {

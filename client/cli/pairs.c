@@ -19,9 +19,9 @@ static void fill(struct sw_pairs_reader *reader)
     memmove(reader->buffer, reader->buffer + reader->begin, left);
     reader->begin = 0;
     reader->end = left;
-    while (!reader->ended && reader->end < sizeof reader->buffer) {
+    while (!reader->ended && reader->end < sizeof(reader->buffer)) {
         ssize_t got =
-            read(reader->fd, reader->buffer + reader->end, sizeof reader->buffer - reader->end);
+            read(reader->fd, reader->buffer + reader->end, sizeof(reader->buffer) - reader->end);
         if (got > 0) {
             reader->end += (size_t)got;
             reader->read_bytes += (uint64_t)got;
@@ -238,7 +238,7 @@ size_t sw_pairs_read(struct sw_pairs_reader *reader, void *keys, void *values, s
 bool sw_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes, uint32_t value_bytes,
                     const void *keys, const void *values, size_t count)
 {
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i++) {
         const uint8_t *key = (const uint8_t *)keys + i * key_bytes;
         const uint8_t *value = (const uint8_t *)values + i * value_bytes;
         bool written;

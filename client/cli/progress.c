@@ -52,7 +52,7 @@ static void show_bar(FILE *out, double share)
 {
     int full = (int)(share * BAR_CELLS);
     fputc('[', out);
-    for (int i = 0; i < BAR_CELLS; ++i) {
+    for (int i = 0; i < BAR_CELLS; i++) {
         fputc(i < full ? '#' : '.', out);
     }
     fputs("] ", out);
@@ -81,8 +81,8 @@ void sw_progress_update(struct sw_progress *progress, uint64_t done, uint64_t wh
         }
         fprintf(out, "%3.0f %% ", share * 100);
     }
-    fprintf(out, "%s keys %s, %s keys/s", short_number((double)keys, count, sizeof count),
-            progress->verb, short_number((double)keys / seconds, rate, sizeof rate));
+    fprintf(out, "%s keys %s, %s keys/s", short_number((double)keys, count, sizeof(count)),
+            progress->verb, short_number((double)keys / seconds, rate, sizeof(rate)));
     if (share > 0) {
         int64_t left = (int64_t)(seconds / share * (1 - share) + 0.5);
         fprintf(out, ", %" PRId64 ":%02" PRId64 " left", left / 60, left % 60);
@@ -102,7 +102,7 @@ void sw_progress_finish(struct sw_progress *progress, uint64_t keys, bool comple
     if (!progress->quiet) {
         fprintf(out, "%" PRIu64 " keys %s in %.1f s", keys, progress->verb, seconds);
         if (seconds > 0) {
-            fprintf(out, " (%s keys/s)", short_number((double)keys / seconds, rate, sizeof rate));
+            fprintf(out, " (%s keys/s)", short_number((double)keys / seconds, rate, sizeof(rate)));
         }
         fputs(complete ? "\n" : ", then stopped\n", out);
     }

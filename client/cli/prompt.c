@@ -66,7 +66,7 @@ int sw_cli_prompt(struct sw_cli *cli)
         (void)read_history(path);
     }
     while (!cli->quit) {
-        snprintf(prompt, sizeof prompt, "%s%s> ", cli->options->address,
+        snprintf(prompt, sizeof(prompt), "%s%s> ", cli->options->address,
                  cli->client == NULL ? " (not connected)" : "");
         char *line = readline(prompt);
         if (line == NULL) {

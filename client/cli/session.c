@@ -14,7 +14,7 @@ bool sw_cli_connect(struct sw_cli *cli)
     if (cli->client != NULL) {
         return true;
     }
-    if (sherwood_connect_text(cli->options->address, NULL, &cli->client, text, sizeof text) !=
+    if (sherwood_connect_text(cli->options->address, NULL, &cli->client, text, sizeof(text)) !=
         SHERWOOD_OK) {
         fflush(cli->out);
         fprintf(cli->messages, "%s\n", text);
@@ -42,7 +42,7 @@ bool sw_cli_library_error(struct sw_cli *cli)
 void sw_cli_run_line(struct sw_cli *cli, char *line)
 {
     int words_max = (int)(strlen(line) / 2 + 1);
-    char **words = malloc((size_t)words_max * sizeof *words);
+    char **words = malloc((size_t)words_max * sizeof(*words));
     if (words == NULL) {
         sw_answer_error(cli, "ERR not enough memory for %d words", words_max);
         return;

@@ -103,7 +103,7 @@ void sw_cli_value_answer(struct sw_cli *cli, bool present, const void *values, s
         return;
     }
     fputc('"', cli->out);
-    for (size_t k = 0; k < size; ++k) {
+    for (size_t k = 0; k < size; k++) {
         put_quoted(cli->out, value[k]);
     }
     fputs("\"\n", cli->out);

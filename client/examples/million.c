@@ -12,16 +12,16 @@ int main(int argc, char **argv)
     struct sherwood *client;
     char text[512];
     if (sherwood_connect_text(argc > 1 ? argv[1] : "127.0.0.1:7379", NULL, &client, text,
-                              sizeof text) != SHERWOOD_OK) {
+                              sizeof(text)) != SHERWOOD_OK) {
         return fprintf(stderr, "%s\n", text), 1;
     }
     if (sherwood_server(client)->key_bytes != 8 || sherwood_server(client)->value_bytes != 8) {
         return fprintf(stderr, "this example wants 8-byte keys and values\n"), 1;
     }
-    uint64_t *keys = malloc(COUNT * sizeof *keys);
-    uint64_t *values = malloc(COUNT * sizeof *values);
-    uint64_t *found = malloc(sherwood_found_words(COUNT) * sizeof *found);
-    for (uint64_t i = 0; i < COUNT; ++i) {
+    uint64_t *keys = malloc(COUNT * sizeof(*keys));
+    uint64_t *values = malloc(COUNT * sizeof(*values));
+    uint64_t *found = malloc(sherwood_found_words(COUNT) * sizeof(*found));
+    for (uint64_t i = 0; i < COUNT; i++) {
         keys[i] = i * 7919;
         values[i] = i * i;
     }
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "%s\n", sherwood_error(client)), 1;
     }
     size_t good = 0;
-    for (uint64_t i = 0; i < COUNT; ++i) {
+    for (uint64_t i = 0; i < COUNT; i++) {
         good += sherwood_found(found, i) && values[i] == i * i;
     }
     printf("%zu of %d keys came back with their values\n", good, COUNT);

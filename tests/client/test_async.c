@@ -28,7 +28,7 @@ static void open_table(int flags, uint32_t ops_max, uint32_t in_flight, uint32_t
     table.in_flight_max = in_flight;
     table.reply_batch = reply_batch;
     sw_fake_start_with(&server, sw_fake_table_script, &table, flags);
-    int rc = sherwood_connect_text(server.address, NULL, &client, text, sizeof text);
+    int rc = sherwood_connect_text(server.address, NULL, &client, text, sizeof(text));
     cr_assert_eq(rc, SHERWOOD_OK, "%s", text);
 }
 
@@ -60,9 +60,9 @@ static void on_command(int fd, void *user)
     if (!sw_fake_hello(fd, 8, 8, 128, 8)) {
         return;
     }
-    while (sw_fake_read(fd, &request, body, sizeof body) && read(*pipe_end, &byte, 1) == 1) {
+    while (sw_fake_read(fd, &request, body, sizeof(body)) && read(*pipe_end, &byte, 1) == 1) {
         struct sw_reply reply = sw_fake_ok(&request);
-        memset(body, 0xFF, sizeof body);
+        memset(body, 0xFF, sizeof(body));
         sw_fake_reply(fd, &reply, body, (size_t)sw_reply_layout(&reply, SW_OPERATION_GET).bytes);
     }
 }
@@ -78,7 +78,7 @@ Test(async, waiting_has_a_limit)
     cr_expect_eq(sherwood_wait_any_for(client, &any, 0), SHERWOOD_OK, "nothing is in flight");
     cr_expect_null(any);
     struct sherwood_request requests[2];
-    for (int r = 0; r < 2; ++r) {
+    for (int r = 0; r < 2; r++) {
         requests[r] = (struct sherwood_request){SIZED, .operation = SHERWOOD_GET, .count = 10,
                                                 .keys = keys, .previous = values[r]};
         cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
@@ -108,8 +108,8 @@ Test(async, waiting_has_a_limit)
     cr_assert_eq(write(ends[1], "x", 1), 1);
     cr_expect_eq(sherwood_wait_for(client, &requests[1], 5000), SHERWOOD_OK);
     cr_expect_eq(sherwood_wait_for(client, &requests[1], 0), SHERWOOD_E_INVALID, "given back");
-    for (int r = 0; r < 2; ++r) {
-        for (int i = 0; i < 10; ++i) {
+    for (int r = 0; r < 2; r++) {
+        for (int i = 0; i < 10; i++) {
             cr_assert_eq(values[r][i], UINT64_MAX);
         }
     }
@@ -127,16 +127,16 @@ Test(async, the_descriptor_drives_large_frames)
 {
     enum { REQUESTS = 6, KEYS = 1 << 16, ROUNDS = 3 };
     static struct sherwood_request requests[REQUESTS];
-    for (int flags = 0; flags <= SW_FAKE_TCP; ++flags) {
+    for (int flags = 0; flags <= SW_FAKE_TCP; flags++) {
         uint64_t *keys = malloc(REQUESTS * KEYS * 8), *values = malloc(REQUESTS * KEYS * 8);
         open_table(flags, KEYS, 4, 0);
         struct pollfd ready = {.fd = sherwood_descriptor(client), .events = POLLIN};
-        for (uint64_t i = 0; i < REQUESTS * KEYS; ++i) {
+        for (uint64_t i = 0; i < REQUESTS * KEYS; i++) {
             keys[i] = i;
         }
-        for (int round = 0; round < ROUNDS; ++round) {
+        for (int round = 0; round < ROUNDS; round++) {
             const bool is_set = round == 0;
-            for (uint64_t i = 0; i < REQUESTS * KEYS; ++i) {
+            for (uint64_t i = 0; i < REQUESTS * KEYS; i++) {
                 values[i] = is_set ? value_of(i) : 0;
             }
             for (int next = 0, answered = 0; answered < REQUESTS;) {
@@ -162,7 +162,7 @@ Test(async, the_descriptor_drives_large_frames)
                     cr_assert_eq(poll(&ready, 1, 20000), 1, "nothing moves");
                 }
             }
-            for (uint64_t i = 0; i < REQUESTS * KEYS; ++i) {
+            for (uint64_t i = 0; i < REQUESTS * KEYS; i++) {
                 cr_assert_eq(values[i], value_of(i), "key %lu", (unsigned long)i);
             }
         }
@@ -175,19 +175,19 @@ Test(async, the_descriptor_drives_large_frames)
 /* Keys, operands and results in pieces of odd lengths, some without room for their values. */
 Test(async, requests_in_pieces)
 {
-    for (uint32_t pieces_count = 1; pieces_count <= SHERWOOD_PIECES_MAX; ++pieces_count) {
-        for (int large = 0; large < 2; ++large) {
+    for (uint32_t pieces_count = 1; pieces_count <= SHERWOOD_PIECES_MAX; pieces_count++) {
+        for (int large = 0; large < 2; large++) {
             struct sherwood_piece pieces[SHERWOOD_PIECES_MAX] = {{0}};
             uint64_t *arrays[SHERWOOD_PIECES_MAX][3];
             uint64_t found[1024] = {0};
             uint32_t total = 0;
             open_table(0, 65536, 4, 0);
-            for (uint32_t p = 0; p < pieces_count; ++p) {
+            for (uint32_t p = 0; p < pieces_count; p++) {
                 uint32_t count = large ? 1000 + 77 * p : 1 + 3 * p;
-                for (int a = 0; a < 3; ++a) {
+                for (int a = 0; a < 3; a++) {
                     arrays[p][a] = malloc(count * 8);
                 }
-                for (uint32_t i = 0; i < count; ++i) {
+                for (uint32_t i = 0; i < count; i++) {
                     arrays[p][0][i] = total + i;
                     arrays[p][1][i] = value_of(total + i);
                     arrays[p][2][i] = 0xAA;
@@ -200,7 +200,7 @@ Test(async, requests_in_pieces)
             cr_assert_eq(sherwood_submit(client, &request), SHERWOOD_OK, "%s",
                          sherwood_error(client));
             cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK);
-            for (uint32_t p = 0; p < pieces_count; ++p) {
+            for (uint32_t p = 0; p < pieces_count; p++) {
                 pieces[p].previous = p % 3 == 1 ? NULL : arrays[p][2];
             }
             request = (struct sherwood_request){
@@ -210,13 +210,13 @@ Test(async, requests_in_pieces)
             cr_assert_eq(sherwood_wait(client, &request), SHERWOOD_OK);
             cr_assert_eq(request.hits, total);
             uint32_t key = 0;
-            for (uint32_t p = 0; p < pieces_count; ++p) {
-                for (uint32_t i = 0; i < pieces[p].count; ++i, ++key) {
+            for (uint32_t p = 0; p < pieces_count; p++) {
+                for (uint32_t i = 0; i < pieces[p].count; ++i, key++) {
                     uint64_t expected = p % 3 == 1 ? 0xAA : value_of(key);
                     cr_assert_eq(arrays[p][2][i], expected, "piece %u element %u", p, i);
                     cr_assert(sherwood_found(found, key));
                 }
-                for (int a = 0; a < 3; ++a) {
+                for (int a = 0; a < 3; a++) {
                     free(arrays[p][a]);
                 }
             }
@@ -233,7 +233,7 @@ Test(async, bad_requests_are_not_queued)
     const struct sherwood_piece empty[] = {good, {array, array, NULL, 0}};
     const struct sherwood_piece no_keys[] = {good, {NULL, array, NULL, 1}};
     const struct sherwood_piece no_values[] = {good, {array, NULL, NULL, 1}};
-    for (int i = 0; i <= SHERWOOD_PIECES_MAX; ++i) {
+    for (int i = 0; i <= SHERWOOD_PIECES_MAX; i++) {
         many[i] = (struct sherwood_piece){array, array, NULL, 1};
     }
     const struct sherwood_request bad[] = {
@@ -248,7 +248,7 @@ Test(async, bad_requests_are_not_queued)
         {.count = 32, .keys = array, .values = array, .flags = 8},
     };
     open_table(0, 128, 4, 0);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct sherwood_request request = bad[i];
         request.operation = SHERWOOD_SET;
         request.size = sizeof(request);
@@ -264,26 +264,26 @@ Test(async, dropped_answers)
 {
     enum { REQUESTS = 8, KEYS = 30000 };
     static struct sherwood_request requests[REQUESTS];
-    for (int flags = 0; flags <= SW_FAKE_TCP; ++flags) {
+    for (int flags = 0; flags <= SW_FAKE_TCP; flags++) {
         uint64_t *keys = malloc(KEYS * 8), *values = malloc(REQUESTS * KEYS * 8);
         static const uint32_t counts[] = {10, 400, 5000, KEYS};
         open_table(flags, 65536, 8, 4);
-        for (uint64_t i = 0; i < KEYS; ++i) {
+        for (uint64_t i = 0; i < KEYS; i++) {
             keys[i] = i;
             values[i] = value_of(i);
         }
         struct sherwood_request *fill[4];
-        for (int r = 0; r < 4; ++r) {
+        for (int r = 0; r < 4; r++) {
             requests[r] = (struct sherwood_request){SIZED, .operation = SHERWOOD_SET, .count = KEYS,
                                                     .keys = keys, .values = values};
             cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
         }
-        for (int r = 0; r < 4; ++r) {
+        for (int r = 0; r < 4; r++) {
             cr_assert_eq(sherwood_wait_any(client, &fill[r]), SHERWOOD_OK);
         }
-        for (int round = 0; round < 8; ++round) {
+        for (int round = 0; round < 8; round++) {
             memset(values, 0xAA, REQUESTS * KEYS * 8);
-            for (int r = 0; r < REQUESTS; ++r) {
+            for (int r = 0; r < REQUESTS; r++) {
                 const bool drops = (r + round) % 3 != 0;
                 requests[r] =
                     (struct sherwood_request){SIZED,
@@ -294,10 +294,10 @@ Test(async, dropped_answers)
                                               .flags = drops ? SHERWOOD_DISCARD : 0};
                 cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
             }
-            for (int r = 0; r < REQUESTS; ++r) {
+            for (int r = 0; r < REQUESTS; r++) {
                 cr_assert_eq(sherwood_wait(client, &requests[r]), SHERWOOD_OK);
                 cr_assert_eq(requests[r].hits, requests[r].count);
-                for (uint32_t i = 0; i < KEYS; ++i) {
+                for (uint32_t i = 0; i < KEYS; i++) {
                     bool is_there = requests[r].previous != NULL && i < requests[r].count;
                     cr_assert_eq(values[(size_t)r * KEYS + i],
                                  is_there ? value_of(i) : 0xAAAAAAAAAAAAAAAAU,
@@ -319,7 +319,7 @@ Test(async, delayed_requests_leave_together)
     uint64_t keys[4] = {1, 2, 3, 4}, values[4];
     open_table(0, 128, 8, REQUESTS);
     sherwood_traffic(client, &before, sizeof(before));
-    for (int r = 0; r < REQUESTS; ++r) {
+    for (int r = 0; r < REQUESTS; r++) {
         requests[r] = (struct sherwood_request){
             SIZED,        .operation = SHERWOOD_GET, .count = 4,
             .keys = keys, .previous = values,        .flags = SHERWOOD_DELAY};
@@ -327,7 +327,7 @@ Test(async, delayed_requests_leave_together)
     }
     sherwood_traffic(client, &after, sizeof(after));
     cr_expect_eq(after.writes, before.writes, "nothing was sent");
-    for (int r = 0; r < REQUESTS; ++r) {
+    for (int r = 0; r < REQUESTS; r++) {
         cr_assert_eq(sherwood_wait(client, &requests[r]), SHERWOOD_OK);
     }
     sherwood_traffic(client, &after, sizeof(after));
@@ -342,10 +342,10 @@ Test(async, delayed_requests_leave_together)
 /* Memory that is written once. */
 static uint64_t *constant_keys(uint32_t count, uint64_t first)
 {
-    uint64_t *keys = mmap(NULL, count * sizeof *keys, PROT_READ | PROT_WRITE,
+    uint64_t *keys = mmap(NULL, count * sizeof(*keys), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert(keys != MAP_FAILED);
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < count; i++) {
         keys[i] = value_of(first + i);
     }
     return keys;
@@ -354,12 +354,12 @@ static uint64_t *constant_keys(uint32_t count, uint64_t first)
 Test(async, constant_arrays_go_as_pages)
 {
     enum { REQUESTS = 5, KEYS = 65536 };
-    for (int flags = 0; flags <= SW_FAKE_TCP; ++flags) {
+    for (int flags = 0; flags <= SW_FAKE_TCP; flags++) {
         uint64_t *keys[REQUESTS], *operands[REQUESTS], *got = malloc(KEYS * 8);
         static struct sherwood_request requests[REQUESTS];
         struct sherwood_traffic traffic;
         open_table(flags, KEYS, 3, 0);
-        for (uint64_t r = 0; r < REQUESTS; ++r) {
+        for (uint64_t r = 0; r < REQUESTS; r++) {
             /* One request begins within a page, the last is small. */
             keys[r] = constant_keys(KEYS, r << 32);
             operands[r] = constant_keys(KEYS, r << 32 | 1U << 30);
@@ -384,7 +384,7 @@ Test(async, constant_arrays_go_as_pages)
         struct sherwood_request *any;
         while (sherwood_wait_any(client, &any) == SHERWOOD_OK && any != NULL) {
         }
-        for (int r = 0; r < REQUESTS; ++r) {
+        for (int r = 0; r < REQUESTS; r++) {
             const uint32_t count = requests[r].count, skip = r == 1 ? 3 : 0;
             struct sherwood_request get = {SIZED,           .operation = SHERWOOD_GET,
                                            .count = count,  .keys = keys[r] + skip,
@@ -394,7 +394,7 @@ Test(async, constant_arrays_go_as_pages)
             cr_assert_eq(memcmp(got, operands[r] + skip, count * 8), 0, "request %d", r);
         }
         close_table();
-        for (int r = 0; r < REQUESTS; ++r) {
+        for (int r = 0; r < REQUESTS; r++) {
             munmap(keys[r], KEYS * 8);
             munmap(operands[r], KEYS * 8);
         }
@@ -407,7 +407,7 @@ static void closes_midway(int fd, void *user)
     uint8_t bytes[70000];
     (void)user;
     if (sw_fake_hello(fd, 8, 8, 1U << 20, 4)) {
-        (void)!read(fd, bytes, sizeof bytes);
+        (void)!read(fd, bytes, sizeof(bytes));
     }
 }
 
@@ -416,7 +416,7 @@ Test(async, no_signal_when_the_server_closes)
 {
     const uint32_t count = 1U << 20;
     uint64_t *keys = constant_keys(count, 0);
-    for (int flags = 0; flags <= SW_FAKE_TCP; ++flags) {
+    for (int flags = 0; flags <= SW_FAKE_TCP; flags++) {
         sw_fake_start_with(&server, closes_midway, NULL, flags);
         cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
         struct sherwood_request request = {SIZED,          .operation = SHERWOOD_SET,
@@ -447,7 +447,7 @@ static void paced(int fd, void *user)
         size_t body = (size_t)sw_reply_layout(&reply, SW_OPERATION_GET).bytes, at = 0;
         memset(bytes, 0, room);
         size_t size = (size_t)sw_reply_encode(&reply, body, bytes, room) + body;
-        for (int i = 0; i < (pace->pauses < 0 ? 1 : pace->pauses); ++i) {
+        for (int i = 0; i < (pace->pauses < 0 ? 1 : pace->pauses); i++) {
             sw_fake_write(fd, bytes + at, pace->chunk);
             at += pace->chunk;
             usleep(100 * 1000);
@@ -469,7 +469,7 @@ Test(async, slow_bodies_by_tcp)
         int status;
     } cases[] = {{{1000, 8}, SHERWOOD_OK}, {{50000, 8}, SHERWOOD_OK}, {{70000, -1}, -5}};
     uint64_t *arrays = calloc(2 * 65536, 8);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pace pace = cases[i].pace;
         const struct sherwood_options options = {.size = sizeof(struct sherwood_options),
                                                  .request_timeout_ms = 300};

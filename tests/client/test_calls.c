@@ -23,7 +23,7 @@ static void open_table(uint32_t key_bytes, uint32_t value_bytes, uint64_t slots,
     table.in_flight_max = in_flight;
     table.reply_batch = reply_batch;
     sw_fake_start(&server, sw_fake_table_script, &table);
-    int rc = sherwood_connect_text(server.address, NULL, &client, text, sizeof text);
+    int rc = sherwood_connect_text(server.address, NULL, &client, text, sizeof(text));
     cr_assert_eq(rc, SHERWOOD_OK, "%s", text);
 }
 
@@ -63,25 +63,25 @@ static void round_trip(uint32_t kb, uint32_t vb, size_t count)
     uint8_t *keys = malloc(count * kb + 8);
     uint8_t *values = malloc(count * vb + 8);
     uint64_t *found = malloc((sherwood_found_words(count) + 1) * 8);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i++) {
         put(keys, kb, i, 2 * i);
         put(values, vb, i, value_of(2 * i));
     }
     cr_assert_eq(sherwood_clear(client), SHERWOOD_OK);
     cr_assert_eq(sherwood_set(client, keys, values, count), SHERWOOD_OK);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i++) {
         put(keys, kb, i, i);
     }
     memset(values, 0xAA, count * vb + 8);
     memset(found, 0xAA, (sherwood_found_words(count) + 1) * 8);
     cr_assert_eq(sherwood_get(client, keys, count, values, found), SHERWOOD_OK);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i++) {
         bool expected = i % 2 == 0;
         cr_assert_eq(sherwood_found(found, i), expected, "found of key %zu of %zu", i, count);
         uint64_t value = expected ? narrow(value_of(i), vb) : 0;
         cr_assert_eq(at(values, vb, i), value, "value of key %zu of %zu", i, count);
     }
-    for (size_t i = count; i < sherwood_found_words(count) * 64; ++i) {
+    for (size_t i = count; i < sherwood_found_words(count) * 64; i++) {
         cr_assert_not(sherwood_found(found, i), "unused bit %zu of %zu", i, count);
     }
     cr_assert_eq(found[sherwood_found_words(count)], 0xAAAAAAAAAAAAAAAAU, "bitmap's end");
@@ -97,7 +97,7 @@ Test(calls, split_at_every_edge)
         uint32_t key_bytes, value_bytes, ops_max, in_flight;
     } cases[] = {{8, 8, 64, 1},   {8, 8, 64, 3}, {8, 8, 100, 2},    {8, 8, 127, 16}, {4, 4, 128, 4},
                  {4, 8, 1000, 2}, {8, 4, 65, 7}, {8, 8, 1024, 300}, {4, 4, 4096, 16}};
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         uint32_t limit = cases[c].ops_max;
         size_t counts[] = {1,
                            2,
@@ -115,7 +115,7 @@ Test(calls, split_at_every_edge)
                            4099};
         open_table(cases[c].key_bytes, cases[c].value_bytes, 1U << 16, limit, cases[c].in_flight,
                    0);
-        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
             round_trip(cases[c].key_bytes, cases[c].value_bytes, counts[i]);
         }
         close_table();
@@ -130,7 +130,7 @@ Test(calls, frames_are_as_large_as_allowed)
     static const struct {
         size_t keys, frames;
     } cases[] = {{0, 0}, {1, 1}, {100, 1}, {101, 2}, {164, 2}, {165, 3}, {1000, 16}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t before = table.frames;
         cr_assert_eq(sherwood_get(client, keys, cases[i].keys, NULL, NULL), SHERWOOD_OK);
         cr_expect_eq(table.frames - before, cases[i].frames, "%zu keys: %zu frames", cases[i].keys,
@@ -174,7 +174,7 @@ Test(calls, every_operation)
         {SHERWOOD_INCREMENT, 1, UINT64_MAX, UINT64_MAX, true},
     };
     open_table(8, 8, 64, 64, 2, 0);
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; ++i) {
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         uint64_t stored;
         cr_assert_eq(
             sherwood_run(client, steps[i].operation, &key, &steps[i].operand, 1, &previous, &found),
@@ -224,9 +224,9 @@ Test(calls, replies_out_of_order)
     static uint64_t found[REQUESTS];
     struct sherwood_request requests[REQUESTS] = {0};
     open_table(8, 8, 1U << 12, 64, REQUESTS, REQUESTS);
-    for (int round = 0; round < 2; ++round) {
-        for (size_t r = 0; r < REQUESTS; ++r) {
-            for (size_t i = 0; i < REQUEST_KEYS; ++i) {
+    for (int round = 0; round < 2; round++) {
+        for (size_t r = 0; r < REQUESTS; r++) {
+            for (size_t i = 0; i < REQUEST_KEYS; i++) {
                 keys[r][i] = r * REQUEST_KEYS + i;
                 values[r][i] = round == 0 ? value_of(keys[r][i]) : 0;
             }
@@ -241,7 +241,7 @@ Test(calls, replies_out_of_order)
                                           .user = &values[r]};
             cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
         }
-        for (size_t r = 0; r < REQUESTS; ++r) {
+        for (size_t r = 0; r < REQUESTS; r++) {
             struct sherwood_request *done = NULL;
             if (round == 0) {
                 cr_assert_eq(sherwood_wait(client, &requests[r]), SHERWOOD_OK);
@@ -257,8 +257,8 @@ Test(calls, replies_out_of_order)
         cr_expect_eq(sherwood_wait_any(client, &none), SHERWOOD_OK);
         cr_expect_null(none);
     }
-    for (size_t r = 0; r < REQUESTS; ++r) {
-        for (size_t i = 0; i < REQUEST_KEYS; ++i) {
+    for (size_t r = 0; r < REQUESTS; r++) {
+        for (size_t i = 0; i < REQUEST_KEYS; i++) {
             cr_assert_eq(values[r][i], value_of(keys[r][i]), "request %zu key %zu", r, i);
         }
         cr_expect_eq(found[r], (UINT64_C(1) << REQUEST_KEYS) - 1);
@@ -272,7 +272,7 @@ Test(calls, busy_at_the_limit)
     uint64_t key = 1;
     struct sherwood_request requests[3] = {0};
     open_table(8, 8, 64, 64, 2, 32);
-    for (size_t i = 0; i < 3; ++i) {
+    for (size_t i = 0; i < 3; i++) {
         requests[i] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
                                                 .operation = SHERWOOD_GET,
                                                 .count = 1,
@@ -290,14 +290,14 @@ Test(calls, long_call_with_replies_out_of_order)
     static uint64_t values[COUNT];
     static uint64_t found[COUNT / 64];
     open_table(8, 8, 1U << 14, 64, 16, 16);
-    for (size_t i = 0; i < COUNT; ++i) {
+    for (size_t i = 0; i < COUNT; i++) {
         keys[i] = i * 3;
         values[i] = value_of(i);
     }
     cr_assert_eq(sherwood_set(client, keys, values, COUNT), SHERWOOD_OK);
-    memset(values, 0, sizeof values);
+    memset(values, 0, sizeof(values));
     cr_assert_eq(sherwood_get(client, keys, COUNT, values, found), SHERWOOD_OK);
-    for (size_t i = 0; i < COUNT; ++i) {
+    for (size_t i = 0; i < COUNT; i++) {
         cr_assert(sherwood_found(found, i), "%zu", i);
         cr_assert_eq(values[i], value_of(i), "%zu", i);
     }
@@ -327,7 +327,7 @@ Test(calls, blocking_calls_between_submitted_ones)
     cr_expect_eq(sherwood_wait(client, &get), SHERWOOD_OK);
     cr_expect_eq(sherwood_wait(client, &set), SHERWOOD_OK);
     cr_expect_eq(sherwood_wait(client, &set), SHERWOOD_E_INVALID, "given back once");
-    cr_expect_arr_eq(got, values, sizeof got);
+    cr_expect_arr_eq(got, values, sizeof(got));
     close_table();
 }
 
@@ -337,7 +337,7 @@ Test(calls, a_full_table_stops_a_long_call)
     static uint64_t keys[COUNT];
     open_table(8, 8, 1U << 12, 64, 4, 0);
     table.occupied_max = 200;
-    for (size_t i = 0; i < COUNT; ++i) {
+    for (size_t i = 0; i < COUNT; i++) {
         keys[i] = i;
     }
     cr_expect_eq(sherwood_set(client, keys, keys, COUNT), SHERWOOD_E_FULL);
@@ -353,7 +353,7 @@ Test(calls, a_lost_connection_gives_every_request_back)
     uint64_t key = 1;
     struct sherwood_request requests[3];
     open_table(8, 8, 64, 64, 16, 32);
-    for (size_t i = 0; i < 3; ++i) {
+    for (size_t i = 0; i < 3; i++) {
         requests[i] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
                                                 .operation = SHERWOOD_GET,
                                                 .count = 1,
@@ -365,7 +365,7 @@ Test(calls, a_lost_connection_gives_every_request_back)
     struct sherwood_options options = {.size = sizeof(struct sherwood_options),
                                        .request_timeout_ms = 100};
     cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
-    for (size_t i = 0; i < 3; ++i) {
+    for (size_t i = 0; i < 3; i++) {
         requests[i] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
                                                 .operation = SHERWOOD_GET,
                                                 .count = 1,
@@ -444,7 +444,7 @@ Test(calls, scan_and_stats)
     static uint8_t seen[COUNT];
     struct sherwood_stats stats;
     open_table(4, 8, 1U << 13, 256, 4, 0);
-    for (uint32_t i = 0; i < COUNT; ++i) {
+    for (uint32_t i = 0; i < COUNT; i++) {
         keys[i] = i;
         values[i] = value_of(i);
     }
@@ -457,13 +457,13 @@ Test(calls, scan_and_stats)
         cr_assert_eq(sherwood_scan(client, &cursor, got_keys, got_values, 1000, &count),
                      SHERWOOD_OK);
         cr_assert_leq(count, 256, "the server's frame limit");
-        for (uint32_t i = 0; i < count; ++i) {
+        for (uint32_t i = 0; i < count; i++) {
             cr_assert_lt(got_keys[i], COUNT);
             cr_assert_eq(got_values[i], value_of(got_keys[i]));
             seen[got_keys[i]]++;
         }
     } while (cursor != 0);
-    for (size_t i = 0; i < COUNT; ++i) {
+    for (size_t i = 0; i < COUNT; i++) {
         cr_assert_eq(seen[i], 1, "key %zu", i);
     }
     cr_assert_eq(sherwood_stats(client, &stats, sizeof(stats)), SHERWOOD_OK);

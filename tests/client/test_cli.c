@@ -130,7 +130,7 @@ Test(cli, errors_change_nothing)
                                       "NOSUCH 1",
                                       "GET \"1",
                                       "SET \"\" 1"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *answer = run(bad[i]);
         cr_expect_eq(strncmp(answer, "ERR ", 4), 0, "%s: %s", bad[i], answer);
         cr_expect(cli.failed, "%s", bad[i]);
@@ -152,7 +152,7 @@ Test(cli, info_and_help)
     cr_expect(strstr(answer, "of_a_later_server:15\n") != NULL, "%s", answer);
     cr_expect(strstr(strstr(answer, "# Stats"), "capacity_slots:") == NULL, "shown once");
     answer = run("HELP");
-    for (const struct sw_cli_command *c = sw_cli_commands(); c->name != NULL; ++c) {
+    for (const struct sw_cli_command *c = sw_cli_commands(); c->name != NULL; c++) {
         cr_expect(strstr(answer, c->name) != NULL, "%s", c->name);
     }
     cr_expect(strstr(run("help set"), "NX") != NULL);
@@ -182,13 +182,13 @@ Test(cli, words)
         {"\"a\\", -1, {0}},
         {"1 2 3 4 5", -1, {0}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char line[64];
         char *words[4];
         strcpy(line, cases[i].line);
         int count = sw_cli_split(line, words, 4);
         cr_assert_eq(count, cases[i].count, "<%s>: %d words", cases[i].line, count);
-        for (int w = 0; w < count; ++w) {
+        for (int w = 0; w < count; w++) {
             cr_expect_str_eq(words[w], cases[i].words[w], "<%s>", cases[i].line);
         }
     }
@@ -202,7 +202,7 @@ struct command_line {
 
 static void set_argv(struct command_line *line, int argc, const char *const *words)
 {
-    for (int i = 0; i < argc; ++i) {
+    for (int i = 0; i < argc; i++) {
         strcpy(line->text[i], words[i]);
         line->argv[i] = line->text[i];
     }
@@ -234,12 +234,12 @@ Test(cli, command_line)
         {2, {"c", "-p"}, NULL},
         {4, {"c", "dump", "f", "--nonsense"}, NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct command_line line;
         struct sw_cli_options read;
         char text[200];
         set_argv(&line, cases[i].argc, cases[i].argv);
-        bool good = sw_cli_options_read(cases[i].argc, line.argv, &read, text, sizeof text);
+        bool good = sw_cli_options_read(cases[i].argc, line.argv, &read, text, sizeof(text));
         cr_assert_eq(good, cases[i].address != NULL, "case %zu", i);
         cr_expect(!good || strcmp(read.address, cases[i].address) == 0, "case %zu: %s", i,
                   read.address);
@@ -253,7 +253,7 @@ Test(cli, options_behind_load_and_dump)
     struct sw_cli_options read;
     char text[200];
     set_argv(&line, 6, words);
-    cr_assert(sw_cli_options_read(6, line.argv, &read, text, sizeof text), "%s", text);
+    cr_assert(sw_cli_options_read(6, line.argv, &read, text, sizeof(text)), "%s", text);
     cr_expect_eq(read.words, 4);
     cr_expect_str_eq(line.argv[4], "load");
     cr_expect_str_eq(line.argv[5], "-");

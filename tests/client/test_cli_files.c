@@ -13,7 +13,7 @@
 static char *path_of(const char *name)
 {
     static char path[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
     return path;
 }
 
@@ -104,13 +104,13 @@ Test(cli_files, csv_that_is_bad)
          "in.csv:2: the key is not"},
     };
     open_cli(8, 8, true);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *said = load_text(cases[i].text, 1);
         cr_expect(strstr(said, cases[i].says) != NULL, "case %zu: %s", i, said);
     }
     char line[1000];
-    memset(line, ' ', sizeof line);
-    strcpy(line + sizeof line - 8, "1,2\n");
+    memset(line, ' ', sizeof(line));
+    strcpy(line + sizeof(line) - 8, "1,2\n");
     cr_expect(strstr(load_text(line, 1), "too long") != NULL);
     cr_expect_eq(table.occupied, 0, "nothing of a batch with a bad line is sent");
     close_cli();
@@ -123,7 +123,7 @@ Test(cli_files, a_bad_line_stops_before_its_batch)
     table.ops_max = 1000;
     char *text = malloc(100000);
     char *to = text;
-    for (int i = 0; i < 5000; ++i) {
+    for (int i = 0; i < 5000; i++) {
         to += sprintf(to, i == 2500 ? "oops%d\n" : "%d,1\n", i);
     }
     const char *said = load_text(text, 1);
@@ -142,7 +142,7 @@ Test(cli_files, a_full_table_stops_the_load)
     table.occupied_max = 100;
     char *text = malloc(10000);
     char *to = text;
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 500; i++) {
         to += sprintf(to, "%d,1\n", i);
     }
     const char *said = load_text(text, 1);
@@ -162,7 +162,7 @@ Test(cli_files, nothing_behind_a_refused_batch_is_stored)
     table.occupied_max = 140;
     char *text = malloc(10000);
     char *to = text;
-    for (int i = 0; i < 200; ++i) { /* 64, 64, 64 that are refused, 8 of the first again */
+    for (int i = 0; i < 200; i++) { /* 64, 64, 64 that are refused, 8 of the first again */
         to += sprintf(to, "%d,%d\n", i < 192 ? i : i - 192, i + 1);
     }
     const char *said = load_text(text, 1);
@@ -185,7 +185,7 @@ static uint64_t mixed(uint64_t i)
 static void there_and_back(const char *name, size_t count, uint64_t key_mask, uint64_t value_mask)
 {
     FILE *csv = fopen(path_of("seed.csv"), "w");
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i++) {
         fprintf(csv, "%llu,%llu\n", (unsigned long long)(mixed(i) & key_mask),
                 (unsigned long long)(mixed(~i) & value_mask));
     }
@@ -199,7 +199,7 @@ static void there_and_back(const char *name, size_t count, uint64_t key_mask, ui
     cr_assert_eq(sw_cli_load(&cli, path_of(name)), 0);
     unlink(path_of(name));
     cr_assert_eq(table.occupied, occupied);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i++) {
         uint64_t value = stored(mixed(i) & key_mask);
         bool repeated = key_mask != UINT64_MAX; /* narrow keys may repeat: then the last one won */
         cr_assert(value == (mixed(~i) & value_mask) || (repeated && value != UINT64_MAX), "%zu", i);
@@ -229,7 +229,7 @@ Test(cli_files, binary_that_ends_within_a_pair)
 {
     open_cli(8, 8, true);
     uint64_t pairs[3] = {1, 10, 2};
-    write_file("in.bin", pairs, sizeof pairs);
+    write_file("in.bin", pairs, sizeof(pairs));
     cr_expect_eq(sw_cli_load(&cli, path_of("in.bin")), 1);
     unlink(path_of("in.bin"));
     fflush(cli.messages);

@@ -19,7 +19,7 @@ static void expect_failure(const char *address, int code, const char *says)
 {
     struct sherwood *client = (struct sherwood *)1;
     char text[512];
-    int rc = sherwood_connect_text(address, &quick, &client, text, sizeof text);
+    int rc = sherwood_connect_text(address, &quick, &client, text, sizeof(text));
     cr_expect_eq(rc, code, "%s: code %d, not %d: %s", address, rc, code, text);
     cr_expect_null(client, "%s", address);
     cr_expect(strstr(text, says) != NULL, "%s: \"%s\" does not say \"%s\"", address, text, says);
@@ -30,20 +30,20 @@ Test(connect, addresses_that_are_none)
     static const char *const bad[] = {
         "",        "127.0.0.1", "127.0.0.1:", ":7379",   "::1:7379",   "[::1]",   "[::1:7379",
         "[]:7379", "a:",        "unix:",      "1:2:3:4", "host:99999", "h:http-x"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         expect_failure(bad[i], SHERWOOD_E_ADDRESS, "");
     }
     char path[200];
-    memset(path, 'a', sizeof path - 1);
-    path[sizeof path - 1] = '\0';
+    memset(path, 'a', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
     memcpy(path, "unix:", 5);
     expect_failure(path, SHERWOOD_E_ADDRESS, "socket path");
     expect_failure("no address", SHERWOOD_E_ADDRESS, "host:port");
     static const char *const ports[] = {"0",     "65536", "73915", "4294974675", "-1",
                                         "+7379", "7379x", "0x10",  " 7379"};
-    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; ++i) {
+    for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
         char address[64];
-        snprintf(address, sizeof address, "127.0.0.1:%s", ports[i]);
+        snprintf(address, sizeof(address), "127.0.0.1:%s", ports[i]);
         expect_failure(address, SHERWOOD_E_ADDRESS, "a port is a number from 1 to 65535");
     }
 }
@@ -67,7 +67,7 @@ Test(connect, arguments)
 
 Test(connect, every_code_has_a_text)
 {
-    for (int code = SHERWOOD_E_PENDING; code <= SHERWOOD_OK; ++code) {
+    for (int code = SHERWOOD_E_PENDING; code <= SHERWOOD_OK; code++) {
         cr_expect_str_neq(sherwood_status_text(code), "unknown status", "%d", code);
     }
     cr_expect_str_eq(sherwood_status_text(-1000), "unknown status");
@@ -77,12 +77,12 @@ Test(connect, nobody_listens)
 {
     /* Bound, not listening: connecting is refused, and nobody else takes the port meanwhile. */
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof name;
+    socklen_t size = sizeof(name);
     char address[64];
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    cr_assert_eq(bind(fd, (struct sockaddr *)&name, sizeof name), 0);
+    cr_assert_eq(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
     cr_assert_eq(getsockname(fd, (struct sockaddr *)&name, &size), 0);
-    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(name.sin_port));
+    snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(name.sin_port));
     expect_failure(address, SHERWOOD_E_CONNECTION, "is sherwoodd running there?");
     expect_failure("unix:/nonexistent/socket", SHERWOOD_E_CONNECTION, "is sherwoodd running");
     close(fd);
@@ -161,8 +161,8 @@ static struct greeting with_values(enum sw_frame_values format, uint32_t value_b
 Test(connect, values_of_bytes)
 {
     static const uint32_t good[] = {4, 8, 68, 256, 1024}, bad[] = {0, 2, 66, 1023, 1028, 1U << 31};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; ++i) {
-        for (uint32_t format = SW_FRAME_VALUES_STRING; format <= SW_FRAME_VALUES_FIXED; ++format) {
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        for (uint32_t format = SW_FRAME_VALUES_STRING; format <= SW_FRAME_VALUES_FIXED; format++) {
             struct greeting greeting = with_values((enum sw_frame_values)format, good[i]);
             struct sw_fake_server server;
             struct sherwood *client = NULL;
@@ -175,7 +175,7 @@ Test(connect, values_of_bytes)
             sw_fake_stop(&server);
         }
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         expect_greeting(with_values(SW_FRAME_VALUES_STRING, bad[i]), SHERWOOD_E_PROTOCOL, "width");
     }
     expect_greeting(with_values(SW_FRAME_VALUES_INTEGER, 68), SHERWOOD_E_PROTOCOL, "width");
@@ -195,11 +195,11 @@ static void answer_wide(int fd, void *user)
     greeting.reply.info.frame_ops_max = 64;
     greeting.reply.request_id = request.request_id;
     sw_fake_reply(fd, &greeting.reply, NULL, 0);
-    while (sw_fake_read(fd, &request, keys, sizeof keys)) {
+    while (sw_fake_read(fd, &request, keys, sizeof(keys))) {
         struct sw_reply reply = sw_fake_ok(&request);
         struct sw_body_layout layout = sw_reply_layout(&reply, SW_OPERATION_GET);
-        memset(body, 0, sizeof body);
-        for (uint32_t i = 0; i < request.count; ++i) {
+        memset(body, 0, sizeof(body));
+        for (uint32_t i = 0; i < request.count; i++) {
             memset(body + (size_t)i * *value_bytes, (int)i, *value_bytes);
         }
         memset(body + layout.second, 0xFF, sw_found_bytes(request.count));
@@ -217,11 +217,11 @@ Test(connect, a_whole_frame_of_wide_values)
         struct sherwood *client = NULL;
         sw_fake_start(&server, answer_wide, &bytes);
         cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
-        memset(values, 0xAA, sizeof values);
+        memset(values, 0xAA, sizeof(values));
         int rc = sherwood_get(client, keys, 64, values, found);
         cr_assert_eq(rc, SHERWOOD_OK, "%u bytes: %s", bytes, sherwood_error(client));
         cr_assert_eq(found[0], UINT64_MAX);
-        for (uint32_t i = 0; i < 64 * bytes; ++i) {
+        for (uint32_t i = 0; i < 64 * bytes; i++) {
             cr_assert_eq(values[i], i / bytes, "byte %u of values of %u", i, bytes);
         }
         sherwood_close(client);
@@ -250,7 +250,7 @@ Test(connect, a_refusal_before_the_greeting)
 {
     struct sw_fake_server server;
     sw_fake_start(&server, refuse_at_once, NULL);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 20; i++) {
         expect_failure(server.address, SHERWOOD_E_CONNECTION, "full house");
     }
     sw_fake_stop(&server);
@@ -270,7 +270,7 @@ static void refuse_in_resp(int fd, void *user)
 
 Test(connect, a_refusal_in_the_other_protocol)
 {
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 2; i++) {
         bool in_pieces = i == 1;
         struct sw_fake_server server;
         sw_fake_start(&server, refuse_in_resp, &in_pieces);

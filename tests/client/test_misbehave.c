@@ -27,7 +27,7 @@ static void run_script(int fd, void *user)
     if (script->greets && !sw_fake_hello(fd, 8, 8, 1024, 4)) {
         return;
     }
-    if (sw_fake_read(fd, &request, body, sizeof body)) {
+    if (sw_fake_read(fd, &request, body, sizeof(body))) {
         struct sw_reply reply = sw_fake_ok(&request);
         script->answer(fd, &request, &reply);
     }
@@ -137,7 +137,7 @@ static void body_huge(int fd, const struct sw_request *request, struct sw_reply 
 {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     (void)request;
-    int size = sw_reply_encode(reply, UINT64_C(1) << 60, head, sizeof head);
+    int size = sw_reply_encode(reply, UINT64_C(1) << 60, head, sizeof(head));
     sw_fake_write(fd, head, (size_t)size);
 }
 static void unknown_status(int fd, const struct sw_request *request, struct sw_reply *reply)
@@ -151,7 +151,7 @@ static void refusal_with_body(int fd, const struct sw_request *request, struct s
     uint8_t body[64] = {0};
     (void)request;
     *reply = (struct sw_reply){.request_id = reply->request_id, .status = SW_REPLY_SERVER_ERROR};
-    sw_fake_reply(fd, reply, body, sizeof body);
+    sw_fake_reply(fd, reply, body, sizeof(body));
 }
 static void bad_magic(int fd, const struct sw_request *request, struct sw_reply *reply)
 {
@@ -165,7 +165,7 @@ static void bad_header(int fd, const struct sw_request *request, struct sw_reply
     (void)request;
     (void)reply;
     memset(bytes + 16, 0xFF, 48);
-    sw_fake_write(fd, bytes, sizeof bytes);
+    sw_fake_write(fd, bytes, sizeof(bytes));
 }
 
 Test(misbehave, lies_are_protocol_errors)
@@ -193,14 +193,15 @@ Test(misbehave, lies_are_protocol_errors)
         {"bad magic", bad_magic, "magic"},
         {"bad header", bad_header, "header"},
     };
-    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; ++i) {
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         char text[512];
-        int rc = get_from(lies[i].answer, true, text, sizeof text);
+        int rc = get_from(lies[i].answer, true, text, sizeof(text));
         cr_expect_eq(rc, SHERWOOD_E_PROTOCOL, "%s: code %d: %s", lies[i].name, rc, text);
         cr_expect(strstr(text, lies[i].says) != NULL, "%s: \"%s\"", lies[i].name, text);
     }
     char text[512];
-    cr_expect_eq(get_from(good, false, text, sizeof text), SHERWOOD_OK, "the honest one: %s", text);
+    cr_expect_eq(get_from(good, false, text, sizeof(text)), SHERWOOD_OK, "the honest one: %s",
+                 text);
 }
 
 static void close_at_once(int fd, const struct sw_request *request, struct sw_reply *reply)
@@ -213,7 +214,7 @@ static void close_in_head(int fd, const struct sw_request *request, struct sw_re
 {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     (void)request;
-    sw_reply_encode(reply, body_bytes(reply), head, sizeof head);
+    sw_reply_encode(reply, body_bytes(reply), head, sizeof(head));
     sw_fake_write(fd, head, 20);
 }
 static void close_in_body(int fd, const struct sw_request *request, struct sw_reply *reply)
@@ -221,7 +222,7 @@ static void close_in_body(int fd, const struct sw_request *request, struct sw_re
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     uint8_t body[4096] = {0};
     (void)request;
-    int size = sw_reply_encode(reply, body_bytes(reply), head, sizeof head);
+    int size = sw_reply_encode(reply, body_bytes(reply), head, sizeof(head));
     sw_fake_write(fd, head, (size_t)size);
     sw_fake_write(fd, body, body_bytes(reply) - 1);
 }
@@ -236,11 +237,11 @@ static void end_of_connection(int fd, const struct sw_request *request, struct s
 Test(misbehave, closing_is_a_connection_error)
 {
     char text[512];
-    cr_expect_eq(get_from(close_at_once, true, text, sizeof text), SHERWOOD_E_CONNECTION);
+    cr_expect_eq(get_from(close_at_once, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
     cr_expect(strstr(text, "unanswered requests: 1") != NULL, "%s", text);
-    cr_expect_eq(get_from(close_in_head, true, text, sizeof text), SHERWOOD_E_CONNECTION);
-    cr_expect_eq(get_from(close_in_body, true, text, sizeof text), SHERWOOD_E_CONNECTION);
-    cr_expect_eq(get_from(end_of_connection, true, text, sizeof text), SHERWOOD_E_CONNECTION);
+    cr_expect_eq(get_from(close_in_head, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
+    cr_expect_eq(get_from(close_in_body, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
+    cr_expect_eq(get_from(end_of_connection, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
     cr_expect(strstr(text, "half a frame for too long") != NULL, "%s", text);
 }
 
@@ -268,10 +269,10 @@ static void bad_request(int fd, const struct sw_request *request, struct sw_repl
 Test(misbehave, refusals_leave_the_connection_usable)
 {
     char text[512];
-    cr_expect_eq(get_from(full, false, text, sizeof text), SHERWOOD_E_FULL);
+    cr_expect_eq(get_from(full, false, text, sizeof(text)), SHERWOOD_E_FULL);
     cr_expect(strstr(text, "no room.left") != NULL, "control characters are replaced: %s", text);
-    cr_expect_eq(get_from(stopping, false, text, sizeof text), SHERWOOD_E_SERVER);
-    cr_expect_eq(get_from(bad_request, false, text, sizeof text), SHERWOOD_E_REQUEST);
+    cr_expect_eq(get_from(stopping, false, text, sizeof(text)), SHERWOOD_E_SERVER);
+    cr_expect_eq(get_from(bad_request, false, text, sizeof(text)), SHERWOOD_E_REQUEST);
 }
 
 static void silence(int fd, const struct sw_request *request, struct sw_reply *reply)
@@ -285,7 +286,7 @@ static void silence(int fd, const struct sw_request *request, struct sw_reply *r
 Test(misbehave, silence_times_out)
 {
     char text[512];
-    cr_expect_eq(get_from(silence, true, text, sizeof text), SHERWOOD_E_TIMEOUT);
+    cr_expect_eq(get_from(silence, true, text, sizeof(text)), SHERWOOD_E_TIMEOUT);
     cr_expect(strstr(text, "300 ms") != NULL, "%s", text);
 }
 
@@ -294,9 +295,9 @@ static void trickle(int fd, const struct sw_request *request, struct sw_reply *r
 {
     uint8_t frame[4096 + SW_FRAME_HEAD_BYTES_MAX] = {0};
     (void)request;
-    size_t size = (size_t)sw_reply_encode(reply, body_bytes(reply), frame, sizeof frame);
+    size_t size = (size_t)sw_reply_encode(reply, body_bytes(reply), frame, sizeof(frame));
     size += body_bytes(reply);
-    for (size_t i = 0; i < 8; ++i) {
+    for (size_t i = 0; i < 8; i++) {
         sw_fake_write(fd, frame + i, 1);
         usleep(100 * 1000);
     }
@@ -306,7 +307,7 @@ static void trickle(int fd, const struct sw_request *request, struct sw_reply *r
 Test(misbehave, slow_progress_is_progress)
 {
     char text[512];
-    cr_expect_eq(get_from(trickle, false, text, sizeof text), SHERWOOD_OK, "%s", text);
+    cr_expect_eq(get_from(trickle, false, text, sizeof(text)), SHERWOOD_OK, "%s", text);
 }
 
 /* Greets, then never reads again. */
@@ -325,7 +326,7 @@ Test(misbehave, a_server_that_never_reads_times_out)
     struct sherwood_options options = {.size = sizeof(struct sherwood_options),
                                        .request_timeout_ms = 200};
     size_t count = 1U << 20;
-    uint64_t *keys = calloc(count, sizeof *keys);
+    uint64_t *keys = calloc(count, sizeof(*keys));
     sw_fake_start(&server, never_reads, NULL);
     cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
     cr_expect_eq(sherwood_set(client, keys, keys, count), SHERWOOD_E_TIMEOUT);
@@ -359,12 +360,12 @@ static void answers_early(int fd, void *user)
 
 Test(misbehave, an_answer_before_the_end_of_the_request_ends_the_connection)
 {
-    for (int refuses = 0; refuses < 2; ++refuses) {
+    for (int refuses = 0; refuses < 2; refuses++) {
         bool flag = refuses == 1;
         struct sw_fake_server server;
         struct sherwood *client = NULL;
         size_t count = 1U << 20;
-        uint64_t *keys = calloc(count, sizeof *keys);
+        uint64_t *keys = calloc(count, sizeof(*keys));
         sw_fake_start(&server, answers_early, &flag);
         cr_assert_eq(sherwood_connect(server.address, NULL, &client), SHERWOOD_OK);
         int rc = sherwood_set(client, keys, keys, count);

@@ -23,7 +23,7 @@ static int connect_with(uint32_t stripes, int request_timeout_ms)
                                              .stripes = stripes,
                                              .request_timeout_ms = request_timeout_ms};
     char text[512];
-    int rc = sherwood_connect_text(server.address, &options, &client, text, sizeof text);
+    int rc = sherwood_connect_text(server.address, &options, &client, text, sizeof(text));
     cr_assert(rc != SHERWOOD_OK || text[0] == '\0');
     return rc;
 }
@@ -53,23 +53,23 @@ static uint64_t value_of(uint64_t key)
 
 Test(stripes, long_calls_over_many)
 {
-    for (int tcp = 0; tcp < 2; ++tcp) {
+    for (int tcp = 0; tcp < 2; tcp++) {
         const size_t count = 100003;
         uint64_t *keys = malloc(count * 8), *values = malloc(count * 8);
         uint64_t *found = calloc(sherwood_found_words(count), 8);
         open_table(tcp ? SW_FAKE_TCP : 0, 1000, 3, 0, 7);
         cr_assert_eq(sherwood_stripes(client), 7);
         cr_assert_eq(sherwood_server(client)->requests_in_flight_max, 7 * 3);
-        for (size_t i = 0; i < count; ++i) {
+        for (size_t i = 0; i < count; i++) {
             keys[i] = 2 * i;
             values[i] = value_of(2 * i);
         }
         cr_assert_eq(sherwood_set(client, keys, values, count), SHERWOOD_OK);
-        for (size_t i = 0; i < count; ++i) {
+        for (size_t i = 0; i < count; i++) {
             keys[i] = i;
         }
         cr_assert_eq(sherwood_get(client, keys, count, values, found), SHERWOOD_OK);
-        for (size_t i = 0; i < count; ++i) {
+        for (size_t i = 0; i < count; i++) {
             cr_assert_eq(sherwood_found(found, i), i % 2 == 0, "found of %zu", i);
             cr_assert_eq(values[i], i % 2 == 0 ? value_of(i) : 0, "value of %zu", i);
         }
@@ -87,13 +87,13 @@ Test(stripes, writes_of_a_call_keep_their_order)
     enum { COUNT = 64 * 50, DISTINCT = 16 };
     static uint64_t keys[COUNT], values[COUNT];
     open_table(0, 64, 4, 0, 5);
-    for (int round = 0; round < 20; ++round) {
-        for (uint64_t i = 0; i < COUNT; ++i) {
+    for (int round = 0; round < 20; round++) {
+        for (uint64_t i = 0; i < COUNT; i++) {
             keys[i] = i % DISTINCT;
             values[i] = (uint64_t)round * COUNT + i;
         }
         cr_assert_eq(sherwood_set(client, keys, values, COUNT), SHERWOOD_OK);
-        for (uint64_t k = 0; k < DISTINCT; ++k) {
+        for (uint64_t k = 0; k < DISTINCT; k++) {
             uint64_t value;
             cr_assert(sw_fake_table_get(&table, k, &value));
             cr_assert_eq(value, (uint64_t)round * COUNT + COUNT - DISTINCT + k, "round %d", round);
@@ -110,8 +110,8 @@ Test(stripes, requests_are_spread_and_answers_come_in_any_order)
     static struct sherwood_request requests[REQUESTS];
     static uint64_t keys[REQUESTS][KEYS], values[REQUESTS][KEYS], found[REQUESTS][2];
     open_table(0, 128, 4, 4, 3);
-    for (uint64_t r = 0; r < REQUESTS; ++r) {
-        for (uint64_t i = 0; i < KEYS; ++i) {
+    for (uint64_t r = 0; r < REQUESTS; r++) {
+        for (uint64_t i = 0; i < KEYS; i++) {
             keys[r][i] = r * KEYS + i;
             values[r][i] = value_of(keys[r][i]);
         }
@@ -124,11 +124,11 @@ Test(stripes, requests_are_spread_and_answers_come_in_any_order)
     }
     struct sherwood_request more = requests[0];
     cr_expect_eq(sherwood_submit(client, &more), SHERWOOD_E_BUSY, "every stripe is full");
-    for (int r = 0; r < REQUESTS; ++r) {
+    for (int r = 0; r < REQUESTS; r++) {
         cr_assert_eq(sherwood_wait(client, &requests[r]), SHERWOOD_OK);
     }
-    for (int r = 0; r < REQUESTS; ++r) {
-        memset(values[r], 0xAA, sizeof values[r]);
+    for (int r = 0; r < REQUESTS; r++) {
+        memset(values[r], 0xAA, sizeof(values[r]));
         requests[r] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
                                                 .operation = SHERWOOD_GET,
                                                 .count = KEYS,
@@ -137,13 +137,13 @@ Test(stripes, requests_are_spread_and_answers_come_in_any_order)
                                                 .found = found[r]};
         cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
     }
-    for (int r = 0; r < REQUESTS; ++r) {
+    for (int r = 0; r < REQUESTS; r++) {
         struct sherwood_request *answered;
         cr_assert_eq(sherwood_wait_any(client, &answered), SHERWOOD_OK);
         cr_assert_eq(answered->hits, KEYS);
     }
-    for (int r = 0; r < REQUESTS; ++r) {
-        for (int i = 0; i < KEYS; ++i) {
+    for (int r = 0; r < REQUESTS; r++) {
+        for (int i = 0; i < KEYS; i++) {
             cr_assert_eq(values[r][i], value_of(keys[r][i]), "request %d key %d", r, i);
             cr_assert(sherwood_found(found[r], (size_t)i));
         }
@@ -168,10 +168,10 @@ static void bad_script(int fd, void *user)
     if (!sw_fake_hello(fd, is_bad && bad->is_narrow ? 4 : 8, 8, 128, 8)) {
         return;
     }
-    while (sw_fake_read(fd, &request, body, sizeof body)) {
+    while (sw_fake_read(fd, &request, body, sizeof(body))) {
         struct sw_reply reply = sw_fake_ok(&request);
         if (is_bad && bad->is_silent) {
-            while (read(fd, body, sizeof body) > 0) {
+            while (read(fd, body, sizeof(body)) > 0) {
             }
             return;
         }
@@ -179,7 +179,7 @@ static void bad_script(int fd, void *user)
             return;
         }
         reply.hits = request.count;
-        memset(body, 0xFF, sizeof body);
+        memset(body, 0xFF, sizeof(body));
         sw_fake_reply(fd, &reply, body, (size_t)sw_reply_layout(&reply, SW_OPERATION_GET).bytes);
     }
 }
@@ -203,7 +203,7 @@ static void lose_one(bool is_silent)
     int lost = 0;
     sw_fake_start_with(&server, bad_script, &bad, SW_FAKE_PARALLEL);
     cr_assert_eq(connect_with(4, 300), SHERWOOD_OK);
-    for (int r = 0; r < REQUESTS; ++r) {
+    for (int r = 0; r < REQUESTS; r++) {
         requests[r] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
                                                 .operation = SHERWOOD_GET,
                                                 .count = KEYS,
@@ -212,11 +212,11 @@ static void lose_one(bool is_silent)
         cr_assert_eq(sherwood_submit(client, &requests[r]), SHERWOOD_OK);
     }
     double start = seconds_now();
-    for (int r = 0; r < REQUESTS; ++r) {
+    for (int r = 0; r < REQUESTS; r++) {
         int rc = sherwood_wait(client, &requests[r]);
         cr_assert(rc == SHERWOOD_OK || rc == code, "request %d: %d", r, rc);
         lost += rc != SHERWOOD_OK;
-        for (int i = 0; rc == SHERWOOD_OK && i < KEYS; ++i) {
+        for (int i = 0; rc == SHERWOOD_OK && i < KEYS; i++) {
             cr_assert_eq(values[r][i], UINT64_MAX);
         }
     }
@@ -225,7 +225,7 @@ static void lose_one(bool is_silent)
     const char *says = is_silent ? "no byte moved for 300 ms" : "the connection was lost";
     cr_expect(strstr(sherwood_error(client), says) != NULL, "%s", sherwood_error(client));
     cr_expect_eq(sherwood_stripes(client), 3);
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < 50; i++) {
         cr_assert_eq(sherwood_get(client, keys, KEYS, values[0], NULL), SHERWOOD_OK);
     }
     sherwood_close(client);
@@ -248,7 +248,7 @@ static void closes_after_one(int fd, void *user)
     struct sw_request request;
     (void)user;
     if (sw_fake_hello(fd, 8, 8, 128, 8)) {
-        sw_fake_read(fd, &request, body, sizeof body);
+        sw_fake_read(fd, &request, body, sizeof(body));
     }
 }
 
@@ -273,7 +273,7 @@ Test(stripes, that_do_not_agree)
     char text[512];
     const struct sherwood_options options = {.size = sizeof(struct sherwood_options), .stripes = 3};
     sw_fake_start_with(&server, bad_script, &bad, SW_FAKE_PARALLEL);
-    int rc = sherwood_connect_text(server.address, &options, &client, text, sizeof text);
+    int rc = sherwood_connect_text(server.address, &options, &client, text, sizeof(text));
     cr_expect_eq(rc, SHERWOOD_E_PROTOCOL);
     cr_expect(strstr(text, "not the same on every connection") != NULL, "%s", text);
     cr_expect_null(client);
@@ -287,11 +287,11 @@ Test(stripes, limits)
         {.send_buffer_bytes = SHERWOOD_SOCKET_BUFFER_MAX + 1},
         {.receive_buffer_bytes = SHERWOOD_SOCKET_BUFFER_MAX + 1},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct sherwood_options options = bad[i];
         char text[512];
         options.size = sizeof(options);
-        cr_expect_eq(sherwood_connect_text("127.0.0.1:1", &options, &client, text, sizeof text),
+        cr_expect_eq(sherwood_connect_text("127.0.0.1:1", &options, &client, text, sizeof(text)),
                      SHERWOOD_E_INVALID);
         cr_expect(strstr(text, "at most") != NULL, "%s", text);
     }

@@ -73,7 +73,7 @@ static struct sw_load_options options_for(enum sw_load_operation operation)
 static struct sw_load_result *run(const struct sw_load_options *options)
 {
     char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     cr_assert(result);
     int status = sw_load_run(options, result, error);
     cr_assert_eq(status, SW_LOAD_OK, "%d: %s", status, error);
@@ -185,7 +185,7 @@ Test(bulk_run, an_open_loop_has_many_frames_in_flight)
     options.no_verify = true;
     table.reply_batch = 4; /* nothing is answered before four wait for it */
     char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_OK, "%s", error);
     const struct sw_load_phase_result *phase = &result->phases[0];
     cr_assert_eq(phase->latency.count + phase->unsent, 1000);
@@ -209,10 +209,10 @@ Test(bulk_run, a_series_adds_up)
     options.series = path;
     struct sw_load_result *result = run(&options);
     FILE *in = fopen(path, "r");
-    cr_assert(in && fgets(line, sizeof line, in));
+    cr_assert(in && fgets(line, sizeof(line), in));
     cr_assert_str_eq(line, "phase,second,seconds,keys,keys_per_second,units,p50_us,p99_us\n");
     uint64_t keys[2] = {0}, units[2] = {0}, rows[2] = {0};
-    while (fgets(line, sizeof line, in)) {
+    while (fgets(line, sizeof(line), in)) {
         char name[16];
         unsigned second;
         unsigned long k, u;
@@ -238,7 +238,7 @@ Test(bulk_run, a_series_adds_up)
     free(result);
     options.series = "/nonexistent/file";
     char error[SW_LOAD_ERROR_BYTES];
-    result = calloc(1, sizeof *result);
+    result = calloc(1, sizeof(*result));
     cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_USAGE);
     cr_assert(strstr(error, "/nonexistent/file"), "%s", error);
     free(result);
@@ -272,7 +272,7 @@ static void no_pong(int fd, void *user)
 Test(bulk_run, a_server_that_refuses_silent_connections)
 {
     char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     sw_fake_table_init(&table, 8, 8, 1U << 17);
     sw_fake_start_with(&server, no_pong, &table, SW_FAKE_PARALLEL);
     struct sw_load_options options = options_for(SW_LOAD_GET);

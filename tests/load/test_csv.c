@@ -41,7 +41,7 @@ static const char *under(char **names, char **fields, int count, const char *nam
 
 Test(csv, rows_are_appended_below_one_head)
 {
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     const struct sw_load_options options = {.protocol = SW_LOAD_BULK,
                                             .distribution = SW_LOAD_ZIPF,
                                             .keys = 777,
@@ -69,10 +69,10 @@ Test(csv, rows_are_appended_below_one_head)
     cr_assert_eq(sw_load_report_csv(path, &options, result), 0);
     cr_assert_eq(sw_load_report_csv(path, &options, result), 0);
     FILE *in = fopen(path, "r");
-    cr_assert(in && fgets(head, sizeof head, in));
+    cr_assert(in && fgets(head, sizeof(head), in));
     const int count = split(head, names);
     for (int i = 0; i < 4; i++) {
-        cr_assert(fgets(row, sizeof row, in), "row %d", i);
+        cr_assert(fgets(row, sizeof(row), in), "row %d", i);
         cr_assert_eq(split(row, fields), count, "row %d", i);
         cr_assert_str_eq(under(names, fields, count, "phase"), i % 2 ? "mix" : "fill");
     }
@@ -87,10 +87,10 @@ Test(csv, rows_are_appended_below_one_head)
         {"late", "5"},         {"late_max_us", "6.000"}, {"unsent", "7"},
         {"missing", "8"},      {"wrong", "9"},
     };
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         cr_assert_str_eq(under(names, fields, count, expected[i].name), expected[i].field);
     }
-    cr_assert_not(fgets(row, sizeof row, in));
+    cr_assert_not(fgets(row, sizeof(row), in));
     fclose(in);
     unlink(path);
     free(result);
@@ -98,7 +98,7 @@ Test(csv, rows_are_appended_below_one_head)
 
 Test(csv, a_file_that_cannot_be_written)
 {
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     const struct sw_load_options options = {.protocol = SW_LOAD_RESP};
     cr_assert(result);
     result->phases_count = 1;

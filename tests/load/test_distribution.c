@@ -59,7 +59,7 @@ Test(distribution, zipf_has_the_exact_probabilities)
     static const uint64_t counts[] = {1, 2, 3, 7, 100, COUNT_MAX};
     static const double thetas[] = {0.01, 0.5, 0.99, 0.9999999999, 1, 1.0000000001, 1.2, 2, 10};
     uint64_t random = seed("zipf_has_the_exact_probabilities");
-    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
         for (size_t t = 0; t < sizeof thetas / sizeof thetas[0]; t++) {
             struct sw_load_zipf zipf;
             uint64_t got[COUNT_MAX] = {0};
@@ -71,7 +71,7 @@ Test(distribution, zipf_has_the_exact_probabilities)
                 cr_assert_lt(rank, counts[c]);
                 got[rank]++;
             }
-            snprintf(what, sizeof what, "n %lu, theta %.10f", counts[c], thetas[t]);
+            snprintf(what, sizeof(what), "n %lu, theta %.10f", counts[c], thetas[t]);
             zipf_probabilities(counts[c], thetas[t], probabilities);
             check_counts(got, probabilities, counts[c], what);
         }

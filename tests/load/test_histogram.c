@@ -31,7 +31,7 @@ static uint64_t seed(const char *test)
 
 static struct sw_load_histogram *create(void)
 {
-    struct sw_load_histogram *histogram = calloc(1, sizeof *histogram);
+    struct sw_load_histogram *histogram = calloc(1, sizeof(*histogram));
     cr_assert(histogram);
     return histogram;
 }
@@ -107,7 +107,7 @@ static void check_against_sorted(uint64_t (*next)(uint64_t *), size_t count, uin
     static const double percents[] = {0,  0.01, 1,  10,   25,    50,     75,
                                       90, 95,   99, 99.9, 99.99, 99.999, 100};
     struct sw_load_histogram *histogram = create();
-    uint64_t *values = malloc(count * sizeof *values);
+    uint64_t *values = malloc(count * sizeof(*values));
     long double sum = 0;
     cr_assert(values);
     for (size_t i = 0; i < count; i++) {
@@ -115,14 +115,14 @@ static void check_against_sorted(uint64_t (*next)(uint64_t *), size_t count, uin
         sum += values[i];
         sw_load_histogram_record(histogram, values[i]);
     }
-    qsort(values, count, sizeof *values, compare);
+    qsort(values, count, sizeof(*values), compare);
     cr_assert_eq(histogram->count, count);
     cr_assert_eq(histogram->min, values[0]);
     cr_assert_eq(histogram->max, values[count - 1]);
     if (sum < 0x1p63L) {
         cr_assert_eq(histogram->sum, (uint64_t)sum);
     }
-    for (size_t p = 0; p < sizeof percents / sizeof percents[0]; p++) {
+    for (size_t p = 0; p < sizeof(percents) / sizeof(percents[0]); p++) {
         double rank = ceil(percents[p] / 100.0 * (double)count);
         uint64_t exact = values[rank < 1 ? 0 : (size_t)rank - 1];
         uint64_t told = sw_load_histogram_percentile(histogram, percents[p]);
@@ -138,7 +138,7 @@ Test(histogram, percentiles_against_sorted_arrays)
 {
     static const size_t counts[] = {1, 2, 3, 10, 99, 100, 101, 1000, VALUES_MAX};
     uint64_t state = seed("percentiles_against_sorted_arrays");
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         check_against_sorted(any_magnitude, counts[i], &state);
         check_against_sorted(like_latency, counts[i], &state);
         check_against_sorted(all_equal, counts[i], &state);
@@ -170,9 +170,9 @@ Test(histogram, merge_is_associative_and_loses_nothing)
     for (int p = 3; p-- > 0;) {
         sw_load_histogram_merge(back, part[p]);
     }
-    cr_assert(memcmp(left, all, sizeof *all) == 0, "(a + b) + c is not all");
-    cr_assert(memcmp(right, all, sizeof *all) == 0, "a + (b + c) is not all");
-    cr_assert(memcmp(back, all, sizeof *all) == 0, "c + b + a is not all");
+    cr_assert(memcmp(left, all, sizeof(*all)) == 0, "(a + b) + c is not all");
+    cr_assert(memcmp(right, all, sizeof(*all)) == 0, "a + (b + c) is not all");
+    cr_assert(memcmp(back, all, sizeof(*all)) == 0, "c + b + a is not all");
     for (int p = 0; p < 3; p++) {
         free(part[p]);
     }

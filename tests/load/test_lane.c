@@ -168,9 +168,9 @@ Test(lane, fills_are_every_key_once)
             expected[i] = sw_load_key(workload, i);
         }
         cr_assert_eq(count, 500);
-        qsort(keys, 500, sizeof *keys, compare);
-        qsort(expected, 500, sizeof *expected, compare);
-        cr_assert(memcmp(keys, expected, sizeof keys) == 0);
+        qsort(keys, 500, sizeof(*keys), compare);
+        qsort(expected, 500, sizeof(*expected), compare);
+        cr_assert(memcmp(keys, expected, sizeof(keys)) == 0);
     }
 }
 
@@ -187,7 +187,7 @@ Test(lane, models_agree_with_the_truth)
     for (size_t m = 0; m < 4 * 4 * 3; m++) {
         struct sw_load_mix mix;
         struct sw_load_lane lanes[3];
-        struct truth *truth = calloc(1, sizeof *truth);
+        struct truth *truth = calloc(1, sizeof(*truth));
         struct sw_load_lane_setup setup = setup_of(&workloads[m / 16], &mix, 3);
         struct unit unit;
         uint64_t swept = 0, written = 0;
@@ -238,7 +238,7 @@ Test(lane, each_lie_is_noticed)
             struct sw_load_mix mix;
             struct sw_load_lane lane;
             struct sw_load_verdict verdict = {.right = true};
-            struct truth *truth = calloc(1, sizeof *truth);
+            struct truth *truth = calloc(1, sizeof(*truth));
             struct sw_load_lane_setup setup = setup_of(&workloads[1], &mix, 1);
             struct unit unit = {.count = UNIT};
             bool has_value = m == 0 || m == 2, is_value = lie >= UNIT;
@@ -270,7 +270,7 @@ Test(lane, lost_writes_are_noticed)
     for (uint32_t m = 0; m < 4; m++) {
         struct sw_load_mix mix;
         struct sw_load_lane lane;
-        struct truth *truth = calloc(1, sizeof *truth), *forgotten = calloc(1, sizeof *truth);
+        struct truth *truth = calloc(1, sizeof(*truth)), *forgotten = calloc(1, sizeof(*truth));
         struct sw_load_lane_setup setup = setup_of(&workloads[0], &mix, 1);
         struct unit unit = {.count = 1};
         uint32_t bad = 0;
@@ -278,7 +278,7 @@ Test(lane, lost_writes_are_noticed)
         truth->value_bytes = forgotten->value_bytes = 4;
         cr_assert(sw_load_lane_init(&lane, &setup, 0));
         fill(&lane, truth);
-        memcpy(forgotten, truth, sizeof *truth);
+        memcpy(forgotten, truth, sizeof(*truth));
         sw_load_lane_draw(&lane, 1, unit.keys, unit.operands);
         cr_assert_eq(play(&lane, truth, &unit, UINT32_MAX, NULL, NULL), 0);
         sw_load_lane_rewind(&lane);

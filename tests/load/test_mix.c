@@ -41,11 +41,11 @@ Test(mix, text_and_presets)
     };
     struct sw_load_mix mix;
     enum sw_load_distribution_kind kind;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         cr_assert(sw_load_mix_parse(texts[i].text, &mix), "%s", texts[i].text);
         check_weights(&mix, texts[i].weights);
     }
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
+    for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
         cr_assert(sw_load_mix_preset(presets[i].name, &mix, &kind));
         check_weights(&mix, presets[i].weights);
         cr_assert_eq(kind, presets[i].kind);
@@ -74,7 +74,7 @@ Test(mix, what_is_no_mix)
         "getgetgetgetgetgetgetgetgetgetgetget=1",
     };
     struct sw_load_mix mix;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cr_assert_not(sw_load_mix_parse(bad[i], &mix), "'%s' passed", bad[i]);
     }
 }

@@ -80,12 +80,12 @@ static bool serve_frame(struct store *store, int fd)
 {
     static uint64_t body[BYTES / 8], values[FRAME], found[FRAME / 64];
     struct sw_request request;
-    if (!sw_fake_read(fd, &request, (uint8_t *)body, sizeof body)) {
+    if (!sw_fake_read(fd, &request, (uint8_t *)body, sizeof(body))) {
         return false;
     }
     struct sw_body_layout in = sw_request_layout(&request);
     struct sw_reply reply = sw_fake_ok(&request);
-    memset(found, 0, sizeof found);
+    memset(found, 0, sizeof(found));
     for (uint32_t i = 0; i < request.count; i++) {
         bool was_there;
         uint64_t operand =
@@ -99,7 +99,7 @@ static bool serve_frame(struct store *store, int fd)
     uint64_t *at = body;
     memset(body, 0, out.bytes);
     if (reply.has_values) {
-        memcpy(at + out.first / 8, values, request.count * sizeof *values);
+        memcpy(at + out.first / 8, values, request.count * sizeof(*values));
     }
     memcpy((uint8_t *)body + (reply.has_values ? out.second : out.first), found,
            (request.count + 63) / 64 * 8);
@@ -204,8 +204,8 @@ struct outcome {
 /* The caller forgets the outcome. */
 static struct outcome run(struct sw_load_options *options, enum fault fault, uint64_t fault_at)
 {
-    struct outcome outcome = {.store = calloc(1, sizeof *outcome.store),
-                              .result = calloc(1, sizeof *outcome.result)};
+    struct outcome outcome = {.store = calloc(1, sizeof(*outcome.store)),
+                              .result = calloc(1, sizeof(*outcome.result))};
     struct sw_fake_server server;
     cr_assert(outcome.store && outcome.result);
     outcome.store->protocol = options->protocol;
@@ -292,7 +292,7 @@ Test(mix_run, one_fault_is_found)
         {LIE_FOUND, "sum=1", true, false, true},  {FORGET, "sum=1", true, true, false},
         {LIE_VALUE, "sum=1", false, true, false}, {LIE_FOUND, "delete=1", true, true, true},
     };
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
         enum sw_load_protocol protocol = i % 2 ? SW_LOAD_RESP : SW_LOAD_BULK;
         struct sw_load_options options = options_for(protocol, cases[i / 2].mix);
         options.hit_ratio = 1;

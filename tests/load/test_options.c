@@ -26,7 +26,7 @@ Test(options, defaults)
 {
     struct sw_load_options options;
     char line[] = "", text[256] = "";
-    cr_assert_eq(parse(line, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(line, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.action, SW_LOAD_ACTION_RUN);
     cr_assert_str_eq(options.address, "127.0.0.1:7379");
     cr_assert_eq(options.protocol, SW_LOAD_BULK);
@@ -48,7 +48,7 @@ Test(options, everything_given)
     struct sw_load_options options;
     char line[] = "-a unix:/tmp/x --protocol resp -o mget --mget 7 -n 3M -c 9 -t 20 -d 5 --seed 11",
          text[256] = "";
-    cr_assert_eq(parse(line, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(line, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_str_eq(options.address, "unix:/tmp/x");
     cr_assert_eq(options.protocol, SW_LOAD_RESP);
     cr_assert_eq(options.operation, SW_LOAD_MGET);
@@ -66,7 +66,7 @@ Test(options, mixes_and_rates)
     struct sw_load_options options;
     char text[256] = "";
     char preset[] = "--ycsb d --theta 0.5 --seconds 3 --hit-ratio 0.25";
-    cr_assert_eq(parse(preset, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(preset, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.operation, SW_LOAD_MIX);
     cr_assert_eq(options.distribution, SW_LOAD_LATEST);
     cr_assert_eq(options.mix.weights[SW_LOAD_MIX_INSERT], 5);
@@ -74,17 +74,17 @@ Test(options, mixes_and_rates)
     cr_assert_float_eq(options.hit_ratio, 0.25, 0);
     /* A distribution that is given goes before that of the preset, wherever it stands. */
     char after[] = "--ycsb a --distribution uniform", before[] = "--distribution uniform --ycsb a";
-    cr_assert_eq(parse(after, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(after, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
-    cr_assert_eq(parse(before, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(before, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
     /* By bulk frames a rate keeps more frames in flight, and threads share connections. */
     char bulk[] = "-o get --rate 10M -c 7", resp[] = "--protocol resp -o get --rate 10k -d 1 -c 7";
-    cr_assert_eq(parse(bulk, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(bulk, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.rate, 10000000);
     cr_assert(options.threads >= 1 && options.threads <= 7);
     cr_assert_eq(options.depth, 4);
-    cr_assert_eq(parse(resp, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(resp, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.rate, 10000);
 }
 
@@ -94,7 +94,7 @@ Test(options, costs_and_surroundings)
     char text[256] = "";
     char line[] = "-o get --seconds 1 --frames-prefilled 3 --splice never --socket-buffer 1Mi "
                   "--idle-connections 10k --series /tmp/x";
-    cr_assert_eq(parse(line, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(line, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.frames_prefilled, 3);
     cr_assert(options.no_verify, "prefilled frames are not verified");
     cr_assert_eq(options.splice, SW_LOAD_SPLICE_NEVER);
@@ -102,7 +102,7 @@ Test(options, costs_and_surroundings)
     cr_assert_eq(options.idle_connections, 10000);
     cr_assert_str_eq(options.series, "/tmp/x");
     char many[] = "-c 4096";
-    cr_assert_eq(parse(many, &options, text, sizeof text), 0, "%s", text);
+    cr_assert_eq(parse(many, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_geq(options.threads, 16, "enough threads for the connections");
 }
 
@@ -151,11 +151,11 @@ Test(options, what_is_wrong_is_said)
         {"--protocol resp --socket-buffer 1Mi", "--socket-buffer is for bulk"},
         {"--idle-connections 65537", "--idle-connections 65537"},
     };
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         struct sw_load_options options;
         char line[128], text[256] = "";
-        snprintf(line, sizeof line, "%s", samples[i].line);
-        cr_assert_eq(parse(line, &options, text, sizeof text), -1, "'%s' passed", samples[i].line);
+        snprintf(line, sizeof(line), "%s", samples[i].line);
+        cr_assert_eq(parse(line, &options, text, sizeof(text)), -1, "'%s' passed", samples[i].line);
         cr_assert(strstr(text, samples[i].says), "'%s': %s", samples[i].line, text);
     }
 }
@@ -186,11 +186,11 @@ Test(options, numbers)
         "0x10",
     };
     uint64_t value;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         cr_assert(sw_load_number_parse(good[i].text, UINT64_MAX, &value), "%s", good[i].text);
         cr_assert_eq(value, good[i].value, "%s", good[i].text);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         cr_assert_not(sw_load_number_parse(bad[i], UINT64_MAX, &value), "'%s' passed", bad[i]);
     }
     cr_assert_not(sw_load_number_parse("1001", 1000, &value));

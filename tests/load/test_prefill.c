@@ -21,11 +21,11 @@ static int by_number(const void *a, const void *b)
 /* The keys of the run, sorted. */
 static uint64_t *all_keys(const struct sw_load_workload *workload)
 {
-    uint64_t *keys = malloc(KEYS * sizeof *keys);
+    uint64_t *keys = malloc(KEYS * sizeof(*keys));
     for (uint64_t i = 0; i < KEYS; i++) {
         keys[i] = sw_load_key(workload, i);
     }
-    qsort(keys, KEYS, sizeof *keys, by_number);
+    qsort(keys, KEYS, sizeof(*keys), by_number);
     return keys;
 }
 
@@ -49,7 +49,7 @@ Test(prefill, keys_of_the_run_with_their_values)
             cr_assert(f == 0 || memcmp(keys, first_keys, FRAME * workload.key_bytes) != 0);
             for (uint32_t k = 0; k < FRAME; k++) {
                 uint64_t key = sw_load_element(keys, workload.key_bytes, k);
-                cr_assert(bsearch(&key, known, KEYS, sizeof key, by_number), "case %u", i);
+                cr_assert(bsearch(&key, known, KEYS, sizeof(key), by_number), "case %u", i);
                 cr_assert_eq(sw_load_element(values, workload.value_bytes, k),
                              sw_load_value(&workload, key));
                 if (kinds[i % 4] == SW_LOAD_SEQUENTIAL) {

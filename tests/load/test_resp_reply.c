@@ -33,7 +33,7 @@ static const struct sample samples[] = {
 
 Test(resp_reply, whole_replies_and_every_prefix)
 {
-    for (size_t s = 0; s < sizeof samples / sizeof samples[0]; s++) {
+    for (size_t s = 0; s < sizeof(samples) / sizeof(samples[0]); s++) {
         const struct sample *sample = &samples[s];
         const size_t size = strlen(sample->bytes);
         struct sw_load_reply reply;
@@ -78,7 +78,7 @@ Test(resp_reply, garbage_is_refused)
         "*1048577\r\n",
         "$99999999999999999999\r\n",
     };
-    for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
+    for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
         struct sw_load_reply reply;
         cr_assert_eq(sw_load_reply_parse((const uint8_t *)garbage[i], strlen(garbage[i]), &reply),
                      -1, "garbage %zu was taken", i);

@@ -147,7 +147,7 @@ static void *serve(void *context)
 static void start(struct server *server, enum fault fault)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof name;
+    socklen_t size = sizeof(name);
     *server = (struct server){
         .fault = fault,
         .workload = {.seed = 9, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
@@ -157,7 +157,7 @@ static void start(struct server *server, enum fault fault)
     cr_assert(bind(server->listener, (struct sockaddr *)&name, size) == 0);
     cr_assert(listen(server->listener, 16) == 0);
     cr_assert(getsockname(server->listener, (struct sockaddr *)&name, &size) == 0);
-    snprintf(server->address, sizeof server->address, "127.0.0.1:%u", ntohs(name.sin_port));
+    snprintf(server->address, sizeof(server->address), "127.0.0.1:%u", ntohs(name.sin_port));
     cr_assert(pthread_create(&server->thread, NULL, serve, server) == 0);
 }
 
@@ -191,7 +191,7 @@ static struct sw_load_result *run(enum fault fault, enum sw_load_operation opera
                                   char *error)
 {
     struct server server;
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     cr_assert(result);
     start(&server, fault);
     struct sw_load_options options = options_for(&server, operation);
@@ -256,7 +256,7 @@ Test(run, faults_of_the_server_end_the_run)
         {TOO_MANY, ""}, /* what comes first depends on the operation */
         {CLOSE, "clos"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int o = 0; o < 3; o++) {
             static const enum sw_load_operation operations[] = {SW_LOAD_SET, SW_LOAD_GET,
                                                                 SW_LOAD_MGET};
@@ -273,7 +273,7 @@ Test(run, nobody_listens)
 {
     struct server server;
     char error[SW_LOAD_ERROR_BYTES];
-    struct sw_load_result *result = calloc(1, sizeof *result);
+    struct sw_load_result *result = calloc(1, sizeof(*result));
     start(&server, NONE);
     stop(&server);
     struct sw_load_options options = options_for(&server, SW_LOAD_GET);

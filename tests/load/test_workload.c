@@ -18,7 +18,7 @@ static const struct sw_load_workload workloads[] = {
     {.seed = 0, .keys = KEYS, .key_bytes = 4, .value_bytes = 8},
     {.seed = UINT64_MAX, .keys = KEYS, .key_bytes = 8, .value_bytes = 4},
 };
-#define WORKLOADS (sizeof workloads / sizeof workloads[0])
+#define WORKLOADS (sizeof(workloads) / sizeof(workloads[0]))
 
 static int compare(const void *a, const void *b)
 {
@@ -28,12 +28,12 @@ static int compare(const void *a, const void *b)
 
 static uint64_t *sorted_keys(const struct sw_load_workload *workload)
 {
-    uint64_t *keys = malloc(KEYS * sizeof *keys);
+    uint64_t *keys = malloc(KEYS * sizeof(*keys));
     cr_assert(keys);
     for (uint64_t i = 0; i < KEYS; i++) {
         keys[i] = sw_load_key(workload, i);
     }
-    qsort(keys, KEYS, sizeof *keys, compare);
+    qsort(keys, KEYS, sizeof(*keys), compare);
     return keys;
 }
 
@@ -112,7 +112,7 @@ Test(workload, random_keys_are_existing_ones)
             sw_load_fill_random(&workloads[w], &state, CHUNK, keys);
             for (size_t i = 0; i < CHUNK; i++) {
                 uint64_t key = sw_load_element(keys, workloads[w].key_bytes, i);
-                cr_assert(bsearch(&key, sorted, KEYS, sizeof key, compare));
+                cr_assert(bsearch(&key, sorted, KEYS, sizeof(key), compare));
                 repeated += key == previous;
                 previous = key;
             }

@@ -48,7 +48,7 @@ static void *serve(void *argument)
             continue;
         }
         int n = server->connections;
-        struct connection *connection = malloc(sizeof *connection);
+        struct connection *connection = malloc(sizeof(*connection));
         need(connection != NULL && n < SW_FAKE_CONNECTIONS_MAX, "another connection");
         *connection = (struct connection){server, fd};
         server->fds[n] = fd;
@@ -62,22 +62,22 @@ static void listen_unix(struct sw_fake_server *server)
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     strcpy(server->folder, "/tmp/sherwood-fake-XXXXXX");
     need(mkdtemp(server->folder) != NULL, "mkdtemp");
-    snprintf(name.sun_path, sizeof name.sun_path, "%s/s", server->folder);
-    snprintf(server->address, sizeof server->address, "unix:%s/s", server->folder);
+    snprintf(name.sun_path, sizeof(name.sun_path), "%s/s", server->folder);
+    snprintf(server->address, sizeof(server->address), "unix:%s/s", server->folder);
     server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     need(server->listener >= 0, "socket");
-    need(bind(server->listener, (struct sockaddr *)&name, sizeof name) == 0, "bind");
+    need(bind(server->listener, (struct sockaddr *)&name, sizeof(name)) == 0, "bind");
 }
 
 static void listen_tcp(struct sw_fake_server *server)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof name;
+    socklen_t size = sizeof(name);
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     need(server->listener >= 0, "socket");
     need(bind(server->listener, (struct sockaddr *)&name, size) == 0, "bind");
     need(getsockname(server->listener, (struct sockaddr *)&name, &size) == 0, "getsockname");
-    snprintf(server->address, sizeof server->address, "127.0.0.1:%u", ntohs(name.sin_port));
+    snprintf(server->address, sizeof(server->address), "127.0.0.1:%u", ntohs(name.sin_port));
 }
 
 void sw_fake_start_with(struct sw_fake_server *server, void (*script)(int fd, void *user),
@@ -100,7 +100,7 @@ void sw_fake_start(struct sw_fake_server *server, void (*script)(int fd, void *u
 
 void sw_fake_stop(struct sw_fake_server *server)
 {
-    char path[sizeof server->folder + 4];
+    char path[sizeof(server->folder) + 4];
     /* Wakes accept. */
     shutdown(server->listener, SHUT_RDWR);
     pthread_join(server->thread, NULL);
@@ -110,7 +110,7 @@ void sw_fake_stop(struct sw_fake_server *server)
     }
     close(server->listener);
     if ((server->flags & SW_FAKE_TCP) == 0) {
-        snprintf(path, sizeof path, "%s/s", server->folder);
+        snprintf(path, sizeof(path), "%s/s", server->folder);
         unlink(path);
         rmdir(server->folder);
     }
@@ -160,7 +160,7 @@ bool sw_fake_read(int fd, struct sw_request *request, uint8_t *body, size_t room
 bool sw_fake_reply(int fd, const struct sw_reply *reply, const uint8_t *body, size_t body_bytes)
 {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
-    int size = sw_reply_encode(reply, body_bytes, head, sizeof head);
+    int size = sw_reply_encode(reply, body_bytes, head, sizeof(head));
     return size > 0 && sw_fake_write(fd, head, (size_t)size) && sw_fake_write(fd, body, body_bytes);
 }
 

@@ -17,7 +17,7 @@ void sw_fake_table_init(struct sw_fake_table *table, uint32_t key_bytes, uint32_
                                     .ops_max = 65536,
                                     .in_flight_max = 16,
                                     .slots_count = slots_count};
-    table->slots = calloc(slots_count, sizeof *table->slots);
+    table->slots = calloc(slots_count, sizeof(*table->slots));
     if (table->slots == NULL || pthread_mutex_init(&table->mutex, NULL) != 0) {
         abort();
     }
@@ -130,7 +130,7 @@ static void apply(struct sw_fake_table *table, const struct sw_request *request,
     answer->body_bytes = (size_t)layout.bytes;
     answer->body = calloc(1, answer->body_bytes);
     uint64_t *found = (uint64_t *)(void *)(answer->body + layout.second);
-    for (uint32_t i = 0; i < request->count; ++i) {
+    for (uint32_t i = 0; i < request->count; i++) {
         uint64_t key = load(body, table->key_bytes, i);
         uint64_t old;
         bool present = sw_fake_table_get(table, key, &old);
@@ -157,9 +157,9 @@ static void scan(const struct sw_fake_table *table, const struct sw_request *req
     *reply = sw_fake_ok(request);
     answer->body_bytes = (size_t)sw_reply_layout(reply, SW_OPERATION_SCAN).bytes;
     answer->body = calloc(1, answer->body_bytes);
-    uint64_t *pairs = calloc(request->count, 2 * sizeof *pairs);
+    uint64_t *pairs = calloc(request->count, 2 * sizeof(*pairs));
     reply->count = 0;
-    for (; at < table->slots_count && reply->count < request->count; ++at) {
+    for (; at < table->slots_count && reply->count < request->count; at++) {
         if (table->slots[at].present) {
             pairs[2 * reply->count] = table->slots[at].key;
             pairs[2 * reply->count++ + 1] = table->slots[at].value;
@@ -167,7 +167,7 @@ static void scan(const struct sw_fake_table *table, const struct sw_request *req
     }
     reply->cursor = at == table->slots_count ? 0 : at;
     struct sw_body_layout layout = sw_reply_layout(reply, SW_OPERATION_SCAN);
-    for (uint32_t i = 0; i < reply->count; ++i) {
+    for (uint32_t i = 0; i < reply->count; i++) {
         memcpy(answer->body + (size_t)i * table->key_bytes, &pairs[2 * i], table->key_bytes);
         memcpy(answer->body + layout.second + (size_t)i * table->value_bytes, &pairs[2 * i + 1],
                table->value_bytes);
@@ -202,7 +202,7 @@ static void answer_request(struct sw_fake_table *table, const struct sw_request 
     } else if (request->operation == SW_OPERATION_SCAN) {
         scan(table, request, answer);
     } else if (request->operation == SW_OPERATION_CLEAR) {
-        memset(table->slots, 0, table->slots_count * sizeof *table->slots);
+        memset(table->slots, 0, table->slots_count * sizeof(*table->slots));
         table->occupied = 0;
     } else if (request->operation == SW_OPERATION_STATS) {
         tell_figures(table, request, answer);
