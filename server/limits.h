@@ -1,139 +1,148 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.h - bounds of the daemon that nobody needs to set; what an operator may set is in
- * config.h.
+ * limits.h - constant limits of the daemon. Limits that an operator may set are in
+ * config/config.h.
  */
 #ifndef SHERWOOD_SERVER_LIMITS_H
 #define SHERWOOD_SERVER_LIMITS_H
 
-/* What one read of a RESP socket may bring: 64 commands of pipeline depth 64 fit many times. */
+/* Size of the buffer that a loop reads sockets into: many pipelines of 64 commands fit. */
 #define SW_READ_BYTES (256 * 1024)
 
-/* After a frame with a body of this size the next read of its connection only brings about a head,
- * so that the body is received straight into the arena. Smaller frames come many to a read, and are
- * copied: for them a copy is cheaper than a system call each. */
+/* After a frame with a body of at least SW_LARGE_BODY_BYTES, the next read of its connection asks
+ * for only SW_BULK_READ_BYTES, so that most of the next body is received directly into the arena.
+ * Many smaller frames arrive in one read and are copied, which is cheaper than a system call for
+ * each. */
 #define SW_LARGE_BODY_BYTES (64 * 1024)
 #define SW_BULK_READ_BYTES (16 * 1024)
 
-/* A RESP command that arrives in pieces is parsed again from its beginning. The parser says how
- * many bytes it needs at least, so an honest sender costs a few dozen passes however small the
- * pieces; one that makes us pass over this many times resp-request-bytes-max is refused. */
+/* A RESP command that arrives in pieces is parsed again from its beginning each time. The parser
+ * says how many bytes it needs at least, so an honest client causes a few dozen passes, however
+ * small the pieces are. A command for which more than SW_RESP_PASSES_MAX times
+ * resp-request-bytes-max bytes were parsed in vain is refused. */
 #define SW_RESP_PASSES_MAX 64
-/* Bytes that passing over one argument counts as at most: a cache line. */
+/* Parsing over one argument counts as at most this many bytes (a cache line), because the parser
+ * does not look at the bytes inside it. */
 #define SW_RESP_ARGUMENT_COST 64
 
-/* What a connection may receive, and send of bulk answers, in one turn of its loop. Where the loop
- * has RESP requests too, or had some in the last second, the bulk connections it reads share
- * SW_TURN_BYTES, within bounds: some 100 us of copying, after which others have their turn. Without
- * them it is SW_TURN_BYTES_ALONE: a frame that is received and answered in one go costs up to a
- * fifth less, for it is still in the cache. */
+/* How many bytes a connection may receive, and send of bulk replies, in one turn of its loop. If
+ * the loop has submitted a RESP round in the last SW_TURN_SHARED_MS, the bulk connections that it
+ * reads share SW_TURN_BYTES, each with at least _MIN and at most _MAX: that is about 100 us of
+ * copying, after which the loop serves others. Otherwise each connection may transfer
+ * SW_TURN_BYTES_ALONE: a frame that is received at once and gets its reply at once costs up to a
+ * fifth less, because it is still in the cache. */
 #define SW_TURN_BYTES (512 * 1024)
 #define SW_TURN_BYTES_MIN (64 * 1024)
 #define SW_TURN_BYTES_MAX (256 * 1024)
 #define SW_TURN_BYTES_ALONE (4 * 1024 * 1024)
 #define SW_TURN_SHARED_MS 1000
 
-/* Replies that are texts (INFO, errors, ..) may take so many bytes in one turn of a loop: of one
- * connection, and of all. They cost some 10 us for each KiB, so this is a few milliseconds. */
+/* Bytes of text replies (INFO, errors and others that do not come from the table) that one
+ * connection, and all connections of a loop, may cause in one turn. A KiB costs about 10 us, so
+ * this is a few milliseconds. */
 #define SW_TURN_TEXT_BYTES (64 * 1024)
 #define SW_TURN_TEXT_BYTES_ALL (256 * 1024)
 
-/* A bulk connection is not paused for unsent answers before it has more than this many: else one
- * that sends frames larger than output-bytes-pause could never be read and written at once. Half as
- * many let it go on. */
+/* A bulk connection is not paused for unsent replies before it has more than this many. Otherwise a
+ * connection with frames larger than output-bytes-pause could never be read and written at the same
+ * time. It is resumed when half as many are left. */
 #define SW_UNSENT_FRAMES_MIN 4
 
-/* With batches in flight and nothing else to do, a loop looks this often whether one is done before
- * it asks for events again: a few microseconds without a system call. */
+/* A loop with batches in flight and nothing else to do polls them this many times before it calls
+ * epoll again: a few microseconds without a system call. */
 #define SW_POLLS_A_TURN 64
 
-/* Write frames of at most this many operations share batches, of at most so many operations and
- * frames; a loop has at most so many of these in flight. Copying such a frame takes a few
- * microseconds, the launches of a batch of writes some hundred. */
+/* gather.c combines write frames of at most SW_GATHER_FRAME_OPS_MAX operations. A combined batch
+ * has at most SW_GATHER_OPS_MAX operations and SW_GATHER_FRAMES_MAX frames, and a loop has at most
+ * SW_GATHERS combined batches in flight. Copying such a frame takes a few microseconds; the kernel
+ * launches of a batch of writes take about a hundred. */
 #define SW_GATHER_FRAME_OPS_MAX 32768
 #define SW_GATHER_OPS_MAX (256 * 1024)
 #define SW_GATHER_FRAMES_MAX 256
 #define SW_GATHERS 2
 
-/* RESP rounds of several loops share a batch of at most so many operations; at most so many batches
- * of them are in flight: one runs, the next one is ready. */
+/* commit.c combines RESP rounds of several loops into batches of at most SW_COMMIT_OPS_MAX
+ * operations. At most SW_COMMITS of these are in flight: while one runs, the next is ready. */
 #define SW_COMMIT_OPS_MAX (128 * 1024)
 #define SW_COMMITS 2
 
-/* Keys, operands and earlier values of a batch that is copied together: where values are large, it
- * has fewer operations than the above. */
+/* Bytes of keys, operands and earlier values of a combined batch. Where values are large, it has
+ * fewer operations than SW_GATHER_OPS_MAX or SW_COMMIT_OPS_MAX. */
 #define SW_TOGETHER_BYTES_MAX (8 * 1024 * 1024)
 
-/* Of a slot of the cache engine: key, score, digest and mark; its value comes to it. */
+/* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18
 
-/* Keys, operands and earlier values of a round: where round-ops-max is not stated, and at all. */
+/* Bytes of keys, operands and earlier values of a round: _USUAL limits the default of
+ * round-ops-max, and _MAX what an operator may set. */
 #define SW_ROUND_BYTES_USUAL (32 * 1024 * 1024)
 #define SW_ROUND_BYTES_MAX (512 * 1024 * 1024)
 
-/* Frames that nobody needed are given back in a sweep: at most so many, a millisecond's work. */
+/* Most spare frames that one sweep frees: about a millisecond's work. */
 #define SW_SPARE_FRAMES_FREED_MAX 8192
 
-/* The buffer of a request that arrives in pieces grows at least by this, and is mapped for itself
- * from the second on. */
+/* The input buffer of a connection grows by at least SW_INPUT_STEP_BYTES, and has a memory mapping
+ * of its own from SW_INPUT_MAPPED_BYTES on. */
 #define SW_INPUT_STEP_BYTES 4096
 #define SW_INPUT_MAPPED_BYTES (64 * 1024)
 
-/* Connections over connections-max that a loop tells so, at a time, and how long it waits for their
- * first byte, which says in which protocol. */
+/* Connections over connections-max that a loop refuses at the same time, and how long it waits for
+ * their first byte, which selects the protocol of the error. */
 #define SW_REFUSED_MAX 64
 #define SW_REFUSED_MS 1000
 
 /* A turn that took longer than this moves the deadlines of all connections. */
 #define SW_LONG_TURN_MS 200
 
-/* Replies are formatted here before they are sent. */
+/* Size of the buffer in which a loop formats RESP replies before it sends them. */
 #define SW_SCRATCH_BYTES (256 * 1024)
 
-/* An inline command, and a count line. As redis. */
+/* Longest inline command, and longest line with a count, in RESP. The same as in redis. */
 #define SW_RESP_INLINE_BYTES_MAX (64 * 1024)
 
-/* Text of replies that do not come from the table (INFO, errors, ..), of one round. */
+/* Bytes of the text replies of one round. */
 #define SW_ROUND_TEXT_BYTES_MAX (16 * 1024 * 1024)
 
-/* How often timeouts are looked at. */
+/* How often deadlines are checked. */
 #define SW_SWEEP_MS 100
 
-/* A table in host memory moves inside the submit of a batch, on one thread, and other loops wait
- * for it there: for so long that is progress to the watchdog. What it costs goes by the slots of
- * the old and the new table together, not by the keys: filled to 0.84, 60 million 128-bit slots or
- * over 100 million 64-bit ones a second on a core of a virtual machine; several times as many where
- * few are filled. The service unit's TimeoutStopSec is this and 20 s. */
+/* A table in host memory grows inside the submit of a batch, on one thread, and other loops wait
+ * for it in their submits. Up to this long the watchdog counts a submit as progress. The time
+ * depends on the slots of the old and the new table together, not on the keys: at a load of 0.84 a
+ * core of a virtual machine moves 60 million 128-bit slots or over 100 million 64-bit ones a
+ * second, and several times as many at a small load. TimeoutStopSec of the service unit is this
+ * plus 20 s. */
 #define SW_SUBMIT_MS_MAX 600000
 
-/* At most one warning in this time that the table could not grow or be resized. */
+/* The least time between two warnings that the table could not grow or be resized. */
 #define SW_WATCH_WARNING_MS 60000
 
-/* A connection that is being closed after an answer keeps reading, and drops what it reads, until
- * the peer closes or this has passed: closing with unread input would reset the connection and
- * could take the answer with it. */
+/* A connection that the server closes after a reply keeps reading, and discards what it reads,
+ * until the peer closes or this time has passed. Closing a socket with unread input would reset the
+ * connection, and the peer could lose the reply. */
 #define SW_LINGER_MS 500
 
-/* A shutdown closes what is still open after this; the promise is 2 s, after a move of the table
- * under way. */
+/* A shutdown closes the connections that are still open after this time. The documented limit is 2
+ * s, after a growth of the table that is under way. */
 #define SW_STOP_MS 1500
 
-/* A frame that stopped arriving for this long gives up its memory when another waits for it. */
+/* If other frames wait for arena memory, a frame that has not received a byte for this long is
+ * refused, and so is a peer that has not taken a byte of its replies for this long. */
 #define SW_FRAME_STALL_MS 1000
 
-/* Lines of the log in a minute, of each kind that a client can provoke. */
+/* Most lines of the log in a minute, of each kind that a client can provoke. */
 #define SW_LOG_LINES_A_MINUTE 10
 
 #define SW_LOOPS_MAX 256
 
-/* Connections accepted before the loop goes on with its other work. */
+/* Connections that the listener accepts from one socket before it looks at the next. */
 #define SW_ACCEPT_BURST 64
 #define SW_LISTEN_BACKLOG 1024
 
-/* After accept failed for lack of file descriptors. */
+/* How long accepting pauses after accept() failed for lack of file descriptors. */
 #define SW_ACCEPT_PAUSE_MS 100
 
-/* Entries of one SCAN answer, whatever COUNT says. */
+/* Most entries of one SCAN reply in RESP, whatever COUNT says. */
 #define SW_SCAN_COUNT_MAX 65536
 
 #endif

@@ -20,7 +20,7 @@ static uint64_t now_ms(const struct sw_loop *loop)
     return uv_now(&loop->uv);
 }
 
-/* What holds between two turns. Builds with a sanitizer look after every turn. */
+/* Asserts the invariants that hold between two turns. Builds with a sanitizer do so every turn. */
 static void check(const struct sw_loop *loop)
 {
 #ifdef SHERWOOD_CHECKS
@@ -42,8 +42,8 @@ static void tell_if_lost(struct sw_loop *loop)
     }
 }
 
-/* Closes what has waited too long. After the sockets have been looked at: what a peer sent while
- * the loop was busy is not late. */
+/* Closes connections whose deadlines have passed. It runs after the sockets have been read, because
+ * bytes that arrived while the loop was busy are not late. */
 static void sweep(struct sw_loop *loop)
 {
     bool expired = loop->stopping && now_ms(loop) - loop->stop_since_ms > SW_STOP_MS;
@@ -55,8 +55,9 @@ static void sweep(struct sw_loop *loop)
     sw_frame_pool_sweep(&loop->bulk.pool);
 }
 
-/* A table in host memory grows inside a submit, in a turn or in the callback of a socket. Nobody's
- * bytes were looked at since the poll before. */
+/* Moves deadlines after a long turn: a table in host memory grows inside a submit, and no socket is
+ * read meanwhile. The time counts from the last poll, because a callback of a socket submits too.
+ */
 static void forgive_long_turn(struct sw_loop *loop)
 {
     uv_update_time(&loop->uv);
@@ -67,8 +68,8 @@ static void forgive_long_turn(struct sw_loop *loop)
     }
 }
 
-/* Everything but reading sockets. Returns true if anything moved, or waits for nothing but its next
- * turn. */
+/* Does everything of a turn except reading sockets. Returns true if there may be work left that
+ * needs no event: then the next turn must not sleep. */
 static bool turn(struct sw_loop *loop)
 {
     bool moved = sw_resp_submit(&loop->resp);
@@ -88,7 +89,7 @@ static bool turn(struct sw_loop *loop)
     sw_net_end_turn(&loop->net);
     check(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
-    /* what was sent may be what a stalled connection waits for */
+    /* Sending may have ended the condition that a stalled connection waits for. */
     return moved || (loop->net.retry && loop->net.stalled_count > 0);
 }
 
@@ -164,8 +165,8 @@ static void on_wake(uv_async_t *wake)
     }
 }
 
-/* After the callbacks of the sockets, and before libuv looks at its clock again: the loop's time is
- * that at which the poll came back. */
+/* Called after the callbacks of the sockets, before libuv reads its clock again: the loop's time is
+ * still that at which the poll returned. */
 static void on_polled(uv_check_t *polled)
 {
     struct sw_loop *loop = polled->data;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * loop.h - one I/O thread: a libuv loop, its connections, its way into the table.
+ * loop.h - one I/O thread: a libuv loop, its connections, its queues into the table.
  *
- * One turn: libuv reads sockets; RESP commands gather in a round, bulk frames are submitted as they
- * are, but for small writes, which gather too; what gathered is submitted; finished batches are
- * answered, RESP first; stalled connections are tried again; bulk replies are sent. With work in
- * flight the loop polls; without, it sleeps in epoll. The parts of a loop know nothing of it: they
- * are connections (net), batches, and the two protocols. All fields belong to the loop's thread
- * unless said otherwise.
+ * In one turn libuv reads the sockets. RESP commands add operations to a round; bulk frames are
+ * submitted as they arrive, except small writes, which are collected. The loop then submits the
+ * round and the collected writes, polls batches and produces the replies of those that are done
+ * (RESP first), resumes stalled connections, and sends bulk replies. While batches are in flight
+ * the loop polls; otherwise it sleeps in epoll.
+ *
+ * The parts of a loop (connections, batches, the two protocols) do not know this struct. All fields
+ * belong to the loop's thread unless a comment says otherwise. server/README.md shows the threads.
  */
 #ifndef SHERWOOD_SERVER_LOOP_H
 #define SHERWOOD_SERVER_LOOP_H
@@ -27,21 +29,22 @@
 #include "server/resp/resp.h"
 #include "table/table.h"
 
-/* What a loop needs of the server around it. */
+/* The functions and shared objects of the server that a loop uses. The functions may be called from
+ * any thread. */
 struct sw_loop_owner {
-    void *server;
+    void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
-    void (*stop)(void *server);           /* begin the shutdown */
-    void (*device_lost)(void *server);    /* and exit with a failure */
-    struct sw_commit *commit;             /* NULL: rounds that write go each by itself */
-    struct sw_input_budget *input_budget; /* of all loops */
-    struct sw_clients *clients;           /* of all loops */
+    void (*stop)(void *server);           /* begins the shutdown, and returns at once */
+    void (*device_lost)(void *server);    /* the same; the process will exit with a failure */
+    struct sw_commit *commit;             /* NULL: write rounds of loops are not combined */
+    struct sw_input_budget *input_budget; /* shared by all loops */
+    struct sw_clients *clients;           /* shared by all loops */
 };
 
-/* When the loop last received or sent anything, for busy-poll-us. */
+/* When the loop last received or sent a byte, for busy-poll-us. */
 struct sw_loop_activity {
-    uint64_t bytes; /* received and sent by then */
-    uint64_t at_ns;
+    uint64_t bytes; /* bytes received and sent by then, since the start */
+    uint64_t at_ns; /* when this number last changed */
 };
 
 struct sw_loop {
@@ -60,34 +63,37 @@ struct sw_loop {
     struct sw_bulk bulk;
 
     struct sw_loop_activity activity;
-    struct sw_watch *watch; /* looked at every sweep; NULL on every loop but one. Borrowed */
-    bool initialised;
-    uint64_t polled_at_ms; /* when libuv last came back from waiting for events */
-    bool sweep_due;        /* the timer has run; sockets are looked at first */
+    struct sw_watch *watch; /* called every sweep; NULL on every loop but the first. Borrowed */
+    bool initialised;       /* the libuv loop is open, and the thread does not run */
+    uint64_t polled_at_ms;  /* when libuv last returned from polling, by the loop's clock */
+    bool sweep_due;         /* the timer has expired; the sweep runs after the sockets were read */
     bool stopping;
-    uint64_t stop_since_ms;
-    bool stop_asked; /* any thread, atomic */
+    uint64_t stop_since_ms; /* when `stopping` was set */
+    bool stop_asked;        /* atomic: set by any thread */
 
-    /* Written here, read by any thread, relaxed. */
+    /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;
-    uint64_t turns;
+    uint64_t turns; /* turns since the start */
 
-    uint64_t turns_seen; /* the watchdog's: turns when it last looked */
+    uint64_t turns_seen; /* belongs to the watchdog's thread: `turns` when it last looked */
 };
 
-/* Allocates everything and does not start the thread. Returns 0, or -1 with a sentence logged; then
- * nothing is left. The loop must not move afterwards. */
+/* Allocates everything and does not start the thread. Borrows the arguments until sw_loop_fini.
+ * `index` is the number of this loop among `loops`. Returns 0, or -1 with a sentence logged and
+ * nothing left to free. The loop must not move afterwards. */
 int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw_table *table,
                  const struct sw_loop_owner *owner, uint32_t index, uint32_t loops);
+/* Starts the thread. Returns 0, or an error of libuv. */
 int sw_loop_start(struct sw_loop *loop);
-/* Asks the loop to close its connections and end. Any thread. */
+/* Asks the loop to drain its connections and to end. May be called from any thread. */
 void sw_loop_stop(struct sw_loop *loop);
-/* Waits for the thread. */
+/* Waits until the thread has ended. */
 void sw_loop_join(struct sw_loop *loop);
+/* Frees everything. The thread has been joined, or was never started. */
 void sw_loop_fini(struct sw_loop *loop);
 
-/* Has the loop done anything since the last call, or does it do something that may take long? The
- * watchdog's thread. */
+/* Has the loop finished a turn since the last call, or is it inside a submit that may take long? To
+ * be called by one thread, the watchdog's. */
 bool sw_loop_is_alive(struct sw_loop *loop);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - sherwoodd: options, signals, the service manager. The work is server.c's.
+ * main.c - the program sherwoodd: options, signals, the service manager. server.c does the rest.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,10 +17,11 @@
 #include "server/server.h"
 
 #define START_LINE_BYTES 1024
-/* File descriptors beside the connections: loops, listeners, HTTP, device. */
+/* File descriptors of everything but connections: loops, listeners, HTTP, device. */
 #define OTHER_FDS 512
 
-/* Connections need file descriptors; the usual soft limit of 1024 is there for select(). */
+/* Raises the soft limit of file descriptors, which is usually 1024 (for select()), so that
+ * connections-max connections can be open. Warns if that is not possible. */
 static void raise_fd_limit(uint32_t connections_max)
 {
     struct rlimit limit;
@@ -37,7 +38,8 @@ static void raise_fd_limit(uint32_t connections_max)
     }
 }
 
-/* SIGTERM and SIGINT arrive at the returned descriptor. Threads started later inherit the mask. */
+/* Blocks SIGTERM and SIGINT, in this thread and all that it starts later. Returns a descriptor that
+ * delivers them instead, or -1. */
 static int take_signals(sigset_t *stopping)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -59,7 +61,7 @@ static void on_second_signal(int number)
     _exit(1);
 }
 
-/* From here on a signal ends the process although the shutdown is not complete. */
+/* From now on a signal ends the process, even if the shutdown is not complete. */
 static void arm_second_signal(const sigset_t *stopping)
 {
     struct sigaction action;
@@ -70,13 +72,13 @@ static void arm_second_signal(const sigset_t *stopping)
     sigprocmask(SIG_UNBLOCK, stopping, NULL);
 }
 
-/* Waits for a signal or for the server to stop by itself, and feeds the watchdog. Returns true for
- * a signal. */
+/* Waits for a signal or until the server stops by itself, and sends watchdog messages meanwhile.
+ * Returns true for a signal. */
 static bool wait_for_stop(struct sw_server *server, int signal_fd)
 {
     uint64_t watchdog_us = sw_notify_watchdog_us();
-    /* Four times a period: sd_watchdog_enabled(3) advises two, and one look that finds no progress,
-     * because the loops slept, must not use up what is left. */
+    /* It looks four times a period. sd_watchdog_enabled(3) advises two, but loops that slept since
+     * the last look seem to make no progress, and one such look must not exceed the period. */
     int timeout_ms = watchdog_us == 0 ? -1 : (int)(watchdog_us / 4000 > 0 ? watchdog_us / 4000 : 1);
     struct pollfd fds[2] = {{.fd = signal_fd, .events = POLLIN},
                             {.fd = sw_server_stopped_fd(server), .events = POLLIN}};
@@ -119,7 +121,7 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
     sw_notify_stopping();
     sw_server_stop(server);
     if (signalled) {
-        arm_second_signal(stopping); /* one that meets a SHUTDOWN is the first: nothing to hurry */
+        arm_second_signal(stopping); /* after SHUTDOWN the first signal must not end the process */
     }
     return sw_server_join(server);
 }

@@ -13,7 +13,8 @@
 
 #define KEYS 1024
 
-/* In one piece of I/O memory: values and what was there before are value_bytes each. */
+/* The arrays of the batches, in one piece of I/O memory. Behind the struct are the operands, and
+ * then the earlier values, value_bytes bytes for each key. */
 struct arrays {
     uint64_t keys[KEYS];
     uint64_t found[KEYS / 64];
@@ -27,7 +28,7 @@ struct test {
     uint32_t key_bytes, value_bytes;
 };
 
-/* The self-test ends with the first of these that is not SW_OK: a status of the table, or WRONG. */
+/* What a step returns if a result is wrong. Otherwise it returns SW_OK or an error of the table. */
 #define WRONG 1
 
 static int run(const struct test *test, enum sw_op op)
@@ -44,7 +45,7 @@ static int run(const struct test *test, enum sw_op op)
     return sw_batch_run(test->queue, &batch);
 }
 
-/* Every key found (or none), with the value that was set. */
+/* Was every key found, with the value that was set, or none if `found` is false? */
 static bool is_right(const struct test *test, bool found)
 {
     static const uint8_t zeros[SW_VALUE_BYTES_MAX];
@@ -59,7 +60,8 @@ static bool is_right(const struct test *test, bool found)
     return true;
 }
 
-/* One batch of all keys: which must be present before it (or none), with the values set. */
+/* Runs one batch of all keys, which must all be present before it, or all absent if `found` is
+ * false. */
 static int step(const struct test *test, enum sw_op op, bool found)
 {
     int status = run(test, op);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * selftest.h - does the chosen backend compute? Asked before the server says that it is ready.
+ * selftest.h - a test, before the server reports that it is ready, that the backend works.
  */
 #ifndef SHERWOOD_SERVER_SELFTEST_H
 #define SHERWOOD_SERVER_SELFTEST_H
 
 #include "table/table.h"
 
-/* Runs a small set, get and delete on a small table of its own with this configuration's backend
- * and width. Returns 0, or -1 with a sentence logged, which tells a wrong result from a table that
- * could not be made or asked (no memory, say). Blocks; any thread. */
+/* Runs SET, GET and DELETE on a small table of its own, with the engine, backend and widths of the
+ * configuration. Returns 0, or -1 with a sentence logged, which says if a result was wrong or the
+ * test could not run (no memory, say). Blocks. May be called from any thread. */
 int sw_selftest(const struct sw_table_config *config);
 
 #endif

@@ -29,21 +29,21 @@
 struct sw_server {
     struct sw_config config;
     struct sw_table *table;
-    struct sw_watch watch; /* the first loop's thread's while it runs */
+    struct sw_watch watch; /* belongs to the first loop's thread while that runs */
     struct sw_commit commit;
     struct sw_input_budget input_budget;
     struct sw_clients clients;
     struct sw_loop *loops;
-    uint32_t loop_count;    /* initialised */
-    uint32_t loops_running; /* started */
+    uint32_t loop_count;    /* loops that are initialised */
+    uint32_t loops_running; /* loops whose thread has been started */
     struct sw_listener *listener;
     struct sw_http *http;
     uint16_t port;
     uint16_t http_port;
-    bool has_activated;
-    int stopped_fd; /* eventfd: readable once a stop has been asked for from inside */
-    bool ready;     /* atomic */
-    bool failed;    /* atomic: the device was lost */
+    bool has_activated; /* the service manager has passed listening sockets */
+    int stopped_fd;     /* an eventfd, readable once a stop has been asked for */
+    bool ready;         /* atomic: started, and no stop has been asked for */
+    bool failed;        /* atomic: the device was lost */
     uint64_t started_ns;
     time_t started_at;
     char run_id[41];
@@ -56,7 +56,7 @@ void sw_server_stop(struct sw_server *server)
     uint64_t one = 1;
     __atomic_store_n(&server->ready, false, __ATOMIC_RELEASE);
     ssize_t count = write(server->stopped_fd, &one, sizeof(one));
-    (void)count; /* a full counter is as readable */
+    (void)count; /* a full counter is readable too */
 }
 
 int sw_server_stopped_fd(struct sw_server *server)
@@ -140,7 +140,7 @@ static void warn_of_growth(const struct sw_server *server)
     }
 }
 
-/* There is no password, so whoever reaches the port may do everything. */
+/* There is no password, so every client that reaches the port may do everything. */
 static void warn_of_open_address(const struct sw_config *config)
 {
     struct in_addr v4;
@@ -260,7 +260,7 @@ static void make_run_id(char out[41])
 {
     uint8_t bytes[20] = {0};
     ssize_t count = getrandom(bytes, sizeof(bytes), 0);
-    (void)count; /* an identifier, not a secret */
+    (void)count; /* the id is not a secret: zeros would do */
     for (int i = 0; i < 20; i++) {
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
     }
@@ -355,7 +355,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 
-/* "127.0.0.1:7379 and unix:/run/sherwood.sock" */
+/* Writes the addresses: "127.0.0.1:7379 and unix:/run/sherwood.sock". */
 static void describe_addresses(const struct sw_server *server, char *out, size_t room)
 {
     const struct sw_config *config = &server->config;
@@ -372,7 +372,7 @@ static void describe_addresses(const struct sw_server *server, char *out, size_t
     }
 }
 
-/* "u64 keys, u64 values", "u64 keys, strings of up to 252 bytes" */
+/* Writes the widths: "u64 keys, u64 values" or "u64 keys, values of up to 252 bytes". */
 static void describe_widths(const struct sw_server *server, const struct sw_table_info *info,
                             char *out, size_t room)
 {
@@ -388,7 +388,8 @@ static void describe_widths(const struct sw_server *server, const struct sw_tabl
     }
 }
 
-/* "16777216 slots (14260633 keys at load 0.85)"; a cache is never full. */
+/* Writes the capacity: "16777216 slots (14260633 keys at load 0.85)". A cache is never full, so its
+ * policy and mode stand there instead of the keys. */
 static void describe_slots(const struct sw_server *server, const struct sw_table_info *info,
                            char *out, size_t room)
 {

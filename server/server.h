@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * server.h - the whole daemon as one object: table, loops, listeners, HTTP. main.c and tests use
- * it.
+ * server.h - the whole daemon as one object: table, loops, listener, HTTP. main.c and tests use it.
  *
- * Start order: table, self-test batch, loops, HTTP, listeners, READY. Stop order: listeners, then
- * connections as their last accepted request is answered, loops, HTTP, table.
+ * It starts the table, the self-test, the loops, HTTP and the listener, in this order; main.c then
+ * reports READY. It stops the listener first, then the loops, each once its connections have sent
+ * the replies to the requests that they accepted, then HTTP and the table.
  */
 #ifndef SHERWOOD_SERVER_SERVER_H
 #define SHERWOOD_SERVER_SERVER_H
@@ -19,29 +19,34 @@
 
 struct sw_server;
 
-/* Starts everything and returns with the loops running. `config` is copied. On failure returns -1
- * with a sentence logged, and nothing is left running. Two servers may run in one process. */
+/* Starts everything and returns with the loops running. `config` is copied; the server owns the
+ * sockets of `activated` (NULL: none) from then on. Returns 0, and the server in *out; or -1 with a
+ * sentence logged and nothing left running. Two servers may run in one process. */
 int sw_server_start(const struct sw_config *config, const struct sw_activated *activated,
                     struct sw_server **out);
 
-/* Begins the shutdown: any thread; also async-signal-unsafe callers only. Returns at once. */
+/* Begins the shutdown and returns at once. May be called from any thread. */
 void sw_server_stop(struct sw_server *server);
 
-/* Waits until a stop (asked for by sw_server_stop, SHUTDOWN or a lost device) is complete, then
- * frees the server. Returns the process's exit status: 0, or 1 if the device was lost. */
+/* Waits until sw_server_stop is called (by the owner, by SHUTDOWN, or because the device is lost),
+ * completes the shutdown and frees the server. Returns the exit status of the process: 0, or 1 if
+ * the device was lost. To be called by one thread. */
 int sw_server_join(struct sw_server *server);
 
-/* Called by the waiting thread about once a period to learn if the server still makes progress:
- * true if every loop has turned since the last call, or is busy in the table (for the watchdog). */
+/* Does the server make progress? Returns true if every loop has finished a turn since the last
+ * call, or is inside a submit. To be called by one thread, between start and join. */
 bool sw_server_alive(struct sw_server *server);
 
-/* A file descriptor that becomes readable when the server has stopped by itself (SHUTDOWN, lost
- * device), so that main can poll it beside its signals. */
+/* A file descriptor that becomes readable when a stop has been asked for, so that main can poll it
+ * together with its signals. The server owns it. */
 int sw_server_stopped_fd(struct sw_server *server);
 
+/* Fills in the statistics of the server. `server` is a struct sw_server. May be called from any
+ * thread. */
 void sw_server_snapshot(void *server, struct sw_snapshot *snapshot);
 
-/* The one line a person reads at start: addresses, backend and why, widths, capacity, bytes. */
+/* Writes the line that main prints at the start: addresses, engine, backend and the reason for it,
+ * widths, capacity, memory. */
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes);
 
 #endif
