@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bulk.c - receiving frames.
+ * bulk.c - receiving frames, and the functions of the protocol.
  */
 #include "server/bulk/bulk.h"
 
@@ -16,8 +16,8 @@
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
-/* Bytes of the reply's arrays: values if wanted, and the found bitmap; of a SCAN, keys and values;
- * of STATS, figures. */
+/* The layout of the reply's body. It is the found bitmap, behind the values if they are wanted; for
+ * SCAN it is keys and values, for STATS figures. */
 static struct sw_body_layout reply_layout(const struct sw_request *request)
 {
     struct sw_reply reply = {
@@ -32,7 +32,7 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
-/* The reply's padding must not carry what the memory held before. */
+/* Clears the padding of the reply, which must not show earlier contents of the memory. */
 static void clear_padding(uint8_t *body, struct sw_body_layout layout)
 {
     if (layout.second >= SW_FRAME_ALIGN) {
@@ -43,8 +43,9 @@ static void clear_padding(uint8_t *body, struct sw_body_layout layout)
     }
 }
 
-/* A frame with memory for the request's body and the reply's, or NULL with the connection stalled
- * (no arena memory) or closed (no memory at all). */
+/* Returns a frame with arena memory for the bodies of the request and the reply. Returns NULL with
+ * the connection stalled if there is no arena memory now, or closed if there is no memory at all.
+ */
 static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_request *request,
                                         uint64_t body_bytes)
 {
@@ -73,7 +74,8 @@ static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_re
     return frame;
 }
 
-/* The stream cannot be followed any further. */
+/* Refuses bytes that are not a frame: the bytes after them cannot be parsed either, so the
+ * connection is closed after the error. */
 static void refuse_bytes(struct sw_conn *conn, int error)
 {
     SW_COUNT(conn->net->counters, frame_protocol_errors, 1);
@@ -84,8 +86,8 @@ static void refuse_bytes(struct sw_conn *conn, int error)
     }
 }
 
-/* The framing is sound: this request is refused, the next one may be better. Without an error it is
- * one for another engine. */
+/* Refuses a request in a valid frame; the connection stays open. `error` is that of
+ * sw_request_check; 0 means that the engine does not support the operation. */
 static void refuse_request(struct sw_conn *conn, const struct sw_request *request, int error)
 {
     const struct sw_table_shape *shape = &sw_bulk_of(conn)->bulk->batches->shape;
@@ -109,8 +111,10 @@ static void refuse_request(struct sw_conn *conn, const struct sw_request *reques
     }
 }
 
-/* A reply that the peer has not taken counts as in flight: frames take memory beside their replies'
- * bytes. Control requests report on what came before them on the connection. */
+/* Stalls the connection, and returns true, if the request must wait. It must wait if the connection
+ * has frames-in-flight-max requests in flight; unsent replies count too, because their frames take
+ * memory. A STATS request also waits for the earlier requests of its connection, so that its
+ * figures include them. */
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     uint64_t unanswered = (uint64_t)conn->in_flight + conn->unsent_replies;
@@ -140,8 +144,8 @@ struct head {
     uint64_t body_bytes;
 };
 
-/* Decodes the head at `bytes`. Returns 1; 0 if it is incomplete; a negative error if the stream
- * cannot be followed any further. */
+/* Decodes the head at `bytes`. Returns 1, or 0 if it is incomplete, or a negative error if the
+ * bytes are not a frame. */
 static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, struct head *head)
 {
     struct sw_frame_prefix prefix;
@@ -161,7 +165,7 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
     return error < 0 ? error : 1;
 }
 
-/* Does the server carry this request out? If not, it is answered with an error. */
+/* Is the request valid, and supported by the engine? If not, an error is sent as its reply. */
 static bool is_served(struct sw_conn *conn, const struct head *head)
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
@@ -175,8 +179,8 @@ static bool is_served(struct sw_conn *conn, const struct head *head)
     return false;
 }
 
-/* The frame with as much of its body as is here; starts it if that is all. Returns the bytes of the
- * body that were here. */
+/* Copies the bytes of the body that are at `bytes` to the frame, and starts the frame if that is
+ * the whole body. Returns how many bytes of the body there were. */
 static size_t receive(struct sw_conn *conn, struct sw_bulk_frame *frame, const uint8_t *bytes,
                       size_t size)
 {
@@ -196,8 +200,9 @@ static size_t receive(struct sw_conn *conn, struct sw_bulk_frame *frame, const u
     return here;
 }
 
-/* Begins the frame whose head is at `bytes`. Returns the bytes consumed: the head and what there is
- * of the body; 0 if the head is incomplete or the frame has to wait. */
+/* Begins to receive the frame whose head is at `bytes`. Returns the bytes consumed: the head and
+ * the part of the body that is there. Returns 0 if the head is incomplete or the connection stalls.
+ */
 static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct head head;

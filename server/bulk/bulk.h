@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * bulk.h - the bulk side of a loop, and of each of its connections: frames in, batches, frames out.
+ * bulk.h - the protocol of bulk frames: its state of a loop, and of each connection.
  *
- * A frame's body is received into the loop's arena and is the batch's key and operand arrays as it
- * lies there; the batch writes its results beside it, and these bytes are what is sent. Everything
- * belongs to the loop's thread.
+ * The body of a frame is received into the loop's arena, where it is the key and operand arrays of
+ * the batch. The batch writes its results behind it, and these bytes are sent as the reply, so
+ * nothing is copied. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_BULK_H
 #define SHERWOOD_SERVER_BULK_BULK_H
@@ -19,9 +19,9 @@
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 
-/* What the bulk side needs of the server around it. */
+/* The functions of the server that this protocol uses; see struct sw_loop_owner. */
 struct sw_bulk_owner {
-    void *server;
+    void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
 };
 
@@ -29,30 +29,31 @@ struct sw_bulk {
     struct sw_net *net;
     struct sw_batches *batches;
     struct sw_bulk_owner owner;
-    uint64_t operations; /* those the engine has: bit 1 << enum sw_operation */
+    uint64_t operations; /* operations that the engine supports: bit 1 << enum sw_operation */
     struct sw_frame_pool pool;
-    struct sw_gather gather; /* small writes that wait for each other */
-    struct sw_list ready;    /* connections with replies to send */
+    struct sw_gather gather; /* small writes that wait to be combined into a batch */
+    struct sw_list ready;    /* connections that have replies to send and are not writing */
 };
 
 /* Replies of a connection that the socket has not taken yet. */
 struct sw_bulk_unsent {
-    struct sw_list frames; /* oldest first; conn->unsent_replies of them */
-    uint64_t sent;         /* bytes of the first that are gone */
+    struct sw_list frames; /* the frames of the replies, oldest first */
+    uint64_t sent;         /* bytes of the first frame that have been sent */
     uint64_t handed;       /* bytes after these that the transport is writing */
 };
 
-/* What the bulk side keeps of a connection, in conn->protocol_state. */
+/* The state of a connection, in conn->protocol_state. */
 struct sw_bulk_conn {
-    struct sw_bulk *bulk;
-    struct sw_conn *conn;
-    struct sw_list ready; /* link: it has replies to send, and may */
+    struct sw_bulk *bulk; /* the state of its loop; borrowed */
+    struct sw_conn *conn; /* the connection that this state is part of */
+    struct sw_list ready; /* link in bulk->ready */
     struct sw_bulk_unsent unsent;
-    struct sw_bulk_frame *receiving; /* its body is being received; NULL: none */
-    uint32_t gathered;               /* its frames that wait in the loop's gathering of writes */
-    uint64_t discard_bytes;          /* of a refused body, still to drop */
+    struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
+    uint32_t gathered;               /* frames of the connection that wait in bulk->gather */
+    uint64_t discard_bytes;          /* rest of the body of a refused frame, to be discarded */
 };
 
+/* The state of a connection that speaks this protocol. */
 static inline struct sw_bulk_conn *sw_bulk_of(struct sw_conn *conn)
 {
     return (struct sw_bulk_conn *)(void *)conn->protocol_state;
@@ -60,12 +61,13 @@ static inline struct sw_bulk_conn *sw_bulk_of(struct sw_conn *conn)
 
 extern const struct sw_protocol sw_bulk_protocol;
 
-/* Returns 0, or -1 (memory); fini is allowed after both. */
+/* Borrows `net` and `batches` until sw_bulk_fini; `owner` is copied. Returns 0, or -1 if there is
+ * no memory; sw_bulk_fini may be called after either. */
 int sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
                  const struct sw_bulk_owner *owner);
 void sw_bulk_fini(struct sw_bulk *bulk);
 
-/* Asserts what holds between two events. */
+/* Asserts the invariants that hold between two events. */
 void sw_bulk_check(const struct sw_bulk *bulk);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * figures.c - what STATS tells.
+ * figures.c - the figures of the reply to STATS.
  */
 #include "server/bulk/figures.h"
 
@@ -14,7 +14,7 @@
     X(name##_misses, stats.counters.by_class[class].misses)         \
     X(name##_probes, stats.counters.by_class[class].probes)
 
-/* Name, field of struct sw_snapshot. Clients show figures in this order. */
+/* X(name, field of struct sw_snapshot), in the order in which clients show the figures. */
 #define FIGURE_MAP(X)                              \
     CLASS_MAP(X, get, SW_CLASS_GET)                \
     CLASS_MAP(X, upsert, SW_CLASS_UPSERT)          \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * figures.h - the reply to STATS: every figure of the server by name. A figure more is one row in
- * figures.c (or a counter more in observe/counters.h); libsherwood and sherwood-cli show it as it
- * comes. Pure functions, any thread.
+ * figures.h - the body of the reply to STATS: every statistic of the server, as name and value.
+ *
+ * To add a figure, add a row to figures.c or a counter to observe/counters.h. libsherwood and
+ * sherwood-cli show whatever figures they receive. These are pure functions, for any thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_FIGURES_H
 #define SHERWOOD_SERVER_BULK_FIGURES_H
@@ -10,7 +11,7 @@
 #include "proto/frame.h"
 #include "server/observe/snapshot.h"
 
-/* How many figures a reply has for a client that takes `wanted` (0: all of them). */
+/* The number of figures in a reply to a client that has asked for at most `wanted` (0: for all). */
 uint32_t sw_figures_count(uint32_t wanted);
 
 /* Writes the first `count` figures of the snapshot; `count` is from sw_figures_count. */

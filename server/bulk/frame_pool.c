@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * frame_pool.c - taking frames, and giving them back.
+ * frame_pool.c - allocating and freeing frames.
  */
 #include "server/bulk/frame_pool.h"
 
@@ -74,7 +74,7 @@ void sw_bulk_frame_put(struct sw_bulk_frame *frame)
         frame->memory = NULL;
         bulk->net->retry |= bulk->net->arena_waiters > 0;
     }
-    /* The one used last is taken first: it is still in the cache. */
+    /* The frame that was used last is taken first, because it is still in the cache. */
     sw_list_push_front(&pool->spare, &frame->link);
     pool->spare_count++;
 }

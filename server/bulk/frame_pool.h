@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * frame_pool.h - bulk frames, from the first byte of a request to the last byte of its reply, and
- * the spare ones of a loop.
+ * frame_pool.h - bulk frames, and a loop's pool of unused ones.
  *
- * A frame's memory comes from the loop's I/O arena: the request's body, then the reply's. Keys and
- * operands are used where they were received, and replies are sent from where they were computed.
- * One owner thread.
+ * A frame lives from the head of a request to the last byte of its reply. Its memory comes from the
+ * loop's I/O arena and holds the body of the request, then the body of the reply. The table reads
+ * keys and operands where they were received, and replies are sent from where the table wrote them.
+ * Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_FRAME_POOL_H
 #define SHERWOOD_SERVER_BULK_FRAME_POOL_H
@@ -26,40 +26,42 @@ struct sw_bulk_frame {
     struct sw_flight flight;
     struct sw_bulk *bulk;
     struct sw_conn *conn;
-    struct sw_list link; /* spare frames, writes that gather, unsent replies */
+    struct sw_list link; /* link in the pool, in gather.c's lists, or in the unsent replies */
     struct sw_request request;
-    uint8_t *memory; /* arena: the request's body, then the reply's; NULL if neither has any */
+    uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;
-    uint64_t body_bytes;
-    uint64_t received; /* of the body */
-    uint8_t *reply;
+    uint64_t body_bytes; /* size of the request's body */
+    uint64_t received;   /* bytes of the request's body that have been received */
+    uint8_t *reply;      /* body of the reply, in `memory` */
     struct sw_body_layout reply_layout;
-    uv_buf_t pieces[3]; /* what is sent: the head, arrays in `memory` */
-    unsigned piece_count;
-    uint64_t reply_bytes; /* of all pieces */
+    uv_buf_t pieces[3];   /* the reply: its head, then up to two arrays in `memory` */
+    unsigned piece_count; /* number of pieces */
+    uint64_t reply_bytes; /* sum of the sizes of all pieces */
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
 };
 
 struct sw_frame_pool {
-    struct sw_list spare;
-    uint32_t spare_count;
-    uint32_t spare_least; /* the fewest since the last sweep */
+    struct sw_list spare; /* unused frames */
+    uint32_t spare_count; /* length of `spare` */
+    uint32_t spare_least; /* smallest spare_count since the last sweep */
 };
 
 void sw_frame_pool_init(struct sw_frame_pool *pool);
 void sw_frame_pool_fini(struct sw_frame_pool *pool);
 
-/* Gives back spare frames that nobody needed since the last call, some at a time. Every
- * SW_SWEEP_MS. */
+/* Frees frames that were not used since the last call, at most SW_SPARE_FRAMES_FREED_MAX. To be
+ * called every SW_SWEEP_MS. */
 void sw_frame_pool_sweep(struct sw_frame_pool *pool);
 
-/* A frame without memory; NULL if there is none. */
+/* Takes a frame without arena memory from the pool, or allocates one. The caller owns it until
+ * sw_bulk_frame_put. Returns NULL if there is no memory. */
 struct sw_bulk_frame *sw_bulk_frame_take(struct sw_bulk *bulk, struct sw_conn *conn);
-/* Arena memory for it; false if there is none now. */
+/* Allocates arena memory for the frame. Returns false if there is none now. */
 bool sw_bulk_frame_reserve(struct sw_bulk_frame *frame, uint64_t bytes);
-/* Gives the frame and its memory back. */
+/* Frees the arena memory and returns the frame to the pool. */
 void sw_bulk_frame_put(struct sw_bulk_frame *frame);
 
+/* The frame whose link this is. */
 static inline struct sw_bulk_frame *sw_bulk_frame_at(struct sw_list *link)
 {
     return SW_CONTAINER(link, struct sw_bulk_frame, link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gather.c - frames copied together, and their answers apart again.
+ * gather.c - copying frames into one batch, and its results back to the frames.
  */
 #include "server/bulk/gather.h"
 
@@ -70,8 +70,8 @@ void sw_gather_fini(struct sw_bulk *bulk)
 
 /* --- apart ------------------------------------------------------------------------------------ */
 
-/* How many of a frame's keys an INCREMENT or DECREMENT left as they were. The counters of the batch
- * are of all its frames, so this is seen from the values before. */
+/* How many keys of the frame an INCREMENT or DECREMENT has not changed, because it would overflow.
+ * The counters of the batch are of all its frames, so this is computed from the earlier values. */
 static uint32_t overflows(const struct sw_gathered *gathered, const struct sw_bulk_frame *frame,
                           uint32_t first)
 {
@@ -87,7 +87,8 @@ static uint32_t overflows(const struct sw_gathered *gathered, const struct sw_bu
     return kept;
 }
 
-/* Gives frame number `group`, whose operations begin at `first`, its part of the results. */
+/* Copies the results of frame number `group`, whose operations begin at `first`, to the frame's own
+ * batch, and calls its `done`. */
 static void answer(const struct sw_gathered *gathered, struct sw_bulk_frame *frame, uint32_t group,
                    uint32_t first)
 {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * gather.h - small bulk writes of all connections of a loop that share batches.
+ * gather.h - combines small bulk writes of the connections of one loop into batches.
  *
  * A batch of writes costs the device much the same whether it has four thousand operations or sixty
- * thousand, and batches of writes run one after the other. So small write frames wait for the end
- * of the loop's turn, and while SW_GATHERS batches of them are in flight. Those that follow each
- * other with the same operation are then copied together, a group each; one that finds no company
- * goes as it lies. A connection's frames keep their order: whoever starts something else for it
- * calls sw_gather_flush first. One owner thread.
+ * thousand, and the table runs batches of writes one after the other. So small write frames wait
+ * until the end of the loop's turn, or longer while SW_GATHERS combined batches are in flight.
+ * Consecutive frames with the same operation are then copied into one batch, in which each frame is
+ * a group. A frame whose neighbours have another operation is submitted alone, without copying.
+ *
+ * The frames of a connection keep their order: before another request of the connection is started,
+ * sw_gather_flush must be called. Everything belongs to the loop's thread. (commit.h does the same
+ * for RESP, across loops. One combiner behind table.h is to replace both.)
  */
 #ifndef SHERWOOD_SERVER_BULK_GATHER_H
 #define SHERWOOD_SERVER_BULK_GATHER_H
@@ -22,11 +25,11 @@
 struct sw_bulk;
 struct sw_bulk_frame;
 
-/* Frames copied together, and their batch. Arrays are in I/O memory. */
+/* A combined batch and its frames. The arrays are in I/O memory. */
 struct sw_gathered {
     struct sw_flight flight;
     struct sw_bulk *bulk;
-    bool busy;
+    bool busy;             /* it is in flight */
     struct sw_list frames; /* in the order of their groups */
     uint8_t *keys;
     uint8_t *values;
@@ -37,24 +40,26 @@ struct sw_gathered {
 };
 
 struct sw_gather {
-    struct sw_list waiting;
-    uint32_t operations_max;
+    struct sw_list waiting;  /* frames that are not submitted yet, oldest first */
+    uint32_t operations_max; /* most operations of a combined batch */
     void *memory;
     size_t memory_bytes;
     struct sw_gathered *batches; /* [SW_GATHERS] */
 };
 
-/* Returns 0, or -1 (memory); fini is allowed after both. */
+/* Returns 0, or -1 if there is no memory; sw_gather_fini may be called after either. */
 int sw_gather_init(struct sw_bulk *bulk);
 void sw_gather_fini(struct sw_bulk *bulk);
 
-/* May this frame wait for others? Its batch is filled in. */
+/* Is this frame, whose batch is filled in, a write that is small enough to be combined? */
 bool sw_gather_takes(const struct sw_bulk_frame *frame);
+/* Queues such a frame, and borrows it until its `done`. */
 void sw_gather_add(struct sw_bulk_frame *frame);
 
-/* Submits what waits, as far as SW_GATHERS allows. Returns true if anything was submitted. */
+/* Submits queued frames while fewer than SW_GATHERS combined batches are in flight. Returns true if
+ * any was submitted. */
 bool sw_gather_submit(struct sw_bulk *bulk);
-/* Submits all that waits. */
+/* Submits all queued frames. */
 void sw_gather_flush(struct sw_bulk *bulk);
 
 #endif

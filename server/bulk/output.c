@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * output.c - sending bulk replies from where they lie.
+ * output.c - sending bulk replies from the arena memory that holds them.
  *
- * Replies of a connection queue up while a loop's turn completes batches, and leave together at its
- * end: one system call for many small ones. What the socket does not take is handed to the
- * transport a piece at a time, so that no turn sends more than its share.
+ * The replies of a connection are queued while the loop's turn polls batches, and are sent together
+ * at its end: one system call sends many small replies. If the socket does not take all of them,
+ * the next bytes, at most a turn's budget, are given to sw_transport_write.
  */
 #include "server/bulk/output.h"
 
@@ -12,10 +12,10 @@
 
 #include "server/bulk/bulk.h"
 
-/* Pieces of memory in one system call; a reply is two or three. */
+/* Most pieces of memory in one system call. A reply has one to three. */
 #define PIECES_MAX 96
 
-/* Puts the connection on the loop's list, if it has replies to send and may. */
+/* Puts the connection on the ready list, if it has replies to send and is not writing. */
 static void push_ready(struct sw_conn *conn)
 {
     struct sw_bulk_conn *state = sw_bulk_of(conn);
@@ -31,7 +31,8 @@ static struct sw_bulk_frame *pop_unsent(struct sw_conn *conn)
     return sw_bulk_frame_at(sw_list_pop(&sw_bulk_of(conn)->unsent.frames));
 }
 
-/* What is to be sent next, at most a turn's share. Returns the number of pieces. */
+/* Fills `pieces` with the unsent bytes that are next, at most a turn's budget. Returns the number
+ * of pieces, and in *bytes the sum of their sizes. */
 static unsigned collect(struct sw_conn *conn, uv_buf_t pieces[PIECES_MAX], uint64_t *bytes)
 {
     const struct sw_bulk_unsent *unsent = &sw_bulk_of(conn)->unsent;
@@ -64,7 +65,8 @@ static unsigned collect(struct sw_conn *conn, uv_buf_t pieces[PIECES_MAX], uint6
     return count;
 }
 
-/* `bytes` are gone: gives the frames back that have been sent. */
+/* Notes that the next `bytes` bytes have been sent, and returns frames whose replies are complete
+ * to the pool. */
 static void advance(struct sw_conn *conn, uint64_t bytes)
 {
     struct sw_bulk_unsent *unsent = &sw_bulk_of(conn)->unsent;
@@ -97,7 +99,7 @@ void sw_bulk_written(struct sw_conn *conn, int status)
     }
 }
 
-/* The socket is full: the transport sends the next piece when it is not. */
+/* To be called when the socket is full: the transport sends the next bytes when it is not. */
 static void hand_over(struct sw_conn *conn)
 {
     uv_buf_t pieces[PIECES_MAX];
@@ -159,7 +161,7 @@ void sw_bulk_drop_unsent(struct sw_conn *conn)
 {
     sw_list_remove(&sw_bulk_of(conn)->ready);
     if (conn->transport.writing) {
-        return; /* dropped when the transport has given the piece back */
+        return; /* the transport still reads the memory; sw_bulk_written drops the frames */
     }
     while (conn->unsent_replies > 0) {
         sw_bulk_frame_put(pop_unsent(conn));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * output.h - sending bulk replies. On the connection's loop.
+ * output.h - sending bulk replies. Everything is called on the connection's loop. An error of the
+ * socket closes the connection.
  */
 #ifndef SHERWOOD_SERVER_BULK_OUTPUT_H
 #define SHERWOOD_SERVER_BULK_OUTPUT_H
@@ -9,11 +10,12 @@
 
 #include "server/bulk/frame_pool.h"
 
-/* Takes a frame whose pieces are the reply, until they are sent or the connection closes. */
+/* Queues a frame whose pieces are the reply. It owns the frame from then on, and returns it to the
+ * pool when the reply is sent or the connection closes. */
 void sw_bulk_send(struct sw_conn *conn, struct sw_bulk_frame *frame);
 
-/* Sends what every connection with replies may send in a turn. Returns true if some have more to
- * send at once. */
+/* Sends queued replies, of each connection as many bytes as it may send in a turn. Returns true if
+ * some connection can send more in the next turn without an event. */
 bool sw_bulk_flush(struct sw_bulk *bulk);
 
 /* The protocol's `written` and `drop_output`. */

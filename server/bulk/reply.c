@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reply.c - encoding what a frame's batch came to.
+ * reply.c - encoding the results of a frame's batch as its reply.
  */
 #include "server/bulk/reply.h"
 
@@ -24,7 +24,7 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
     int head_bytes = sw_reply_encode(reply, body_bytes, frame->head, sizeof(frame->head));
     SW_COUNT(counters, frames_processed, 1);
     SW_COUNT(counters, frame_errors, reply->status != SW_REPLY_OK);
-    if (head_bytes < 0) { /* cannot be: texts are cut to fit */
+    if (head_bytes < 0) { /* cannot happen: texts are cut to fit */
         sw_bulk_frame_put(frame);
         sw_conn_abort(conn);
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * request.c - starting what a frame asks for.
+ * request.c - starting the batch of a frame, or replying at once if it needs none.
  */
 #include "server/bulk/request.h"
 
@@ -14,7 +14,7 @@
 #include "server/bulk/reply.h"
 #include "server/bulk/values.h"
 
-/* The operations of the protocol, as the table's. */
+/* Operations of the protocol, translated to those of the table. */
 #define OP_OF(name, number, operands) [number] = SW_##name,
 static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
 
@@ -37,7 +37,7 @@ uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
     return 0 SW_DATA_OPERATION_MAP(SERVED_OP) SW_CONTROL_OPERATION_MAP(SERVED);
 }
 
-/* Starts the frame's batch, or has it wait for others that share one. */
+/* Submits the frame's batch, or queues the frame to be combined with others. */
 static void launch(struct sw_bulk_frame *frame)
 {
     if (sw_gather_takes(frame)) {
@@ -50,8 +50,8 @@ static void launch(struct sw_bulk_frame *frame)
     sw_flight_start(&frame->bulk->batches->flights, &frame->flight);
 }
 
-/* A string longer than its value is refused with its whole frame. Returns false if there is one;
- * the frame has its reply then. */
+/* Checks the lengths of strings. If one is longer than a value has room for, the whole frame is
+ * refused: then it returns false, and the reply has been sent. */
 static bool check_values(struct sw_bulk_frame *frame, const void *values)
 {
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * request.h - what frames may ask for. On the connection's loop.
+ * request.h - carrying out the requests of frames. Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_BULK_REQUEST_H
 #define SHERWOOD_SERVER_BULK_REQUEST_H
@@ -10,10 +10,11 @@
 #include "server/batch/shape.h"
 #include "server/bulk/frame_pool.h"
 
-/* The operations that an engine has: bit 1 << enum sw_operation. */
+/* The operations of the protocol that the engine supports: bit 1 << enum sw_operation. */
 uint64_t sw_bulk_operations(const struct sw_table_shape *shape);
 
-/* Carries out a frame that has arrived whole; its reply follows, at once or later. */
+/* Accepts and carries out a frame that has been received completely, and takes it. Its reply is
+ * sent now, or when its batch is done. */
 void sw_bulk_start(struct sw_bulk_frame *frame);
 
 #endif

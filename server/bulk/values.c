@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * values.c - one pass over the lengths of strings.
+ * values.c - checks the lengths of strings in one pass.
  */
 #include "server/bulk/values.h"
 
@@ -20,7 +20,7 @@ bool sw_strings_fit(const void *values, uint32_t value_bytes, uint32_t count, ui
 {
     const uint32_t most = value_bytes - SW_VALUE_LENGTH_BYTES;
     uint32_t longest = 0;
-    for (uint32_t i = 0; i < count; i++) { /* without a branch: nearly always all fit */
+    for (uint32_t i = 0; i < count; i++) { /* no branch, because nearly always all lengths fit */
         uint32_t next = length_at(values, value_bytes, i);
         longest = next > longest ? next : longest;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * values.h - are the values of a frame what the table's values are? Pure, any thread.
+ * values.h - checking the values of a frame. A pure function, for any thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_VALUES_H
 #define SHERWOOD_SERVER_BULK_VALUES_H
@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of strings (SW_VALUE_STRING), `count` values of `value_bytes` bytes each: a length of 4 bytes
- * that is longer than its value has room for would have readers go beyond the value. Returns true
- * if no length is; else false with *first (which value) and *length of the first that is. */
+/* Checks `count` strings (SW_VALUE_STRING) of `value_bytes` bytes each. A string begins with its
+ * length in 4 bytes; a length larger than the rest of the value would make readers read beyond it.
+ * Returns true if all lengths fit. Otherwise returns false, with the index of the first wrong value
+ * in *first and its length in *length. */
 bool sw_strings_fit(const void *values, uint32_t value_bytes, uint32_t count, uint32_t *first,
                     uint32_t *length);
 
