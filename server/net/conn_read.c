@@ -67,17 +67,23 @@ static bool has_had_its_turn(struct sw_conn *conn)
     return conn->turn_bytes >= turn->bytes;
 }
 
-/* Room in the input buffer for about as many bytes as the incomplete request still needs. */
+static inline size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Room in the input buffer for about what the incomplete request still needs. The buffer grows
+ * with what has come: to announce a large request must not cost us its memory. */
 static uv_buf_t room_for_rest(struct sw_conn *conn)
 {
     struct sw_input *input = &conn->input;
     size_t held = sw_input_held(input);
     size_t bytes = input->need > held ? input->need - held : 1;
     bytes = bytes < SW_INPUT_STEP_BYTES ? SW_INPUT_STEP_BYTES : bytes;
-    bytes = bytes < SW_READ_BYTES ? bytes : SW_READ_BYTES;
-    if (!grow_input(conn, bytes)) {
+    if (!grow_input(conn, SW_INPUT_STEP_BYTES)) {
         return uv_buf_init(NULL, 0);
     }
+    bytes = least(least(bytes, input->capacity - input->end), SW_READ_BYTES);
     return uv_buf_init((char *)input->bytes + input->end, (unsigned)bytes);
 }
 
