@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_conn_waits.c - connections that wait: for what their next request needs, for a peer that
+ * reads, for their turn.
+ */
+#include "tests/server/toy_protocol.h"
+
+/* --- stalls ----------------------------------------------------------------------------------- */
+
+/* A connection that has sent one request which stalls for this reason. */
+static void open_stalled(struct fake *peer, struct toy *toy, enum sw_stall reason)
+{
+    char line[16];
+    snprintf(line, sizeof(line), "s%d\n", reason);
+    fake_open(peer, &toy->net, false);
+    fake_say(peer, line);
+    cr_assert_eq(peer->conn->stall, reason);
+    sw_net_check(&toy->net);
+}
+
+static void answer_all(struct fake *peer)
+{
+    while (peer->conn->in_flight > 0) {
+        sw_conn_answered(peer->conn, false);
+    }
+}
+
+Test(conn_waits, a_stalled_one_is_not_read)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    open_stalled(&peer, toy, SW_STALL_ROUND);
+    cr_assert_not(peer.reading);
+    cr_assert_eq(toy->net.stalled_count, 1);
+    cr_assert_eq(peer.conn->times.request_since, 0, "this time is not the peer's");
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, a_retry_goes_on_where_it_stopped)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    fake_open(&peer, &toy->net, false);
+    fake_say(&peer, "r\ns1\nr\n=20\nabc");
+    cr_assert_str_eq(toy->log, "r");
+    toy->has = toy->net.retry = true;
+    toy_turn(toy);
+    cr_assert_str_eq(toy->log, "rsr");
+    cr_assert(peer.reading);
+    cr_assert_eq(peer.conn->times.request_since, toy->uv.time, "half a request is left");
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, nobody_is_tried_before_something_changes)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    open_stalled(&peer, toy, SW_STALL_ROUND);
+    unsigned feeds = toy->feeds;
+    toy->net.retry = false;
+    cr_assert_not(sw_net_retry_stalled(&toy->net));
+    cr_assert_eq(toy->feeds, feeds);
+    toy->net.retry = true;
+    cr_assert(sw_net_retry_stalled(&toy->net));
+    cr_assert_eq(toy->feeds, feeds + 1);
+    cr_assert_eq(peer.conn->stall, SW_STALL_ROUND, "it waits again");
+    cr_assert_not(peer.conn->retried);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, a_reply_wakes_who_waits_for_replies)
+{
+    static const enum sw_stall reasons[] = {SW_STALL_BARRIER, SW_STALL_IN_FLIGHT};
+    struct toy *toy = toy_create();
+    for (int i = 0; i < 2; i++) {
+        struct fake peer;
+        char line[16];
+        fake_open(&peer, &toy->net, false);
+        snprintf(line, sizeof(line), "r\ns%d\n", reasons[i]);
+        fake_say(&peer, line);
+        toy->net.retry = false;
+        sw_conn_answered(peer.conn, false);
+        cr_assert(toy->net.retry, "reason %d", reasons[i]);
+        fake_fini(&peer);
+    }
+    toy_destroy(toy);
+}
+
+Test(conn_waits, a_reply_wakes_nobody_else)
+{
+    static const enum sw_stall reasons[] = {SW_STALL_ROUND, SW_STALL_ARENA};
+    struct toy *toy = toy_create();
+    for (int i = 0; i < 2; i++) {
+        struct fake peer;
+        char line[16];
+        fake_open(&peer, &toy->net, false);
+        snprintf(line, sizeof(line), "r\ns%d\n", reasons[i]);
+        fake_say(&peer, line);
+        toy->net.retry = false;
+        sw_conn_answered(peer.conn, false);
+        cr_assert_not(toy->net.retry, "reason %d", reasons[i]);
+        fake_fini(&peer);
+    }
+    toy_destroy(toy);
+}
+
+/* It needs nothing but the next turn. */
+Test(conn_waits, who_waits_for_its_turn_is_tried_in_the_next)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    toy->net.retry = false;
+    open_stalled(&peer, toy, SW_STALL_TURN);
+    cr_assert(toy->net.retry);
+    toy->has = true;
+    toy_turn(toy);
+    cr_assert_str_eq(toy->log, "s");
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, the_oldest_is_tried_first)
+{
+    struct toy *toy = toy_create();
+    struct fake peers[3];
+    for (int i = 0; i < 3; i++) {
+        open_stalled(&peers[i], toy, SW_STALL_ROUND);
+    }
+    toy->net.retry = true;
+    toy_turn(toy); /* in vain: the order stays */
+    for (int i = 0; i < 3; i++) {
+        struct sw_list *link = toy->net.stalled.next;
+        cr_assert_eq(SW_CONTAINER(link, struct sw_conn, stalled), peers[i].conn, "%d", i);
+        sw_conn_abort(peers[i].conn);
+    }
+    for (int i = 0; i < 3; i++) {
+        fake_fini(&peers[i]);
+    }
+    toy_destroy(toy);
+}
+
+Test(conn_waits, a_new_request_leaves_memory_to_who_waits_for_it)
+{
+    struct toy *toy = toy_create();
+    struct fake waiting, other;
+    fake_open(&other, &toy->net, false);
+    cr_assert_not(sw_conn_memory_is_others(other.conn));
+    open_stalled(&waiting, toy, SW_STALL_ARENA);
+    cr_assert_eq(toy->net.arena_waiters, 1);
+    cr_assert(sw_conn_memory_is_others(other.conn));
+    sw_conn_abort(waiting.conn);
+    cr_assert_eq(toy->net.arena_waiters, 0);
+    cr_assert_not(sw_conn_memory_is_others(other.conn));
+    fake_fini(&waiting);
+    fake_fini(&other);
+    toy_destroy(toy);
+}
+
+/* What the retried connections saw of the memory, in order. */
+static bool memory_seen[3];
+static unsigned memory_tries;
+
+static size_t feed_for_memory(struct sw_conn *conn, const uint8_t *bytes, size_t size)
+{
+    (void)bytes;
+    memory_seen[memory_tries++] = sw_conn_memory_is_others(conn);
+    if (memory_tries == 2) { /* the second one is the first that is left without */
+        sw_conn_stall(conn, SW_STALL_ARENA);
+        return 0;
+    }
+    if (sw_conn_memory_is_others(conn)) {
+        sw_conn_stall(conn, SW_STALL_ARENA);
+        return 0;
+    }
+    return size;
+}
+
+Test(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
+{
+    struct toy *toy = toy_create();
+    struct sw_protocol hungry = toy_lines;
+    struct fake peers[3];
+    hungry.feed = feed_for_memory;
+    for (int i = 0; i < 3; i++) {
+        open_stalled(&peers[i], toy, SW_STALL_ARENA);
+        peers[i].conn->protocol = &hungry;
+    }
+    toy->net.retry = true;
+    toy_turn(toy);
+    cr_assert_eq(memory_tries, 3);
+    cr_assert_not(memory_seen[0]);
+    cr_assert_not(memory_seen[1]);
+    cr_assert(memory_seen[2]);
+    cr_assert_eq(toy->net.arena_waiters, 2);
+    cr_assert_not(toy->net.arena_closed, "for this turn alone");
+    for (int i = 0; i < 3; i++) {
+        fake_fini(&peers[i]);
+    }
+    toy_destroy(toy);
+}
+
+Test(conn_waits, closing_a_stalled_one_leaves_no_trace)
+{
+    struct toy *toy = toy_create();
+    for (int reason = SW_STALL_ROUND; reason <= SW_STALL_TURN; reason++) {
+        struct fake peer;
+        open_stalled(&peer, toy, (enum sw_stall)reason);
+        sw_conn_abort(peer.conn);
+        cr_assert_eq(toy->net.stalled_count, 0);
+        cr_assert_eq(toy->net.arena_waiters, 0);
+        fake_fini(&peer);
+    }
+    toy_destroy(toy);
+}
+
+/* --- a peer that does not read ---------------------------------------------------------------- */
+
+Test(conn_waits, unsent_replies_pause_reading)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    uint64_t pause = toy->config.output_bytes_pause;
+    fake_open(&peer, &toy->net, false);
+    fake_say(&peer, "r\n");
+    toy_queue(peer.conn, pause);
+    cr_assert(peer.reading);
+    toy_queue(peer.conn, 1);
+    cr_assert_not(peer.reading);
+    cr_assert_eq(toy->counters.output_pauses, 1);
+    toy_queue(peer.conn, 1);
+    cr_assert_eq(toy->counters.output_pauses, 1, "the same pause");
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, reading_goes_on_at_half)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    uint64_t pause = toy->config.output_bytes_pause;
+    fake_open(&peer, &toy->net, false);
+    fake_say(&peer, "r\n=9\n");
+    toy_queue(peer.conn, pause + 2);
+    toy->uv.time += 500;
+    toy_sent(peer.conn, pause / 2 + 1);
+    cr_assert_not(peer.reading);
+    toy_sent(peer.conn, 1);
+    cr_assert(peer.reading);
+    cr_assert_eq(peer.conn->times.request_since, toy->uv.time, "the pause was not the peer's");
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+/* Where a protocol says so, few replies pause nobody, however large they are. */
+Test(conn_waits, few_replies_do_not_pause)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    uint64_t large = 2 * toy->config.output_bytes_pause;
+    fake_open(&peer, &toy->net, false);
+    fake_say(&peer, "#r\n");
+    for (int i = 0; i < TOY_UNSENT_MIN; i++) {
+        toy_queue(peer.conn, large);
+        cr_assert(peer.reading);
+    }
+    toy_queue(peer.conn, large);
+    cr_assert_not(peer.reading);
+    while (peer.conn->unsent_replies > TOY_UNSENT_MIN / 2 + 1) {
+        toy_sent(peer.conn, large);
+        cr_assert_not(peer.reading);
+    }
+    toy_sent(peer.conn, large);
+    cr_assert(peer.reading, "half as many");
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, input_of_a_paused_one_goes_on_when_it_is_read)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    uint64_t pause = toy->config.output_bytes_pause;
+    fake_open(&peer, &toy->net, false);
+    fake_say(&peer, "r\ns1\nr\n");
+    toy_queue(peer.conn, pause + 1);
+    toy->has = toy->net.retry = true;
+    toy_turn(toy);
+    cr_assert_eq(peer.conn->stall, SW_STALL_OUTPUT);
+    cr_assert_str_eq(toy->log, "r");
+    toy->net.retry = false;
+    toy_sent(peer.conn, pause + 1);
+    cr_assert(toy->net.retry);
+    toy_turn(toy);
+    cr_assert_str_eq(toy->log, "rsr");
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+/* What the transport holds is unsent, too. */
+Test(conn_waits, bytes_that_are_being_written_count)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    static char reply[4096];
+    toy->config.output_bytes_pause = 4000;
+    uv_buf_t buffer = uv_buf_init(reply, sizeof(reply));
+    fake_open(&peer, &toy->net, false);
+    fake_say(&peer, "r\n");
+    cr_assert_eq(sw_transport_write(peer.transport, &buffer, 1), 0);
+    sw_conn_output_changed(peer.conn);
+    cr_assert_eq(sw_conn_unsent_bytes(peer.conn), 4096);
+    cr_assert_not(peer.reading);
+    sw_conn_drain(peer.conn, false);
+    answer_all(&peer);
+    fake_take(&peer, 4000);
+    cr_assert_eq(peer.shutdowns, 0);
+    fake_take(&peer, 96);
+    cr_assert_eq(peer.shutdowns, 1);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+Test(conn_waits, a_turn_has_an_end)
+{
+    static char request[SW_TURN_BYTES_MIN] = "=65536\n";
+    struct toy *toy = toy_create();
+    struct fake peer;
+    cr_assert_eq(sizeof(request), 65536);
+    fake_open(&peer, &toy->net, false);
+    toy->net.turn.bytes = SW_TURN_BYTES_MIN;
+    cr_assert_eq(fake_send(&peer, request, sizeof(request)), sizeof(request));
+    cr_assert_str_eq(toy->log, "=");
+    cr_assert_eq(fake_say(&peer, "r\n"), 0);
+    cr_assert_eq(peer.blocked, 1);
+    cr_assert_eq(peer.conn->state, SW_CONN_OPEN, "it only has to wait");
+    toy_turn(toy);
+    cr_assert_eq(fake_say(&peer, "r\n"), 2);
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, a_turn_is_long_when_nobody_shares_it)
+{
+    struct toy *toy = toy_create();
+    toy_turn(toy);
+    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES_ALONE);
+    toy->net.turn.single_at_ms = toy->uv.time;
+    toy->net.turn.sharers = 4;
+    toy_turn(toy);
+    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES / 4);
+    toy->net.turn.sharers = 1000;
+    toy_turn(toy);
+    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES_MIN);
+    toy->uv.time += SW_TURN_SHARED_MS + 1;
+    toy_turn(toy);
+    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES_ALONE);
+    toy_destroy(toy);
+}
+
+Test(conn_waits, who_shares_turns_is_counted_once_a_turn)
+{
+    struct toy *toy = toy_create();
+    struct fake hash, lines;
+    fake_open(&hash, &toy->net, false);
+    fake_open(&lines, &toy->net, false);
+    fake_say(&hash, "#");
+    fake_say(&lines, "x");
+    toy_turn(toy);
+    fake_say(&hash, "x");
+    fake_say(&hash, "x");
+    fake_say(&lines, "x");
+    cr_assert_eq(toy->net.turn.sharers, 1);
+    fake_fini(&hash);
+    fake_fini(&lines);
+    toy_destroy(toy);
+}
