@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/cli/answer.h"
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
+#include "client/cli/reply.h"
 #include "proto/decimal.h"
 #include "proto/frame.h"
 
@@ -22,7 +22,7 @@ void sw_cli_ping(struct sw_cli *cli, int code, int count, char **words)
     } else if (count == 2) {
         fprintf(cli->out, cli->raw ? "%s\n" : "\"%s\"\n", words[1]);
     } else {
-        sw_answer_status(cli, "PONG");
+        sw_cli_reply_status(cli, "PONG");
     }
 }
 
@@ -34,7 +34,7 @@ void sw_cli_echo(struct sw_cli *cli, int code, int count, char **words)
 }
 
 /* One fact of a map, as redis-cli shows RESP3 maps. */
-static void answer_fact(struct sw_cli *cli, int i, const char *name, const char *value)
+static void reply_fact(struct sw_cli *cli, int i, const char *name, const char *value)
 {
     if (cli->raw) {
         fprintf(cli->out, "%s %s\n", name, value);
@@ -54,19 +54,19 @@ void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words)
     char text[16];
     (void)code;
     if (count == 2 && strcmp(words[1], "2") != 0 && strcmp(words[1], "3") != 0) {
-        sw_answer_error(cli, "NOPROTO unsupported protocol version");
+        sw_cli_reply_error(cli, "NOPROTO unsupported protocol version");
         return;
     }
-    answer_fact(cli, 1, "server", "sherwood");
-    answer_fact(cli, 2, "version", server->version);
-    answer_fact(cli, 3, "proto", "bulk");
-    answer_fact(cli, 4, "backend", server->backend);
+    reply_fact(cli, 1, "server", "sherwood");
+    reply_fact(cli, 2, "version", server->version);
+    reply_fact(cli, 3, "proto", "bulk");
+    reply_fact(cli, 4, "backend", server->backend);
     snprintf(text, sizeof(text), "%" PRIu32, server->key_bytes);
-    answer_fact(cli, 5, "key_bytes", text);
+    reply_fact(cli, 5, "key_bytes", text);
     snprintf(text, sizeof(text), "%" PRIu32, server->value_bytes);
-    answer_fact(cli, 6, "value_bytes", text);
-    answer_fact(cli, 7, "engine", server->engine);
-    answer_fact(cli, 8, "value_format", format_name(server));
+    reply_fact(cli, 6, "value_bytes", text);
+    reply_fact(cli, 7, "engine", server->engine);
+    reply_fact(cli, 8, "value_format", format_name(server));
 }
 
 void sw_cli_command_list(struct sw_cli *cli, int code, int count, char **words)
@@ -74,7 +74,7 @@ void sw_cli_command_list(struct sw_cli *cli, int code, int count, char **words)
     uint64_t commands = 0;
     (void)code;
     if (count == 2 && strcasecmp(words[1], "COUNT") != 0) {
-        sw_answer_error(cli, "ERR syntax error: COMMAND or COMMAND COUNT; HELP explains one");
+        sw_cli_reply_error(cli, "ERR syntax error: COMMAND or COMMAND COUNT; HELP explains one");
         return;
     }
     for (const struct sw_cli_command *c = sw_cli_commands(); c->name != NULL; c++) {
@@ -86,7 +86,7 @@ void sw_cli_command_list(struct sw_cli *cli, int code, int count, char **words)
         }
     }
     if (count == 2) {
-        sw_answer_integer(cli, commands);
+        sw_cli_reply_integer(cli, commands);
     }
 }
 
@@ -97,24 +97,24 @@ void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
     (void)count;
     (void)words;
     if (sherwood_stats(cli->client, &stats, sizeof(stats)) == SHERWOOD_OK) {
-        sw_answer_integer(cli, stats.occupied);
+        sw_cli_reply_integer(cli, stats.occupied);
     } else {
         sw_cli_library_error(cli);
     }
 }
 
-static void answer_scan(struct sw_cli *cli, uint64_t cursor, const void *keys, uint32_t count)
+static void reply_scan(struct sw_cli *cli, uint64_t cursor, const void *keys, uint32_t count)
 {
     uint32_t width = sherwood_server(cli->client)->key_bytes;
-    sw_answer_entry(cli, 0, 0, 2, cursor);
+    sw_cli_reply_entry(cli, 0, 0, 2, cursor);
     if (!cli->raw) {
         fprintf(cli->out, "2) ");
     }
     if (count == 0) {
-        sw_answer_empty(cli);
+        sw_cli_reply_empty(cli);
     }
     for (uint32_t i = 0; i < count; i++) {
-        sw_answer_entry(cli, 3, i, count, sw_cli_number_at(keys, width, i));
+        sw_cli_reply_entry(cli, 3, i, count, sw_cli_number_at(keys, width, i));
     }
 }
 
@@ -128,7 +128,7 @@ void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
         return;
     }
     if (count != 2 && (count != 4 || strcasecmp(words[2], "COUNT") != 0)) {
-        sw_answer_error(cli, "ERR syntax error: SCAN cursor [COUNT n]");
+        sw_cli_reply_error(cli, "ERR syntax error: SCAN cursor [COUNT n]");
         return;
     }
     if (count == 4 && !sw_cli_number(cli, "count", words[3], limit, &wanted)) {
@@ -136,12 +136,12 @@ void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
     }
     struct sw_cli_arrays arrays;
     if (wanted == 0) {
-        sw_answer_error(cli, "ERR syntax error: COUNT is at least 1");
+        sw_cli_reply_error(cli, "ERR syntax error: COUNT is at least 1");
     } else if (sw_cli_arrays_init(cli, &arrays, (size_t)wanted)) {
         uint32_t got = 0;
         if (sherwood_scan(cli->client, &cursor, arrays.keys, arrays.values, (uint32_t)wanted,
                           &got) == SHERWOOD_OK) {
-            answer_scan(cli, cursor, arrays.keys, got);
+            reply_scan(cli, cursor, arrays.keys, got);
         } else {
             sw_cli_library_error(cli);
         }
@@ -155,7 +155,7 @@ void sw_cli_flushall(struct sw_cli *cli, int code, int count, char **words)
     (void)count;
     (void)words;
     if (sherwood_clear(cli->client) == SHERWOOD_OK) {
-        sw_answer_status(cli, "OK");
+        sw_cli_reply_status(cli, "OK");
     } else {
         sw_cli_library_error(cli);
     }
@@ -168,13 +168,13 @@ void sw_cli_resize(struct sw_cli *cli, int code, int count, char **words)
     (void)code;
     (void)count;
     if (!sw_decimal_parse_size((const uint8_t *)words[1], strlen(words[1]), UINT64_MAX, &wanted)) {
-        sw_answer_error(
+        sw_cli_reply_error(
             cli,
             "ERR slots \"%.40s\" is not a whole number (K, M, G or T may follow) or out "
             "of range",
             words[1]);
     } else if (sherwood_resize(cli->client, wanted, &now) == SHERWOOD_OK) {
-        sw_answer_integer(cli, now);
+        sw_cli_reply_integer(cli, now);
     } else {
         sw_cli_library_error(cli);
     }
@@ -272,7 +272,7 @@ void sw_cli_help_command(struct sw_cli *cli, int code, int count, char **words)
         }
     }
     if (count > 1) {
-        sw_answer_error(cli, "ERR no help on '%s': HELP lists the commands", words[1]);
+        sw_cli_reply_error(cli, "ERR no help on '%s': HELP lists the commands", words[1]);
     }
 }
 

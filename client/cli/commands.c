@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "client/cli/answer.h"
+#include "client/cli/reply.h"
 
 /* name, arguments, summary, details, words, connects, function, code */
 static const struct sw_cli_command commands[] = {
@@ -93,12 +93,12 @@ void sw_cli_run(struct sw_cli *cli, int count, char **words)
     }
     const struct sw_cli_command *command = look_up(words[0]);
     if (command == NULL) {
-        sw_answer_error(cli, "ERR unknown command '%.64s': HELP lists the commands", words[0]);
+        sw_cli_reply_error(cli, "ERR unknown command '%.64s': HELP lists the commands", words[0]);
         return;
     }
     if (count < command->words_min || (command->words_max != 0 && count > command->words_max)) {
-        sw_answer_error(cli, "ERR wrong number of arguments: %s %s", command->name,
-                        command->arguments);
+        sw_cli_reply_error(cli, "ERR wrong number of arguments: %s %s", command->name,
+                           command->arguments);
         return;
     }
     if (!command->connects || sw_cli_connect(cli)) {

@@ -4,9 +4,9 @@
  */
 #include <strings.h>
 
-#include "client/cli/answer.h"
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
+#include "client/cli/reply.h"
 #include "client/cli/values.h"
 #include "proto/frame.h"
 
@@ -61,7 +61,7 @@ void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
     uint64_t value[SW_CLI_VALUE_WORDS];
     (void)count;
     if (run_one(cli, code, words[1], NULL, &found, value)) {
-        sw_cli_value_answer(cli, found, value, 0);
+        sw_cli_value_reply(cli, found, value, 0);
     }
 }
 
@@ -76,7 +76,7 @@ void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
         } else if (strcasecmp(words[i], "XX") == 0 && code != SHERWOOD_SET_ABSENT) {
             code = SHERWOOD_SET_PRESENT;
         } else {
-            sw_answer_error(cli, "ERR syntax error: SET key value [NX|XX] [GET]");
+            sw_cli_reply_error(cli, "ERR syntax error: SET key value [NX|XX] [GET]");
             return;
         }
     }
@@ -89,11 +89,11 @@ void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
     }
     bool done = code == SHERWOOD_SET || found == (code == SHERWOOD_SET_PRESENT);
     if (wants_previous) {
-        sw_cli_value_answer(cli, found, previous, 0);
+        sw_cli_value_reply(cli, found, previous, 0);
     } else if (done) {
-        sw_answer_status(cli, "OK");
+        sw_cli_reply_status(cli, "OK");
     } else {
-        sw_answer_number(cli, false, 0);
+        sw_cli_reply_number(cli, false, 0);
     }
 }
 
@@ -107,8 +107,8 @@ void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
     uint64_t now = 0;
     bool found = false;
     if (!sw_cli_values_are_numbers(cli)) {
-        sw_answer_error(cli, "ERR the %s engine has no %s: its values are bytes",
-                        sherwood_server(cli->client)->engine, words[0]);
+        sw_cli_reply_error(cli, "ERR the %s engine has no %s: its values are bytes",
+                           sherwood_server(cli->client)->engine, words[0]);
         return;
     }
     if (count == 3 && !sw_cli_number(cli, "value", words[2], value_max(cli), &operand)) {
@@ -120,9 +120,9 @@ void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
     }
     previous = sw_cli_number_at(&previous, width, 0);
     if (sw_operation_apply((uint32_t)code, found, previous, operand, value_max(cli), &now)) {
-        sw_answer_integer(cli, now);
+        sw_cli_reply_integer(cli, now);
     } else {
-        sw_answer_error(cli, "ERR increment or decrement would overflow");
+        sw_cli_reply_error(cli, "ERR increment or decrement would overflow");
     }
 }
 
@@ -138,8 +138,8 @@ void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words)
             sw_cli_library_error(cli);
         } else {
             for (size_t i = 0; i < arrays.count; i++) {
-                sw_answer_place(cli, 0, i, arrays.count);
-                sw_cli_value_answer(cli, sherwood_found(arrays.found, i), arrays.values, i);
+                sw_cli_reply_place(cli, 0, i, arrays.count);
+                sw_cli_value_reply(cli, sherwood_found(arrays.found, i), arrays.values, i);
             }
         }
     }
@@ -150,7 +150,7 @@ void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sw_cli_arrays arrays;
     if (count % 2 == 0) {
-        sw_answer_error(cli, "ERR wrong number of arguments for 'mset' command");
+        sw_cli_reply_error(cli, "ERR wrong number of arguments for 'mset' command");
         return;
     }
     if (!sw_cli_arrays_init(cli, &arrays, (size_t)(count - 1) / 2)) {
@@ -159,7 +159,7 @@ void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
     if (read_arrays(cli, &arrays, 2, words + 1)) {
         if (sherwood_run(cli->client, (enum sherwood_operation)code, arrays.keys, arrays.values,
                          arrays.count, NULL, NULL) == SHERWOOD_OK) {
-            sw_answer_status(cli, "OK");
+            sw_cli_reply_status(cli, "OK");
         } else {
             sw_cli_library_error(cli);
         }
@@ -181,7 +181,7 @@ void sw_cli_count(struct sw_cli *cli, int code, int count, char **words)
             for (size_t i = 0; i < sherwood_found_words(arrays.count); i++) {
                 hits += (uint64_t)__builtin_popcountll(arrays.found[i]);
             }
-            sw_answer_integer(cli, hits);
+            sw_cli_reply_integer(cli, hits);
         } else {
             sw_cli_library_error(cli);
         }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "client/cli/answer.h"
+#include "client/cli/reply.h"
 #include "proto/decimal.h"
 
 bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
@@ -16,7 +16,7 @@ bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint6
     if (sw_decimal_parse((const uint8_t *)word, strlen(word), max, out)) {
         return true;
     }
-    sw_answer_error(
+    sw_cli_reply_error(
         cli, "ERR %s \"%.40s\" is not an unsigned integer or out of range (0 to %" PRIu64 ")", what,
         word, max);
     return false;
@@ -30,7 +30,7 @@ bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t
     arrays->found = calloc(sherwood_found_words(count), sizeof(uint64_t));
     if (arrays->keys == NULL || arrays->values == NULL || arrays->found == NULL) {
         sw_cli_arrays_fini(arrays);
-        sw_answer_error(cli, "ERR not enough memory for %zu keys", count);
+        sw_cli_reply_error(cli, "ERR not enough memory for %zu keys", count);
         return false;
     }
     return true;

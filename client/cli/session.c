@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/answer.h"
 #include "client/cli/commands.h"
+#include "client/cli/reply.h"
 
 bool sw_cli_connect(struct sw_cli *cli)
 {
@@ -30,10 +30,10 @@ bool sw_cli_library_error(struct sw_cli *cli)
     /* A call of no keys touches no wire: it only says whether the connection is over. */
     int status = sherwood_run(cli->client, SHERWOOD_GET, NULL, NULL, 0, NULL, NULL);
     if (status == SHERWOOD_OK) {
-        sw_answer_error(cli, "ERR %s", text);
+        sw_cli_reply_error(cli, "ERR %s", text);
         return false;
     }
-    sw_answer_error(cli, "%s", text);
+    sw_cli_reply_error(cli, "%s", text);
     sherwood_close(cli->client);
     cli->client = NULL;
     return false;
@@ -44,12 +44,12 @@ void sw_cli_run_line(struct sw_cli *cli, char *line)
     int words_max = (int)(strlen(line) / 2 + 1);
     char **words = malloc((size_t)words_max * sizeof(*words));
     if (words == NULL) {
-        sw_answer_error(cli, "ERR not enough memory for %d words", words_max);
+        sw_cli_reply_error(cli, "ERR not enough memory for %d words", words_max);
         return;
     }
     int count = sw_cli_split(line, words, words_max);
     if (count < 0) {
-        sw_answer_error(cli, "ERR unbalanced quotes, or a word with a NUL byte");
+        sw_cli_reply_error(cli, "ERR unbalanced quotes, or a word with a NUL byte");
     } else {
         sw_cli_run(cli, count, words);
     }

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "client/cli/answer.h"
 #include "client/cli/numbers.h"
+#include "client/cli/reply.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)
 
@@ -23,11 +23,11 @@ static bool fits(struct sw_cli *cli, size_t size)
     bool fixed = server->value_format == SHERWOOD_VALUES_FIXED;
     size_t most = server->value_bytes - (fixed ? 0 : LENGTH_BYTES);
     if (fixed && size != most) {
-        sw_answer_error(cli, "ERR value has %zu bytes: it must have exactly %zu", size, most);
+        sw_cli_reply_error(cli, "ERR value has %zu bytes: it must have exactly %zu", size, most);
         return false;
     }
     if (size > most) {
-        sw_answer_error(cli, "ERR value is longer than %zu bytes", most);
+        sw_cli_reply_error(cli, "ERR value is longer than %zu bytes", most);
         return false;
     }
     return true;
@@ -80,14 +80,14 @@ static void put_quoted(FILE *out, uint8_t byte)
     }
 }
 
-void sw_cli_value_answer(struct sw_cli *cli, bool present, const void *values, size_t i)
+void sw_cli_value_reply(struct sw_cli *cli, bool present, const void *values, size_t i)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
     const uint8_t *value = (const uint8_t *)values + i * server->value_bytes;
     size_t size = server->value_bytes;
     if (!present || sw_cli_values_are_numbers(cli)) {
-        sw_answer_number(cli, present,
-                         present ? sw_cli_number_at(values, server->value_bytes, i) : 0);
+        sw_cli_reply_number(cli, present,
+                            present ? sw_cli_number_at(values, server->value_bytes, i) : 0);
         return;
     }
     if (server->value_format == SHERWOOD_VALUES_STRING) {

@@ -17,6 +17,6 @@ bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *wo
 
 /* Answers value `i` of an array, or nil: numbers and bytes in quotes, as redis-cli does; raw output
  * has them as they are. */
-void sw_cli_value_answer(struct sw_cli *cli, bool present, const void *values, size_t i);
+void sw_cli_value_reply(struct sw_cli *cli, bool present, const void *values, size_t i);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * answer.c - how answers look: as redis-cli shows them to people, or plain for programs.
+ * reply.c - how replies look: as redis-cli shows them to people, or plain for programs.
  */
-#include "client/cli/answer.h"
+#include "client/cli/reply.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 
-void sw_answer_status(struct sw_cli *cli, const char *text)
+void sw_cli_reply_status(struct sw_cli *cli, const char *text)
 {
     fprintf(cli->out, "%s\n", text);
 }
 
-void sw_answer_integer(struct sw_cli *cli, uint64_t value)
+void sw_cli_reply_integer(struct sw_cli *cli, uint64_t value)
 {
     fprintf(cli->out, "%s%" PRIu64 "\n", cli->raw ? "" : "(integer) ", value);
 }
 
-void sw_answer_number(struct sw_cli *cli, bool present, uint64_t value)
+void sw_cli_reply_number(struct sw_cli *cli, bool present, uint64_t value)
 {
     if (!present) {
         fprintf(cli->out, "%s\n", cli->raw ? "" : "(nil)");
@@ -38,7 +38,7 @@ static int digits(size_t n)
     return width;
 }
 
-void sw_answer_place(struct sw_cli *cli, int indent, size_t i, size_t count)
+void sw_cli_reply_place(struct sw_cli *cli, int indent, size_t i, size_t count)
 {
     if (!cli->raw) {
         /* The first entry follows what its line began with. */
@@ -46,18 +46,18 @@ void sw_answer_place(struct sw_cli *cli, int indent, size_t i, size_t count)
     }
 }
 
-void sw_answer_entry(struct sw_cli *cli, int indent, size_t i, size_t count, uint64_t value)
+void sw_cli_reply_entry(struct sw_cli *cli, int indent, size_t i, size_t count, uint64_t value)
 {
-    sw_answer_place(cli, indent, i, count);
-    sw_answer_number(cli, true, value);
+    sw_cli_reply_place(cli, indent, i, count);
+    sw_cli_reply_number(cli, true, value);
 }
 
-void sw_answer_empty(struct sw_cli *cli)
+void sw_cli_reply_empty(struct sw_cli *cli)
 {
     fprintf(cli->out, "%s\n", cli->raw ? "" : "(empty array)");
 }
 
-void sw_answer_error(struct sw_cli *cli, const char *format, ...)
+void sw_cli_reply_error(struct sw_cli *cli, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
