@@ -2,8 +2,9 @@
  *
  * arena.h - a bounded bump allocator for protobuf-c over the caller's memory. Internal to proto/.
  *
- * Nothing is given back before the memory itself goes out of scope. When it is used up, allocation
- * fails, and protobuf-c fails the message at hand cleanly. One thread at a time.
+ * Freeing does nothing: all memory is reclaimed when the caller's memory goes out of scope. When
+ * the arena is exhausted, allocation fails, and protobuf-c then refuses the message that it is
+ * decoding. An arena is used by one thread at a time.
  */
 #ifndef SHERWOOD_PROTO_ARENA_H
 #define SHERWOOD_PROTO_ARENA_H
@@ -16,7 +17,7 @@
 #define SW_ARENA_ALIGN 16
 
 struct sw_arena {
-    ProtobufCAllocator allocator; /* valid while the arena and its memory are */
+    ProtobufCAllocator allocator; /* valid as long as the arena and its memory */
     uint8_t *memory;              /* borrowed */
     size_t bytes;
     size_t used;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* 19 digits always fit in a uint64_t; the twentieth may overflow. */
+/* A number of 19 digits always fits in a uint64_t; one of 20 digits may overflow. */
 #define DIGITS_SAFE (SW_DECIMAL_DIGITS_MAX - 1)
 
 static const char digit_pairs[200] = "00010203040506070809"
@@ -43,7 +43,8 @@ static const uint64_t powers_of_ten[SW_DECIMAL_DIGITS_MAX] = {
     10000000000000000000U,
 };
 
-/* First byte lowest, whatever the machine's order; compiles to one load on x86-64. */
+/* Loads 8 bytes, the first as the lowest one, whatever the byte order of the machine. This compiles
+ * to one load on x86-64. */
 static inline uint64_t load_eight(const uint8_t *text)
 {
     return (uint64_t)text[0] | (uint64_t)text[1] << 8 | (uint64_t)text[2] << 16 |

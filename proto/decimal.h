@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * decimal.h - unsigned integers as decimal text. Strict, overflow-checked, no locale.
+ * decimal.h - unsigned integers as decimal text. Parsing is strict, checks for overflow, and does
+ * not depend on a locale. All functions are pure and may be called from any thread.
  */
 #ifndef SHERWOOD_PROTO_DECIMAL_H
 #define SHERWOOD_PROTO_DECIMAL_H
@@ -12,17 +13,20 @@
 /* Digits of the largest uint64_t. */
 #define SW_DECIMAL_DIGITS_MAX 20
 
-/* Parses all `size` bytes: one or more digits, leading zeros allowed (redis-benchmark pads with
- * them), no sign, no space. Returns false, *out untouched, for anything else or above `max`. */
+/* Parses all `size` bytes, which must be one or more digits. Leading zeros are allowed, because
+ * redis-benchmark pads with them; signs and spaces are not. Returns false, and leaves *out as it
+ * was, if the bytes are anything else or the number is larger than `max`. */
 bool sw_decimal_parse(const uint8_t *text, size_t size, uint64_t max, uint64_t *out);
 
-/* The same, and one K, M, G or T (either case) may follow: times 1024, 1024^2, .. */
+/* Does the same, but one letter K, M, G or T (in either case) may follow the digits; it multiplies
+ * the number by 1024, 1024^2, 1024^3 or 1024^4. */
 bool sw_decimal_parse_size(const uint8_t *text, size_t size, uint64_t max, uint64_t *out);
 
-/* How many digits sw_decimal_format writes. */
+/* Returns the number of digits that sw_decimal_format writes. */
 size_t sw_decimal_digits(uint64_t value);
 
-/* Writes the digits, no NUL; `out` has room for SW_DECIMAL_DIGITS_MAX. Returns how many. */
+/* Writes the digits without a NUL; `out` has room for SW_DECIMAL_DIGITS_MAX. Returns their number.
+ */
 size_t sw_decimal_format(uint64_t value, char *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * frame.c - what surrounds and follows the header of a bulk frame: the prefix, the layout of the
- * body, and whether a request makes sense. The header itself is in header.c.
+ * frame.c - all of a bulk frame but its header, which is in header.c: the operations, the prefix,
+ * the layout of the body, and the check of a request.
  */
 #include "proto/frame.h"
 
@@ -55,7 +55,7 @@ const char *sw_frame_error_text(int error)
     }
 }
 
-/* Sets of operations, bit 1 << enum sw_operation. */
+/* Sets of operations: the bit of an operation is 1 << enum sw_operation. */
 #define BIT(name, number, ...) | UINT64_C(1) << (number)
 #define OPERANDS_BIT(name, number, operands) | (uint64_t)(operands) << (number)
 static const uint64_t data_operations = 0 SW_DATA_OPERATION_MAP(BIT);
@@ -189,8 +189,8 @@ bool sw_figure_is_valid(const struct sw_figure *figure)
     return size > 0 && size < SW_FIGURE_NAME_BYTES && figure->name[size] == '\0';
 }
 
-/* The little-endian integer at [begin, end), of which only the bytes before `size` have arrived: as
- * the low bytes come first, a lower bound of the whole. */
+/* Loads the little-endian integer at [begin, end). Bytes from `size` on have not arrived and count
+ * as zero. They are the high bytes, so the result is never larger than the whole integer. */
 static uint64_t load_arrived(const uint8_t *bytes, size_t size, size_t begin, size_t end)
 {
     uint64_t value = 0;
@@ -229,8 +229,9 @@ int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_byte
     return SW_FRAME_PREFIX_BYTES;
 }
 
-/* HELLO is how a client learns the widths. Other requests without arrays may leave them out, but
- * not contradict the table: a CLEAR that expects another table is not carried out. */
+/* A client learns the widths by HELLO, so those of a HELLO are not checked. Other requests without
+ * arrays may leave them out. If they are given, they must be the table's: a CLEAR that was meant
+ * for another table is not carried out. */
 static bool width_fits(uint32_t operation, uint32_t bytes, uint32_t table_bytes)
 {
     bool has_arrays = sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN;

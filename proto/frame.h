@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * frame.h - bulk frames: bytes to structs and back. No I/O, no allocation.
+ * frame.h - bulk frames: bytes to structs and back. Nothing here does I/O or allocates memory.
  *
  * | offset | bytes          | what                                                        |
  * | 0      | 4              | magic: 0xD5 'S' 'W' version (1); 0xD5 is not ASCII          |
@@ -10,11 +10,12 @@
  * |        |                | zeros up to a multiple of 64 from the start of the frame    |
  * |        | body_bytes     | arrays, each followed by zeros up to a multiple of 64       |
  *
- * Body of a request: keys; then operands, for writes that take one (not DELETE). None for control.
- * Body of a reply: values, if has_values; then the found bitmap (bit i % 64 of 64-bit word i / 64;
- * unused bits are zero). Of a SCAN reply: keys, then values. A reply whose status is not OK has
- * none. Of a STATS reply: figures (struct sw_figure). Every frame is a multiple of 64 bytes long,
- * so arrays keep their alignment along a connection.
+ * The body of a request on keys holds the keys, followed by the operands if the operation takes
+ * them. Requests without keys have no body. The body of their reply holds the values, if has_values
+ * is set, followed by the found bitmap (key i is bit i % 64 of 64-bit word i / 64; unused bits are
+ * zero). The body of a SCAN reply holds keys, followed by values; that of a STATS reply holds
+ * figures (struct sw_figure). A reply whose status is not OK has no body. The length of every frame
+ * is a multiple of 64 bytes, so that arrays stay aligned along a connection.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -29,15 +30,16 @@
 #define SW_FRAME_VERSION 1
 #define SW_FRAME_PREFIX_BYTES 16
 #define SW_FRAME_ALIGN 64
-/* A header is a few integers and, in replies, two short texts. */
+/* A header consists of a few integers and, in replies, a few short texts. */
 #define SW_FRAME_HEADER_BYTES_MAX 1008
-/* Prefix, header and padding of any frame fit in this. */
+/* The prefix, the header and the padding of any frame fit in this many bytes. */
 #define SW_FRAME_HEAD_BYTES_MAX 1024
 #define SW_FRAME_TEXT_BYTES_MAX 256
-/* The most keys any server may allow in a frame; a server's own limit is in ServerInfo. */
+/* The largest number of keys that any server may allow in a frame. ServerInfo has the server's own
+ * limit. */
 #define SW_FRAME_OPS_MAX (1U << 24)
 
-/* What can be wrong with bytes. Values are negative; text is for the peer. */
+/* What can be wrong with the bytes of a frame: name, negative value, text for the peer. */
 #define SW_FRAME_ERROR_MAP(X)                                              \
     X(SW_FRAME_E_MAGIC, -1, "not a bulk frame (bad magic)")                \
     X(SW_FRAME_E_VERSION, -2, "unsupported frame version")                 \
@@ -57,11 +59,11 @@ enum sw_frame_error {
 };
 const char *sw_frame_error_text(int error);
 
-/* The operations. One row is all that the enum, the names and the predicates below need, in this
- * folder, the server and the client; a row that sherwood.proto, the table or sherwood.h lacks does
- * not compile there.
+/* The operations. The enum, the names and the predicates here, in the server and in the client are
+ * expanded from these rows. A row that sherwood.proto, the table or sherwood.h does not have fails
+ * to compile.
  *
- * On keys: name, number, does it take operands? The table has an operation of the same name. */
+ * Operations on keys: name, number, does it take operands? The table has one of the same name. */
 #define SW_DATA_OPERATION_MAP(X) \
     X(GET, 1, false)             \
     X(SET, 2, true)              \
@@ -73,8 +75,8 @@ const char *sw_frame_error_text(int error);
     X(INCREMENT, 8, true)        \
     X(DECREMENT, 9, true)        \
     X(DELETE, 10, false)
-/* Others: name, number, who carries it out: the SERVER, or the TABLE, which has a kind of batch of
- * the same name. */
+/* Other operations: name, number, who carries it out (the SERVER, or the TABLE by a batch of the
+ * kind of the same name). */
 #define SW_CONTROL_OPERATION_MAP(X) \
     X(HELLO, 32, SERVER)            \
     X(PING, 33, SERVER)             \
@@ -83,7 +85,7 @@ const char *sw_frame_error_text(int error);
     X(SCAN, 36, TABLE)              \
     X(RESIZE, 37, TABLE)
 #define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
-/* Numbers are below this, so that sets of operations fit in a uint64_t. */
+/* Numbers are smaller than this, so that a set of operations fits in a uint64_t. */
 #define SW_OPERATION_NUMBERS 64
 
 enum sw_operation {
@@ -94,15 +96,16 @@ enum sw_operation {
 bool sw_operation_is_known(uint32_t operation);
 /* "GET", "SCAN", ..; "?" if it is not known. */
 const char *sw_operation_name(uint32_t operation);
-/* It is done to keys: the request has a body of them. */
+/* Is the operation carried out on keys, so that the request has a body? */
 bool sw_operation_is_data(uint32_t operation);
-/* The body has operands too. */
+/* Does the body hold operands, too? */
 bool sw_operation_has_operands(uint32_t operation);
-/* INCREMENT, DECREMENT: a key keeps its value where the result would pass `max` or zero. */
+/* Is it INCREMENT or DECREMENT, which leave a key unchanged if its new value would be too large or
+ * negative? */
 bool sw_operation_may_overflow(uint32_t operation);
-/* The value of a key after the operation, which has operands: `old` is the value before (0 if the
- * key was absent), `max` the largest one of the table's width. Returns false, with *out equal to
- * `old`, where it would overflow. */
+/* Computes the value of a key after an operation that takes an operand. `old` is the value before
+ * (0 if the key was absent), `max` the largest value of the table's width. Returns false, and sets
+ * *out to `old`, if INCREMENT or DECREMENT would overflow. */
 bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,
                         uint64_t max, uint64_t *out);
 
@@ -118,10 +121,10 @@ enum sw_reply_status {
     SW_REPLY_TOO_MANY_CONNECTIONS
 };
 
-/* What values are: name, number of enum ValueFormat, word.
- * INTEGER: unsigned integers.
- * STRING: a length of 4 bytes, little-endian, then the bytes, then zeros.
- * FIXED: value_bytes bytes. */
+/* The formats of values: name, number of enum ValueFormat, word for people.
+ * INTEGER: an unsigned integer of value_bytes bytes.
+ * STRING: a length of 4 bytes, little-endian, then as many bytes, then zeros.
+ * FIXED: value_bytes bytes of any kind. */
 #define SW_FRAME_VALUES_MAP(X) \
     X(INTEGER, 0, "integer")   \
     X(STRING, 1, "string")     \
@@ -143,7 +146,7 @@ struct sw_frame_prefix {
 
 struct sw_request {
     uint64_t request_id;
-    uint32_t operation; /* any value a peer may send: check with sw_request_check */
+    uint32_t operation; /* may be any number: check it with sw_request_check */
     uint32_t count;
     uint32_t key_bytes;
     uint32_t value_bytes;
@@ -152,27 +155,27 @@ struct sw_request {
     uint64_t capacity_slots; /* RESIZE */
 };
 
-/* An element of the body of a STATS reply: a name of a-z, 0-9 and _, then zeros; its value. What
- * figures there are, and in which order, is the server's matter: take them by name, pass over
- * names that you do not know. */
+/* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
+ * zeros, and its value. Servers differ in which figures they send and in which order, so a client
+ * looks for names and ignores those that it does not know. */
 #define SW_FIGURE_NAME_BYTES 56
 struct sw_figure {
     char name[SW_FIGURE_NAME_BYTES];
     uint64_t value;
 };
-/* The most figures a reply has. */
+/* The largest number of figures in a reply. */
 #define SW_FIGURES_MAX 128
-/* Is the name one, and ended by a zero? */
+/* Does the name have only these characters, at least one of them, and a zero at its end? */
 bool sw_figure_is_valid(const struct sw_figure *figure);
 
 struct sw_server_info {
-    char version[32]; /* texts are NUL-terminated, cut to fit */
+    char version[32]; /* texts end with a NUL and are cut to fit */
     char backend[16];
     char backend_reason[128];
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
     uint64_t capacity_slots, occupied_max;
     char engine[16];
-    uint32_t value_format; /* enum sw_frame_values, or a later one */
+    uint32_t value_format; /* enum sw_frame_values, or a number of a later version */
 };
 
 struct sw_reply {
@@ -186,55 +189,57 @@ struct sw_reply {
     uint64_t overflows; /* keys that INCREMENT or DECREMENT left as they were */
     uint64_t cursor;
     uint64_t capacity_slots;               /* RESIZE */
-    char message[SW_FRAME_TEXT_BYTES_MAX]; /* NUL-terminated; empty if OK */
+    char message[SW_FRAME_TEXT_BYTES_MAX]; /* ends with a NUL; empty if the status is OK */
     bool has_info;
     struct sw_server_info info;
 };
 
-/* Bytes from the start of a frame to its body, and of an array in a body. */
+/* `bytes` rounded up to a multiple of 64: the length of an array with its padding. */
 static inline uint64_t sw_frame_align(uint64_t bytes)
 {
     return (bytes + SW_FRAME_ALIGN - 1) / SW_FRAME_ALIGN * SW_FRAME_ALIGN;
 }
+/* The bytes from the start of a frame to its body. */
 static inline uint64_t sw_frame_head_bytes(uint32_t header_bytes)
 {
     return sw_frame_align(SW_FRAME_PREFIX_BYTES + (uint64_t)header_bytes);
 }
-/* Bytes of the found bitmap of `count` keys, without padding. */
+/* The bytes of the found bitmap of `count` keys, without padding. */
 static inline uint64_t sw_found_bytes(uint32_t count)
 {
     return ((uint64_t)count + 63) / 64 * 8;
 }
 
-/* Where the arrays of a body lie, in bytes from its start. */
+/* Where the arrays of a body begin, in bytes from its start. */
 struct sw_body_layout {
     uint64_t first;  /* keys (request, SCAN reply), figures (STATS reply), values (others) */
-    uint64_t second; /* operands, found bitmap, values of a SCAN; == bytes if there is none */
+    uint64_t second; /* operands, found bitmap or values of a SCAN; == bytes if there is none */
     uint64_t bytes;  /* the whole body */
 };
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
-/* Of the reply to a request of this operation: count, widths, has_values and status count. */
+/* The layout of a reply to a request of this operation. Of the reply, only the status, the count,
+ * the widths and has_values are looked at. */
 struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation);
 
-/* Reads a prefix from the first `size` bytes. Returns SW_FRAME_PREFIX_BYTES, 0 if more bytes are
- * needed, or an error as soon as the bytes at hand show one (the first bad magic byte is enough).
- * body_bytes_max is the caller's limit. */
+/* Decodes a prefix of which `size` bytes have arrived. Returns SW_FRAME_PREFIX_BYTES, or 0 if more
+ * bytes are needed, or an error as soon as the bytes show one (the first wrong byte of the magic
+ * number is enough). A body longer than body_bytes_max is an error. */
 int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_bytes_max,
                            struct sw_frame_prefix *prefix);
 
-/* Decodes the protobuf header (header_bytes of it). Returns 0 or SW_FRAME_E_HEADER. Memory use is
- * bounded by a fixed buffer on the stack, whatever the bytes. */
+/* Decode the protobuf header, of `size` bytes. They return 0 or SW_FRAME_E_HEADER. Whatever the
+ * bytes are, they take no more memory than a fixed buffer on the stack. */
 int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request);
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply);
 
-/* Does the request make sense against the table's widths, the operation limit and the frame's
- * body_bytes? Returns 0 or an error. */
+/* Checks a request against the widths of the table, the limit of keys in a frame, and the length of
+ * the frame's body. Returns 0 or an error. */
 int sw_request_check(const struct sw_request *request, uint32_t key_bytes, uint32_t value_bytes,
                      uint32_t ops_max, uint64_t body_bytes);
 
-/* Writes prefix, header and padding. Returns the bytes written (a multiple of 64) or
- * SW_FRAME_E_SPACE; SW_FRAME_HEAD_BYTES_MAX is always enough. The body follows from wherever it is.
- */
+/* Write the prefix, the header and the padding, but not the body. They return the number of bytes
+ * written, which is a multiple of 64, or SW_FRAME_E_SPACE; SW_FRAME_HEAD_BYTES_MAX bytes are always
+ * enough. */
 int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uint8_t *out,
                       size_t out_bytes);
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * header.c - the protobuf header of a bulk frame, to structs and back. Decoding takes all its
- * memory from a fixed buffer on the stack.
+ * header.c - converts the protobuf header of a bulk frame to structs and back. A decoder takes all
+ * its memory from a fixed buffer on the stack.
  */
 #include "proto/frame.h"
 
@@ -12,17 +12,16 @@
 #include "proto/arena.h"
 #include "proto/sherwood.pb-c.h"
 
-/* A full Reply takes about 2 KiB. The rest is for fields of later versions: an unknown field takes
- * some 70 bytes while a header is decoded, so that 200 of them fit, and a header of 1008 bytes that
- * is made of nothing else is refused. */
+/* A full Reply takes about 2 KiB. The rest is for fields of later versions. An unknown field takes
+ * about 70 bytes while a header is decoded, so 200 of them fit. A header of 1008 bytes that
+ * consists of nothing but unknown fields is refused. */
 #define ARENA_BYTES 16384
 
-/* Everything a decoder allocates, and the messages it may be handed, stay within these. */
 static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_HEADER_BYTES_MAX <
                   ARENA_BYTES / 4,
               "known fields take a small part of the arena");
 
-/* NUL-terminated, cut to fit; what follows an embedded NUL is dropped. */
+/* Copies a text up to its first NUL, cuts it to fit, and pads it with NULs. */
 static void copy_text(char *out, size_t out_bytes, ProtobufCBinaryData text)
 {
     size_t size = text.len < out_bytes ? text.len : out_bytes - 1;
@@ -33,7 +32,7 @@ static void copy_text(char *out, size_t out_bytes, ProtobufCBinaryData text)
     memset(out + size, 0, out_bytes - size);
 }
 
-/* Borrows `text`, which protobuf-c does not write to. */
+/* Lends `text` to a message. protobuf-c only reads it. */
 static ProtobufCBinaryData borrow_text(const char *text, size_t bytes_max)
 {
     return (ProtobufCBinaryData){strnlen(text, bytes_max - 1), (uint8_t *)(uintptr_t)text};
@@ -123,7 +122,8 @@ static void store_little_endian(uint8_t *out, size_t bytes, uint64_t value)
 static int encode(const ProtobufCMessage *message, uint64_t body_bytes, uint8_t *out,
                   size_t out_bytes)
 {
-    /* request_id = 0, spelled out: proto3 leaves zeros out, and a header is never empty. */
+    /* The field request_id = 0. proto3 leaves out fields that are zero, but a header is never
+     * empty. */
     static const uint8_t all_zero[] = {0x08, 0x00};
 
     size_t packed = protobuf_c_message_get_packed_size(message);

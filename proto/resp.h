@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp.h - the Redis protocol as a server sees it: commands in, replies out. No I/O, no allocation.
+ * resp.h - the Redis protocol as a server sees it: it parses commands and writes replies. Nothing
+ * here does I/O or allocates memory.
  *
  * A command arrives as an array of bulk strings ("*2\r\n$3\r\nGET\r\n$2\r\n42\r\n") or as an inline
- * line ("GET 42\r\n", words and quotes as in redis-cli). The parser wants the command in one
- * contiguous buffer and answers with slices of it. All functions are pure; any thread.
+ * line ("GET 42\r\n", with words and quotes as in redis-cli). The parser needs the whole command in
+ * one contiguous buffer and returns slices of it. All functions are pure and may be called from any
+ * thread.
  */
 #ifndef SHERWOOD_PROTO_RESP_H
 #define SHERWOOD_PROTO_RESP_H
@@ -13,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What can be wrong with the bytes of a command. The text is the protocol's own (as in redis):
- * "-ERR Protocol error: <text>\r\n", then close. */
+/* What can be wrong with the bytes of a command. The texts are those of redis: the server replies
+ * "-ERR Protocol error: <text>\r\n" and closes the connection. */
 #define SW_RESP_ERROR_MAP(X)                                  \
     X(SW_RESP_E_INLINE_SIZE, -1, "too big inline request")    \
     X(SW_RESP_E_QUOTES, -2, "unbalanced quotes in request")   \
@@ -32,35 +34,37 @@ enum sw_resp_error {
 };
 
 struct sw_resp_limits {
-    uint32_t arguments_max; /* of one command, its name included */
+    uint32_t arguments_max; /* of one command; its name counts */
     uint32_t argument_bytes_max;
-    uint32_t inline_bytes_max;  /* of one inline line; also of a count line */
-    uint32_t request_bytes_max; /* of one whole command as it arrives */
+    uint32_t inline_bytes_max;  /* of an inline line, and of a line with a count */
+    uint32_t request_bytes_max; /* of one whole command as it is received */
 };
 
 struct sw_resp_argument {
-    const uint8_t *text; /* into the caller's buffer, or (inline with escapes) `unquoted` */
+    const uint8_t *text; /* points into the caller's buffer, or into `unquoted` (quoted words) */
     uint32_t size;
 };
 
 struct sw_resp_command {
     uint32_t count;                     /* 0: nothing to do (blank line, "*0", "*-1") */
     struct sw_resp_argument *arguments; /* the caller's array of arguments_max */
-    uint8_t *unquoted; /* the caller's, inline_bytes_max: where quoted words are decoded */
-    size_t need;       /* when more bytes are needed: no use to try again with fewer than these */
-    uint32_t begun;    /* then: arguments whose length was looked for; 0: not an array */
-    uint8_t got;       /* SW_RESP_E_DOLLAR: the byte found instead */
+    uint8_t *unquoted; /* the caller's memory for quoted words, of inline_bytes_max bytes */
+    size_t need;       /* if more bytes are needed: the command has at least this many */
+    uint32_t begun;    /* if more bytes are needed: arguments whose length was looked for; 0: the
+                          command is not an array */
+    uint8_t got;       /* of SW_RESP_E_DOLLAR: the byte that stood there instead */
 };
 
-/* Parses the first command of `bytes`. Returns bytes consumed (> 0), 0 if more are needed (`need`
- * is set), or an error. Every prefix of a valid command returns 0. */
+/* Parses the first command of `bytes`. Returns the number of bytes consumed, or 0 if more are
+ * needed (then `need` is set), or an error. For every prefix of a valid command it returns 0. */
 int64_t sw_resp_parse(const uint8_t *bytes, size_t size, const struct sw_resp_limits *limits,
                       struct sw_resp_command *command);
 
-/* The text of an error as it goes after "Protocol error: ", NUL-terminated, into `out`. */
+/* Writes the text that follows "Protocol error: ", with a NUL, to `out`. */
 void sw_resp_error_text(int error, uint8_t got, char *out, size_t out_bytes);
 
-/* Replies. Each writes at `out`, which has room for the bytes named, and returns the new end. */
+/* Functions that write replies. Each writes at `out`, which has room for the number of bytes named
+ * here, and returns the end of what it wrote. */
 char *sw_resp_put_bulk_integer(char *out, uint64_t value); /* "$2\r\n42\r\n": at most 28 bytes */
 char *sw_resp_put_integer(char *out, int64_t value);       /* ":42\r\n": at most 24 bytes */
 char *sw_resp_put_unsigned(char *out, uint64_t value);     /* ":42\r\n": at most 24 bytes */

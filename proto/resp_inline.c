@@ -14,13 +14,13 @@ struct line {
     uint8_t *out; /* where the next unquoted byte goes */
 };
 
-/* What may stand before a word and after a closing quote. */
+/* Is it a byte that may stand before a word and after a closing quote? */
 static bool is_blank(uint8_t byte)
 {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/* What ends a word that has no quotes: \v and \f do not. */
+/* Is it a byte that ends a word without quotes? \v and \f are not. */
 static bool ends_word(uint8_t byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
@@ -54,7 +54,7 @@ static uint8_t escaped(uint8_t byte)
     }
 }
 
-/* line->at is at a backslash inside double quotes, and is not the last byte. */
+/* Decodes an escape: line->at is a backslash inside double quotes, and not the last byte. */
 static void unquote_escape(struct line *line)
 {
     const uint8_t *at = line->at;
@@ -71,7 +71,8 @@ static void unquote_escape(struct line *line)
     line->at += 2;
 }
 
-/* line->at is behind an opening quote. Returns false if the quote does not close properly. */
+/* Decodes the rest of a quoted text: line->at is just behind the opening quote. Returns false if
+ * the quote is not closed, or is followed by something other than a blank. */
 static bool unquote(struct line *line, uint8_t quote)
 {
     while (line->at < line->end && *line->at != quote) {

@@ -7,7 +7,7 @@
 
 #include "proto/resp.h"
 
-/* As sw_resp_parse, for bytes that do not start with '*'. `size` is at least 1. */
+/* Does what sw_resp_parse does, for bytes that do not begin with '*'. `size` is at least 1. */
 int64_t sw_resp_parse_inline(const uint8_t *bytes, size_t size, const struct sw_resp_limits *limits,
                              struct sw_resp_command *command);
 

@@ -11,11 +11,11 @@
 #include "proto/decimal.h"
 #include "proto/resp_inline.h"
 
-/* The least an argument takes: "$0\r\n\r\n". */
+/* The bytes of the shortest argument: "$0\r\n\r\n". */
 #define ARGUMENT_BYTES_MIN 6
 
-/* "<type><digit>\r\n" or "<type><digit><digit>\r\n", which nearly every line is, with at least one
- * byte behind. Returns its bytes, or 0 if the line is something else. */
+/* Parses "<type><digit>\r\n" or "<type><digit><digit>\r\n", which nearly every line is. Returns its
+ * length, or 0 if the line is another one or is not complete. */
 static inline size_t read_short_line(const uint8_t *at, size_t size, uint8_t type, uint64_t *value)
 {
     if (size < 5 || at[0] != type) {
@@ -37,8 +37,8 @@ static inline size_t read_short_line(const uint8_t *at, size_t size, uint8_t typ
     return 5;
 }
 
-/* A line and its end: returns the bytes before '\r', or -1 if the line is incomplete (with
- * *too_long set if it may not become longer). */
+/* Looks for the end of a line. Returns the number of bytes before '\r', or -1 if the line is
+ * incomplete; then *too_long is set if the line has reached bytes_max. */
 static int64_t find_line(const uint8_t *at, size_t size, uint32_t bytes_max, bool *too_long)
 {
     *too_long = false;
@@ -52,14 +52,15 @@ static int64_t find_line(const uint8_t *at, size_t size, uint32_t bytes_max, boo
     return (uint64_t)bytes + 2 > size ? -1 : bytes;
 }
 
-/* Digits without leading zeros, `max` at most. */
+/* Parses a number of at most `max`, without leading zeros. */
 static bool read_number(const uint8_t *text, size_t size, uint64_t max, uint64_t *value)
 {
     bool padded = size > 1 && text[0] == '0';
     return !padded && sw_decimal_parse(text, size, max, value);
 }
 
-/* "*<count>\r\n". Returns its bytes, 0 if incomplete, or an error. A negative count means 0. */
+/* Parses "*<count>\r\n". Returns its length, 0 if it is incomplete, or an error. A negative count
+ * means 0. */
 static int64_t read_count(const uint8_t *at, size_t size, const struct sw_resp_limits *limits,
                           uint64_t *count)
 {
@@ -83,7 +84,7 @@ static int64_t read_count(const uint8_t *at, size_t size, const struct sw_resp_l
     return valid ? bytes + 2 : SW_RESP_E_COUNT;
 }
 
-/* "$<length>\r\n". Returns its bytes, 0 if incomplete, or an error. */
+/* Parses "$<length>\r\n". Returns its length, 0 if it is incomplete, or an error. */
 static int64_t read_length(const uint8_t *at, size_t size, const struct sw_resp_limits *limits,
                            uint64_t *length, uint8_t *got)
 {
@@ -115,7 +116,7 @@ static int64_t parse_array(const uint8_t *bytes, size_t size, const struct sw_re
         return line;
     }
     uint64_t at = (uint64_t)line;
-    /* What the arguments behind the one at hand take at least. */
+    /* The fewest bytes that the arguments after this one can have. */
     uint64_t rest = count * ARGUMENT_BYTES_MIN;
     if (at + rest > limits->request_bytes_max) {
         return SW_RESP_E_REQUEST_SIZE;
@@ -156,7 +157,7 @@ int64_t sw_resp_parse(const uint8_t *bytes, size_t size, const struct sw_resp_li
         command->need = 1;
         return 0;
     }
-    /* Bytes behind the limit are never looked at, so the answer does not depend on how many of them
+    /* Bytes beyond the limit are never looked at, so the result does not depend on how many of them
      * have arrived. */
     bool at_limit = size >= limits->request_bytes_max;
     if (at_limit) {
@@ -183,7 +184,7 @@ static const char *error_text(int error)
 void sw_resp_error_text(int error, uint8_t got, char *out, size_t out_bytes)
 {
     if (error == SW_RESP_E_DOLLAR) {
-        /* These would end the reply, or this text, early. */
+        /* Each of these bytes would end the reply, or this text, too early. */
         bool breaks = got == '\r' || got == '\n' || got == '\0';
         snprintf(out, out_bytes, "expected '$', got '%c'", breaks ? ' ' : got);
     } else {
