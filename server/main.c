@@ -22,10 +22,11 @@
 
 /* Raises the soft limit of file descriptors, which is usually 1024 (for select()), so that
  * connections-max connections can be open. Warns if that is not possible. */
-static void raise_fd_limit(uint32_t connections_max)
+static void raise_fd_limit(const struct sw_config *config)
 {
     struct rlimit limit;
-    rlim_t needed = (rlim_t)connections_max + OTHER_FDS;
+    const uint32_t connections_max = config->connections_max;
+    rlim_t needed = (rlim_t)connections_max + (rlim_t)config->http_connections_max + OTHER_FDS;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) {
         return;
     }
@@ -142,7 +143,7 @@ int main(int argc, char **argv)
         break;
     }
     sw_log_init((enum sw_log_level)config.log_level);
-    raise_fd_limit(config.connections_max);
+    raise_fd_limit(&config);
     signal_fd = take_signals(&stopping);
     if (signal_fd < 0) {
         sw_log(SW_LOG_ERROR, "signals cannot be taken: %s", strerror(errno));

@@ -339,6 +339,9 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     if (server->listener != NULL) {
         snapshot->counters.connections_rejected = sw_listener_rejected(server->listener);
     }
+    if (server->http != NULL) {
+        sw_http_add_counters(server->http, &snapshot->counters);
+    }
     snapshot->counters.log_lines_left_out = sw_log_left_out();
     getrusage(RUSAGE_SELF, &usage);
     snapshot->cpu_user_seconds =

@@ -63,6 +63,9 @@ struct sw_config {
     uint32_t request_timeout_ms;     /* from a request's first byte to its last, 30000; 0: none */
     uint32_t write_timeout_ms; /* without the peer taking a byte of its answers, 60000; 0: none */
     uint32_t idle_timeout_ms;  /* without a request, 0: none */
+    uint32_t http_connections_max;   /* 64 */
+    uint32_t http_timeout_ms;        /* of a request and its reply as a whole, 10000 */
+    uint64_t http_request_bytes_max; /* memory of an HTTP connection, 16 KiB */
 };
 
 /* What the table's values are to clients. */

@@ -148,3 +148,14 @@ SW_OPTION(write_timeout_ms, "write-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, S
           "closed. 0: none.")
 SW_OPTION(idle_timeout_ms, "idle-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "0", "MS",
           "Time without a request, after which the connection is closed. 0: none.")
+SW_OPTION(http_connections_max, "http-connections-max", "limits", SW_ANY, SW_NUMBER(8, 10000), "64",
+          "N",
+          "HTTP connections open at once. A further one is accepted, and the one that has waited "
+          "longest is closed for it.")
+SW_OPTION(http_timeout_ms, "http-timeout-ms", "limits", SW_ANY, SW_NUMBER(100, SW_DAY_MS), "10000",
+          "MS",
+          "Time for an HTTP request and its reply as a whole, after which the connection is "
+          "closed. A connection without a request is closed after this time, too.")
+SW_OPTION(http_request_bytes_max, "http-request-bytes-max", "limits", SW_ANY,
+          SW_SIZE(4 * SW_K, SW_M), "16K", "BYTES",
+          "Memory of an HTTP connection: a request that is larger is refused.")

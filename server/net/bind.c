@@ -40,7 +40,7 @@ int sw_bind_tcp(const char *host, uint16_t port)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC,
                              .ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+                             .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char service[8];
     snprintf(service, sizeof(service), "%u", port);
@@ -57,7 +57,7 @@ int sw_bind_tcp(const char *host, uint16_t port)
     freeaddrinfo(found);
     if (fd < 0) {
         sw_log(SW_LOG_ERROR, "cannot listen on %s port %u: %s%s", host, port, strerror(errno),
-               errno == EADDRINUSE ? " (another server? choose another with --port)" : "");
+               errno == EADDRINUSE ? " (another server? choose another port)" : "");
     }
     return fd;
 }

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* A listening, non-blocking TCP socket on a numeric address or name; port 0: the kernel's choice.
- * Returns the descriptor, or -1. */
+/* A listening, non-blocking TCP socket on a numeric IPv4 or IPv6 address (names are not looked up);
+ * port 0: the kernel chooses one. Returns the descriptor, or -1. */
 int sw_bind_tcp(const char *host, uint16_t port);
 
 /* A listening, non-blocking Unix stream socket with this file mode. A socket file nobody listens on

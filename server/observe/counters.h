@@ -41,6 +41,12 @@
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
     X(log_lines_left_out,                                                                        \
       "Lines that clients provoked and that the log left out, because it had many like them.")   \
+    X(http_requests, "HTTP requests answered.")                                                  \
+    X(http_timeouts, "HTTP connections closed because a request and its reply took longer than " \
+                     "http-timeout-ms, or none came for so long.")                               \
+    X(http_evictions,                                                                            \
+      "HTTP connections closed for a new one at http-connections-max; the one that had waited "  \
+      "longest each time.")                                                                      \
     X(batches, "Batches submitted to the table.")                                                \
     X(batch_operations, "Operations in those batches.")
 

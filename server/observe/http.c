@@ -4,22 +4,25 @@
  */
 #include "server/observe/http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <strings.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
+#include <uv.h>
 
+#include "server/net/bind.h"
+#include "server/observe/http_connections.h"
 #include "server/observe/log.h"
 
-#define HTTP_CONNECTIONS_MAX 64
-#define HTTP_TIMEOUT_S 10
-#define HTTP_CONNECTION_BYTES (16 * 1024)
-#define HTTP_BACKLOG 64
+/* libmicrohttpd runs at least so often: where it has stopped listening for lack of descriptors, no
+ * event tells that there are some again. */
+#define HTTP_RUN_MS 1000
 #define HTTP_PAGE_BYTES_MAX (1024 * 1024)
 
 static const char type_text[] = "text/plain; charset=utf-8";
@@ -34,13 +37,22 @@ static const char page_index[] = "Sherwood, a key-value server.\n"
 static const char page_missing[] = "There is no such page. There are /, /metrics, /healthz and "
                                    "/readyz.\n";
 static const char page_method[] = "Only GET and HEAD are answered here.\n";
+static const char page_no_host[] = "A request of HTTP/1.1 has one Host header.\n";
+static const char page_two_lengths[] = "Content-Length and Transfer-Encoding exclude each other.\n";
 static const char page_no_memory[] = "There was not enough memory to write the page.\n";
 
 struct sw_http {
     struct MHD_Daemon *daemon;
-    int fd;
+    uv_thread_t thread; /* the only one that runs the daemon */
+    bool running;
+    int fd;       /* listens */
+    int epoll_fd; /* the daemon's */
+    int stop_fd;  /* eventfd: readable once the thread is to end */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
+    struct sw_http_connections connections; /* the thread's */
+    struct sw_loop_counters counters;       /* written by the thread, read by any */
+    uint64_t open;                          /* connections; likewise */
 };
 
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
@@ -102,13 +114,41 @@ static enum MHD_Result answer_ready(struct sw_http *http, struct MHD_Connection 
                                         "not ready: starting or shutting down\n");
 }
 
+static enum MHD_Result count_hosts(void *count, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    (void)kind;
+    (void)value;
+    *(unsigned *)count += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    return MHD_YES;
+}
+
+/* What is wrong with a request that libmicrohttpd lets pass; NULL: nothing. */
+static const char *malformed(struct MHD_Connection *connection, const char *version)
+{
+    const enum MHD_ValueKind kind = MHD_HEADER_KIND;
+    unsigned hosts = 0;
+    MHD_get_connection_values(connection, kind, count_hosts, &hosts);
+    if (hosts != 1 && strcmp(version, MHD_HTTP_VERSION_1_1) == 0) {
+        return page_no_host;
+    }
+    if (MHD_lookup_connection_value(connection, kind, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL &&
+        MHD_lookup_connection_value(connection, kind, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
+        return page_two_lengths;
+    }
+    return NULL;
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
                                   const char *path, const char *method, const char *version,
                                   const char *upload, size_t *upload_size, void **state)
 {
     struct sw_http *http = context;
-    (void)version;
     (void)upload;
+    const char *problem = malformed(connection, version);
+    if (problem != NULL) {
+        return answer_text(connection, MHD_HTTP_BAD_REQUEST, problem);
+    }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, page_method);
     }
@@ -146,100 +186,190 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *context, const ch
     sw_log_limited(SW_LOG_HTTP, SW_LOG_DEBUG, "http: %s", line);
 }
 
-/* A listening socket for an address that sw_config_load has accepted. -1 with a sentence logged. */
-static int listen_on(const struct sw_config *config)
-{
-    struct sockaddr_storage storage = {0};
-    struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&storage;
-    socklen_t size = sizeof *v4;
-    int on = 1, fd = -1;
+/* --- connections ------------------------------------------------------------------------------ */
 
-    if (inet_pton(AF_INET, config->http_bind, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t)config->http_port);
-    } else if (inet_pton(AF_INET6, config->http_bind, &v6->sin6_addr) == 1) {
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons((uint16_t)config->http_port);
-        size = sizeof *v6;
-    } else {
-        sw_log(SW_LOG_ERROR, "http-bind '%s' is not an address", config->http_bind);
-        return -1;
-    }
-    fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        bind(fd, (struct sockaddr *)&storage, size) != 0 || listen(fd, HTTP_BACKLOG) != 0) {
-        sw_log(SW_LOG_ERROR, "cannot listen for HTTP on %s port %u: %s", config->http_bind,
-               config->http_port, strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-        }
-        return -1;
-    }
-    return fd;
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
 }
 
-static uint16_t bound_port(int fd)
+static void on_connection(void *context, struct MHD_Connection *connection, void **entry,
+                          enum MHD_ConnectionNotificationCode code)
 {
-    struct sockaddr_storage storage = {0};
-    socklen_t size = sizeof storage;
-    if (getsockname(fd, (struct sockaddr *)&storage, &size) != 0) {
-        return 0;
+    struct sw_http *http = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *entry = info == NULL
+                     ? NULL
+                     : sw_http_connection_opened(&http->connections, info->connect_fd, now_ms());
+    } else if (*entry != NULL) {
+        sw_http_connection_closed(&http->connections, *entry);
     }
-    if (storage.ss_family == AF_INET) {
-        return ntohs(((struct sockaddr_in *)&storage)->sin_port);
+    __atomic_store_n(&http->open, http->connections.open, __ATOMIC_RELAXED);
+}
+
+static struct sw_http_connection *entry_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+/* libmicrohttpd has read a request line. What is returned would be the request's state. */
+static void *on_request_line(void *context, const char *path, struct MHD_Connection *connection)
+{
+    struct sw_http_connection *entry = entry_of(connection);
+    (void)context;
+    (void)path;
+    if (entry != NULL) {
+        sw_http_connection_asked(entry, now_ms());
     }
-    return storage.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&storage)->sin6_port) : 0;
+    return NULL;
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct sw_http *http = context;
+    struct sw_http_connection *entry = entry_of(connection);
+    (void)state;
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        SW_COUNT(&http->counters, http_requests, 1);
+    }
+    if (entry != NULL) {
+        sw_http_connection_replied(entry, now_ms());
+    }
+}
+
+/* Paths are compared as they were sent: none of ours needs an escape, and "%00" would cut one. */
+static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context;
+    (void)connection;
+    return strlen(text);
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static void run(void *argument)
+{
+    struct sw_http *http = argument;
+    struct pollfd fds[2] = {{.fd = http->epoll_fd, .events = POLLIN},
+                            {.fd = http->stop_fd, .events = POLLIN}};
+    while (fds[1].revents == 0) {
+        int timeout_ms = sw_http_connections_expire(&http->connections, now_ms(), HTTP_RUN_MS);
+        MHD_UNSIGNED_LONG_LONG soon_ms = 0;
+        if (MHD_get_timeout(http->daemon, &soon_ms) == MHD_YES &&
+            soon_ms < (MHD_UNSIGNED_LONG_LONG)timeout_ms) {
+            timeout_ms = (int)soon_ms;
+        }
+        if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR) {
+            sw_log(SW_LOG_ERROR, "the HTTP server stops: poll failed: %s", strerror(errno));
+            return;
+        }
+        MHD_run(http->daemon);
+    }
+}
+
+static int start_daemon(struct sw_http *http, const struct sw_config *config)
+{
+    const union MHD_DaemonInfo *info = NULL;
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, http->fd,
+        MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)sw_http_connections_room(config->http_connections_max),
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->http_request_bytes_max,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+    if (http->daemon == NULL) {
+        return -1;
+    }
+    info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    http->epoll_fd = info != NULL ? info->epoll_fd : -1;
+    http->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (http->epoll_fd < 0 || http->stop_fd < 0 ||
+        uv_thread_create(&http->thread, run, http) != 0) {
+        return -1;
+    }
+    http->running = true;
+    return 0;
+}
+
+/* The socket passed by the service manager, or one of our own; -1 with a sentence logged. */
+static int open_socket(const struct sw_config *config, int fd)
+{
+    if (fd < 0) {
+        return sw_bind_tcp(config->http_bind, (uint16_t)config->http_port);
+    }
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0) {
+        sw_log(SW_LOG_ERROR, "cannot use the HTTP socket passed by the service manager: %s",
+               strerror(errno));
+    }
+    return own;
 }
 
 int sw_http_start(const struct sw_config *config, int fd,
                   void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
                   struct sw_http **out, uint16_t *port)
 {
-    struct sw_http *http = calloc(1, sizeof *http);
+    struct sw_http *http = calloc(1, sizeof(*http));
     *out = NULL;
-    if (http == NULL) {
+    if (http == NULL || sw_http_connections_init(&http->connections, config->http_connections_max,
+                                                 config->http_timeout_ms, &http->counters) != 0) {
         sw_log(SW_LOG_ERROR, "not enough memory for the HTTP server");
+        free(http);
         return -1;
     }
     http->snapshot = snapshot;
     http->server = server;
-    http->fd = fd >= 0 ? dup(fd) : listen_on(config);
+    http->stop_fd = -1;
+    http->fd = open_socket(config, fd);
     if (http->fd < 0) {
-        if (fd >= 0) {
-            sw_log(SW_LOG_ERROR, "cannot use the HTTP socket passed by the service manager: %s",
-                   strerror(errno));
-        }
-        free(http);
+        sw_http_stop(http);
         return -1;
     }
-    http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
-        http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, http->fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONNECTION_BYTES,
-        MHD_OPTION_END);
-    if (http->daemon == NULL) {
-        sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u", bound_port(http->fd));
-        close(http->fd);
-        free(http);
+    if (start_daemon(http, config) != 0) {
+        sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u: no memory or descriptors?",
+               sw_bound_port(http->fd));
+        sw_http_stop(http);
         return -1;
     }
-    *port = bound_port(http->fd);
+    *port = sw_bound_port(http->fd);
     *out = http;
     return 0;
 }
 
 void sw_http_stop(struct sw_http *http)
 {
+    uint64_t one = 1;
     if (http == NULL) {
         return;
     }
-    /* After this the socket is ours again; without it libmicrohttpd would close it. */
-    bool ours = MHD_quiesce_daemon(http->daemon) != MHD_INVALID_SOCKET;
-    MHD_stop_daemon(http->daemon);
-    if (ours) {
+    if (http->running) {
+        ssize_t count = write(http->stop_fd, &one, sizeof(one));
+        (void)count; /* a full counter is as readable */
+        uv_thread_join(&http->thread);
+    }
+    if (http->daemon != NULL) {
+        /* Without this libmicrohttpd would close the socket. */
+        MHD_quiesce_daemon(http->daemon);
+        MHD_stop_daemon(http->daemon);
+    }
+    if (http->stop_fd >= 0) {
+        close(http->stop_fd);
+    }
+    if (http->fd >= 0) {
         close(http->fd);
     }
+    sw_http_connections_fini(&http->connections);
     free(http);
+}
+
+void sw_http_add_counters(const struct sw_http *http, struct sw_loop_counters *to)
+{
+    sw_loop_counters_add(to, &http->counters);
 }

@@ -19,6 +19,9 @@ int sw_http_start(const struct sw_config *config, int fd,
                   void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
                   struct sw_http **out, uint16_t *port);
 
+/* Adds what it has counted to `to`. Any thread. */
+void sw_http_add_counters(const struct sw_http *http, struct sw_loop_counters *to);
+
 /* Stops listening and joins the thread. NULL is allowed. */
 void sw_http_stop(struct sw_http *http);
 

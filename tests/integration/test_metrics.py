@@ -4,6 +4,7 @@
 
 import re
 import socket
+import threading
 import time
 
 import wire
@@ -223,6 +224,75 @@ def bytes_and_connections():
         eventually(lambda: server.metrics()["sherwood_connections_closed_total"]
                    - before["sherwood_connections_closed_total"] == 20, "20 closed")
         equal(server.connections(), before["sherwood_connected_clients"], "connected_clients")
+
+
+class Slow(threading.Thread):
+    """HTTP clients that send a byte of a request now and then, and connect again when closed."""
+
+    def __init__(self, server, count):
+        super().__init__(daemon=True)
+        self.address = (server.host, server.http_port)
+        self.sockets = [None] * count
+        self.running = True
+
+    def run(self):
+        request = b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 100000
+        at = 0
+        while self.running:
+            for i, connection in enumerate(self.sockets):
+                try:
+                    if connection is None:
+                        connection = self.sockets[i] = socket.create_connection(self.address, 5)
+                    connection.sendall(request[at:at + 1])
+                except OSError:
+                    self.sockets[i] = None
+            at += 1
+            time.sleep(0.05)
+        for connection in self.sockets:
+            if connection:
+                connection.close()
+
+
+@case
+def slow_http():
+    """/healthz and /readyz answer within 1 s while 64, then 200 clients send requests byte by byte"""
+    with Server("--http-timeout-ms", "1000") as server:
+        for count in (64, 200):
+            slow = Slow(server, count)
+            slow.start()
+            end, worst = time.monotonic() + 3, 0
+            while time.monotonic() < end:
+                for path in ("/healthz", "/readyz"):
+                    began = time.monotonic()
+                    equal(server.http(path)[0], 200, path)
+                    worst = max(worst, time.monotonic() - began)
+                time.sleep(0.1)
+            slow.running = False
+            slow.join(20)
+            check(worst < SLOWER, f"{count} slow clients: {worst:.2f} s")
+        samples = server.metrics()
+        check(samples["sherwood_http_timeouts_total"] >= 64, samples)
+        check(samples["sherwood_http_evictions_total"] >= 100, samples)
+        check(samples["sherwood_http_requests_total"] >= 20, samples)
+
+
+@case
+def slow_readers():
+    """/healthz answers within 1 s while 64 clients ask for /metrics and do not read the replies"""
+    with Server() as server:
+        sockets = []
+        for _ in range(64):
+            connection = socket.socket()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect((server.host, server.http_port))
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+            sockets.append(connection)
+        for _ in range(20):
+            began = time.monotonic()
+            equal(server.http("/healthz")[0], 200, "/healthz")
+            check(time.monotonic() - began < SLOWER, "it took longer")
+        for connection in sockets:
+            connection.close()
 
 
 @case

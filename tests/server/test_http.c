@@ -4,10 +4,12 @@
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/observe/http.h"
@@ -150,6 +152,135 @@ Test(http, stop_frees_the_port)
     cr_assert_eq(again, port);
     sw_http_stop(second);
     sw_http_stop(NULL);
+}
+
+/* What came back for these bytes until the server closed. */
+static const char *ask_raw(uint16_t port, const char *request)
+{
+    size_t size = 0;
+    ssize_t got = 0;
+    int fd = dial(port);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(send(fd, request, strlen(request), MSG_NOSIGNAL), (ssize_t)strlen(request));
+    while ((got = recv(fd, answer + size, sizeof(answer) - 1 - size, 0)) > 0) {
+        size += (size_t)got;
+    }
+    answer[size] = '\0';
+    close(fd);
+    return answer;
+}
+
+Test(http, malformed_requests)
+{
+    static const struct {
+        const char *request, *status;
+    } rows[] = {
+        {"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 400 "},
+        {"GET /healthz HTTP/1.1\r\nHost: a\r\nhost: b\r\nConnection: close\r\n\r\n",
+         "HTTP/1.1 400 "},
+        {"GET /healthz HTTP/1.0\r\n\r\n", "HTTP/1.1 200 "},
+        {"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n"
+         "Connection: close\r\n\r\n",
+         "HTTP/1.1 400 "},
+        {"GET /healthz%00x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 404 "},
+    };
+    struct sw_http *http = NULL;
+    uint16_t port = 0;
+    begin(&http, &port);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *got = ask_raw(port, rows[i].request);
+        cr_assert_eq(strncmp(got, rows[i].status, 9), 0, "row %zu: %s", i, got);
+        cr_assert_eq(strncmp(got + 9, rows[i].status + 9, 4), 0, "row %zu: %s", i, got);
+    }
+    sw_http_stop(http);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* True once the server has closed the connection. */
+static bool is_closed(int fd)
+{
+    char byte = 0;
+    ssize_t got = recv(fd, &byte, 1, MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno == ECONNRESET);
+}
+
+/* A byte of a header now and then does not keep a connection: the time is that of the request. */
+Test(http, a_request_has_a_deadline_as_a_whole)
+{
+    struct sw_loop_counters counters = {0};
+    struct sw_http *http = NULL;
+    uint16_t port = 0;
+    make_facts(&config, &facts);
+    config.http_port = 0;
+    config.http_timeout_ms = 400;
+    cr_assert_eq(sw_http_start(&config, -1, snapshot, &facts, &http, &port), 0);
+    int slow = dial(port), idle = dial(port);
+    uint64_t began_ms = now_ms();
+    cr_assert_eq(send(slow, "GET /healthz HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL), 26);
+    while (!is_closed(slow) || !is_closed(idle)) {
+        cr_assert_lt(now_ms() - began_ms, 5000);
+        (void)send(slow, "a", 1, MSG_NOSIGNAL);
+        usleep(20000);
+    }
+    cr_assert_geq(now_ms() - began_ms, 390);
+    close(slow);
+    close(idle);
+    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+    sw_http_add_counters(http, &counters);
+    cr_assert_eq(counters.http_timeouts, 2);
+    cr_assert_eq(counters.http_evictions, 0);
+    cr_assert_eq(counters.http_requests, 1);
+    sw_http_stop(http);
+}
+
+/* At the limit the connection that has waited longest makes room for a new one. */
+Test(http, a_new_connection_is_always_accepted)
+{
+    struct sw_loop_counters counters = {0};
+    struct sw_http *http = NULL;
+    uint16_t port = 0;
+    int slow[8];
+    make_facts(&config, &facts);
+    config.http_port = 0;
+    config.http_connections_max = 8;
+    cr_assert_eq(sw_http_start(&config, -1, snapshot, &facts, &http, &port), 0);
+    for (int i = 0; i < 8; i++) {
+        slow[i] = dial(port);
+        cr_assert_eq(send(slow[i], "GET /", 5, MSG_NOSIGNAL), 5);
+        usleep(5000);
+    }
+    for (int i = 0; i < 8; i++) {
+        cr_assert_not(is_closed(slow[i]), "connection %d", i);
+    }
+    for (int i = 0; i < 3; i++) { /* each leaves when it is answered */
+        expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+    }
+    uint64_t began_ms = now_ms();
+    while (!is_closed(slow[0])) {
+        cr_assert_lt(now_ms() - began_ms, 5000);
+    }
+    for (int i = 1; i < 8; i++) {
+        cr_assert_not(is_closed(slow[i]), "connection %d", i);
+    }
+    for (int i = 0; i < 200; i++) {
+        int fd = dial(port);
+        cr_assert_geq(fd, 0);
+        close(fd);
+    }
+    expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
+    sw_http_add_counters(http, &counters);
+    cr_assert_geq(counters.http_evictions, 1);
+    cr_assert_eq(counters.http_timeouts, 0);
+    sw_http_stop(http); /* with connections open */
+    for (int i = 0; i < 8; i++) {
+        close(slow[i]);
+    }
 }
 
 /* A socket of the service manager is used and stays the caller's. */
