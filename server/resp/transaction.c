@@ -117,6 +117,13 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
     return at + size;
 }
 
+/* A transaction may stay open for as long as its client likes, so half of the memory is left to
+ * requests that are arriving. */
+static bool is_scarce(const struct sw_input_budget *budget, uint64_t bytes)
+{
+    return sw_input_budget_used(budget) + bytes > budget->bytes_max / 2;
+}
+
 /* Appends the command to the queue. Returns an error line if there is no room for it. */
 static const char *keep(const struct sw_conn *conn, struct sw_transaction *transaction,
                         const struct sw_command *command, const struct sw_resp_command *arguments)
@@ -132,7 +139,8 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
     if (queue->end + bytes > conn->net->config->resp_request_bytes_max) {
         return "ERR the transaction is larger than resp-request-bytes-max";
     }
-    if (sw_input_grow(queue, conn->net->budget, bytes) != SW_INPUT_OK) {
+    if (is_scarce(conn->net->budget, bytes) ||
+        sw_input_grow(queue, conn->net->budget, bytes) != SW_INPUT_OK) {
         return "ERR the memory for requests is used up (input-bytes-max)";
     }
     uint8_t *at = put(queue->bytes + queue->end, &head, sizeof(head));

@@ -7,6 +7,7 @@ its "with" block stops it by SIGTERM and checks that it exits 0 in time, that it
 that was not expected, and that no sanitizer had anything to report.
 """
 
+import contextlib
 import http.client
 import os
 import pathlib
@@ -105,6 +106,22 @@ def relay(*command, timeout=120):
     check(lines and not any(l.startswith("not") for l in lines) and "1..0" not in output,
           f"{command[0]}:\n{output[-3000:]}")
     check(lines[-1] == "ok all", f"{command[0]} stopped early:\n{output[-3000:]}")
+
+
+@contextlib.contextmanager
+def redis_server():
+    """Redis itself, on a Unix socket whose path this yields."""
+    with tempfile.TemporaryDirectory(prefix="sherwood-redis-") as directory:
+        path = f"{directory}/redis.sock"
+        process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", directory],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            eventually(lambda: os.path.exists(path), "redis-server listens", 10)
+            yield path
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
 class Server:

@@ -3,19 +3,15 @@
 """Every command of the command table, sent to every engine: each has a reply, and COMMAND, COMMAND
 INFO, COUNT, LIST and DOCS agree about it."""
 
-import contextlib
-import os
 import re
 import shutil
-import subprocess
-import tempfile
 import threading
 import time
 
 import redis
 
 import wire
-from harness import ROOT, Server, Skip, case, check, equal, eventually, main
+from harness import ROOT, Server, Skip, case, check, equal, eventually, main, redis_server
 
 ENGINES = (("robin_hood",), ("cuckoo",), ("cache", "--value-format", "string"))
 # The connection ends with these, or the server does.
@@ -219,28 +215,13 @@ def help_of_subcommands():
         equal(ask(connection, "ECHO", "1"), b"1", "the help was skipped")
 
 
-@contextlib.contextmanager
-def redis_server():
-    """Redis itself, on a Unix socket; yields a connection to it."""
-    with tempfile.TemporaryDirectory(prefix="sherwood-redis-") as directory:
-        path = f"{directory}/redis.sock"
-        process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", directory],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            eventually(lambda: os.path.exists(path), "redis-server listens", 10)
-            yield redis.UnixDomainSocketConnection(path=path, socket_timeout=10)
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
 @case
 def commands_of_redis():
     """every command that a redis-server lists is there, or refused in words that say why"""
     if not shutil.which("redis-server"):
         raise Skip("redis-server is not installed")
-    with redis_server() as other, Server() as server:
+    with redis_server() as path, Server() as server:
+        other = redis.UnixDomainSocketConnection(path=path, socket_timeout=10)
         listed = [name.decode() for name in ask(other, "COMMAND", "LIST")]
         check(len(listed) > 200, listed)
         connection = open_connection(server)

@@ -3,10 +3,12 @@
 """MULTI, EXEC and DISCARD: a transaction takes effect whole and with nothing between, or not at all;
 what may be queued, in redis' words where redis has the same case."""
 
+import shutil
+import socket
 import threading
 
 import wire
-from harness import Server, case, check, equal, eventually, main
+from harness import Server, Skip, case, check, equal, eventually, main, redis_server
 
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
 NOT_ALLOWED = wire.Error("ERR Command not allowed inside a transaction")
@@ -18,38 +20,55 @@ def talk(replies, *lines):
         equal(replies.ask(*words.split()), wanted, words)
 
 
+# Of redis itself, too.
+AS_REDIS = (
+    ("EXEC", wire.Error("ERR EXEC without MULTI")),
+    ("DISCARD", wire.Error("ERR DISCARD without MULTI")),
+    ("MULTI x", wire.Error("ERR wrong number of arguments for 'multi' command")),
+    ("MULTI", "OK"),
+    ("MULTI", wire.Error("ERR MULTI calls can not be nested")),
+    ("EXEC", []),
+    ("MULTI", "OK"), ("SET 1 10", "QUEUED"), ("INCR 1", "QUEUED"), ("GET 1", "QUEUED"),
+    ("MGET 1 2", "QUEUED"), ("PING", "QUEUED"), ("ECHO hello", "QUEUED"),
+    ("MULTI", wire.Error("ERR MULTI calls can not be nested")),
+    ("EXEC", ["OK", 11, b"11", [b"11", None], "PONG", b"hello"]),
+    ("MULTI", "OK"), ("SET 1 20", "QUEUED"), ("DISCARD", "OK"),
+    ("EXEC", wire.Error("ERR EXEC without MULTI")),
+    ("GET 1", b"11"),
+    ("MULTI", "OK"), ("SET 1 20", "QUEUED"),
+    ("GET", wire.Error("ERR wrong number of arguments for 'get' command")),
+    ("PING", "QUEUED"), ("EXEC", ABORT), ("GET 1", b"11"),
+    ("MULTI", "OK"), ("SET 1 20", "QUEUED"), ("SAVE", NOT_ALLOWED), ("EXEC", ABORT),
+    ("MULTI", "OK"), ("SET 1 20", "QUEUED"),
+    ("DISCARD x", wire.Error("ERR wrong number of arguments for 'discard' command")),
+    ("EXEC", ABORT),
+    ("MULTI", "OK"),
+    ("EXEC x", wire.Error("EXECABORT Transaction discarded because of: wrong number of arguments "
+                          "for 'exec' command")),
+    ("EXEC", wire.Error("ERR EXEC without MULTI")),
+    ("MULTI", "OK"), ("SET 1 30", "QUEUED"), ("RESET", "RESET"), ("PING", "PONG"),
+    ("EXEC", wire.Error("ERR EXEC without MULTI")),
+    ("GET 1", b"11"), ("MULTI", "OK"), ("SET 1 30", "QUEUED"), ("QUIT", "OK"))
+
+
 @case
 def as_redis_has_it():
     """replies to MULTI, EXEC and DISCARD, in and out of order, are those of redis"""
     with Server() as server, server.connect() as connection:
-        replies = wire.Replies(connection)
-        talk(replies,
-             ("EXEC", wire.Error("ERR EXEC without MULTI")),
-             ("DISCARD", wire.Error("ERR DISCARD without MULTI")),
-             ("MULTI x", wire.Error("ERR wrong number of arguments for 'multi' command")),
-             ("MULTI", "OK"),
-             ("MULTI", wire.Error("ERR MULTI calls can not be nested")),
-             ("EXEC", []),
-             ("MULTI", "OK"), ("SET 1 10", "QUEUED"), ("INCR 1", "QUEUED"), ("GET 1", "QUEUED"),
-             ("MGET 1 2", "QUEUED"), ("PING", "QUEUED"), ("ECHO hello", "QUEUED"),
-             ("MULTI", wire.Error("ERR MULTI calls can not be nested")),
-             ("EXEC", ["OK", 11, b"11", [b"11", None], "PONG", b"hello"]),
-             ("MULTI", "OK"), ("SET 1 20", "QUEUED"), ("DISCARD", "OK"),
-             ("EXEC", wire.Error("ERR EXEC without MULTI")),
-             ("GET 1", b"11"),
-             ("MULTI", "OK"), ("SET 1 20", "QUEUED"),
-             ("GET", wire.Error("ERR wrong number of arguments for 'get' command")),
-             ("PING", "QUEUED"), ("EXEC", ABORT), ("GET 1", b"11"),
-             ("MULTI", "OK"), ("SET 1 20", "QUEUED"), ("DISCARD x", wire.Error(
-                 "ERR wrong number of arguments for 'discard' command")), ("EXEC", ABORT),
-             ("MULTI", "OK"), ("EXEC x", wire.Error(
-                 "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' "
-                 "command")), ("EXEC", wire.Error("ERR EXEC without MULTI")),
-             ("MULTI", "OK"), ("SET 1 30", "QUEUED"), ("RESET", "RESET"), ("PING", "PONG"),
-             ("EXEC", wire.Error("ERR EXEC without MULTI")),
-             ("GET 1", b"11"), ("MULTI", "OK"), ("SET 1 30", "QUEUED"), ("QUIT", "OK"))
+        talk(wire.Replies(connection), *AS_REDIS)
         with server.connect() as other:
             equal(wire.Replies(other).ask("GET", 1), b"11", "after QUIT")
+
+
+@case
+def redis_itself():
+    """a redis-server has the same replies to the same commands"""
+    if not shutil.which("redis-server"):
+        raise Skip("redis-server is not installed")
+    with redis_server() as path, socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        connection.settimeout(10)
+        talk(wire.Replies(connection), *AS_REDIS)
 
 
 @case
@@ -137,6 +156,32 @@ def limits():
         talk(replies, ("EXEC", ABORT), ("MULTI", "OK"))
         equal(replies.ask("ECHO", "x" * 40000), "QUEUED", "a long one")
         equal(replies.ask("EXEC"), [b"x" * 40000], "its reply")
+
+
+@case
+def memory_of_all_connections():
+    """what is queued counts as input: at input-bytes-max a transaction is refused, and others go on"""
+    with Server("--input-bytes-max", "8M", "--resp-request-bytes-max", "4M") as server:
+        connections = [server.connect() for _ in range(4)]
+        replies = [wire.Replies(connection) for connection in connections]
+        full = wire.Error("ERR the memory for requests is used up (input-bytes-max)")
+        got = []
+        for one in replies:
+            equal(one.ask("MULTI"), "OK", "MULTI")
+            got.append([one.ask("ECHO", "x" * 15000) for _ in range(250)])
+        check(all(set(each) <= {"QUEUED", full} for each in got), "replies")
+        check(full in got[-1] and full not in got[0], "the last one found no memory")
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("ECHO", "x" * 2000000), b"x" * 2000000,
+                  "a request that arrives in pieces has room all the same")
+        equal(replies[-1].ask("EXEC"), ABORT, "it is not carried out")
+        equal(replies[0].ask("EXEC"), [b"x" * 15000] * 250, "the first one is")
+        for connection in connections:
+            connection.close()
+        with server.connect() as connection:
+            one = wire.Replies(connection)
+            equal(one.ask("MULTI"), "OK", "MULTI")
+            equal([one.ask("ECHO", "x" * 15000) for _ in range(250)], ["QUEUED"] * 250, "room again")
 
 
 @case
