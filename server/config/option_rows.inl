@@ -131,13 +131,15 @@ SW_OPTION(resp_arguments_max, "resp-arguments-max", "limits", SW_ANY, SW_SIZE(0,
           "Arguments of a RESP command, its name included; at least 8. 0: 128K, or as many as "
           "round-ops-max and output-bytes-max allow.")
 SW_OPTION(resp_request_bytes_max, "resp-request-bytes-max", "limits", SW_ANY,
-          SW_SIZE(64 * SW_K, SW_G), "4M", "BYTES", "Bytes of a RESP command as it arrives.")
+          SW_SIZE(64 * SW_K, SW_G), "4M", "BYTES",
+          "Bytes of a RESP command as it arrives, and of all that one transaction queues.")
 SW_OPTION(
     input_bytes_max, "input-bytes-max", "limits", SW_ANY, SW_SIZE(128 * SW_K, SW_T), "256M",
     "BYTES",
     "Memory of all connections together for requests that have only partly arrived or wait; at "
     "least twice resp-request-bytes-max. Where it is used up, the connection that holds the "
-    "most is closed. Bodies of large bulk frames lie in arena-bytes.")
+    "most is closed. Commands that wait for EXEC take at most half of it. Bodies of large bulk "
+    "frames lie in arena-bytes.")
 SW_OPTION(request_timeout_ms, "request-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS),
           "30000", "MS",
           "Time from a request's first byte to its last, after which the connection is closed. 0: "

@@ -7,8 +7,9 @@
  * and with nothing between them, or not at all. Their replies are the elements of EXEC's. A command
  * that is refused while it is queued makes EXEC refuse the transaction.
  *
- * What is queued is bounded: its bytes by resp-request-bytes-max, and they count as input; its
- * arguments by what one round holds. Everything belongs to the loop's thread.
+ * What is queued is bounded: its bytes by resp-request-bytes-max, and all transactions together
+ * take at most half of input-bytes-max; its arguments by what one round holds. Everything belongs
+ * to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_TRANSACTION_H
 #define SHERWOOD_SERVER_RESP_TRANSACTION_H
