@@ -5,6 +5,7 @@
  */
 #include "server/resp/absent.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -100,13 +101,9 @@ const char *sw_absent_reason(const uint8_t *name, size_t size)
 
 const char *sw_absent_subcommand_reason(const char *command, const struct sw_resp_argument *word)
 {
-    uint8_t name[64];
-    size_t size = strlen(command);
-    if (size + 1 + word->size > sizeof(name)) {
-        return NULL;
-    }
-    memcpy(name, command, size);
-    name[size++] = '|';
-    memcpy(name + size, word->text, word->size);
-    return sw_absent_reason(name, size + word->size);
+    char name[64];
+    size_t size = (size_t)snprintf(name, sizeof(name), "%s|%.*s", command,
+                                   (int)(word->size < sizeof(name) ? word->size : sizeof(name)),
+                                   (const char *)word->text);
+    return size < sizeof(name) ? sw_absent_reason((const uint8_t *)name, size) : NULL;
 }

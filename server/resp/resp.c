@@ -345,8 +345,8 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
     static const char *const lines[] = {
         [SW_REFUSAL_TIMED_OUT] = "ERR Protocol error: the request did not arrive in time",
         [SW_REFUSAL_TOO_MANY_CONNECTIONS] = "ERR max number of clients reached",
-        [SW_REFUSAL_INPUT_MEMORY] = "ERR the memory for requests that have only partly arrived is "
-                                    "used up (input-bytes-max)",
+        [SW_REFUSAL_INPUT_MEMORY] = ("ERR the memory for requests that have only partly arrived is "
+                                     "used up (input-bytes-max)"),
     };
     if (!sw_replies_has_room(sw_resp_of(conn)->resp->gathering, 0)) {
         return false;
