@@ -42,30 +42,29 @@ static void tell_if_lost(struct sw_loop *loop)
     }
 }
 
+/* Moves deadlines by the time in which the loop read no socket: a table in host memory grows inside
+ * a submit, and that may take minutes. Such a time shows as a sweep that comes late. */
+static void move_deadlines(struct sw_loop *loop)
+{
+    uint64_t due_ms = loop->swept_at_ms + SW_SWEEP_MS;
+    if (now_ms(loop) > due_ms + SW_LONG_TURN_MS) {
+        sw_net_forgive(&loop->net, now_ms(loop) - due_ms);
+    }
+    loop->swept_at_ms = now_ms(loop);
+}
+
 /* Closes connections whose deadlines have passed. It runs after the sockets have been read, because
  * bytes that arrived while the loop was busy are not late. */
 static void sweep(struct sw_loop *loop)
 {
     bool expired = loop->stopping && now_ms(loop) - loop->stop_since_ms > SW_STOP_MS;
     loop->sweep_due = false;
+    move_deadlines(loop);
     if (loop->watch != NULL) {
         sw_watch_look(loop->watch, now_ms(loop));
     }
     sw_net_sweep(&loop->net, expired);
     sw_frame_pool_sweep(&loop->bulk.pool);
-}
-
-/* Moves deadlines after a long turn: a table in host memory grows inside a submit, and no socket is
- * read meanwhile. The time counts from the last poll, because a callback of a socket submits too.
- */
-static void forgive_long_turn(struct sw_loop *loop)
-{
-    uv_update_time(&loop->uv);
-    uint64_t took_ms = now_ms(loop) - loop->polled_at_ms;
-    assert(now_ms(loop) >= loop->polled_at_ms);
-    if (took_ms > SW_LONG_TURN_MS) {
-        sw_net_forgive(&loop->net, took_ms);
-    }
 }
 
 /* Does everything of a turn except reading sockets. Returns true if there may be work left that
@@ -82,7 +81,6 @@ static bool turn(struct sw_loop *loop)
     tell_if_lost(loop);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
-    forgive_long_turn(loop);
     if (loop->sweep_due) {
         sweep(loop);
     }
@@ -118,7 +116,6 @@ static bool is_awake(struct sw_loop *loop)
 static void close_handles(struct sw_loop *loop)
 {
     uv_close((uv_handle_t *)&loop->wake, NULL);
-    uv_close((uv_handle_t *)&loop->polled, NULL);
     uv_close((uv_handle_t *)&loop->sweep, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
 }
@@ -165,14 +162,6 @@ static void on_wake(uv_async_t *wake)
     }
 }
 
-/* Called after the callbacks of the sockets, before libuv reads its clock again: the loop's time is
- * still that at which the poll returned. */
-static void on_polled(uv_check_t *polled)
-{
-    struct sw_loop *loop = polled->data;
-    loop->polled_at_ms = now_ms(loop);
-}
-
 static void on_sweep(uv_timer_t *timer)
 {
     struct sw_loop *loop = timer->data;
@@ -191,12 +180,10 @@ static int init_uv(struct sw_loop *loop)
         return -1;
     }
     loop->initialised = true;
-    uv_check_init(&loop->uv, &loop->polled);
     uv_timer_init(&loop->uv, &loop->sweep);
     loop->wake.data = loop;
-    loop->polled.data = loop;
     loop->sweep.data = loop;
-    uv_check_start(&loop->polled, on_polled);
+    loop->swept_at_ms = now_ms(loop);
     uv_timer_start(&loop->sweep, on_sweep, SW_SWEEP_MS, SW_SWEEP_MS);
     return 0;
 }

@@ -50,7 +50,6 @@ struct sw_loop_activity {
 struct sw_loop {
     uv_loop_t uv;
     uv_async_t wake;
-    uv_check_t polled;
     uv_timer_t sweep;
     uv_thread_t thread;
     struct sw_loop_owner owner;
@@ -65,7 +64,7 @@ struct sw_loop {
     struct sw_loop_activity activity;
     struct sw_watch *watch; /* called every sweep; NULL on every loop but the first. Borrowed */
     bool initialised;       /* the libuv loop is open, and the thread does not run */
-    uint64_t polled_at_ms;  /* when libuv last returned from polling, by the loop's clock */
+    uint64_t swept_at_ms;   /* when the last sweep ran, by the loop's clock */
     bool sweep_due;         /* the timer has expired; the sweep runs after the sockets were read */
     bool stopping;
     uint64_t stop_since_ms; /* when `stopping` was set */

@@ -93,12 +93,6 @@ void sw_round_rewind(struct sw_round *round, uint32_t operations)
     round->alike = round->alike < operations ? round->alike : operations;
 }
 
-uint32_t sw_round_end_group(struct sw_round *round)
-{
-    round->group_ends[round->groups] = round->operations;
-    return round->groups++;
-}
-
 void sw_round_join_groups(struct sw_round *round, uint32_t first)
 {
     if (round->groups > first) {

@@ -76,7 +76,11 @@ uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
 void sw_round_rewind(struct sw_round *round, uint32_t operations);
 
 /* Makes a group of the operations that are in none yet. Returns its number. */
-uint32_t sw_round_end_group(struct sw_round *round);
+static inline uint32_t sw_round_end_group(struct sw_round *round)
+{
+    round->group_ends[round->groups] = round->operations;
+    return round->groups++;
+}
 /* Makes one group of the groups from `first` on, if there are any. */
 void sw_round_join_groups(struct sw_round *round, uint32_t first);
 

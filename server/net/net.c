@@ -20,7 +20,7 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     net->counters = counters;
     net->budget = budget;
     net->next_id = net->id_step = 1;
-    net->turn.bytes = SW_TURN_BYTES_ALONE;
+    net->turn = (struct sw_turn){.number = 1, .bytes = SW_TURN_BYTES_ALONE};
     sw_list_init(&net->conns);
     sw_list_init(&net->stalled);
     sw_inbox_init(&net->inbox);

@@ -32,7 +32,7 @@ struct sw_spoken {
 
 /* How many bytes a connection may receive, and send of bulk replies, in one turn of the loop. */
 struct sw_turn {
-    uint64_t number;       /* turns so far */
+    uint64_t number;       /* of this turn, from 1 */
     uint64_t bytes;        /* budget of each connection in this turn */
     unsigned sharers;      /* connections read in this turn whose protocol shares_turn */
     uint64_t single_at_ms; /* when a RESP round was last submitted; 0: never */

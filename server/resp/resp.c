@@ -222,22 +222,13 @@ static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_com
     return state->reparsed <= SW_RESP_PASSES_MAX * conn->net->config->resp_request_bytes_max;
 }
 
-/* Replies that are texts (reports, errors) cost far more than the commands that ask for them. Has
- * the connection, or have all of the loop, had their share of this turn? */
-static bool text_is_spent(struct sw_conn *conn)
+/* Replies that are texts (reports, errors) cost far more than the commands that ask for them.
+ * Counts those of a turn, and notes when the connection or the loop has had its share of it. */
+static void count_text(struct sw_resp_text_share *share, uint64_t turn, size_t bytes, uint64_t most)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
-    struct sw_resp *resp = state->resp;
-    uint64_t turn = conn->net->turn.number;
-    if (state->text_turn != turn) {
-        state->text_turn = turn;
-        state->text_bytes = 0;
-    }
-    if (resp->text_turn != turn) {
-        resp->text_turn = turn;
-        resp->text_bytes = 0;
-    }
-    return state->text_bytes >= SW_TURN_TEXT_BYTES || resp->text_bytes >= SW_TURN_TEXT_BYTES_ALL;
+    share->bytes = share->turn == turn ? share->bytes + bytes : bytes;
+    share->turn = turn;
+    share->spent_in = share->bytes >= most ? turn : share->spent_in;
 }
 
 /* Carries out a whole command, and counts the text it was answered with. */
@@ -247,9 +238,17 @@ static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *comm
     const struct sw_text *text = &state->resp->gathering->text;
     size_t before = text->size;
     bool done = run(conn, command);
-    state->text_bytes += text->size - before;
-    state->resp->text_bytes += text->size - before;
+    if (text->size > before) {
+        size_t bytes = text->size - before;
+        count_text(&state->text, conn->net->turn.number, bytes, SW_TURN_TEXT_BYTES);
+        count_text(&state->resp->text, conn->net->turn.number, bytes, SW_TURN_TEXT_BYTES_ALL);
+    }
     return done;
+}
+
+static bool text_is_spent(const struct sw_resp_conn *state, uint64_t turn)
+{
+    return state->text.spent_in == turn || state->resp->text.spent_in == turn;
 }
 
 /* Carries out the command at the beginning of `bytes`. Returns the bytes consumed; 0 if it is
@@ -262,7 +261,7 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         .arguments = resp->arguments,
         .unquoted = resp->unquoted,
     };
-    if (text_is_spent(conn)) {
+    if (text_is_spent(state, conn->net->turn.number)) {
         SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_TURN);
         return 0;

@@ -30,6 +30,13 @@ struct sw_resp_owner {
     struct sw_clients *clients; /* of all loops */
 };
 
+/* Replies that are texts, in a turn of the loop. Turns are numbered from 1. */
+struct sw_resp_text_share {
+    uint64_t turn;     /* the turn that `bytes` is of */
+    uint64_t bytes;    /* of such replies in it */
+    uint64_t spent_in; /* the last turn in which the share was used up */
+};
+
 struct sw_resp {
     struct sw_net *net;
     struct sw_batches *batches;
@@ -43,8 +50,7 @@ struct sw_resp {
     sw_data_run *run_data;
     struct sw_admin admin;
     uint64_t random_state;
-    uint64_t text_turn;  /* in this turn of the loop .. */
-    uint64_t text_bytes; /* .. replies that are texts took so many bytes */
+    struct sw_resp_text_share text; /* of all connections */
 
     /* For all connections, one at a time. */
     char *scratch; /* SW_SCRATCH_BYTES: replies are formatted here */
@@ -66,9 +72,8 @@ struct sw_resp_conn {
     struct sw_resp_output output;
     bool exclusive; /* a control command is under way: nothing else is accepted */
     struct sw_transaction *transaction; /* between MULTI and EXEC; else NULL */
-    size_t reparsed;     /* bytes parsed in vain on behalf of the request that is arriving */
-    uint64_t text_turn;  /* in this turn of the loop .. */
-    uint64_t text_bytes; /* .. its replies that are texts took so many bytes */
+    size_t reparsed; /* bytes parsed in vain on behalf of the request that is arriving */
+    struct sw_resp_text_share text;
 };
 
 static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)
