@@ -103,7 +103,7 @@ void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
     }
     struct sw_conn *conn = sw_conn_create(net, is_refused);
     if (conn == NULL) {
-        sw_log(SW_LOG_ERROR, "no memory for a connection: it was closed");
+        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR, "no memory for a connection: it was closed");
         close(fd);
         count_open(net, is_refused, 1); /* the listener has counted it, and expects it to close */
         count_open(net, is_refused, -1);
@@ -113,7 +113,8 @@ void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
     struct sw_socket_sizes sizes = {net->config->tcp_buffer_bytes, net->config->unix_buffer_bytes};
     int error = sw_transport_open(&conn->transport, net->uv, fd, is_unix, sizes, &sw_conn_events);
     if (error != 0) {
-        sw_log(SW_LOG_WARNING, "a connection could not be taken: %s", uv_strerror(error));
+        sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "a connection could not be taken: %s",
+                       uv_strerror(error));
         close(fd);
         sw_conn_abort(conn);
         return;

@@ -72,7 +72,7 @@ static void take(struct sw_listener *listener, int fd, bool is_unix)
     bool is_refused = total >= listener->config->connections_max;
     struct sw_inbox_item item = {fd, is_unix, is_refused};
     if (sw_inbox_put(&listener->nets[i]->inbox, item) != 0) {
-        sw_log(SW_LOG_ERROR, "no memory for a connection: it was closed");
+        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR, "no memory for a connection: it was closed");
         close(fd);
         return;
     }
@@ -96,8 +96,9 @@ static void on_pause_over(uv_timer_t *timer)
  * report it again at once, so accepting pauses for a moment. */
 static void pause_accepting(struct sw_listener *listener, int error)
 {
-    sw_log(SW_LOG_WARNING, "accept: %s; trying again in %d ms (raise LimitNOFILE or ulimit -n)",
-           strerror(error), SW_ACCEPT_PAUSE_MS);
+    sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING,
+                   "accept: %s; trying again in %d ms (raise LimitNOFILE or ulimit -n)",
+                   strerror(error), SW_ACCEPT_PAUSE_MS);
     for (unsigned i = 0; i < listener->socket_count; i++) {
         uv_poll_stop(&listener->sockets[i].poll);
     }

@@ -30,11 +30,10 @@ __attribute__((format(printf, 2, 3))) void sw_log(enum sw_log_level level, const
 /* Kinds of lines that a client can provoke as often as it likes. Of each kind at most
  * SW_LOG_LINES_A_MINUTE lines are written in a minute. */
 enum sw_log_kind {
-    SW_LOG_NO_MEMORY,        /* for a connection, a request or a reply */
-    SW_LOG_ACCEPT,           /* a connection could not be accepted */
-    SW_LOG_WRONG_PORT,       /* HTTP on the RESP port */
-    SW_LOG_HTTP,             /* what libmicrohttpd has to say of a request */
-    SW_LOG_REPLY_TEXT_LIMIT, /* a reply's text would have passed a limit */
+    SW_LOG_NO_MEMORY,  /* for a connection, a request or a reply */
+    SW_LOG_ACCEPT,     /* a connection could not be accepted */
+    SW_LOG_WRONG_PORT, /* HTTP on the RESP port */
+    SW_LOG_HTTP,       /* what libmicrohttpd has to say of a request */
     SW_LOG_KINDS
 };
 

@@ -80,8 +80,8 @@ static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *com
     if (text->failed) {
         text->failed = false;
         text->size = first;
-        sw_log(SW_LOG_ERROR, "no memory for a reply to '%s': the connection was closed",
-               command->name);
+        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
+                       "no memory for a reply to '%s': the connection was closed", command->name);
         sw_conn_abort(conn);
     }
 }
@@ -157,7 +157,8 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         return false;
     }
     if (command == NULL && is_http(&arguments->arguments[0])) {
-        sw_log(SW_LOG_WARNING, "%s speaks HTTP to the RESP port: closed", conn->peer.address);
+        sw_log_limited(SW_LOG_WRONG_PORT, SW_LOG_WARNING, "%s speaks HTTP to the RESP port: closed",
+                       conn->peer.address);
         SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
         sw_conn_abort(conn);
         return true;

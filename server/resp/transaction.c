@@ -262,8 +262,8 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
     sw_transaction_drop(conn);
     if (replies->text.failed) {
         replies->text.failed = false;
-        sw_log(SW_LOG_ERROR,
-               "no memory for the replies of a transaction: the connection was closed");
+        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
+                       "no memory for the replies of a transaction: the connection was closed");
         sw_conn_abort(conn);
     }
     return true;

@@ -211,5 +211,23 @@ def garbage():
         check(server.open_files() <= files + 2, "open files")
 
 
+@case
+def log_flood():
+    """HTTP on the RESP port, 500 times: a few lines of the log, the rest counted"""
+    with Server() as server:
+        for _ in range(500):
+            with server.connect() as connection:
+                connection.sendall(b"POST / HTTP/1.1\r\n\r\n")
+                connection.settimeout(20)
+                try:
+                    while connection.recv(4096):
+                        pass
+                except ConnectionResetError:
+                    pass
+        lines = server.log().count("speaks HTTP to the RESP port")
+        equal(lines, 10, "lines of the log")
+        equal(server.metrics()["sherwood_log_lines_left_out_total"], 490, "lines left out")
+
+
 if __name__ == "__main__":
     main()
