@@ -314,15 +314,15 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void add_loop(struct sw_snapshot *snapshot, const struct sw_loop *loop)
+/* The gauges here are those whose modules keep the figure for their own use. */
+static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
 {
-    sw_loop_counters_add(&snapshot->counters, &loop->counters);
+    sw_loop_counters_add(sum, &loop->counters);
     const struct sw_io_arena *arena = &loop->batches.arena;
-    snapshot->connections += __atomic_load_n(&loop->net.connections, __ATOMIC_RELAXED);
-    snapshot->connections_paused += __atomic_load_n(&loop->net.stalled_count, __ATOMIC_RELAXED);
-    snapshot->arena_bytes += arena->pages * SW_IO_PAGE;
-    snapshot->arena_used_bytes +=
-        __atomic_load_n(&arena->pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
+    sum->connected_clients += __atomic_load_n(&loop->net.connections, __ATOMIC_RELAXED);
+    sum->paused_clients += __atomic_load_n(&loop->net.stalled_count, __ATOMIC_RELAXED);
+    sum->arena_bytes += arena->pages * SW_IO_PAGE;
+    sum->arena_used_bytes += __atomic_load_n(&arena->pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
 }
 
 void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
@@ -334,7 +334,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     sw_table_info(server->table, &snapshot->info);
     sw_table_stats(server->table, &snapshot->stats);
     for (uint32_t i = 0; i < server->loop_count; i++) {
-        add_loop(snapshot, &server->loops[i]);
+        add_loop(&snapshot->counters, &server->loops[i]);
     }
     if (server->listener != NULL) {
         snapshot->counters.connections_rejected = sw_listener_rejected(server->listener);
@@ -342,6 +342,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     if (server->http != NULL) {
         sw_http_add_counters(server->http, &snapshot->counters);
     }
+    snapshot->counters.input_memory_bytes = sw_input_budget_used(&server->input_budget);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
     getrusage(RUSAGE_SELF, &usage);
     snapshot->cpu_user_seconds =

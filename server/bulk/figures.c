@@ -36,16 +36,16 @@
     X(growths, stats.grown)                        \
     X(resizes, stats.resized)                      \
     X(resize_failures, stats.resize_failed)        \
-    X(connected_clients, connections)              \
     X(uptime_in_seconds, uptime_seconds)
 
 #define ONE_MORE(...) +1
-#define ROWS (0 FIGURE_MAP(ONE_MORE) SW_COUNTER_MAP(ONE_MORE))
+#define ROWS (0 FIGURE_MAP(ONE_MORE) SW_GAUGE_MAP(ONE_MORE) SW_COUNTER_MAP(ONE_MORE))
 static_assert(ROWS <= SW_FIGURES_MAX, "a client takes all figures");
 #define NAME_FITS(name, ...)                                                                  \
     static_assert(sizeof(#name) <= SW_FIGURE_NAME_BYTES, #name " is too long for a figure's " \
                                                                "name");
 FIGURE_MAP(NAME_FITS)
+SW_GAUGE_MAP(NAME_FITS)
 SW_COUNTER_MAP(NAME_FITS)
 
 uint32_t sw_figures_count(uint32_t wanted)
@@ -57,7 +57,8 @@ void sw_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
 {
 #define FIGURE(name, field) {#name, snapshot->field},
 #define COUNTER(name, help) {#name, snapshot->counters.name},
-    const struct sw_figure all[] = {FIGURE_MAP(FIGURE) SW_COUNTER_MAP(COUNTER)};
+    const struct sw_figure all[] = {FIGURE_MAP(FIGURE) SW_GAUGE_MAP(COUNTER)
+                                        SW_COUNTER_MAP(COUNTER)};
     assert(count <= ROWS);
     memcpy(out, all, count * sizeof(*out));
 }

@@ -50,6 +50,15 @@
     X(batches, "Batches submitted to the table.")                                                \
     X(batch_operations, "Operations in those batches.")
 
+/* What is so now, as a sum over the loops. name (metric: sherwood_<name>), help */
+#define SW_GAUGE_MAP(X)                                                                          \
+    X(connected_clients, "Connections open now.")                                                \
+    X(paused_clients, "Connections whose input is paused now.")                                  \
+    X(http_connections, "HTTP connections open now.")                                            \
+    X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.") \
+    X(arena_bytes, "I/O memory of all loops.")                                                   \
+    X(arena_used_bytes, "I/O memory in use by requests and replies.")
+
 /* Power-of-two histogram buckets: bucket i counts values <= 2^i (and > 2^(i-1)); the last one
  * counts everything above. */
 #define SW_HISTOGRAM_BUCKETS 26
@@ -57,6 +66,7 @@
 struct sw_loop_counters {
 #define SW_COUNTER_FIELD(name, help) uint64_t name;
     SW_COUNTER_MAP(SW_COUNTER_FIELD)
+    SW_GAUGE_MAP(SW_COUNTER_FIELD)
 #undef SW_COUNTER_FIELD
     uint64_t commands[SW_COMMAND_COUNT]; /* replied to, by command */
     /* Of the time from the submission of a batch to its completion an equal share for each command
@@ -70,6 +80,10 @@ struct sw_loop_counters {
 /* Owner thread only. */
 #define SW_COUNT(counters, name, n) \
     __atomic_store_n(&(counters)->name, (counters)->name + (uint64_t)(n), __ATOMIC_RELAXED)
+
+/* Sets a gauge. Owner thread only. */
+#define SW_GAUGE(counters, name, value) \
+    __atomic_store_n(&(counters)->name, (uint64_t)(value), __ATOMIC_RELAXED)
 
 /* Index of a value's histogram bucket. */
 static inline unsigned sw_histogram_bucket(uint64_t value)

@@ -52,7 +52,6 @@ struct sw_http {
     void *server;
     struct sw_http_connections connections; /* the thread's */
     struct sw_loop_counters counters;       /* written by the thread, read by any */
-    uint64_t open;                          /* connections; likewise */
 };
 
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
@@ -206,7 +205,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     } else if (*entry != NULL) {
         sw_http_connection_closed(&http->connections, *entry);
     }
-    __atomic_store_n(&http->open, http->connections.open, __ATOMIC_RELAXED);
+    SW_GAUGE(&http->counters, http_connections, http->connections.open);
 }
 
 static struct sw_http_connection *entry_of(struct MHD_Connection *connection)

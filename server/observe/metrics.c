@@ -167,9 +167,6 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
         "Growths and resizes that failed, for lack of memory for both tables or because too many "
         "keys would meet the probe cap; the table stayed as it was.",
         stats->resize_failed);
-    gauge(page, "sherwood_arena_bytes", "I/O memory of all loops.", snapshot->arena_bytes);
-    gauge(page, "sherwood_arena_used_bytes", "I/O memory in use by requests and answers.",
-          snapshot->arena_used_bytes);
 }
 
 static void put_commands(struct page *page, const struct sw_loop_counters *counters)
@@ -182,6 +179,9 @@ static void put_commands(struct page *page, const struct sw_loop_counters *count
 #define SW_COUNTER_PUT(name, help) counter(page, "sherwood_" #name, help, counters->name);
     SW_COUNTER_MAP(SW_COUNTER_PUT)
 #undef SW_COUNTER_PUT
+#define SW_GAUGE_PUT(name, help) gauge(page, "sherwood_" #name, help, counters->name);
+    SW_GAUGE_MAP(SW_GAUGE_PUT)
+#undef SW_GAUGE_PUT
 }
 
 /* Buckets are powers of two; the last holds what is above and shows only in +Inf. _count is the sum
@@ -219,11 +219,8 @@ static void put_batches(struct page *page, const struct sw_loop_counters *counte
 
 static void put_process(struct page *page, const struct sw_snapshot *snapshot)
 {
-    gauge(page, "sherwood_connected_clients", "Connections open now.", snapshot->connections);
     gauge(page, "sherwood_clients_max", "Connections allowed at once.",
           snapshot->config->connections_max);
-    gauge(page, "sherwood_paused_clients", "Connections whose input is paused now.",
-          snapshot->connections_paused);
     counter_seconds(page, "process_cpu_seconds", "CPU time of the process, user and system.",
                     snapshot->cpu_user_seconds + snapshot->cpu_system_seconds);
     gauge(page, "process_resident_memory_bytes", "Resident memory of the process.",

@@ -18,11 +18,7 @@ struct sw_snapshot {
     const struct sw_config *config;
     struct sw_table_info info;
     struct sw_table_stats stats;
-    struct sw_loop_counters counters; /* sum over the loops */
-    uint64_t connections;             /* open now */
-    uint64_t arena_bytes;             /* of all loops */
-    uint64_t arena_used_bytes;
-    uint64_t connections_paused;
+    struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;

@@ -53,17 +53,18 @@ static void section_server(const struct sw_snapshot *snapshot, struct sw_text *t
 
 static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
-    put(text, "connected_clients", snapshot->connections);
+    put(text, "connected_clients", snapshot->counters.connected_clients);
     put(text, "maxclients", snapshot->config->connections_max);
     put(text, "blocked_clients", 0);
-    put(text, "paused_clients", snapshot->connections_paused);
+    put(text, "paused_clients", snapshot->counters.paused_clients);
 }
 
 static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     /* of the table all that it reserved, of the arenas, most of which may never be touched, what
      * requests have of them now */
-    put_bytes(text, "used_memory", snapshot->info.bytes_reserved + snapshot->arena_used_bytes);
+    put_bytes(text, "used_memory",
+              snapshot->info.bytes_reserved + snapshot->counters.arena_used_bytes);
     put_bytes(text, "used_memory_rss", snapshot->resident_bytes);
     put_bytes(text, "maxmemory", 0);
     sw_text_printf(text, "maxmemory_policy:%s\r\n", sw_config_redis_policy(snapshot->config));
@@ -192,8 +193,8 @@ static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text 
     put(text, "stash_slots", info->stash_slots);
     put(text, "stash_occupied", stats->stash_occupied);
     put(text, "table_bytes", info->bytes_reserved);
-    put(text, "arena_bytes", snapshot->arena_bytes);
-    put(text, "arena_used_bytes", snapshot->arena_used_bytes);
+    put(text, "arena_bytes", snapshot->counters.arena_bytes);
+    put(text, "arena_used_bytes", snapshot->counters.arena_used_bytes);
     put_operation(text, "get", &stats->counters.by_class[SW_CLASS_GET]);
     put_operation(text, "upsert", &stats->counters.by_class[SW_CLASS_UPSERT]);
     put_operation(text, "delete", &stats->counters.by_class[SW_CLASS_DELETE]);

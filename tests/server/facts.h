@@ -48,10 +48,10 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
     snapshot->stats.grown = 6;
     snapshot->stats.resized = 8;
     snapshot->stats.resize_failed = 9;
-    snapshot->connections = 5;
-    snapshot->arena_bytes = 1 << 20;
-    snapshot->arena_used_bytes = 4096;
-    snapshot->connections_paused = 2;
+    snapshot->counters.connected_clients = 5;
+    snapshot->counters.arena_bytes = 1 << 20;
+    snapshot->counters.arena_used_bytes = 4096;
+    snapshot->counters.paused_clients = 2;
     snapshot->process_id = 4242;
     snapshot->start_time_seconds = 1700000000;
     snapshot->uptime_seconds = 90061;

@@ -178,6 +178,10 @@ Test(metrics, every_counter_has_its_value)
     cr_assert_eq(sample(&page, "sherwood_" #name "_total"), (double)snapshot.counters.name);
     SW_COUNTER_MAP(CHECK_COUNTER)
 #undef CHECK_COUNTER
+#define CHECK_GAUGE(name, help) \
+    cr_assert_eq(sample(&page, "sherwood_" #name), (double)snapshot.counters.name);
+    SW_GAUGE_MAP(CHECK_GAUGE)
+#undef CHECK_GAUGE
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         char series[96];
         snprintf(series, sizeof(series), "sherwood_commands_total{cmd=\"%s\"}",
