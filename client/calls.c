@@ -192,7 +192,7 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
         return client->broken;
     }
     if (stripe == NULL) {
-        return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests are unanswered",
+        return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests have no reply yet",
                               client->in_flight);
     }
     if (queue_request(stripe, request) == NULL) {

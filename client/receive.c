@@ -31,10 +31,11 @@ static int connection_lost(struct sw_stripe *stripe, int error)
                                "a Sherwood server, and is it still starting or stopping?",
                                client->address, reason);
     }
-    return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
-                           "%s: the connection was lost (%s), unanswered requests: %u: see the "
-                           "server's log, then connect again",
-                           client->address, reason, stripe->in_flight);
+    return sw_client_break(
+        stripe, SHERWOOD_E_CONNECTION,
+        "%s: the connection was lost (%s), requests without a reply: %u: see the "
+        "server's log, then connect again",
+        client->address, reason, stripe->in_flight);
 }
 
 /* What answered does not speak frames. The first bytes tell a person what it is. */
@@ -45,12 +46,11 @@ static int not_frames(struct sw_stripe *stripe, int error)
     const char *bytes = (const char *)stripe->buffer + stripe->buffer_begin;
     sw_client_clean(bytes, stripe->buffer_end - stripe->buffer_begin, seen, sizeof(seen));
     if (stripe->received_any) {
-        return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
-                               "%s: the server's answer is damaged: %s", client->address,
-                               sw_frame_error_text(error));
+        return sw_client_break(stripe, SHERWOOD_E_PROTOCOL, "%s: the server's reply is damaged: %s",
+                               client->address, sw_frame_error_text(error));
     }
     return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
-                           "%s: something answers there, but not a Sherwood server this client "
+                           "%s: something replies there, but not a Sherwood server this client "
                            "understands (%s; it begins \"%s\"): is it the right port?",
                            client->address, sw_frame_error_text(error), seen);
 }

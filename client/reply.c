@@ -149,7 +149,7 @@ int sw_client_reply(struct sw_stripe *stripe, uint64_t body_bytes)
     const struct sw_reply *reply = &stripe->reply;
     struct sw_client_flight *flight = sw_client_flight_find(stripe, reply->request_id);
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
-        return contradiction(stripe, "answers a request that was never made");
+        return contradiction(stripe, "is to a request that was never made");
     }
     if (reply->status != SW_REPLY_OK) {
         if (body_bytes != 0) {

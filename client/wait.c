@@ -25,13 +25,13 @@ static void timed_out(struct sw_stripe *stripe)
     const struct sherwood *client = stripe->client;
     if (!stripe->received_any) {
         sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
-                        "%s: connected, but nothing answered within %d ms: is it a Sherwood "
+                        "%s: connected, but there was no reply within %d ms: is it a Sherwood "
                         "server, or is it overloaded?",
                         client->address, client->request_timeout_ms);
         return;
     }
     sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
-                    "%s: no byte moved for %d ms, unanswered requests: %u: the connection "
+                    "%s: no byte moved for %d ms, requests without a reply: %u: the connection "
                     "is given up, and whether those requests took effect is unknown",
                     client->address, client->request_timeout_ms, stripe->in_flight);
 }

@@ -13,11 +13,11 @@
 static const struct sw_cli_command commands[] = {
     {"PING", "[text]", "Is the server there?", NULL, 1, 2, true, sw_cli_ping, 0},
     {"GET", "key", "The value of a key, or nil.", NULL, 2, 2, true, sw_cli_get, SHERWOOD_GET},
-    {"GETDEL", "key", "Remove a key, answer its value.", NULL, 2, 2, true, sw_cli_get,
+    {"GETDEL", "key", "Remove a key and show its value.", NULL, 2, 2, true, sw_cli_get,
      SHERWOOD_DELETE},
     {"SET", "key value [NX|XX] [GET]", "Set a key.",
      "  NX: only if it is absent. XX: only if it is present. nil means that it was not set.\n"
-     "  GET: answer the value before (nil if absent) instead of OK.\n"
+     "  GET: show the value before (nil if absent) instead of OK.\n"
      "  Keys and values are unsigned decimal integers of the server's width (INFO shows it).\n"
      "  Values of a server with the cache engine are strings: SET 42 \"two words\\n\".\n",
      3, 5, true, sw_cli_set, SHERWOOD_SET},
@@ -35,25 +35,25 @@ static const struct sw_cli_command commands[] = {
     {"DECR", "key", "Subtract 1; refused below zero.", NULL, 2, 2, true, sw_cli_combine,
      SHERWOOD_DECREMENT},
     {"INCRBY", "key n", "Add n; refused where it would overflow.",
-     "  An absent key counts as 0. Answers the new value.\n", 3, 3, true, sw_cli_combine,
+     "  An absent key counts as 0. Shows the new value.\n", 3, 3, true, sw_cli_combine,
      SHERWOOD_INCREMENT},
     {"DECRBY", "key n", "Subtract n; refused below zero.",
-     "  An absent key counts as 0. Answers the new value.\n", 3, 3, true, sw_cli_combine,
+     "  An absent key counts as 0. Shows the new value.\n", 3, 3, true, sw_cli_combine,
      SHERWOOD_DECREMENT},
-    {"SUM", "key n", "Add n modulo 2^width; absent: set.", "  Answers the new value.\n", 3, 3, true,
+    {"SUM", "key n", "Add n modulo 2^width; absent: set.", "  Shows the new value.\n", 3, 3, true,
      sw_cli_combine, SHERWOOD_SUM},
-    {"MIN", "key n", "Keep the smaller; absent: set.", "  Answers the new value.\n", 3, 3, true,
+    {"MIN", "key n", "Keep the smaller; absent: set.", "  Shows the new value.\n", 3, 3, true,
      sw_cli_combine, SHERWOOD_MIN},
-    {"MAX", "key n", "Keep the larger; absent: set.", "  Answers the new value.\n", 3, 3, true,
+    {"MAX", "key n", "Keep the larger; absent: set.", "  Shows the new value.\n", 3, 3, true,
      sw_cli_combine, SHERWOOD_MAX},
     {"DBSIZE", "", "How many keys are there?", NULL, 1, 1, true, sw_cli_dbsize, 0},
     {"SCAN", "cursor [COUNT n]", "Some keys, and the cursor for the next.",
-     "  Begin with cursor 0; it is over when the answer's cursor is 0 again.\n"
+     "  Begin with cursor 0; it is over when the reply's cursor is 0 again.\n"
      "  Pairs instead of keys: sherwood-cli dump FILE.\n",
      2, 4, true, sw_cli_scan, 0},
     {"FLUSHALL", "", "Remove every key.", NULL, 1, 1, true, sw_cli_flushall, 0},
     {"RESIZE", "slots", "Give the table more or fewer slots.",
-     "  K, M, G or T may follow the number. Answers the capacity the table has then: whole\n"
+     "  K, M, G or T may follow the number. Shows the capacity the table has then: whole\n"
      "  buckets, and no less than its keys need, so RESIZE 1 makes it as small as it can be.\n"
      "  The larger of the server's capacity and max-capacity is the most.\n",
      2, 2, true, sw_cli_resize, 0},

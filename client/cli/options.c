@@ -30,7 +30,7 @@ static const char help_text[] =
     "  -s PATH             its Unix socket instead\n"
     "  -a ADDRESS          either as one text: host:port, [v6]:port or unix:/path\n"
     "  --format csv|bin    how FILE is laid out; else its name tells (.csv, .bin)\n"
-    "  --raw, --no-raw     plain answers; answers for people. Default: plain unless on a terminal\n"
+    "  --raw, --no-raw     plain replies; replies for people. Default: plain unless on a terminal\n"
     "  -q                  load and dump: no progress, no summary\n"
     "  --help, --version\n"
     "\n"

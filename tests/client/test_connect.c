@@ -147,7 +147,7 @@ Test(connect, greetings_this_client_cannot_use)
     expect_greeting((struct greeting){.raw = "HTTP/1.1 400 Bad Request\r\n"}, SHERWOOD_E_PROTOCOL,
                     "is it the right port?");
     expect_greeting((struct greeting){.raw = ""}, SHERWOOD_E_CONNECTION, "greeting");
-    expect_greeting((struct greeting){.silent = true}, SHERWOOD_E_TIMEOUT, "nothing answered");
+    expect_greeting((struct greeting){.silent = true}, SHERWOOD_E_TIMEOUT, "there was no reply");
 }
 
 static struct greeting with_values(enum sw_frame_values format, uint32_t value_bytes)

@@ -238,7 +238,7 @@ Test(misbehave, closing_is_a_connection_error)
 {
     char text[512];
     cr_expect_eq(get_from(close_at_once, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
-    cr_expect(strstr(text, "unanswered requests: 1") != NULL, "%s", text);
+    cr_expect(strstr(text, "requests without a reply: 1") != NULL, "%s", text);
     cr_expect_eq(get_from(close_in_head, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
     cr_expect_eq(get_from(close_in_body, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
     cr_expect_eq(get_from(end_of_connection, true, text, sizeof(text)), SHERWOOD_E_CONNECTION);
