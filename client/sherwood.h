@@ -9,30 +9,35 @@
  *     sherwood_close(client);
  *
  * Keys and values are unsigned integers of the server's width: arrays of uint64_t, or of uint32_t
- * when sherwood_server() reports 4 bytes. Values of a server with the cache engine are bytes:
- * value_bytes for each, one behind the other (sherwood_server.value_format). `found` is a bitmap of
- * 64-bit words: key i was present before the operation if bit i % 64 of word i / 64 is set
- * (sherwood_found). Arrays of any length are accepted; calls longer than the server's frame limit
- * are split, and keep several frames in flight. Only submit is limited to one frame.
+ * if sherwood_server() reports 4 bytes. Values of a server with the cache engine are byte strings
+ * of value_bytes each, without gaps (sherwood_server.value_format). `found` is a bitmap of 64-bit
+ * words: key i was present before the operation if bit i % 64 of word i / 64 is set
+ * (sherwood_found). Arrays may have any length: a call that exceeds the server's limit for a frame
+ * is split into several frames, of which several are in flight at a time. Only sherwood_submit is
+ * limited to one frame.
  *
- * Threads: one handle is used by one thread at a time; different handles are independent. There is
- * no global state. SIGPIPE is never raised. Errors: every call returns SHERWOOD_OK or a negative
- * code; sherwood_error() gives a sentence. After SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT or
- * SHERWOOD_E_PROTOCOL the connection is over: requests in flight on it end with that code, arrays
- * are no longer touched, and further calls only repeat it; close the handle and connect again. A
- * handle of several stripes goes on with those that are left. Memory: everything is allocated by
- * connect (about 220 KiB, and 160 KiB for each further stripe), nothing by the other calls.
+ * Threads: a handle is used by one thread at a time; different handles are independent. There is no
+ * global state, and SIGPIPE is never raised.
  *
- * Structs that a program hands over carry their size as the program was compiled: the first field
- * of sherwood_options and sherwood_request (SHERWOOD_OPTIONS_INIT, SHERWOOD_REQUEST_INIT, or .size
- * = sizeof), an argument of sherwood_stats and sherwood_traffic. No byte beyond it is read or
- * written, so later versions add fields at the end and programs go on without being compiled again;
- * a field of a later version that is not 0 is refused by this one. sherwood_piece and
- * sherwood_operation_stats stay as they are.
+ * Errors: every call returns SHERWOOD_OK or a negative code; sherwood_error() returns a sentence.
+ * SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT and SHERWOOD_E_PROTOCOL end the connection: its
+ * requests in flight end with that code, their arrays are no longer touched, and further calls
+ * return the same code. Close the handle then, and connect again. A handle may have several
+ * connections, called stripes; it goes on with those that are left.
  *
- * Arrays may have any alignment. Data goes from them to the socket, and from the socket into them,
- * without a copy in this library; arrays that begin at multiples of 64 bytes are the fastest to
- * copy for the kernel, those of SHERWOOD_CONSTANT requests at multiples of a page.
+ * Memory: sherwood_connect allocates everything (about 220 KiB, and 160 KiB for each further
+ * stripe), the other calls allocate nothing.
+ *
+ * Sizes: structs that a program passes to the library carry their size as the program was compiled.
+ * It is the first field of sherwood_options and sherwood_request (SHERWOOD_OPTIONS_INIT,
+ * SHERWOOD_REQUEST_INIT, or .size = sizeof), and an argument of sherwood_stats and
+ * sherwood_traffic. The library does not read or write beyond it. Later versions may add fields at
+ * the end without breaking compiled programs; a field that this version does not know must be 0.
+ * sherwood_piece and sherwood_operation_stats will not change.
+ *
+ * Alignment: arrays may have any. Data goes between the arrays and the socket without a copy in
+ * this library. The kernel copies fastest if arrays begin at multiples of 64 bytes, and arrays of
+ * SHERWOOD_CONSTANT requests at multiples of a page.
  */
 #ifndef SHERWOOD_H
 #define SHERWOOD_H
@@ -65,7 +70,7 @@ enum sherwood_status {
 #undef SHERWOOD_STATUS_ENUM
 };
 
-/* Text of a code, static storage. */
+/* Returns the text of a code, in static storage. */
 const char *sherwood_status_text(int status);
 
 struct sherwood;
@@ -73,13 +78,14 @@ struct sherwood;
 struct sherwood_options {
     size_t size;            /* sizeof(struct sherwood_options) */
     int connect_timeout_ms; /* 0: 5000 */
-    int request_timeout_ms; /* without any progress; 0: 30000 */
-    /* Connections of the handle, 1 to SHERWOOD_STRIPES_MAX; 0: 1. A request goes to the one with
-     * the fewest unanswered. With more than one, requests that are in flight at the same time have
-     * no order among them; the writes of one blocking call keep theirs. */
+    int request_timeout_ms; /* during which no byte moves; 0: 30000 */
+    /* Connections of the handle, 1 to SHERWOOD_STRIPES_MAX; 0: 1. A request goes to the one that
+     * has the fewest requests in flight. With more than one, requests that are in flight at the
+     * same time may take effect in any order, but the writes of one blocking call keep theirs. */
     uint32_t stripes;
-    /* Of each socket, at most SHERWOOD_SOCKET_BUFFER_MAX; 0: TCP as the kernel tunes it, Unix 1 MiB
-     * to send. The kernel's own limits (net.core.rmem_max, wmem_max) hold for the unprivileged. */
+    /* Buffers of each socket, at most SHERWOOD_SOCKET_BUFFER_MAX. 0: TCP buffers are tuned by the
+     * kernel, and the send buffer of a Unix socket is 1 MiB. Without privileges, the kernel's
+     * limits (net.core.rmem_max, wmem_max) apply. */
     uint32_t send_buffer_bytes;
     uint32_t receive_buffer_bytes;
 };
@@ -90,12 +96,12 @@ struct sherwood_options {
 #define SHERWOOD_STRIPES_MAX 256
 #define SHERWOOD_SOCKET_BUFFER_MAX (64U << 20)
 
-/* What values are. */
+/* The format of values. */
 enum sherwood_values {
     SHERWOOD_VALUES_INTEGER = 0, /* unsigned integers of value_bytes bytes */
-    SHERWOOD_VALUES_STRING = 1,  /* a length of 4 bytes, little-endian, at most value_bytes - 4; as
-                                    many bytes; zeros up to value_bytes */
-    SHERWOOD_VALUES_FIXED = 2    /* value_bytes bytes */
+    SHERWOOD_VALUES_STRING = 1, /* a length of 4 bytes, little-endian, at most value_bytes - 4; then
+                                   as many bytes; then zeros up to value_bytes */
+    SHERWOOD_VALUES_FIXED = 2   /* value_bytes bytes */
 };
 
 struct sherwood_server {
@@ -105,110 +111,117 @@ struct sherwood_server {
     uint32_t key_bytes;   /* 4 or 8 */
     uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; cache: 4 to 1024 */
     uint32_t frame_ops_max;
-    /* Of the handle: the server's limit for a connection, or 256 if that is less, times stripes. */
+    /* Of the handle: the server's limit for a connection, but at most 256, times the stripes. */
     uint32_t requests_in_flight_max;
-    uint64_t capacity_slots; /* when the connection was made: sherwood_stats has what it is now */
-    uint64_t occupied_max;   /* likewise */
+    uint64_t capacity_slots; /* when the connection was made; sherwood_stats has the current one */
+    uint64_t occupied_max;   /* when the connection was made */
     char engine[16];         /* "robin_hood", "cuckoo" or "cache"; empty: an older server */
     enum sherwood_values value_format;
 };
 
-/* Connects to "host:port", "[v6]:port" or "unix:/path" and learns what the server is. NULL options
- * are the defaults. On failure *out is NULL. The caller owns *out. */
+/* Connects to "host:port", "[v6]:port" or "unix:/path", and asks the server for its facts. If
+ * `options` is NULL, the defaults are taken. On success the caller owns *out; on failure *out is
+ * NULL. */
 int sherwood_connect(const char *address, const struct sherwood_options *options,
                      struct sherwood **out);
-/* The same, with one sentence of what went wrong and what to do in `text` (may be NULL). */
+/* Does the same. On failure it also writes a sentence to `text`, which may be NULL: what went
+ * wrong, and what to do. */
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes);
 
-/* Closes the connection and frees the handle; requests in flight are abandoned. NULL is allowed. */
+/* Closes the connections and frees the handle. Requests in flight are abandoned. NULL is allowed.
+ */
 void sherwood_close(struct sherwood *client);
 
-/* Facts of the server, valid until close. */
+/* Returns the facts of the server; they are valid until sherwood_close. */
 const struct sherwood_server *sherwood_server(const struct sherwood *client);
 
-/* One sentence about the last call that failed on this handle; valid until the next call. */
+/* Returns a sentence about the last call that failed on this handle; it is valid until the next
+ * call. */
 const char *sherwood_error(const struct sherwood *client);
 
 /* What a request does to each of its keys. */
 enum sherwood_operation {
     SHERWOOD_GET = 1,
     SHERWOOD_SET = 2,         /* insert or replace */
-    SHERWOOD_SUM = 3,         /* insert or add, modulo 2^width */
-    SHERWOOD_MIN = 4,         /* insert or keep the smaller */
-    SHERWOOD_MAX = 5,         /* insert or keep the larger */
+    SHERWOOD_SUM = 3,         /* insert, or add modulo 2^width */
+    SHERWOOD_MIN = 4,         /* insert, or keep the smaller value */
+    SHERWOOD_MAX = 5,         /* insert, or keep the larger value */
     SHERWOOD_SET_ABSENT = 6,  /* insert if absent */
     SHERWOOD_SET_PRESENT = 7, /* replace if present */
-    SHERWOOD_INCREMENT = 8,   /* add; a key whose value would overflow keeps it */
-    SHERWOOD_DECREMENT = 9,   /* subtract; a key whose value would fall below zero keeps it */
+    SHERWOOD_INCREMENT = 8,   /* add; a key whose value would overflow keeps its value */
+    SHERWOOD_DECREMENT = 9,   /* subtract; a key whose value would be negative keeps its value */
     SHERWOOD_DELETE = 10
 };
 
-/* Blocking calls. Operations of a call, and of calls one after the other, take effect in order,
- * repeated keys included. `found` and `previous` may be NULL. */
+/* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do
+ * calls that follow each other. `found` and `previous` may be NULL. */
 int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *values,
                  uint64_t *found);
 int sherwood_set(struct sherwood *client, const void *keys, const void *values, size_t count);
 int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uint64_t *found);
-/* Any operation; `values` are the operands of writes; `previous` receives each key's value before
- * the operation (0 if absent; for GET: the value). A call longer than a frame that is refused with
- * SHERWOOD_E_FULL has been applied in part: each frame as a whole or not at all, those before the
- * refused one and perhaps some that were in flight behind it. */
+/* Carries out any operation. `values` are the operands, if the operation takes any. `previous`
+ * receives each key's value before the operation (0 if it was absent), which for GET is the value.
+ * If a call of several frames ends with SHERWOOD_E_FULL, each frame took effect as a whole or not
+ * at all: those before the refused one did, and perhaps some that were in flight after it. */
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found);
 
-/* How many keys the last sherwood_run (INCREMENT, DECREMENT) left as they were, because the result
- * would have passed the largest value, or zero. That is no error: the other keys were changed.
- * `previous` tells which. */
+/* Returns how many keys kept their value in the last sherwood_run of INCREMENT or DECREMENT,
+ * because the new value would have been too large or negative. This is not an error: the other keys
+ * were changed. `previous` shows which keys they are. */
 uint64_t sherwood_overflows(const struct sherwood *client);
 
-/* A part of a request whose arrays are not contiguous. */
+/* A segment of a request whose arrays are not contiguous. */
 struct sherwood_piece {
     const void *keys;
     const void *values; /* operands, or NULL */
-    void *previous;     /* out, or NULL */
-    uint32_t count;     /* not 0 */
+    void *previous;     /* out; may be NULL */
+    uint32_t count;     /* of keys; not 0 */
 };
 #define SHERWOOD_PIECES_MAX 16
 
 /* What may be asked of a request beyond its operation. */
 enum sherwood_request_flag {
-    /* The values are asked for, received and dropped, and so is the found bitmap: `hits` is the
-     * answer. For those that measure or warm up. */
+    /* The server sends the values and the found bitmap, and the library drops them; only `hits` is
+     * kept. This is for measuring and for warming up. */
     SHERWOOD_DISCARD = 1,
-    /* Submit sends nothing: the next call that has to wait, or a submit without this, sends all
-     * that is queued in one go. */
+    /* sherwood_submit only queues the request. The next call that has to wait, or the next submit
+     * without this flag, sends all queued requests together. */
     SHERWOOD_DELAY = 2,
-    /* The bytes of keys and values do not change from now until the process ends, so the kernel may
-     * send their pages (from 64 KiB on) without a copy. It may do so after the request was
-     * answered, failed or was abandoned too: do not change or free them, do not map others there.
+    /* The bytes of keys and values do not change from now until the process ends, so that the
+     * kernel may send their pages (of arrays of at least 64 KiB) without a copy. It may do so even
+     * after the reply, or after the request failed or was abandoned: do not change, free or unmap
+     * this memory.
      */
     SHERWOOD_CONSTANT = 4
 };
 
-/* Many requests in flight. The struct (begin with SHERWOOD_REQUEST_INIT), its pieces and the arrays
- * are borrowed until the request has been waited for; results land in them directly, and those of a
- * request that failed are not to be used. Each submitted request is given back once, by a call that
- * waits. Close abandons the rest. */
+/* A request for sherwood_submit; many may be in flight. Begin with SHERWOOD_REQUEST_INIT. The
+ * library borrows the struct, its pieces and the arrays until a waiting call has returned the
+ * request, which happens once for each submitted request. Results are received straight into the
+ * arrays; those of a request that failed are undefined. sherwood_close abandons all requests in
+ * flight. */
 struct sherwood_request {
     size_t size; /* sizeof(struct sherwood_request) */
     enum sherwood_operation operation;
-    uint32_t count; /* at most frame_ops_max; with pieces the sum of theirs */
+    uint32_t count; /* of keys, at most frame_ops_max; with pieces: the sum of their counts */
     const void *keys;
     const void *values; /* operands, or NULL */
-    void *previous;     /* out, or NULL */
-    uint64_t *found;    /* out, or NULL */
-    /* Instead of keys, values and previous (NULL then): up to SHERWOOD_PIECES_MAX pieces, one frame
-     * on the wire. If one of them has `previous`, those without drop their values. */
+    void *previous;     /* out; may be NULL */
+    uint64_t *found;    /* out; may be NULL */
+    /* Instead of keys, values and previous, which are NULL then: up to SHERWOOD_PIECES_MAX
+     * segments, which are one frame on the wire. If one has `previous`, the values of those without
+     * it are dropped. */
     const struct sherwood_piece *pieces;
     uint32_t pieces_count;
     uint32_t flags; /* of enum sherwood_request_flag, or 0 */
-    /* Out, once waited for. */
+    /* Out; valid once a waiting call has returned the request. */
     int status;
     uint64_t hits;      /* keys that were present before */
-    uint64_t overflows; /* keys that an INCREMENT or DECREMENT left as they were */
-    void *user;         /* the caller's, never touched */
-    /* The library's. */
+    uint64_t overflows; /* keys that kept their value in an INCREMENT or DECREMENT */
+    void *user;         /* the caller's; the library never touches it */
+    /* Private to the library. */
     uint64_t _id;
     int _state;
     struct sherwood_request *_next;
@@ -218,33 +231,35 @@ struct sherwood_request {
         .size = sizeof(struct sherwood_request) \
     }
 
-/* Queues a request and sends what the socket takes; never blocks. SHERWOOD_E_BUSY if
- * requests_in_flight_max are unanswered (and only then). What the socket did not take is sent by
- * the calls that wait. After an error the request is not queued. */
+/* Queues a request and sends as much as the socket accepts; it never blocks. The calls that wait
+ * send the rest. Returns SHERWOOD_E_BUSY if, and only if, requests_in_flight_max requests are in
+ * flight. After an error the request is not queued. */
 int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
-/* Blocks until the request has been answered; returns its status. */
+/* Blocks until the reply to the request is there, and returns the status of the request. */
 int sherwood_wait(struct sherwood *client, struct sherwood_request *request);
-/* The same for at most `timeout_ms` (0: only sends and receives what is possible at once; negative:
- * without a limit): SHERWOOD_E_PENDING if it has not been answered until then; it stays in flight.
- */
+/* Does the same, but for at most `timeout_ms` (0: it sends and receives only what is possible at
+ * once; negative: no limit). If there is no reply by then it returns SHERWOOD_E_PENDING, and the
+ * request stays in flight. */
 int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request, int timeout_ms);
-/* Blocks until any request has been answered, gives it back and returns its status. If none is in
- * flight: NULL in *out, and SHERWOOD_OK or the code of the connection that is over. */
+/* Blocks until the reply to any request is there, stores that request in *out, and returns its
+ * status. If no request is in flight, *out is NULL, and it returns SHERWOOD_OK, or the code with
+ * which the connection ended. */
 int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out);
-/* The same for at most `timeout_ms`: NULL in *out and SHERWOOD_E_PENDING if none was answered. */
+/* Does the same, but for at most `timeout_ms`. If there is no reply by then, *out is NULL, and it
+ * returns SHERWOOD_E_PENDING. */
 int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
 
-/* A descriptor for poll, epoll or an event loop: readable (POLLIN) when a call that waits has
- * something to do. Before sleeping on it, call sherwood_wait_any_for with a timeout of 0 until *out
- * is NULL: what has been received already does not show on it. Timeouts pass only in calls that
- * wait. Made by the first call; the library's, closed by sherwood_close. -1 if there is none to be
- * had. */
+/* Returns a descriptor for poll, epoll or an event loop. It is readable (POLLIN) when a call that
+ * waits has something to do. Replies that have been received already do not make it readable:
+ * before sleeping on it, call sherwood_wait_any_for with a timeout of 0 until *out is NULL.
+ * Timeouts are checked only by calls that wait. The first call creates the descriptor; the library
+ * owns it, and sherwood_close closes it. Returns -1 if it cannot be created. */
 int sherwood_descriptor(struct sherwood *client);
 
-/* Stripes that are not over yet. */
+/* Returns how many connections of the handle are still usable. */
 uint32_t sherwood_stripes(const struct sherwood *client);
 
-/* What the handle has cost since connect; `size` is sizeof(struct sherwood_traffic). */
+/* What the handle has done since connect. `size` is sizeof(struct sherwood_traffic). */
 struct sherwood_traffic {
     uint64_t reads, writes, polls, options; /* system calls: receive, send, wait, socket options */
     uint64_t bytes_received, bytes_sent;
@@ -252,22 +267,22 @@ struct sherwood_traffic {
 };
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
 
-/* Control. */
+/* Operations without keys. */
 int sherwood_ping(struct sherwood *client);
 int sherwood_clear(struct sherwood *client);
-/* Gives the table this many slots, more or fewer, from 1 to its maximum; in any case as many as its
- * keys need. `now` (may be NULL) receives how many it has then. SHERWOOD_E_FULL: there was no
- * memory for the old and the new table at once, or too many keys would meet the probe cap; nothing
- * was changed. No byte moves while the table does, so a large table may need more than
- * request_timeout_ms: after SHERWOOD_E_TIMEOUT the resize may still be carried out (sherwood_stats
- * on a new connection has the capacity). */
+/* Gives the table this many slots, more or fewer than before, from 1 to its maximum. It always gets
+ * enough for its keys. `now`, which may be NULL, receives the number of slots that it has then.
+ * SHERWOOD_E_FULL means that nothing was changed, because there was no memory for the old and the
+ * new table at once, or too many keys would have met the probe cap. No byte is sent while the table
+ * is being moved, so a large table may need more than request_timeout_ms: after SHERWOOD_E_TIMEOUT
+ * the resize may still be carried out (sherwood_stats on a new connection tells). */
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
-/* Reads entries from *cursor (0 to begin), at most `capacity`; *cursor comes back as 0 at the end.
- * Every entry present throughout is returned at least once. */
+/* Reads at most `capacity` entries from *cursor on. Begin with *cursor 0; the scan is complete when
+ * *cursor is 0 again. Every entry that is present throughout is returned at least once. */
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
                   uint32_t capacity, uint32_t *count);
 
-/* Statistics. A field is 0 where the server does not tell it. */
+/* Statistics. A field that the server does not send is 0. */
 struct sherwood_operation_stats {
     uint64_t operations, probes, hits, misses;
 };
@@ -275,27 +290,29 @@ struct sherwood_stats {
     struct sherwood_operation_stats get, upsert, remove;
     uint64_t inserted, updated, deleted, failures, refused;
     uint64_t occupied, capacity_slots, stash_occupied, batches, connections, uptime_seconds;
-    uint64_t occupied_max;       /* keys at which the table grows or refuses new ones */
-    uint64_t max_capacity_slots; /* slots it may have at most */
-    uint64_t growths, resizes;   /* by itself; on request */
-    uint64_t resize_failures;    /* either, for lack of memory or for the probe cap */
+    uint64_t occupied_max;       /* the number of keys at which the table grows or refuses more */
+    uint64_t max_capacity_slots; /* the largest number of slots it may grow to */
+    uint64_t growths, resizes;   /* resizes by the table itself; on request */
+    uint64_t resize_failures;    /* of both kinds: no memory, or too many keys at the probe cap */
     uint64_t table_bytes;
-    uint64_t evicted;      /* keys that left a cache to make room for others */
-    uint64_t not_admitted; /* new keys a cache did not take: all others had a higher score */
+    uint64_t evicted;      /* keys that a cache removed to make room for others */
+    uint64_t not_admitted; /* new keys that a cache did not take: all others had a higher score */
 };
-/* `size` is sizeof(struct sherwood_stats) as the program was compiled: no byte beyond it is
- * written, and fields that this library does not know are 0. */
+/* Asks the server for its statistics. `size` is sizeof(struct sherwood_stats) as the program was
+ * compiled: nothing is written beyond it, and fields that this version does not know are set to 0.
+ */
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size);
-/* All figures that the last sherwood_stats received, those without a field included, in the
- * server's order: i from 0 until it returns false. Names are short texts of a-z, 0-9 and _, valid
- * until the next sherwood_stats or close. `name` and `value` may be NULL. */
+/* Returns figure number i of all that the last sherwood_stats received, including those without a
+ * field in the struct; false if there are no more. They are in the server's order. A name consists
+ * of a-z, 0-9 and _, and is valid until the next sherwood_stats or sherwood_close. `name` and
+ * `value` may be NULL. */
 bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
 
 static inline bool sherwood_found(const uint64_t *found, size_t i)
 {
     return found[i / 64] >> (i % 64) & 1;
 }
-/* 64-bit words of a found bitmap of `count` keys. */
+/* Returns the number of 64-bit words of a found bitmap of `count` keys. */
 static inline size_t sherwood_found_words(size_t count)
 {
     return (count + 63) / 64;
