@@ -35,7 +35,7 @@ static struct sw_request header_of(const struct sherwood *client, uint32_t opera
                                .want_values = want_values};
 }
 
-static struct sw_client_flight *queue_span(struct sw_stripe *stripe, const struct span *span)
+static struct sw_client_flight *queue_span(struct sw_client_stripe *stripe, const struct span *span)
 {
     const struct sw_client_frame frame = {
         .header = header_of(stripe->client, (uint32_t)span->operation, span->count,
@@ -148,7 +148,7 @@ static bool wants_values(const struct sherwood_request *request)
     return wants;
 }
 
-static struct sw_client_flight *queue_request(struct sw_stripe *stripe,
+static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
                                               struct sherwood_request *request)
 {
     const struct sw_client_frame frame = {
@@ -164,7 +164,7 @@ static struct sw_client_flight *queue_request(struct sw_stripe *stripe,
         flight->second = request->found;
         flight->request = request;
         request->_id = flight->id;
-        request->_state = SW_REQUEST_FLYING;
+        request->_state = SW_CLIENT_REQUEST_FLYING;
         request->_next = NULL;
         request->status = SHERWOOD_OK;
         request->hits = 0;
@@ -182,11 +182,11 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     if (rc != SHERWOOD_OK) {
         return rc;
     }
-    struct sw_stripe *stripe = sw_stripe_pick(client);
+    struct sw_client_stripe *stripe = sw_client_stripe_pick(client);
     if (stripe == NULL) {
         sw_client_send_all(client);
         sw_client_step(client, 0);
-        stripe = sw_stripe_pick(client);
+        stripe = sw_client_stripe_pick(client);
     }
     if (client->broken != 0) {
         return client->broken;
@@ -237,11 +237,11 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
 static int queue_call(struct sherwood *client, const struct span *whole, size_t count,
                       struct sw_client_call *call)
 {
-    struct sw_stripe *only = NULL;
+    struct sw_client_stripe *only = NULL;
     for (size_t at = 0; at < count && call->status == SHERWOOD_OK;) {
-        struct sw_stripe *stripe = only == NULL              ? sw_stripe_pick(client)
-                                   : sw_stripe_is_free(only) ? only
-                                                             : NULL;
+        struct sw_client_stripe *stripe = only == NULL ? sw_client_stripe_pick(client)
+                                          : sw_client_stripe_is_free(only) ? only
+                                                                           : NULL;
         if (client->broken != 0 || (only != NULL && only->broken != 0)) {
             return only != NULL ? only->broken : client->broken;
         }

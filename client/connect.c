@@ -82,15 +82,15 @@ static const char *check_greeting(const struct sherwood *client, const struct sw
     return check_info(info);
 }
 
-static int open_stripes(struct sherwood *client, const struct sw_dialer *dialer,
+static int open_stripes(struct sherwood *client, const struct sw_client_dialer *dialer,
                         const char *address, const struct sherwood_options *options,
                         uint32_t stripes, char *text, size_t text_bytes)
 {
     for (uint32_t i = 0; i < stripes; i++) {
         struct sw_reply greeting = {0};
         int status = SHERWOOD_OK;
-        struct sw_stripe *stripe =
-            sw_stripe_open(client, dialer, address, options, &greeting, &status, text, text_bytes);
+        struct sw_client_stripe *stripe = sw_client_stripe_open(
+            client, dialer, address, options, &greeting, &status, text, text_bytes);
         if (stripe == NULL) {
             return status;
         }
@@ -126,7 +126,7 @@ static const char *take_options(const struct sherwood_options *given, struct she
 }
 
 /* The sentence goes straight to the caller's text. */
-static int open_client(const struct sw_dialer *dialer, const char *address,
+static int open_client(const struct sw_client_dialer *dialer, const char *address,
                        const struct sherwood_options *options, struct sherwood **out, char *text,
                        size_t text_bytes)
 {
@@ -166,7 +166,7 @@ static int open_client(const struct sw_dialer *dialer, const char *address,
     return SHERWOOD_OK;
 }
 
-int sw_client_connect(const struct sw_dialer *dialer, const char *address,
+int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
                       const struct sherwood_options *options, struct sherwood **out, char *text,
                       size_t text_bytes)
 {
@@ -187,7 +187,7 @@ int sw_client_connect(const struct sw_dialer *dialer, const char *address,
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes)
 {
-    return sw_client_connect(&sw_plain_dialer, address, options, out, text, text_bytes);
+    return sw_client_connect(&sw_client_plain_dialer, address, options, out, text, text_bytes);
 }
 
 int sherwood_connect(const char *address, const struct sherwood_options *options,
@@ -202,7 +202,7 @@ void sherwood_close(struct sherwood *client)
         return;
     }
     for (uint32_t i = 0; i < client->stripes_count; i++) {
-        sw_stripe_close(client->stripes[i]);
+        sw_client_stripe_close(client->stripes[i]);
     }
     if (client->epoll >= 0) {
         close(client->epoll);
@@ -249,7 +249,7 @@ int sherwood_descriptor(struct sherwood *client)
         return -1;
     }
     for (uint32_t i = 0; i < client->stripes_count; i++) {
-        const struct sw_transport *transport = client->stripes[i]->transport;
+        const struct sw_client_transport *transport = client->stripes[i]->transport;
         struct epoll_event event = {.events = (uint32_t)transport->read_events};
         if (client->stripes[i]->broken == 0 &&
             epoll_ctl(epoll, EPOLL_CTL_ADD, transport->fd, &event) != 0) {
@@ -261,7 +261,7 @@ int sherwood_descriptor(struct sherwood *client)
     for (uint32_t i = 0; i < client->stripes_count; i++) {
         client->stripes[i]->watches_write = false;
         if (client->stripes[i]->broken == 0) {
-            sw_stripe_watch(client->stripes[i]);
+            sw_client_stripe_watch(client->stripes[i]);
         }
     }
     return epoll;

@@ -12,8 +12,8 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
                     void *second, struct sw_reply *reply)
 {
     struct sw_client_call call = {.flights = 1, .reply = reply};
-    struct sw_stripe *stripe;
-    while ((stripe = sw_stripe_pick(client)) == NULL && client->broken == 0) {
+    struct sw_client_stripe *stripe;
+    while ((stripe = sw_client_stripe_pick(client)) == NULL && client->broken == 0) {
         sw_client_send_all(client);
         sw_client_step(client, -1);
     }

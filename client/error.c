@@ -34,7 +34,7 @@ int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
     return status;
 }
 
-int sw_client_break(struct sw_stripe *stripe, int status, const char *format, ...)
+int sw_client_break(struct sw_client_stripe *stripe, int status, const char *format, ...)
 {
     struct sherwood *client = stripe->client;
     if (stripe->broken != 0) {
@@ -52,7 +52,7 @@ int sw_client_break(struct sw_stripe *stripe, int status, const char *format, ..
             sw_client_flight_finish(stripe, &stripe->flights[i], status, NULL);
         }
     }
-    sw_stripe_watch(stripe);
+    sw_client_stripe_watch(stripe);
     if (sherwood_stripes(client) == 0) {
         client->broken = status;
     }

@@ -8,7 +8,7 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire as they are");
 
-static struct sw_client_flight *take_slot(struct sw_stripe *stripe)
+static struct sw_client_flight *take_slot(struct sw_client_stripe *stripe)
 {
     for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; i++) {
         uint64_t id = ++stripe->client->sequence;
@@ -33,11 +33,11 @@ static bool is_direct(const struct sw_client_flight *flight)
            (uint64_t)flight->header.count * flight->header.value_bytes >= SW_CLIENT_LONG_BYTES;
 }
 
-struct sw_client_flight *sw_client_flight_queue(struct sw_stripe *stripe,
+struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
                                                 const struct sw_client_frame *frame)
 {
     struct sherwood *client = stripe->client;
-    struct sw_client_flight *flight = sw_stripe_is_free(stripe) ? take_slot(stripe) : NULL;
+    struct sw_client_flight *flight = sw_client_stripe_is_free(stripe) ? take_slot(stripe) : NULL;
     if (flight == NULL) {
         return NULL;
     }
@@ -67,7 +67,7 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_stripe *stripe,
     return flight;
 }
 
-struct sw_client_flight *sw_client_flight_find(struct sw_stripe *stripe, uint64_t id)
+struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id)
 {
     struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];
     return id != 0 && flight->id == id ? flight : NULL;
@@ -79,7 +79,7 @@ static void finish_request(struct sherwood *client, struct sherwood_request *req
     request->status = status;
     request->hits = reply == NULL ? 0 : reply->hits;
     request->overflows = reply == NULL ? 0 : reply->overflows;
-    request->_state = SW_REQUEST_DONE;
+    request->_state = SW_CLIENT_REQUEST_DONE;
     request->_next = NULL;
     if (client->done_last == NULL) {
         client->done_first = request;
@@ -89,8 +89,8 @@ static void finish_request(struct sherwood *client, struct sherwood_request *req
     client->done_last = request;
 }
 
-void sw_client_flight_finish(struct sw_stripe *stripe, struct sw_client_flight *flight, int status,
-                             const struct sw_reply *reply)
+void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+                             int status, const struct sw_reply *reply)
 {
     struct sherwood_request *request = flight->request;
     struct sw_client_call *call = flight->call;

@@ -26,8 +26,8 @@
 /* Bodies from here on are received straight into the caller's arrays. */
 #define SW_CLIENT_LONG_BYTES 2048
 /* From here on a body's end is waited for, instead of its next segment (SO_RCVLOWAT). */
-#define SW_CLIENT_LOWAT_BYTES 131072
-#define SW_CLIENT_LOWAT_BYTES_MAX (4U << 20)
+#define SW_CLIENT_LOW_WATER_BYTES 131072
+#define SW_CLIENT_LOW_WATER_BYTES_MAX (4U << 20)
 /* So often it looks for less than that. */
 #define SW_CLIENT_LOOK_MS 200
 /* Arrays of constant requests from here on are sent as pages. */
@@ -45,7 +45,11 @@
 #define SW_CLIENT_GAP_MS 10
 
 /* _state of a request. */
-enum sw_request_state { SW_REQUEST_IDLE, SW_REQUEST_FLYING, SW_REQUEST_DONE };
+enum sw_client_request_state {
+    SW_CLIENT_REQUEST_IDLE,
+    SW_CLIENT_REQUEST_FLYING,
+    SW_CLIENT_REQUEST_DONE
+};
 
 /* A blocking call: one or more flights that it waits for. Lives on the caller's stack. */
 struct sw_client_call {
@@ -84,10 +88,10 @@ struct sw_client_flight {
 };
 
 /* One connection of a handle. */
-struct sw_stripe {
+struct sw_client_stripe {
     struct sherwood *client;
-    struct sw_transport *transport; /* owned */
-    int broken;                     /* 0, or why it is over */
+    struct sw_client_transport *transport; /* owned */
+    int broken;                            /* 0, or why it is over */
     uint32_t in_flight;
     uint32_t direct; /* of them, those with is_direct */
     uint64_t moved;  /* the client's clock when a byte last moved, or the first flight began */
@@ -139,7 +143,7 @@ struct sherwood {
     uint8_t scratch[SW_CLIENT_SCRATCH_BYTES];
     uint32_t next; /* the stripe that is looked at first */
     uint32_t stripes_count;
-    struct sw_stripe *stripes[SHERWOOD_STRIPES_MAX];
+    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
 };
 
 /* --- error.c --- */
@@ -149,7 +153,7 @@ int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same, and the stripe is over: its requests in flight end with `status`, the callers' arrays
  * are no longer touched. If it was the last, further calls return `status`. */
-int sw_client_break(struct sw_stripe *stripe, int status, const char *format, ...)
+int sw_client_break(struct sw_client_stripe *stripe, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The code of a server's status; SHERWOOD_E_PROTOCOL for one that is unknown. */
 int sw_client_status(uint32_t reply_status);
@@ -162,25 +166,25 @@ void sw_client_clean(const char *text, size_t size, char *out, size_t out_bytes)
 /* --- connect.c --- */
 
 /* sherwood_connect_text by way of the dialer's transports. */
-int sw_client_connect(const struct sw_dialer *dialer, const char *address,
+int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
                       const struct sherwood_options *options, struct sherwood **out, char *text,
                       size_t text_bytes);
 
 /* --- stripe.c --- */
 
 /* Connects and greets. NULL with a code in *status and a sentence in `text`. */
-struct sw_stripe *sw_stripe_open(struct sherwood *client, const struct sw_dialer *dialer,
-                                 const char *address, const struct sherwood_options *options,
-                                 struct sw_reply *greeting, int *status, char *text,
-                                 size_t text_bytes);
+struct sw_client_stripe *
+sw_client_stripe_open(struct sherwood *client, const struct sw_client_dialer *dialer,
+                      const char *address, const struct sherwood_options *options,
+                      struct sw_reply *greeting, int *status, char *text, size_t text_bytes);
 /* NULL is allowed. */
-void sw_stripe_close(struct sw_stripe *stripe);
+void sw_client_stripe_close(struct sw_client_stripe *stripe);
 /* Has it a free flight, and is it not over? */
-bool sw_stripe_is_free(const struct sw_stripe *stripe);
+bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe);
 /* The stripe with the fewest unanswered frames that is free, or NULL. */
-struct sw_stripe *sw_stripe_pick(struct sherwood *client);
+struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client);
 /* Brings the descriptor's interest up to date; and takes a stripe that is over from it. */
-void sw_stripe_watch(struct sw_stripe *stripe);
+void sw_client_stripe_watch(struct sw_client_stripe *stripe);
 
 /* --- flight.c --- */
 
@@ -195,32 +199,32 @@ struct sw_client_frame {
 
 /* Queues a frame. Returns the flight, whose request, call, first and second are the caller's to
  * set; NULL if none is free or the head cannot be encoded. */
-struct sw_client_flight *sw_client_flight_queue(struct sw_stripe *stripe,
+struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
                                                 const struct sw_client_frame *frame);
 /* The flight a reply answers, or NULL. */
-struct sw_client_flight *sw_client_flight_find(struct sw_stripe *stripe, uint64_t id);
+struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id);
 /* Frees the flight and hands its result on. */
-void sw_client_flight_finish(struct sw_stripe *stripe, struct sw_client_flight *flight, int status,
-                             const struct sw_reply *reply);
+void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+                             int status, const struct sw_reply *reply);
 
 /* --- send.c, receive.c --- */
 
 /* Sends what the socket takes; never blocks. A failure is kept in send_errno: the server may have
  * said why, so the receiving side ends the connection. */
-void sw_client_send(struct sw_stripe *stripe);
+void sw_client_send(struct sw_client_stripe *stripe);
 /* The same for all stripes. */
 void sw_client_send_all(struct sherwood *client);
 /* Receives what the socket has; never blocks. SHERWOOD_OK, or the stripe is over and the code says
  * why. */
-int sw_client_receive(struct sw_stripe *stripe);
+int sw_client_receive(struct sw_client_stripe *stripe);
 
 /* --- reply.c --- */
 
 /* The head of a reply is in stripe->reply, `body_bytes` follow. Checks it against the request and
  * sets `receiving` and `parts`, or finishes the flight if there is no body. */
-int sw_client_reply(struct sw_stripe *stripe, uint64_t body_bytes);
+int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes);
 /* The server is at its limit of connections, as it `said`. */
-int sw_client_turned_away(struct sw_stripe *stripe, const char *said);
+int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said);
 
 /* --- wait.c --- */
 

@@ -23,20 +23,20 @@
 #define UNIX_SEND_BYTES (1U << 20)
 
 struct plain {
-    struct sw_transport base;
+    struct sw_client_transport base;
     bool is_tcp;
     int pipe[2];         /* for pages, or -1 */
     uint32_t pipe_bytes; /* it holds so many; 0: it was not made yet */
     bool never_splices;  /* the kernel refused */
 };
 
-static int64_t plain_read(struct sw_transport *transport, struct iovec *parts, int count)
+static int64_t plain_read(struct sw_client_transport *transport, struct iovec *parts, int count)
 {
     transport->traffic->reads++;
     return readv(transport->fd, parts, count);
 }
 
-static int64_t plain_write(struct sw_transport *transport, struct iovec *parts, int count,
+static int64_t plain_write(struct sw_client_transport *transport, struct iovec *parts, int count,
                            bool more)
 {
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
@@ -106,8 +106,8 @@ static ssize_t splice_quietly(const struct plain *plain, bool more)
     return sent;
 }
 
-static int64_t plain_write_pages(struct sw_transport *transport, const void *data, size_t bytes,
-                                 bool more)
+static int64_t plain_write_pages(struct sw_client_transport *transport, const void *data,
+                                 size_t bytes, bool more)
 {
     struct plain *plain = (struct plain *)transport;
     if (transport->held == 0 && !fill_pipe(plain, data, bytes)) {
@@ -128,7 +128,7 @@ static int64_t plain_write_pages(struct sw_transport *transport, const void *dat
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static uint32_t plain_low_water(struct sw_transport *transport, uint32_t bytes)
+static uint32_t plain_low_water(struct sw_client_transport *transport, uint32_t bytes)
 {
     int value = (int)bytes;
     if (!((struct plain *)transport)->is_tcp) {
@@ -139,7 +139,7 @@ static uint32_t plain_low_water(struct sw_transport *transport, uint32_t bytes)
     return bytes;
 }
 
-static void plain_close(struct sw_transport *transport)
+static void plain_close(struct sw_client_transport *transport)
 {
     struct plain *plain = (struct plain *)transport;
     close(transport->fd);
@@ -174,12 +174,14 @@ static void set_buffers(const struct plain *plain, const struct sherwood_options
     }
 }
 
-static struct sw_transport *plain_open(const struct sw_dialer *dialer, const char *address,
-                                       const struct sherwood_options *options, int timeout_ms,
-                                       int *status, char *text, size_t text_bytes)
+static struct sw_client_transport *plain_open(const struct sw_client_dialer *dialer,
+                                              const char *address,
+                                              const struct sherwood_options *options,
+                                              int timeout_ms, int *status, char *text,
+                                              size_t text_bytes)
 {
-    static const struct sw_transport_calls calls = {plain_read, plain_write, plain_write_pages,
-                                                    plain_low_water, plain_close};
+    static const struct sw_client_transport_calls calls = {
+        plain_read, plain_write, plain_write_pages, plain_low_water, plain_close};
     struct plain *plain = calloc(1, sizeof(*plain));
     (void)dialer;
     if (plain == NULL) {
@@ -205,4 +207,4 @@ static struct sw_transport *plain_open(const struct sw_dialer *dialer, const cha
     return &plain->base;
 }
 
-const struct sw_dialer sw_plain_dialer = {.open = plain_open};
+const struct sw_client_dialer sw_client_plain_dialer = {.open = plain_open};

@@ -18,7 +18,7 @@
 /* Parts given to one readv: bytes that nobody wants take one for each length of the scratch. */
 #define RECEIVE_PARTS_MAX 80
 
-static int connection_lost(struct sw_stripe *stripe, int error)
+static int connection_lost(struct sw_client_stripe *stripe, int error)
 {
     const struct sherwood *client = stripe->client;
     const char *reason = error != 0 ? strerror(error) : "the server closed the connection";
@@ -39,7 +39,7 @@ static int connection_lost(struct sw_stripe *stripe, int error)
 }
 
 /* What answered does not speak frames. The first bytes tell a person what it is. */
-static int not_frames(struct sw_stripe *stripe, int error)
+static int not_frames(struct sw_client_stripe *stripe, int error)
 {
     const struct sherwood *client = stripe->client;
     char seen[33];
@@ -81,7 +81,7 @@ static uint64_t body_bytes_max(const struct sherwood *client)
 }
 
 /* Decodes a head at the start of the buffer. Sets *again if more bytes are needed. */
-static int take_head(struct sw_stripe *stripe, bool *again)
+static int take_head(struct sw_client_stripe *stripe, bool *again)
 {
     const uint8_t *bytes = stripe->buffer + stripe->buffer_begin;
     size_t size = stripe->buffer_end - stripe->buffer_begin;
@@ -111,7 +111,7 @@ static int take_head(struct sw_stripe *stripe, bool *again)
 }
 
 /* Moves past `bytes` of the body; finishes the flight at its end. */
-static void advance(struct sw_stripe *stripe, size_t bytes)
+static void advance(struct sw_client_stripe *stripe, size_t bytes)
 {
     while (stripe->part < stripe->parts_count) {
         struct sw_client_part *part = &stripe->parts[stripe->part];
@@ -130,7 +130,7 @@ static void advance(struct sw_stripe *stripe, size_t bytes)
 }
 
 /* Copies what was read ahead into the body. */
-static void take_body(struct sw_stripe *stripe)
+static void take_body(struct sw_client_stripe *stripe)
 {
     while (stripe->receiving != NULL && stripe->buffer_begin < stripe->buffer_end) {
         const struct sw_client_part *part = &stripe->parts[stripe->part];
@@ -144,7 +144,7 @@ static void take_body(struct sw_stripe *stripe)
     }
 }
 
-static int take_buffered(struct sw_stripe *stripe)
+static int take_buffered(struct sw_client_stripe *stripe)
 {
     for (;;) {
         if (stripe->receiving != NULL) {
@@ -163,7 +163,7 @@ static int take_buffered(struct sw_stripe *stripe)
 
 /* What is left of the body, as parts of a readv; *bytes of it. Returns false if it is too much for
  * one. */
-static bool body_parts(struct sw_stripe *stripe, struct iovec *iov, int *n, size_t *bytes)
+static bool body_parts(struct sw_client_stripe *stripe, struct iovec *iov, int *n, size_t *bytes)
 {
     for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
         uint8_t *data = stripe->parts[p].data;
@@ -182,7 +182,7 @@ static bool body_parts(struct sw_stripe *stripe, struct iovec *iov, int *n, size
 }
 
 /* How much to read into the buffer: one head if a long body may follow it, which goes elsewhere. */
-static size_t read_ahead(const struct sw_stripe *stripe)
+static size_t read_ahead(const struct sw_client_stripe *stripe)
 {
     uint32_t now = stripe->receiving != NULL && stripe->receiving->is_direct;
     return stripe->direct > now ? SW_FRAME_ALIGN - stripe->buffer_end % SW_FRAME_ALIGN
@@ -191,7 +191,7 @@ static size_t read_ahead(const struct sw_stripe *stripe)
 
 /* One readv: the rest of the body at hand, then ahead into the buffer. Returns the bytes, or -1;
  * *drained if the socket had less than there was room for. */
-static int64_t read_once(struct sw_stripe *stripe, bool *drained)
+static int64_t read_once(struct sw_client_stripe *stripe, bool *drained)
 {
     struct iovec iov[RECEIVE_PARTS_MAX + 1];
     int n = 0;
@@ -219,7 +219,7 @@ static int64_t read_once(struct sw_stripe *stripe, bool *drained)
     return got;
 }
 
-int sw_client_receive(struct sw_stripe *stripe)
+int sw_client_receive(struct sw_client_stripe *stripe)
 {
     for (int i = 0; i < RECEIVE_CALLS_MAX; i++) {
         bool drained = false;

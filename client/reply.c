@@ -6,7 +6,7 @@
 
 #include "client/internal.h"
 
-static int contradiction(struct sw_stripe *stripe, const char *what)
+static int contradiction(struct sw_client_stripe *stripe, const char *what)
 {
     const struct sherwood *client = stripe->client;
     return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
@@ -17,7 +17,7 @@ static int contradiction(struct sw_stripe *stripe, const char *what)
 }
 
 /* "<what the server said>", or a phrase if it said nothing. */
-static void server_said(const struct sw_stripe *stripe, char *out, size_t out_bytes)
+static void server_said(const struct sw_client_stripe *stripe, char *out, size_t out_bytes)
 {
     sw_client_clean(stripe->reply.message, sizeof(stripe->reply.message), out, out_bytes);
     if (out[0] == '\0') {
@@ -26,7 +26,7 @@ static void server_said(const struct sw_stripe *stripe, char *out, size_t out_by
     }
 }
 
-int sw_client_turned_away(struct sw_stripe *stripe, const char *said)
+int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said)
 {
     return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                            "%s: the server has all the connections it allows (%s): close some, "
@@ -35,7 +35,7 @@ int sw_client_turned_away(struct sw_stripe *stripe, const char *said)
 }
 
 /* A status other than OK. The frame has no body. */
-static int refused(struct sw_stripe *stripe, struct sw_client_flight *flight)
+static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
 {
     struct sherwood *client = stripe->client;
     char said[SW_FRAME_TEXT_BYTES_MAX];
@@ -99,7 +99,7 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     return is_data && reply->hits > reply->count ? "counts more hits than keys" : NULL;
 }
 
-static void add_part(struct sw_stripe *stripe, void *data, uint64_t bytes)
+static void add_part(struct sw_client_stripe *stripe, void *data, uint64_t bytes)
 {
     if (bytes > 0) {
         stripe->parts[stripe->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
@@ -107,14 +107,14 @@ static void add_part(struct sw_stripe *stripe, void *data, uint64_t bytes)
 }
 
 /* An array with its padding; without an array to go to, the bytes are discarded. */
-static void add_array(struct sw_stripe *stripe, void *data, uint64_t bytes)
+static void add_array(struct sw_client_stripe *stripe, void *data, uint64_t bytes)
 {
     add_part(stripe, data, bytes);
     add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
 }
 
 /* Values, piece by piece. */
-static void add_values(struct sw_stripe *stripe, const struct sw_client_flight *flight)
+static void add_values(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
     uint64_t bytes = (uint64_t)flight->header.count * flight->header.value_bytes;
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
@@ -124,7 +124,7 @@ static void add_values(struct sw_stripe *stripe, const struct sw_client_flight *
     add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
 }
 
-static void set_parts(struct sw_stripe *stripe, const struct sw_client_flight *flight)
+static void set_parts(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
     uint64_t count = stripe->reply.count;
     stripe->part = 0;
@@ -144,7 +144,7 @@ static void set_parts(struct sw_stripe *stripe, const struct sw_client_flight *f
     add_array(stripe, flight->second, sw_found_bytes(stripe->reply.count));
 }
 
-int sw_client_reply(struct sw_stripe *stripe, uint64_t body_bytes)
+int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
 {
     const struct sw_reply *reply = &stripe->reply;
     struct sw_client_flight *flight = sw_client_flight_find(stripe, reply->request_id);

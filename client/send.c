@@ -65,7 +65,7 @@ static size_t skip_parts(struct iovec *iov, size_t n, uint64_t skip)
 }
 
 /* Gathers what is left of the queue, the first frame from `queue_offset` on. */
-static size_t gather(struct sw_stripe *stripe, struct iovec *iov)
+static size_t gather(struct sw_client_stripe *stripe, struct iovec *iov)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < stripe->queue_count; i++) {
@@ -80,7 +80,7 @@ static size_t gather(struct sw_stripe *stripe, struct iovec *iov)
 }
 
 /* Moves the queue on by bytes that were sent. */
-static void count_sent(struct sw_stripe *stripe, uint64_t bytes)
+static void count_sent(struct sw_client_stripe *stripe, uint64_t bytes)
 {
     stripe->client->traffic.bytes_sent += bytes;
     stripe->moved = stripe->client->clock;
@@ -97,18 +97,18 @@ static void count_sent(struct sw_stripe *stripe, uint64_t bytes)
     }
 }
 
-static int64_t send_copied(struct sw_stripe *stripe)
+static int64_t send_copied(struct sw_client_stripe *stripe)
 {
-    struct sw_transport *transport = stripe->transport;
+    struct sw_client_transport *transport = stripe->transport;
     struct iovec iov[SEND_PARTS_MAX];
     size_t n = gather(stripe, iov);
     return transport->calls->write(transport, iov, (int)n, false);
 }
 
 /* Sends some of the first frame, whose arrays never change: long arrays as pages. */
-static int64_t send_constant(struct sw_stripe *stripe, const struct sw_client_flight *flight)
+static int64_t send_constant(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
-    struct sw_transport *transport = stripe->transport;
+    struct sw_client_transport *transport = stripe->transport;
     struct iovec parts[SW_CLIENT_FRAME_PARTS_MAX];
     size_t n = skip_parts(parts, frame_parts(flight, parts), stripe->queue_offset);
     bool more = n > 1 || stripe->queue_count > 1;
@@ -120,7 +120,7 @@ static int64_t send_constant(struct sw_stripe *stripe, const struct sw_client_fl
     return sent < 0 && errno == ENOTSUP ? send_copied(stripe) : sent;
 }
 
-static int64_t send_some(struct sw_stripe *stripe)
+static int64_t send_some(struct sw_client_stripe *stripe)
 {
     const struct sw_client_flight *flight = &stripe->flights[stripe->queue[stripe->queue_first]];
     bool as_pages = flight->is_constant && flight->frame_bytes >= SW_CLIENT_PAGES_BYTES &&
@@ -128,7 +128,7 @@ static int64_t send_some(struct sw_stripe *stripe)
     return as_pages ? send_constant(stripe, flight) : send_copied(stripe);
 }
 
-void sw_client_send(struct sw_stripe *stripe)
+void sw_client_send(struct sw_client_stripe *stripe)
 {
     for (int i = 0; i < SEND_CALLS_MAX && stripe->queue_count > 0; i++) {
         if (stripe->send_errno != 0) {
@@ -148,7 +148,7 @@ void sw_client_send(struct sw_stripe *stripe)
         }
         break;
     }
-    sw_stripe_watch(stripe);
+    sw_client_stripe_watch(stripe);
 }
 
 void sw_client_send_all(struct sherwood *client)

@@ -10,7 +10,7 @@
 #include "client/internal.h"
 
 /* The first exchange: what is the server? */
-static int greet(struct sw_stripe *stripe, struct sw_reply *greeting)
+static int greet(struct sw_client_stripe *stripe, struct sw_reply *greeting)
 {
     struct sw_client_call call = {.flights = 1, .reply = greeting};
     const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_HELLO}};
@@ -22,14 +22,14 @@ static int greet(struct sw_stripe *stripe, struct sw_reply *greeting)
     return sw_client_finish_call(stripe->client, &call);
 }
 
-struct sw_stripe *sw_stripe_open(struct sherwood *client, const struct sw_dialer *dialer,
-                                 const char *address, const struct sherwood_options *options,
-                                 struct sw_reply *greeting, int *status, char *text,
-                                 size_t text_bytes)
+struct sw_client_stripe *
+sw_client_stripe_open(struct sherwood *client, const struct sw_client_dialer *dialer,
+                      const char *address, const struct sherwood_options *options,
+                      struct sw_reply *greeting, int *status, char *text, size_t text_bytes)
 {
     int connect_ms = options->connect_timeout_ms <= 0 ? SW_CLIENT_CONNECT_TIMEOUT_MS
                                                       : options->connect_timeout_ms;
-    struct sw_stripe *stripe = calloc(1, sizeof(*stripe));
+    struct sw_client_stripe *stripe = calloc(1, sizeof(*stripe));
     if (stripe == NULL) {
         snprintf(text, text_bytes, "not enough memory for a connection (%zu bytes)",
                  sizeof(*stripe));
@@ -41,7 +41,7 @@ struct sw_stripe *sw_stripe_open(struct sherwood *client, const struct sw_dialer
     stripe->transport =
         dialer->open(dialer, address, options, connect_ms, status, text, text_bytes);
     if (stripe->transport == NULL) {
-        sw_stripe_close(stripe);
+        sw_client_stripe_close(stripe);
         return NULL;
     }
     stripe->transport->traffic = &client->traffic;
@@ -55,11 +55,11 @@ struct sw_stripe *sw_stripe_open(struct sherwood *client, const struct sw_dialer
     }
     snprintf(text, text_bytes, "%s", client->error);
     client->stripes_count--;
-    sw_stripe_close(stripe);
+    sw_client_stripe_close(stripe);
     return NULL;
 }
 
-void sw_stripe_close(struct sw_stripe *stripe)
+void sw_client_stripe_close(struct sw_client_stripe *stripe)
 {
     if (stripe == NULL) {
         return;
@@ -70,19 +70,20 @@ void sw_stripe_close(struct sw_stripe *stripe)
     free(stripe);
 }
 
-bool sw_stripe_is_free(const struct sw_stripe *stripe)
+bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe)
 {
     return stripe->broken == 0 && stripe->in_flight < stripe->client->flights_max;
 }
 
-struct sw_stripe *sw_stripe_pick(struct sherwood *client)
+struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client)
 {
-    struct sw_stripe *best = NULL;
+    struct sw_client_stripe *best = NULL;
     uint32_t at = client->next;
     for (uint32_t i = 0; i < client->stripes_count; i++) {
         uint32_t n = (at + i) % client->stripes_count;
-        struct sw_stripe *stripe = client->stripes[n];
-        if (sw_stripe_is_free(stripe) && (best == NULL || stripe->in_flight < best->in_flight)) {
+        struct sw_client_stripe *stripe = client->stripes[n];
+        if (sw_client_stripe_is_free(stripe) &&
+            (best == NULL || stripe->in_flight < best->in_flight)) {
             best = stripe;
             client->next = (n + 1) % client->stripes_count;
         }
@@ -90,13 +91,13 @@ struct sw_stripe *sw_stripe_pick(struct sherwood *client)
     return best;
 }
 
-void sw_stripe_watch(struct sw_stripe *stripe)
+void sw_client_stripe_watch(struct sw_client_stripe *stripe)
 {
     bool wants_write = stripe->queue_count > 0 && stripe->send_errno == 0;
     if (stripe->client->epoll < 0) {
         return;
     }
-    const struct sw_transport *transport = stripe->transport;
+    const struct sw_client_transport *transport = stripe->transport;
     if (stripe->broken != 0) {
         (void)epoll_ctl(stripe->client->epoll, EPOLL_CTL_DEL, transport->fd, NULL);
     } else if (wants_write != stripe->watches_write) {

@@ -16,30 +16,31 @@
 
 #include "client/sherwood.h"
 
-struct sw_transport;
+struct sw_client_transport;
 
-struct sw_transport_calls {
+struct sw_client_transport_calls {
     /* Receives into the parts. Returns bytes, 0 at the end of the stream, or -1 and errno (EAGAIN
      * where there is nothing now). */
-    int64_t (*read)(struct sw_transport *transport, struct iovec *parts, int count);
+    int64_t (*read)(struct sw_client_transport *transport, struct iovec *parts, int count);
     /* Sends from the parts; `more` follows at once. Returns bytes, or -1 and errno (EAGAIN where
      * nothing can be taken now). */
-    int64_t (*write)(struct sw_transport *transport, struct iovec *parts, int count, bool more);
+    int64_t (*write)(struct sw_client_transport *transport, struct iovec *parts, int count,
+                     bool more);
     /* Optional (NULL): sends memory that never changes, without copying it. The result is that of
      * write, or -1 and ENOTSUP: this transport cannot, use write. Until `held` is 0 again, go on
      * with this call, at the first byte that was not reported as sent. */
-    int64_t (*write_pages)(struct sw_transport *transport, const void *data, size_t bytes,
+    int64_t (*write_pages)(struct sw_client_transport *transport, const void *data, size_t bytes,
                            bool more);
     /* Optional (NULL): do not report the descriptor as readable before this many bytes are there.
      * Returns the number now in effect. */
-    uint32_t (*low_water)(struct sw_transport *transport, uint32_t bytes);
+    uint32_t (*low_water)(struct sw_client_transport *transport, uint32_t bytes);
     /* Ends the connection and frees the transport. */
-    void (*close)(struct sw_transport *transport);
+    void (*close)(struct sw_client_transport *transport);
 };
 
 /* The first member of each transport's own struct. */
-struct sw_transport {
-    const struct sw_transport_calls *calls;
+struct sw_client_transport {
+    const struct sw_client_transport_calls *calls;
     int fd;                           /* to poll; the transport's */
     short read_events, write_events;  /* what to poll for to go on reading, to go on writing */
     uint32_t held;                    /* bytes that write_pages has taken and not sent yet */
@@ -47,15 +48,15 @@ struct sw_transport {
 };
 
 /* How a handle gets the transports of its connections. Any thread. */
-struct sw_dialer {
+struct sw_client_dialer {
     /* Connects within `timeout_ms`. NULL with a code in *status and a sentence in `text`. */
-    struct sw_transport *(*open)(const struct sw_dialer *dialer, const char *address,
-                                 const struct sherwood_options *options, int timeout_ms,
-                                 int *status, char *text, size_t text_bytes);
+    struct sw_client_transport *(*open)(const struct sw_client_dialer *dialer, const char *address,
+                                        const struct sherwood_options *options, int timeout_ms,
+                                        int *status, char *text, size_t text_bytes);
     void *user; /* the dialer's own */
 };
 
 /* Sockets, TCP and Unix (plain.c). */
-extern const struct sw_dialer sw_plain_dialer;
+extern const struct sw_client_dialer sw_client_plain_dialer;
 
 #endif

@@ -20,7 +20,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void timed_out(struct sw_stripe *stripe)
+static void timed_out(struct sw_client_stripe *stripe)
 {
     const struct sherwood *client = stripe->client;
     if (!stripe->received_any) {
@@ -37,29 +37,29 @@ static void timed_out(struct sw_stripe *stripe)
 }
 
 /* Large bodies: no wake-up before their end is here (or the window is full). */
-static void set_low_water(struct sw_stripe *stripe)
+static void set_low_water(struct sw_client_stripe *stripe)
 {
     size_t left = 0;
     for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
         left += stripe->parts[p].bytes;
     }
-    uint32_t want = left < SW_CLIENT_LOWAT_BYTES       ? 1
-                    : left < SW_CLIENT_LOWAT_BYTES_MAX ? (uint32_t)left
-                                                       : SW_CLIENT_LOWAT_BYTES_MAX;
+    uint32_t want = left < SW_CLIENT_LOW_WATER_BYTES       ? 1
+                    : left < SW_CLIENT_LOW_WATER_BYTES_MAX ? (uint32_t)left
+                                                           : SW_CLIENT_LOW_WATER_BYTES_MAX;
     if (stripe->transport->calls->low_water != NULL && want != stripe->low_water) {
         stripe->low_water = stripe->transport->calls->low_water(stripe->transport, want);
     }
 }
 
 /* The stripes with something to wait for, and how long until the first of them times out. */
-static nfds_t collect(struct sherwood *client, struct pollfd *fds, struct sw_stripe **stripes,
-                      uint64_t *left_ms)
+static nfds_t collect(struct sherwood *client, struct pollfd *fds,
+                      struct sw_client_stripe **stripes, uint64_t *left_ms)
 {
     const uint64_t limit = (uint64_t)client->request_timeout_ms;
     nfds_t n = 0;
     *left_ms = limit;
     for (uint32_t i = 0; i < client->stripes_count; i++) {
-        struct sw_stripe *stripe = client->stripes[i];
+        struct sw_client_stripe *stripe = client->stripes[i];
         if (stripe->in_flight == 0) {
             continue;
         }
@@ -69,7 +69,7 @@ static nfds_t collect(struct sherwood *client, struct pollfd *fds, struct sw_str
         set_low_water(stripe);
         left = stripe->low_water > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
         *left_ms = left < *left_ms ? left : *left_ms;
-        const struct sw_transport *transport = stripe->transport;
+        const struct sw_client_transport *transport = stripe->transport;
         fds[n] = (struct pollfd){
             .fd = transport->fd,
             .events = (short)(transport->read_events | (sending ? transport->write_events : 0))};
@@ -78,10 +78,10 @@ static nfds_t collect(struct sherwood *client, struct pollfd *fds, struct sw_str
     return n;
 }
 
-static void serve(struct sw_stripe *stripe, short events, bool nothing_came)
+static void serve(struct sw_client_stripe *stripe, short events, bool nothing_came)
 {
     const struct sherwood *client = stripe->client;
-    const struct sw_transport *transport = stripe->transport;
+    const struct sw_client_transport *transport = stripe->transport;
     if ((events & transport->write_events) != 0) {
         sw_client_send(stripe);
     }
@@ -105,7 +105,7 @@ static void serve(struct sw_stripe *stripe, short events, bool nothing_came)
 void sw_client_step(struct sherwood *client, int limit_ms)
 {
     struct pollfd fds[SHERWOOD_STRIPES_MAX];
-    struct sw_stripe *stripes[SHERWOOD_STRIPES_MAX];
+    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
     uint64_t left_ms, before = now_ms();
     uint64_t gap = before - client->polled_ms;
     client->clock += gap < SW_CLIENT_GAP_MS ? gap : SW_CLIENT_GAP_MS;
@@ -154,7 +154,7 @@ static void unlink_done(struct sherwood *client, struct sherwood_request *reques
         client->done_last = before;
     }
     request->_next = NULL;
-    request->_state = SW_REQUEST_IDLE;
+    request->_state = SW_CLIENT_REQUEST_IDLE;
 }
 
 /* Steps until `request` (NULL: any) is done, nothing is in flight, or the time is over. */
@@ -164,7 +164,8 @@ static void wait_until(struct sherwood *client, const struct sherwood_request *r
     uint64_t end = timeout_ms > 0 ? now_ms() + (uint64_t)timeout_ms : 0;
     bool is_last = false, is_first = true;
     while (!is_last && client->in_flight > 0 &&
-           (request != NULL ? request->_state == SW_REQUEST_FLYING : client->done_first == NULL)) {
+           (request != NULL ? request->_state == SW_CLIENT_REQUEST_FLYING
+                            : client->done_first == NULL)) {
         if (is_first) {
             sw_client_send_all(client);
             is_first = false;
@@ -184,13 +185,13 @@ int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request,
     if (client == NULL || request == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    if (request->_state != SW_REQUEST_DONE && request->_state != SW_REQUEST_FLYING) {
+    if (request->_state != SW_CLIENT_REQUEST_DONE && request->_state != SW_CLIENT_REQUEST_FLYING) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "wait: the request was not submitted, or was already waited for");
     }
     /* A stripe that is over ends its requests. */
     wait_until(client, request, timeout_ms);
-    if (request->_state == SW_REQUEST_FLYING) {
+    if (request->_state == SW_CLIENT_REQUEST_FLYING) {
         return SHERWOOD_E_PENDING;
     }
     unlink_done(client, request);

@@ -20,7 +20,7 @@
 #define BUFFER_BYTES (8U << 20)
 
 struct fake {
-    struct sw_transport base;
+    struct sw_client_transport base;
     struct random random;
     size_t at_once;    /* bytes of a call, at most */
     uint8_t *in, *out; /* BUFFER_BYTES each: to the server, from it */
@@ -32,8 +32,8 @@ struct fake {
 
 /* What the dialer made, for the tests to look at. */
 struct dialled {
-    struct sw_dialer dialer;
-    struct sw_transport_calls calls;
+    struct sw_client_dialer dialer;
+    struct sw_client_transport_calls calls;
     struct fake settings;
     struct fake *last;
     unsigned opened, closed;
@@ -99,7 +99,7 @@ static size_t allowance(struct fake *fake)
     return random_next(&fake->random) % 4 == 0 ? 0 : 1 + random_next(&fake->random) % fake->at_once;
 }
 
-static int64_t fake_read(struct sw_transport *transport, struct iovec *parts, int count)
+static int64_t fake_read(struct sw_client_transport *transport, struct iovec *parts, int count)
 {
     struct fake *fake = (struct fake *)transport;
     size_t room = allowance(fake), got = 0;
@@ -122,7 +122,8 @@ static int64_t fake_read(struct sw_transport *transport, struct iovec *parts, in
     return got > 0 ? (int64_t)got : -1;
 }
 
-static int64_t fake_write(struct sw_transport *transport, struct iovec *parts, int count, bool more)
+static int64_t fake_write(struct sw_client_transport *transport, struct iovec *parts, int count,
+                          bool more)
 {
     struct fake *fake = (struct fake *)transport;
     size_t room = allowance(fake), sent = 0;
@@ -139,8 +140,8 @@ static int64_t fake_write(struct sw_transport *transport, struct iovec *parts, i
     return sent > 0 ? (int64_t)sent : -1;
 }
 
-static int64_t fake_write_pages(struct sw_transport *transport, const void *data, size_t bytes,
-                                bool more)
+static int64_t fake_write_pages(struct sw_client_transport *transport, const void *data,
+                                size_t bytes, bool more)
 {
     struct fake *fake = (struct fake *)transport;
     size_t room = allowance(fake);
@@ -163,7 +164,7 @@ static int64_t fake_write_pages(struct sw_transport *transport, const void *data
     return sent > 0 ? (int64_t)sent : -1;
 }
 
-static void fake_close(struct sw_transport *transport)
+static void fake_close(struct sw_client_transport *transport)
 {
     struct fake *fake = (struct fake *)transport;
     dialled.closed++;
@@ -173,9 +174,10 @@ static void fake_close(struct sw_transport *transport)
     free(fake);
 }
 
-static struct sw_transport *fake_open(const struct sw_dialer *dialer, const char *address,
-                                      const struct sherwood_options *options, int timeout_ms,
-                                      int *status, char *text, size_t text_bytes)
+static struct sw_client_transport *fake_open(const struct sw_client_dialer *dialer,
+                                             const char *address,
+                                             const struct sherwood_options *options, int timeout_ms,
+                                             int *status, char *text, size_t text_bytes)
 {
     cr_assert_eq(dialer->user, &dialled);
     cr_assert_eq(timeout_ms, 1234);
@@ -187,10 +189,11 @@ static struct sw_transport *fake_open(const struct sw_dialer *dialer, const char
     }
     struct fake *fake = malloc(sizeof(*fake));
     *fake = dialled.settings;
-    fake->base = (struct sw_transport){.calls = &dialled.calls,
-                                       .fd = eventfd(1, 0), /* always readable and writable */
-                                       .read_events = POLLIN,
-                                       .write_events = POLLOUT};
+    fake->base =
+        (struct sw_client_transport){.calls = &dialled.calls,
+                                     .fd = eventfd(1, 0), /* always readable and writable */
+                                     .read_events = POLLIN,
+                                     .write_events = POLLOUT};
     fake->in = malloc(BUFFER_BYTES);
     fake->out = malloc(BUFFER_BYTES);
     dialled.opened++;
