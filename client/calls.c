@@ -7,7 +7,7 @@
 
 #include "client/internal.h"
 
-/* sherwood.h stands alone, so it lists what frame.h does once more. */
+/* sherwood.h is installed without frame.h, so it repeats its enums; here they are compared. */
 #define SAME_OPERATION(name, number, operands) \
     static_assert((int)SHERWOOD_##name == (number), "sherwood.h: " #name);
 SW_DATA_OPERATION_MAP(SAME_OPERATION)
@@ -15,7 +15,7 @@ SW_DATA_OPERATION_MAP(SAME_OPERATION)
     static_assert((int)SHERWOOD_VALUES_##name == (number), "sherwood.h: VALUES_" #name);
 SW_FRAME_VALUES_MAP(SAME_FORMAT)
 
-/* One frame's worth of a call. */
+/* The part of a call that goes into one frame. */
 struct span {
     enum sherwood_operation operation;
     const uint8_t *keys;
@@ -66,7 +66,7 @@ static int check_arguments(struct sherwood *client, enum sherwood_operation oper
     return SHERWOOD_OK;
 }
 
-/* The pieces of a request: each with its arrays, and as many keys together as it says. */
+/* Checks that each piece has its arrays, and that their counts add up to that of the request. */
 static int check_pieces(struct sherwood *client, const struct sherwood_request *request)
 {
     uint64_t count = 0;
@@ -94,7 +94,7 @@ static int check_pieces(struct sherwood *client, const struct sherwood_request *
                                 (unsigned long long)count, request->count);
 }
 
-/* Of a program that was compiled with another version. */
+/* Checks the size of a request of a program that was compiled with another version. */
 static int check_size(struct sherwood *client, const struct sherwood_request *request)
 {
     if (request->size < sizeof(*request) || request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
@@ -204,8 +204,8 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     return SHERWOOD_OK;
 }
 
-/* Keys of one frame of a long call: as many as the server takes, so that the next frame's found
- * bits begin at a word. */
+/* Returns the number of keys of the next frame of a call: as many as the server allows, but if more
+ * follow, a multiple of 64, so that the found bits of the next frame begin at a word. */
 static uint32_t frame_keys(const struct sherwood *client, size_t left)
 {
     uint32_t whole =
@@ -216,7 +216,7 @@ static uint32_t frame_keys(const struct sherwood *client, size_t left)
     return whole;
 }
 
-/* The part of `call` from key `at` on. */
+/* Returns the `count` keys of `call` from key `at` on. */
 static struct span cut(const struct sherwood *client, const struct span *call, size_t at,
                        uint32_t count)
 {
@@ -232,8 +232,8 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
     };
 }
 
-/* Queues the whole call, a frame at a time. Gets go to any stripe; writes to one, for their order.
- */
+/* Queues the whole call, frame by frame. The frames of a GET go to any stripe; those of a write all
+ * go to one, which keeps their order. */
 static int queue_call(struct sherwood *client, const struct span *whole, size_t count,
                       struct sw_client_call *call)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * connect.c - a handle's life: connect its stripes, agree on what the server is, close.
+ * connect.c - the life of a handle: connecting its stripes, checking the facts of the server,
+ * closing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static bool is_value_width(const struct sw_server_info *info)
            info->value_bytes <= SW_CLIENT_VALUE_BYTES_MAX;
 }
 
-/* NULL, or what this client cannot work with. */
+/* Returns NULL, or a phrase for what this client cannot work with. */
 static const char *check_info(const struct sw_server_info *info)
 {
     if (!sw_frame_values_is_known(info->value_format)) {
@@ -64,7 +65,8 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->occupied_max = info->occupied_max;
 }
 
-/* What the first stripe has learned; do further ones reach the same server? */
+/* Checks the reply to HELLO; that of a further stripe must be the same as that of the first.
+ * Returns NULL or a phrase for what is wrong. */
 static const char *check_greeting(const struct sherwood *client, const struct sw_reply *greeting)
 {
     const struct sherwood_server *server = &client->server;
@@ -107,8 +109,8 @@ static int open_stripes(struct sherwood *client, const struct sw_client_dialer *
     return SHERWOOD_OK;
 }
 
-/* The options of a program that may be older or newer than this library. NULL, or what is wrong
- * with them. */
+/* Copies the options of a program that may have been compiled with an older or a newer version.
+ * Returns NULL or a phrase for what is wrong with them. */
 static const char *take_options(const struct sherwood_options *given, struct sherwood_options *out)
 {
     *out = (struct sherwood_options){0};
@@ -125,7 +127,7 @@ static const char *take_options(const struct sherwood_options *given, struct she
     return NULL;
 }
 
-/* The sentence goes straight to the caller's text. */
+/* Writes the sentence of a failure to the caller's text, as there is no handle then. */
 static int open_client(const struct sw_client_dialer *dialer, const char *address,
                        const struct sherwood_options *options, struct sherwood **out, char *text,
                        size_t text_bytes)

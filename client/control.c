@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.c - requests without keys: ping, clear, resize, scan, statistics.
+ * control.c - requests without keys: PING, CLEAR, RESIZE, SCAN and STATS.
  */
 #include <stddef.h>
 #include <string.h>
 
 #include "client/internal.h"
 
-/* Queues a control request, waits for a free flight if need be, and for its reply. */
+/* Waits for a free flight if necessary, queues a request without keys, and waits for its reply. */
 static int exchange(struct sherwood *client, const struct sw_request *header, void *first,
                     void *second, struct sw_reply *reply)
 {
@@ -98,7 +98,8 @@ int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *v
 
 /* --- statistics ------------------------------------------------------------------------------- */
 
-/* The figures that have a field: field of struct sherwood_stats, the server's name for it. */
+/* The figures that have a field: the field of struct sherwood_stats, and the server's name for it.
+ */
 #define CLASS_MAP(X, class)                   \
     X(class.operations, #class "_operations") \
     X(class.probes, #class "_probes")         \
@@ -131,7 +132,7 @@ int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *v
     X(evicted, "evicted")                       \
     X(not_admitted, "not_admitted")
 
-/* Fills the fields of which `size` bytes of the struct hold all. */
+/* Fills those fields that lie completely within `size` bytes of the struct. */
 static void fill_stats(const struct sherwood *client, void *stats, size_t size)
 {
     static const struct {
@@ -152,7 +153,7 @@ static void fill_stats(const struct sherwood *client, void *stats, size_t size)
     }
 }
 
-/* NULL, or what is wrong with the figures of a reply. */
+/* Returns NULL, or a phrase for what is wrong with the figures of a reply. */
 static const char *check_figures(const struct sherwood *client)
 {
     for (uint32_t i = 0; i < client->figures_count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dial.c - from an address to a connected, non-blocking socket.
+ * dial.c - connects a non-blocking socket to an address.
  */
 #include "client/dial.h"
 
@@ -22,7 +22,7 @@
 #define PORT_BYTES 16
 #define PORT_MAX 65535
 
-/* Waits for a connect that is under way. Returns 0 or an errno. */
+/* Waits for the end of a connect() that is in progress. Returns 0 or an errno. */
 static int await_connect(int fd, int timeout_ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
@@ -41,7 +41,7 @@ static int await_connect(int fd, int timeout_ms)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-/* Returns 0 and the socket, or an errno. */
+/* Connects a new socket. Returns 0 and the socket in *out, or an errno. */
 static int connect_to(const struct sockaddr *address, socklen_t size, int timeout_ms, int *out)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -97,7 +97,7 @@ static int dial_unix(const char *address, const char *path, int timeout_ms, int 
     return error == 0 ? SHERWOOD_OK : unreachable(address, error, text, text_bytes);
 }
 
-/* "host:port" or "[v6]:port" into its two parts. */
+/* Splits "host:port" or "[v6]:port" into its two parts. Returns false if it is neither. */
 static bool split(const char *address, char *host, char *port)
 {
     const char *colon = strrchr(address, ':');

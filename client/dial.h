@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * dial.h - from an address to a connected, non-blocking socket.
+ * dial.h - connects a non-blocking socket to an address.
  */
 #ifndef SHERWOOD_CLIENT_DIAL_H
 #define SHERWOOD_CLIENT_DIAL_H
 
 #include <stddef.h>
 
-/* Connects to "host:port", "[v6]:port" or "unix:/path" within `timeout_ms` an address tried (name
- * resolution keeps its own time). Returns SHERWOOD_OK and the socket, which the caller closes; or a
- * code, with a sentence of what to do in `text`. Any thread. */
+/* Connects to "host:port", "[v6]:port" or "unix:/path". `timeout_ms` is the limit for each address
+ * that a name stands for; name resolution has its own. Returns SHERWOOD_OK and the socket, which
+ * the caller closes, or a code and a sentence in `text`. May be called from any thread. */
 int sw_client_dial(const char *address, int timeout_ms, int *fd, char *text, size_t text_bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * error.c - codes and sentences.
+ * error.c - the codes and sentences of errors.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * flight.c - frames in flight: the ring of slots, and what happens when one is answered.
+ * flight.c - frames in flight: the ring of slots, and what happens when a reply is complete.
  */
 #include <assert.h>
 
@@ -13,7 +13,8 @@ static struct sw_client_flight *take_slot(struct sw_client_stripe *stripe)
     for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; i++) {
         uint64_t id = ++stripe->client->sequence;
         struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];
-        /* Id 0 means free, and is what a server uses when it knows no id. */
+        /* Id 0 marks a free slot. A server uses it in replies to frames whose id it does not know.
+         */
         if (id != 0 && flight->id == 0) {
             *flight = (struct sw_client_flight){.id = id};
             return flight;
@@ -22,7 +23,7 @@ static struct sw_client_flight *take_slot(struct sw_client_stripe *stripe)
     return NULL;
 }
 
-/* Will the reply bring a long body that somebody wants? */
+/* Will the reply have a long body for the caller's arrays? */
 static bool is_direct(const struct sw_client_flight *flight)
 {
     bool is_wanted = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * plain.c - the transport of sockets. Memory that never changes goes as pages: vmsplice into a
- * pipe, splice from there into the socket. The kernel takes references instead of copying; the
- * receiver copies from the caller's memory, whenever it reads.
+ * plain.c - the transport of sockets. Memory that never changes is sent as pages: vmsplice moves
+ * them into a pipe, splice from there into the socket. The kernel takes references instead of
+ * copies; the bytes are copied from the caller's memory when the receiver reads them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "client/dial.h"
 #include "client/transport.h"
 
-/* What the pipe for pages is asked to hold. */
+/* The capacity that is requested for the pipe. */
 #define PIPE_BYTES (1 << 20)
 #define UNIX_SEND_BYTES (1U << 20)
 
@@ -26,8 +26,8 @@ struct plain {
     struct sw_client_transport base;
     bool is_tcp;
     int pipe[2];         /* for pages, or -1 */
-    uint32_t pipe_bytes; /* it holds so many; 0: it was not made yet */
-    bool never_splices;  /* the kernel refused */
+    uint32_t pipe_bytes; /* its capacity; 0: it has not been created yet */
+    bool never_splices;  /* the kernel does not support it here */
 };
 
 static int64_t plain_read(struct sw_client_transport *transport, struct iovec *parts, int count)
@@ -53,15 +53,16 @@ static void open_pipe(struct plain *plain)
         plain->never_splices = true;
         return;
     }
-    /* Refused beyond the user's limit of pipe pages: then it stays as it is, 64 KiB. */
+    /* This fails if the user has reached the limit of pipe pages; the pipe keeps its 64 KiB then.
+     */
     (void)fcntl(plain->pipe[1], F_SETPIPE_SZ, PIPE_BYTES);
     int room = fcntl(plain->pipe[1], F_GETPIPE_SZ);
     plain->pipe_bytes = room > 0 ? (uint32_t)room : 0;
     plain->never_splices = room <= 0;
 }
 
-/* Fills the empty pipe with pages. Returns false and errno if it stays empty: a kernel that cannot
- * is not asked again. */
+/* Fills the empty pipe with pages. Returns false, with errno set, if it stays empty. If the kernel
+ * does not support it, it is not tried again. */
 static bool fill_pipe(struct plain *plain, const void *data, size_t bytes)
 {
     if (plain->pipe_bytes == 0 && !plain->never_splices) {
@@ -85,7 +86,8 @@ static bool fill_pipe(struct plain *plain, const void *data, size_t bytes)
     return true;
 }
 
-/* splice has no MSG_NOSIGNAL: SIGPIPE is held back, and taken away if this call raised it. */
+/* Calls splice without raising SIGPIPE. As it has no MSG_NOSIGNAL, the signal is blocked, and
+ * removed if this call made it pending. */
 static ssize_t splice_quietly(const struct plain *plain, bool more)
 {
     sigset_t pipe_signal, before, pending;
@@ -97,7 +99,8 @@ static ssize_t splice_quietly(const struct plain *plain, bool more)
     ssize_t sent = splice(plain->pipe[0], NULL, plain->base.fd, NULL, plain->base.held,
                           SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0));
     int error = errno;
-    /* A part may have gone before the socket was found closed. */
+    /* The signal may be pending even if a part was sent before the socket turned out to be closed.
+     */
     if (sent != (ssize_t)plain->base.held && !sigismember(&pending, SIGPIPE)) {
         (void)sigtimedwait(&pipe_signal, NULL, &at_once);
     }
@@ -116,7 +119,7 @@ static int64_t plain_write_pages(struct sw_client_transport *transport, const vo
     transport->traffic->writes++;
     ssize_t sent = splice_quietly(plain, more || transport->held < bytes);
     if (sent == 0) {
-        errno = EPIPE; /* a pipe with bytes in it is never at its end */
+        errno = EPIPE; /* 0 would mean that the pipe is empty, which it is not */
         return -1;
     }
     if (sent > 0) {
@@ -132,7 +135,7 @@ static uint32_t plain_low_water(struct sw_client_transport *transport, uint32_t 
 {
     int value = (int)bytes;
     if (!((struct plain *)transport)->is_tcp) {
-        return 1; /* a Unix socket knows no such mark */
+        return 1; /* Unix sockets have no such mark */
     }
     transport->traffic->options++;
     (void)setsockopt(transport->fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
@@ -159,7 +162,8 @@ static void set_buffer(int fd, int name, int force, uint32_t bytes)
     }
 }
 
-/* A Unix socket does not tune itself, and what it holds is bounded by its sending side. */
+/* The kernel does not tune the buffers of a Unix socket, and the sender's buffer alone limits how
+ * much is under way. */
 static void set_buffers(const struct plain *plain, const struct sherwood_options *options)
 {
     uint32_t send_bytes = options->send_buffer_bytes;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * receive.c - replies from the socket: heads into a buffer, bodies straight into the caller's
- * arrays.
+ * receive.c - receives replies: heads into a buffer, bodies straight into the caller's arrays.
  *
- * While long bodies are expected for the caller's arrays, one readv takes the rest of a body and
- * the next head, no more, so that nothing is copied here. Otherwise it reads ahead, and what was
- * read ahead of a body is copied, or passed over if nobody wants it.
+ * While long bodies are expected, one read takes the rest of a body and the next head, and no more,
+ * so that nothing is copied here. Otherwise a read takes all that there is, and the part of a body
+ * that is in the buffer is copied from there, or skipped if nobody wants it.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +12,10 @@
 
 #include "client/internal.h"
 
-/* Reads before the sending side gets a look. */
+/* The largest number of reads before the caller may send again. */
 #define RECEIVE_CALLS_MAX 16
-/* Parts given to one readv: bytes that nobody wants take one for each length of the scratch. */
+/* The largest number of parts of one read. Bytes that nobody wants take one part for each
+ * SW_CLIENT_SCRATCH_BYTES. */
 #define RECEIVE_PARTS_MAX 80
 
 static int connection_lost(struct sw_client_stripe *stripe, int error)
@@ -38,7 +38,7 @@ static int connection_lost(struct sw_client_stripe *stripe, int error)
         client->address, reason, stripe->in_flight);
 }
 
-/* What answered does not speak frames. The first bytes tell a person what it is. */
+/* Ends a stripe whose peer does not send frames. Its first bytes show a person what it is. */
 static int not_frames(struct sw_client_stripe *stripe, int error)
 {
     const struct sherwood *client = stripe->client;
@@ -55,24 +55,25 @@ static int not_frames(struct sw_client_stripe *stripe, int error)
                            client->address, sw_frame_error_text(error), seen);
 }
 
-/* What a server at its limit says before it knows that the client speaks frames; and are the bytes
- * that, or the beginning of it? */
+/* What a server at its limit of connections sends while it does not know that the client uses
+ * frames. */
 static const char turned_away[] = "-ERR max number of clients reached";
 
+/* Are the bytes that line, or the beginning of it? */
 static bool is_turned_away(const uint8_t *bytes, size_t size)
 {
     size_t length = sizeof(turned_away) - 1;
     return memcmp(bytes, turned_away, size < length ? size : length) == 0;
 }
 
-/* The largest body any reply to this client can have. */
+/* Returns the length of the longest body that a reply can have. */
 static uint64_t body_bytes_max(const struct sherwood *client)
 {
     struct sw_reply largest = {.count = client->server.frame_ops_max,
                                .key_bytes = client->server.key_bytes,
                                .value_bytes = client->server.value_bytes,
                                .has_values = true};
-    if (largest.count == 0) { /* the greeting has no body */
+    if (largest.count == 0) { /* the reply to HELLO has no body */
         return 0;
     }
     uint64_t entries = sw_reply_layout(&largest, SW_OPERATION_SCAN).bytes;
@@ -80,7 +81,7 @@ static uint64_t body_bytes_max(const struct sherwood *client)
     return entries > figures ? entries : figures;
 }
 
-/* Decodes a head at the start of the buffer. Sets *again if more bytes are needed. */
+/* Decodes the head at the start of the buffer. Sets *again if more bytes are needed for that. */
 static int take_head(struct sw_client_stripe *stripe, bool *again)
 {
     const uint8_t *bytes = stripe->buffer + stripe->buffer_begin;
@@ -110,7 +111,7 @@ static int take_head(struct sw_client_stripe *stripe, bool *again)
     return sw_client_reply(stripe, prefix.body_bytes);
 }
 
-/* Moves past `bytes` of the body; finishes the flight at its end. */
+/* Notes that `bytes` of the body were received, and finishes the flight if that is all. */
 static void advance(struct sw_client_stripe *stripe, size_t bytes)
 {
     while (stripe->part < stripe->parts_count) {
@@ -129,7 +130,7 @@ static void advance(struct sw_client_stripe *stripe, size_t bytes)
     sw_client_flight_finish(stripe, flight, SHERWOOD_OK, &stripe->reply);
 }
 
-/* Copies what was read ahead into the body. */
+/* Copies the part of the body that is in the buffer. */
 static void take_body(struct sw_client_stripe *stripe)
 {
     while (stripe->receiving != NULL && stripe->buffer_begin < stripe->buffer_end) {
@@ -161,8 +162,8 @@ static int take_buffered(struct sw_client_stripe *stripe)
     }
 }
 
-/* What is left of the body, as parts of a readv; *bytes of it. Returns false if it is too much for
- * one. */
+/* Lists the missing part of the body as parts of a read, of *bytes together. Returns false if it
+ * takes more parts than one read may have. */
 static bool body_parts(struct sw_client_stripe *stripe, struct iovec *iov, int *n, size_t *bytes)
 {
     for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
@@ -181,7 +182,7 @@ static bool body_parts(struct sw_client_stripe *stripe, struct iovec *iov, int *
     return true;
 }
 
-/* How much to read into the buffer: one head if a long body may follow it, which goes elsewhere. */
+/* Returns how much to read into the buffer. If a long body may come next, this is only its head. */
 static size_t read_ahead(const struct sw_client_stripe *stripe)
 {
     uint32_t now = stripe->receiving != NULL && stripe->receiving->is_direct;
@@ -189,8 +190,9 @@ static size_t read_ahead(const struct sw_client_stripe *stripe)
                                 : sizeof(stripe->buffer) - stripe->buffer_end;
 }
 
-/* One readv: the rest of the body at hand, then ahead into the buffer. Returns the bytes, or -1;
- * *drained if the socket had less than there was room for. */
+/* Reads once: first the rest of the current body, then into the buffer. Returns the number of
+ * bytes, or what the transport returned. Sets *drained if the transport had less than there was
+ * room for. */
 static int64_t read_once(struct sw_client_stripe *stripe, bool *drained)
 {
     struct iovec iov[RECEIVE_PARTS_MAX + 1];

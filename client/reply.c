@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * reply.c - does a reply fit the request it names? Nothing a server sends is believed before.
+ * reply.c - checks whether a reply fits the request that it names. Nothing that a server sends is
+ * used before this check.
  */
 #include <string.h>
 
@@ -16,7 +17,7 @@ static int contradiction(struct sw_client_stripe *stripe, const char *what)
                            client->server.version[0] != '\0' ? client->server.version : "unknown");
 }
 
-/* "<what the server said>", or a phrase if it said nothing. */
+/* Copies the message of the server, or the text of the status if there is none. */
 static void server_said(const struct sw_client_stripe *stripe, char *out, size_t out_bytes)
 {
     sw_client_clean(stripe->reply.message, sizeof(stripe->reply.message), out, out_bytes);
@@ -34,7 +35,7 @@ int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said)
                            stripe->client->address, said);
 }
 
-/* A status other than OK. The frame has no body. */
+/* Handles a reply whose status is not OK; it has no body. */
 static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
 {
     struct sherwood *client = stripe->client;
@@ -48,8 +49,8 @@ static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *fli
         return sw_client_turned_away(stripe, said);
     }
     if (flight == NULL || !flight->sent) {
-        /* It speaks of the connection as a whole, or gave up on a frame before its end: what
-         * follows on this connection could not be told apart. */
+        /* The reply is about the connection as a whole, or the server gave up on a frame before it
+         * was completely sent. It would not understand what follows. */
         return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                                "%s: the server ended the connection: %s", client->address, said);
     }
@@ -63,7 +64,7 @@ static bool width_differs(uint32_t said, uint32_t expected, bool needed)
     return said != expected && (needed || said != 0);
 }
 
-/* NULL, or what is wrong with an OK reply. */
+/* Returns NULL, or a phrase for what is wrong with a reply whose status is OK. */
 static const char *check_ok(const struct sw_reply *reply, const struct sw_client_flight *flight,
                             uint64_t body_bytes)
 {
@@ -106,14 +107,14 @@ static void add_part(struct sw_client_stripe *stripe, void *data, uint64_t bytes
     }
 }
 
-/* An array with its padding; without an array to go to, the bytes are discarded. */
+/* Adds an array and its padding. If `data` is NULL, the bytes are dropped. */
 static void add_array(struct sw_client_stripe *stripe, void *data, uint64_t bytes)
 {
     add_part(stripe, data, bytes);
     add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
 }
 
-/* Values, piece by piece. */
+/* Adds the values, piece by piece, and their padding. */
 static void add_values(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
     uint64_t bytes = (uint64_t)flight->header.count * flight->header.value_bytes;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * send.c - queued frames to the transport, straight from the caller's arrays.
+ * send.c - sends queued frames straight from the caller's arrays.
  */
 #include <errno.h>
 #include <sys/uio.h>
 
 #include "client/internal.h"
 
-/* Parts given to one write, and calls before replies get a look. */
+/* The largest number of parts of one write, and of writes before the caller may receive again. */
 #define SEND_PARTS_MAX 128
 #define SEND_CALLS_MAX 16
 
@@ -16,13 +16,13 @@ static const uint8_t zeros[SW_FRAME_ALIGN];
 static size_t add(struct iovec *iov, size_t n, const void *data, size_t bytes)
 {
     if (bytes > 0) {
-        /* Sending only reads. */
+        /* The transport only reads from the parts. */
         iov[n++] = (struct iovec){(void *)(uintptr_t)data, bytes};
     }
     return n;
 }
 
-/* An array that lies in the pieces, and its padding. */
+/* Adds an array, which lies in the pieces, and its padding. */
 static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flight *flight,
                         bool operands)
 {
@@ -37,7 +37,7 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
     return add(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
 }
 
-/* The parts of a flight's frame, those of no bytes left out. Returns how many, at most
+/* Lists the parts of a flight's frame that are not empty. Returns their number, at most
  * SW_CLIENT_FRAME_PARTS_MAX. */
 static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
 {
@@ -47,7 +47,7 @@ static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *i
                                                                : n;
 }
 
-/* Drops `skip` bytes from the start of the parts. Returns how many parts are left. */
+/* Removes the first `skip` bytes of the parts. Returns the number of parts that are left. */
 static size_t skip_parts(struct iovec *iov, size_t n, uint64_t skip)
 {
     size_t from = 0;
@@ -64,7 +64,7 @@ static size_t skip_parts(struct iovec *iov, size_t n, uint64_t skip)
     return n - from;
 }
 
-/* Gathers what is left of the queue, the first frame from `queue_offset` on. */
+/* Lists the parts of the queued frames; of the first frame, from `queue_offset` on. */
 static size_t gather(struct sw_client_stripe *stripe, struct iovec *iov)
 {
     size_t n = 0;
@@ -79,7 +79,7 @@ static size_t gather(struct sw_client_stripe *stripe, struct iovec *iov)
     return n;
 }
 
-/* Moves the queue on by bytes that were sent. */
+/* Notes that `bytes` of the queue were sent, and removes the frames that are complete. */
 static void count_sent(struct sw_client_stripe *stripe, uint64_t bytes)
 {
     stripe->client->traffic.bytes_sent += bytes;
@@ -105,7 +105,7 @@ static int64_t send_copied(struct sw_client_stripe *stripe)
     return transport->calls->write(transport, iov, (int)n, false);
 }
 
-/* Sends some of the first frame, whose arrays never change: long arrays as pages. */
+/* Sends a part of the first frame, whose arrays never change. Long arrays are sent as pages. */
 static int64_t send_constant(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
     struct sw_client_transport *transport = stripe->transport;
@@ -143,7 +143,8 @@ void sw_client_send(struct sw_client_stripe *stripe)
             continue;
         }
         if (errno != EAGAIN && errno != EWOULDBLOCK) {
-            /* The server may have said why before it closed: the receiving side ends this. */
+            /* The server may have sent the reason before it closed. The connection ends when
+             * receiving finds its end. */
             stripe->send_errno = errno;
         }
         break;

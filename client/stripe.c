@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stripe.c - one connection of a handle: dial, greet, choose, close.
+ * stripe.c - the connections of a handle: opening, exchanging HELLO, choosing one, closing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "client/internal.h"
 
-/* The first exchange: what is the server? */
+/* Sends HELLO and waits for the reply, which has the facts of the server. */
 static int greet(struct sw_client_stripe *stripe, struct sw_reply *greeting)
 {
     struct sw_client_call call = {.flights = 1, .reply = greeting};

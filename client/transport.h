@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * transport.h - what the bytes of a connection travel over. The rest of the library knows only
- * this; plain.c is the transport of sockets, and an encrypted one would be another file beside it.
+ * transport.h - the seam between the library and what carries the bytes of a connection. The rest
+ * of the library uses only this; plain.c is the transport of sockets, and an encrypted transport
+ * would be another file beside it.
  *
- * A transport belongs to one connection and to the thread that uses the handle. Calls never block
- * and never raise SIGPIPE. All bytes counted are those of the frames, whatever the wire carries.
+ * A transport belongs to one connection, and is used by the thread that uses the handle. Its
+ * functions never block and never raise SIGPIPE. They count bytes of frames, whatever is on the
+ * wire.
  */
 #ifndef SHERWOOD_CLIENT_TRANSPORT_H
 #define SHERWOOD_CLIENT_TRANSPORT_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * wait.c - the blocking loop: both directions and all stripes at once, so that a server that
- * answers while a large frame is still being sent never waits for us while we wait for it.
+ * wait.c - the loop of the blocking calls. It sends and receives on all stripes at once, so that a
+ * server that replies while a large frame is still being sent cannot wait for a client that waits
+ * for it.
  *
- * A timeout is measured by a clock of the handle that runs while it waits, and hardly between calls
- * (SW_CLIENT_GAP_MS each): a program that computes for long between two calls is no silent server.
+ * A timeout is measured by a clock of the handle, which runs while the library waits. Between two
+ * calls it advances by at most SW_CLIENT_GAP_MS: a program that computes for a long time does not
+ * make the server look silent.
  */
 #include <errno.h>
 #include <poll.h>
@@ -36,7 +38,8 @@ static void timed_out(struct sw_client_stripe *stripe)
                     client->address, client->request_timeout_ms, stripe->in_flight);
 }
 
-/* Large bodies: no wake-up before their end is here (or the window is full). */
+/* Sets the low-water mark for a large body, so that the thread is not woken before the end of the
+ * body is there, or the window is full. */
 static void set_low_water(struct sw_client_stripe *stripe)
 {
     size_t left = 0;
@@ -51,7 +54,7 @@ static void set_low_water(struct sw_client_stripe *stripe)
     }
 }
 
-/* The stripes with something to wait for, and how long until the first of them times out. */
+/* Lists the stripes that have frames in flight, and the time until the first of them times out. */
 static nfds_t collect(struct sherwood *client, struct pollfd *fds,
                       struct sw_client_stripe **stripes, uint64_t *left_ms)
 {
@@ -85,8 +88,8 @@ static void serve(struct sw_client_stripe *stripe, short events, bool nothing_ca
     if ((events & transport->write_events) != 0) {
         sw_client_send(stripe);
     }
-    /* What lies below the mark of set_low_water moves too: looked for now and then, and before
-     * giving up. */
+    /* Bytes below the low-water mark are progress, too. They are read now and then, and before the
+     * connection is given up. */
     bool looks = nothing_came && stripe->low_water > 1;
     bool is_due = client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms;
     bool is_readable = (events & (transport->read_events | ~transport->write_events)) != 0;
@@ -98,7 +101,7 @@ static void serve(struct sw_client_stripe *stripe, short events, bool nothing_ca
         timed_out(stripe);
     }
     if (client->epoll >= 0) {
-        set_low_water(stripe); /* the caller may sleep on the descriptor next */
+        set_low_water(stripe); /* the caller may wait on the descriptor next */
     }
 }
 
@@ -138,7 +141,7 @@ int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call)
     return call->status;
 }
 
-/* Takes a request out of the list of the answered. */
+/* Removes a request from the list of those whose reply has been received. */
 static void unlink_done(struct sherwood *client, struct sherwood_request *request)
 {
     struct sherwood_request *before = NULL;
@@ -157,7 +160,8 @@ static void unlink_done(struct sherwood *client, struct sherwood_request *reques
     request->_state = SW_CLIENT_REQUEST_IDLE;
 }
 
-/* Steps until `request` (NULL: any) is done, nothing is in flight, or the time is over. */
+/* Runs steps until `request` (NULL: any request) is done, nothing is in flight, or the time is
+ * over. */
 static void wait_until(struct sherwood *client, const struct sherwood_request *request,
                        int timeout_ms)
 {
@@ -189,7 +193,7 @@ int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request,
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "wait: the request was not submitted, or was already waited for");
     }
-    /* A stripe that is over ends its requests. */
+    /* This ends even if the connection fails: a stripe that ends finishes its requests. */
     wait_until(client, request, timeout_ms);
     if (request->_state == SW_CLIENT_REQUEST_FLYING) {
         return SHERWOOD_E_PENDING;
