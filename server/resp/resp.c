@@ -118,7 +118,7 @@ static bool is_http(const struct sw_resp_argument *name)
  * takes it for done would queue what it sends next. */
 static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
 {
-    bool ends = command->id == SW_COMMAND_EXEC && sw_resp_of(conn)->transaction != NULL;
+    bool ends = command->id == SW_COMMAND_EXEC;
     if (ends) {
         sw_transaction_drop(conn);
     }

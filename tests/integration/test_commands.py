@@ -64,7 +64,8 @@ def every_command_replies():
                           "exactly one reply before this one")
                 if arity > 0:
                     error = reply_or_error(connection, name, *["1"] * arity)
-                    equal(str(error), f"wrong number of arguments for '{name}' command")
+                    check(str(error).endswith(f"wrong number of arguments for '{name}' command"),
+                          error)
 
 
 @case
