@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * serve_fixture.h - a loop that serves fake connections from a small table, turn by turn as the
+ * test says. One thread; the clock is the test's.
+ */
+#ifndef SHERWOOD_TESTS_SERVER_SERVE_FIXTURE_H
+#define SHERWOOD_TESTS_SERVER_SERVE_FIXTURE_H
+
+#include "server/bulk/output.h"
+#include "server/limits.h"
+#include "server/resp/clients.h"
+#include "tests/server/fake_transport.h"
+#include "tests/server/loop_fixture.h"
+
+struct serve {
+    struct sw_config config;
+    struct sw_table *table;
+    struct sw_loop *loop;
+    struct sw_input_budget budget;
+    struct sw_clients clients;
+    unsigned stops;
+};
+
+static inline void serve_snapshot(void *server, struct sw_snapshot *snapshot)
+{
+    const struct serve *serve = server;
+    memset(snapshot, 0, sizeof(*snapshot));
+    snapshot->config = &serve->config;
+    sw_table_info(serve->table, &snapshot->info);
+    sw_table_stats(serve->table, &snapshot->stats);
+}
+
+static inline void serve_stop(void *server)
+{
+    ((struct serve *)server)->stops++;
+}
+
+/* The configuration of a test: change it before serve_start. */
+static inline void serve_init(struct serve *serve)
+{
+    memset(serve, 0, sizeof(*serve));
+    small_config(&serve->config, 4096);
+    serve->budget.bytes_max = 64 << 20;
+}
+
+static inline void serve_start(struct serve *serve)
+{
+    sw_clients_init(&serve->clients);
+    serve->table = open_table(&serve->config);
+    const struct sw_loop_owner owner = {.server = serve,
+                                        .snapshot = serve_snapshot,
+                                        .stop = serve_stop,
+                                        .device_lost = no_call,
+                                        .input_budget = &serve->budget,
+                                        .clients = &serve->clients};
+    serve->loop = open_loop(&serve->config, serve->table, &owner, 0, 1);
+    serve->loop->uv.time = 1000;
+}
+
+static inline void serve_check(const struct serve *serve)
+{
+    sw_net_check(&serve->loop->net);
+    sw_resp_check(&serve->loop->resp);
+    sw_bulk_check(&serve->loop->bulk);
+    sw_flights_check(&serve->loop->batches.flights);
+    sw_flights_check(&serve->loop->batches.round_flights);
+    sw_io_arena_check(&serve->loop->batches.arena);
+}
+
+/* Everything but reading sockets, as in loop.c. Returns true if anything moved. */
+static inline bool serve_turn(struct serve *serve)
+{
+    struct sw_loop *loop = serve->loop;
+    bool moved = sw_resp_submit(&loop->resp);
+    moved |= sw_gather_submit(&loop->bulk);
+    moved |= sw_batches_poll(&loop->batches, true);
+    moved |= sw_resp_poll_shared(&loop->resp);
+    moved |= sw_net_retry_stalled(&loop->net);
+    moved |= sw_bulk_flush(&loop->bulk);
+    sw_net_end_turn(&loop->net);
+    serve_check(serve);
+    return moved || (loop->net.retry && loop->net.stalled_count > 0);
+}
+
+static inline void serve_until_idle(struct serve *serve)
+{
+    int turns = 0;
+    while (serve_turn(serve)) {
+        cr_assert_lt(++turns, 100000, "it never ends");
+    }
+}
+
+static inline void serve_open(struct serve *serve, struct fake *peer)
+{
+    fake_open(peer, &serve->loop->net, false);
+}
+
+/* Closes the connection, whatever is in flight, and waits for that. */
+static inline void serve_close(struct serve *serve, struct fake *peer)
+{
+    fake_fini(peer);
+    serve_until_idle(serve);
+}
+
+/* Time passes, and deadlines are looked at. */
+static inline void serve_pass(struct serve *serve, uint64_t ms)
+{
+    serve->loop->uv.time += ms;
+    sw_net_sweep(&serve->loop->net, false);
+    serve_check(serve);
+}
+
+/* All connections are closed; everything has been given back. */
+static inline void serve_stop_loop(struct serve *serve)
+{
+    serve_until_idle(serve);
+    cr_assert_eq(serve->loop->net.connections, 0);
+    cr_assert_eq(serve->loop->batches.arena.pages_used, 0, "I/O memory was not given back");
+    cr_assert_eq(sw_input_budget_used(&serve->budget), 0);
+    close_loop(serve->loop);
+    sw_clients_fini(&serve->clients);
+    sw_table_destroy(serve->table);
+}
+
+/* Sends RESP, and expects this reply. */
+static inline void serve_ask(struct serve *serve, struct fake *peer, const char *request,
+                             const char *reply)
+{
+    fake_say(peer, request);
+    serve_until_idle(serve);
+    fake_take_all(peer);
+    fake_expect(peer, reply);
+}
+
+#endif

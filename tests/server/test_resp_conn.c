@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_resp_conn.c - the command loop of a RESP connection: in whatever pieces the bytes come, and
+ * whatever a command has to wait for.
+ */
+#include "tests/server/serve_fixture.h"
+
+#define TIMED_OUT "-ERR Protocol error: the request did not arrive in time\r\n"
+
+/* --- pieces ----------------------------------------------------------------------------------- */
+
+static const char pipeline[] = "FLUSHALL\r\n"
+                               "*3\r\n$3\r\nSET\r\n$1\r\n1\r\n$2\r\n10\r\n"
+                               "PING\r\n"
+                               "*2\r\n$4\r\nINCR\r\n$1\r\n1\r\n"
+                               "*5\r\n$4\r\nMSET\r\n$1\r\n2\r\n$1\r\n7\r\n$1\r\n3\r\n$1\r\n8\r\n"
+                               "DBSIZE\r\n"
+                               "*2\r\n$4\r\nECHO\r\n$6\r\na\r\nb\r\n\r\n"
+                               "MGET 1 2 3 4\r\n"
+                               "*1\r\n$7\r\nnothing\r\n"
+                               "GET\r\n"
+                               "GET x\r\n"
+                               "\r\n"
+                               "SCAN 0\r\n"
+                               "*0\r\n"
+                               "*2\r\n$3\r\nDEL\r\n$1\r\n1\r\n"
+                               "GET 1\r\n";
+static const char replies[] = "+OK\r\n+OK\r\n+PONG\r\n:11\r\n+OK\r\n:3\r\n$6\r\na\r\nb\r\n\r\n"
+                              "*4\r\n$2\r\n11\r\n$1\r\n7\r\n$1\r\n8\r\n$-1\r\n"
+                              "-ERR unknown command 'nothing', with args beginning with: \r\n"
+                              "-ERR wrong number of arguments for 'get' command\r\n"
+                              "-ERR key is not an unsigned integer or out of range\r\n";
+static const char last_replies[] = ":1\r\n$-1\r\n";
+
+/* The order of SCAN's keys is the table's. */
+static void expect_pipeline(const struct fake *peer, const char *where, size_t at)
+{
+    size_t first = sizeof(replies) - 1, last = sizeof(last_replies) - 1;
+    cr_assert_gt(peer->out_bytes, first + last, "%s %zu", where, at);
+    cr_assert_eq(memcmp(peer->out, replies, first), 0, "%s %zu: %.*s", where, at,
+                 (int)peer->out_bytes, peer->out);
+    cr_assert_eq(memcmp(peer->out + peer->out_bytes - last, last_replies, last), 0, "%s %zu: %.*s",
+                 where, at, (int)peer->out_bytes, peer->out);
+}
+
+/* Sends all of it. What a connection does not read now it reads in a later turn. */
+static void send_all(struct serve *serve, struct fake *peer, const char *bytes, size_t size)
+{
+    for (size_t sent = 0; sent < size;) {
+        sent += fake_send(peer, bytes + sent, size - sent);
+        serve_check(serve);
+        if (sent < size) {
+            cr_assert(serve_turn(serve), "it reads no more");
+        }
+    }
+}
+
+Test(resp_conn, replies_are_the_same_wherever_requests_are_cut)
+{
+    struct serve serve;
+    serve_init(&serve);
+    serve_start(&serve);
+    for (size_t cut = 0; cut < sizeof(pipeline); cut++) {
+        for (int turns = 0; turns < 2; turns++) {
+            struct fake peer;
+            serve_open(&serve, &peer);
+            send_all(&serve, &peer, pipeline, cut);
+            if (turns) {
+                serve_until_idle(&serve);
+            }
+            send_all(&serve, &peer, pipeline + cut, sizeof(pipeline) - 1 - cut);
+            serve_until_idle(&serve);
+            expect_pipeline(&peer, turns ? "cut with turns at" : "cut at", cut);
+            serve_close(&serve, &peer);
+        }
+    }
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, replies_are_the_same_byte_by_byte)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    for (size_t i = 0; i < sizeof(pipeline) - 1; i++) {
+        send_all(&serve, &peer, pipeline + i, 1);
+        serve_turn(&serve);
+    }
+    serve_until_idle(&serve);
+    expect_pipeline(&peer, "byte by byte", 0);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, replies_are_the_same_whatever_the_peer_takes)
+{
+    struct serve serve;
+    serve_init(&serve);
+    serve_start(&serve);
+    for (size_t takes = 0; takes < 300; takes++) {
+        struct fake peer;
+        serve_open(&serve, &peer);
+        peer.takes = takes;
+        send_all(&serve, &peer, pipeline, sizeof(pipeline) - 1);
+        do {
+            fake_take(&peer, takes + 1);
+        } while (serve_turn(&serve) || peer.queued > 0);
+        expect_pipeline(&peer, "taken at a time:", takes);
+        serve_close(&serve, &peer);
+    }
+    serve_stop_loop(&serve);
+}
+
+/* --- what commands wait for ------------------------------------------------------------------- */
+
+/* The round holds 1024 operations. */
+Test(resp_conn, commands_beyond_a_full_round_wait_for_the_next)
+{
+    enum { COUNT = 3000 };
+    struct serve serve;
+    struct fake peer;
+    static char requests[COUNT * 16], wanted[COUNT * 16];
+    size_t size = 0, wanted_size = 0;
+    for (int i = 1; i <= COUNT; i++) {
+        size += (size_t)sprintf(requests + size, "INCR 5\r\n");
+        wanted_size += (size_t)sprintf(wanted + wanted_size, ":%d\r\n", i);
+    }
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    cr_assert_eq(fake_send(&peer, requests, size), size);
+    cr_assert_eq(peer.conn->stall, SW_STALL_ROUND);
+    uint32_t operations = serve.loop->resp.gathering->round.operations;
+    cr_assert(operations > 1000 && operations <= 1024, "%u", operations);
+    cr_assert_eq(serve.loop->counters.round_pauses, 1);
+    serve_until_idle(&serve);
+    fake_expect(&peer, wanted);
+    cr_assert_geq(serve.loop->counters.batches, 3);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, a_command_of_many_keys_waits_for_a_round_that_holds_them)
+{
+    struct serve serve;
+    struct fake one, many;
+    static char mget[1024 * 8] = "MGET";
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &one);
+    serve_open(&serve, &many);
+    for (int i = 0; i < 1000; i++) {
+        sprintf(mget + strlen(mget), " %d", i);
+    }
+    strcat(mget, "\r\n");
+    for (int i = 0; i < 100; i++) {
+        fake_say(&one, "GET 1\r\n");
+    }
+    fake_say(&many, mget);
+    cr_assert_eq(many.conn->stall, SW_STALL_ROUND);
+    serve_until_idle(&serve);
+    cr_assert_eq(many.conn->stall, SW_STALL_NONE);
+    cr_assert_eq(many.out_bytes, 7 + 1000 * 5, "*1000 and as many nulls");
+    serve_close(&serve, &one);
+    serve_close(&serve, &many);
+    serve_stop_loop(&serve);
+}
+
+/* What shows the table waits for what was asked for before it on the connection. */
+Test(resp_conn, a_report_waits_for_what_came_before_it)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    fake_say(&peer, "SET 1 1\r\nDBSIZE\r\nGET 1\r\n");
+    cr_assert_eq(peer.conn->stall, SW_STALL_BARRIER);
+    cr_assert_eq(peer.conn->in_flight, 1);
+    serve_until_idle(&serve);
+    fake_expect(&peer, "+OK\r\n:1\r\n$1\r\n1\r\n");
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+/* A command that takes the table for itself, and then everything goes on. */
+Test(resp_conn, nothing_overtakes_a_control_command)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    fake_say(&peer, "SET 1 1\r\nFLUSHALL\r\nGET 1\r\nSET 1 2\r\nGET 1\r\nFLUSHALL\r\n");
+    fake_say(&peer, "DBSIZE\r\n");
+    serve_until_idle(&serve);
+    cr_assert_eq(fake_say(&peer, "PING\r\n"), 6);
+    serve_until_idle(&serve);
+    cr_assert_gt(peer.out_bytes, 0);
+    fake_expect(&peer, "+OK\r\n+OK\r\n$-1\r\n+OK\r\n$1\r\n2\r\n+OK\r\n+PONG\r\n");
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, the_end_of_input_waits_for_commands_that_wait)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    fake_say(&peer, "SET 1 1\r\nFLUSHALL\r\nSET 1 2\r\nDBSIZE\r\nGET 1\r\n");
+    sw_conn_drain(peer.conn, true);
+    serve_until_idle(&serve);
+    fake_expect(&peer, "+OK\r\n+OK\r\n+OK\r\n:1\r\n$1\r\n2\r\n");
+    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+/* --- a share of the turn ---------------------------------------------------------------------- */
+
+/* Sends COMMAND so many times, in one piece. */
+static void send_reports(struct fake *peer, size_t count)
+{
+    static char reports[9 * 1000];
+    cr_assert_leq(count * 9, sizeof(reports));
+    for (size_t i = 0; i < count; i++) {
+        memcpy(reports + i * 9, "COMMAND\r\n", 9);
+    }
+    cr_assert_eq(fake_send(peer, reports, count * 9), count * 9);
+}
+
+Test(resp_conn, reports_have_their_share_of_a_turn)
+{
+    struct serve serve;
+    struct fake reporter, other;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &reporter);
+    serve_open(&serve, &other);
+    send_reports(&reporter, 1000);
+    cr_assert_eq(reporter.conn->stall, SW_STALL_TURN);
+    cr_assert_eq(serve.loop->counters.turn_pauses, 1);
+    size_t text = serve.loop->resp.gathering->text.size;
+    cr_assert(text >= SW_TURN_TEXT_BYTES && text < 2 * SW_TURN_TEXT_BYTES, "%zu", text);
+    fake_say(&other, "GET 1\r\n");
+    serve_turn(&serve);
+    fake_expect(&other, "$-1\r\n");
+    cr_assert_lt(reporter.out_bytes, 4 * SW_TURN_TEXT_BYTES);
+    size_t each = reporter.out_bytes;
+    serve_until_idle(&serve);
+    cr_assert_gt(reporter.out_bytes, 10 * each, "it gets all of them in the end");
+    cr_assert_eq(reporter.conn->stall, SW_STALL_NONE);
+    cr_assert_eq(serve.loop->counters.commands[SW_COMMAND_COMMAND], 1000);
+    serve_close(&serve, &reporter);
+    serve_close(&serve, &other);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, errors_have_their_share_of_a_turn_too)
+{
+    struct serve serve;
+    struct fake peer;
+    static char lines[3 * 20000 + 1];
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    for (int i = 0; i < 20000; i++) {
+        memcpy(lines + (size_t)i * 3, "x\r\n", 3);
+    }
+    fake_say(&peer, lines);
+    cr_assert_neq(peer.conn->stall, SW_STALL_NONE);
+    serve_until_idle(&serve);
+    cr_assert_eq(serve.loop->counters.command_errors, 20000);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+/* Sixty connections have no more of a turn than four. */
+Test(resp_conn, all_reports_together_have_their_share)
+{
+    enum { COUNT = 60 };
+    struct serve serve;
+    static struct fake peers[COUNT];
+    size_t before = 0, most = 0;
+    serve_init(&serve);
+    serve_start(&serve);
+    for (int i = 0; i < COUNT; i++) {
+        serve_open(&serve, &peers[i]);
+        send_reports(&peers[i], 20);
+    }
+    bool moved = true;
+    while (moved) {
+        size_t out = 0;
+        moved = serve_turn(&serve);
+        for (int i = 0; i < COUNT; i++) {
+            out += peers[i].out_bytes;
+        }
+        most = out - before > most ? out - before : most;
+        before = out;
+    }
+    cr_assert_eq(serve.loop->counters.commands[SW_COMMAND_COMMAND], COUNT * 20);
+    cr_assert_lt(most, 3 * SW_TURN_TEXT_BYTES_ALL, "%zu bytes in one turn", most);
+    for (int i = 0; i < COUNT; i++) {
+        cr_assert_eq(peers[i].out_bytes, peers[0].out_bytes, "everybody gets the same");
+    }
+    for (int i = 0; i < COUNT; i++) {
+        serve_close(&serve, &peers[i]);
+    }
+    serve_stop_loop(&serve);
+}
+
+/* --- errors of the connection, in order ------------------------------------------------------- */
+
+Test(resp_conn, the_time_out_comes_behind_earlier_replies)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve.config.request_timeout_ms = 1000;
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    fake_say(&peer, "SET 1 1\r\nGET 1\r\n*2\r\n$3\r\nGE");
+    serve_pass(&serve, 1001); /* the batch has not even been submitted */
+    cr_assert_eq(serve.loop->counters.request_timeouts, 1);
+    cr_assert_eq(peer.out_bytes, 0);
+    serve_until_idle(&serve);
+    fake_expect(&peer, "+OK\r\n$1\r\n1\r\n" TIMED_OUT);
+    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, the_time_out_waits_for_room)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve.config.request_timeout_ms = 1000;
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    for (int i = 0; i < 1024; i++) {
+        fake_say(&peer, "PING\r\n"); /* as many replies as a round holds */
+    }
+    fake_say(&peer, "*2\r\n$3\r\nGE");
+    serve_pass(&serve, 1001);
+    cr_assert_eq(serve.loop->counters.request_timeouts, 0);
+    serve_until_idle(&serve);
+    serve_pass(&serve, SW_SWEEP_MS);
+    cr_assert_eq(serve.loop->counters.request_timeouts, 1);
+    serve_until_idle(&serve);
+    size_t at = 1024 * 7;
+    cr_assert_eq(peer.out_bytes, at + strlen(TIMED_OUT));
+    cr_assert_eq(memcmp(peer.out + at, TIMED_OUT, strlen(TIMED_OUT)), 0);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, a_protocol_error_comes_behind_earlier_replies)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    fake_say(&peer, "SET 1 1\r\n*1\r\nx\r\nGET 1\r\n");
+    serve_until_idle(&serve);
+    fake_expect(&peer, "+OK\r\n-ERR Protocol error: expected '$', got 'x'\r\n");
+    cr_assert_eq(serve.loop->counters.resp_protocol_errors, 1);
+    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, one_that_passes_connections_max_is_told)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    fake_open(&peer, &serve.loop->net, true);
+    fake_say(&peer, "PING\r\n");
+    serve_until_idle(&serve);
+    fake_expect(&peer, "-ERR max number of clients reached\r\n");
+    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve.budget.bytes_max = 128 << 10;
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    static char request[200 << 10] = "SET 1 1\r\n*2\r\n$4\r\nECHO\r\n$1000000\r\n";
+    memset(request + strlen(request), 'x', sizeof(request) - strlen(request));
+    fake_send(&peer, request, sizeof(request));
+    serve_until_idle(&serve);
+    fake_expect(&peer, "+OK\r\n-ERR the memory for requests that have only partly arrived is used "
+                       "up (input-bytes-max)\r\n");
+    cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, http_is_closed_without_a_word)
+{
+    struct serve serve;
+    struct fake peer;
+    sw_log_init(SW_LOG_ERROR);
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    fake_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\n\r\n");
+    serve_until_idle(&serve);
+    fake_expect(&peer, "");
+    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_conn, quit_is_the_last_command)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    fake_say(&peer, "SET 1 1\r\nQUIT\r\nSET 1 2\r\n");
+    serve_until_idle(&serve);
+    fake_expect(&peer, "+OK\r\n+OK\r\n");
+    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_resp_replies.c - CLIENT REPLY, and many connections whose requests and replies come and go
+ * in random pieces.
+ */
+#include "tests/server/serve_fixture.h"
+#include "tests/support/random.h"
+
+Test(resp_replies, off_silences_replies_and_errors)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    serve_ask(&serve, &peer, "CLIENT REPLY OFF\r\nSET 1 1\r\nGET 1\r\nPING\r\nnothing\r\nGET\r\n",
+              "");
+    serve_ask(&serve, &peer, "CLIENT REPLY ON\r\nGET 1\r\n", "+OK\r\n$1\r\n1\r\n");
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+Test(resp_replies, skip_silences_one)
+{
+    static const char *const silent[] = {"GET 1\r\n", "PING\r\n", "nothing\r\n", "GET\r\n",
+                                         "DBSIZE\r\n"};
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
+        char request[64];
+        snprintf(request, sizeof(request), "CLIENT REPLY SKIP\r\n%sPING\r\n", silent[i]);
+        serve_ask(&serve, &peer, request, "+PONG\r\n");
+    }
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+/* What was sent before it is replied to, though the reply is written later. */
+Test(resp_replies, off_begins_where_it_stands)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    serve_ask(&serve, &peer, "SET 1 1\r\nGET 1\r\nCLIENT REPLY OFF\r\nGET 1\r\n",
+              "+OK\r\n$1\r\n1\r\n");
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+/* A client that will be closed is told why, whatever it chose. */
+Test(resp_replies, off_does_not_silence_the_last_words)
+{
+    struct serve serve;
+    struct fake slow, wrong;
+    serve_init(&serve);
+    serve.config.request_timeout_ms = 1000;
+    serve_start(&serve);
+    serve_open(&serve, &slow);
+    serve_open(&serve, &wrong);
+    fake_say(&slow, "CLIENT REPLY OFF\r\nGET 1\r\n*2\r\n");
+    fake_say(&wrong, "CLIENT REPLY OFF\r\nGET 1\r\n*x\r\n");
+    serve_until_idle(&serve);
+    fake_expect(&wrong, "-ERR Protocol error: invalid multibulk length\r\n");
+    serve_pass(&serve, 1001);
+    serve_until_idle(&serve);
+    fake_expect(&slow, "-ERR Protocol error: the request did not arrive in time\r\n");
+    serve_close(&serve, &slow);
+    serve_close(&serve, &wrong);
+    serve_stop_loop(&serve);
+}
+
+/* --- everything at once ----------------------------------------------------------------------- */
+
+enum { LANES = 5, STEPS = 6000, TEXT_BYTES = 1 << 20 };
+
+/* A connection, what it will send, and what it must be replied in the end. */
+struct lane {
+    struct fake peer;
+    uint64_t key, count;
+    char *requests, *wanted;
+    size_t size, sent, wanted_size;
+};
+
+static void add(struct lane *lane, const char *request, const char *reply)
+{
+    size_t size = strlen(request), reply_size = strlen(reply);
+    cr_assert(lane->size + size < TEXT_BYTES && lane->wanted_size + reply_size < TEXT_BYTES);
+    memcpy(lane->requests + lane->size, request, size);
+    memcpy(lane->wanted + lane->wanted_size, reply, reply_size);
+    lane->size += size;
+    lane->wanted_size += reply_size;
+}
+
+/* A command on the lane's own key, and its reply. */
+static void add_command(struct lane *lane, struct random *random)
+{
+    static const char filler[] = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
+    char request[512], reply[512], value[32];
+    unsigned long long key = lane->key;
+    switch (random_below(random, 7)) {
+    case 0:
+        snprintf(request, sizeof(request), "GET %llu\r\n", key);
+        int size = snprintf(value, sizeof(value), "%llu", (unsigned long long)lane->count);
+        snprintf(reply, sizeof(reply), "$%d\r\n%s\r\n", size, value);
+        break;
+    case 1:
+        snprintf(request, sizeof(request), "*2\r\n$4\r\nECHO\r\n$52\r\n%s\r\n", filler);
+        snprintf(reply, sizeof(reply), "$52\r\n%s\r\n", filler);
+        break;
+    case 2:
+        snprintf(request, sizeof(request), "nothing\r\n");
+        snprintf(reply, sizeof(reply),
+                 "-ERR unknown command 'nothing', with args beginning with: \r\n");
+        break;
+    case 3:
+        snprintf(request, sizeof(request), "EXISTS %llu %llu 999\r\n", key, key);
+        snprintf(reply, sizeof(reply), ":2\r\n");
+        break;
+    default:
+        snprintf(request, sizeof(request), "*2\r\n$4\r\nINCR\r\n$1\r\n%llu\r\n", key);
+        snprintf(reply, sizeof(reply), ":%llu\r\n", (unsigned long long)++lane->count);
+        break;
+    }
+    add(lane, request, reply);
+}
+
+static void step(struct serve *serve, struct lane *lane, struct random *random)
+{
+    size_t left = lane->size - lane->sent;
+    switch (random_below(random, 5)) {
+    case 0:
+        serve_turn(serve);
+        break;
+    case 1:
+        lane->peer.takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 200);
+        break;
+    case 2:
+        fake_take(&lane->peer, random_below(random, 3000));
+        break;
+    default:
+        left = left > 0 ? random_below(random, left < 700 ? left + 1 : 700) : 0;
+        lane->sent += fake_send(&lane->peer, lane->requests + lane->sent, left);
+        break;
+    }
+    serve_check(serve);
+}
+
+/* Everything that is left is sent, carried out and taken. */
+static void finish(struct serve *serve, struct lane *lanes)
+{
+    bool more = true;
+    while (more) {
+        more = serve_turn(serve);
+        for (int i = 0; i < LANES; i++) {
+            struct lane *lane = &lanes[i];
+            size_t left = lane->size - lane->sent;
+            lane->peer.takes = SIZE_MAX;
+            more |= lane->peer.queued > 0 || left > 0;
+            fake_take_all(&lane->peer);
+            lane->sent += fake_send(&lane->peer, lane->requests + lane->sent, left);
+        }
+    }
+}
+
+Test(resp_replies, every_connection_gets_its_own_in_order)
+{
+    struct serve serve;
+    struct random random = random_of(0);
+    static struct lane lanes[LANES];
+    serve_init(&serve);
+    serve.config.output_bytes_pause = 4096;
+    serve_start(&serve);
+    for (int i = 0; i < LANES; i++) {
+        struct lane *lane = &lanes[i];
+        serve_open(&serve, &lane->peer);
+        lane->requests = malloc(TEXT_BYTES);
+        lane->wanted = malloc(TEXT_BYTES);
+        cr_assert(lane->requests != NULL && lane->wanted != NULL);
+        lane->key = (uint64_t)i + 1;
+        lane->count = 1;
+        char first[32];
+        snprintf(first, sizeof(first), "SET %d 1\r\n", i + 1);
+        add(lane, first, "+OK\r\n");
+        for (int n = 0; n < 6000; n++) {
+            add_command(lane, &random);
+        }
+    }
+    for (int n = 0; n < STEPS; n++) {
+        step(&serve, &lanes[random_below(&random, LANES)], &random);
+    }
+    finish(&serve, lanes);
+    cr_assert_gt(serve.loop->counters.output_pauses, 0);
+    for (int i = 0; i < LANES; i++) {
+        struct lane *lane = &lanes[i];
+        cr_assert_eq(lane->peer.out_bytes, lane->wanted_size, "connection %d", i);
+        cr_assert_eq(memcmp(lane->peer.out, lane->wanted, lane->wanted_size), 0, "%d", i);
+        serve_close(&serve, &lane->peer);
+        free(lane->requests);
+        free(lane->wanted);
+    }
+    serve_stop_loop(&serve);
+}
