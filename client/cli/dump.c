@@ -29,7 +29,7 @@ static bool complain(const struct dump *dump, const char *text)
     return false;
 }
 
-static bool run(struct dump *dump, struct sw_progress *progress, uint64_t whole)
+static bool run(struct dump *dump, struct sw_cli_progress *progress, uint64_t whole)
 {
     struct sherwood *client = dump->cli->client;
     const struct sherwood_server *server = sherwood_server(client);
@@ -40,12 +40,12 @@ static bool run(struct dump *dump, struct sw_progress *progress, uint64_t whole)
             SHERWOOD_OK) {
             return complain(dump, sherwood_error(client));
         }
-        if (!sw_pairs_write(dump->out, dump->format, server->key_bytes, server->value_bytes,
-                            dump->keys, dump->values, count)) {
+        if (!sw_cli_pairs_write(dump->out, dump->format, server->key_bytes, server->value_bytes,
+                                dump->keys, dump->values, count)) {
             return complain(dump, strerror(errno));
         }
         dump->written += count;
-        sw_progress_update(progress, dump->written, whole, dump->written);
+        sw_cli_progress_update(progress, dump->written, whole, dump->written);
     } while (cursor != 0);
     return fflush(dump->out) == 0 || complain(dump, strerror(errno));
 }
@@ -79,10 +79,10 @@ static bool dump_to(struct dump *dump)
     if (dump->keys == NULL || dump->values == NULL) {
         complain(dump, "not enough memory");
     } else {
-        struct sw_progress progress;
-        sw_progress_start(&progress, cli->messages, "dumped", cli->options->quiet);
+        struct sw_cli_progress progress;
+        sw_cli_progress_start(&progress, cli->messages, "dumped", cli->options->quiet);
         good = run(dump, &progress, stats.occupied);
-        sw_progress_finish(&progress, dump->written, good);
+        sw_cli_progress_finish(&progress, dump->written, good);
     }
     free(dump->keys);
     free(dump->values);

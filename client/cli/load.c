@@ -25,8 +25,8 @@ struct batch {
 
 struct load {
     struct sw_cli *cli;
-    struct sw_pairs_reader *reader;
-    struct sw_progress progress;
+    struct sw_cli_pairs_reader *reader;
+    struct sw_cli_progress progress;
     struct batch batches[2];
     uint32_t batch_keys;
     uint64_t whole_bytes; /* of the file; 0 if unknown */
@@ -84,9 +84,9 @@ static bool settle(struct load *load, struct batch *batch)
 /* Fills a batch from the file. False if the file cannot be read, or has a bad line. */
 static bool fill(struct load *load, struct batch *batch)
 {
-    struct sw_pairs_reader *reader = load->reader;
+    struct sw_cli_pairs_reader *reader = load->reader;
     batch->line_first = reader->line + 1;
-    batch->count = sw_pairs_read(reader, batch->keys, batch->values, load->batch_keys);
+    batch->count = sw_cli_pairs_read(reader, batch->keys, batch->values, load->batch_keys);
     batch->line_last = reader->line;
     if (reader->error != 0) {
         fprintf(load->cli->messages, "sherwood-cli: %s: %s\n", reader->name,
@@ -119,8 +119,8 @@ static bool run(struct load *load)
     for (;;) {
         bool is_good = fill(load, next);
         is_good = settle(load, sent) && is_good;
-        sw_progress_update(&load->progress, load->reader->read_bytes, load->whole_bytes,
-                           load->stored);
+        sw_cli_progress_update(&load->progress, load->reader->read_bytes, load->whole_bytes,
+                               load->stored);
         if (!is_good || next->count == 0) {
             return is_good;
         }
@@ -143,20 +143,20 @@ static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_
         fprintf(cli->messages, "sherwood-cli: not enough memory\n");
         return false;
     }
-    *load.reader = (struct sw_pairs_reader){.format = format,
-                                            .key_bytes = server->key_bytes,
-                                            .value_bytes = server->value_bytes,
-                                            .fd = fd,
-                                            .messages = cli->messages,
-                                            .name = name,
-                                            .quiet = cli->options->quiet};
+    *load.reader = (struct sw_cli_pairs_reader){.format = format,
+                                                .key_bytes = server->key_bytes,
+                                                .value_bytes = server->value_bytes,
+                                                .fd = fd,
+                                                .messages = cli->messages,
+                                                .name = name,
+                                                .quiet = cli->options->quiet};
     if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
         load.whole_bytes = (uint64_t)facts.st_size;
     }
-    sw_progress_start(&load.progress, cli->messages, "loaded", cli->options->quiet);
+    sw_cli_progress_start(&load.progress, cli->messages, "loaded", cli->options->quiet);
     if (init(&load)) {
         good = run(&load);
-        sw_progress_finish(&load.progress, load.stored, good);
+        sw_cli_progress_finish(&load.progress, load.stored, good);
     }
     if (!good) {
         fprintf(cli->messages,

@@ -13,7 +13,7 @@
 #include "proto/decimal.h"
 
 /* Fills the buffer behind what is left in it. */
-static void fill(struct sw_pairs_reader *reader)
+static void fill(struct sw_cli_pairs_reader *reader)
 {
     size_t left = reader->end - reader->begin;
     memmove(reader->buffer, reader->buffer + reader->begin, left);
@@ -41,7 +41,7 @@ static void show(FILE *out, const uint8_t *line, size_t size)
     fputs(size > 60 ? "..." : "", out);
 }
 
-static void report(struct sw_pairs_reader *reader, const char *what, const uint8_t *line,
+static void report(struct sw_cli_pairs_reader *reader, const char *what, const uint8_t *line,
                    size_t size)
 {
     reader->bad++;
@@ -51,16 +51,16 @@ static void report(struct sw_pairs_reader *reader, const char *what, const uint8
 }
 
 /* The next line without its end; *size is SIZE_MAX if it is too long. False at the end. */
-static bool next_line(struct sw_pairs_reader *reader, const uint8_t **line, size_t *size)
+static bool next_line(struct sw_cli_pairs_reader *reader, const uint8_t **line, size_t *size)
 {
-    if (reader->end - reader->begin <= SW_PAIRS_LINE_BYTES_MAX && !reader->ended) {
+    if (reader->end - reader->begin <= SW_CLI_PAIRS_LINE_BYTES_MAX && !reader->ended) {
         fill(reader);
     }
     size_t have = reader->end - reader->begin;
     if (have == 0 || reader->error != 0) {
         return false;
     }
-    size_t search = have < SW_PAIRS_LINE_BYTES_MAX ? have : SW_PAIRS_LINE_BYTES_MAX;
+    size_t search = have < SW_CLI_PAIRS_LINE_BYTES_MAX ? have : SW_CLI_PAIRS_LINE_BYTES_MAX;
     *line = reader->buffer + reader->begin;
     const uint8_t *newline = memchr(*line, '\n', search);
     reader->line++;
@@ -125,7 +125,7 @@ static const char *why_no_pair(struct field line)
 }
 
 /* Tells that the first line is a header, which a person may have meant as a pair. */
-static void tell_header(const struct sw_pairs_reader *reader, struct field line)
+static void tell_header(const struct sw_cli_pairs_reader *reader, struct field line)
 {
     if (!reader->quiet) {
         fprintf(reader->messages, "%s:1: taken as a header, not as a pair: \"", reader->name);
@@ -141,7 +141,7 @@ static bool looks_like_a_number(struct field field)
 }
 
 /* Takes one CSV line. True if it holds a pair; false for one that is skipped or bad. */
-static bool take_line(struct sw_pairs_reader *reader, const uint8_t *line, size_t size,
+static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, size_t size,
                       uint64_t *key, uint64_t *value)
 {
     struct field whole = trim(line, size);
@@ -177,16 +177,16 @@ static bool take_line(struct sw_pairs_reader *reader, const uint8_t *line, size_
     return true;
 }
 
-static size_t read_csv(struct sw_pairs_reader *reader, void *keys, void *values, size_t max)
+static size_t read_csv(struct sw_cli_pairs_reader *reader, void *keys, void *values, size_t max)
 {
     size_t count = 0;
     const uint8_t *line;
     size_t size;
-    while (count < max && reader->bad < SW_PAIRS_BAD_MAX && next_line(reader, &line, &size)) {
+    while (count < max && reader->bad < SW_CLI_PAIRS_BAD_MAX && next_line(reader, &line, &size)) {
         uint64_t key;
         uint64_t value;
         if (size == SIZE_MAX) {
-            report(reader, "the line is too long", line, SW_PAIRS_LINE_BYTES_MAX);
+            report(reader, "the line is too long", line, SW_CLI_PAIRS_LINE_BYTES_MAX);
             reader->ended = true;
             reader->end = reader->begin;
         } else if (take_line(reader, line, size, &key, &value)) {
@@ -198,7 +198,7 @@ static size_t read_csv(struct sw_pairs_reader *reader, void *keys, void *values,
     return count;
 }
 
-static size_t read_binary(struct sw_pairs_reader *reader, void *keys, void *values, size_t max)
+static size_t read_binary(struct sw_cli_pairs_reader *reader, void *keys, void *values, size_t max)
 {
     size_t pair_bytes = reader->key_bytes + reader->value_bytes;
     size_t count = 0;
@@ -229,14 +229,14 @@ static size_t read_binary(struct sw_pairs_reader *reader, void *keys, void *valu
     return count;
 }
 
-size_t sw_pairs_read(struct sw_pairs_reader *reader, void *keys, void *values, size_t max)
+size_t sw_cli_pairs_read(struct sw_cli_pairs_reader *reader, void *keys, void *values, size_t max)
 {
     return reader->format == SW_CLI_FORMAT_CSV ? read_csv(reader, keys, values, max)
                                                : read_binary(reader, keys, values, max);
 }
 
-bool sw_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes, uint32_t value_bytes,
-                    const void *keys, const void *values, size_t count)
+bool sw_cli_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes,
+                        uint32_t value_bytes, const void *keys, const void *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const uint8_t *key = (const uint8_t *)keys + i * key_bytes;

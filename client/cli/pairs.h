@@ -19,12 +19,12 @@
 #include "client/cli/cli.h"
 
 /* The longest CSV line: two numbers, and blanks to spare. */
-#define SW_PAIRS_LINE_BYTES_MAX 256
-#define SW_PAIRS_BUFFER_BYTES 262144
+#define SW_CLI_PAIRS_LINE_BYTES_MAX 256
+#define SW_CLI_PAIRS_BUFFER_BYTES 262144
 /* Bad lines that are shown before the rest of a batch is not looked at. */
-#define SW_PAIRS_BAD_MAX 10
+#define SW_CLI_PAIRS_BAD_MAX 10
 
-struct sw_pairs_reader {
+struct sw_cli_pairs_reader {
     enum sw_cli_format format;
     uint32_t key_bytes, value_bytes;
     int fd;         /* borrowed */
@@ -37,16 +37,16 @@ struct sw_pairs_reader {
     bool ended;
     int error; /* errno of a read that failed, or 0 */
     size_t begin, end;
-    uint8_t buffer[SW_PAIRS_BUFFER_BYTES];
+    uint8_t buffer[SW_CLI_PAIRS_BUFFER_BYTES];
 };
 
 /* Reads at most `max` pairs into arrays of the server's widths. Returns how many, 0 at the end.
  * After bad lines (reported, counted in `bad`) or a failed read (`error`) the pairs of this call
  * are not to be used. */
-size_t sw_pairs_read(struct sw_pairs_reader *reader, void *keys, void *values, size_t max);
+size_t sw_cli_pairs_read(struct sw_cli_pairs_reader *reader, void *keys, void *values, size_t max);
 
 /* Writes `count` pairs. Returns false if the file does not take them (errno). */
-bool sw_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes, uint32_t value_bytes,
-                    const void *keys, const void *values, size_t count);
+bool sw_cli_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes,
+                        uint32_t value_bytes, const void *keys, const void *values, size_t count);
 
 #endif

@@ -20,13 +20,14 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void sw_progress_start(struct sw_progress *progress, FILE *out, const char *verb, bool quiet)
+void sw_cli_progress_start(struct sw_cli_progress *progress, FILE *out, const char *verb,
+                           bool quiet)
 {
-    *progress = (struct sw_progress){.out = out,
-                                     .verb = verb,
-                                     .quiet = quiet,
-                                     .terminal = isatty(fileno(out)) == 1,
-                                     .started_ms = now_ms()};
+    *progress = (struct sw_cli_progress){.out = out,
+                                         .verb = verb,
+                                         .quiet = quiet,
+                                         .terminal = isatty(fileno(out)) == 1,
+                                         .started_ms = now_ms()};
     progress->shown_ms = progress->started_ms;
 }
 
@@ -58,7 +59,8 @@ static void show_bar(FILE *out, double share)
     fputs("] ", out);
 }
 
-void sw_progress_update(struct sw_progress *progress, uint64_t done, uint64_t whole, uint64_t keys)
+void sw_cli_progress_update(struct sw_cli_progress *progress, uint64_t done, uint64_t whole,
+                            uint64_t keys)
 {
     int64_t now = now_ms();
     int64_t passed = now - progress->started_ms;
@@ -91,7 +93,7 @@ void sw_progress_update(struct sw_progress *progress, uint64_t done, uint64_t wh
     fflush(out);
 }
 
-void sw_progress_finish(struct sw_progress *progress, uint64_t keys, bool complete)
+void sw_cli_progress_finish(struct sw_cli_progress *progress, uint64_t keys, bool complete)
 {
     char rate[32];
     double seconds = (double)(now_ms() - progress->started_ms) / 1000;

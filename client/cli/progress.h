@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct sw_progress {
+struct sw_cli_progress {
     FILE *out; /* borrowed */
     const char *verb;
     bool quiet;
@@ -21,10 +21,12 @@ struct sw_progress {
     int64_t shown_ms;
 };
 
-void sw_progress_start(struct sw_progress *progress, FILE *out, const char *verb, bool quiet);
+void sw_cli_progress_start(struct sw_cli_progress *progress, FILE *out, const char *verb,
+                           bool quiet);
 /* `done` of `whole` (0: unknown) units are behind us, `keys` keys. */
-void sw_progress_update(struct sw_progress *progress, uint64_t done, uint64_t whole, uint64_t keys);
+void sw_cli_progress_update(struct sw_cli_progress *progress, uint64_t done, uint64_t whole,
+                            uint64_t keys);
 /* The bar gives way to a last line; quiet: to nothing. */
-void sw_progress_finish(struct sw_progress *progress, uint64_t keys, bool complete);
+void sw_cli_progress_finish(struct sw_cli_progress *progress, uint64_t keys, bool complete);
 
 #endif
