@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin.c - commands on the table and the server.
+ * admin.c - commands that concern the table as a whole, the server or the program.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,7 +33,7 @@ void sw_cli_echo(struct sw_cli *cli, int code, int count, char **words)
     fprintf(cli->out, cli->raw ? "%s\n" : "\"%s\"\n", words[1]);
 }
 
-/* One fact of a map, as redis-cli shows RESP3 maps. */
+/* Prints fact number `i` of a map, as redis-cli shows RESP3 maps. */
 static void reply_fact(struct sw_cli *cli, int i, const char *name, const char *value)
 {
     if (cli->raw) {
@@ -216,7 +216,7 @@ static void info_table(FILE *out, const struct sherwood_server *server,
     fprintf(out, "resize_failures:%" PRIu64 "\n", stats->resize_failures);
 }
 
-/* Every figure the server sent, but for those that the sections above have. */
+/* Prints every figure that the server sent, except for those that the sections above have. */
 static void info_stats(FILE *out, const struct sherwood *client)
 {
     static const char *const shown[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * commands.c - the table of commands, and what runs them.
+ * commands.c - the table of commands, and looking up and running one.
  */
 #include "client/cli/commands.h"
 

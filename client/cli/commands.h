@@ -15,14 +15,15 @@ struct sw_cli_command {
     int words_min;       /* the name counts */
     int words_max;       /* 0: no limit */
     bool connects;
-    /* Answers on cli->out; sets cli->failed after an error. `which` is `code` below. */
+    /* Prints the reply to cli->out, and sets cli->failed if it is an error. `code` is the field
+     * below. */
     void (*run)(struct sw_cli *cli, int code, int count, char **words);
-    int code; /* tells apart commands that share a function: a sherwood_operation */
+    int code; /* a sherwood_operation, for functions that several commands share */
 };
 
 /* Runs one command of `count` words. */
 void sw_cli_run(struct sw_cli *cli, int count, char **words);
-/* The table, ended by a NULL name. */
+/* Returns the table; its last row has a NULL name. */
 const struct sw_cli_command *sw_cli_commands(void);
 
 /* data.c */

@@ -20,7 +20,8 @@ static uint64_t value_max(const struct sw_cli *cli)
     return sw_cli_width_max(sherwood_server(cli->client)->value_bytes);
 }
 
-/* Keys from words[0], words[stride], ...; values, if stride is 2, from the words between. */
+/* Reads keys from words[0], words[stride], ...; and values, if stride is 2, from the words between.
+ */
 static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int stride, char **words)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
@@ -36,7 +37,8 @@ static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int st
     return true;
 }
 
-/* One key, one operand: what every command on a single key comes down to. */
+/* Runs an operation on one key, with one operand. Returns false, having printed an error, if it
+ * failed. */
 static bool run_one(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
                     bool *found, void *previous)
 {
@@ -97,7 +99,7 @@ void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-/* INCR, DECR (by 1), INCRBY, DECRBY, SUM, MIN, MAX. */
+/* Runs INCR, DECR (by 1), INCRBY, DECRBY, SUM, MIN and MAX, and prints the new value. */
 void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
 {
     uint32_t width = sherwood_server(cli->client)->value_bytes;
@@ -167,7 +169,7 @@ void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
     sw_cli_arrays_fini(&arrays);
 }
 
-/* DEL, EXISTS: how many of the keys were there. */
+/* Runs DEL and EXISTS, and prints how many of the keys were present. */
 void sw_cli_count(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sw_cli_arrays arrays;

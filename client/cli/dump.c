@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dump.c - sherwood-cli dump: every pair of the table into a file.
+ * dump.c - sherwood-cli dump: writes every pair of the table to a file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static bool run(struct dump *dump, struct sw_cli_progress *progress, uint64_t wh
     return fflush(dump->out) == 0 || complain(dump, strerror(errno));
 }
 
-/* CSV is for numbers. */
+/* CSV can hold only numbers. */
 bool sw_cli_format_fits(struct sw_cli *cli, const char *name, enum sw_cli_format format)
 {
     if (format == SW_CLI_FORMAT_CSV && !sw_cli_values_are_numbers(cli)) {

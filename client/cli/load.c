@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * load.c - sherwood-cli load: pairs of a file into the table, in the order of the file.
+ * load.c - sherwood-cli load: stores the pairs of a file in the order of the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ struct load {
     struct batch batches[2];
     uint32_t batch_keys;
     uint64_t whole_bytes; /* of the file; 0 if unknown */
-    uint64_t stored;      /* pairs the server has acknowledged */
+    uint64_t stored;      /* pairs that the server has acknowledged */
 };
 
 static bool init(struct load *load)
@@ -58,7 +58,8 @@ static void fini(struct load *load)
     }
 }
 
-/* Waits for the batch, if it is on its way. */
+/* Waits for the reply to a batch that was sent. Returns false, having printed the reason, if it was
+ * refused or the connection ended. */
 static bool settle(struct load *load, struct batch *batch)
 {
     if (!batch->flying) {
@@ -81,7 +82,7 @@ static bool settle(struct load *load, struct batch *batch)
     return false;
 }
 
-/* Fills a batch from the file. False if the file cannot be read, or has a bad line. */
+/* Fills a batch from the file. Returns false if the file cannot be read, or has a bad line. */
 static bool fill(struct load *load, struct batch *batch)
 {
     struct sw_cli_pairs_reader *reader = load->reader;
@@ -111,8 +112,9 @@ static bool send_batch(struct load *load, struct batch *batch)
     return true;
 }
 
-/* One batch is on its way while the next is read from the file. No more than one: a batch behind a
- * refused one could be stored, and then what is stored would not be a beginning of the file. */
+/* Sends one batch at a time, and reads the next from the file meanwhile. If two were in flight, the
+ * second could be stored although the first is refused, and the table would not hold a beginning of
+ * the file. */
 static bool run(struct load *load)
 {
     struct batch *next = &load->batches[0], *sent = &load->batches[1];

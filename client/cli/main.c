@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - sherwood-cli: a prompt, one command, commands from a pipe, load and dump.
+ * main.c - sherwood-cli: chooses between a prompt, one command, commands from a pipe, load and
+ * dump.
  */
 #include <strings.h>
 #include <unistd.h>
 
 #include "client/cli/commands.h"
 
-/* load and dump take a file; everything else is a command of the table. */
+/* Runs load or dump, which take a file, or a command of the table. */
 static int run_words(struct sw_cli *cli, int count, char **words)
 {
     bool load = strcasecmp(words[0], "load") == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * numbers.c - arrays of the server's width, and numbers from words.
+ * numbers.c - reads numbers from words, and allocates arrays of the server's width.
  */
 #include "client/cli/numbers.h"
 

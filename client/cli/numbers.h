@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * numbers.h - arrays of the server's width, and numbers from words.
+ * numbers.h - numbers from words, and arrays of the server's width. One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_NUMBERS_H
 #define SHERWOOD_CLIENT_CLI_NUMBERS_H
@@ -24,18 +24,20 @@ static inline void sw_cli_number_put(void *array, uint32_t bytes, size_t i, uint
     memcpy((uint8_t *)array + i * bytes, &value, bytes);
 }
 
-/* Reads a word as a number up to `max`; answers an error that names `what` if it is none. */
+/* Reads a word as a number up to `max`. If it is not one, prints an error that names `what`, and
+ * returns false. */
 bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
                    uint64_t *out);
 
-/* A number used as key or value of one frame: the arrays of a command. */
+/* The arrays of a command on several keys. */
 struct sw_cli_arrays {
     size_t count;
     void *keys;
     void *values;
     uint64_t *found;
 };
-/* Room for `count` keys, values and found bits, zeroed. Answers an error if memory is short. */
+/* Allocates zeroed arrays for `count` keys, values and found bits; sw_cli_arrays_fini frees them.
+ * Without memory it prints an error and returns false. */
 bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t count);
 void sw_cli_arrays_fini(struct sw_cli_arrays *arrays);
 

@@ -79,7 +79,7 @@ struct where {
     const char *host, *port, *socket, *address;
 };
 
-/* One address out of -h, -p, -s and -a. */
+/* Makes the address from -h, -p, -s and -a. Returns false with a sentence in `text`. */
 static bool set_address(struct sw_cli_options *options, const struct where *where, char *text,
                         size_t text_bytes)
 {
@@ -114,7 +114,7 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
     return true;
 }
 
-/* Returns false for an option that is not known or lacks its argument. */
+/* Returns false if the option is unknown or its argument is missing or wrong. */
 static bool take_option(int option, const char *argument, struct sw_cli_options *options,
                         struct where *where)
 {
@@ -173,7 +173,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
     char letters[32];
     snprintf(letters, sizeof(letters), "%sh:p:s:a:q", order);
     opterr = 0;
-    optind = 0; /* start afresh, whatever was read before */
+    optind = 0; /* getopt begins again, whatever it has read before */
     for (;;) {
         int option = getopt_long(argc, argv, letters, longs, NULL);
         if (option == -1) {
@@ -193,7 +193,8 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
     int words = read_options(argc, argv, "+", options, &where);
     if (words > 0 && words < argc &&
         (strcasecmp(argv[words], "load") == 0 || strcasecmp(argv[words], "dump") == 0)) {
-        /* Options may follow these two: they are moved before the file, the command after them. */
+        /* Options may follow load and dump. getopt moves them before the file; the command then
+         * comes after them, just before the file. */
         char *command = argv[words];
         int file = read_options(argc - words, argv + words, "", options, &where);
         words = file < 0 ? -1 : words + file - 1;

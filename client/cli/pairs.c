@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pairs.c - files of key,value pairs: read in batches, written in batches.
+ * pairs.c - reads and writes files of key,value pairs in batches.
  */
 #include "client/cli/pairs.h"
 
@@ -12,7 +12,7 @@
 #include "client/cli/numbers.h"
 #include "proto/decimal.h"
 
-/* Fills the buffer behind what is left in it. */
+/* Moves what is left in the buffer to its start, and fills the rest from the file. */
 static void fill(struct sw_cli_pairs_reader *reader)
 {
     size_t left = reader->end - reader->begin;
@@ -32,7 +32,7 @@ static void fill(struct sw_cli_pairs_reader *reader)
     }
 }
 
-/* Printable characters only. */
+/* Prints at most 60 bytes of a line, with dots for characters that are not printable. */
 static void show(FILE *out, const uint8_t *line, size_t size)
 {
     for (size_t i = 0; i < size && i < 60; i++) {
@@ -50,7 +50,8 @@ static void report(struct sw_cli_pairs_reader *reader, const char *what, const u
     fprintf(reader->messages, "\"\n");
 }
 
-/* The next line without its end; *size is SIZE_MAX if it is too long. False at the end. */
+/* Finds the next line, without its newline; *size is SIZE_MAX if it is too long. Returns false at
+ * the end of the file. */
 static bool next_line(struct sw_cli_pairs_reader *reader, const uint8_t **line, size_t *size)
 {
     if (reader->end - reader->begin <= SW_CLI_PAIRS_LINE_BYTES_MAX && !reader->ended) {
@@ -91,7 +92,7 @@ static struct field trim(const uint8_t *text, size_t size)
     return (struct field){text, size};
 }
 
-/* Without the quotes around it. */
+/* Removes the double quotes around a field, if it has them. */
 static struct field unquote(struct field field)
 {
     if (field.size >= 2 && field.text[0] == '"' && field.text[field.size - 1] == '"') {
@@ -109,7 +110,7 @@ static struct field without_byte_order_mark(struct field line)
     return line;
 }
 
-/* Of a line without a comma: what it seems to be. */
+/* Returns what is wrong with a line that has no comma. */
 static const char *why_no_pair(struct field line)
 {
     if (line.text[0] == '#') {
@@ -124,7 +125,7 @@ static const char *why_no_pair(struct field line)
     return "not key,value";
 }
 
-/* Tells that the first line is a header, which a person may have meant as a pair. */
+/* Says that the first line was taken as a header, in case it was meant as a pair. */
 static void tell_header(const struct sw_cli_pairs_reader *reader, struct field line)
 {
     if (!reader->quiet) {
@@ -140,7 +141,7 @@ static bool looks_like_a_number(struct field field)
                               field.text[0] == '-' || field.text[0] == '+');
 }
 
-/* Takes one CSV line. True if it holds a pair; false for one that is skipped or bad. */
+/* Parses one CSV line. Returns true if it holds a pair, false if it is skipped or bad. */
 static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, size_t size,
                       uint64_t *key, uint64_t *value)
 {

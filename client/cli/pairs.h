@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pairs.h - files of key,value pairs: read in batches, written in batches.
+ * pairs.h - reading and writing files of key,value pairs in batches.
  *
  * CSV: a line a pair, key,value, decimal; a number may stand in double quotes. Blanks around the
  * numbers and blank lines are ignored, and so is a UTF-8 byte order mark. A first line of which
@@ -18,10 +18,10 @@
 
 #include "client/cli/cli.h"
 
-/* The longest CSV line: two numbers, and blanks to spare. */
+/* The length of the longest CSV line: enough for two numbers and many blanks. */
 #define SW_CLI_PAIRS_LINE_BYTES_MAX 256
 #define SW_CLI_PAIRS_BUFFER_BYTES 262144
-/* Bad lines that are shown before the rest of a batch is not looked at. */
+/* After this many bad lines the rest of a batch is not looked at. */
 #define SW_CLI_PAIRS_BAD_MAX 10
 
 struct sw_cli_pairs_reader {
@@ -31,8 +31,8 @@ struct sw_cli_pairs_reader {
     FILE *messages; /* borrowed: where bad lines are reported */
     const char *name;
     bool quiet;          /* nothing is said of a header */
-    uint64_t line;       /* of the last line taken; binary: of the last pair */
-    uint64_t read_bytes; /* of the file, so far */
+    uint64_t line;       /* the number of the last line read; binary: of the last pair */
+    uint64_t read_bytes; /* bytes of the file that have been read */
     uint32_t bad;        /* bad lines so far */
     bool ended;
     int error; /* errno of a read that failed, or 0 */
@@ -40,12 +40,12 @@ struct sw_cli_pairs_reader {
     uint8_t buffer[SW_CLI_PAIRS_BUFFER_BYTES];
 };
 
-/* Reads at most `max` pairs into arrays of the server's widths. Returns how many, 0 at the end.
- * After bad lines (reported, counted in `bad`) or a failed read (`error`) the pairs of this call
- * are not to be used. */
+/* Reads at most `max` pairs into arrays of the server's widths. Returns their number, 0 at the end
+ * of the file. If there were bad lines, which are printed and counted in `bad`, or reading failed
+ * (`error`), the pairs of this call are not to be used. */
 size_t sw_cli_pairs_read(struct sw_cli_pairs_reader *reader, void *keys, void *values, size_t max);
 
-/* Writes `count` pairs. Returns false if the file does not take them (errno). */
+/* Writes `count` pairs. Returns false, with errno set, if writing failed. */
 bool sw_cli_pairs_write(FILE *out, enum sw_cli_format format, uint32_t key_bytes,
                         uint32_t value_bytes, const void *keys, const void *values, size_t count);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * progress.c - how far a long run is: a bar on a terminal, a line now and then elsewhere.
+ * progress.c - shows how far a long run is: by a bar on a terminal, by a line now and then
+ * elsewhere.
  */
 #include "client/cli/progress.h"
 
@@ -31,7 +32,7 @@ void sw_cli_progress_start(struct sw_cli_progress *progress, FILE *out, const ch
     progress->shown_ms = progress->started_ms;
 }
 
-/* "950", "3.2 k", "12.5 M". */
+/* Formats a number as "950", "3.2 k" or "12.5 M". */
 static const char *short_number(double value, char *text, size_t size)
 {
     const char *unit = "";

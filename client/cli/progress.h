@@ -23,10 +23,10 @@ struct sw_cli_progress {
 
 void sw_cli_progress_start(struct sw_cli_progress *progress, FILE *out, const char *verb,
                            bool quiet);
-/* `done` of `whole` (0: unknown) units are behind us, `keys` keys. */
+/* Shows that `done` of `whole` units (0: unknown), which are `keys` keys, have been handled. */
 void sw_cli_progress_update(struct sw_cli_progress *progress, uint64_t done, uint64_t whole,
                             uint64_t keys);
-/* The bar gives way to a last line; quiet: to nothing. */
+/* Replaces the bar by a last line, or by nothing if quiet. */
 void sw_cli_progress_finish(struct sw_cli_progress *progress, uint64_t keys, bool complete);
 
 #endif

@@ -17,7 +17,7 @@
 
 static char *next_command(const char *text, int state)
 {
-    /* libedit asks again and again for the next match; it gives nowhere else to keep the place. */
+    /* libedit calls this repeatedly for the next match, and has no other place for the position. */
     static const struct sw_cli_command *at;
     size_t size = strlen(text);
     if (state == 0) {
@@ -35,7 +35,7 @@ static char *next_command(const char *text, int state)
 static char **complete(const char *text, int start, int end)
 {
     (void)end;
-    rl_attempted_completion_over = 1; /* never file names */
+    rl_attempted_completion_over = 1; /* do not complete names of files */
     return start == 0 ? rl_completion_matches(text, next_command) : NULL;
 }
 

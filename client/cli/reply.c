@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reply.c - how replies look: as redis-cli shows them to people, or plain for programs.
+ * reply.c - prints replies: as redis-cli shows them to people, or plain for programs.
  */
 #include "client/cli/reply.h"
 
@@ -41,7 +41,7 @@ static int digits(size_t n)
 void sw_cli_reply_place(struct sw_cli *cli, int indent, size_t i, size_t count)
 {
     if (!cli->raw) {
-        /* The first entry follows what its line began with. */
+        /* The first entry stands on the line that began its list. */
         fprintf(cli->out, "%*s%*zu) ", i == 0 ? 0 : indent, "", digits(count), i + 1);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reply.h - how replies look: as redis-cli shows them to people, or plain for programs.
+ * reply.h - prints replies: as redis-cli shows them to people, or plain for programs. One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_REPLY_H
 #define SHERWOOD_CLIENT_CLI_REPLY_H
@@ -9,15 +9,16 @@
 
 void sw_cli_reply_status(struct sw_cli *cli, const char *text);
 void sw_cli_reply_integer(struct sw_cli *cli, uint64_t value);
-/* A key or value; nil if not `present`. */
+/* Prints a key or value; nil if not `present`. */
 void sw_cli_reply_number(struct sw_cli *cli, bool present, uint64_t value);
-/* What stands before entry `i` (from 0) of a list of `count`, `indent` columns in. */
+/* Prints the number before entry `i` (from 0) of a list of `count`, indented by `indent` columns.
+ */
 void sw_cli_reply_place(struct sw_cli *cli, int indent, size_t i, size_t count);
-/* Such an entry that is a number. */
+/* Prints such an entry, which is a number. */
 void sw_cli_reply_entry(struct sw_cli *cli, int indent, size_t i, size_t count, uint64_t value);
-/* An empty list. */
+/* Prints an empty list. */
 void sw_cli_reply_empty(struct sw_cli *cli);
-/* Marks the command as failed. */
+/* Prints an error and marks the command as failed. */
 void sw_cli_reply_error(struct sw_cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

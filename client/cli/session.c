@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * session.c - the connection behind the commands, and commands from a pipe.
+ * session.c - the connection of the commands, and running commands from a pipe.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ bool sw_cli_connect(struct sw_cli *cli)
 bool sw_cli_library_error(struct sw_cli *cli)
 {
     const char *text = sherwood_error(cli->client);
-    /* A call of no keys touches no wire: it only says whether the connection is over. */
+    /* A call without keys sends nothing: it only returns whether the connection has ended. */
     int status = sherwood_run(cli->client, SHERWOOD_GET, NULL, NULL, 0, NULL, NULL);
     if (status == SHERWOOD_OK) {
         sw_cli_reply_error(cli, "ERR %s", text);
@@ -54,7 +54,7 @@ void sw_cli_run_line(struct sw_cli *cli, char *line)
         sw_cli_run(cli, count, words);
     }
     free(words);
-    /* Whoever reads the other end of a pipe waits for this answer. */
+    /* A program at the other end of a pipe may wait for this reply. */
     fflush(cli->out);
 }
 

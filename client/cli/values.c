@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * values.c - values from words, and as answers.
+ * values.c - converts words to values, and prints values.
  */
 #include "client/cli/values.h"
 
@@ -16,7 +16,7 @@ bool sw_cli_values_are_numbers(const struct sw_cli *cli)
     return sherwood_server(cli->client)->value_format == SHERWOOD_VALUES_INTEGER;
 }
 
-/* How many bytes a word may have. */
+/* Can a word of this length be a value? If not, prints an error. */
 static bool fits(struct sw_cli *cli, size_t size)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
@@ -33,7 +33,7 @@ static bool fits(struct sw_cli *cli, size_t size)
     return true;
 }
 
-/* `out` is a whole value. */
+/* Writes a whole value of value_bytes bytes. */
 static void put_bytes(const struct sherwood_server *server, uint8_t *out, const void *bytes,
                       size_t size)
 {
@@ -65,7 +65,7 @@ bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *wo
     return true;
 }
 
-/* One byte inside quotes. */
+/* Prints one byte of a text in quotes. */
 static void put_quoted(FILE *out, uint8_t byte)
 {
     static const char plain[] = "\\\"\n\r\t\a\b";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * words.c - a line into words, quotes as in redis-cli.
+ * words.c - splits a line into words, with quotes as in redis-cli.
  */
 #include <ctype.h>
 
@@ -15,7 +15,8 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The character after a backslash; moves *from past it. */
+/* Returns the character that an escape stands for; *from is behind its backslash, and is moved past
+ * it. */
 static char unescape(const char **from)
 {
     char c = *(*from)++;
@@ -38,7 +39,7 @@ static char unescape(const char **from)
     }
 }
 
-/* Words are C strings: one cannot hold a NUL. */
+/* Decodes an escape. Returns false if it is a NUL: words are C strings. */
 static bool take_escape(const char **from, char **to)
 {
     char c = unescape(from);
@@ -46,7 +47,7 @@ static bool take_escape(const char **from, char **to)
     return c != '\0';
 }
 
-/* Copies the inside of a quoted word; *from is behind the opening quote. */
+/* Copies a text in quotes; *from is behind the opening quote. Returns false if it is not closed. */
 static bool take_quoted(const char **from, char **to, char quote)
 {
     while (**from != quote) {
@@ -68,7 +69,8 @@ static bool take_quoted(const char **from, char **to, char quote)
 int sw_cli_split(char *line, char **words, int words_max)
 {
     const char *from = line;
-    char *to = line; /* never passes `from`: quotes and escapes only shrink a word */
+    char *to =
+        line; /* never passes `from`, since removing quotes and escapes makes a word shorter */
     int count = 0;
     for (;;) {
         while (isspace((unsigned char)*from)) {
