@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * absent.c - the commands and subcommands of redis 7 that this server does not have, by the reason
- * why.
+ * absent.c - the commands and subcommands of redis 7 that this server does not have, grouped by
+ * reason.
  */
 #include "server/resp/absent.h"
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The names of one reason, lower case, with a space between them. Subcommands of commands that are
- * there are named as in COMMAND LIST. */
+/* Each row has a reason and the names that it applies to, in lower case and separated by spaces.
+ * Subcommands are written as in COMMAND LIST: "client|kill". */
 static const struct {
     const char *reason;
     const char *names;
@@ -75,7 +75,7 @@ static const struct {
     {"what a key was used for is not shown", "object|freq object|idletime object|refcount"},
 };
 
-/* Is the name one of the list's, in any case? */
+/* Is the name, in any case, one of `names`? */
 static bool is_listed(const char *names, const uint8_t *name, size_t size)
 {
     while (*names != '\0') {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * absent.h - why a command of redis 7 is not there. Constant, any thread.
+ * absent.h - the reasons for which this server lacks commands of redis 7. The data is constant, and
+ * the functions may be called from any thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_ABSENT_H
 #define SHERWOOD_SERVER_RESP_ABSENT_H
@@ -10,11 +11,11 @@
 
 #include "proto/resp.h"
 
-/* The reason why this server has no such command, as words without an end: "keys do not expire in
- * this server". The name may be in any case. NULL: redis has no such command either, or this server
- * has it. Static storage. */
+/* The reason why this server lacks the command, as a sentence without a full stop: "keys do not
+ * expire in this server". The name may be in any case. Returns NULL if redis has no such command
+ * either, or if this server has it. The text is constant. */
 const char *sw_absent_reason(const uint8_t *name, size_t size);
-/* The same of a subcommand of a command that is there. */
+/* The same for a subcommand of a command that this server has. */
 const char *sw_absent_subcommand_reason(const char *command, const struct sw_resp_argument *word);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin.c - commands that report or concern the connection: which function answers which.
+ * admin.c - running commands of kind REPORT and SESSION, and the functions of the small ones.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "server/resp/admin_call.h"
 
-/* INFO is one text of known sections. */
+/* Longest text of INFO, with all sections. */
 #define INFO_BYTES_MAX (64 * 1024)
 
 static const char no_persistence[] =
@@ -110,7 +110,7 @@ void sw_call_cluster(struct sw_call *call)
     sw_text_error(call->reply, "ERR This instance has cluster support disabled");
 }
 
-/* The function of each row of kind REPORT or SESSION. */
+/* The functions of the rows of kind REPORT and SESSION. */
 #define SW_CALL_REPORT(function) sw_call_##function
 #define SW_CALL_SESSION(function) sw_call_##function
 #define SW_CALL_ONE_KEY(...) NULL

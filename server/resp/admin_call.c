@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_call.c - subcommands, error replies and argument forms.
+ * admin_call.c - subcommands, error replies, and parsing of arguments.
  */
 #include "server/resp/admin_call.h"
 
@@ -133,7 +133,8 @@ static int fold(uint8_t c)
     return tolower(c);
 }
 
-/* Does `c` match the pattern's item at `at`, which is not '*'? *next receives the item after it. */
+/* Does `c` match the item of the pattern at `at`, which is not '*'? *next receives the index of the
+ * next item. */
 static bool item_matches(const struct sw_resp_argument *pattern, uint32_t at, uint8_t c,
                          uint32_t *next)
 {

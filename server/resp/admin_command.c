@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_command.c - COMMAND: the command table in the shapes that clients parse.
+ * admin_command.c - COMMAND: the command table in the formats that clients parse.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ static bool is_no_multi(const struct sw_command *command)
     return command->in_multi == SW_MULTI_REFUSED;
 }
 
-/* Redis' flags of a command. */
+/* The flags of commands that redis has. */
 static const struct {
     const char *flag;
     bool (*is_set)(const struct sw_command *command);
@@ -47,7 +47,7 @@ static const struct {
 
 #define CATEGORIES_MAX 6
 
-/* The ACL categories of a command into `out`, without '@'. Returns how many. */
+/* Writes the names of the command's ACL categories to `out`, without '@'. Returns how many. */
 static size_t categories_of(const struct sw_command *command, const char *out[CATEGORIES_MAX])
 {
     size_t count = 0;
@@ -85,7 +85,7 @@ static void put_word(struct sw_call *call, const char *prefix, const char *word)
     sw_text_printf(call->reply, "+%s%s\r\n", prefix, word);
 }
 
-/* Where the keys are, as redis 7 says it: from argument `first`, a range. */
+/* Writes the key specification of redis 7: keys are a range of arguments, beginning at `first`. */
 static void put_key_spec(struct sw_call *call, const struct sw_command *command)
 {
     struct sw_text *reply = call->reply;
@@ -119,7 +119,7 @@ static void put_key_spec(struct sw_call *call, const struct sw_command *command)
     sw_text_integer(reply, 0);
 }
 
-/* The ten elements of a command in COMMAND and COMMAND INFO. */
+/* Writes the ten elements of a command in the reply to COMMAND and COMMAND INFO. */
 static void put_command(struct sw_call *call, const struct sw_command *command)
 {
     struct sw_text *reply = call->reply;

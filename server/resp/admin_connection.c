@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_connection.c - AUTH, HELLO, RESET and CLIENT: what a connection says about itself.
+ * admin_connection.c - AUTH, HELLO, RESET and CLIENT: the settings of a connection.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/clients.h"
 
-/* The longest line about a client: four texts of at most 64 bytes each, and the words around. */
+/* Size of the longest line about a client: four texts of at most 64 bytes, and the field names. */
 #define CLIENT_LINE_BYTES 512
-/* CLIENT LIST ID takes so many ids. */
+/* Most ids of CLIENT LIST ID. */
 #define IDS_MAX 128
 
 static const char name_error[] =
     "ERR Client names cannot contain spaces, newlines or special characters.";
 
-/* May the argument be a name (printable, no spaces) that fits? */
+/* Is the argument allowed as a name: printable, without spaces, and short enough? */
 static bool name_allowed(const struct sw_resp_argument *argument)
 {
     for (uint32_t i = 0; i < argument->size; i++) {
@@ -60,7 +60,7 @@ static bool check_client_name(struct sw_call *call, const struct sw_resp_argumen
     return true;
 }
 
-/* No password is configured: the user "default" is let in with any, as in redis. */
+/* The server has no password, so the user "default" is accepted with any password, as in redis. */
 static bool check_user(struct sw_call *call, const struct sw_resp_argument *user)
 {
     if (user->size == 7 && memcmp(user->text, "default", 7) == 0) {
@@ -138,7 +138,7 @@ void sw_call_hello(struct sw_call *call)
             return;
         }
     }
-    /* Nothing changes before the whole command is known to be right. */
+    /* The session is changed only when all arguments are known to be right. */
     if (name != NULL) {
         store_name(call, call->session->name, name);
     }
@@ -202,8 +202,8 @@ static void client_id(struct sw_call *call)
     sw_text_unsigned(call->reply, call->session->id);
 }
 
-/* A connection as one line of redis' CLIENT LIST; only fields that mean something here. Of others
- * nobody keeps when they last asked for something, and what that was. */
+/* Writes a connection as a line of redis' CLIENT LIST, with the fields that have a meaning here.
+ * The last command of another connection, and its time, are not recorded. */
 static void put_client(struct sw_text *text, const struct sw_session *session,
                        const char *subcommand, bool is_own)
 {
@@ -235,8 +235,8 @@ static void client_info(struct sw_call *call)
     reply_text(call, &line);
 }
 
-/* Does CLIENT LIST ask for connections of a type that there are? Replies with an error for a type
- * that does not exist. */
+/* Does CLIENT LIST TYPE name the type of the connections of this server? Replies with an error if
+ * the type does not exist. */
 static bool type_is_known(struct sw_call *call, bool *matches)
 {
     static const char *const types[] = {"NORMAL", "MASTER", "REPLICA", "SLAVE", "PUBSUB"};
@@ -250,7 +250,7 @@ static bool type_is_known(struct sw_call *call, bool *matches)
     return false;
 }
 
-/* Are all arguments from the fourth on numbers of connections? */
+/* Are all arguments from the fourth on valid ids of connections? */
 static bool ids_are_valid(struct sw_call *call)
 {
     for (uint32_t i = 3; i < call->count; i++) {
@@ -274,7 +274,7 @@ static bool is_among_ids(const struct sw_call *call, uint64_t wanted)
     return false;
 }
 
-/* One line for each session, or for those whose ids are asked for. */
+/* Writes a line for each session, or for each whose id is in the arguments. */
 static void reply_list(struct sw_call *call, bool by_id)
 {
     struct sw_text lines;

@@ -17,8 +17,8 @@ struct parameter {
     char value[VALUE_BYTES];
 };
 
-/* Parameters of redis that clients and tools ask for, and what they amount to here; NULL: that is
- * one of our own options. */
+/* Parameters of redis that clients and tools ask for, and their values in this server. NULL: the
+ * value is that of one of our options. */
 static const struct {
     const char *name, *value;
 } redis_parameters[] = {{"save", ""},
@@ -65,7 +65,8 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
     }
 }
 
-/* Our options, then redis's parameters. False past the last. */
+/* Returns parameter number `index`: our options come first, then the parameters of redis. Returns
+ * false if there is no such number. */
 static bool parameter_at(const struct sw_config *config, size_t index, struct parameter *parameter)
 {
     if (sw_config_get(config, index, &parameter->name, parameter->value, VALUE_BYTES)) {
@@ -185,7 +186,7 @@ static void reply_zero(struct sw_call *call)
     sw_text_integer(call->reply, 0);
 }
 
-/* Latency is measured for batches, not for commands: /metrics has it. */
+/* The latency of batches is in /metrics; that of single commands is not recorded. */
 void sw_call_latency(struct sw_call *call)
 {
     static const struct sw_subcommand list[] = {
@@ -235,7 +236,7 @@ void sw_call_wait(struct sw_call *call)
     }
 }
 
-/* As in redis a shutdown that begins has no reply: the connection closes. */
+/* As in redis, SHUTDOWN has no reply if it succeeds: the connection is closed. */
 void sw_call_shutdown(struct sw_call *call)
 {
     bool save = false, nosave = false, abort = false;

@@ -2,9 +2,10 @@
  *
  * clients.h - the RESP connections of all loops, for CLIENT LIST.
  *
- * A session is entered when its connection first speaks RESP, and leaves when the connection's
- * memory is given back. Its loop is the only one to change it, and does so under the lock where
- * CLIENT LIST shows what changes; requests on keys take no lock. Any thread.
+ * A session enters the list when its connection selects RESP, and leaves it when the connection's
+ * memory is freed. Only its own loop changes a session, and holds the lock while it changes a field
+ * that CLIENT LIST shows. Requests on keys take no lock. Functions may be called from any thread,
+ * and none fails unless its comment says so.
  */
 #ifndef SHERWOOD_SERVER_RESP_CLIENTS_H
 #define SHERWOOD_SERVER_RESP_CLIENTS_H
@@ -17,23 +18,23 @@
 
 struct sw_clients {
     pthread_mutex_t lock;
-    struct sw_list sessions; /* in the order of their entering */
-    size_t count;
+    struct sw_list sessions; /* in the order in which they entered */
+    size_t count;            /* length of `sessions` */
 };
 
 void sw_clients_init(struct sw_clients *clients);
-/* Every session has left. */
+/* To be called when every session has left. */
 void sw_clients_fini(struct sw_clients *clients);
 
 void sw_clients_enter(struct sw_clients *clients, struct sw_session *session);
 void sw_clients_leave(struct sw_clients *clients, struct sw_session *session);
 
-/* Around a change of what is shown of a session. */
+/* To be called before and after a change of a field that CLIENT LIST shows. */
 void sw_clients_lock(struct sw_clients *clients);
 void sw_clients_unlock(struct sw_clients *clients);
 
-/* Copies of all sessions as they are now, which the caller frees; NULL if there is no memory, or no
- * session. The lock is held for the copying alone. */
+/* Returns copies of all sessions, which the caller frees, or NULL if there is no memory or no
+ * session. The lock is held only while it copies. */
 struct sw_session *sw_clients_copy(struct sw_clients *clients, size_t *count);
 
 #endif

@@ -53,7 +53,7 @@
      .summary = (text_)},
 static const struct sw_command commands[SW_COMMAND_COUNT] = {SW_COMMAND_MAP(SW_COMMAND_ROW)};
 
-/* sw_command_find looks at names of these sizes; an empty text would be a forgotten one. */
+/* Names must have the lengths that sw_command_find looks for, and no summary may be empty. */
 #define SW_COMMAND_CHECK(id, name, arity, keys, group, effect, speed, in_multi, how, text) \
     static_assert(sizeof(name) > 2 && sizeof(name) <= SW_COMMAND_NAME_BYTES,               \
                   "2 to 16 bytes: " name);                                                 \
@@ -61,7 +61,7 @@ static const struct sw_command commands[SW_COMMAND_COUNT] = {SW_COMMAND_MAP(SW_C
     static_assert(sizeof(text) > 1, "no summary: " name);
 SW_COMMAND_MAP(SW_COMMAND_CHECK)
 
-/* Byte i of a literal in its place in a little-endian word, 0 past its end. */
+/* Byte i of a literal, at its place in a little-endian word; 0 behind the end of the literal. */
 #define SW_BYTE(name, i)                                                                \
     ((uint64_t)(i < sizeof(name) - 1 ? (uint8_t)name[i < sizeof(name) - 1 ? i : 0] : 0) \
      << (i % 8 * 8))
@@ -88,7 +88,7 @@ const struct sw_command *sw_command_find(const uint8_t *name, size_t size)
     if (size > 16) {
         return NULL;
     }
-    /* Little-endian words whatever the machine. */
+    /* These words are little-endian on every machine. */
     for (size_t i = 0; i < size && i < 8; i++) {
         low |= (uint64_t)(name[i] | 0x20) << (i * 8);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * command.h - the rows of command_map.h as a table, looked up by name. Constant, any thread.
+ * command.h - the rows of command_map.h as a table, and looking up a command by its name. The data
+ * is constant, and the functions may be called from any thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_COMMAND_H
 #define SHERWOOD_SERVER_RESP_COMMAND_H
@@ -14,15 +15,14 @@
 
 /* How a command is carried out. */
 enum sw_command_kind {
-    SW_KIND_DATA,    /* operations on keys, in the loop's batch of them (data.c) */
-    SW_KIND_CONTROL, /* a table batch of its own, after everything before it (control.c) */
-    SW_KIND_REPORT,  /* a reply that shows effects of what came before it: waits for that (admin.c)
-                      */
-    SW_KIND_SESSION, /* a reply that does not depend on the table (admin.c) */
+    SW_KIND_DATA,       /* operations on keys, in the loop's round (data.c) */
+    SW_KIND_CONTROL,    /* a batch of its own, after all earlier commands are done (control.c) */
+    SW_KIND_REPORT,     /* a text reply, after all earlier commands are done (admin.c) */
+    SW_KIND_SESSION,    /* a text reply that does not depend on the table (admin.c) */
     SW_KIND_TRANSACTION /* MULTI, EXEC, DISCARD (transaction.c) */
 };
 
-/* What makes the operations of a command of kind DATA. */
+/* The function of data.c that makes the operations of a command of kind DATA. */
 enum sw_command_maker {
     SW_MAKER_NONE, /* the command is of another kind */
     SW_MAKER_ONE_KEY,
@@ -42,7 +42,9 @@ enum sw_command_effect {
     SW_EFFECT_ADMIN
 };
 
-/* What becomes of a command between MULTI and EXEC. */
+/* How a command is treated between MULTI and EXEC: queued for EXEC, carried out at once, or
+ * refused.
+ */
 enum sw_command_in_multi { SW_MULTI_QUEUED, SW_MULTI_AT_ONCE, SW_MULTI_REFUSED };
 
 enum sw_command_id {
@@ -52,54 +54,55 @@ enum sw_command_id {
         SW_COMMAND_COUNT
 };
 
-#define SW_COMMAND_NAME_BYTES 17 /* a name and its end */
+#define SW_COMMAND_NAME_BYTES 17 /* size of the longest name, with the NUL behind it */
 struct sw_command {
     enum sw_command_id id;
-    const char *name; /* lower case */
-    uint8_t name_size;
-    int8_t arity;
+    const char *name;  /* in lower case */
+    uint8_t name_size; /* length of the name */
+    int8_t arity;      /* number of arguments with the name; negative: at least that many */
     enum sw_command_kind kind;
-    int8_t first_key, last_key, key_step; /* 0: it names no keys */
+    int8_t first_key, last_key, key_step; /* as in redis' COMMAND INFO; 0: it has no keys */
     const char *group;
     enum sw_command_effect effect;
     bool fast;
     enum sw_command_in_multi in_multi;
     const char *summary;
 
-    /* What the engine must have, as in sw_table_info. */
+    /* Bit masks of the operations and kinds of batches that the engine must support. */
     uint32_t operations;
     uint32_t batch_kinds;
 
-    /* Of kind DATA. */
+    /* Used by commands of kind DATA. */
     enum sw_command_maker maker;
     uint8_t op;      /* enum sw_op */
-    uint8_t operand; /* ONE_KEY: the argument that holds the operand; 0: none, or 1 */
+    uint8_t operand; /* ONE_KEY: index of the argument that is the operand; 0: the operand is 1 */
     uint8_t reply;   /* enum sw_answer, where values are integers */
 };
 
-/* Some of the commands. */
+/* A set of commands. */
 struct sw_command_set {
     bool has[SW_COMMAND_COUNT];
 };
 
-/* The row of a command named in any case, or NULL. */
+/* Returns the row of the command with this name, in any case, or NULL. */
 const struct sw_command *sw_command_find(const uint8_t *name, size_t size);
+/* Returns the row of the command with this id, or NULL. */
 const struct sw_command *sw_command_at(enum sw_command_id id);
-/* Its name in upper case, as error lines have it. */
+/* Writes the command's name in upper case, as error lines show it. */
 void sw_command_upper(const struct sw_command *command, char out[SW_COMMAND_NAME_BYTES]);
 
-/* The commands that need an operation or a batch kind an engine lacks (masks as in sw_table_info).
- */
+/* Computes the commands that need an operation or a kind of batch that an engine does not support.
+ * The masks are those of sw_table_info. */
 void sw_commands_lacking(uint32_t operations, uint32_t batch_kinds, struct sw_command_set *lacking);
 
-/* Does a command of `count` arguments, its name included, fit the arity? */
+/* Does a command with `count` arguments, counting its name, fit the arity? */
 static inline bool sw_command_arity_fits(const struct sw_command *command, uint32_t count)
 {
     return command->arity >= 0 ? count == (uint32_t)command->arity
                                : count >= (uint32_t)-command->arity;
 }
 
-/* Is the argument this word, in any case? `word` is upper case. */
+/* Is the argument this word, in any case? `word` must be in upper case. */
 bool sw_argument_is(const struct sw_resp_argument *argument, const char *word);
 
 #endif

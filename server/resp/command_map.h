@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * command_map.h - the RESP commands, one row each. A command is added here; every part of it that
- * is said nowhere else is a column of its row, so a row that lacks a part does not compile.
+ * command_map.h - the RESP commands, one row each. To add a command, add a row. Every property of a
+ * command is a column of its row, and a row that lacks one does not compile.
  *
  *     X(id, name, arity, keys, group, effect, speed, in_multi, how, summary)
  *
  * name      lower case, 2 to 16 bytes.
- * arity     as in redis: the number of arguments, the name included; negative: at least so many.
+ * arity     as in redis: the number of arguments, with the name; negative: at least that many.
  * keys      KEYS(first, last, step) as in redis' COMMAND INFO, or NO_KEYS.
  * group     STRING, GENERIC, SERVER, CONNECTION, TRANSACTIONS, CLUSTER.
- * effect    on keys and server, which the flags of COMMAND INFO are made of: READ, INSERT (may add
- *           a key), WRITE (any other change of keys), DELETE (of the keys it names), ADMIN, NONE.
+ * effect    on keys and server, for the flags of COMMAND INFO: READ, INSERT (may add a key), WRITE
+ *           (any other change of keys), DELETE (of the keys it names), ADMIN, NONE.
  * speed     FAST (a constant time a key) or SLOW.
  * in_multi  between MULTI and EXEC: QUEUED until EXEC, carried out AT_ONCE, or REFUSED, as is what
  *           has a batch or a report of its own, or a long reply.
- * how       what carries the command out, and what the engine must have for it:
+ * how       what carries the command out, and what the engine must support for it:
  *     ONE_KEY(operation, operand, reply)   one table operation on the key in argument 1; `operand`
  *                                          is the argument that holds its operand, or 0
  *     EACH_KEY(operation, reply)           the same on every argument

@@ -18,15 +18,15 @@
 
 #define PATTERN_BYTES 64
 #define SCAN_COUNT_DEFAULT 10
-/* RANDOMKEY looks at this many entries from a random place on. */
+/* RANDOMKEY scans this many entries, beginning at a random cursor, and picks one of them. */
 #define RANDOM_COUNT 16
 
-/* A cursor of the table is a mixed key, of as many bits as keys have. Clients of RESP keep cursors
- * in signed or floating-point numbers, so one of 64 bits is cut to its upper 53: a SCAN goes on at
- * the beginning of the range of 2^11 mixed keys that its cursor names. */
+/* A cursor of the table is a hash of a key, as wide as keys are. RESP clients keep cursors in
+ * signed or floating-point numbers, so a cursor of 64 bits is cut to its upper 53 bits. A SCAN
+ * continues at the beginning of the range of 2^11 hashes that its cursor names. */
 #define CURSOR_BITS 53
 #define CURSOR_SHIFT (64 - CURSOR_BITS)
-/* Entries of one more batch of a SCAN that could not leave the range it began in. */
+/* Entries of a further batch, for a SCAN whose first batch did not reach the end of its range. */
 #define SCAN_COUNT_MORE 64
 static_assert(((1 << CURSOR_SHIFT) + SCAN_COUNT_MORE + 3) * SW_RESP_INTEGER_BYTES_MAX <= 64 * 1024,
               "a range and what follows it fit the least output-bytes-max");
@@ -36,22 +36,20 @@ struct control {
     struct sw_conn *conn;
     struct sw_resp *resp;
     const struct sw_command *command;
-    void *memory; /* scanned keys, then values; from the arena */
+    void *memory; /* in the arena: the scanned keys, then their values */
     size_t memory_bytes;
     uint64_t started_ns;
-    bool has_pattern;
-    bool none; /* SCAN TYPE of anything but string */
-    bool wrapped;
-    /* SCAN: the bits that cursors of clients lack, the cursor it was given and the one it replies
-     * with, and the keys for the reply, encoded. */
-    uint8_t cursor_shift;
-    uint64_t given, next;
-    struct sw_text keys;
-    uint32_t keys_count;
+    bool has_pattern;     /* SCAN MATCH: `pattern` is to be matched */
+    bool none;            /* SCAN TYPE of anything but string: no key matches */
+    bool wrapped;         /* RANDOMKEY: the scan has reached the end of the table */
+    uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
+    uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
+    struct sw_text keys;  /* SCAN: keys of the reply, encoded */
+    uint32_t keys_count;  /* SCAN: number of keys of the reply */
     char pattern[PATTERN_BYTES];
 };
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 static const char *batch_error(const struct sw_batch *batch)
 {
@@ -61,7 +59,7 @@ static const char *batch_error(const struct sw_batch *batch)
     case SW_E_NOMEM:
         return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_FAILED
                                               : "ERR not enough memory for a scan";
-    case SW_E_INVALID: /* what was asked for had been checked */
+    case SW_E_INVALID: /* cannot happen: the arguments have been checked */
         return "ERR the table refused the command";
     default:
         return "ERR the table failed, the server is stopping: see its log";
@@ -89,12 +87,12 @@ static bool matches(const struct control *control, uint64_t key)
     return fnmatch(control->pattern, digits, 0) == 0;
 }
 
-/* Takes the entries of a SCAN's batch into the reply and determines the next cursor. Returns true
- * if another batch must follow, because the range of the given cursor has more entries.
+/* Adds the entries of a SCAN's batch to the reply and computes the next cursor. Returns true if
+ * another batch must follow, because the range of the given cursor has more entries.
  *
- * Where cursors are cut, a batch has one entry more than the client asked for. The next cursor
- * names the range of this last entry, which is left to the next SCAN: else each would repeat the
- * last entry of the one before. */
+ * Where cursors are cut, a batch has one entry more than the client has asked for. The next cursor
+ * names the range of this last entry, which is left to the next SCAN. Without it, each SCAN would
+ * repeat the last entry of the one before. */
 static bool take_entries(struct control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
@@ -115,7 +113,7 @@ static bool take_entries(struct control *control)
     return more;
 }
 
-/* *2, the next cursor, and the keys that match. */
+/* Appends the reply to SCAN: *2, the next cursor, and the keys that match. */
 static void put_scan(const struct control *control, struct sw_text *text)
 {
     sw_text_array(text, 2);
@@ -240,7 +238,7 @@ static struct control *create(struct sw_conn *conn, const struct sw_command *com
 }
 
 /* Prepares the batch of a scan. Returns false, with `control` freed and the connection stalled, if
- * there is no arena memory. */
+ * there is no arena memory now. */
 static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t count)
 {
     struct sw_conn *conn = control->conn;
@@ -270,7 +268,7 @@ static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t coun
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* The options after SCAN's cursor. Returns an error line or NULL. */
+/* Parses the options behind SCAN's cursor. Returns an error line, or NULL. */
 static const char *scan_options(struct control *control, const struct sw_resp_command *arguments,
                                 uint64_t *count)
 {
@@ -303,7 +301,7 @@ static const char *scan_options(struct control *control, const struct sw_resp_co
     return NULL;
 }
 
-/* Entries of an answer, which with its cursor and heads must not be more than may be unsent. */
+/* Most entries of a reply: with its cursor and array heads it must not exceed output-bytes-max. */
 static uint32_t scan_count_max(const struct sw_config *config)
 {
     uint64_t fit = config->output_bytes_max / SW_RESP_INTEGER_BYTES_MAX - 3;
@@ -339,7 +337,7 @@ static bool run_scan(struct control *control, const struct sw_resp_command *argu
 static bool run_random(struct control *control, const struct sw_resp_command *arguments)
 {
     (void)arguments;
-    /* Cursors are mixed keys: any number of the table's width is a fair place to begin. Those of
+    /* Cursors are hashes, so any number of the table's width is a fair place to begin. Cursors of
      * the cache engine are slots. */
     const struct sw_table_shape *shape = &control->resp->batches->shape;
     uint64_t place = random_number(control->resp);
@@ -389,7 +387,7 @@ static bool run_resize(struct control *control, const struct sw_resp_command *ar
     return true;
 }
 
-/* The function of each row of kind CONTROL. */
+/* The functions of the rows of kind CONTROL. */
 #define SW_CONTROL_TABLE(batch, function) run_##function
 #define SW_CONTROL_REPORT(...) NULL
 #define SW_CONTROL_SESSION(...) NULL

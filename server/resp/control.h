@@ -12,8 +12,9 @@
 
 struct sw_conn;
 
-/* Starts the command; nothing of the connection is in flight. Its input is stalled until the answer
- * has been sent. Returns false, with nothing done, if it has to wait for memory. */
+/* Starts the command on a connection that has no request in flight. The connection is stalled until
+ * the reply is made. Returns false, with nothing done and the connection stalled, if there is no
+ * arena memory now. To be called on the connection's loop. */
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments);
 

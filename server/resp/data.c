@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * data.c - arguments to operations.
+ * data.c - turning the arguments of commands on keys into operations.
  */
 #include "server/resp/data.h"
 
@@ -14,13 +14,14 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/resp.h"
 
-/* The longest error line made here. */
+/* Size of the longest error line of this file. */
 #define ERROR_BYTES 128
 
 struct data;
 
-/* What differs between tables of integers and of bytes. Functions marked FOR_EACH_KIND are inlined
- * once for each of the two, so that this is constant in them. */
+/* The operations that differ between tables of integers and tables of byte strings. Functions
+ * marked FOR_EACH_KIND are inlined once for each of the two, so that the pointer is constant in
+ * them. */
 struct values {
     bool (*add)(const struct data *data, enum sw_op op, uint32_t key, uint32_t value);
     bool are_bytes;
@@ -35,7 +36,7 @@ struct data {
     const struct sw_command *command;
     const struct sw_resp_command *arguments;
     enum sw_data_purpose purpose;
-    uint32_t first; /* the round's operations before it */
+    uint32_t first; /* number of operations in the round before the command */
 };
 
 static bool integer_at(const struct data *data, uint32_t i, uint32_t bytes, uint64_t *out)
@@ -45,7 +46,7 @@ static bool integer_at(const struct data *data, uint32_t i, uint32_t bytes, uint
                             out);
 }
 
-/* Takes back what the command added, and answers with an error. */
+/* Removes the operations that the command has added, and replies with an error. */
 __attribute__((format(printf, 2, 3))) static void refuse(const struct data *data,
                                                          const char *format, ...)
 {
@@ -69,7 +70,8 @@ static bool key_at(const struct data *data, uint32_t i, uint64_t *key)
 
 /* --- adding an operation ---------------------------------------------------------------------- */
 
-/* `op` on the key in argument `key`, with the operand in argument `value` (0: operand 1). */
+/* Adds `op` on the key in argument number `key`, with the operand in argument number `value`. If
+ * `value` is 0, the operand is 1. */
 static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, uint32_t value)
 {
     uint64_t k = 0;
@@ -100,7 +102,7 @@ static bool fits(const struct data *data, uint32_t size)
     return true;
 }
 
-/* Writes a value as the table keeps it; what a shorter one leaves becomes zero. */
+/* Writes a value as the table stores it, filled up with zeros. */
 static void put_blob(const struct sw_table_shape *shape, uint8_t *out,
                      const struct sw_resp_argument *value)
 {
@@ -191,8 +193,8 @@ FOR_EACH_KIND void run_mset(const struct data *data, const struct values *values
     answer(data, SW_ANSWER_OK);
 }
 
-/* SET key value [NX | XX] [GET]. Nothing expires here, so the options of expiry are refused rather
- * than ignored; KEEPTTL changes nothing and is accepted. */
+/* SET key value [NX | XX] [GET]. Keys do not expire in this server, so the options EX and PX are
+ * refused; KEEPTTL would change nothing and is accepted. */
 FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
 {
     bool absent = false;
@@ -249,7 +251,7 @@ static void reply_help(const struct data *data, const struct sw_subcommand *list
     sw_replies_add_text(replies, data->conn, data->command, first);
 }
 
-/* A command that has one subcommand, with a key behind it. */
+/* Runs a command whose only subcommand has a key as its argument. */
 FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
                                   const struct sw_subcommand *list)
 {
@@ -308,7 +310,7 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
 static const struct values integers = {add_integer, false};
 static const struct values blobs = {add_blob, true};
 
-/* Fills `data`. Returns false, with the connection stalled, if the round has no room. */
+/* Fills in `data`. Returns false, with the connection stalled, if the round has no room. */
 static bool begin(struct data *data, struct sw_conn *conn, const struct sw_command *command,
                   const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * data.h - RESP commands on keys: arguments to operations of the loop's round.
+ * data.h - RESP commands on keys: turns their arguments into operations of the loop's round.
+ * Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_RESP_DATA_H
 #define SHERWOOD_SERVER_RESP_DATA_H

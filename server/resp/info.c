@@ -19,7 +19,7 @@ static void put(struct sw_text *text, const char *name, uint64_t value)
     sw_text_printf(text, "%s:%" PRIu64 "\r\n", name, value);
 }
 
-/* Bytes as redis shows them to people: 1.43M. */
+/* Writes a number of bytes as redis shows it to people: 1.43M. */
 static void put_bytes(struct sw_text *text, const char *name, uint64_t bytes)
 {
     static const char units[] = "BKMGTP";
@@ -61,8 +61,8 @@ static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *
 
 static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
-    /* of the table all that it reserved, of the arenas, most of which may never be touched, what
-     * requests have of them now */
+    /* All memory that the table has reserved, but only the used part of the arenas, because most of
+     * an arena may never be touched. */
     put_bytes(text, "used_memory",
               snapshot->info.bytes_reserved + snapshot->counters.arena_used_bytes);
     put_bytes(text, "used_memory_rss", snapshot->resident_bytes);
@@ -70,7 +70,7 @@ static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *t
     sw_text_printf(text, "maxmemory_policy:%s\r\n", sw_config_redis_policy(snapshot->config));
 }
 
-/* Nothing is ever saved, so every write is a change since the last save. */
+/* Nothing is ever saved, so every write counts as a change since the last save. */
 static void section_persistence(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     const struct sw_counters *counters = &snapshot->stats.counters;
@@ -119,7 +119,7 @@ static void section_cpu(const struct sw_snapshot *snapshot, struct sw_text *text
                    snapshot->cpu_system_seconds, snapshot->cpu_user_seconds);
 }
 
-/* Time is measured for batches: what a command has of it is its share. */
+/* Time is measured for batches; a command has an equal share of the time of its batch. */
 static void section_commandstats(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
@@ -134,7 +134,7 @@ static void section_commandstats(const struct sw_snapshot *snapshot, struct sw_t
     }
 }
 
-/* Errors are counted in total (Stats), not by kind. */
+/* Errors are only counted in total (section Stats), not by kind. */
 static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     (void)snapshot;

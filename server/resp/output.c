@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * output.c - sending RESP replies: at once if the socket takes them, otherwise from two buffers in
- * turn.
+ * output.c - sending RESP replies: directly if the socket takes them, otherwise from two buffers,
+ * one of which is written while the other is filled.
  */
 #include "server/resp/output.h"
 
@@ -10,7 +10,7 @@
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
 
-/* Buffers larger than this are given back when they have been sent. */
+/* A buffer larger than this is freed when it has been sent. */
 #define KEEP_BYTES 4096
 
 void sw_resp_output_init(struct sw_conn *conn)
@@ -27,7 +27,7 @@ void sw_resp_output_fini(struct sw_conn *conn)
     }
 }
 
-/* Writes the gathering buffer, if it holds anything and none is being written. */
+/* Starts to write the buffer that was filled, unless it is empty or the other is being written. */
 static void start_writing(struct sw_conn *conn)
 {
     struct sw_resp_output *output = &sw_resp_of(conn)->output;
@@ -38,7 +38,7 @@ static void start_writing(struct sw_conn *conn)
     uv_buf_t buffer = uv_buf_init(text->data, (unsigned)text->size);
     output->gathering = !output->gathering;
     assert(output->unsent[output->gathering].size == 0);
-    conn->unsent_bytes = 0; /* the transport has them */
+    conn->unsent_bytes = 0; /* the transport counts them from now on */
     if (sw_transport_write(&conn->transport, &buffer, 1) != 0) {
         sw_conn_abort(conn);
     }
@@ -64,7 +64,7 @@ void sw_resp_written(struct sw_conn *conn, int status)
     }
 }
 
-/* Keeps what the socket did not take, until it does. */
+/* Appends bytes that the socket did not take to a buffer. */
 static void keep(struct sw_conn *conn, const void *bytes, size_t size)
 {
     struct sw_resp_output *output = &sw_resp_of(conn)->output;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * output.h - sending RESP replies. On the connection's loop.
+ * output.h - sending RESP replies. Everything is called on the connection's loop. An error of the
+ * socket closes the connection.
  */
 #ifndef SHERWOOD_SERVER_RESP_OUTPUT_H
 #define SHERWOOD_SERVER_RESP_OUTPUT_H
@@ -12,8 +13,8 @@ struct sw_conn;
 void sw_resp_output_init(struct sw_conn *conn);
 void sw_resp_output_fini(struct sw_conn *conn);
 
-/* Sends bytes (copied if the socket does not take them at once). Nothing happens on CLOSED. May
- * close the connection, if output-bytes-max is reached. */
+/* Sends bytes. Those that the socket does not take now are copied and sent later. Does nothing if
+ * the connection is LINGERING or CLOSED. Closes the connection if output-bytes-max is reached. */
 void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size);
 
 /* The protocol's `written`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replies.c - replies that wait for their batch.
+ * replies.c - replies that wait for the results of their batch.
  */
 #include "server/resp/replies.h"
 
@@ -13,10 +13,11 @@
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
 
-/* Longest error line: 128 bytes each of a command's name and arguments, and the words around. */
+/* Longest error line: a command's name and its arguments, cut to 128 bytes each, and a sentence. */
 #define ERROR_BYTES 512
 
-/* The batch is done: the other round may follow. */
+/* To be called when the batch is done: writes the replies, and lets the other round be submitted.
+ */
 static void finish(struct sw_replies *replies)
 {
     struct sw_resp *resp = replies->resp;
@@ -74,7 +75,7 @@ static struct sw_pending *append(struct sw_replies *replies, struct sw_conn *con
     return pending;
 }
 
-/* Is the next reply of the connection to be hidden? Takes note that it has been asked for. */
+/* Must the next reply of the connection not be sent (CLIENT REPLY)? Ends the effect of SKIP. */
 static bool takes_silence(struct sw_session *session)
 {
     bool silent = session->reply_mode != SW_REPLY_ON;
@@ -170,7 +171,7 @@ void sw_replies_submit(struct sw_replies *replies)
 {
     struct sw_resp *resp = replies->resp;
     resp->running = replies;
-    resp->net->retry = true; /* the other one is empty: who waited for room has the first turn */
+    resp->net->retry = true; /* the other round is empty: connections that wait for room go first */
     resp->gathering = &resp->replies[replies == &resp->replies[0]];
     if (replies->round.operations == 0) {
         replies->submitted_ns = 0;

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * reply_kind.h - the kinds of RESP replies. Constant, any thread.
+ * reply_kind.h - the kinds of RESP replies to commands on keys.
  */
 #ifndef SHERWOOD_SERVER_RESP_REPLY_KIND_H
 #define SHERWOOD_SERVER_RESP_REPLY_KIND_H
 
-/* How a reply is made of the results of its operations. */
+/* How a reply is made from the results of the command's operations. */
 enum sw_answer {
-    SW_ANSWER_TEXT,          /* bytes in the round's text */
+    SW_ANSWER_TEXT,          /* a text reply, in the text of the round */
     SW_ANSWER_QUEUED,        /* +QUEUED; the command is counted when EXEC carries it out */
     SW_ANSWER_ARRAY,         /* the head of an array; its elements are the replies that follow */
     SW_ANSWER_OK,            /* +OK */
-    SW_ANSWER_OK_IF_ABSENT,  /* +OK, or null if the key was present, or turned away */
-    SW_ANSWER_OK_IF_PRESENT, /* +OK, or null if it was absent */
-    SW_ANSWER_VALUE,         /* the value before the operation, or null */
-    SW_ANSWER_VALUES,        /* an array of these */
-    SW_ANSWER_COUNT_PRESENT, /* how many keys were present */
-    SW_ANSWER_ONE_IF_ABSENT, /* 1, or 0 likewise */
+    SW_ANSWER_OK_IF_ABSENT,  /* +OK; null if the key was present, or a cache did not admit it */
+    SW_ANSWER_OK_IF_PRESENT, /* +OK; null if the key was absent */
+    SW_ANSWER_VALUE,         /* the value before the operation; null if the key was absent */
+    SW_ANSWER_VALUES,        /* an array of the values before; null for each absent key */
+    SW_ANSWER_COUNT_PRESENT, /* the number of keys that were present */
+    SW_ANSWER_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
     SW_ANSWER_SUM,           /* value + operand, or the overflow error */
     SW_ANSWER_DIFFERENCE,    /* value - operand, or the overflow error */
-    SW_ANSWER_DIGITS,        /* length of the value as text, 0 if absent */
-    SW_ANSWER_TYPE,          /* +string or +none */
-    SW_ANSWER_TTL,           /* -1 or -2 */
+    SW_ANSWER_DIGITS,        /* the number of digits of the value; 0 if the key was absent */
+    SW_ANSWER_TYPE,          /* +string; +none if the key was absent */
+    SW_ANSWER_TTL,           /* -1; -2 if the key was absent */
     SW_ANSWER_ZERO,          /* 0 */
-    SW_ANSWER_BYTES,         /* bytes of a slot, or null */
-    SW_ANSWER_ENCODING,      /* "int", or null */
-    /* Where values are bytes. */
-    SW_ANSWER_BLOB,         /* the value before the operation, or null */
-    SW_ANSWER_BLOBS,        /* an array of these */
-    SW_ANSWER_BLOB_BYTES,   /* length of the value, 0 if absent */
-    SW_ANSWER_BLOB_ENCODING /* "raw", or null */
+    SW_ANSWER_BYTES,         /* the bytes that the entry takes; null if the key was absent */
+    SW_ANSWER_ENCODING,      /* "int"; null if the key was absent */
+    /* The following kinds are for tables whose values are byte strings. */
+    SW_ANSWER_BLOB,         /* the value before the operation; null if the key was absent */
+    SW_ANSWER_BLOBS,        /* an array of the values before; null for each absent key */
+    SW_ANSWER_BLOB_BYTES,   /* the length of the value; 0 if the key was absent */
+    SW_ANSWER_BLOB_ENCODING /* "raw"; null if the key was absent */
 };
 
 #endif

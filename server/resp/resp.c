@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp.c - the command loop of a RESP connection.
+ * resp.c - parsing and running the commands of a RESP connection, and the functions of the
+ * protocol.
  */
 #include "server/resp/resp.h"
 
@@ -21,7 +22,7 @@
 /* Longest list of arguments in an error line. */
 #define ARGUMENTS_BYTES 128
 
-/* A command that redis has and this server does not. */
+/* Refuses a command that redis has and this server does not. */
 static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
                           const char *reason)
 {
@@ -58,7 +59,7 @@ static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *c
                   (const char *)command->arguments[0].text, arguments);
 }
 
-/* A command that this engine does not have. */
+/* Refuses a command that the engine does not support. */
 static void refuse_lacking(struct sw_conn *conn, const struct sw_command *command)
 {
     char name[SW_COMMAND_NAME_BYTES];
@@ -67,9 +68,9 @@ static void refuse_lacking(struct sw_conn *conn, const struct sw_command *comman
                   sw_resp_of(conn)->resp->batches->shape.engine_name, name);
 }
 
-/* A reply that has failed, for it was longer than a round's text may be, or there was no memory for
- * it: an error is the reply. If there is no memory for that either the connection is closed, since
- * its client would wait for ever. */
+/* Replaces a text reply that could not be made, because it was longer than the text of a round may
+ * be or there was no memory for it, by an error. If there is no memory for the error either, the
+ * connection is closed, because its client would wait for ever. */
 static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *command, size_t first)
 {
     struct sw_text *text = &sw_resp_of(conn)->resp->gathering->text;
@@ -86,7 +87,7 @@ static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *com
     }
 }
 
-/* Commands whose reply is a text made now. */
+/* Carries out a command of kind REPORT or SESSION, whose text reply is made now. */
 static void run_admin(struct sw_conn *conn, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
 {
@@ -108,14 +109,15 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
     }
 }
 
-/* A browser or a cross-protocol attack speaks HTTP here: redis closes on these words, so do we. */
+/* Is this the beginning of an HTTP request (a browser, or a cross-protocol attack)? Like redis, the
+ * server closes the connection then. */
 static bool is_http(const struct sw_resp_argument *name)
 {
     return sw_argument_is(name, "POST") || sw_argument_is(name, "HOST:");
 }
 
-/* A wrong number of arguments. Of EXEC it ends the transaction, as in redis: else a client that
- * takes it for done would queue what it sends next. */
+/* Refuses a wrong number of arguments. EXEC with arguments ends the transaction, as in redis:
+ * otherwise a client that believes it has ended would queue its next commands. */
 static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
 {
     bool ends = command->id == SW_COMMAND_EXEC;
@@ -126,8 +128,8 @@ static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
                   ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
 }
 
-/* Refuses what is no command, or no whole one, or not one of this engine's; true if it is refused.
- */
+/* Refuses an unknown command, a wrong number of arguments, and a command that the engine does not
+ * support. Returns true if the command was refused. */
 static bool refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
                          const struct sw_resp_command *arguments)
 {
@@ -189,15 +191,15 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     return true;
 }
 
-/* Queues the last reply of a connection, behind those to what it sent before, whatever it chose by
- * CLIENT REPLY. */
+/* Appends the last reply of a connection, an error, which is sent even after CLIENT REPLY OFF. */
 static void last_error(struct sw_conn *conn, const char *line)
 {
     sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
     sw_resp_error(conn, NULL, "%s", line);
 }
 
-/* The stream cannot be followed any further. */
+/* Refuses bytes that are not a command: the bytes after them cannot be parsed either, so the
+ * connection is closed after the error. */
 static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got)
 {
     char text[64];
@@ -209,9 +211,9 @@ static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got)
     sw_conn_drain(conn, false);
 }
 
-/* Notes that `size` bytes of an incomplete command were parsed in vain; `again` if some were
- * before. Of a long argument only the beginning and the end are looked at. Returns false if that
- * was too often. */
+/* Notes that `size` bytes of an incomplete command were parsed in vain; `again`: not for the first
+ * time. The parser reads only the beginning and the end of a long argument, so that counts less.
+ * Returns false if more was parsed in vain than SW_RESP_PASSES_MAX allows. */
 static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_command *command,
                      bool again)
 {
@@ -297,7 +299,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
     }
-    /* A stall after a command: a control command is under way. */
+    /* If the connection is stalled after a command, a control command is in flight. */
     while (at < size && conn->stall == SW_STALL_NONE) {
         size_t consumed = feed_one(conn, bytes + at, size - at, at == 0);
         if (consumed == 0) {
@@ -318,7 +320,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 
 static bool claims(uint8_t first)
 {
-    (void)first; /* inline commands may begin with anything */
+    (void)first; /* an inline command may begin with any byte */
     return true;
 }
 
@@ -355,8 +357,8 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
     return true;
 }
 
-/* What has partly arrived lies in the connection's input alone, and what is unsent goes with the
- * state. */
+/* This protocol has nothing to discard: an incomplete command is in the connection's input only,
+ * and unsent replies are freed with the state. */
 static void drop_nothing(struct sw_conn *conn)
 {
     (void)conn;

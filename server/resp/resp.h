@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp.h - the RESP side of a loop, and of each of its connections.
+ * resp.h - the Redis protocol: its state of a loop, and of each connection.
  *
- * Bytes become commands, and commands on keys become operations of the round that gathers; replies
- * wait in the order of the commands until the round is done. A loop has two rounds: one gathers
- * while the other is in flight. Everything belongs to the loop's thread.
+ * Bytes are parsed into commands, and commands on keys add operations to a round. Replies are sent
+ * in the order of the commands, when the round is done. A loop has two rounds: one is filled while
+ * the other is in flight. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_RESP_H
 #define SHERWOOD_SERVER_RESP_RESP_H
@@ -22,12 +22,13 @@
 #include "server/resp/replies.h"
 #include "server/resp/session.h"
 
-/* What the RESP side needs of the server around it. */
+/* The functions and shared objects of the server that this protocol uses; see struct sw_loop_owner.
+ */
 struct sw_resp_owner {
-    void *server;
+    void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
-    void (*stop)(void *server); /* begin the shutdown */
-    struct sw_clients *clients; /* of all loops */
+    void (*stop)(void *server); /* begins the shutdown */
+    struct sw_clients *clients; /* shared by all loops */
 };
 
 /* Replies that are texts, in a turn of the loop. Turns are numbered from 1. */
@@ -43,35 +44,35 @@ struct sw_resp {
     struct sw_resp_owner owner;
 
     struct sw_replies replies[2];
-    struct sw_replies *gathering;
-    struct sw_replies *running; /* NULL: none in flight */
+    struct sw_replies *gathering; /* the one that is being filled */
+    struct sw_replies *running;   /* the one that is in flight; NULL: none */
 
-    struct sw_command_set lacking; /* commands the engine does not have */
-    sw_data_run *run_data;
+    struct sw_command_set lacking; /* commands that the engine does not support */
+    sw_data_run *run_data;         /* for the kind of the table's values */
     struct sw_admin admin;
-    uint64_t random_state;
+    uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
 
-    /* For all connections, one at a time. */
-    char *scratch; /* SW_SCRATCH_BYTES: replies are formatted here */
-    struct sw_resp_argument *arguments;
-    uint8_t *unquoted;
+    /* Buffers that all connections share, one command at a time. */
+    char *scratch;                      /* SW_SCRATCH_BYTES, in which replies are formatted */
+    struct sw_resp_argument *arguments; /* arguments of the command that is parsed */
+    uint8_t *unquoted;                  /* arguments of an inline command, without quotes */
     struct sw_resp_limits limits;
 };
 
-/* Replies that the socket did not take: one buffer is being written, the other one gathers. */
+/* Replies that the socket has not taken: one buffer is being written, and the other is filled. */
 struct sw_resp_output {
     struct sw_text unsent[2];
-    unsigned gathering;
+    unsigned gathering; /* index of the buffer that is being filled */
 };
 
-/* What RESP keeps of a connection, in conn->protocol_state. */
+/* The state of a connection, in conn->protocol_state. */
 struct sw_resp_conn {
     struct sw_resp *resp;
     struct sw_session session;
     struct sw_resp_output output;
-    bool exclusive; /* a control command is under way: nothing else is accepted */
-    struct sw_transaction *transaction; /* between MULTI and EXEC; else NULL */
+    bool exclusive; /* a control command is in flight: no other command is accepted */
+    struct sw_transaction *transaction; /* the open transaction; NULL: none */
     size_t reparsed; /* bytes parsed in vain on behalf of the request that is arriving */
     struct sw_resp_text_share text;
 };
@@ -83,28 +84,32 @@ static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)
 
 extern const struct sw_protocol sw_resp_protocol;
 
-/* `commit` joins rounds that write with those of other loops; NULL: each goes by itself. `seed` is
- * of the random numbers. Returns 0, or -1 (memory); fini is allowed after both. */
+/* Borrows `net`, `batches` and `commit` until sw_resp_fini; `owner` is copied. `commit` combines
+ * write rounds with those of other loops; NULL: each is a batch of its own. `seed` starts the
+ * random numbers. Returns 0, or -1 if there is no memory; sw_resp_fini may be called after either.
+ */
 int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
                  struct sw_commit_batch *commit, const struct sw_resp_owner *owner, uint64_t seed);
 void sw_resp_fini(struct sw_resp *resp);
 
-/* Submits what has gathered, if nothing of it is in flight. Returns true if anything was. */
+/* Submits the round that is being filled, if it has pending replies and the other one is not in
+ * flight. Returns true if so. */
 bool sw_resp_submit(struct sw_resp *resp);
 
-/* Writes the replies of a round that another loop submitted, if it is done. Returns true if so. */
+/* Writes the replies of a round that is part of a combined batch, if that is done. Returns true if
+ * so. */
 static inline bool sw_resp_poll_shared(struct sw_resp *resp)
 {
     return resp->running != NULL && sw_round_poll_shared(&resp->running->round);
 }
 
-/* Does a reply wait for a batch, or a command for its submission? */
+/* Is a round in flight, or is there one to submit? */
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)
 {
     return resp->running != NULL || resp->gathering->pendings > 0;
 }
 
-/* Asserts what holds between two events. */
+/* Asserts the invariants that hold between two events. */
 void sw_resp_check(const struct sw_resp *resp);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * session.c - a session's state at the start.
+ * session.c - the settings of a new session.
  */
 #include "server/resp/session.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * session.h - what a RESP connection has chosen, and the commands that only concern it.
+ * session.h - the settings of a RESP connection, and the commands of kind REPORT and SESSION.
+ * Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_RESP_SESSION_H
 #define SHERWOOD_SERVER_RESP_SESSION_H
@@ -25,21 +26,22 @@ enum sw_session_reply_mode { SW_REPLY_ON, SW_REPLY_OFF, SW_REPLY_SKIP_NEXT };
 
 /* The fields that CLIENT LIST shows change under the lock of sw_clients. */
 struct sw_session {
-    struct sw_list link; /* of sw_clients */
-    uint64_t id;         /* unique in the process, from 1 */
-    bool resp3;
-    bool close_after_reply; /* QUIT, protocol error */
-    bool shutdown_asked;    /* SHUTDOWN */
+    struct sw_list link;    /* of sw_clients */
+    uint64_t id;            /* unique in the process, from 1 */
+    bool resp3;             /* HELLO 3 */
+    bool close_after_reply; /* QUIT: the connection is closed after the reply */
+    bool shutdown_asked;    /* SHUTDOWN: the server is to be stopped */
     uint8_t reply_mode;     /* CLIENT REPLY: enum sw_session_reply_mode */
     char name[SW_SESSION_NAME_BYTES];
     char library_name[SW_SESSION_NAME_BYTES];
     char library_version[SW_SESSION_NAME_BYTES];
-    char address[64];         /* peer, "ip:port" or "unix:path" */
-    uint64_t connected_at_ms; /* sw_session_now_ms when it was accepted */
+    char address[64];         /* the peer: "ip:port", "[ip6]:port" or "unix:0" */
+    uint64_t connected_at_ms; /* when it was opened, in milliseconds of the monotonic clock */
 };
 
 void sw_session_init(struct sw_session *session, uint64_t id);
-uint64_t sw_session_now_ms(void); /* of the monotonic clock */
+/* Milliseconds of the monotonic clock, which is also the clock of the loops. */
+uint64_t sw_session_now_ms(void);
 
 struct sw_clients;
 
@@ -53,13 +55,14 @@ struct sw_admin {
     struct sw_clients *clients; /* those of all loops, the session among them */
 };
 
-/* Carries out a command of kind REPORT or SESSION: changes `session` and appends exactly one reply
- * (CLIENT REPLY OFF and SKIP: none). Arity has been checked. On the connection's loop. */
+/* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,
+ * and appends exactly one reply, or none after CLIENT REPLY OFF or SKIP. */
 void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command,
                   const struct sw_resp_command *arguments, struct sw_session *session,
                   struct sw_text *reply);
 
-/* The text of INFO [section ...] into `text` (info.c). No sections: the default set. */
+/* Appends the text of INFO with these sections to `text` (info.c); without any, the default ones.
+ */
 void sw_info_render(const struct sw_snapshot *snapshot, const struct sw_resp_argument *sections,
                     uint32_t count, struct sw_text *text);
 

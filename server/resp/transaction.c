@@ -13,21 +13,22 @@
 #include "server/observe/log.h"
 #include "server/resp/resp.h"
 
-/* What the reply to a command of kind SESSION takes at most, but for the arguments it repeats. */
+/* Size of the longest reply to a command of kind SESSION, without the arguments that it repeats. */
 #define SESSION_REPLY_BYTES 512
 
-/* A queued command. The sizes of its arguments follow, 4 bytes each, and then their bytes. */
+/* The head of a queued command. Behind it are the sizes of its arguments, 4 bytes each, and then
+ * their bytes. */
 struct queued {
-    uint32_t id; /* enum sw_command_id */
-    uint32_t count;
+    uint32_t id;    /* enum sw_command_id */
+    uint32_t count; /* number of arguments, with the command's name */
 };
 
 struct sw_transaction {
     struct sw_input queue; /* the queued commands, one behind the other */
     bool is_spoiled;       /* a command was refused: nothing is queued any more */
     uint32_t commands;
-    uint64_t operations; /* they make at most so many */
-    uint64_t text_bytes; /* replies that do not come from the table take at most so many */
+    uint64_t operations; /* upper bound of the operations of the queued commands */
+    uint64_t text_bytes; /* upper bound of the bytes of their text replies */
 };
 
 /* --- MULTI and DISCARD ------------------------------------------------------------------------ */
@@ -89,7 +90,8 @@ static uint64_t bytes_of(const struct sw_resp_command *arguments)
     return bytes;
 }
 
-/* Adds up what EXEC needs at once. Returns an error line if that is more than there ever is. */
+/* Adds the needs of a command to those of the transaction. Returns an error line if an empty round
+ * could not hold the transaction. */
 static const char *count_needs(const struct sw_conn *conn, struct sw_transaction *transaction,
                                const struct sw_command *command,
                                const struct sw_resp_command *arguments, uint64_t bytes)
@@ -117,8 +119,8 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
     return at + size;
 }
 
-/* A transaction may stay open for as long as its client likes, so half of the memory is left to
- * requests that are arriving. */
+/* A transaction may stay open for as long as its client likes, so transactions may take only half
+ * of the memory, and the rest is left to requests that are arriving. */
 static bool is_scarce(const struct sw_input_budget *budget, uint64_t bytes)
 {
     return sw_input_budget_used(budget) + bytes > budget->bytes_max / 2;
@@ -167,7 +169,7 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
     } else if (command->kind == SW_KIND_DATA &&
                !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
         return false;
-    } else if (resp->gathering->pendings > pendings) { /* the check had an error for its reply */
+    } else if (resp->gathering->pendings > pendings) { /* the check has replied with an error */
         sw_transaction_spoil(conn);
         return true;
     } else if (!transaction->is_spoiled) {
@@ -184,7 +186,7 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
 
 /* --- EXEC ------------------------------------------------------------------------------------- */
 
-/* Takes the next command out of the queue; its arguments lie in the queue. */
+/* Removes the next command from the queue; its arguments point into the queue. */
 static const struct sw_command *next_queued(struct sw_input *queue, struct sw_resp_command *command)
 {
     struct queued head;
@@ -203,7 +205,8 @@ static const struct sw_command *next_queued(struct sw_input *queue, struct sw_re
     return sw_command_at((enum sw_command_id)head.id);
 }
 
-/* Carries out what is queued: operations into the round, replies behind EXEC's. There is room. */
+/* Carries out the queued commands: adds their operations to the round, and their replies behind
+ * that of EXEC. The round has room. */
 static void replay(struct sw_conn *conn, struct sw_input *queue)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
@@ -224,7 +227,7 @@ static void replay(struct sw_conn *conn, struct sw_input *queue)
     }
 }
 
-/* Is there room in the round for all of it? If the round is empty there is. */
+/* Has the round room for the whole transaction? An empty round always has. */
 static bool has_room(const struct sw_replies *replies, const struct sw_transaction *transaction)
 {
     return transaction->commands < replies->pending_max - replies->pendings &&
@@ -251,7 +254,7 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }
-    /* EXEC's reply and its elements are sent or not sent together. */
+    /* The array of EXEC and its elements are sent together, or not at all (CLIENT REPLY). */
     uint8_t mode = state->session.reply_mode;
     struct sw_replies_mark mark =
         sw_replies_add_array(replies, conn, command, transaction->commands);
@@ -269,7 +272,7 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
     return true;
 }
 
-/* The function of each row of kind TRANSACTION. */
+/* The functions of the rows of kind TRANSACTION. */
 #define SW_RUN_TRANSACTION(function) run_##function
 #define SW_RUN_TABLE(...) NULL
 #define SW_RUN_REPORT(...) NULL

@@ -2,14 +2,14 @@
  *
  * transaction.h - MULTI, EXEC and DISCARD.
  *
- * Between MULTI and EXEC a connection's commands are checked and kept as they came. EXEC gives all
- * of them to the round at once, and their operations become one group of it: they take effect whole
- * and with nothing between them, or not at all. Their replies are the elements of EXEC's. A command
- * that is refused while it is queued makes EXEC refuse the transaction.
+ * Between MULTI and EXEC the commands of a connection are checked and queued. EXEC adds the
+ * operations of all of them to the round as one group: either all take effect, with no other
+ * operation between them, or none does. Their replies are the elements of the array that EXEC
+ * replies with. If a command is refused while it is queued, EXEC refuses the transaction.
  *
- * What is queued is bounded: its bytes by resp-request-bytes-max, and all transactions together
- * take at most half of input-bytes-max; its arguments by what one round holds. Everything belongs
- * to the loop's thread.
+ * The bytes of a queue are limited by resp-request-bytes-max, and those of all queues together by
+ * half of input-bytes-max; its arguments must fit one round. Everything belongs to the loop's
+ * thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_TRANSACTION_H
 #define SHERWOOD_SERVER_RESP_TRANSACTION_H
@@ -32,10 +32,10 @@ bool sw_transaction_run(struct sw_conn *conn, const struct sw_command *command);
 bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command,
                           const struct sw_resp_command *arguments);
 
-/* A command was refused: if a transaction is open, EXEC will refuse it. */
+/* To be called when a command was refused: EXEC will refuse the transaction, if one is open. */
 void sw_transaction_spoil(struct sw_conn *conn);
 
-/* Forgets the open transaction, if there is one. */
+/* Discards the open transaction, if there is one. */
 void sw_transaction_drop(struct sw_conn *conn);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * write_replies.c - writing the replies of a round in RESP.
  *
- * Replies to one connection that follow each other are formatted into the loop's scratch buffer and
- * sent with one write.
+ * Consecutive replies to the same connection are formatted into the loop's scratch buffer and sent
+ * by one write.
  */
 #include "server/resp/replies.h"
 
@@ -18,12 +18,12 @@
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 
-/* Where the replies of one run of pendings go. */
+/* The buffer for consecutive replies to one connection. */
 struct writer {
     struct sw_conn *conn;
-    char *at;
-    char *end;
-    char *begin;
+    char *at;    /* the next reply goes here */
+    char *end;   /* end of the buffer */
+    char *begin; /* beginning of the buffer */
 };
 
 static void flush(struct writer *writer)
@@ -32,7 +32,7 @@ static void flush(struct writer *writer)
     writer->at = writer->begin;
 }
 
-/* Room for the longest single reply that is neither a text nor a blob. */
+/* Size of the longest reply, or element of an array, that is neither a text nor a blob. */
 #define REPLY_BYTES 128
 
 static void reserve(struct writer *writer)
@@ -60,8 +60,8 @@ static void put_text(struct writer *writer, const char *text, size_t size)
     writer->at = sw_resp_put_bytes(writer->at, text, size);
 }
 
-/* An integer reply. RESP integers are signed: a larger one goes as a RESP3 big number, or as a bulk
- * string in RESP2. */
+/* Writes an integer reply. RESP integers are signed; a larger integer is written as a big number in
+ * RESP3, and as a bulk string in RESP2. */
 static void put_unsigned(struct writer *writer, uint64_t value, bool resp3)
 {
     reserve(writer);
@@ -83,8 +83,8 @@ static void put_value(struct writer *writer, bool found, uint64_t value, bool re
         found ? sw_resp_put_bulk_integer(writer->at, value) : sw_resp_put_null(writer->at, resp3);
 }
 
-/* The value before operation `i`, where values are bytes; how long it is in *size. A client of bulk
- * frames may have written any length before a string: never more than there are bytes. */
+/* Returns the value before operation `i`, in a table of byte strings, and its length in *size. The
+ * length is cut to the size of a value: a client of bulk frames has written it. */
 static const uint8_t *blob_at(const struct sw_round *round, uint32_t i, uint32_t *size)
 {
     const struct sw_table_shape *shape = &round->batches->shape;
@@ -121,7 +121,7 @@ static bool found_at(const struct sw_round *round, uint32_t i)
     return sw_bit_at(round->found, i);
 }
 
-/* Did the key of an insert if absent become an entry? */
+/* Did operation `i`, SW_SET_ABSENT, insert its key? */
 static bool entered_at(const struct sw_round *round, uint32_t i)
 {
     return !found_at(round, i) &&
@@ -137,7 +137,7 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
     return count;
 }
 
-/* INCR and its kind: the table refused it exactly when the result does not fit the width. */
+/* Would the result of INCR or DECR not fit the width? Exactly then the table has refused it. */
 static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
     if (pending->answer != SW_ANSWER_SUM && pending->answer != SW_ANSWER_DIFFERENCE) {
@@ -151,7 +151,7 @@ static bool overflowed(const struct sw_round *round, const struct sw_pending *pe
            (pending->answer == SW_ANSWER_DIFFERENCE && operand > previous);
 }
 
-/* The value of operation `i`'s key before it, and its operand. */
+/* The value before operation `i`, and its operand. */
 static uint64_t value_at(const struct sw_round *round, uint32_t i)
 {
     return sw_integer_at(round->previous, round->batches->shape.value_bytes, i);
@@ -227,7 +227,7 @@ static void put_blob_bytes(struct writer *writer, const struct sw_round *round, 
     put_unsigned(writer, size, resp3);
 }
 
-/* The same where values are bytes and the reply shows something of one. */
+/* Writes the kinds of replies that show a byte string, or a property of one. */
 static void put_bytes_answer(struct writer *writer, const struct sw_round *round,
                              const struct sw_pending *pending)
 {
@@ -251,7 +251,7 @@ static void put_bytes_answer(struct writer *writer, const struct sw_round *round
     }
 }
 
-/* Every kind has its case here: the compiler warns of one that is missing. */
+/* Writes a reply. There is a case for every kind, so that the compiler warns of a missing one. */
 static void put_answer(struct writer *writer, const struct sw_replies *replies,
                        const struct sw_pending *pending)
 {
@@ -322,7 +322,7 @@ static void put_answer(struct writer *writer, const struct sw_replies *replies,
     }
 }
 
-/* The error that stands for the whole group, or NULL. */
+/* The error that is the reply of every command of the group, or NULL. */
 static const char *group_refusal(const struct sw_round *round, const struct sw_pending *pending)
 {
     const struct sw_batch *batch = &round->flight.batch;
@@ -337,7 +337,7 @@ static const char *group_refusal(const struct sw_round *round, const struct sw_p
                : NULL;
 }
 
-/* The error that stands for the whole command, or NULL. */
+/* The error that is the reply of the command, or NULL. */
 static const char *refusal(const struct sw_round *round, const struct sw_pending *pending)
 {
     const char *error = group_refusal(round, pending);
