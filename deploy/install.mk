@@ -64,11 +64,7 @@ install-system:
 	  if [ -e "$$to" ]; then echo "install: $$to is kept as it is"; \
 	  else install -D -m 644 deploy/sherwood.conf "$$to"; fi; fi
 
-# What is generated from the daemon's table of options, in the source tree. A test says if it is old.
-MANUAL := deploy/man/sherwoodd.8.scd
+# What is generated from the daemon, in the source tree. Tests say if it is old.
 .PHONY: docs
-docs: $(BUILD)/sherwoodd ## write deploy/sherwood.conf and the man page's options from the option table
-	$< --print-template > $(BUILD)/sherwood.conf
-	{ sed '/^; The list of options/q' $(MANUAL); echo; $< --print-manual; sed -n '/^; End of the list/,$$p' $(MANUAL); } > $(BUILD)/manual.scd
-	mv $(BUILD)/sherwood.conf deploy/sherwood.conf
-	mv $(BUILD)/manual.scd $(MANUAL)
+docs: $(BUILD)/sherwoodd ## write sherwood.conf, METRICS.md and the man page's options from the daemon
+	@deploy/docs $(BUILD)

@@ -8,7 +8,7 @@ import threading
 import time
 
 import wire
-from harness import SLOWER, Server, case, check, equal, eventually, main, run
+from harness import ROOT, SLOWER, Server, case, check, equal, eventually, main, run
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -140,6 +140,25 @@ def series_unique():
             buckets = [v for n, v in samples.items() if n.startswith(family + "_bucket")]
             equal(buckets, sorted(buckets), f"buckets of {family}")
             check(any(n.startswith(family + "_bucket") and 'le="+Inf"' in n for n in samples), family)
+
+
+@case
+def documented():
+    """deploy/METRICS.md lists every family with its type, labels and meaning, and no other"""
+    with Server() as server:
+        _, _, body = curl(server, "/metrics")
+    helps = dict(re.findall(r"^# HELP (\S+) (.*)$", body, re.M))
+    types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", body, re.M))
+    labels = {}
+    for name, inside in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", body, re.M):
+        family = name if name in types else re.sub(r"_(bucket|sum|count)$", "", name)
+        found = re.findall(r'(\w+)="(?:[^"\\\\]|\\\\.)*"', inside)
+        labels[family] = labels.get(family) or ", ".join(found)
+    document = (ROOT / "deploy" / "METRICS.md").read_text(encoding="utf-8")
+    listed = {line for line in document.splitlines() if line.startswith("| `")}
+    wanted = {f"| `{name}` | {types[name]} | {labels[name]} | {helps[name]} |" for name in helps}
+    equal(sorted(listed - wanted), [], "METRICS.md lists what there is not: make docs")
+    equal(sorted(wanted - listed), [], "METRICS.md lacks: make docs")
 
 
 @case
