@@ -56,7 +56,7 @@ static int take_signals(sigset_t *stopping)
 static void on_second_signal(int number)
 {
     static const char line[] = "second signal: exiting at once\n";
-    ssize_t wrote = write(STDERR_FILENO, line, sizeof line - 1);
+    ssize_t wrote = write(STDERR_FILENO, line, sizeof(line) - 1);
     (void)number;
     (void)wrote;
     _exit(1);
@@ -66,7 +66,7 @@ static void on_second_signal(int number)
 static void arm_second_signal(const sigset_t *stopping)
 {
     struct sigaction action;
-    memset(&action, 0, sizeof action);
+    memset(&action, 0, sizeof(action));
     action.sa_handler = on_second_signal;
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
@@ -98,9 +98,9 @@ static bool wait_for_stop(struct sw_server *server, int signal_fd)
     }
     if (fds[0].revents != 0) {
         struct signalfd_siginfo info;
-        ssize_t got = read(signal_fd, &info, sizeof info);
+        ssize_t got = read(signal_fd, &info, sizeof(info));
         sw_log(SW_LOG_NOTICE, "%s: answering what was accepted, then exiting",
-               got == (ssize_t)sizeof info && info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+               got == (ssize_t)sizeof(info) && info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
     }
     return fds[0].revents != 0;
 }
@@ -113,7 +113,7 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
     if (sw_server_start(config, activated, &server) != 0) {
         return 1;
     }
-    sw_server_describe(server, line, sizeof line);
+    sw_server_describe(server, line, sizeof(line));
     puts(line);
     fflush(stdout);
     sw_notify_ready(line);

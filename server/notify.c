@@ -40,7 +40,7 @@ int sw_notify_sockets(struct sw_activated *activated)
 {
     char **names = NULL;
     int count = 0, result = 0;
-    memset(activated, 0, sizeof *activated);
+    memset(activated, 0, sizeof(*activated));
     activated->http = -1;
     for (int i = 0; i < SW_ACTIVATED_MAX; i++) {
         activated->listeners[i] = -1;

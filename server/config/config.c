@@ -11,10 +11,6 @@
 
 #include "server/config/options.h"
 
-#ifndef SHERWOOD_VERSION
-#define SHERWOOD_VERSION "unknown"
-#endif
-
 /* getopt_long codes: the flags that are no options, then the rows of the option table. */
 enum {
     FLAG_CONFIG = 256,
@@ -48,10 +44,10 @@ void sw_config_init(struct sw_config *config)
 {
     const struct sw_option *option = NULL;
     char error[SW_CONFIG_ERROR_BYTES];
-    memset(config, 0, sizeof *config);
+    memset(config, 0, sizeof(*config));
     for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
         /* Cannot fail: the tests set every default. */
-        (void)sw_option_set(option, option->standard, config, error, sizeof error);
+        (void)sw_option_set(option, option->standard, config, error, sizeof(error));
     }
 }
 
@@ -117,7 +113,7 @@ static void refuse_flag(const char *flag, int code, int refused, char *error, si
         snprintf(error, error_bytes, "%.64s: this flag takes no value", flag);
         return;
     }
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(flag + strspn(flag, "-"), "="),
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(flag + strspn(flag, "-"), "="),
              flag + strspn(flag, "-"));
     snprintf(error, error_bytes, "unknown flag '%.64s'; did you mean --%s? (--help lists them)",
              flag, sw_option_nearest(name)->name);
@@ -201,7 +197,7 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
     char error[SW_CONFIG_ERROR_BYTES] = "";
 
     sw_config_init(config);
-    if (read_flags(argc, argv, &flags, NULL, error, sizeof error) != 0) {
+    if (read_flags(argc, argv, &flags, NULL, error, sizeof(error)) != 0) {
         goto refused;
     }
     if (flags.print != 0) {
@@ -209,17 +205,17 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
         return SW_CONFIG_EXIT;
     }
     if (flags.config_path != NULL &&
-        sw_config_read_file(flags.config_path, config, error, sizeof error) != 0) {
+        sw_config_read_file(flags.config_path, config, error, sizeof(error)) != 0) {
         goto refused;
     }
-    if (read_flags(argc, argv, &flags, config, error, sizeof error) != 0) {
+    if (read_flags(argc, argv, &flags, config, error, sizeof(error)) != 0) {
         goto refused;
     }
-    if (sw_config_check_given(config, flags.given, error, sizeof error) != 0) {
+    if (sw_config_check_given(config, flags.given, error, sizeof(error)) != 0) {
         goto refused;
     }
     sw_config_fit(config);
-    if (sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof error) != 0) {
+    if (sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof(error)) != 0) {
         goto refused;
     }
     if (flags.check) {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SW_CONFIG_PATH_MAX 108 /* sizeof sun_path: uv_pipe_bind cuts longer ones silently */
+#define SW_CONFIG_PATH_MAX 108 /* of a Unix socket: sizeof(sun_path), the NUL included */
 
 struct sw_config {
     /* [server] */

@@ -156,7 +156,7 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
         return -1;
     }
     sw_config_table(config, &table);
-    if (sw_table_config_check(&table, reason, sizeof reason) != SW_OK) {
+    if (sw_table_config_check(&table, reason, sizeof(reason)) != SW_OK) {
         snprintf(error, error_bytes, "the table cannot be built: %s", reason);
         return -1;
     }

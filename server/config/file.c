@@ -131,7 +131,7 @@ static int on_value(void *context, const char *section, const char *name, const 
         return 0;
     }
     *set_at = reader->line;
-    if (sw_option_set(option, value, reader->config, why, sizeof why) != 0) {
+    if (sw_option_set(option, value, reader->config, why, sizeof(why)) != 0) {
         fail(reader, "%s", why);
         return 0;
     }

@@ -67,7 +67,7 @@ static const struct sw_option options[SW_OPTION_COUNT] = {
 #undef SW_OPTION
 
 static const char *const sections[] = {"server", "table", "limits"};
-#define SW_SECTION_COUNT (sizeof sections / sizeof sections[0])
+#define SW_SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
 
 const struct sw_option *sw_option_at(size_t index)
 {

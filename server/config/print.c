@@ -91,7 +91,7 @@ void sw_config_print_help(FILE *out)
     const char *section = "";
     const struct sw_option *option = NULL;
     fputs(help_head, out);
-    for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
+    for (size_t i = 0; i < sizeof(general) / sizeof(general[0]); i++) {
         int column = fprintf(out, "  %s", general[i].flag);
         print_wrapped(out, general[i].help, column);
     }
@@ -101,7 +101,7 @@ void sw_config_print_help(FILE *out)
             section = option->section;
             fprintf(out, "\n%c%s\n", section[0] - 'a' + 'A', section + 1);
         }
-        snprintf(text, sizeof text, "%s [%s]", option->help,
+        snprintf(text, sizeof(text), "%s [%s]", option->help,
                  option->standard[0] != '\0' ? option->standard : "empty");
         print_wrapped(out, text, fprintf(out, "  --%s %s", option->name, option->metavar));
     }
@@ -138,7 +138,7 @@ void sw_config_print(const struct sw_config *config, FILE *out)
             fprintf(out, "%s[%s]\n", section[0] == '\0' ? "" : "\n", option->section);
             section = option->section;
         }
-        sw_option_format(option, config, true, value, sizeof value);
+        sw_option_format(option, config, true, value, sizeof(value));
         fprintf(out, "%s = %s\n", option->name, value);
     }
 }

@@ -33,9 +33,9 @@ static void store(const struct sw_option *option, struct sw_config *config, uint
     char *field = (char *)config + option->offset;
     if (option->bytes == sizeof(uint32_t)) {
         uint32_t narrow = (uint32_t)value;
-        memcpy(field, &narrow, sizeof narrow);
+        memcpy(field, &narrow, sizeof(narrow));
     } else {
-        memcpy(field, &value, sizeof value);
+        memcpy(field, &value, sizeof(value));
     }
 }
 
@@ -44,11 +44,11 @@ static uint64_t load(const struct sw_option *option, const struct sw_config *con
     const char *field = (const char *)config + option->offset;
     uint32_t narrow = 0;
     uint64_t value = 0;
-    if (option->bytes == sizeof narrow) {
-        memcpy(&narrow, field, sizeof narrow);
+    if (option->bytes == sizeof(narrow)) {
+        memcpy(&narrow, field, sizeof(narrow));
         return narrow;
     }
-    memcpy(&value, field, sizeof value);
+    memcpy(&value, field, sizeof(value));
     return value;
 }
 
@@ -104,7 +104,7 @@ static int set_ratio(const struct sw_option *option, const char *value, struct s
                  value, option->ratio_min, option->ratio_max);
         return -1;
     }
-    memcpy((char *)config + option->offset, &ratio, sizeof ratio);
+    memcpy((char *)config + option->offset, &ratio, sizeof(ratio));
     return 0;
 }
 
@@ -173,7 +173,7 @@ static void format_size(uint64_t number, bool short_form, char *value, size_t va
         unsigned shift;
         const char *suffix;
     } units[] = {{40, "T"}, {30, "G"}, {20, "M"}, {10, "K"}};
-    for (size_t i = 0; short_form && number != 0 && i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; short_form && number != 0 && i < sizeof(units) / sizeof(units[0]); i++) {
         if (number % (1ULL << units[i].shift) == 0) {
             snprintf(value, value_bytes, "%" PRIu64 "%s", number >> units[i].shift,
                      units[i].suffix);
@@ -194,7 +194,7 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
         snprintf(value, value_bytes, "%s", field);
         return;
     case SW_OPTION_RATIO:
-        memcpy(&ratio, field, sizeof ratio);
+        memcpy(&ratio, field, sizeof(ratio));
         snprintf(value, value_bytes, "%.15g", ratio);
         return;
     case SW_OPTION_OCTAL:

@@ -16,7 +16,7 @@ void sw_loop_counters_add(struct sw_loop_counters *to, const struct sw_loop_coun
 {
     uint64_t *sum = (uint64_t *)to;
     const uint64_t *counter = (const uint64_t *)from;
-    for (size_t i = 0; i < sizeof *to / sizeof *sum; i++) {
+    for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++) {
         sum[i] += __atomic_load_n(&counter[i], __ATOMIC_RELAXED);
     }
 }

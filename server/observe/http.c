@@ -180,7 +180,7 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *context, const ch
 {
     char line[512];
     (void)context;
-    vsnprintf(line, sizeof line, format, arguments);
+    vsnprintf(line, sizeof(line), format, arguments);
     line[strcspn(line, "\r\n")] = '\0';
     sw_log_limited(SW_LOG_HTTP, SW_LOG_DEBUG, "http: %s", line);
 }

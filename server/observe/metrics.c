@@ -9,10 +9,6 @@
 
 #include "server/observe/http.h"
 
-#ifndef SHERWOOD_VERSION
-#define SHERWOOD_VERSION "unknown"
-#endif
-
 struct page {
     struct sw_text *text;
     bool openmetrics;
@@ -71,7 +67,7 @@ static void label(struct page *page, const char *name, const char *value, const 
 static void put_build(struct page *page, const struct sw_snapshot *snapshot)
 {
     char bits[8];
-    snprintf(bits, sizeof bits, "%u", snapshot->info.key_bytes * 8);
+    snprintf(bits, sizeof(bits), "%u", snapshot->info.key_bytes * 8);
     family(page, "sherwood_build_info", "gauge", "What is running; always 1.");
     sw_text_printf(page->text, "sherwood_build_info{");
     label(page, "version", SHERWOOD_VERSION, ",");
@@ -107,7 +103,7 @@ static void put_operations(struct page *page, const struct sw_counters *counters
         {"sherwood_misses", "Operations whose key was absent before them.",
          offsetof(struct sw_op_counters, misses)},
     };
-    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
         family(page, rows[row].name, "counter", rows[row].help);
         for (unsigned i = 0; i < SW_CLASS_COUNT; i++) {
             const char *base = (const char *)&counters->by_class[i];

@@ -89,9 +89,9 @@ void sw_call_time(struct sw_call *call)
     char digits[24];
     clock_gettime(CLOCK_REALTIME, &now);
     sw_text_array(call->reply, 2);
-    snprintf(digits, sizeof digits, "%lld", (long long)now.tv_sec);
+    snprintf(digits, sizeof(digits), "%lld", (long long)now.tv_sec);
     sw_text_bulk_string(call->reply, digits);
-    snprintf(digits, sizeof digits, "%ld", now.tv_nsec / 1000);
+    snprintf(digits, sizeof(digits), "%ld", now.tv_nsec / 1000);
     sw_text_bulk_string(call->reply, digits);
 }
 

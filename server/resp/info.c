@@ -10,10 +10,6 @@
 
 #include "server/resp/session.h"
 
-#ifndef SHERWOOD_VERSION
-#define SHERWOOD_VERSION "unknown"
-#endif
-
 static void put(struct sw_text *text, const char *name, uint64_t value)
 {
     sw_text_printf(text, "%s:%" PRIu64 "\r\n", name, value);
@@ -26,7 +22,7 @@ static void put_bytes(struct sw_text *text, const char *name, uint64_t bytes)
     double shown = (double)bytes;
     size_t unit = 0;
     put(text, name, bytes);
-    while (shown >= 1024 && unit + 2 < sizeof units) {
+    while (shown >= 1024 && unit + 2 < sizeof(units)) {
         shown /= 1024;
         unit++;
     }
@@ -228,7 +224,7 @@ static const struct {
     {"Keyspace", "KEYSPACE", true, section_keyspace},
     {"Sherwood", "SHERWOOD", true, section_sherwood},
 };
-#define SECTION_COUNT (sizeof sections / sizeof sections[0])
+#define SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
 
 static bool wanted(size_t section, const struct sw_resp_argument *words, uint32_t count)
 {

@@ -16,7 +16,7 @@ uint64_t sw_session_now_ms(void)
 
 void sw_session_init(struct sw_session *session, uint64_t id)
 {
-    memset(session, 0, sizeof *session);
+    memset(session, 0, sizeof(*session));
     session->id = id;
     session->reply_mode = SW_REPLY_ON;
     session->connected_at_ms = sw_session_now_ms();

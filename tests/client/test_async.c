@@ -211,7 +211,7 @@ Test(async, requests_in_pieces)
             cr_assert_eq(request.hits, total);
             uint32_t key = 0;
             for (uint32_t p = 0; p < pieces_count; p++) {
-                for (uint32_t i = 0; i < pieces[p].count; ++i, key++) {
+                for (uint32_t i = 0; i < pieces[p].count; i++, key++) {
                     uint64_t expected = p % 3 == 1 ? 0xAA : value_of(key);
                     cr_assert_eq(arrays[p][2][i], expected, "piece %u element %u", p, i);
                     cr_assert(sherwood_found(found, key));

@@ -257,7 +257,7 @@ Test(stripes, all_are_lost)
     static uint64_t keys[8], values[8];
     sw_fake_start_with(&server, closes_after_one, NULL, SW_FAKE_PARALLEL);
     cr_assert_eq(connect_with(3, 0), SHERWOOD_OK);
-    for (uint32_t left = 3; left > 0; --left) {
+    for (uint32_t left = 3; left > 0; left--) {
         cr_expect_eq(sherwood_stripes(client), left);
         cr_expect_eq(sherwood_get(client, keys, 8, values, NULL), SHERWOOD_E_CONNECTION);
     }

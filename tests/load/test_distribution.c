@@ -60,7 +60,7 @@ Test(distribution, zipf_has_the_exact_probabilities)
     static const double thetas[] = {0.01, 0.5, 0.99, 0.9999999999, 1, 1.0000000001, 1.2, 2, 10};
     uint64_t random = seed("zipf_has_the_exact_probabilities");
     for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
-        for (size_t t = 0; t < sizeof thetas / sizeof thetas[0]; t++) {
+        for (size_t t = 0; t < sizeof(thetas) / sizeof(thetas[0]); t++) {
             struct sw_load_zipf zipf;
             uint64_t got[COUNT_MAX] = {0};
             double probabilities[COUNT_MAX];
