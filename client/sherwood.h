@@ -25,7 +25,7 @@
  * return the same code. Close the handle then, and connect again. A handle may have several
  * connections, called stripes; it goes on with those that are left.
  *
- * Memory: sherwood_connect allocates everything (about 220 KiB, and 160 KiB for each further
+ * Memory: sherwood_connect allocates everything (about 220 KiB, and 140 KiB for each further
  * stripe), the other calls allocate nothing.
  *
  * Sizes: structs that a program passes to the library carry their size as the program was compiled.
