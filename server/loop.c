@@ -35,7 +35,7 @@ static void check(const struct sw_loop *loop)
 #endif
 }
 
-static void tell_if_lost(struct sw_loop *loop)
+static void report_lost_device(struct sw_loop *loop)
 {
     if (sw_batches_lost_device(&loop->batches)) {
         loop->owner.device_lost(loop->owner.server);
@@ -48,7 +48,7 @@ static void move_deadlines(struct sw_loop *loop)
 {
     uint64_t due_ms = loop->swept_at_ms + SW_SWEEP_MS;
     if (now_ms(loop) > due_ms + SW_LONG_TURN_MS) {
-        sw_net_forgive(&loop->net, now_ms(loop) - due_ms);
+        sw_net_move_deadlines(&loop->net, now_ms(loop) - due_ms);
     }
     loop->swept_at_ms = now_ms(loop);
 }
@@ -78,7 +78,7 @@ static bool turn(struct sw_loop *loop)
     moved |= sw_gather_submit(&loop->bulk);
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     moved |= sw_resp_poll_shared(&loop->resp);
-    tell_if_lost(loop);
+    report_lost_device(loop);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     if (loop->sweep_due) {
@@ -197,8 +197,8 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     net->inbox.wake = &loop->wake;
     net->next_id = index + 1;
     net->id_step = loops;
-    sw_net_speak(net, 0, &sw_bulk_protocol, &loop->bulk);
-    sw_net_speak(net, 1, &sw_resp_protocol, &loop->resp);
+    sw_net_add_protocol(net, 0, &sw_bulk_protocol, &loop->bulk);
+    sw_net_add_protocol(net, 1, &sw_resp_protocol, &loop->resp);
     return 0;
 }
 

@@ -50,7 +50,7 @@ static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_re
                                         uint64_t body_bytes)
 {
     struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
-    bool waits = sw_conn_memory_is_others(conn);
+    bool waits = sw_conn_arena_is_reserved(conn);
     struct sw_body_layout reply = reply_layout(request);
     struct sw_bulk_frame *frame = sw_bulk_frame_take(bulk, conn);
     if (frame == NULL) {
@@ -232,10 +232,10 @@ static bool claims(uint8_t first)
     return first == SW_FRAME_MAGIC;
 }
 
-static void open_conn(struct sw_conn *conn, void *side)
+static void open_conn(struct sw_conn *conn, void *loop_state)
 {
     struct sw_bulk_conn *state = sw_bulk_of(conn);
-    state->bulk = side;
+    state->bulk = loop_state;
     state->conn = conn;
     sw_list_init(&state->ready);
     sw_list_init(&state->unsent.frames);

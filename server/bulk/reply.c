@@ -33,7 +33,7 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
         frame->reply_bytes = (uint64_t)head_bytes + body_bytes;
         sw_bulk_send(conn, frame);
     }
-    sw_conn_answered(conn, data);
+    sw_conn_request_done(conn, data);
 }
 
 bool sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_status status,

@@ -59,11 +59,11 @@ void sw_conn_settle(struct sw_conn *conn)
     sw_conn_update_reading(conn);
 }
 
-void sw_conn_choose(struct sw_conn *conn, const struct sw_spoken *spoken)
+void sw_conn_set_protocol(struct sw_conn *conn, const struct sw_net_protocol *entry)
 {
     if (conn->protocol == NULL) {
-        conn->protocol = spoken->protocol;
-        conn->protocol->open(conn, spoken->side);
+        conn->protocol = entry->protocol;
+        conn->protocol->open(conn, entry->loop_state);
     }
 }
 
@@ -114,7 +114,7 @@ void sw_conn_drain(struct sw_conn *conn, bool keep_input)
 
 bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why)
 {
-    sw_conn_choose(conn, &conn->net->spoken[SW_PROTOCOLS - 1]);
+    sw_conn_set_protocol(conn, &conn->net->protocols[SW_PROTOCOLS - 1]);
     if (!conn->protocol->refuse(conn, why)) {
         return false;
     }
@@ -129,7 +129,7 @@ void sw_conn_accept(struct sw_conn *conn, bool data)
     conn->data_in_flight += data;
 }
 
-void sw_conn_answered(struct sw_conn *conn, bool data)
+void sw_conn_request_done(struct sw_conn *conn, bool data)
 {
     assert(conn->in_flight > 0 && conn->data_in_flight >= data);
     conn->in_flight--;

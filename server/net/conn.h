@@ -108,7 +108,7 @@ extern const struct sw_transport_events sw_conn_events;
 /* --- conn.c --- */
 
 /* Sets the protocol of a connection that has none yet. */
-void sw_conn_choose(struct sw_conn *conn, const struct sw_spoken *spoken);
+void sw_conn_set_protocol(struct sw_conn *conn, const struct sw_net_protocol *entry);
 
 /* Accepts no more requests. The connection closes when the replies to those that were accepted have
  * been sent. Input that is not consumed is kept only if `keep_input`. */
@@ -124,7 +124,7 @@ bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why);
 /* Counts a request as accepted; `data`: it accesses the table. */
 void sw_conn_accept(struct sw_conn *conn, bool data);
 /* The reply to an accepted request has been queued or dropped. May free the connection. */
-void sw_conn_answered(struct sw_conn *conn, bool data);
+void sw_conn_request_done(struct sw_conn *conn, bool data);
 
 /* Stops parsing the input until sw_net_retry_stalled tries it again. */
 void sw_conn_stall(struct sw_conn *conn, enum sw_stall reason);
@@ -136,7 +136,7 @@ void sw_conn_output_changed(struct sw_conn *conn);
 uint64_t sw_conn_unsent_bytes(const struct sw_conn *conn);
 
 /* Is the free arena memory reserved for connections that have waited for it longer? */
-static inline bool sw_conn_memory_is_others(const struct sw_conn *conn)
+static inline bool sw_conn_arena_is_reserved(const struct sw_conn *conn)
 {
     return conn->net->arena_closed || (conn->net->arena_waiters > 0 && !conn->retried);
 }

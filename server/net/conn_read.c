@@ -56,7 +56,7 @@ static bool grow_input(struct sw_conn *conn, size_t bytes)
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Has the connection received all the bytes that it may receive in this turn? */
-static bool has_had_its_turn(struct sw_conn *conn)
+static bool has_used_its_turn(struct sw_conn *conn)
 {
     struct sw_turn *turn = &conn->net->turn;
     if (conn->turn != turn->number) {
@@ -90,7 +90,7 @@ static uv_buf_t room_for_rest(struct sw_conn *conn)
 uv_buf_t sw_conn_room(struct sw_transport *transport)
 {
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
-    if (has_had_its_turn(conn)) {
+    if (has_used_its_turn(conn)) {
         return uv_buf_init(NULL, 0);
     }
     if (conn->state == SW_CONN_OPEN && conn->receives_body) {
@@ -110,20 +110,20 @@ static bool is_done_with_input(const struct sw_conn *conn)
 }
 
 /* The protocol that a connection with this first byte speaks; the last one accepts every byte. */
-static const struct sw_spoken *spoken_by(const struct sw_net *net, uint8_t first)
+static const struct sw_net_protocol *protocol_of(const struct sw_net *net, uint8_t first)
 {
-    const struct sw_spoken *spoken = net->spoken;
-    while (spoken < &net->spoken[SW_PROTOCOLS - 1] && !spoken->protocol->claims(first)) {
-        spoken++;
+    const struct sw_net_protocol *entry = net->protocols;
+    while (entry < &net->protocols[SW_PROTOCOLS - 1] && !entry->protocol->claims(first)) {
+        entry++;
     }
-    return spoken;
+    return entry;
 }
 
 /* Gives bytes to the protocol. Returns how many bytes it consumed. */
 static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     if (conn->protocol == NULL) {
-        sw_conn_choose(conn, spoken_by(conn->net, bytes[0]));
+        sw_conn_set_protocol(conn, protocol_of(conn->net, bytes[0]));
     }
     if (conn->is_refused) {
         sw_conn_refuse(conn, SW_REFUSAL_TOO_MANY_CONNECTIONS);
@@ -210,7 +210,7 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
     struct sw_net *net = conn->net;
     if (count == UV_ENOBUFS) { /* sw_conn_room returned no memory */
-        if (!has_had_its_turn(conn)) {
+        if (!has_used_its_turn(conn)) {
             close_for_memory(conn);
         }
         return;

@@ -9,7 +9,7 @@
 #include "server/net/conn.h"
 
 /* Has the peer taken no byte of its unsent replies for longer than `limit_ms`? */
-static bool output_stands(const struct sw_conn *conn, uint64_t now_ms, uint64_t limit_ms)
+static bool output_is_stuck(const struct sw_conn *conn, uint64_t now_ms, uint64_t limit_ms)
 {
     return conn->times.output_bytes > 0 && now_ms - conn->times.output_at > limit_ms;
 }
@@ -27,8 +27,9 @@ static void note_output(struct sw_conn *conn, uint64_t now_ms)
 static bool write_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
     uint64_t limit_ms = conn->net->config->write_timeout_ms;
-    return (limit_ms > 0 && output_stands(conn, now_ms, limit_ms)) ||
-           (pressed && conn->unsent_replies > 0 && output_stands(conn, now_ms, SW_FRAME_STALL_MS));
+    return (limit_ms > 0 && output_is_stuck(conn, now_ms, limit_ms)) ||
+           (pressed && conn->unsent_replies > 0 &&
+            output_is_stuck(conn, now_ms, SW_FRAME_STALL_MS));
 }
 
 /* Has the incomplete request taken too long to arrive? */

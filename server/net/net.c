@@ -39,10 +39,11 @@ void sw_net_fini(struct sw_net *net)
     net->uv = NULL;
 }
 
-void sw_net_speak(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol, void *side)
+void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol,
+                         void *loop_state)
 {
-    assert(i < SW_PROTOCOLS && net->spoken[i].protocol == NULL);
-    net->spoken[i] = (struct sw_spoken){protocol, side};
+    assert(i < SW_PROTOCOLS && net->protocols[i].protocol == NULL);
+    net->protocols[i] = (struct sw_net_protocol){protocol, loop_state};
     if (protocol->state_bytes > net->state_bytes) {
         net->state_bytes = protocol->state_bytes;
     }
@@ -101,7 +102,7 @@ static void move(uint64_t *at_ms, uint64_t ms, uint64_t now_ms)
     }
 }
 
-void sw_net_forgive(struct sw_net *net, uint64_t ms)
+void sw_net_move_deadlines(struct sw_net *net, uint64_t ms)
 {
     uint64_t now_ms = sw_net_now_ms(net);
     SW_LIST_EACH(&net->conns, link)

@@ -24,10 +24,10 @@
  * and a connection that is refused before its peer has sent a byte. */
 enum { SW_PROTOCOLS = 2 };
 
-/* A protocol and its state in one loop. */
-struct sw_spoken {
+/* A protocol that a loop speaks. */
+struct sw_net_protocol {
     const struct sw_protocol *protocol;
-    void *side; /* the protocol's state of the loop, which is passed to its open; borrowed */
+    void *loop_state; /* the protocol's state of the loop, which is passed to its open; borrowed */
 };
 
 /* How many bytes a connection may receive, and send of bulk replies, in one turn of the loop. */
@@ -43,7 +43,7 @@ struct sw_net {
     const struct sw_config *config;
     struct sw_loop_counters *counters;
     struct sw_input_budget *budget; /* shared by all loops */
-    struct sw_spoken spoken[SW_PROTOCOLS];
+    struct sw_net_protocol protocols[SW_PROTOCOLS];
     size_t state_bytes; /* size of protocol_state: the largest that a protocol wants */
 
     struct sw_list conns;   /* all connections whose transport is not closed */
@@ -73,7 +73,8 @@ void sw_net_fini(struct sw_net *net);
 
 /* Registers protocol number `i`, with its state of this loop. To be called before any connection is
  * opened. */
-void sw_net_speak(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol, void *side);
+void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol,
+                         void *loop_state);
 
 /* Resumes every stalled connection once, oldest first, if net->retry is set. Returns true if there
  * was one. */
@@ -88,7 +89,7 @@ void sw_net_sweep(struct sw_net *net, bool all);
 
 /* Moves the deadlines of all connections by the `ms` milliseconds during which the loop did not
  * read its sockets: that delay was not the peers'. */
-void sw_net_forgive(struct sw_net *net, uint64_t ms);
+void sw_net_move_deadlines(struct sw_net *net, uint64_t ms);
 
 /* Drains every connection: it closes once the replies to what it sent have left. */
 void sw_net_drain(struct sw_net *net);

@@ -38,9 +38,9 @@ struct sw_protocol {
      * their bytes decide. */
     uint32_t unsent_replies_min;
 
-    /* Initialises the state of a connection that has just selected this protocol. `side` is the
-     * protocol's state of the loop. */
-    void (*open)(struct sw_conn *conn, void *side);
+    /* Initialises the state of a connection that has just selected this protocol. `loop_state` is
+     * the protocol's state of the loop. */
+    void (*open)(struct sw_conn *conn, void *loop_state);
     /* Parses requests from `bytes` and accepts them. Returns the number of bytes consumed. The rest
      * is an incomplete request (conn->input.need says how many bytes it needs at least), or the
      * connection is stalled (conn->stall). */

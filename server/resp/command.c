@@ -28,9 +28,9 @@
 #define SW_SPEED_FAST true
 #define SW_SPEED_SLOW false
 
-#define SW_ROW_DATA(made_by, operation, operand_argument, answer)                          \
+#define SW_ROW_DATA(made_by, operation, operand_argument, reply_kind)                      \
     .kind = SW_KIND_DATA, .operations = 1U << SW_##operation, .maker = SW_MAKER_##made_by, \
-    .op = SW_##operation, .operand = (operand_argument), .reply = SW_ANSWER_##answer
+    .op = SW_##operation, .operand = (operand_argument), .reply = SW_REPLY_KIND_##reply_kind
 #define SW_ROW_ONE_KEY(operation, operand, reply) SW_ROW_DATA(ONE_KEY, operation, operand, reply)
 #define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)
 #define SW_ROW_KEY_FUNCTION(maker, operation, reply) SW_ROW_DATA(maker, operation, 0, reply)
@@ -140,10 +140,11 @@ bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
     return word[argument->size] == '\0';
 }
 
-void sw_commands_lacking(uint32_t operations, uint32_t batch_kinds, struct sw_command_set *lacking)
+void sw_commands_unsupported(uint32_t operations, uint32_t batch_kinds,
+                             struct sw_command_set *unsupported)
 {
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
-        lacking->has[i] = (commands[i].operations & ~operations) != 0 ||
-                          (commands[i].batch_kinds & ~batch_kinds) != 0;
+        unsupported->has[i] = (commands[i].operations & ~operations) != 0 ||
+                              (commands[i].batch_kinds & ~batch_kinds) != 0;
     }
 }

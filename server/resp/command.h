@@ -76,7 +76,7 @@ struct sw_command {
     enum sw_command_maker maker;
     uint8_t op;      /* enum sw_op */
     uint8_t operand; /* ONE_KEY: index of the argument that is the operand; 0: the operand is 1 */
-    uint8_t reply;   /* enum sw_answer, where values are integers */
+    uint8_t reply;   /* enum sw_reply_kind, where values are integers */
 };
 
 /* A set of commands. */
@@ -93,7 +93,8 @@ void sw_command_upper(const struct sw_command *command, char out[SW_COMMAND_NAME
 
 /* Computes the commands that need an operation or a kind of batch that an engine does not support.
  * The masks are those of sw_table_info. */
-void sw_commands_lacking(uint32_t operations, uint32_t batch_kinds, struct sw_command_set *lacking);
+void sw_commands_unsupported(uint32_t operations, uint32_t batch_kinds,
+                             struct sw_command_set *unsupported);
 
 /* Does a command with `count` arguments, counting its name, fit the arity? */
 static inline bool sw_command_arity_fits(const struct sw_command *command, uint32_t count)

@@ -134,7 +134,7 @@ static uint64_t random_number(struct sw_resp *resp)
     return z ^ (z >> 31);
 }
 
-static void put_answer(const struct control *control, struct sw_text *text)
+static void put_reply(const struct control *control, struct sw_text *text)
 {
     const struct sw_batch *batch = &control->flight.batch;
     const char *error = batch_error(batch);
@@ -163,7 +163,7 @@ static void finish(struct control *control)
     struct sw_text text;
     sw_text_init(&text, SW_ROUND_TEXT_BYTES_MAX);
     if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_ON) {
-        put_answer(control, &text);
+        put_reply(control, &text);
     } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
         sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
     }
@@ -183,8 +183,8 @@ static void finish(struct control *control)
         conn->net->retry = true;
     }
     free(control);
-    sw_resp_of(conn)->exclusive = false;
-    sw_conn_answered(conn, true);
+    sw_resp_of(conn)->control_in_flight = false;
+    sw_conn_request_done(conn, true);
 }
 
 /* --- flights ---------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ static void start(struct control *control)
     struct sw_conn *conn = control->conn;
     control->flight.done = on_done;
     control->started_ns = uv_hrtime();
-    sw_resp_of(conn)->exclusive = true;
+    sw_resp_of(conn)->control_in_flight = true;
     sw_conn_accept(conn, true);
     sw_conn_stall(conn, SW_STALL_BARRIER);
     sw_flight_start(&control->resp->batches->flights, &control->flight);
@@ -247,7 +247,7 @@ static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t coun
     count = count < shape->scan_ops_max ? count : shape->scan_ops_max;
     size_t keys_bytes = ((size_t)count * shape->key_bytes + 63) / 64 * 64;
     control->memory_bytes = keys_bytes + (size_t)count * shape->value_bytes;
-    if (!sw_conn_memory_is_others(conn)) {
+    if (!sw_conn_arena_is_reserved(conn)) {
         control->memory = sw_io_arena_alloc(&batches->arena, control->memory_bytes);
     }
     if (control->memory == NULL) {

@@ -134,49 +134,49 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-static void answer(const struct data *data, enum sw_answer answer)
+static void add_reply(const struct data *data, enum sw_reply_kind kind)
 {
     if (data->purpose == SW_DATA_CHECK) {
         sw_round_rewind(data->round, data->first);
         return;
     }
-    sw_replies_add(data->resp->gathering, data->conn, data->command, answer, data->first);
+    sw_replies_add(data->resp->filling, data->conn, data->command, kind, data->first);
 }
 
-/* The reply that shows of a value of bytes what `reply` shows of an integer. */
-static enum sw_answer of_bytes(enum sw_answer reply)
+/* The kind of reply for byte strings that corresponds to one for integers. */
+static enum sw_reply_kind of_bytes(enum sw_reply_kind reply)
 {
     switch (reply) {
-    case SW_ANSWER_VALUE:
-        return SW_ANSWER_BLOB;
-    case SW_ANSWER_VALUES:
-        return SW_ANSWER_BLOBS;
-    case SW_ANSWER_DIGITS:
-        return SW_ANSWER_BLOB_BYTES;
-    case SW_ANSWER_ENCODING:
-        return SW_ANSWER_BLOB_ENCODING;
+    case SW_REPLY_KIND_VALUE:
+        return SW_REPLY_KIND_BLOB;
+    case SW_REPLY_KIND_VALUES:
+        return SW_REPLY_KIND_BLOBS;
+    case SW_REPLY_KIND_DIGITS:
+        return SW_REPLY_KIND_BLOB_BYTES;
+    case SW_REPLY_KIND_ENCODING:
+        return SW_REPLY_KIND_BLOB_ENCODING;
     default:
         return reply;
     }
 }
 
 FOR_EACH_KIND void run_one(const struct data *data, const struct values *values, enum sw_op op,
-                           uint32_t key, uint32_t value, enum sw_answer how)
+                           uint32_t key, uint32_t value, enum sw_reply_kind how)
 {
     if (values->add(data, op, key, value)) {
-        answer(data, values->are_bytes ? of_bytes(how) : how);
+        add_reply(data, values->are_bytes ? of_bytes(how) : how);
     }
 }
 
 FOR_EACH_KIND void run_keys(const struct data *data, const struct values *values)
 {
-    enum sw_answer how = (enum sw_answer)data->command->reply;
+    enum sw_reply_kind how = (enum sw_reply_kind)data->command->reply;
     for (uint32_t i = 1; i < data->arguments->count; i++) {
         if (!values->add(data, (enum sw_op)data->command->op, i, 0)) {
             return;
         }
     }
-    answer(data, values->are_bytes ? of_bytes(how) : how);
+    add_reply(data, values->are_bytes ? of_bytes(how) : how);
 }
 
 FOR_EACH_KIND void run_mset(const struct data *data, const struct values *values)
@@ -190,7 +190,7 @@ FOR_EACH_KIND void run_mset(const struct data *data, const struct values *values
             return;
         }
     }
-    answer(data, SW_ANSWER_OK);
+    add_reply(data, SW_REPLY_KIND_OK);
 }
 
 /* SET key value [NX | XX] [GET]. Keys do not expire in this server, so the options EX and PX are
@@ -228,16 +228,16 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         return;
     }
     run_one(data, values, op, 1, 2,
-            get       ? SW_ANSWER_VALUE
-            : absent  ? SW_ANSWER_OK_IF_ABSENT
-            : present ? SW_ANSWER_OK_IF_PRESENT
-                      : SW_ANSWER_OK);
+            get       ? SW_REPLY_KIND_VALUE
+            : absent  ? SW_REPLY_KIND_OK_IF_ABSENT
+            : present ? SW_REPLY_KIND_OK_IF_PRESENT
+                      : SW_REPLY_KIND_OK);
 }
 
 static void reply_help(const struct data *data, const struct sw_subcommand *list)
 {
     struct sw_session *session = &sw_resp_of(data->conn)->session;
-    struct sw_replies *replies = data->resp->gathering;
+    struct sw_replies *replies = data->resp->filling;
     size_t first = replies->text.size;
     if (data->purpose == SW_DATA_CHECK) {
         sw_resp_error(data->conn, data->command, SW_NOT_IN_MULTI);
@@ -267,7 +267,7 @@ FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *
         sw_resp_error(data->conn, data->command, "%s", line);
     } else {
         run_one(data, values, (enum sw_op)data->command->op, 2, 0,
-                (enum sw_answer)data->command->reply);
+                (enum sw_reply_kind)data->command->reply);
     }
 }
 
@@ -284,7 +284,7 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
     switch (command->maker) {
     case SW_MAKER_ONE_KEY:
         run_one(data, values, (enum sw_op)command->op, 1, command->operand,
-                (enum sw_answer)command->reply);
+                (enum sw_reply_kind)command->reply);
         break;
     case SW_MAKER_EACH_KEY:
         run_keys(data, values);
@@ -315,7 +315,7 @@ static bool begin(struct data *data, struct sw_conn *conn, const struct sw_comma
                   const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
-    struct sw_round *round = &resp->gathering->round;
+    struct sw_round *round = &resp->filling->round;
     *data = (struct data){
         .conn = conn,
         .resp = resp,
@@ -325,7 +325,7 @@ static bool begin(struct data *data, struct sw_conn *conn, const struct sw_comma
         .purpose = purpose,
         .first = round->operations,
     };
-    if (!sw_replies_has_room(resp->gathering, arguments->count)) {
+    if (!sw_replies_has_room(resp->filling, arguments->count)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;

@@ -31,13 +31,13 @@ void sw_resp_output_fini(struct sw_conn *conn)
 static void start_writing(struct sw_conn *conn)
 {
     struct sw_resp_output *output = &sw_resp_of(conn)->output;
-    struct sw_text *text = &output->unsent[output->gathering];
+    struct sw_text *text = &output->unsent[output->filling];
     if (conn->transport.writing || text->size == 0) {
         return;
     }
     uv_buf_t buffer = uv_buf_init(text->data, (unsigned)text->size);
-    output->gathering = !output->gathering;
-    assert(output->unsent[output->gathering].size == 0);
+    output->filling = !output->filling;
+    assert(output->unsent[output->filling].size == 0);
     conn->unsent_bytes = 0; /* the transport counts them from now on */
     if (sw_transport_write(&conn->transport, &buffer, 1) != 0) {
         sw_conn_abort(conn);
@@ -47,7 +47,7 @@ static void start_writing(struct sw_conn *conn)
 void sw_resp_written(struct sw_conn *conn, int status)
 {
     struct sw_resp_output *output = &sw_resp_of(conn)->output;
-    struct sw_text *sent = &output->unsent[!output->gathering];
+    struct sw_text *sent = &output->unsent[!output->filling];
     SW_COUNT(conn->net->counters, net_output_bytes, status == 0 ? sent->size : 0);
     sw_text_reset(sent);
     if (sent->capacity > KEEP_BYTES) {
@@ -68,7 +68,7 @@ void sw_resp_written(struct sw_conn *conn, int status)
 static void keep(struct sw_conn *conn, const void *bytes, size_t size)
 {
     struct sw_resp_output *output = &sw_resp_of(conn)->output;
-    struct sw_text *text = &output->unsent[output->gathering];
+    struct sw_text *text = &output->unsent[output->filling];
     sw_text_append(text, bytes, size);
     conn->unsent_bytes = text->size;
     if (text->failed || sw_conn_unsent_bytes(conn) > conn->net->config->output_bytes_max) {

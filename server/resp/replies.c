@@ -86,14 +86,14 @@ static bool takes_silence(struct sw_session *session)
 }
 
 void sw_replies_add(struct sw_replies *replies, struct sw_conn *conn,
-                    const struct sw_command *command, enum sw_answer answer, uint32_t first)
+                    const struct sw_command *command, enum sw_reply_kind kind, uint32_t first)
 {
     struct sw_pending *pending = append(replies, conn, command);
-    pending->answer = (uint8_t)answer;
+    pending->kind = (uint8_t)kind;
     pending->first = first;
     pending->count = replies->round.operations - first;
     pending->silent = takes_silence(&sw_resp_of(conn)->session);
-    replies->round.shows_values |= answer >= SW_ANSWER_BLOB;
+    replies->round.shows_values |= kind >= SW_REPLY_KIND_BLOB;
     pending->group = sw_round_end_group(&replies->round);
     sw_conn_accept(conn, true);
 }
@@ -102,7 +102,7 @@ void sw_replies_add_text(struct sw_replies *replies, struct sw_conn *conn,
                          const struct sw_command *command, size_t first)
 {
     struct sw_pending *pending = append(replies, conn, command);
-    pending->answer = SW_ANSWER_TEXT;
+    pending->kind = SW_REPLY_KIND_TEXT;
     pending->group = SW_NO_GROUP;
     pending->first = (uint32_t)first;
     pending->count = (uint32_t)(replies->text.size - first);
@@ -113,7 +113,7 @@ void sw_replies_add_queued(struct sw_replies *replies, struct sw_conn *conn,
                            const struct sw_command *command)
 {
     struct sw_pending *pending = append(replies, conn, command);
-    pending->answer = SW_ANSWER_QUEUED;
+    pending->kind = SW_REPLY_KIND_QUEUED;
     pending->group = SW_NO_GROUP;
     pending->silent = takes_silence(&sw_resp_of(conn)->session);
     sw_conn_accept(conn, false);
@@ -124,7 +124,7 @@ struct sw_replies_mark sw_replies_add_array(struct sw_replies *replies, struct s
 {
     struct sw_replies_mark mark = {replies->pendings, replies->round.groups};
     struct sw_pending *pending = append(replies, conn, command);
-    pending->answer = SW_ANSWER_ARRAY;
+    pending->kind = SW_REPLY_KIND_ARRAY;
     pending->count = count;
     sw_conn_accept(conn, false);
     return mark;
@@ -144,7 +144,7 @@ void sw_replies_join(struct sw_replies *replies, struct sw_replies_mark mark, bo
 
 void sw_resp_line(struct sw_conn *conn, const struct sw_command *command, const char *line)
 {
-    struct sw_replies *replies = sw_resp_of(conn)->resp->gathering;
+    struct sw_replies *replies = sw_resp_of(conn)->resp->filling;
     size_t first = replies->text.size;
     if (!takes_silence(&sw_resp_of(conn)->session)) {
         sw_text_append(&replies->text, line, strlen(line));
@@ -154,7 +154,7 @@ void sw_resp_line(struct sw_conn *conn, const struct sw_command *command, const 
 
 void sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char *format, ...)
 {
-    struct sw_replies *replies = sw_resp_of(conn)->resp->gathering;
+    struct sw_replies *replies = sw_resp_of(conn)->resp->filling;
     size_t first = replies->text.size;
     char line[ERROR_BYTES];
     va_list arguments;
@@ -172,7 +172,7 @@ void sw_replies_submit(struct sw_replies *replies)
     struct sw_resp *resp = replies->resp;
     resp->running = replies;
     resp->net->retry = true; /* the other round is empty: connections that wait for room go first */
-    resp->gathering = &resp->replies[replies == &resp->replies[0]];
+    resp->filling = &resp->replies[replies == &resp->replies[0]];
     if (replies->round.operations == 0) {
         replies->submitted_ns = 0;
         finish(replies);

@@ -27,7 +27,7 @@ struct sw_pending {
     uint32_t first;  /* index of the first operation, or offset of a text reply */
     uint32_t count;  /* number of operations, or bytes of a text reply */
     uint32_t group;  /* number of the command's group in the batch, or SW_NO_GROUP */
-    uint8_t answer;  /* enum sw_answer */
+    uint8_t kind;    /* enum sw_reply_kind */
     uint8_t command; /* enum sw_command_id, or SW_COMMAND_COUNT for an unknown command */
     bool resp3;      /* the client has chosen RESP3 */
     bool silent;     /* the reply is not sent: CLIENT REPLY OFF or SKIP */
@@ -56,7 +56,7 @@ bool sw_replies_has_room(const struct sw_replies *replies, uint32_t operations);
 
 /* Makes a group of the operations from index `first` on, and appends the pending reply to them. */
 void sw_replies_add(struct sw_replies *replies, struct sw_conn *conn,
-                    const struct sw_command *command, enum sw_answer answer, uint32_t first);
+                    const struct sw_command *command, enum sw_reply_kind kind, uint32_t first);
 /* Appends a text reply: the bytes of replies->text from offset `first` on. If there are none,
  * nothing is sent. `command` may be NULL. */
 void sw_replies_add_text(struct sw_replies *replies, struct sw_conn *conn,

@@ -6,30 +6,30 @@
 #define SHERWOOD_SERVER_RESP_REPLY_KIND_H
 
 /* How a reply is made from the results of the command's operations. */
-enum sw_answer {
-    SW_ANSWER_TEXT,          /* a text reply, in the text of the round */
-    SW_ANSWER_QUEUED,        /* +QUEUED; the command is counted when EXEC carries it out */
-    SW_ANSWER_ARRAY,         /* the head of an array; its elements are the replies that follow */
-    SW_ANSWER_OK,            /* +OK */
-    SW_ANSWER_OK_IF_ABSENT,  /* +OK; null if the key was present, or a cache did not admit it */
-    SW_ANSWER_OK_IF_PRESENT, /* +OK; null if the key was absent */
-    SW_ANSWER_VALUE,         /* the value before the operation; null if the key was absent */
-    SW_ANSWER_VALUES,        /* an array of the values before; null for each absent key */
-    SW_ANSWER_COUNT_PRESENT, /* the number of keys that were present */
-    SW_ANSWER_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
-    SW_ANSWER_SUM,           /* value + operand, or the overflow error */
-    SW_ANSWER_DIFFERENCE,    /* value - operand, or the overflow error */
-    SW_ANSWER_DIGITS,        /* the number of digits of the value; 0 if the key was absent */
-    SW_ANSWER_TYPE,          /* +string; +none if the key was absent */
-    SW_ANSWER_TTL,           /* -1; -2 if the key was absent */
-    SW_ANSWER_ZERO,          /* 0 */
-    SW_ANSWER_BYTES,         /* the bytes that the entry takes; null if the key was absent */
-    SW_ANSWER_ENCODING,      /* "int"; null if the key was absent */
+enum sw_reply_kind {
+    SW_REPLY_KIND_TEXT,         /* a text reply, in the text of the round */
+    SW_REPLY_KIND_QUEUED,       /* +QUEUED; the command is counted when EXEC carries it out */
+    SW_REPLY_KIND_ARRAY,        /* the head of an array; its elements are the replies that follow */
+    SW_REPLY_KIND_OK,           /* +OK */
+    SW_REPLY_KIND_OK_IF_ABSENT, /* +OK; null if the key was present, or a cache did not admit it */
+    SW_REPLY_KIND_OK_IF_PRESENT, /* +OK; null if the key was absent */
+    SW_REPLY_KIND_VALUE,         /* the value before the operation; null if the key was absent */
+    SW_REPLY_KIND_VALUES,        /* an array of the values before; null for each absent key */
+    SW_REPLY_KIND_COUNT_PRESENT, /* the number of keys that were present */
+    SW_REPLY_KIND_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
+    SW_REPLY_KIND_SUM,           /* value + operand, or the overflow error */
+    SW_REPLY_KIND_DIFFERENCE,    /* value - operand, or the overflow error */
+    SW_REPLY_KIND_DIGITS,        /* the number of digits of the value; 0 if the key was absent */
+    SW_REPLY_KIND_TYPE,          /* +string; +none if the key was absent */
+    SW_REPLY_KIND_TTL,           /* -1; -2 if the key was absent */
+    SW_REPLY_KIND_ZERO,          /* 0 */
+    SW_REPLY_KIND_BYTES,         /* the bytes that the entry takes; null if the key was absent */
+    SW_REPLY_KIND_ENCODING,      /* "int"; null if the key was absent */
     /* The following kinds are for tables whose values are byte strings. */
-    SW_ANSWER_BLOB,         /* the value before the operation; null if the key was absent */
-    SW_ANSWER_BLOBS,        /* an array of the values before; null for each absent key */
-    SW_ANSWER_BLOB_BYTES,   /* the length of the value; 0 if the key was absent */
-    SW_ANSWER_BLOB_ENCODING /* "raw"; null if the key was absent */
+    SW_REPLY_KIND_BLOB,         /* the value before the operation; null if the key was absent */
+    SW_REPLY_KIND_BLOBS,        /* an array of the values before; null for each absent key */
+    SW_REPLY_KIND_BLOB_BYTES,   /* the length of the value; 0 if the key was absent */
+    SW_REPLY_KIND_BLOB_ENCODING /* "raw"; null if the key was absent */
 };
 
 #endif

@@ -60,7 +60,7 @@ static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *c
 }
 
 /* Refuses a command that the engine does not support. */
-static void refuse_lacking(struct sw_conn *conn, const struct sw_command *command)
+static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *command)
 {
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
@@ -73,7 +73,7 @@ static void refuse_lacking(struct sw_conn *conn, const struct sw_command *comman
  * connection is closed, because its client would wait for ever. */
 static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *command, size_t first)
 {
-    struct sw_text *text = &sw_resp_of(conn)->resp->gathering->text;
+    struct sw_text *text = &sw_resp_of(conn)->resp->filling->text;
     text->failed = false;
     text->size = first;
     sw_resp_error(conn, command, "ERR the reply of '%s' would be too long: ask for less of it",
@@ -93,7 +93,7 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     struct sw_session *session = &sw_resp_of(conn)->session;
-    struct sw_text *text = &resp->gathering->text;
+    struct sw_text *text = &resp->filling->text;
     size_t first = text->size;
     if (command->in_multi == SW_MULTI_AT_ONCE) { /* RESET and QUIT end a transaction */
         sw_transaction_drop(conn);
@@ -103,7 +103,7 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
         refuse_long_reply(conn, command, first);
         return;
     }
-    sw_replies_add_text(resp->gathering, conn, command, first);
+    sw_replies_add_text(resp->filling, conn, command, first);
     if (session->shutdown_asked) {
         resp->owner.stop(resp->owner.server);
     }
@@ -137,8 +137,8 @@ static bool refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
         refuse_unknown(conn, arguments);
     } else if (!sw_command_arity_fits(command, arguments->count)) {
         refuse_count(conn, command);
-    } else if (sw_resp_of(conn)->resp->lacking.has[command->id]) {
-        refuse_lacking(conn, command);
+    } else if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
+        refuse_unsupported(conn, command);
     } else {
         return false;
     }
@@ -153,7 +153,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     const struct sw_command *command =
         sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
-    if (!sw_replies_has_room(resp->gathering, 0)) {
+    if (!sw_replies_has_room(resp->filling, 0)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
@@ -238,7 +238,7 @@ static void count_text(struct sw_resp_text_share *share, uint64_t turn, size_t b
 static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *command)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
-    const struct sw_text *text = &state->resp->gathering->text;
+    const struct sw_text *text = &state->resp->filling->text;
     size_t before = text->size;
     bool done = run(conn, command);
     if (text->size > before) {
@@ -277,7 +277,7 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         consumed = SW_RESP_E_REQUEST_SIZE;
     }
     if (consumed < 0) {
-        if (!sw_replies_has_room(resp->gathering, 0)) {
+        if (!sw_replies_has_room(resp->filling, 0)) {
             sw_conn_stall(conn, SW_STALL_ROUND);
             return 0;
         }
@@ -295,7 +295,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct sw_session *session = &sw_resp_of(conn)->session;
     size_t at = 0;
-    if (sw_resp_of(conn)->exclusive) {
+    if (sw_resp_of(conn)->control_in_flight) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
     }
@@ -324,10 +324,10 @@ static bool claims(uint8_t first)
     return true;
 }
 
-static void open_conn(struct sw_conn *conn, void *side)
+static void open_conn(struct sw_conn *conn, void *loop_state)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
-    state->resp = side;
+    state->resp = loop_state;
     sw_session_init(&state->session, conn->peer.id);
     memcpy(state->session.address, conn->peer.address, sizeof(state->session.address));
     state->session.connected_at_ms = conn->peer.open_at_ms;
@@ -350,7 +350,7 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
         [SW_REFUSAL_INPUT_MEMORY] = ("ERR the memory for requests that have only partly arrived is "
                                      "used up (input-bytes-max)"),
     };
-    if (!sw_replies_has_room(sw_resp_of(conn)->resp->gathering, 0)) {
+    if (!sw_replies_has_room(sw_resp_of(conn)->resp->filling, 0)) {
         return false;
     }
     last_error(conn, lines[why]);
@@ -369,7 +369,7 @@ static void check(const struct sw_conn *conn)
     const struct sw_resp_conn *state =
         (const struct sw_resp_conn *)(const void *)conn->protocol_state;
     assert(state->resp != NULL && state->resp->net == conn->net);
-    assert(!state->exclusive || conn->data_in_flight > 0);
+    assert(!state->control_in_flight || conn->data_in_flight > 0);
     assert(conn->unsent_bytes == 0 || conn->transport.writing || conn->state == SW_CONN_CLOSED);
     assert(!conn->receives_body);
 }
@@ -414,15 +414,15 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->batches = batches;
     resp->owner = *owner;
     resp->random_state = seed;
-    resp->gathering = &resp->replies[0];
+    resp->filling = &resp->replies[0];
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
-    sw_commands_lacking(shape->operations, shape->batch_kinds, &resp->lacking);
+    sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,
                                     .clients = owner->clients,
-                                    .lacking = resp->lacking,
+                                    .unsupported = resp->unsupported,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {
         if (sw_replies_init(&resp->replies[i], resp, commit) != 0) {
@@ -447,17 +447,17 @@ void sw_resp_fini(struct sw_resp *resp)
 
 bool sw_resp_submit(struct sw_resp *resp)
 {
-    if (resp->running != NULL || resp->gathering->pendings == 0) {
+    if (resp->running != NULL || resp->filling->pendings == 0) {
         return false;
     }
-    sw_replies_submit(resp->gathering);
+    sw_replies_submit(resp->filling);
     return true;
 }
 
 void sw_resp_check(const struct sw_resp *resp)
 {
-    assert(resp->running == NULL || resp->running != resp->gathering);
+    assert(resp->running == NULL || resp->running != resp->filling);
     assert(resp->running == NULL || resp->running->pendings > 0);
-    assert(resp->gathering->round.groups <= resp->gathering->pendings);
+    assert(resp->filling->round.groups <= resp->filling->pendings);
     (void)resp;
 }

@@ -44,11 +44,11 @@ struct sw_resp {
     struct sw_resp_owner owner;
 
     struct sw_replies replies[2];
-    struct sw_replies *gathering; /* the one that is being filled */
-    struct sw_replies *running;   /* the one that is in flight; NULL: none */
+    struct sw_replies *filling; /* the one that is being filled */
+    struct sw_replies *running; /* the one that is in flight; NULL: none */
 
-    struct sw_command_set lacking; /* commands that the engine does not support */
-    sw_data_run *run_data;         /* for the kind of the table's values */
+    struct sw_command_set unsupported; /* commands that the engine does not support */
+    sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
@@ -63,7 +63,7 @@ struct sw_resp {
 /* Replies that the socket has not taken: one buffer is being written, and the other is filled. */
 struct sw_resp_output {
     struct sw_text unsent[2];
-    unsigned gathering; /* index of the buffer that is being filled */
+    unsigned filling; /* index of the buffer that is being filled */
 };
 
 /* The state of a connection, in conn->protocol_state. */
@@ -71,7 +71,7 @@ struct sw_resp_conn {
     struct sw_resp *resp;
     struct sw_session session;
     struct sw_resp_output output;
-    bool exclusive; /* a control command is in flight: no other command is accepted */
+    bool control_in_flight; /* a control command is in flight: no other command is accepted */
     struct sw_transaction *transaction; /* the open transaction; NULL: none */
     size_t reparsed; /* bytes parsed in vain on behalf of the request that is arriving */
     struct sw_resp_text_share text;
@@ -106,7 +106,7 @@ static inline bool sw_resp_poll_shared(struct sw_resp *resp)
 /* Is a round in flight, or is there one to submit? */
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)
 {
-    return resp->running != NULL || resp->gathering->pendings > 0;
+    return resp->running != NULL || resp->filling->pendings > 0;
 }
 
 /* Asserts the invariants that hold between two events. */

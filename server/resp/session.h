@@ -50,7 +50,7 @@ struct sw_admin {
     const struct sw_config *config;
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
-    struct sw_command_set lacking; /* the engine does not have them: they are not listed */
+    struct sw_command_set unsupported; /* the engine does not have them: they are not listed */
     const char *engine;
     struct sw_clients *clients; /* those of all loops, the session among them */
 };

@@ -96,7 +96,7 @@ static const char *count_needs(const struct sw_conn *conn, struct sw_transaction
                                const struct sw_command *command,
                                const struct sw_resp_command *arguments, uint64_t bytes)
 {
-    const struct sw_replies *replies = sw_resp_of((struct sw_conn *)conn)->resp->gathering;
+    const struct sw_replies *replies = sw_resp_of((struct sw_conn *)conn)->resp->filling;
     bool is_data = command->kind == SW_KIND_DATA;
     transaction->commands++;
     transaction->operations += is_data ? arguments->count : 0;
@@ -162,14 +162,14 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
-    uint32_t pendings = resp->gathering->pendings;
+    uint32_t pendings = resp->filling->pendings;
     const char *error = NULL;
     if (command->in_multi == SW_MULTI_REFUSED) {
         error = SW_NOT_IN_MULTI;
     } else if (command->kind == SW_KIND_DATA &&
                !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
         return false;
-    } else if (resp->gathering->pendings > pendings) { /* the check has replied with an error */
+    } else if (resp->filling->pendings > pendings) { /* the check has replied with an error */
         sw_transaction_spoil(conn);
         return true;
     } else if (!transaction->is_spoiled) {
@@ -179,7 +179,7 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
         sw_resp_error(conn, command, "%s", error);
         sw_transaction_spoil(conn);
     } else {
-        sw_replies_add_queued(resp->gathering, conn, command);
+        sw_replies_add_queued(resp->filling, conn, command);
     }
     return true;
 }
@@ -211,7 +211,7 @@ static void replay(struct sw_conn *conn, struct sw_input *queue)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     struct sw_resp *resp = state->resp;
-    struct sw_replies *replies = resp->gathering;
+    struct sw_replies *replies = resp->filling;
     struct sw_resp_command arguments = {.arguments = resp->arguments};
     while (queue->start < queue->end) {
         const struct sw_command *command = next_queued(queue, &arguments);
@@ -238,7 +238,7 @@ static bool has_room(const struct sw_replies *replies, const struct sw_transacti
 static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
-    struct sw_replies *replies = state->resp->gathering;
+    struct sw_replies *replies = state->resp->filling;
     struct sw_transaction *transaction = state->transaction;
     if (transaction == NULL) {
         sw_resp_error(conn, command, "ERR EXEC without MULTI");

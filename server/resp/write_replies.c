@@ -140,15 +140,15 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
 /* Would the result of INCR or DECR not fit the width? Exactly then the table has refused it. */
 static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
-    if (pending->answer != SW_ANSWER_SUM && pending->answer != SW_ANSWER_DIFFERENCE) {
+    if (pending->kind != SW_REPLY_KIND_SUM && pending->kind != SW_REPLY_KIND_DIFFERENCE) {
         return false;
     }
     uint32_t bytes = round->batches->shape.value_bytes;
     uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
     uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
     uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX;
-    return (pending->answer == SW_ANSWER_SUM && operand > max - previous) ||
-           (pending->answer == SW_ANSWER_DIFFERENCE && operand > previous);
+    return (pending->kind == SW_REPLY_KIND_SUM && operand > max - previous) ||
+           (pending->kind == SW_REPLY_KIND_DIFFERENCE && operand > previous);
 }
 
 /* The value before operation `i`, and its operand. */
@@ -228,22 +228,22 @@ static void put_blob_bytes(struct writer *writer, const struct sw_round *round, 
 }
 
 /* Writes the kinds of replies that show a byte string, or a property of one. */
-static void put_bytes_answer(struct writer *writer, const struct sw_round *round,
-                             const struct sw_pending *pending)
+static void put_blob_reply(struct writer *writer, const struct sw_round *round,
+                           const struct sw_pending *pending)
 {
     uint32_t i = pending->first;
     bool resp3 = pending->resp3;
-    switch (pending->answer) {
-    case SW_ANSWER_BLOB:
+    switch (pending->kind) {
+    case SW_REPLY_KIND_BLOB:
         put_blob(writer, round, i, found_at(round, i), resp3);
         break;
-    case SW_ANSWER_BLOBS:
+    case SW_REPLY_KIND_BLOBS:
         put_blobs(writer, round, pending);
         break;
-    case SW_ANSWER_BLOB_BYTES:
+    case SW_REPLY_KIND_BLOB_BYTES:
         put_blob_bytes(writer, round, i, resp3);
         break;
-    case SW_ANSWER_BLOB_ENCODING:
+    case SW_REPLY_KIND_BLOB_ENCODING:
         put_word(writer, found_at(round, i), "$3\r\nraw\r\n", resp3);
         break;
     default:
@@ -252,72 +252,72 @@ static void put_bytes_answer(struct writer *writer, const struct sw_round *round
 }
 
 /* Writes a reply. There is a case for every kind, so that the compiler warns of a missing one. */
-static void put_answer(struct writer *writer, const struct sw_replies *replies,
-                       const struct sw_pending *pending)
+static void put_reply(struct writer *writer, const struct sw_replies *replies,
+                      const struct sw_pending *pending)
 {
     const struct sw_round *round = &replies->round;
     uint32_t i = pending->first;
     bool resp3 = pending->resp3;
-    switch ((enum sw_answer)pending->answer) {
-    case SW_ANSWER_TEXT:
+    switch ((enum sw_reply_kind)pending->kind) {
+    case SW_REPLY_KIND_TEXT:
         put_text(writer, replies->text.data + i, pending->count);
         break;
-    case SW_ANSWER_QUEUED:
+    case SW_REPLY_KIND_QUEUED:
         put_line(writer, "+QUEUED\r\n");
         break;
-    case SW_ANSWER_ARRAY:
+    case SW_REPLY_KIND_ARRAY:
         put_head(writer, pending->count);
         break;
-    case SW_ANSWER_OK:
+    case SW_REPLY_KIND_OK:
         put_line(writer, "+OK\r\n");
         break;
-    case SW_ANSWER_OK_IF_ABSENT:
+    case SW_REPLY_KIND_OK_IF_ABSENT:
         put_ok_or_null(writer, entered_at(round, i), resp3);
         break;
-    case SW_ANSWER_OK_IF_PRESENT:
+    case SW_REPLY_KIND_OK_IF_PRESENT:
         put_ok_or_null(writer, found_at(round, i), resp3);
         break;
-    case SW_ANSWER_VALUE:
+    case SW_REPLY_KIND_VALUE:
         put_value(writer, found_at(round, i), value_at(round, i), resp3);
         break;
-    case SW_ANSWER_VALUES:
+    case SW_REPLY_KIND_VALUES:
         put_values(writer, round, pending);
         break;
-    case SW_ANSWER_COUNT_PRESENT:
+    case SW_REPLY_KIND_COUNT_PRESENT:
         put_unsigned(writer, count_found(round, pending), resp3);
         break;
-    case SW_ANSWER_ONE_IF_ABSENT:
+    case SW_REPLY_KIND_ONE_IF_ABSENT:
         put_unsigned(writer, entered_at(round, i), resp3);
         break;
-    case SW_ANSWER_SUM:
+    case SW_REPLY_KIND_SUM:
         put_unsigned(writer, value_at(round, i) + operand_at(round, i), resp3);
         break;
-    case SW_ANSWER_DIFFERENCE:
+    case SW_REPLY_KIND_DIFFERENCE:
         put_unsigned(writer, value_at(round, i) - operand_at(round, i), resp3);
         break;
-    case SW_ANSWER_DIGITS:
+    case SW_REPLY_KIND_DIGITS:
         put_digits(writer, round, i, resp3);
         break;
-    case SW_ANSWER_TYPE:
+    case SW_REPLY_KIND_TYPE:
         put_line(writer, found_at(round, i) ? "+string\r\n" : "+none\r\n");
         break;
-    case SW_ANSWER_TTL:
+    case SW_REPLY_KIND_TTL:
         put_line(writer, found_at(round, i) ? ":-1\r\n" : ":-2\r\n");
         break;
-    case SW_ANSWER_ZERO:
+    case SW_REPLY_KIND_ZERO:
         put_line(writer, ":0\r\n");
         break;
-    case SW_ANSWER_BYTES:
+    case SW_REPLY_KIND_BYTES:
         put_entry_bytes(writer, round, i, resp3);
         break;
-    case SW_ANSWER_ENCODING:
+    case SW_REPLY_KIND_ENCODING:
         put_word(writer, found_at(round, i), "$3\r\nint\r\n", resp3);
         break;
-    case SW_ANSWER_BLOB:
-    case SW_ANSWER_BLOBS:
-    case SW_ANSWER_BLOB_BYTES:
-    case SW_ANSWER_BLOB_ENCODING:
-        put_bytes_answer(writer, round, pending);
+    case SW_REPLY_KIND_BLOB:
+    case SW_REPLY_KIND_BLOBS:
+    case SW_REPLY_KIND_BLOB_BYTES:
+    case SW_REPLY_KIND_BLOB_ENCODING:
+        put_blob_reply(writer, round, pending);
         break;
     }
 }
@@ -358,9 +358,9 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
         return; /* the array's head had the error, and none of its commands was carried out */
     }
     const char *error = refusal(&replies->round, pending);
-    bool is_error = error != NULL || (pending->answer == SW_ANSWER_TEXT && pending->count > 0 &&
+    bool is_error = error != NULL || (pending->kind == SW_REPLY_KIND_TEXT && pending->count > 0 &&
                                       replies->text.data[pending->first] == '-');
-    bool is_carried_out = pending->answer != SW_ANSWER_QUEUED;
+    bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
     SW_COUNT(counters, commands_processed, is_carried_out);
     SW_COUNT(counters, command_errors, is_error);
     if (pending->command < SW_COMMAND_COUNT) {
@@ -373,7 +373,7 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
     if (error != NULL) {
         put_line(writer, error);
     } else {
-        put_answer(writer, replies, pending);
+        put_reply(writer, replies, pending);
     }
 }
 
@@ -397,7 +397,7 @@ void sw_replies_write(struct sw_replies *replies)
         }
         flush(&writer);
         for (uint32_t k = first; k < i; k++) {
-            sw_conn_answered(conn, replies->pending[k].answer > SW_ANSWER_ARRAY);
+            sw_conn_request_done(conn, replies->pending[k].kind > SW_REPLY_KIND_ARRAY);
         }
     }
 }

@@ -224,8 +224,8 @@ Test(admin_server, commands_an_engine_lacks)
     struct fixture fixture;
     char count[32];
     setup(&fixture);
-    fixture.admin.lacking.has[SW_COMMAND_SCAN] = true;
-    fixture.admin.lacking.has[SW_COMMAND_RESIZE] = true;
+    fixture.admin.unsupported.has[SW_COMMAND_SCAN] = true;
+    fixture.admin.unsupported.has[SW_COMMAND_RESIZE] = true;
     snprintf(count, sizeof(count), ":%d\r\n", SW_COMMAND_COUNT - 2);
     expect(&fixture, "COMMAND|COUNT", count);
     expect(&fixture, "COMMAND|INFO|scan|resize", "*2\r\n$-1\r\n$-1\r\n");

@@ -138,18 +138,18 @@ Test(command, what_an_engine_lacks)
     const uint32_t operations = (1U << SW_OP_COUNT) - 1, kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
     struct sw_command_set lost;
     unsigned losses[SW_COMMAND_COUNT] = {0};
-    sw_commands_lacking(operations, kinds, &lost);
+    sw_commands_unsupported(operations, kinds, &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         cr_assert_not(lost.has[id]);
     }
     for (unsigned op = 0; op < SW_OP_COUNT; op++) {
-        sw_commands_lacking(operations & ~(1U << op), kinds, &lost);
+        sw_commands_unsupported(operations & ~(1U << op), kinds, &lost);
         for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
             losses[id] += lost.has[id];
         }
     }
     for (unsigned kind = SW_BATCH_CLEAR; kind <= SW_BATCH_RESIZE; kind++) {
-        sw_commands_lacking(operations, kinds & ~(1U << kind), &lost);
+        sw_commands_unsupported(operations, kinds & ~(1U << kind), &lost);
         for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
             losses[id] += lost.has[id];
         }
@@ -159,7 +159,8 @@ Test(command, what_an_engine_lacks)
         bool needs = command->kind == SW_KIND_DATA || command->kind == SW_KIND_CONTROL;
         cr_assert_eq(losses[id], needs, "one operation or one kind for %s", command->name);
     }
-    sw_commands_lacking(operations & ~(1U << SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN), &lost);
+    sw_commands_unsupported(operations & ~(1U << SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),
+                            &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         cr_assert_eq(lost.has[id], id == SW_COMMAND_INCR || id == SW_COMMAND_INCRBY ||
                                        id == SW_COMMAND_SCAN || id == SW_COMMAND_RANDOMKEY);

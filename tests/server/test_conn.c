@@ -53,7 +53,7 @@ Test(conn, the_first_byte_chooses_the_protocol)
     fake_say(&lines, "#\n"); /* the choice stays */
     cr_assert_eq(lines.conn->protocol, &toy_lines);
     cr_assert_eq(toy->opened, 2);
-    sw_conn_answered(lines.conn, false);
+    sw_conn_request_done(lines.conn, false);
     fake_fini(&hash);
     fake_fini(&lines);
     toy_destroy(toy);
@@ -80,7 +80,7 @@ Test(conn, the_end_of_input_closes_an_idle_one)
     struct fake peer;
     fake_open(&peer, &toy->net, false);
     fake_say(&peer, "r\n");
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_eq(peer.shutdowns, 0, "who has ended is not told of an end");
@@ -97,10 +97,10 @@ Test(conn, the_end_of_input_waits_for_what_is_in_flight)
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
     cr_assert_not(peer.reading);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     sw_net_check(&toy->net);
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     fake_fini(&peer);
     toy_destroy(toy);
@@ -113,7 +113,7 @@ Test(conn, the_end_of_input_waits_for_what_is_unsent)
     fake_open(&peer, &toy->net, false);
     fake_say(&peer, "r\n");
     toy_queue(peer.conn, 10);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
     toy_sent(peer.conn, 9);
@@ -160,13 +160,13 @@ Test(conn, the_end_of_input_keeps_input_that_waits)
     fake_say(&peer, "r\ns1\nr\n");
     sw_conn_drain(peer.conn, true); /* reading has stopped: nobody sees the end. Shutdown, say */
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING, "it has more to do");
     toy->has = toy->net.retry = true;
     toy_turn(toy);
     cr_assert_str_eq(toy->log, "rsr");
-    sw_conn_answered(peer.conn, false);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
     fake_fini(&peer);
     toy_destroy(toy);
@@ -183,7 +183,7 @@ Test(conn, an_error_of_the_socket_closes_at_once)
     cr_assert_eq(conn->state, SW_CONN_CLOSED);
     cr_assert(fake_deliver_closed(&peer));
     cr_assert_eq(toy->closed, 0, "its request is in flight");
-    sw_conn_answered(conn, false); /* frees it */
+    sw_conn_request_done(conn, false); /* frees it */
     cr_assert_eq(toy->closed, 1);
     fake_fini(&peer);
     toy_destroy(toy);
@@ -200,8 +200,8 @@ Test(conn, draining_ends_in_an_orderly_shutdown)
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
     cr_assert_str_eq(toy->log, "rr", "what had come with it");
     cr_assert_eq(peer.shutdowns, 0);
-    sw_conn_answered(peer.conn, false);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
     cr_assert_eq(peer.shutdowns, 1);
     cr_assert_eq(peer.closes, 0, "unread input would reset the connection");
@@ -219,7 +219,7 @@ Test(conn, a_draining_one_reads_no_more)
     sw_conn_drain(peer.conn, false);
     cr_assert_not(peer.reading);
     cr_assert_eq(fake_say(&peer, "r\n"), 0);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     fake_fini(&peer);
     toy_destroy(toy);
 }
@@ -264,7 +264,7 @@ Test(conn, draining_forgets_half_a_request)
     sw_conn_drain(peer.conn, true);
     cr_assert_eq(sw_input_held(&peer.conn->input), 0);
     cr_assert_eq(peer.conn->times.request_since, 0);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
     fake_fini(&peer);
     toy_destroy(toy);
@@ -296,7 +296,7 @@ Test(conn, a_shutdown_drains_every_one)
     sw_net_drain(&toy->net);
     cr_assert_eq(idle.conn->state, SW_CONN_LINGERING);
     cr_assert_eq(busy.conn->state, SW_CONN_DRAINING);
-    sw_conn_answered(busy.conn, false);
+    sw_conn_request_done(busy.conn, false);
     sw_net_sweep(&toy->net, true);
     cr_assert_eq(idle.conn->state, SW_CONN_CLOSED);
     cr_assert_eq(busy.conn->state, SW_CONN_CLOSED);
@@ -320,7 +320,7 @@ Test(conn, aborting_again_changes_nothing)
     cr_assert_eq(peer.closes, 1);
     cr_assert_eq(toy->dropped_outputs, 1);
     sw_net_check(&toy->net);
-    sw_conn_answered(conn, false);
+    sw_conn_request_done(conn, false);
     fake_fini(&peer);
     toy_destroy(toy);
 }
@@ -334,7 +334,7 @@ Test(conn, the_protocol_may_abort_while_it_is_fed)
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_str_eq(toy->log, "r");
     cr_assert_eq(sw_input_held(&peer.conn->input), 0);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     fake_fini(&peer);
     toy_destroy(toy);
 }
@@ -364,8 +364,8 @@ Test(conn, the_protocol_may_abort_when_it_is_resumed)
     toy_turn(toy);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_str_eq(toy->log, "ss", "the other one has its turn");
-    sw_conn_answered(peer.conn, false);
-    sw_conn_answered(other.conn, false);
+    sw_conn_request_done(peer.conn, false);
+    sw_conn_request_done(other.conn, false);
     fake_fini(&peer);
     fake_fini(&other);
     toy_destroy(toy);
@@ -397,7 +397,7 @@ Test(conn, the_protocol_may_abort_when_bytes_have_left)
     toy->aborts_written = true;
     fake_take_all(&peer);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    sw_conn_answered(peer.conn, false);
+    sw_conn_request_done(peer.conn, false);
     fake_fini(&peer);
     toy_destroy(toy);
 }
@@ -414,7 +414,7 @@ Test(conn, closing_waits_for_bytes_that_are_being_written)
     struct sw_conn *conn = peer.conn;
     cr_assert_eq(sw_transport_write(peer.transport, &buffer, 1), 0);
     sw_conn_abort(conn);
-    sw_conn_answered(conn, false);
+    sw_conn_request_done(conn, false);
     cr_assert_eq(toy->closed, 0);
     cr_assert(fake_deliver_closed(&peer));
     cr_assert_eq(toy->written, 1);

@@ -18,7 +18,7 @@ static struct toy *create(void)
 static void answer_all(struct fake *peer)
 {
     while (peer->conn->in_flight > 0) {
-        sw_conn_answered(peer->conn, false);
+        sw_conn_request_done(peer->conn, false);
     }
 }
 
@@ -307,7 +307,7 @@ Test(conn_deadlines, who_waits_is_not_idle)
 static void look_away(struct toy *toy, uint64_t ms)
 {
     toy->uv.time += ms;
-    sw_net_forgive(&toy->net, ms);
+    sw_net_move_deadlines(&toy->net, ms);
     sw_net_sweep(&toy->net, false);
     sw_net_check(&toy->net);
 }
@@ -352,7 +352,7 @@ Test(conn_deadlines, nothing_is_moved_past_now)
     toy->uv.time += 100;
     fake_say(&peer, "=100\n");
     toy->uv.time += 5;
-    sw_net_forgive(&toy->net, 1000);
+    sw_net_move_deadlines(&toy->net, 1000);
     cr_assert_eq(peer.conn->times.request_since, toy->uv.time);
     cr_assert_eq(peer.conn->times.input_at, toy->uv.time);
     fake_fini(&peer);
@@ -365,7 +365,7 @@ Test(conn_deadlines, what_did_not_happen_is_not_moved)
     struct fake peer;
     fake_open(&peer, &toy->net, false);
     fake_say(&peer, "r\n");
-    sw_net_forgive(&toy->net, 1000);
+    sw_net_move_deadlines(&toy->net, 1000);
     cr_assert_eq(peer.conn->times.request_since, 0);
     cr_assert_eq(peer.conn->times.linger_since, 0);
     answer_all(&peer);

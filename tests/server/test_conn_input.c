@@ -9,7 +9,7 @@ enum { KIB = 1024 };
 static void answer_all(struct fake *peer)
 {
     while (peer->conn->in_flight > 0) {
-        sw_conn_answered(peer->conn, false);
+        sw_conn_request_done(peer->conn, false);
     }
 }
 

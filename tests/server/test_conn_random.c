@@ -42,9 +42,9 @@ static void answer_one(struct crowd *crowd, int i)
 {
     if (crowd->left[i] > 0 && random_below(&crowd->random, 2) == 0) {
         crowd->left[i]--;
-        sw_conn_answered(crowd->freed_later[i], false);
+        sw_conn_request_done(crowd->freed_later[i], false);
     } else if (crowd->peers[i].conn->in_flight > 0) {
-        sw_conn_answered(crowd->peers[i].conn, false);
+        sw_conn_request_done(crowd->peers[i].conn, false);
     }
 }
 
@@ -113,11 +113,11 @@ Test(conn_random, random_steps_keep_what_must_hold)
         struct sw_conn *conn = crowd.peers[i].conn;
         uint32_t left = conn->in_flight;
         for (; crowd.left[i] > 0; crowd.left[i]--) {
-            sw_conn_answered(crowd.freed_later[i], false);
+            sw_conn_request_done(crowd.freed_later[i], false);
         }
         fake_fini(&crowd.peers[i]);
         while (left-- > 0) {
-            sw_conn_answered(conn, false);
+            sw_conn_request_done(conn, false);
         }
     }
     cr_assert_gt(crowd.toy->closed, 20);

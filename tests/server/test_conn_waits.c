@@ -21,7 +21,7 @@ static void open_stalled(struct fake *peer, struct toy *toy, enum sw_stall reaso
 static void answer_all(struct fake *peer)
 {
     while (peer->conn->in_flight > 0) {
-        sw_conn_answered(peer->conn, false);
+        sw_conn_request_done(peer->conn, false);
     }
 }
 
@@ -83,7 +83,7 @@ Test(conn_waits, a_reply_wakes_who_waits_for_replies)
         snprintf(line, sizeof(line), "r\ns%d\n", reasons[i]);
         fake_say(&peer, line);
         toy->net.retry = false;
-        sw_conn_answered(peer.conn, false);
+        sw_conn_request_done(peer.conn, false);
         cr_assert(toy->net.retry, "reason %d", reasons[i]);
         fake_fini(&peer);
     }
@@ -101,7 +101,7 @@ Test(conn_waits, a_reply_wakes_nobody_else)
         snprintf(line, sizeof(line), "r\ns%d\n", reasons[i]);
         fake_say(&peer, line);
         toy->net.retry = false;
-        sw_conn_answered(peer.conn, false);
+        sw_conn_request_done(peer.conn, false);
         cr_assert_not(toy->net.retry, "reason %d", reasons[i]);
         fake_fini(&peer);
     }
@@ -149,13 +149,13 @@ Test(conn_waits, a_new_request_leaves_memory_to_who_waits_for_it)
     struct toy *toy = toy_create();
     struct fake waiting, other;
     fake_open(&other, &toy->net, false);
-    cr_assert_not(sw_conn_memory_is_others(other.conn));
+    cr_assert_not(sw_conn_arena_is_reserved(other.conn));
     open_stalled(&waiting, toy, SW_STALL_ARENA);
     cr_assert_eq(toy->net.arena_waiters, 1);
-    cr_assert(sw_conn_memory_is_others(other.conn));
+    cr_assert(sw_conn_arena_is_reserved(other.conn));
     sw_conn_abort(waiting.conn);
     cr_assert_eq(toy->net.arena_waiters, 0);
-    cr_assert_not(sw_conn_memory_is_others(other.conn));
+    cr_assert_not(sw_conn_arena_is_reserved(other.conn));
     fake_fini(&waiting);
     fake_fini(&other);
     toy_destroy(toy);
@@ -168,12 +168,12 @@ static unsigned memory_tries;
 static size_t feed_for_memory(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     (void)bytes;
-    memory_seen[memory_tries++] = sw_conn_memory_is_others(conn);
+    memory_seen[memory_tries++] = sw_conn_arena_is_reserved(conn);
     if (memory_tries == 2) { /* the second one is the first that is left without */
         sw_conn_stall(conn, SW_STALL_ARENA);
         return 0;
     }
-    if (sw_conn_memory_is_others(conn)) {
+    if (sw_conn_arena_is_reserved(conn)) {
         sw_conn_stall(conn, SW_STALL_ARENA);
         return 0;
     }

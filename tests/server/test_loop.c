@@ -68,7 +68,7 @@ static void expect_lacking(const struct sw_loop *loop, const enum sw_command_id 
         wanted.has[commands[i]] = true;
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
-        cr_assert_eq(loop->resp.lacking.has[id], wanted.has[id], "%s",
+        cr_assert_eq(loop->resp.unsupported.has[id], wanted.has[id], "%s",
                      sw_command_at((enum sw_command_id)id)->name);
     }
 }
@@ -106,12 +106,12 @@ Test(loop, knows_what_a_cache_has)
     static const enum sw_command_id commands[] = {
         SW_COMMAND_INCR, SW_COMMAND_DECR, SW_COMMAND_INCRBY, SW_COMMAND_DECRBY, SW_COMMAND_RESIZE};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
-    static const enum sw_operation lacking[] = {SW_OPERATION_SUM,       SW_OPERATION_MIN,
-                                                SW_OPERATION_MAX,       SW_OPERATION_INCREMENT,
-                                                SW_OPERATION_DECREMENT, SW_OPERATION_RESIZE};
+    static const enum sw_operation unsupported[] = {SW_OPERATION_SUM,       SW_OPERATION_MIN,
+                                                    SW_OPERATION_MAX,       SW_OPERATION_INCREMENT,
+                                                    SW_OPERATION_DECREMENT, SW_OPERATION_RESIZE};
     uint64_t mask = 0;
-    for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
-        mask |= 1ULL << lacking[i];
+    for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++) {
+        mask |= 1ULL << unsupported[i];
     }
     for (uint32_t operation = 1; operation < 64; operation++) {
         bool has = sw_operation_is_known(operation) && (mask >> operation & 1) == 0;

@@ -132,7 +132,7 @@ Test(resp_conn, commands_beyond_a_full_round_wait_for_the_next)
     serve_open(&serve, &peer);
     cr_assert_eq(fake_send(&peer, requests, size), size);
     cr_assert_eq(peer.conn->stall, SW_STALL_ROUND);
-    uint32_t operations = serve.loop->resp.gathering->round.operations;
+    uint32_t operations = serve.loop->resp.filling->round.operations;
     cr_assert(operations > 1000 && operations <= 1024, "%u", operations);
     cr_assert_eq(serve.loop->counters.round_pauses, 1);
     serve_until_idle(&serve);
@@ -244,7 +244,7 @@ Test(resp_conn, reports_have_their_share_of_a_turn)
     send_reports(&reporter, 1000);
     cr_assert_eq(reporter.conn->stall, SW_STALL_TURN);
     cr_assert_eq(serve.loop->counters.turn_pauses, 1);
-    size_t text = serve.loop->resp.gathering->text.size;
+    size_t text = serve.loop->resp.filling->text.size;
     cr_assert(text >= SW_TURN_TEXT_BYTES && text < 2 * SW_TURN_TEXT_BYTES, "%zu", text);
     fake_say(&other, "GET 1\r\n");
     serve_turn(&serve);

@@ -3,7 +3,7 @@
  * toy_protocol.h - connections that speak a protocol of lines, so that a test of net/ says in the
  * bytes themselves what the protocol does with them.
  *
- *     r        a request: in flight until the test calls sw_conn_answered
+ *     r        a request: in flight until the test calls sw_conn_request_done
  *     =N       a request of N bytes, this line included; it is in flight likewise
  *     bN       a body of N bytes follows, received straight into toy.body
  *     sN       the connection stalls for reason N while toy.has is false; then it is a request
@@ -250,8 +250,8 @@ static inline struct toy *toy_create(void)
     cr_assert_eq(uv_loop_init(&toy->uv), 0);
     toy->uv.time = 1000;
     cr_assert_eq(sw_net_init(&toy->net, &toy->uv, &toy->config, &toy->counters, &toy->budget), 0);
-    sw_net_speak(&toy->net, 0, &toy_hash, toy);
-    sw_net_speak(&toy->net, 1, &toy_lines, toy);
+    sw_net_add_protocol(&toy->net, 0, &toy_hash, toy);
+    sw_net_add_protocol(&toy->net, 1, &toy_lines, toy);
     return toy;
 }
 
