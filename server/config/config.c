@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.c - defaults, then the file, then flags; and what must hold between options.
+ * config.c - reads the options: defaults first, then the file, then flags. Checks the options that
+ * are about addresses; engine.c and limits.c check the others.
  */
 #include "server/config/config.h"
 
@@ -11,7 +12,8 @@
 
 #include "server/config/options.h"
 
-/* getopt_long codes: the flags that are no options, then the rows of the option table. */
+/* The codes that getopt_long returns: of the flags that are not options, then of the options, in
+ * the order of their rows. */
 enum {
     FLAG_CONFIG = 256,
     FLAG_CHECK,
@@ -30,14 +32,14 @@ static const struct option general_flags[] = {
     {"version", no_argument, NULL, FLAG_VERSION},
 };
 #define GENERAL_FLAGS (sizeof(general_flags) / sizeof(general_flags[0]))
-#define FLAGS_MAX (GENERAL_FLAGS + SW_OPTION_COUNT + 1) /* the last one ends the list */
+#define FLAGS_MAX (GENERAL_FLAGS + SW_OPTION_COUNT + 1) /* one more, which ends the list */
 
-/* What the command line says beside the options' values. */
+/* What the command line says apart from the values of options. */
 struct flags {
     const char *config_path;
     bool check;
-    int print;                   /* FLAG_TEMPLATE, .., FLAG_VERSION; 0: nothing */
-    bool given[SW_OPTION_COUNT]; /* as a flag */
+    int print;                   /* what to print: FLAG_TEMPLATE to FLAG_VERSION; 0: nothing */
+    bool given[SW_OPTION_COUNT]; /* the option was given as a flag */
 };
 
 void sw_config_init(struct sw_config *config)
@@ -46,7 +48,7 @@ void sw_config_init(struct sw_config *config)
     char error[SW_CONFIG_ERROR_BYTES];
     memset(config, 0, sizeof(*config));
     for (size_t i = 0; (option = sw_option_at(i)) != NULL; i++) {
-        /* Cannot fail: the tests set every default. */
+        /* This cannot fail, because a test sets every default. */
         (void)sw_option_set(option, option->standard, config, error, sizeof(error));
     }
 }
@@ -101,7 +103,7 @@ static void list_flags(struct option flags[FLAGS_MAX])
     flags[FLAGS_MAX - 1] = (struct option){NULL, 0, NULL, 0};
 }
 
-/* The sentence for a flag that getopt_long refused. */
+/* Writes the error message for a flag that getopt_long refused. */
 static void refuse_flag(const char *flag, int code, int refused, char *error, size_t error_bytes)
 {
     char name[64];
@@ -109,7 +111,7 @@ static void refuse_flag(const char *flag, int code, int refused, char *error, si
         snprintf(error, error_bytes, "%.64s needs a value", flag);
         return;
     }
-    if (refused >= FLAG_CONFIG) { /* known, but it takes no value */
+    if (refused >= FLAG_CONFIG) { /* the flag exists, but takes no value */
         snprintf(error, error_bytes, "%.64s: this flag takes no value", flag);
         return;
     }
@@ -127,7 +129,7 @@ static int set_option(size_t index, const char *value, struct flags *flags,
                           : sw_option_set(sw_option_at(index), value, config, error, error_bytes);
 }
 
-/* One pass over the command line. With `config` NULL it only fills `flags`. */
+/* Reads the command line once. If `config` is NULL, only `flags` is filled. */
 static int read_flags(int argc, char **argv, struct flags *flags, struct sw_config *config,
                       char *error, size_t error_bytes)
 {
@@ -135,7 +137,7 @@ static int read_flags(int argc, char **argv, struct flags *flags, struct sw_conf
     int code = 0;
     list_flags(list);
     opterr = 0;
-    optind = 0; /* glibc: start afresh */
+    optind = 0; /* in glibc 0 resets getopt_long completely */
     while ((code = getopt_long(argc, argv, "+:h", list, NULL)) != -1) {
         switch (code) {
         case FLAG_CONFIG:

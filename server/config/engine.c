@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.c - the options as a table's configuration, and what holds of them by engine.
+ * engine.c - turns the options into the configuration of a table, and checks those that depend on
+ * the engine.
  */
 #include <stdio.h>
 #include <uv.h>
@@ -8,7 +9,7 @@
 #include "server/config/options.h"
 #include "table/table.h"
 
-/* Of a value that is not stated: with its length as much as a cache line. */
+/* The default size of a value in the table, its length included: a cache line. */
 #define VALUE_BYTES_STANDARD 64U
 
 enum sw_value_format sw_config_value_format(const struct sw_config *config)

@@ -2,9 +2,9 @@
  *
  * file.c - the configuration file: [section] and name = value lines, by libinih.
  *
- * libinih is given lines by our own reader, because it would cut long lines at 200 bytes, take an
- * indented line for the continuation of the one before, skip empty sections, and tell its handler
- * no line numbers.
+ * libinih parses the lines, but this file reads them: libinih would cut lines at 200 bytes, take an
+ * indented line for the continuation of the one before, skip empty sections, and not tell its
+ * handler the number of a line.
  */
 #include <errno.h>
 #include <ini.h>
@@ -13,7 +13,7 @@
 
 #include "server/config/options.h"
 
-/* More than any configuration: a device that never ends is not read for ever. */
+/* No configuration is as large as this. The limit stops the reading of a device that never ends. */
 #define FILE_BYTES_MAX (1U << 20)
 
 struct file_reader {
@@ -21,8 +21,8 @@ struct file_reader {
     const char *path;
     struct sw_config *config;
     unsigned line;
-    unsigned set_at_line[SW_OPTION_COUNT]; /* 0: not set */
-    size_t bytes;                          /* read so far */
+    unsigned set_at_line[SW_OPTION_COUNT]; /* the line in which an option was set; 0: none */
+    size_t bytes;                          /* bytes read so far */
     bool bad;
     char *error;
     size_t error_bytes;
@@ -34,7 +34,7 @@ __attribute__((format(printf, 2, 3))) static void fail(struct file_reader *reade
     int used = 0;
     va_list arguments;
     if (reader->bad) {
-        return; /* the first error is the one to show */
+        return; /* only the first error is reported */
     }
     reader->bad = true;
     used = reader->line > 0
@@ -62,7 +62,8 @@ static void check_section(struct file_reader *reader, char *line)
     *end = ']';
 }
 
-/* The next line with its newline, as text. Returns its bytes, or 0 at the end or after an error. */
+/* Reads the next line with its newline, and ends it with a NUL. Returns its size, or 0 at the end
+ * of the file and after an error. */
 static size_t read_bytes(struct file_reader *reader, char *out, size_t out_bytes)
 {
     size_t size = 0;
@@ -93,8 +94,8 @@ static size_t read_bytes(struct file_reader *reader, char *out, size_t out_bytes
     return size;
 }
 
-/* As fgets, for libinih: the next line without its indentation, NULL at the end or after an error.
- */
+/* The reader for libinih, which behaves as fgets: it returns the next line, without its
+ * indentation, or NULL at the end of the file and after an error. */
 static char *read_line(char *out, int out_bytes, void *context)
 {
     struct file_reader *reader = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.c - how many keys a frame, a round and a command hold: as many as is usual and
- * fits, where the operator has not said; and whether what was said fits.
+ * limits.c - limits that depend on each other and on the size of values: derives defaults for those
+ * that are left at 0, and checks those that the operator has set.
  */
 #include <stdio.h>
 
@@ -10,17 +10,17 @@
 #include "server/config/options.h"
 #include "server/limits.h"
 
-/* Where 0 is said, at most. */
+/* The defaults that stand for 0, unless fewer fit. */
 #define FRAME_OPS_STANDARD (1U << 20)
 #define ROUND_OPS_STANDARD (128U << 10)
 #define RESP_ARGUMENTS_STANDARD (128U << 10)
-/* Keys that every frame may hold: clients split their arrays at such multiples. */
+/* Every frame may hold this many keys, since clients split their arrays at multiples of it. */
 #define FRAME_OPS_MIN 64U
-/* A frame or its answer at most: the kernel and libuv count the bytes of a piece in 32 bits. */
+/* The largest frame or reply: the kernel and libuv count the bytes of one buffer in 32 bits. */
 #define FRAME_BYTES_MAX (1ULL << 30)
-/* Arguments of the longest command that has no list of them. */
+/* The longest command that does not take a list has this many arguments. */
 #define RESP_ARGUMENTS_MIN 8U
-/* Of a bulk string beside its bytes: "$1020\r\n" and "\r\n" at most. */
+/* What a bulk string takes in addition to its bytes: at most "$1020\r\n" and "\r\n". */
 #define BULK_STRING_BYTES 9U
 
 #define ULL(value) ((unsigned long long)(value))
@@ -30,9 +30,9 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* --- what things take ------------------------------------------------------------------------- */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
-/* Bytes of a bulk request of `count` keys with values, and of its answer. */
+/* The bytes of a bulk request with `count` keys and values, and of the reply to it. */
 static void frame_bytes(const struct sw_config *config, uint64_t count, uint64_t *request,
                         uint64_t *reply)
 {
@@ -42,23 +42,23 @@ static void frame_bytes(const struct sw_config *config, uint64_t count, uint64_t
     *reply = SW_FRAME_HEAD_BYTES_MAX + values + sw_frame_align(sw_found_bytes((uint32_t)count));
 }
 
-/* Keys of a frame that with its answer takes no more than `bytes`. */
+/* The number of keys in a frame that takes, together with its reply, no more than `bytes`. */
 static uint64_t frame_ops_in(const struct sw_config *config, uint64_t bytes)
 {
     uint64_t key = config->key_bits / 8, value = sw_config_stored_bytes(config);
-    /* A byte a key is more than its bit in the answer, and the heads and padding of both take less
-     * than this. */
+    /* For each key the sum counts a byte where the reply has a bit. Both heads and the padding take
+     * less than this. */
     uint64_t heads = 2ULL * (SW_FRAME_HEAD_BYTES_MAX + 2 * SW_FRAME_ALIGN);
     return (least(bytes, FRAME_BYTES_MAX) - heads) / (key + 2 * value + 1);
 }
 
-/* Key, operand and earlier value of an operation of a round. */
+/* An operation of a RESP batch has a key, an operand and an earlier value. */
 static uint64_t operation_bytes(const struct sw_config *config)
 {
     return config->key_bits / 8 + 2ULL * sw_config_stored_bytes(config);
 }
 
-/* The longest answer to a GET. */
+/* The size of the longest reply to a GET. */
 static uint64_t answer_bytes(const struct sw_config *config)
 {
     uint64_t stored = sw_config_stored_bytes(config);
@@ -72,7 +72,8 @@ static uint64_t answer_bytes(const struct sw_config *config)
     }
 }
 
-/* Arguments of the longest MGET whose answer takes no more than `bytes`: its name, and the keys. */
+/* The number of arguments, name included, of the longest MGET whose reply takes no more than
+ * `bytes`. */
 static uint64_t mget_arguments_in(const struct sw_config *config, uint64_t bytes)
 {
     return 1 + (bytes - SW_RESP_INTEGER_BYTES_MAX) / answer_bytes(config);
@@ -83,12 +84,13 @@ static uint64_t mget_answer_bytes(const struct sw_config *config)
     return SW_RESP_INTEGER_BYTES_MAX + (config->resp_arguments_max - 1) * answer_bytes(config);
 }
 
-/* --- limits that were not stated -------------------------------------------------------------- */
+/* --- defaults --------------------------------------------------------------------------------- */
 
 void sw_config_fit(struct sw_config *config)
 {
     if (config->frame_ops_max == 0) {
-        /* half: the arena has room for a frame while another is answered */
+        /* half of the arena, so that there is room for a frame while the reply to another is sent
+         */
         uint64_t fit = frame_ops_in(config, config->arena_bytes / 2);
         fit = fit < FRAME_OPS_MIN ? FRAME_OPS_MIN : fit / FRAME_OPS_MIN * FRAME_OPS_MIN;
         config->frame_ops_max = (uint32_t)least(fit, FRAME_OPS_STANDARD);
@@ -104,7 +106,7 @@ void sw_config_fit(struct sw_config *config)
     }
 }
 
-/* --- limits that were ------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 static int check_frames(const struct sw_config *config, char *error, size_t error_bytes)
 {

@@ -38,7 +38,7 @@ static const struct sw_option_choice levels[] = {
     {"info", SW_LOG_INFO},   {"debug", SW_LOG_DEBUG},     {NULL, 0}};
 static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 0}};
 
-/* What the rows are written in. */
+/* Short names for what stands in the rows. */
 #define SW_TEXT() .type = SW_OPTION_TEXT
 #define SW_ADDRESS() .type = SW_OPTION_ADDRESS
 #define SW_NUMBER(least, most) .type = SW_OPTION_NUMBER, .min = (least), .max = (most)
@@ -84,7 +84,8 @@ const struct sw_option *sw_option_find(const char *name)
     return NULL;
 }
 
-/* Insertions, deletions and replacements that turn `a` into `b`; only the first 63 bytes count. */
+/* The number of insertions, deletions and replacements that turn `a` into `b`. Bytes after the
+ * first 63 are ignored. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t a_size = strnlen(a, 63), b_size = strnlen(b, 63);

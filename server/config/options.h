@@ -42,7 +42,7 @@ struct sw_option_choice {
 struct sw_option {
     const char *name;
     const char *section;
-    uint32_t engines; /* that have it: bit 1 << enum sw_engine */
+    uint32_t engines; /* those that have this option: bit 1 << enum sw_engine */
     enum sw_option_type type;
     size_t offset; /* in struct sw_config */
     size_t bytes;  /* of the field */
@@ -51,29 +51,31 @@ struct sw_option {
     const struct sw_option_choice *choices;
     const char *standard; /* the default, as text */
     const char *metavar;
-    const char *help; /* sentences; no default in it */
+    const char *help; /* sentences, without the default */
 };
 
 #define SW_OPTION_VALUE_BYTES 160 /* room for any value as text */
 #define SW_CONFIG_ERROR_BYTES 512
 
-/* Row `index`, or NULL past the last. Rows of a section are contiguous. */
+/* The row with this index, or NULL past the last. The rows of a section are contiguous. */
 const struct sw_option *sw_option_at(size_t index);
 const struct sw_option *sw_option_find(const char *name);
 /* The row whose name needs the fewest edits to become `name`. */
 const struct sw_option *sw_option_nearest(const char *name);
-/* The same for sections: "server", "table" or "limits". */
+/* The section, "server", "table" or "limits", whose name needs the fewest edits to become `name`.
+ */
 const char *sw_section_nearest(const char *name);
 bool sw_section_known(const char *name);
 
 /* Parses `value` into the row's field. Returns 0, or -1 and what is wrong in `error`. */
 int sw_option_set(const struct sw_option *option, const char *value, struct sw_config *config,
                   char *error, size_t error_bytes);
-/* The field as text that sw_option_set reads back. `short_form`: 16M rather than 16777216. */
+/* Writes the field as text that sw_option_set can read. `short_form` selects 16M instead of
+ * 16777216. */
 void sw_option_format(const struct sw_option *option, const struct sw_config *config,
                       bool short_form, char *value, size_t value_bytes);
 
-/* Is the field what the row's default makes it? */
+/* True if the field has the value of the row's default. */
 bool sw_option_is_standard(const struct sw_option *option, const struct sw_config *config);
 
 /* The name of what a CHOICE is set to. */
@@ -83,35 +85,36 @@ const char *sw_option_text(const struct sw_config *config, const char *name);
 int sw_config_read_file(const char *path, struct sw_config *config, char *error,
                         size_t error_bytes);
 
-/* Do the options contradict each other? Returns 0, or -1 and a sentence. `activated`: the service
- * manager passes sockets. */
+/* Checks that the options do not contradict each other. `activated` is true if the service manager
+ * passes sockets. */
 int sw_config_check(const struct sw_config *config, bool activated, char *error,
                     size_t error_bytes);
-/* Is an option set that config's engine does not have? On the command line that is an error
- * whatever its value, in a file only where the value is not the default: files may list every
- * option. `given`: what the command line sets. */
+/* Checks that no option is set that the engine of `config` does not have. On the command line such
+ * an option is an error whatever its value (`given` says which options are flags). In a file it is
+ * an error only if its value is not the default, because a file may list every option. */
 int sw_config_check_given(const struct sw_config *config, const bool given[SW_OPTION_COUNT],
                           char *error, size_t error_bytes);
-/* The part of it that is about the table: can this engine build it, at its first size and at its
- * largest? */
+/* The part of sw_config_check about the table: whether the engine can create it, at its first
+ * capacity and at its largest. */
 int sw_config_check_table(const struct sw_config *config, char *error, size_t error_bytes);
 
-/* The part about frame-ops-max and what else has to hold a batch or its answer. */
+/* The part of sw_config_check about the limits that have to hold a batch or a reply (limits.c). */
 int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes);
 
-/* Where frame-ops-max, round-ops-max or resp-arguments-max is 0: as many as is usual, or as fit. */
+/* Replaces 0 in frame-ops-max, round-ops-max and resp-arguments-max with the default, or with a
+ * lower number if the other options have no room for the default. */
 void sw_config_fit(struct sw_config *config);
 
-/* Memory of the table, of options that sw_config_check_table finds right: its slots, and what lies
- * beside them for good. */
+/* The memory of the table: its slots and what is allocated with them for as long as the table
+ * lives. The options must have passed sw_config_check_table. */
 uint64_t sw_config_table_bytes(const struct sw_config *config);
 
 void sw_config_print_help(FILE *out);
-/* The effective configuration as a file that --config reads. */
+/* Prints the configuration in effect, as a file that --config can read. */
 void sw_config_print(const struct sw_config *config, FILE *out);
-/* Every option with its help and default, commented out: deploy/sherwood.conf. */
+/* Prints every option with its help and default, commented out: deploy/sherwood.conf. */
 void sw_config_print_template(FILE *out);
-/* The options as the man page lists them, in scdoc's format: part of deploy/man/sherwoodd.8.scd. */
+/* Prints the options as the man page lists them, in the format of scdoc. */
 void sw_config_print_manual(FILE *out);
 
 #endif

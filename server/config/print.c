@@ -60,7 +60,8 @@ static const char help_tail[] =
     "Exit status: 0 stopped, 1 failed to start or lost the device, 2 wrong options.\n"
     "See sherwoodd(8).\n";
 
-/* Prints `help` from HELP_INDENT on, wrapped between words. `column` is where the cursor is. */
+/* Prints `help` in the columns from HELP_INDENT on, and breaks lines between words. `column` is the
+ * column of the cursor. */
 static void print_wrapped(FILE *out, const char *help, int column)
 {
     if (column >= HELP_INDENT - 1) {
@@ -108,7 +109,7 @@ void sw_config_print_help(FILE *out)
     fputs(help_tail, out);
 }
 
-/* What a table that may grow takes at its largest. */
+/* Prints the memory that a table which may grow needs at its largest. */
 static void print_growth(const struct sw_config *config, FILE *out)
 {
     uint64_t bytes = 0, installed = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * value.c - an option's value: from text into its field, and back.
+ * value.c - converts the value of an option from text into its field, and back.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -10,7 +10,8 @@
 #include "proto/decimal.h"
 #include "server/config/options.h"
 
-/* Digits of `base`, nothing else. False if none, anything else or above UINT64_MAX. */
+/* Parses a number that has digits of `base` and nothing else. Returns false if there is no digit,
+ * if there is any other byte, or if the number is above UINT64_MAX. */
 static bool parse_digits(const char *text, size_t size, unsigned base, uint64_t *out)
 {
     uint64_t value = 0;
@@ -97,7 +98,8 @@ static int set_ratio(const struct sw_option *option, const char *value, struct s
 {
     char *end = NULL;
     double ratio = strtod(value, &end);
-    /* Written so that NaN fails. The first character rules out spaces, signs, "nan" and "inf". */
+    /* The comparison is false for NaN. The check of the first character below refuses spaces,
+     * signs, "nan" and "inf". */
     bool fits = ratio >= option->ratio_min && ratio <= option->ratio_max;
     if (end == value || *end != '\0' || strchr("0123456789.", value[0]) == NULL || !fits) {
         snprintf(error, error_bytes, "%s: '%.64s' is not a number from %g to %g", option->name,
@@ -208,7 +210,7 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
                 return;
             }
         }
-        break; /* a field set by code to no choice: show the number */
+        break; /* no choice has this value, which only code can have set: the number is shown */
     case SW_OPTION_NUMBER:
     case SW_OPTION_SIZE:
         break;

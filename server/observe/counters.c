@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * counters.c - summing what loops count.
+ * counters.c - adds up the counters and gauges of several loops.
  */
 #include "server/observe/counters.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * counters.h - what a loop counts. Each loop owns one struct and is its only writer; the metrics
- * thread reads it at any time. Plain relaxed loads and stores: no lock, no atomic add.
+ * counters.h - the counters and gauges of a loop. Each loop (and the HTTP thread) owns one struct
+ * and is its only writer. Any thread may read it at any time. Loads and stores are relaxed atomics;
+ * there is no lock and no atomic addition.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_COUNTERS_H
 #define SHERWOOD_SERVER_OBSERVE_COUNTERS_H
@@ -10,7 +11,7 @@
 
 #include "server/resp/command.h"
 
-/* name (metric: sherwood_<name>_total), help */
+/* Counters: X(name, help). The metric is sherwood_<name>_total. */
 #define SW_COUNTER_MAP(X)                                                                        \
     X(connections_accepted, "Connections accepted.")                                             \
     X(connections_closed, "Connections closed, for any reason.")                                 \
@@ -50,7 +51,8 @@
     X(batches, "Batches submitted to the table.")                                                \
     X(batch_operations, "Operations in those batches.")
 
-/* What is so now, as a sum over the loops. name (metric: sherwood_<name>), help */
+/* Gauges, which are shown as the sum over all loops: X(name, help). The metric is sherwood_<name>.
+ */
 #define SW_GAUGE_MAP(X)                                                                          \
     X(connected_clients, "Connections open now.")                                                \
     X(paused_clients, "Connections whose input is paused now.")                                  \
@@ -59,8 +61,8 @@
     X(arena_bytes, "I/O memory of all loops.")                                                   \
     X(arena_used_bytes, "I/O memory in use by requests and replies.")
 
-/* Power-of-two histogram buckets: bucket i counts values <= 2^i (and > 2^(i-1)); the last one
- * counts everything above. */
+/* The buckets of a histogram are powers of two: bucket i counts values <= 2^i that are > 2^(i-1),
+ * and the last one counts all larger values. */
 #define SW_HISTOGRAM_BUCKETS 26
 
 struct sw_loop_counters {
@@ -77,22 +79,22 @@ struct sw_loop_counters {
     uint64_t batch_us_sum;
 };
 
-/* Owner thread only. */
+/* Adds to a counter. Only the owner's thread may call this. */
 #define SW_COUNT(counters, name, n) \
     __atomic_store_n(&(counters)->name, (counters)->name + (uint64_t)(n), __ATOMIC_RELAXED)
 
-/* Sets a gauge. Owner thread only. */
+/* Sets a gauge. Only the owner's thread may call this. */
 #define SW_GAUGE(counters, name, value) \
     __atomic_store_n(&(counters)->name, (uint64_t)(value), __ATOMIC_RELAXED)
 
-/* Index of a value's histogram bucket. */
+/* The index of the bucket that counts this value. */
 static inline unsigned sw_histogram_bucket(uint64_t value)
 {
     unsigned bits = value <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(value - 1);
     return bits < SW_HISTOGRAM_BUCKETS ? bits : SW_HISTOGRAM_BUCKETS - 1;
 }
 
-/* Adds what `from` holds now to `to` (any thread). */
+/* Adds the present values of `from` to `to`. Any thread may call this. */
 void sw_loop_counters_add(struct sw_loop_counters *to, const struct sw_loop_counters *from);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.c - a small read-only HTTP server by libmicrohttpd.
+ * http.c - a small read-only HTTP server: libmicrohttpd, run by one thread of ours, which also
+ * closes connections that take too long (http_connections.h).
  */
 #include "server/observe/http.h"
 
@@ -20,8 +21,8 @@
 #include "server/observe/http_connections.h"
 #include "server/observe/log.h"
 
-/* libmicrohttpd runs at least so often: where it has stopped listening for lack of descriptors, no
- * event tells that there are some again. */
+/* libmicrohttpd is run at least this often. If it has stopped listening for lack of descriptors, no
+ * event says that there are descriptors again. */
 #define HTTP_RUN_MS 1000
 #define HTTP_PAGE_BYTES_MAX (1024 * 1024)
 
@@ -43,9 +44,9 @@ static const char page_no_memory[] = "There was not enough memory to write the p
 
 struct sw_http {
     struct MHD_Daemon *daemon;
-    uv_thread_t thread; /* the only one that runs the daemon */
+    uv_thread_t thread; /* the only thread that runs the daemon */
     bool running;
-    int fd;       /* listens */
+    int fd;       /* the listening socket */
     int epoll_fd; /* the daemon's */
     int stop_fd;  /* eventfd: readable once the thread is to end */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
@@ -74,7 +75,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
 static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status,
                                    const char *page)
 {
-    /* Persistent memory: libmicrohttpd only reads it, whatever its prototype says. */
+    /* libmicrohttpd only reads the memory, although its prototype takes a pointer to non-const. */
     return answer(
         connection, status, type_text,
         MHD_create_response_from_buffer(strlen(page), (void *)page, MHD_RESPMEM_PERSISTENT));
@@ -122,7 +123,7 @@ static enum MHD_Result count_hosts(void *count, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
-/* What is wrong with a request that libmicrohttpd lets pass; NULL: nothing. */
+/* Returns what is wrong with a request that libmicrohttpd accepts, or NULL if nothing is. */
 static const char *malformed(struct MHD_Connection *connection, const char *version)
 {
     const enum MHD_ValueKind kind = MHD_HEADER_KIND;
@@ -151,13 +152,13 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, page_method);
     }
-    /* The first call comes before any body; an answer to it would close the connection. */
+    /* The first call comes before the body. A reply to it would close the connection. */
     if (*state == NULL) {
         *state = http;
         return MHD_YES;
     }
     if (*upload_size > 0) {
-        *upload_size = 0; /* a body nobody asked for */
+        *upload_size = 0; /* the body is ignored */
         return MHD_YES;
     }
     if (strcmp(path, "/metrics") == 0) {
@@ -215,7 +216,8 @@ static struct sw_http_connection *entry_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* libmicrohttpd has read a request line. What is returned would be the request's state. */
+/* libmicrohttpd calls this when it has read a request line. The result is the initial state of the
+ * request, as on_request receives it. */
 static void *on_request_line(void *context, const char *path, struct MHD_Connection *connection)
 {
     struct sw_http_connection *entry = entry_of(connection);
@@ -241,7 +243,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     }
 }
 
-/* Paths are compared as they were sent: none of ours needs an escape, and "%00" would cut one. */
+/* Leaves escapes in paths as they are. None of our paths needs one, and "%00" would end a path
+ * early. */
 static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context;
@@ -297,7 +300,8 @@ static int start_daemon(struct sw_http *http, const struct sw_config *config)
     return 0;
 }
 
-/* The socket passed by the service manager, or one of our own; -1 with a sentence logged. */
+/* Duplicates the socket passed by the service manager, or opens one. Returns the descriptor, or -1
+ * with a sentence logged. */
 static int open_socket(const struct sw_config *config, int fd)
 {
     if (fd < 0) {
@@ -354,7 +358,7 @@ void sw_http_stop(struct sw_http *http)
         uv_thread_join(&http->thread);
     }
     if (http->daemon != NULL) {
-        /* Without this libmicrohttpd would close the socket. */
+        /* This keeps libmicrohttpd from closing the socket. */
         MHD_quiesce_daemon(http->daemon);
         MHD_stop_daemon(http->daemon);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.h - /metrics, /healthz and /readyz, on a thread of libmicrohttpd's own.
+ * http.h - /metrics, /healthz and /readyz, on a thread of their own.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_HTTP_H
 #define SHERWOOD_SERVER_OBSERVE_HTTP_H
@@ -19,16 +19,17 @@ int sw_http_start(const struct sw_config *config, int fd,
                   void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
                   struct sw_http **out, uint16_t *port);
 
-/* Adds what it has counted to `to`. Any thread. */
+/* Adds the counters and gauges of the HTTP server to `to`. Any thread may call this. */
 void sw_http_add_counters(const struct sw_http *http, struct sw_loop_counters *to);
 
 /* Stops listening and joins the thread. NULL is allowed. */
 void sw_http_stop(struct sw_http *http);
 
-/* The Prometheus text format (0.0.4), or OpenMetrics 1.0 (metrics.c). */
+/* Writes the metrics in the text format of Prometheus (0.0.4), or as OpenMetrics 1.0 (metrics.c).
+ */
 void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, struct sw_text *text);
 
-/* Does an Accept header prefer OpenMetrics 1.0 to the older format? (http_content_type.c) */
+/* True if an Accept header prefers OpenMetrics 1.0 to the older format (http_content_type.c). */
 bool sw_http_wants_openmetrics(const char *accept);
 
 #endif

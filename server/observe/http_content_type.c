@@ -29,8 +29,8 @@ static size_t token_size(const char *at)
     return strcspn(at, " \t,;=\"");
 }
 
-/* Digits and at most one dot, as RFC 9110 has it; anything else counts as 1. Not strtod: that reads
- * the locale's decimal point, "inf" and hexadecimal. */
+/* Parses a quality: digits and at most one dot, as RFC 9110 says; anything else counts as 1. strtod
+ * would also accept the decimal point of the locale, "inf" and hexadecimal numbers. */
 static double parse_quality(const char *text, size_t size)
 {
     double value = 0, scale = 1;
@@ -49,7 +49,7 @@ static double parse_quality(const char *text, size_t size)
     return value < 1 ? value : 1;
 }
 
-/* Reads one range and its parameters; returns where the next one starts, or NULL at the end. */
+/* Reads one range and its parameters. Returns the start of the next range, or NULL at the end. */
 static const char *next_range(const char *at, struct media_range *range)
 {
     at = skip_blanks(at);
@@ -102,6 +102,6 @@ bool sw_http_wants_openmetrics(const char *accept)
             plain_rank = rank;
         }
     }
-    /* At equal quality the format that is named beats one that a wildcard covers. */
+    /* At equal quality a format that is named is preferred to one that a wildcard covers. */
     return openmetrics > plain || (openmetrics > 0 && openmetrics == plain && plain_rank < 3);
 }

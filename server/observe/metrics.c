@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * metrics.c - the snapshot as Prometheus text. Every series exists from the start, and a family's
- * lines stand together.
+ * metrics.c - writes the snapshot as text for Prometheus. Every series exists from the start, and
+ * the lines of a family stand together.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@ struct page {
     bool openmetrics;
 };
 
-/* HELP and TYPE of a family. A counter's `name` is given without _total: OpenMetrics wants it so
- * here, the older format wants the name of the samples. */
+/* Writes HELP and TYPE of a family. The `name` of a counter comes without _total. OpenMetrics wants
+ * that name in these two lines, the older format wants the name of the samples. */
 static void family(struct page *page, const char *name, const char *type, const char *help)
 {
     const char *suffix = !page->openmetrics && type[0] == 'c' ? "_total" : "";
@@ -47,7 +47,7 @@ static void gauge_ratio(struct page *page, const char *name, const char *help, d
     sw_text_printf(page->text, "%s %.9g\n", name, value);
 }
 
-/* A label's value, escaped. */
+/* Writes a label and its value, escaped. */
 static void label(struct page *page, const char *name, const char *value, const char *after)
 {
     sw_text_printf(page->text, "%s=\"", name);
@@ -82,7 +82,7 @@ static void put_build(struct page *page, const struct sw_snapshot *snapshot)
     gauge(page, "sherwood_loops", "I/O threads.", snapshot->loops);
 }
 
-/* The four counts of each class of operations: a family each. */
+/* Each of the four counts of a class of operations is a family. */
 static void put_operations(struct page *page, const struct sw_counters *counters)
 {
     static const char *const classes[SW_CLASS_COUNT] = {
@@ -180,8 +180,9 @@ static void put_commands(struct page *page, const struct sw_loop_counters *count
 #undef SW_GAUGE_PUT
 }
 
-/* Buckets are powers of two; the last holds what is above and shows only in +Inf. _count is the sum
- * of the buckets read, so it equals +Inf whatever loops count meanwhile. */
+/* The bounds of buckets are powers of two. The last bucket holds all larger values and appears only
+ * as +Inf. _count is the sum of the buckets that were read, so that it equals +Inf although loops
+ * go on counting. */
 static void histogram(struct page *page, const char *name, const char *help,
                       const uint64_t buckets[SW_HISTOGRAM_BUCKETS], bool microseconds)
 {

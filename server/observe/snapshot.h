@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot.h - the server's state at one moment, for /metrics, INFO and STATS. Taken by any thread
- * without stopping anyone; each figure is exact, figures of different loops may be an instant
- * apart.
+ * snapshot.h - the figures of the server at one moment, for /metrics, INFO and STATS. Any thread
+ * may take a snapshot, and no other thread waits for it. Each figure is exact, but figures of
+ * different loops may be read an instant apart.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_SNAPSHOT_H
 #define SHERWOOD_SERVER_OBSERVE_SNAPSHOT_H
@@ -27,7 +27,7 @@ struct sw_snapshot {
     double cpu_system_seconds;
     uint32_t loops;
     uint16_t tcp_port; /* as bound */
-    bool ready;        /* READY was announced, no shutdown begun */
+    bool ready;        /* READY was announced, and no shutdown has begun */
     char run_id[41];
 };
 

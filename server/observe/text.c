@@ -12,7 +12,7 @@
 #include "proto/resp.h"
 
 #define TEXT_FIRST_BYTES 256
-/* A type byte, 20 digits and the line end. */
+/* A type byte, 20 digits and the end of the line. */
 #define TEXT_HEADER_BYTES 24
 
 void sw_text_init(struct sw_text *text, size_t limit)
@@ -76,7 +76,8 @@ void sw_text_printf(struct sw_text *text, const char *format, ...)
         text->failed = true;
         return;
     }
-    /* vsnprintf wants room for a NUL; it is not counted in. At the limit itself there is none. */
+    /* vsnprintf also writes a NUL, which is not part of the text. At the limit there is no room for
+     * it. */
     if (!sw_text_reserve(text, (size_t)size + 1)) {
         return;
     }
@@ -119,7 +120,7 @@ void sw_text_verbatim(struct sw_text *text, const void *bytes, size_t size, bool
     }
 }
 
-/* A line with its type byte; `clean` makes control characters spaces. */
+/* Writes a line with its type byte. With `clean`, control characters become spaces. */
 static void put_line(struct sw_text *text, char type, const char *line, bool clean)
 {
     size_t size = strlen(line);

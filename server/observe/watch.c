@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * watch.c - changes of the table's capacity, as lines of the log.
+ * watch.c - logs changes of the table's capacity.
  */
 #include "server/observe/watch.h"
 
