@@ -59,7 +59,7 @@ static uint64_t operation_bytes(const struct sw_config *config)
 }
 
 /* The size of the longest reply to a GET. */
-static uint64_t answer_bytes(const struct sw_config *config)
+static uint64_t reply_bytes(const struct sw_config *config)
 {
     uint64_t stored = sw_config_stored_bytes(config);
     switch (sw_config_value_format(config)) {
@@ -76,12 +76,12 @@ static uint64_t answer_bytes(const struct sw_config *config)
  * `bytes`. */
 static uint64_t mget_arguments_in(const struct sw_config *config, uint64_t bytes)
 {
-    return 1 + (bytes - SW_RESP_INTEGER_BYTES_MAX) / answer_bytes(config);
+    return 1 + (bytes - SW_RESP_INTEGER_BYTES_MAX) / reply_bytes(config);
 }
 
-static uint64_t mget_answer_bytes(const struct sw_config *config)
+static uint64_t mget_reply_bytes(const struct sw_config *config)
 {
-    return SW_RESP_INTEGER_BYTES_MAX + (config->resp_arguments_max - 1) * answer_bytes(config);
+    return SW_RESP_INTEGER_BYTES_MAX + (config->resp_arguments_max - 1) * reply_bytes(config);
 }
 
 /* --- defaults --------------------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static int check_frames(const struct sw_config *config, char *error, size_t erro
     if (request + reply > config->arena_bytes) {
         snprintf(error, error_bytes,
                  "arena-bytes %llu cannot hold one frame of frame-ops-max %u keys, %u bytes a "
-                 "value, and its answer: raise it to %llu, or lower frame-ops-max to %llu",
+                 "value, and its reply: raise it to %llu, or lower frame-ops-max to %llu",
                  ULL(config->arena_bytes), config->frame_ops_max, sw_config_stored_bytes(config),
                  ULL(request + reply), ULL(frame_ops_in(config, config->arena_bytes)));
         return -1;
@@ -179,12 +179,12 @@ static int check_rounds(const struct sw_config *config, char *error, size_t erro
 
 static int check_output(const struct sw_config *config, char *error, size_t error_bytes)
 {
-    if (mget_answer_bytes(config) > config->output_bytes_max) {
+    if (mget_reply_bytes(config) > config->output_bytes_max) {
         snprintf(error, error_bytes,
                  "output-bytes-max %llu is less than what an MGET of resp-arguments-max %u may "
                  "answer: raise it to %llu, or lower resp-arguments-max to %llu",
                  ULL(config->output_bytes_max), config->resp_arguments_max,
-                 ULL(mget_answer_bytes(config)),
+                 ULL(mget_reply_bytes(config)),
                  ULL(mget_arguments_in(config, config->output_bytes_max)));
         return -1;
     }

@@ -13,8 +13,7 @@
 SW_OPTION(
     bind, "bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
     "Address that RESP clients and bulk clients connect to, IPv4 or IPv6. Empty: no TCP port. "
-    "There is no password: an address that others can reach lets them read and write "
-    "everything.")
+    "There is no password: an address that others can reach lets them read and write everything.")
 SW_OPTION(port, "port", "server", SW_ANY, SW_NUMBER(0, 65535), "7379", "PORT",
           "Port for RESP and bulk frames; the first byte tells them apart. 0: the kernel picks a "
           "free one, shown in the start line.")
@@ -23,7 +22,7 @@ SW_OPTION(unix_socket, "unix-socket", "server", SW_ANY, SW_TEXT(), "", "PATH",
 SW_OPTION(unix_socket_mode, "unix-socket-mode", "server", SW_ANY, SW_OCTAL(0, 0777), "0660", "MODE",
           "Permissions of the Unix socket, octal.")
 SW_OPTION(unix_buffer_bytes, "unix-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_G), "1M", "BYTES",
-          "Send buffer of a connection to the Unix socket: larger ones let bulk answers leave in "
+          "Send buffer of a connection to the Unix socket: larger ones let bulk replies leave in "
           "fewer pieces. The kernel takes no more than net.core.wmem_max. 0: the kernel's default.")
 SW_OPTION(tcp_buffer_bytes, "tcp-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_G), "0", "BYTES",
           "Send and receive buffer of a TCP connection, at most net.core.wmem_max and rmem_max. 0: "
@@ -31,7 +30,8 @@ SW_OPTION(tcp_buffer_bytes, "tcp-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_
 SW_OPTION(http_bind, "http-bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
           "Address of /metrics, /healthz and /readyz. Empty: no HTTP.")
 SW_OPTION(http_port, "http-port", "server", SW_ANY, SW_NUMBER(0, 65535), "9379", "PORT",
-          "Port of the same. 0: the kernel picks a free one, shown in the start line.")
+          "Port of /metrics, /healthz and /readyz. 0: the kernel picks a free one, shown in the "
+          "start line.")
 SW_OPTION(loops, "loops", "server", SW_ANY, SW_NUMBER(0, 256), "0", "N",
           "I/O threads. 0: half the cores, at least one.")
 SW_OPTION(busy_poll_us, "busy-poll-us", "server", SW_ANY, SW_NUMBER(0, 1000000), "0", "US",
@@ -44,44 +44,44 @@ SW_OPTION(log_level, "log-level", "server", SW_ANY, SW_CHOICE(levels), "info", "
 /* [table] */
 SW_OPTION(
     backend, "backend", "table", SW_ANY, SW_CHOICE(backends), "auto", "KIND",
-    "Where the table lives: cuda (GPU memory), cpu (host memory), or auto: cuda if this build "
-    "has it and a device answers, otherwise cpu. Asking for cuda where there is none is an "
-    "error.")
+    "Where the table lives: cuda (GPU memory), cpu (host memory), or auto: cuda if this build has "
+    "it and a device answers, otherwise cpu. Asking for cuda where there is none is an error.")
 SW_OPTION(device, "device", "table", SW_ANY, SW_NUMBER(0, 255), "0", "N", "CUDA device ordinal.")
-SW_OPTION(
-    engine, "engine", "table", SW_ANY, SW_CHOICE(engines), "robin_hood", "NAME",
-    "What holds the entries. robin_hood: the general one, which has every command. cuckoo: "
-    "look-ups of at most three places; no SCAN, RANDOMKEY or RESIZE, and it does not grow. "
-    "cache: byte strings as values, and never full: where there is no room the entry with the "
-    "lowest score leaves; no INCR, DECR or RESIZE.")
+SW_OPTION(engine, "engine", "table", SW_ANY, SW_CHOICE(engines), "robin_hood", "NAME",
+          "What holds the entries. robin_hood: the general one, which has every command. cuckoo: "
+          "look-ups of at most three places; no SCAN, RANDOMKEY or RESIZE, and it does not grow. "
+          "cache: values are byte strings, and it is never full: if there is no room, the entry "
+          "with the lowest score is evicted; no INCR, DECR or RESIZE.")
 SW_OPTION(key_bits, "key-bits", "table", SW_ANY, SW_CHOICE(widths), "64", "BITS",
-          "Width of keys, and of values but with the cache engine, 32 or 64. A slot takes twice "
-          "that.")
+          "Width of keys in bits, 32 or 64. Values have the same width, except with the cache "
+          "engine. A slot takes twice that.")
 SW_OPTION(capacity, "capacity", "table", SW_ANY, SW_SIZE(1, SW_T), "16M", "SLOTS",
           "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; of the "
           "cuckoo engine twice that, of the cache engine 18 bytes and a value. All of them are "
           "allocated then.")
 SW_OPTION(
     max_capacity, "max-capacity", "table", SW_ANY, SW_SIZE(0, SW_T), "0", "SLOTS",
-    "Slots that the table may grow to. A write that would pass max-load first moves the table "
-    "to more slots, twice as many if that is allowed and enough. Old and new slots need "
-    "memory at once; where growth fails, or at max-capacity, the write is refused, and growth "
-    "is tried again by a later write, at most once a second. 0: no more than capacity.")
+    "Slots that the table may grow to. A write that would pass max-load first moves the table to "
+    "more slots, twice as many if that is allowed and enough. Old and new slots need memory at the "
+    "same time. If growth fails, or at max-capacity, the write is refused, and a later write tries "
+    "again, at most once a second. 0: no more than capacity.")
 SW_OPTION(max_load, "max-load", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_RATIO(0.01, 1.0), "0.85",
           "RATIO",
-          "Part of the slots that may be filled. A write that would pass it makes the table grow, "
-          "or, where it may not or cannot, is refused as out of memory. What is refused changes no "
-          "key, but may have made the table grow.")
+          "The part of the slots that may be filled. A write that would exceed it makes the table "
+          "grow. If the table may not or cannot grow, the write is refused as out of memory. A "
+          "refused write changes no key, but the table may have grown.")
 SW_OPTION(max_probe, "max-probe", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_NUMBER(0, 65535), "0",
           "BUCKETS",
-          "How far from its home bucket an entry may lie. 0: derived from max-load and capacity.")
+          "The farthest that an entry may be from its home bucket, in buckets. 0: derived from "
+          "max-load and capacity.")
 SW_OPTION(seed, "seed", "table", SW_ANY, SW_NUMBER(0, UINT64_MAX), "0", "N",
           "Seed of the mixing function. 0: random at every start, so that clients cannot choose "
           "keys that collide. Equal seeds give equal layouts.")
 SW_OPTION(threads, "threads", "table", SW_ANY, SW_NUMBER(0, 1024), "0", "N",
           "Threads of the CPU backend for large batches. 0: one a core.")
 SW_OPTION(stash, "stash", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_SIZE(64, SW_G), "64K", "SLOTS",
-          "Slots for entries that meet max-probe. They are looked up and counted as any other.")
+          "Slots for entries that would be farther from their home bucket than max-probe. These "
+          "entries are looked up and counted like all others.")
 SW_OPTION(hash_functions, "hash-functions", "table", SW_CUCKOO, SW_CHOICE(functions), "3", "N",
           "Cuckoo engine: places where a key may lie, 2 or 3. With 2 a look-up is faster, and "
           "max-load is at most 0.45; with 3 at most 0.88.")
@@ -97,35 +97,33 @@ SW_OPTION(policy, "policy", "table", SW_CACHE, SW_CHOICE(policies), "lru", "POLI
           "of its uses; epoch-lru and epoch-lfu: the same within an epoch, and a run of the daemon "
           "is one. (custom needs scores from clients, which no protocol here has.)")
 SW_OPTION(cache_mode, "cache-mode", "table", SW_CACHE, SW_CHOICE(modes), "memory", "MODE",
-          "Cache engine: memory: a key may lie in two buckets, so that nothing leaves before the "
-          "cache is nearly full; throughput: in one, which is faster.")
+          "Cache engine: memory: a key may lie in two buckets, so that no entry is evicted before "
+          "the cache is nearly full; throughput: a key may lie in one bucket, which is faster.")
 
 /* [limits] */
 SW_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000", "N",
-          "Connections open at once. One more is answered with an error and closed.")
+          "Connections open at once. One more gets an error as its reply and is closed.")
 SW_OPTION(arena_bytes, "arena-bytes", "limits", SW_ANY, SW_SIZE(SW_M, SW_T), "256M", "BYTES",
-          "I/O memory of each loop, for requests and answers in flight. A connection is paused "
+          "I/O memory of each loop, for requests and replies in flight. A connection is paused "
           "while there is none left for it.")
+SW_OPTION(round_ops_max, "round-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
+          "RESP operations in one batch of a loop. 0: 128K, or with large values as many as fit "
+          "into 32 MiB.")
+SW_OPTION(frame_ops_max, "frame-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
+          "Keys in one bulk frame, 64 at least. 0: 1M, or as many as half of arena-bytes holds "
+          "with their values and the reply.")
 SW_OPTION(
-    round_ops_max, "round-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
-    "RESP operations that a loop gathers for one batch. 0: 128K, or where values are large as "
-    "many as fit 32 MiB.")
-SW_OPTION(
-    frame_ops_max, "frame-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
-    "Keys in one bulk frame, 64 at least. 0: 1M, or as many as half of arena-bytes holds with "
-    "their values and the answer.")
-SW_OPTION(frames_in_flight_max, "frames-in-flight-max", "limits", SW_ANY, SW_NUMBER(1, 65536), "64",
-          "N",
-          "Bulk frames of a connection that are not yet answered. Above it the connection is "
-          "paused.")
+    frames_in_flight_max, "frames-in-flight-max", "limits", SW_ANY, SW_NUMBER(1, 65536), "64", "N",
+    "Bulk frames of a connection that have no reply yet. A connection with more of them is paused.")
 SW_OPTION(output_bytes_max, "output-bytes-max", "limits", SW_ANY, SW_SIZE(64 * SW_K, SW_T), "64M",
           "BYTES",
-          "Unsent answers of a RESP connection at which it is closed; no less than an MGET of "
-          "resp-arguments-max may answer. Answers to bulk frames stay in arena-bytes.")
+          "A RESP connection with more bytes of unsent replies than this is closed. It must not be "
+          "less than the longest reply to an MGET of resp-arguments-max. Replies to bulk frames "
+          "are part of arena-bytes.")
 SW_OPTION(output_bytes_pause, "output-bytes-pause", "limits", SW_ANY, SW_SIZE(4 * SW_K, SW_T), "1M",
           "BYTES",
-          "Unsent answers of a connection above which its input is paused. A bulk connection is "
-          "paused only if that is more than 4 frames, too.")
+          "The input of a connection with more bytes of unsent replies than this is paused; that "
+          "of a bulk connection only if these are also more than 4 frames.")
 SW_OPTION(resp_arguments_max, "resp-arguments-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0",
           "N",
           "Arguments of a RESP command, its name included; at least 8. 0: 128K, or as many as "
@@ -133,20 +131,19 @@ SW_OPTION(resp_arguments_max, "resp-arguments-max", "limits", SW_ANY, SW_SIZE(0,
 SW_OPTION(resp_request_bytes_max, "resp-request-bytes-max", "limits", SW_ANY,
           SW_SIZE(64 * SW_K, SW_G), "4M", "BYTES",
           "Bytes of a RESP command as it arrives, and of all that one transaction queues.")
+SW_OPTION(input_bytes_max, "input-bytes-max", "limits", SW_ANY, SW_SIZE(128 * SW_K, SW_T), "256M",
+          "BYTES",
+          "Memory of all connections together for requests that have only partly arrived or wait; "
+          "at least twice resp-request-bytes-max. Where it is used up, the connection that holds "
+          "the most is closed. Commands that wait for EXEC take at most half of it. Bodies of "
+          "large bulk frames lie in arena-bytes.")
 SW_OPTION(
-    input_bytes_max, "input-bytes-max", "limits", SW_ANY, SW_SIZE(128 * SW_K, SW_T), "256M",
-    "BYTES",
-    "Memory of all connections together for requests that have only partly arrived or wait; at "
-    "least twice resp-request-bytes-max. Where it is used up, the connection that holds the "
-    "most is closed. Commands that wait for EXEC take at most half of it. Bodies of large bulk "
-    "frames lie in arena-bytes.")
-SW_OPTION(request_timeout_ms, "request-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS),
-          "30000", "MS",
-          "Time from a request's first byte to its last, after which the connection is closed. 0: "
-          "none.")
+    request_timeout_ms, "request-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "30000",
+    "MS",
+    "Time from a request's first byte to its last, after which the connection is closed. 0: none.")
 SW_OPTION(write_timeout_ms, "write-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "60000",
           "MS",
-          "Time without the client taking a byte of its answers, after which the connection is "
+          "Time in which the client takes no byte of its replies, after which the connection is "
           "closed. 0: none.")
 SW_OPTION(idle_timeout_ms, "idle-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "0", "MS",
           "Time without a request, after which the connection is closed. 0: none.")

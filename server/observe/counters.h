@@ -18,10 +18,10 @@
     X(connections_rejected, "Connections refused because connections-max was reached.")          \
     X(net_input_bytes, "Bytes received from clients.")                                           \
     X(net_output_bytes, "Bytes sent to clients.")                                                \
-    X(commands_processed, "RESP commands answered, errors included.")                            \
-    X(command_errors, "RESP commands answered with an error.")                                   \
-    X(frames_processed, "Bulk frames answered, errors included.")                                \
-    X(frame_errors, "Bulk frames answered with a status that is not OK.")                        \
+    X(commands_processed, "RESP commands replied to, errors included.")                          \
+    X(command_errors, "RESP commands whose reply was an error.")                                 \
+    X(frames_processed, "Bulk frames replied to, errors included.")                              \
+    X(frame_errors, "Bulk frames whose reply had a status other than OK.")                       \
     X(frames_gathered, "Bulk frames of writes that were copied together into shared batches.")   \
     X(rounds_shared,                                                                             \
       "Rounds of RESP writes that were copied together into batches of several loops.")          \
@@ -31,7 +31,7 @@
     X(write_timeouts, "Connections closed because the peer stopped reading.")                    \
     X(idle_timeouts, "Connections closed for idleness.")                                         \
     X(output_limit_closes, "Connections closed because output-bytes-max was reached.")           \
-    X(output_pauses, "Times a connection's input was paused for unsent answers.")                \
+    X(output_pauses, "Times a connection's input was paused for unsent replies.")                \
     X(arena_pauses, "Times a connection's input was paused for lack of arena memory.")           \
     X(frames_in_flight_pauses, "Times a connection's input was paused at frames-in-flight-max.") \
     X(turn_pauses,                                                                               \
@@ -42,7 +42,7 @@
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
     X(log_lines_left_out,                                                                        \
       "Lines that clients provoked and that the log left out, because it had many like them.")   \
-    X(http_requests, "HTTP requests answered.")                                                  \
+    X(http_requests, "HTTP requests replied to.")                                                \
     X(http_timeouts, "HTTP connections closed because a request and its reply took longer than " \
                      "http-timeout-ms, or none came for so long.")                               \
     X(http_evictions,                                                                            \

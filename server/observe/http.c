@@ -37,7 +37,7 @@ static const char page_index[] = "Sherwood, a key-value server.\n"
                                  "/readyz   200 while it serves, 503 before and during shutdown\n";
 static const char page_missing[] = "There is no such page. There are /, /metrics, /healthz and "
                                    "/readyz.\n";
-static const char page_method[] = "Only GET and HEAD are answered here.\n";
+static const char page_method[] = "Only GET and HEAD are served here.\n";
 static const char page_no_host[] = "A request of HTTP/1.1 has one Host header.\n";
 static const char page_two_lengths[] = "Content-Length and Transfer-Encoding exclude each other.\n";
 static const char page_no_memory[] = "There was not enough memory to write the page.\n";
@@ -55,8 +55,8 @@ struct sw_http {
     struct sw_loop_counters counters;       /* written by the thread, read by any */
 };
 
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
-                              struct MHD_Response *response)
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type,
+                             struct MHD_Response *response)
 {
     enum MHD_Result result = MHD_NO;
     if (response == NULL) {
@@ -72,16 +72,16 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
     return result;
 }
 
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status,
-                                   const char *page)
+static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned status,
+                                  const char *page)
 {
     /* libmicrohttpd only reads the memory, although its prototype takes a pointer to non-const. */
-    return answer(
+    return reply(
         connection, status, type_text,
         MHD_create_response_from_buffer(strlen(page), (void *)page, MHD_RESPMEM_PERSISTENT));
 }
 
-static enum MHD_Result answer_metrics(struct sw_http *http, struct MHD_Connection *connection)
+static enum MHD_Result reply_metrics(struct sw_http *http, struct MHD_Connection *connection)
 {
     const char *accept =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
@@ -95,23 +95,23 @@ static enum MHD_Result answer_metrics(struct sw_http *http, struct MHD_Connectio
     sw_metrics_render(&snapshot, openmetrics, &text);
     if (text.failed) {
         sw_text_fini(&text);
-        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, page_no_memory);
+        return reply_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, page_no_memory);
     }
     response = MHD_create_response_from_buffer(text.size, text.data, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         sw_text_fini(&text);
     }
-    return answer(connection, MHD_HTTP_OK, openmetrics ? type_openmetrics : type_prometheus,
-                  response);
+    return reply(connection, MHD_HTTP_OK, openmetrics ? type_openmetrics : type_prometheus,
+                 response);
 }
 
-static enum MHD_Result answer_ready(struct sw_http *http, struct MHD_Connection *connection)
+static enum MHD_Result reply_ready(struct sw_http *http, struct MHD_Connection *connection)
 {
     struct sw_snapshot snapshot;
     http->snapshot(http->server, &snapshot);
-    return snapshot.ready ? answer_text(connection, MHD_HTTP_OK, "ready\n")
-                          : answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                                        "not ready: starting or shutting down\n");
+    return snapshot.ready ? reply_text(connection, MHD_HTTP_OK, "ready\n")
+                          : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                       "not ready: starting or shutting down\n");
 }
 
 static enum MHD_Result count_hosts(void *count, enum MHD_ValueKind kind, const char *name,
@@ -147,10 +147,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     (void)upload;
     const char *problem = malformed(connection, version);
     if (problem != NULL) {
-        return answer_text(connection, MHD_HTTP_BAD_REQUEST, problem);
+        return reply_text(connection, MHD_HTTP_BAD_REQUEST, problem);
     }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, page_method);
+        return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, page_method);
     }
     /* The first call comes before the body. A reply to it would close the connection. */
     if (*state == NULL) {
@@ -162,18 +162,18 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         return MHD_YES;
     }
     if (strcmp(path, "/metrics") == 0) {
-        return answer_metrics(http, connection);
+        return reply_metrics(http, connection);
     }
     if (strcmp(path, "/healthz") == 0) {
-        return answer_text(connection, MHD_HTTP_OK, "ok\n");
+        return reply_text(connection, MHD_HTTP_OK, "ok\n");
     }
     if (strcmp(path, "/readyz") == 0) {
-        return answer_ready(http, connection);
+        return reply_ready(http, connection);
     }
     if (strcmp(path, "/") == 0) {
-        return answer_text(connection, MHD_HTTP_OK, page_index);
+        return reply_text(connection, MHD_HTTP_OK, page_index);
     }
-    return answer_text(connection, MHD_HTTP_NOT_FOUND, page_missing);
+    return reply_text(connection, MHD_HTTP_NOT_FOUND, page_missing);
 }
 
 __attribute__((format(printf, 2, 0))) static void on_log(void *context, const char *format,

@@ -167,7 +167,7 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
 
 static void put_commands(struct page *page, const struct sw_loop_counters *counters)
 {
-    family(page, "sherwood_commands", "counter", "RESP commands answered, by command.");
+    family(page, "sherwood_commands", "counter", "RESP commands replied to, by command.");
     for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
         sw_text_printf(page->text, "sherwood_commands_total{cmd=\"%s\"} %" PRIu64 "\n",
                        sw_command_at((enum sw_command_id)i)->name, counters->commands[i]);

@@ -127,7 +127,7 @@ Test(config, contradictions)
         {{"--port", "9379"}, "port and http-port are both 9379 on 127.0.0.1"},
         {{"--frame-ops-max", "16M"},
          "arena-bytes 268435456 cannot hold one frame of frame-ops-max 16777216 keys, 8 bytes a "
-         "value, and its answer: raise it to 404752384, or lower frame-ops-max to 10737326"},
+         "value, and its reply: raise it to 404752384, or lower frame-ops-max to 10737326"},
         {{"--frame-ops-max", "1M", "--arena-bytes", "16M"},
          "arena-bytes 16777216 cannot hold one frame of frame-ops-max 1048576 keys"},
         {{"--round-ops-max", "64K", "--resp-arguments-max", "128K"},

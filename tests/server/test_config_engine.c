@@ -148,7 +148,7 @@ Test(config_engine, contradictions)
         {{"--engine", "cache", "--stash", "128"}, "stash is no option of the cache engine"},
         {{"--engine", "cache", "--value-bytes", "1020", "--frame-ops-max", "128K"},
          "arena-bytes 268435456 cannot hold one frame of frame-ops-max 131072 keys, 1024 bytes a "
-         "value, and its answer: raise it to 269502464, or lower frame-ops-max to 130497"},
+         "value, and its reply: raise it to 269502464, or lower frame-ops-max to 130497"},
         {{"--engine", "cache", "--value-bytes", "1020", "--frame-ops-max", "2M", "--arena-bytes",
           "8G"},
          "a frame of frame-ops-max 2097152 keys, 1024 bytes a value, has more than 1073741824 "
