@@ -5,7 +5,10 @@
  */
 #include <assert.h>
 
-#include "client/internal.h"
+#include "client/error.h"
+#include "client/handle.h"
+#include "client/send.h"
+#include "client/wait.h"
 
 /* sherwood.h is installed without frame.h, so it repeats its enums; here they are compared. */
 #define SAME_OPERATION(name, number, operands) \

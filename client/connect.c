@@ -9,7 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "client/internal.h"
+#include "client/error.h"
+#include "client/handle.h"
 
 static bool is_width(uint32_t bytes)
 {

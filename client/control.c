@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/internal.h"
+#include "client/error.h"
+#include "client/handle.h"
+#include "client/send.h"
+#include "client/wait.h"
 
 /* Waits for a free flight if necessary, queues a request without keys, and waits for its reply. */
 static int exchange(struct sherwood *client, const struct sw_request *header, void *first,

@@ -2,10 +2,12 @@
  *
  * error.c - the codes and sentences of errors.
  */
+#include "client/error.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "client/internal.h"
+#include "client/handle.h"
 
 const char *sherwood_status_text(int status)
 {

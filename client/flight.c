@@ -2,9 +2,11 @@
  *
  * flight.c - frames in flight: the ring of slots, and what happens when a reply is complete.
  */
+#include "client/flight.h"
+
 #include <assert.h>
 
-#include "client/internal.h"
+#include "client/handle.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire as they are");
 

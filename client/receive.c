@@ -6,11 +6,15 @@
  * so that nothing is copied here. Otherwise a read takes all that there is, and the part of a body
  * that is in the buffer is copied from there, or skipped if nobody wants it.
  */
+#include "client/receive.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#include "client/internal.h"
+#include "client/error.h"
+#include "client/handle.h"
+#include "client/reply.h"
 
 /* The largest number of reads before the caller may send again. */
 #define RECEIVE_CALLS_MAX 16

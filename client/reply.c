@@ -3,9 +3,12 @@
  * reply.c - checks whether a reply fits the request that it names. Nothing that a server sends is
  * used before this check.
  */
+#include "client/reply.h"
+
 #include <string.h>
 
-#include "client/internal.h"
+#include "client/error.h"
+#include "client/handle.h"
 
 static int contradiction(struct sw_client_stripe *stripe, const char *what)
 {

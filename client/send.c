@@ -2,10 +2,12 @@
  *
  * send.c - sends queued frames straight from the caller's arrays.
  */
+#include "client/send.h"
+
 #include <errno.h>
 #include <sys/uio.h>
 
-#include "client/internal.h"
+#include "client/handle.h"
 
 /* The largest number of parts of one write, and of writes before the caller may receive again. */
 #define SEND_PARTS_MAX 128

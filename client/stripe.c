@@ -2,12 +2,16 @@
  *
  * stripe.c - the connections of a handle: opening, exchanging HELLO, choosing one, closing.
  */
+#include "client/stripe.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "client/internal.h"
+#include "client/error.h"
+#include "client/handle.h"
+#include "client/wait.h"
 
 /* Sends HELLO and waits for the reply, which has the facts of the server. */
 static int greet(struct sw_client_stripe *stripe, struct sw_reply *greeting)

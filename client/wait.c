@@ -8,12 +8,17 @@
  * calls it advances by at most SW_CLIENT_GAP_MS: a program that computes for a long time does not
  * make the server look silent.
  */
+#include "client/wait.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <time.h>
 
-#include "client/internal.h"
+#include "client/error.h"
+#include "client/handle.h"
+#include "client/receive.h"
+#include "client/send.h"
 
 static uint64_t now_ms(void)
 {

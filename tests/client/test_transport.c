@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "client/internal.h"
+#include "client/handle.h"
 #include "tests/support/random.h"
 
 #define BUFFER_BYTES (8U << 20)

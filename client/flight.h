@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * flight.h - frames in flight.
+ *
+ * A flight is a frame in flight, from the moment it is queued until its reply has been received. It
+ * is a slot of a fixed ring in its stripe, and its request_id names the slot, so a reply is matched
+ * in constant time whatever the order of replies. A piece is a segment of arrays that are not
+ * contiguous. A call is a blocking request, which waits for one or more flights. All of this
+ * belongs to the thread that uses the handle.
+ */
+#ifndef SHERWOOD_CLIENT_FLIGHT_H
+#define SHERWOOD_CLIENT_FLIGHT_H
+
+#include "client/limits.h"
+#include "client/sherwood.h"
+#include "proto/frame.h"
+
+struct sw_client_stripe;
+
+/* Values of sherwood_request._state. */
+enum sw_client_request_state {
+    SW_CLIENT_REQUEST_IDLE,
+    SW_CLIENT_REQUEST_FLYING,
+    SW_CLIENT_REQUEST_DONE
+};
+
+/* A blocking call and the flights that it waits for. It lives on the stack of the call. */
+struct sw_client_call {
+    uint32_t flights;       /* in flight */
+    int status;             /* of the first flight that failed */
+    uint64_t overflows;     /* of all flights */
+    struct sw_reply *reply; /* out, for requests without keys; or NULL */
+};
+
+/* A frame that is sent: head, keys in pieces, zeros, operands in pieces, zeros. */
+#define SW_CLIENT_FRAME_PARTS_MAX (2 * SHERWOOD_PIECES_MAX + 3)
+
+struct sw_client_flight {
+    uint64_t id; /* 0: free */
+    struct sw_request header;
+    uint32_t head_bytes;
+    uint8_t head[SW_CLIENT_HEAD_BYTES_MAX];
+    uint64_t frame_bytes;         /* head and body */
+    struct sherwood_piece single; /* what `pieces` points to if the caller has none */
+    const struct sherwood_piece *pieces;
+    uint32_t pieces_count; /* 0: the request has no keys */
+    bool sent;
+    bool is_constant;
+    bool is_direct;                   /* its reply has a long body for the caller's arrays */
+    void *first;                      /* receives the keys of a SCAN, or the figures of STATS */
+    void *second;                     /* receives the found bitmap, or the values of a SCAN */
+    struct sherwood_request *request; /* of sherwood_submit; or NULL */
+    struct sw_client_call *call;      /* or NULL */
+};
+
+/* What a frame is made of. */
+struct sw_client_frame {
+    struct sw_request header;            /* without the id */
+    const struct sherwood_piece *pieces; /* NULL: `single` is the only one, if it has keys */
+    uint32_t pieces_count;
+    struct sherwood_piece single;
+    bool is_constant;
+};
+
+/* Queues a frame. Returns its flight, of which the caller sets request, call, first and second; or
+ * NULL if no flight is free or the head cannot be encoded. */
+struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
+                                                const struct sw_client_frame *frame);
+/* Returns the flight that has this request_id, or NULL. */
+struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id);
+/* Frees the flight, and passes its result to its request or call. */
+void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+                             int status, const struct sw_reply *reply);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * handle.h - the handle. It belongs to the thread that uses it.
+ */
+#ifndef SHERWOOD_CLIENT_HANDLE_H
+#define SHERWOOD_CLIENT_HANDLE_H
+
+#include "client/stripe.h"
+
+struct sherwood {
+    int broken; /* 0, or, once all stripes have ended, the code that every further call returns */
+    int request_timeout_ms;
+    struct sherwood_server server;
+    char address[SW_CLIENT_ADDRESS_BYTES];
+    char error[SW_CLIENT_ERROR_BYTES];
+
+    uint32_t flights_max; /* of a stripe; 1 until the server has sent its limit */
+    uint32_t in_flight;   /* of all stripes */
+    uint64_t sequence;
+    uint64_t clock;     /* milliseconds spent waiting */
+    uint64_t polled_ms; /* when `clock` was last brought up to date */
+    int epoll;          /* the descriptor, or -1 */
+    struct sherwood_traffic traffic;
+
+    uint64_t overflows; /* of the last sherwood_run */
+
+    /* What the last sherwood_stats received. */
+    uint32_t figures_count;
+    struct sw_figure figures[SW_FIGURES_MAX];
+
+    /* Submitted requests whose reply has been received, and which no waiting call has returned yet.
+     */
+    struct sherwood_request *done_first, *done_last;
+
+    uint8_t scratch[SW_CLIENT_SCRATCH_BYTES];
+    uint32_t next; /* the stripe that is considered first for the next request */
+    uint32_t stripes_count;
+    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
+};
+
+/* Does what sherwood_connect_text does, over transports of this dialer. */
+int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
+                      const struct sherwood_options *options, struct sherwood **out, char *text,
+                      size_t text_bytes);
+
+#endif

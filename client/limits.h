@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * limits.h - the limits of libsherwood.
+ */
+#ifndef SHERWOOD_CLIENT_LIMITS_H
+#define SHERWOOD_CLIENT_LIMITS_H
+
+/* The largest number of frames in flight on a stripe, even if the server allows more. */
+#define SW_CLIENT_FLIGHTS_MAX 256
+/* Room for the prefix and the header of a request, which consists of a few small integers. */
+#define SW_CLIENT_HEAD_BYTES_MAX 128
+/* The size of a stripe's buffer for reading ahead. It is not used where a long body comes next. */
+#define SW_CLIENT_BUFFER_BYTES 65536
+/* The size of the memory that receives what nobody wants: padding, a found bitmap or values without
+ * an array. It is overwritten again and again, so that it stays in the processor's cache. */
+#define SW_CLIENT_SCRATCH_BYTES 65536
+/* Bodies of at least this length are received straight into the caller's arrays. */
+#define SW_CLIENT_LONG_BYTES 2048
+/* If at least this much of a body is missing, the low-water mark of the transport (SO_RCVLOWAT) is
+ * set so that the thread is woken once for all of it, but at the latest after .._MAX bytes. */
+#define SW_CLIENT_LOW_WATER_BYTES 131072
+#define SW_CLIENT_LOW_WATER_BYTES_MAX (4U << 20)
+/* While such a mark is set, the transport is also read after this time, so that bytes below the
+ * mark count as progress. */
+#define SW_CLIENT_LOOK_MS 200
+/* Arrays of constant requests are sent as pages if they have at least this length. */
+#define SW_CLIENT_PAGES_BYTES 65536
+#define SW_CLIENT_VALUE_BYTES_MAX 1024
+#define SW_CLIENT_ERROR_BYTES 512
+/* A struct whose size field is larger than this was not initialised. */
+#define SW_CLIENT_STRUCT_BYTES_MAX 4096
+#define SW_CLIENT_ADDRESS_BYTES 128
+/* A long call is split at multiples of this many keys, so that the found bitmap of each frame
+ * begins at a word of the caller's. */
+#define SW_CLIENT_SPLIT_KEYS 64
+#define SW_CLIENT_CONNECT_TIMEOUT_MS 5000
+#define SW_CLIENT_REQUEST_TIMEOUT_MS 30000
+/* Of the time that passes between two calls of the library, at most this much counts towards a
+ * timeout. */
+#define SW_CLIENT_GAP_MS 10
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * receive.h - receiving replies.
+ */
+#ifndef SHERWOOD_CLIENT_RECEIVE_H
+#define SHERWOOD_CLIENT_RECEIVE_H
+
+struct sw_client_stripe;
+
+/* Receives what the transport has; never blocks. Returns SHERWOOD_OK, or the code with which the
+ * stripe ended. */
+int sw_client_receive(struct sw_client_stripe *stripe);
+
+#endif

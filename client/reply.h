@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reply.h - checking replies against their requests.
+ */
+#ifndef SHERWOOD_CLIENT_REPLY_H
+#define SHERWOOD_CLIENT_REPLY_H
+
+#include <stdint.h>
+
+struct sw_client_stripe;
+
+/* Checks the head of a reply, which is in stripe->reply, against its request. `body_bytes` follow
+ * it: sets `receiving` and `parts`, or finishes the flight if there is no body. Returns
+ * SHERWOOD_OK, or the code with which the stripe ended. */
+int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes);
+/* Ends the stripe because the server refused it at its limit of connections, in these words. */
+int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stripe.h - the connections of a handle, called stripes. They belong to the thread that uses the
+ * handle. Nothing is allocated after connect.
+ */
+#ifndef SHERWOOD_CLIENT_STRIPE_H
+#define SHERWOOD_CLIENT_STRIPE_H
+
+#include "client/flight.h"
+#include "client/transport.h"
+
+/* A part of a reply's body: `bytes` bytes that are stored at `data`, or dropped if that is NULL. */
+struct sw_client_part {
+    uint8_t *data;
+    size_t bytes;
+};
+/* A body that is received: values in pieces, padding, the bitmap, padding. */
+#define SW_CLIENT_PARTS_MAX (SHERWOOD_PIECES_MAX + 3)
+
+/* One connection of a handle. */
+struct sw_client_stripe {
+    struct sherwood *client;
+    struct sw_client_transport *transport; /* owned */
+    int broken;                            /* 0, or the code with which it ended */
+    uint32_t in_flight;
+    uint32_t direct; /* how many of these are is_direct */
+    uint64_t moved;  /* the client's clock when a byte last moved, or the first flight began */
+
+    /* The slots of frames that are not completely sent, in order. */
+    uint32_t queue[SW_CLIENT_FLIGHTS_MAX];
+    uint32_t queue_first, queue_count;
+    uint64_t queue_offset; /* how many bytes of the first frame have been sent */
+    int send_errno;        /* not 0: sending failed, and only what the server still sends is read */
+
+    /* The flight whose body is being received, or NULL while a head is. */
+    struct sw_client_flight *receiving;
+    struct sw_reply reply;
+    struct sw_client_part parts[SW_CLIENT_PARTS_MAX];
+    uint32_t part, parts_count;
+    uint32_t low_water; /* the low-water mark of the transport */
+    size_t buffer_begin, buffer_end;
+    bool received_any;  /* a reply has been received on this connection */
+    bool watches_write; /* the descriptor reports when the transport can be written to */
+
+    struct sw_client_flight flights[SW_CLIENT_FLIGHTS_MAX];
+    uint8_t buffer[SW_CLIENT_BUFFER_BYTES];
+};
+
+/* Connects and exchanges HELLO. On failure it returns NULL, a code in *status and a sentence in
+ * `text`. */
+struct sw_client_stripe *
+sw_client_stripe_open(struct sherwood *client, const struct sw_client_dialer *dialer,
+                      const char *address, const struct sherwood_options *options,
+                      struct sw_reply *greeting, int *status, char *text, size_t text_bytes);
+/* NULL is allowed. */
+void sw_client_stripe_close(struct sw_client_stripe *stripe);
+/* Can the stripe take another frame? */
+bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe);
+/* Returns the free stripe that has the fewest frames in flight, or NULL if none is free. */
+struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client);
+/* Updates what the descriptor of sherwood_descriptor waits for on this stripe, and removes a stripe
+ * that has ended from it. */
+void sw_client_stripe_watch(struct sw_client_stripe *stripe);
+
+#endif

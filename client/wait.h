@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wait.h - the loop of the blocking calls.
+ */
+#ifndef SHERWOOD_CLIENT_WAIT_H
+#define SHERWOOD_CLIENT_WAIT_H
+
+struct sherwood;
+struct sw_client_call;
+
+/* Sends and receives until some bytes have moved, or `limit_ms` have passed (negative: no limit),
+ * or a stripe has ended because no byte moved for request_timeout_ms. */
+void sw_client_step(struct sherwood *client, int limit_ms);
+/* Blocks until the call has no flights left, and returns its status. A stripe that ends finishes
+ * its flights, so this always returns. */
+int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call);
+
+#endif
