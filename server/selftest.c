@@ -24,7 +24,7 @@ struct test {
     struct sw_queue *queue;
     struct arrays *arrays;
     uint8_t *previous;
-    size_t bytes; /* of all arrays */
+    size_t bytes; /* size of all arrays */
     uint32_t key_bytes, value_bytes;
 };
 

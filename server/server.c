@@ -314,7 +314,7 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The gauges here are those whose modules keep the figure for their own use. */
+/* Adds the counters of a loop, and the gauges whose values other modules keep. */
 static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
 {
     sw_loop_counters_add(sum, &loop->counters);

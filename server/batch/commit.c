@@ -87,7 +87,7 @@ static void give(const struct sw_commit_batch *together, struct sw_round *round,
     struct sw_batch *batch = &round->flight.batch;
     size_t bytes = together->batches->shape.value_bytes;
     batch->status = whole->status;
-    if (whole->keys != batch->keys) { /* else the results are where they belong */
+    if (whole->keys != batch->keys) { /* otherwise the batch has worked on the round's own arrays */
         if (batch->previous != NULL) {
             memcpy(batch->previous, together->previous + first * bytes, batch->count * bytes);
         }
@@ -148,8 +148,8 @@ static struct sw_batch *batch_at(struct sw_list *link)
     return &SW_CONTAINER(link, struct sw_round, link)->flight.batch;
 }
 
-/* Takes from the front what fits one batch, at least one round if any waits; if none does, this
- * loop's work is done. Under the lock. */
+/* Takes as many queued rounds as fit one batch, but at least one. If none is queued, this loop
+ * stops being a leader. The caller holds the lock. */
 static void take(struct sw_commit_batch *together)
 {
     struct sw_list *waiting = &together->commit->rounds;
@@ -167,7 +167,7 @@ static void take(struct sw_commit_batch *together)
     together->commit->batches -= operations == 0;
 }
 
-/* Copies a round's batch behind what `whole` has. */
+/* Appends a round's batch to `whole`. */
 static void copy_in(struct sw_commit_batch *together, struct sw_batch *whole,
                     const struct sw_batch *batch)
 {
@@ -217,7 +217,7 @@ static struct sw_batch join(struct sw_commit_batch *together)
     return whole;
 }
 
-/* Submits what waits as this loop's batch. */
+/* Submits queued rounds as this loop's combined batch. */
 static void take_and_submit(struct sw_commit_batch *together)
 {
     pthread_mutex_lock(&together->commit->lock);
@@ -227,7 +227,7 @@ static void take_and_submit(struct sw_commit_batch *together)
     if (first == &together->rounds) {
         return;
     }
-    /* One alone goes as it lies, whosever it is. */
+    /* A single round is submitted in place, without copying, even if it is another loop's. */
     together->flight.batch = first->next == &together->rounds ? *batch_at(first) : join(together);
     together->flight.done = on_done;
     sw_flight_start(&together->batches->round_flights, &together->flight);

@@ -95,7 +95,7 @@ static void answer(const struct sw_gathered *gathered, struct sw_bulk_frame *fra
     const struct sw_batch *whole = &gathered->flight.batch;
     struct sw_batch *batch = &frame->flight.batch;
     size_t bytes = gathered->bulk->batches->shape.value_bytes;
-    if (whole->group_count == 0) { /* it went alone */
+    if (whole->group_count == 0) { /* the frame was submitted alone */
         *batch = *whole;
         frame->flight.done(&frame->flight);
         return;
@@ -156,7 +156,7 @@ static struct sw_bulk_frame *pop(struct sw_gather *gather)
     return frame;
 }
 
-/* How many frames at the front may share a batch. */
+/* The number of frames at the front of the queue that can be combined into one batch. */
 static uint32_t company(const struct sw_gather *gather)
 {
     uint32_t frames = 0;
@@ -184,7 +184,7 @@ static struct sw_gathered *idle_batch(struct sw_gather *gather)
     return NULL;
 }
 
-/* Copies a frame's arrays behind the `first` operations that are there. */
+/* Copies a frame's arrays behind the `first` operations of the combined batch. */
 static void copy_in(struct sw_gathered *gathered, const struct sw_bulk_frame *frame, uint32_t first)
 {
     const struct sw_batch *batch = &frame->flight.batch;
@@ -208,7 +208,7 @@ static void fly_alone(struct sw_gathered *gathered)
     sw_flight_start(&bulk->batches->flights, &gathered->flight);
 }
 
-/* Takes `frames` frames from the front and submits them as one. */
+/* Takes `frames` frames from the front of the queue and submits them as one batch. */
 static void fly_together(struct sw_gathered *gathered, uint32_t frames)
 {
     struct sw_bulk *bulk = gathered->bulk;

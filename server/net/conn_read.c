@@ -72,8 +72,9 @@ static inline size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Room in the input buffer for about what the incomplete request still needs. The buffer grows
- * with what has come: to announce a large request must not cost us its memory. */
+/* Returns room in the input buffer for about as many bytes as the incomplete request still needs.
+ * The buffer grows with the bytes that have been received: a client that only announces a large
+ * request must not cost the server its memory. */
 static uv_buf_t room_for_rest(struct sw_conn *conn)
 {
     struct sw_input *input = &conn->input;

@@ -21,9 +21,9 @@ static size_t whole_pages(size_t bytes)
     return (bytes + 4095) / 4096 * 4096;
 }
 
-/* How far an input of this capacity may use the budget up. Large ones leave an eighth to small
- * ones: who sends large requests and does not end them cannot keep the others from sending theirs.
- */
+/* How many bytes of the budget may be in use after an input has grown to this capacity. Large
+ * inputs leave an eighth to small ones, so that clients with large incomplete requests cannot keep
+ * others from sending small ones. */
 static uint64_t limit_of(const struct sw_input_budget *budget, size_t capacity)
 {
     return is_mapped(capacity) ? budget->bytes_max - budget->bytes_max / 8 : budget->bytes_max;
@@ -82,7 +82,8 @@ static void compact(struct sw_input *input)
     }
 }
 
-/* Charges the budget for a capacity of at least `wanted`. Returns it, or 0 if that is too much. */
+/* Charges the budget for a capacity of at least `wanted` bytes. Returns the capacity, or 0 if the
+ * budget does not allow it. */
 static size_t charge_growth(const struct sw_input *input, struct sw_input_budget *budget,
                             size_t wanted)
 {

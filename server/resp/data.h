@@ -17,13 +17,13 @@ struct sw_conn;
 #define SW_NOT_IN_MULTI "ERR Command not allowed inside a transaction"
 enum sw_data_purpose { SW_DATA_RUN, SW_DATA_CHECK };
 
-/* Appends the command's operations and its reply; to check it, neither. A wrong argument adds no
- * operation, and an error is the reply. Returns false, with the connection stalled, if the round
- * has no room. The engine has the command. */
+/* Appends the command's operations and its pending reply; SW_DATA_CHECK appends neither. If an
+ * argument is wrong, the reply is an error, and no operation is added. Returns false, with the
+ * connection stalled, if the round has no room. The engine must support the command. */
 typedef bool sw_data_run(struct sw_conn *conn, const struct sw_command *command,
                          const struct sw_resp_command *arguments, enum sw_data_purpose purpose);
 
-/* One for each kind of value; a loop takes its own at start. */
+/* The function for tables of integers, and the one for tables of byte strings. */
 sw_data_run sw_data_run_integers;
 sw_data_run sw_data_run_blobs;
 

@@ -225,8 +225,8 @@ static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_com
     return state->reparsed <= SW_RESP_PASSES_MAX * conn->net->config->resp_request_bytes_max;
 }
 
-/* Replies that are texts (reports, errors) cost far more than the commands that ask for them.
- * Counts those of a turn, and notes when the connection or the loop has had its share of it. */
+/* Counts `bytes` bytes of text replies in this turn, and notes if they have used up the budget of
+ * `most` bytes. Text replies (reports, errors) cost far more than the commands that cause them. */
 static void count_text(struct sw_resp_text_share *share, uint64_t turn, size_t bytes, uint64_t most)
 {
     share->bytes = share->turn == turn ? share->bytes + bytes : bytes;
@@ -234,7 +234,7 @@ static void count_text(struct sw_resp_text_share *share, uint64_t turn, size_t b
     share->spent_in = share->bytes >= most ? turn : share->spent_in;
 }
 
-/* Carries out a whole command, and counts the text it was answered with. */
+/* Carries out a complete command, and counts the bytes of its text reply. */
 static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *command)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
@@ -254,8 +254,8 @@ static bool text_is_spent(const struct sw_resp_conn *state, uint64_t turn)
     return state->text.spent_in == turn || state->resp->text.spent_in == turn;
 }
 
-/* Carries out the command at the beginning of `bytes`. Returns the bytes consumed; 0 if it is
- * incomplete, or the connection is stalled. */
+/* Carries out the command at the beginning of `bytes`. Returns the number of bytes consumed, or 0
+ * if the command is incomplete or the connection has stalled; `again` is as in may_wait. */
 static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, bool again)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);

@@ -31,11 +31,11 @@ struct sw_resp_owner {
     struct sw_clients *clients; /* shared by all loops */
 };
 
-/* Replies that are texts, in a turn of the loop. Turns are numbered from 1. */
+/* The budget for text replies in a turn of the loop. Turns are numbered from 1. */
 struct sw_resp_text_share {
-    uint64_t turn;     /* the turn that `bytes` is of */
-    uint64_t bytes;    /* of such replies in it */
-    uint64_t spent_in; /* the last turn in which the share was used up */
+    uint64_t turn;     /* the last turn with a text reply */
+    uint64_t bytes;    /* bytes of the text replies in that turn */
+    uint64_t spent_in; /* the last turn in which the budget was used up; 0: none */
 };
 
 struct sw_resp {
@@ -73,8 +73,8 @@ struct sw_resp_conn {
     struct sw_resp_output output;
     bool control_in_flight; /* a control command is in flight: no other command is accepted */
     struct sw_transaction *transaction; /* the open transaction; NULL: none */
-    size_t reparsed; /* bytes parsed in vain on behalf of the request that is arriving */
-    struct sw_resp_text_share text;
+    size_t reparsed;                /* bytes of the incomplete command that were parsed in vain */
+    struct sw_resp_text_share text; /* of this connection */
 };
 
 static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)

@@ -18,8 +18,8 @@
 
 #define SW_SESSION_NAME_BYTES 64
 
-/* What INFO and HELLO call redis_version: clients compare it with the version that brought a
- * feature. SHERWOOD_VERSION is our own. */
+/* The value of redis_version in INFO and HELLO, which clients compare with the version of redis
+ * that introduced a feature. The version of this server is SHERWOOD_VERSION. */
 #define SW_REDIS_VERSION "7.4.0"
 
 enum sw_session_reply_mode { SW_REPLY_ON, SW_REPLY_OFF, SW_REPLY_SKIP_NEXT };
@@ -45,12 +45,13 @@ uint64_t sw_session_now_ms(void);
 
 struct sw_clients;
 
-/* Where commands of kind REPORT and SESSION find the server; filled by the loop. */
+/* The parts of the server that commands of kind REPORT and SESSION use. Each loop fills in its own;
+ * constant afterwards. */
 struct sw_admin {
     const struct sw_config *config;
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
-    struct sw_command_set unsupported; /* the engine does not have them: they are not listed */
+    struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
     struct sw_clients *clients; /* those of all loops, the session among them */
 };
