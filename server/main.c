@@ -99,7 +99,7 @@ static bool wait_for_stop(struct sw_server *server, int signal_fd)
     if (fds[0].revents != 0) {
         struct signalfd_siginfo info;
         ssize_t got = read(signal_fd, &info, sizeof(info));
-        sw_log(SW_LOG_NOTICE, "%s: answering what was accepted, then exiting",
+        sw_log(SW_LOG_NOTICE, "%s: sending the replies to accepted requests, then exiting",
                got == (ssize_t)sizeof(info) && info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
     }
     return fds[0].revents != 0;
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     raise_fd_limit(&config);
     signal_fd = take_signals(&stopping);
     if (signal_fd < 0) {
-        sw_log(SW_LOG_ERROR, "signals cannot be taken: %s", strerror(errno));
+        sw_log(SW_LOG_ERROR, "SIGTERM and SIGINT cannot be received: %s", strerror(errno));
         return 1;
     }
     if (sw_notify_sockets(&activated) == 0) {

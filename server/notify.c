@@ -47,7 +47,7 @@ int sw_notify_sockets(struct sw_activated *activated)
     }
     count = sd_listen_fds_with_names(1, &names);
     if (count < 0) {
-        sw_log(SW_LOG_ERROR, "the service manager's sockets cannot be taken: %s", strerror(-count));
+        sw_log(SW_LOG_ERROR, "the service manager's sockets cannot be used: %s", strerror(-count));
         return -1;
     }
     for (int i = 0; i < count && result == 0; i++) {
@@ -68,7 +68,7 @@ void sw_notify_ready(const char *status_line)
 
 void sw_notify_stopping(void)
 {
-    sd_notify(0, "STOPPING=1\nSTATUS=answering what was accepted");
+    sd_notify(0, "STOPPING=1\nSTATUS=sending the replies to accepted requests");
 }
 
 void sw_notify_watchdog(void)

@@ -117,8 +117,8 @@ static void refuse_request(struct sw_conn *conn, const struct sw_request *reques
  * figures include them. */
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
-    uint64_t unanswered = (uint64_t)conn->in_flight + conn->unsent_replies;
-    if (unanswered >= conn->net->config->frames_in_flight_max) {
+    uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;
+    if (without_reply >= conn->net->config->frames_in_flight_max) {
         SW_COUNT(conn->net->counters, frames_in_flight_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
         return true;

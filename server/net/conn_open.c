@@ -113,7 +113,7 @@ void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
     struct sw_socket_sizes sizes = {net->config->tcp_buffer_bytes, net->config->unix_buffer_bytes};
     int error = sw_transport_open(&conn->transport, net->uv, fd, is_unix, sizes, &sw_conn_events);
     if (error != 0) {
-        sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "a connection could not be taken: %s",
+        sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "a connection could not be opened: %s",
                        uv_strerror(error));
         close(fd);
         sw_conn_abort(conn);

@@ -351,7 +351,7 @@ void sw_call_client(struct sw_call *call)
          "Return a line about each connection that speaks RESP."},
         {"NO-EVICT", 3, client_on_off, "ON|OFF", "Accepted: connections are not evicted."},
         {"NO-TOUCH", 3, client_on_off, "ON|OFF", "Accepted: keys have no access time."},
-        {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether commands are answered."},
+        {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether replies are sent."},
         {"SETINFO", 4, client_setinfo, "LIB-NAME|LIB-VER value", "Set the client library's name."},
         {"SETNAME", 3, client_setname, "name", "Set the name of this connection."},
         {NULL, 0, NULL, NULL, NULL}};
