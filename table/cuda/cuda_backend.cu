@@ -270,15 +270,19 @@ static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *
 {
     cudaError_t error = cudaSetDevice(table->device);
     if (error == cudaSuccess) {
-        error = cudaDeviceSynchronize();
+        error = sw_cuda_wait_for_lanes(table);
     }
     if (error == cudaSuccess) {
-        error = cudaMemcpy(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost);
+        error = cudaMemcpyAsync(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost,
+                                cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
-        error = cudaMemcpy(slots, table->arrays.slots,
-                           table->arrays.geometry.slots_total * (table->slot_bits / 8),
-                           cudaMemcpyDeviceToHost);
+        error = cudaMemcpyAsync(slots, table->arrays.slots,
+                                table->arrays.geometry.slots_total * (table->slot_bits / 8),
+                                cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(cudaStreamPerThread);
     }
     return sw_cuda_check(table, error, "reading the table back") ? SW_OK : SW_E_DEVICE;
 }

@@ -43,6 +43,18 @@ cudaError_t sw_cuda_write_submitted(struct sw_cuda_lane *lane)
     return cudaEventRecord(lane->owner->write_done, lane->stream);
 }
 
+cudaError_t sw_cuda_wait_for_lanes(struct sw_cuda_lane_owner *owner)
+{
+    cudaError_t error = cudaSuccess;
+    pthread_mutex_lock(&owner->order);
+    for (struct sw_cuda_lane *lane = owner->lanes; lane != NULL && error == cudaSuccess;
+         lane = lane->next) {
+        error = cudaStreamSynchronize(lane->stream);
+    }
+    pthread_mutex_unlock(&owner->order);
+    return error;
+}
+
 /* --- submit and poll -------------------------------------------------------------------------- */
 
 bool sw_cuda_lane_begin(struct sw_cuda_lane *lane)

@@ -130,6 +130,10 @@ cudaError_t sw_cuda_wait_for_write(struct sw_cuda_lane *lane);
 cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_lane *lane);
 cudaError_t sw_cuda_write_submitted(struct sw_cuda_lane *lane);
 
+/* Waits until the device has done all that was submitted to the owner's lanes, and nothing else.
+ * Takes the mutex. The device must be current. */
+cudaError_t sw_cuda_wait_for_lanes(struct sw_cuda_lane_owner *owner);
+
 /* What sw_cuda_lane_poll does once a poll does not find the batch done. */
 int sw_cuda_lane_poll_slowly(struct sw_cuda_lane *lane, uint64_t ticket);
 

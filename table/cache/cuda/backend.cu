@@ -144,7 +144,7 @@ int table_check(void *context, char *violation, size_t violation_size)
     struct sw_cache_snapshot snapshot;
     cudaError_t error = cudaSetDevice(table->device);
     if (error == cudaSuccess) {
-        error = cudaDeviceSynchronize();
+        error = sw_cuda_wait_for_lanes(table);
     }
     if (!sw_cuda_check(table, error, "waiting for the device")) {
         return SW_E_DEVICE;
