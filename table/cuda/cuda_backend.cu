@@ -113,8 +113,6 @@ static cudaError_t allocate_scratch(struct sw_cuda_table *table,
     return error == cudaSuccess ? cudaMemset(table->control, 0, sizeof(*table->control)) : error;
 }
 
-/* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
- * a binary built for other GPUs fails here. */
 /* 90 for 9.0; 0 if it is not known. */
 static int compute_capability(int device)
 {
@@ -128,6 +126,8 @@ static int compute_capability(int device)
     return 10 * major + minor;
 }
 
+/* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
+ * a binary built for other GPUs fails here. */
 template <int BITS>
 static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometry *geometry,
                             struct sw_cuda_device<BITS> *device)

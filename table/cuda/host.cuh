@@ -68,12 +68,19 @@ struct sw_cuda_queue : sw_cuda_lane {
 /* The device view of the table's width. */
 template <int BITS>
 static inline struct sw_cuda_device<BITS> *sw_cuda_device_of(struct sw_cuda_table *t);
-template <> inline struct sw_cuda_device<64> *sw_cuda_device_of<64>(struct sw_cuda_table *table) {
+/* clang-format would take the second template for a part of the first. */
+/* clang-format off */
+template <>
+inline struct sw_cuda_device<64> *sw_cuda_device_of<64>(struct sw_cuda_table *table)
+{
     return &table->narrow;
-} template <>
-inline struct sw_cuda_device<128> *sw_cuda_device_of<128>(struct sw_cuda_table *table) {
+}
+template <>
+inline struct sw_cuda_device<128> *sw_cuda_device_of<128>(struct sw_cuda_table *table)
+{
     return &table->wide;
 }
+/* clang-format on */
 
 /* Members of sw_backend. */
 int sw_cuda_queue_open(void *table, void **out);

@@ -10,7 +10,7 @@
 
 #include "table/cuda/reduce.cuh"
 
-/* The counters of one thread. A batch has at most 2^24 operations: 32 bits hold any sum of them. */
+/* The counters of one thread. A batch has at most 2^28 operations: 32 bits hold any sum of them. */
 struct fold_counts {
     uint32_t operations[SW_CLASS_COUNT];
     uint32_t hits[SW_CLASS_COUNT];

@@ -23,8 +23,8 @@ static __device__ inline bool apply_run(const struct sw_cuda_device<BITS> &devic
     return write_one<BITS>(device, place, *entry);
 }
 
-/* The same of a batch in order: the last of a run of equal keys stands for it, and neighbours look
- * at neighbouring buckets. inserts[i] is what to insert, EMPTY for the rest: in order, too. */
+/* The last of a run of equal keys stands for it. inserts[i] is what to insert, EMPTY for the rest:
+ * in order, too. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     apply_ordered_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, uint32_t count)
