@@ -141,6 +141,9 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
         error = sw_cuda_arrays_open(&table->arrays, geometry, BITS, table->has_hints, true,
                                     cudaStreamPerThread);
     }
+    if (error == cudaSuccess) {
+        error = sw_cuda_range_blocks<BITS>(table->device, &device->rest_blocks);
+    }
     if (error != cudaSuccess) {
         return error;
     }

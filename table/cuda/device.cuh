@@ -186,8 +186,9 @@ template <int BITS> struct sw_cuda_device {
     unsigned long long *status;
     struct sw_cuda_scratch<BITS> scratch;
     struct sw_cuda_control *control;
-    uint32_t block_size; /* of the kernels that look up and insert keys; 0: each kernel's own */
-    int arch;            /* compute capability, 90 for 9.0: which policy (policy.cuh) */
+    uint32_t block_size;  /* of the kernels that look up and insert keys; 0: each kernel's own */
+    int arch;             /* compute capability, 90 for 9.0: which policy (policy.cuh) */
+    uint32_t rest_blocks; /* of the last kernel of a batch by ranges (sw_cuda_range_blocks) */
     bool counts_probes;
 };
 
@@ -226,6 +227,10 @@ template <int BITS>
 cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *device,
                                          const struct sw_cuda_batch<BITS> *batch,
                                          cudaStream_t stream);
+
+/* How many blocks the last kernel of these may have on this device: they wait for each other, so
+ * all of them must run at once. An error if not even one a multiprocessor fits. */
+template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *blocks);
 
 /* The batch in order of m, stable, by its top `bits`: scratch m_sorted, and the operands in
  * `previous`. Also decides whether the stash has room (control->mode). */

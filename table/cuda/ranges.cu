@@ -61,7 +61,7 @@ template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
     static constexpr int blocks_min = RESIDENT / BLOCK;
 };
 
-/* The last kernel's blocks; all of them run at once. */
+/* The last kernel's blocks; all of them run at once, so there are fewer where fewer fit. */
 #define REST_THREADS 256
 #define REST_BLOCKS_PER_SM 2
 
@@ -378,8 +378,6 @@ cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *devi
     struct sw_cuda_batch<BITS> what = *batch;
     struct plan plan = plan_of(batch->count);
     void *arguments[] = {&to, &what, &plan};
-    int multiprocessors = 0;
-    int ordinal = 0;
     cudaError_t error = cudaSuccess;
     switch (SW_POLICY_ARCH(device)) {
     case 90:
@@ -388,21 +386,32 @@ cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *devi
     default:
         error = launch_ranges<BITS, sw_policy_ranges_apply<0, BITS>>(device, batch, plan, stream);
     }
-    if (error == cudaSuccess) {
-        error = cudaGetDevice(&ordinal);
-    }
-    if (error == cudaSuccess) {
-        error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, ordinal);
-    }
     if (error != cudaSuccess) {
         return error;
     }
-    return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>,
-                                       dim3((unsigned)multiprocessors * REST_BLOCKS_PER_SM),
+    return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>, dim3(device->rest_blocks),
                                        dim3(REST_THREADS), arguments, 0, stream);
 }
 
+template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *blocks)
+{
+    int multiprocessors = 0;
+    int fit = 0; /* on a multiprocessor */
+    cudaError_t error =
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) {
+        error =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, rest_kernel<BITS>, REST_THREADS, 0);
+    }
+    if (error == cudaSuccess && fit < 1) {
+        error = cudaErrorLaunchOutOfResources;
+    }
+    *blocks = (uint32_t)(multiprocessors * (fit < REST_BLOCKS_PER_SM ? fit : REST_BLOCKS_PER_SM));
+    return error;
+}
+
 #define INSTANTIATE(BITS)                                                                       \
+    template cudaError_t sw_cuda_range_blocks<BITS>(int, uint32_t *);                           \
     template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_upsert_ranges<BITS>(                                    \
