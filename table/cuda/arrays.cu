@@ -29,14 +29,15 @@ static size_t cut_all(struct sw_cuda_arrays *arrays, char *base, size_t slot_byt
 }
 
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
-                                uint32_t slot_bits, bool with_hints, bool all, cudaStream_t stream)
+                                uint32_t slot_bits, bool with_hints, bool all, cudaMemPool_t pool,
+                                cudaStream_t stream)
 {
     const size_t slot_bytes = slot_bits / 8;
     const size_t bucket_bytes = SW_BUCKET_SLOTS * slot_bytes;
     memset(arrays, 0, sizeof(*arrays));
     arrays->geometry = *geometry;
     arrays->bytes = cut_all(arrays, NULL, slot_bytes, with_hints);
-    cudaError_t error = cudaMallocAsync(&arrays->memory, arrays->bytes, stream);
+    cudaError_t error = cudaMallocFromPoolAsync(&arrays->memory, arrays->bytes, pool, stream);
     if (error != cudaSuccess) {
         memset(arrays, 0, sizeof(*arrays));
         return error;

@@ -19,10 +19,11 @@ struct sw_cuda_arrays {
     unsigned long long *status;
 };
 
-/* Allocates arrays of this geometry in the order of `stream`; *arrays is zero on failure. What a
- * rebuild does not write is EMPTY or zero: with `all`, everything. */
+/* Allocates arrays of this geometry from the pool, in the order of `stream`; *arrays is zero on
+ * failure. What a rebuild does not write is EMPTY or zero: with `all`, everything. */
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
-                                uint32_t slot_bits, bool with_hints, bool all, cudaStream_t stream);
+                                uint32_t slot_bits, bool with_hints, bool all, cudaMemPool_t pool,
+                                cudaStream_t stream);
 /* Frees them once everything before on the stream is done. */
 void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, cudaStream_t stream);
 

@@ -56,18 +56,6 @@ static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uin
     return cutter.used;
 }
 
-/* Freed memory stays with the process until trim (poll.cu): the arrays of one merge serve the next.
- */
-static cudaError_t keep_freed_memory(int device)
-{
-    cudaMemPool_t pool;
-    uint64_t all = UINT64_MAX;
-    cudaError_t error = cudaDeviceGetDefaultMemPool(&pool, device);
-    return error == cudaSuccess
-               ? cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all)
-               : error;
-}
-
 static bool keeps_hints(const struct sw_table_config *config)
 {
     return config->tuning.hints == SW_CHOICE_ALWAYS ||
@@ -102,15 +90,18 @@ static cudaError_t allocate_scratch(struct sw_cuda_table *table,
         return error;
     }
     cut_scratch<BITS>(&device->scratch, table->scratch, n, leftovers, sort_bytes);
-    error = cudaMemset(table->scratch, 0, bytes);
+    error = cudaMemsetAsync(table->scratch, 0, bytes, cudaStreamPerThread);
     if (error == cudaSuccess) {
-        error = cudaMemset(device->scratch.cells.m, 0xFF,
-                           (2 * (size_t)n + 1) * sizeof(*device->scratch.cells.m));
+        error = cudaMemsetAsync(device->scratch.cells.m, 0xFF,
+                                (2 * (size_t)n + 1) * sizeof(*device->scratch.cells.m),
+                                cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
-        error = cudaMemset(table->state, 0, sizeof(*table->state));
+        error = cudaMemsetAsync(table->state, 0, sizeof(*table->state), cudaStreamPerThread);
     }
-    return error == cudaSuccess ? cudaMemset(table->control, 0, sizeof(*table->control)) : error;
+    return error == cudaSuccess
+               ? cudaMemsetAsync(table->control, 0, sizeof(*table->control), cudaStreamPerThread)
+               : error;
 }
 
 /* 90 for 9.0; 0 if it is not known. */
@@ -133,13 +124,13 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
                             struct sw_cuda_device<BITS> *device)
 {
     const struct sw_table_config *config = &table->config;
-    cudaError_t error = keep_freed_memory(table->device);
+    cudaError_t error = sw_cuda_pool_open(&table->pool, table->device);
     if (error == cudaSuccess) {
         error = allocate_scratch<BITS>(table, device);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_arrays_open(&table->arrays, geometry, BITS, table->has_hints, true,
-                                    cudaStreamPerThread);
+                                    table->pool.memory, cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_range_blocks<BITS>(table->device, &device->rest_blocks);
@@ -155,7 +146,7 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
     device->arch = compute_capability(table->device);
     device->counts_probes = !config->tuning.without_probe_counts;
     error = sw_cuda_warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
-    return error == cudaSuccess ? cudaDeviceSynchronize() : error;
+    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -180,6 +171,7 @@ static void cuda_close(void *context)
     sw_cuda_owner_close(table);
     sw_cuda_arrays_close(&table->arrays, cudaStreamPerThread);
     (void)cudaStreamSynchronize(cudaStreamPerThread);
+    sw_cuda_pool_close(&table->pool);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);

@@ -12,6 +12,7 @@
 #include "table/cuda/arrays.cuh"
 #include "table/cuda/device.cuh"
 #include "table/cuda/lane.cuh"
+#include "table/cuda/pool.cuh"
 
 /* Batches of fewer operations are never streamed, and say nothing of the next large one. */
 #define SW_CUDA_LARGE_MIN 65536
@@ -21,7 +22,8 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     struct sw_table_config config;
     uint32_t slot_bits;
     bool has_hints;
-    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `facts` */
+    struct sw_cuda_pool pool;         /* what the arrays lie in */
+    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `resize_failed` */
     struct sw_state *state;           /* device */
     struct sw_cuda_control *control;  /* device */
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */

@@ -50,15 +50,6 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
     __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
 }
 
-/* Gives the memory of arrays that growth left behind back to the system. */
-static void trim(const struct sw_cuda_table *table)
-{
-    cudaMemPool_t pool;
-    if (cudaDeviceGetDefaultMemPool(&pool, table->device) == cudaSuccess) {
-        (void)cudaMemPoolTrimTo(pool, 0);
-    }
-}
-
 /* Takes the results from the record. Returns the status, SW_PENDING if the batch goes on. */
 static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
@@ -75,7 +66,7 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
     batch->_stash_change = record->stash_change;
     __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
     if (batch->_ticket == queue->trim_ticket) {
-        trim(queue->table);
+        sw_cuda_pool_trim(&queue->table->pool); /* of the arrays that growth left behind */
     }
     if (batch->kind == SW_BATCH_RESIZE) {
         return queue->resize_status;

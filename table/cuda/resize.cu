@@ -81,7 +81,7 @@ static bool move(struct sw_cuda_queue *queue, const struct sw_geometry *geometry
         return true;
     }
     if (sw_cuda_arrays_open(&arrays, geometry, table->slot_bits, table->has_hints, false,
-                            queue->stream) != cudaSuccess) {
+                            table->pool.memory, queue->stream) != cudaSuccess) {
         (void)cudaGetLastError(); /* a refusal, of whatever kind, is no failure of later launches */
         return false;
     }
