@@ -172,6 +172,7 @@ static void cuda_close(void *context)
     sw_cuda_arrays_close(&table->arrays, cudaStreamPerThread);
     (void)cudaStreamSynchronize(cudaStreamPerThread);
     sw_cuda_pool_close(&table->pool);
+    pthread_mutex_destroy(&table->growth);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
@@ -221,6 +222,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
     table->slot_bits = config->slot_bits;
     table->has_hints = keeps_hints(config);
     table->new_keys = SW_CUDA_NEW_KEYS_ALL;
+    pthread_mutex_init(&table->growth, NULL); /* as the owner's: this cannot fail */
     cudaError_t error = sw_cuda_owner_open(table, config->device);
     if (error == cudaSuccess) {
         error = config->slot_bits == 64 ? allocate<64>(table, &geometry, &table->narrow)

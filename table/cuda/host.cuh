@@ -2,8 +2,10 @@
  *
  * host.cuh - the host's side of a CUDA table of Robin Hood: its memory and its queues.
  *
- * Threads: `order` of the owner guards what submit changes in the table and in other queues.
- * Everything else of a queue belongs to the queue's thread.
+ * Threads: `order` of the owner guards what submit changes in the table and in other queues. Who
+ * replaces the table's arrays by larger or smaller ones holds `growth`, and gives `order` up while
+ * new arrays are allocated. `growth` is taken before `order`. Everything else of a queue belongs to
+ * the queue's thread.
  */
 #ifndef SHERWOOD_TABLE_CUDA_HOST_CUH
 #define SHERWOOD_TABLE_CUDA_HOST_CUH
@@ -22,6 +24,7 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     struct sw_table_config config;
     uint32_t slot_bits;
     bool has_hints;
+    pthread_mutex_t growth;
     struct sw_cuda_pool pool;         /* what the arrays lie in */
     struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `resize_failed` */
     struct sw_state *state;           /* device */
@@ -95,12 +98,16 @@ int sw_cuda_poll(void *queue, struct sw_batch *batch);
 /* Whether a table may move to other arrays at all. */
 bool sw_cuda_may_resize(const struct sw_table_config *config);
 bool sw_cuda_can_resize(const struct sw_cuda_table *table);
-/* Moves everything to arrays of `capacity` slots, and waits for it: a device can tell only
- * afterwards whether more entries met the probe cap than the stash holds; then the old arrays are
- * taken back, and it is SW_E_NOMEM as if there had been no memory. */
+/* Under `growth`, too. Moves everything to arrays of `capacity` slots, and waits for it: a device
+ * can tell only afterwards whether more entries met the probe cap than the stash holds; then the
+ * old arrays are taken back, and it is SW_E_NOMEM as if there had been no memory. */
 int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error);
-/* If the table could not hold `more` entries more, enqueues its growth; what it cannot is counted.
- * `ticket` is the batch that follows. */
+/* Whether the table should grow before a batch that may insert `more` entries. */
+bool sw_cuda_must_grow(const struct sw_cuda_table *table, uint64_t more);
+/* Enqueues the growth, if the table must still grow once this thread holds `growth`; a growth for
+ * which there is no memory is counted, and is no error. `ticket` is the batch that follows. Takes
+ * `growth`, so nothing of the batch may have been enqueued, and gives `order` up meanwhile: other
+ * queues submit while memory is allocated. Returns with `order` held. */
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket);
 /* Enqueues the move to new arrays of the same capacity and with it a batch of upserts of one kind
  * that is sure to fit, or of deletes. False if there is no memory for them: nothing was done. */

@@ -53,6 +53,9 @@ struct mix {
 static struct mix mix_of(const struct sw_batch *batch)
 {
     struct mix mix = {false, 0, false};
+    if (batch == NULL || batch->kind != SW_BATCH_OPERATIONS) {
+        return mix;
+    }
     if (batch->ops == NULL) {
         mix.reads = batch->op == SW_GET;
         mix.deletes = batch->op == SW_DELETE;
@@ -128,9 +131,8 @@ template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
 
 template <int BITS>
 static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batch *batch,
-                                     uint64_t ticket)
+                                     struct mix mix, uint64_t ticket)
 {
-    struct mix mix = mix_of(batch);
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error != cudaSuccess) {
         return error;
@@ -202,7 +204,8 @@ static cudaError_t submit_scan(struct sw_cuda_queue *queue, const struct sw_batc
 
 /* The reads held back, then `batch`, unless it is NULL. */
 template <int BITS>
-static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, struct mix mix,
+                           uint64_t ticket)
 {
     cudaError_t error = launch_held<BITS>(queue);
     if (error != cudaSuccess || batch == NULL) {
@@ -216,18 +219,36 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, 
     case SW_BATCH_SCAN:
         return submit_scan<BITS>(queue, batch, ticket);
     default:
-        return submit_operations<BITS>(queue, batch, ticket);
+        return submit_operations<BITS>(queue, batch, mix, ticket);
     }
+}
+
+static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    const struct mix mix = mix_of(batch); /* before the mutex: it may read all operations */
+    cudaError_t error = cudaSuccess;
+    if (!sw_cuda_lane_begin(queue)) {
+        return false;
+    }
+    if (sw_cuda_must_grow(queue->table, mix.upserts)) {
+        error = sw_cuda_grow_for(queue, mix.upserts, ticket);
+    }
+    if (error == cudaSuccess) {
+        error = queue->table->slot_bits == 64 ? enqueue<64>(queue, batch, mix, ticket)
+                                              : enqueue<128>(queue, batch, mix, ticket);
+    }
+    return sw_cuda_lane_end(queue, error);
 }
 
 bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
-    if (!sw_cuda_lane_begin(queue)) {
-        return false;
+    if (batch == NULL || batch->kind != SW_BATCH_RESIZE) {
+        return enqueue_in_order(queue, batch, ticket);
     }
-    cudaError_t error = queue->table->slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
-                                                      : enqueue<128>(queue, batch, ticket);
-    return sw_cuda_lane_end(queue, error);
+    pthread_mutex_lock(&queue->table->growth); /* before `order` */
+    bool good = enqueue_in_order(queue, batch, ticket);
+    pthread_mutex_unlock(&queue->table->growth);
+    return good;
 }
 
 /* Small batches of reads wait for company until the queue is polled or has as many as a launch

@@ -6,9 +6,15 @@
  * in the order of the stream. The host knows only a bound of the entries, those in flight included,
  * so a table may grow up to one round of batches early, but never refuses a write it could grow
  * for.
+ *
+ * Memory for growth is allocated while other queues submit. Only who holds `growth` does so, and
+ * decides again whether to grow once `order` is held again: the table may have been resized,
+ * cleared or filled meanwhile. A second queue that must grow waits for the first, and then finds
+ * the table large enough; it never competes for the same memory.
  */
 #include "table/cuda/host.cuh"
 
+#include <string.h>
 #include <time.h>
 
 /* After a growth that found no memory none is tried for so long. */
@@ -62,65 +68,74 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
     return error == cudaSuccess ? sw_cuda_launch_bury<BITS>(device, batch, queue->stream) : error;
 }
 
-/* Moves everything to arrays of this geometry. False if there is no memory for them. The old arrays
- * are freed after, or are the caller's if `replaced` is not NULL. */
-template <int BITS>
-static bool move(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                 const struct sw_cuda_batch<BITS> *batch, enum errand errand,
-                 struct sw_cuda_arrays *replaced, cudaError_t *error)
+/* New arrays of this geometry, in the order of the queue's stream; they take the memory of arrays
+ * freed before the last write the stream waits for. False if there is no memory for them. */
+static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
+                        struct sw_cuda_arrays *arrays)
 {
-    struct sw_cuda_table *table = queue->table;
-    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-    struct sw_cuda_arrays old = table->arrays;
-    struct sw_cuda_arrays arrays;
-    const struct sw_cuda_batch<BITS> none = {
-    };
-    typename sw_width<BITS>::table old_table = device->table;
-    *error = sw_cuda_wait_for_write(queue);
-    if (*error != cudaSuccess) {
-        return true;
-    }
-    if (sw_cuda_arrays_open(&arrays, geometry, table->slot_bits, table->has_hints, false,
+    const struct sw_cuda_table *table = queue->table;
+    if (sw_cuda_arrays_open(arrays, geometry, table->slot_bits, table->has_hints, false,
                             table->pool.memory, queue->stream) != cudaSuccess) {
         (void)cudaGetLastError(); /* a refusal, of whatever kind, is no failure of later launches */
         return false;
     }
-    *error = prepare<BITS>(queue, geometry, batch, errand);
-    if (*error != cudaSuccess) {
-        sw_cuda_arrays_close(&arrays, queue->stream); /* the table is lost, with the old ones */
-        return true;
+    return true;
+}
+
+/* The same, of this capacity. */
+static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
+                           struct sw_cuda_arrays *arrays)
+{
+    struct sw_table_config config = queue->table->config;
+    struct sw_geometry geometry;
+    config.capacity_slots = capacity;
+    return sw_geometry_plan(&config, &geometry, NULL, 0) == SW_OK && /* else it is not asked for */
+           open_arrays(queue, &geometry, arrays);
+}
+
+/* Moves everything to these arrays, and takes them in any case. The stream waits for the last
+ * write. The old arrays are freed after, or are the caller's if `replaced` is not NULL. */
+template <int BITS>
+static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
+                        const struct sw_cuda_batch<BITS> *batch, enum errand errand,
+                        struct sw_cuda_arrays *replaced)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    struct sw_cuda_arrays old = table->arrays;
+    const struct sw_cuda_batch<BITS> none = {
+    };
+    typename sw_width<BITS>::table old_table = device->table;
+    cudaError_t error = prepare<BITS>(queue, &arrays->geometry, batch, errand);
+    if (error != cudaSuccess) {
+        sw_cuda_arrays_close(arrays, queue->stream); /* the table is lost, with the old ones */
+        return error;
     }
-    table->arrays = arrays;
-    sw_cuda_arrays_use<BITS>(&arrays, device);
-    *error = sw_cuda_launch_merge<BITS>(device, errand == MOVE_AND_MERGE ? batch : &none,
-                                        &old_table, queue->stream);
+    table->arrays = *arrays;
+    sw_cuda_arrays_use<BITS>(arrays, device);
+    error = sw_cuda_launch_merge<BITS>(device, errand == MOVE_AND_MERGE ? batch : &none, &old_table,
+                                       queue->stream);
     if (replaced != NULL) {
         *replaced = old;
     } else {
         sw_cuda_arrays_close(&old, queue->stream);
     }
-    return true;
+    return error;
 }
 
 /* Without a batch. */
-static bool move_only(struct sw_cuda_queue *queue, uint64_t capacity,
-                      struct sw_cuda_arrays *replaced, cudaError_t *error)
+static cudaError_t move_only(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
+                             struct sw_cuda_arrays *replaced)
 {
     struct sw_cuda_table *table = queue->table;
-    struct sw_table_config config = table->config;
-    struct sw_geometry geometry;
     const struct sw_cuda_batch<64> narrow = {
     };
     const struct sw_cuda_batch<128> wide = {
     };
-    config.capacity_slots = capacity;
-    if (sw_geometry_plan(&config, &geometry, NULL, 0) != SW_OK) {
-        return false; /* no such capacity is asked for */
-    }
     table->hints_age = 0;
     table->stream_failed = false; /* there may be memory from now on */
-    return table->slot_bits == 64 ? move<64>(queue, &geometry, &narrow, MOVE_ONLY, replaced, error)
-                                  : move<128>(queue, &geometry, &wide, MOVE_ONLY, replaced, error);
+    return table->slot_bits == 64 ? move<64>(queue, arrays, &narrow, MOVE_ONLY, replaced)
+                                  : move<128>(queue, arrays, &wide, MOVE_ONLY, replaced);
 }
 
 static void use(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays)
@@ -176,14 +191,16 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
     struct sw_state before;
     struct sw_state after;
     struct sw_cuda_control control;
+    struct sw_cuda_arrays arrays;
     struct sw_cuda_arrays old;
     *error = sw_cuda_wait_for_write(queue);
     if (*error == cudaSuccess) {
         *error = read_state(queue, &before, &control);
     }
-    if (*error != cudaSuccess || !move_only(queue, capacity, &old, error)) {
+    if (*error != cudaSuccess || !open_arrays_of(queue, capacity, &arrays)) {
         return SW_E_NOMEM;
     }
+    *error = move_only(queue, &arrays, &old);
     if (*error == cudaSuccess) {
         *error = read_state(queue, &after, &control);
     }
@@ -199,30 +216,99 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
     return SW_OK;
 }
 
-cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
+/* The capacity the table should have before a batch that may insert `more` entries; 0: the one it
+ * has, or there is none that it may grow to now. */
+static uint64_t capacity_for(const struct sw_cuda_table *table, uint64_t more)
 {
-    struct sw_cuda_table *table = queue->table;
     uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED) + more;
     uint64_t stash = __atomic_load_n(&table->stash, __ATOMIC_RELAXED);
     uint64_t capacity = capacity_of(table);
     const struct sw_geometry *geometry = &table->arrays.geometry;
     bool fits = entries <= geometry->occupied_max && stash <= geometry->stash_max;
-    cudaError_t error = cudaSuccess;
     if (fits || more == 0 || !sw_cuda_can_resize(table) ||
         capacity >= sw_geometry_capacity_max(&table->config) ||
         (table->grow_after_ns != 0 && now_ns() < table->grow_after_ns)) {
+        return 0;
+    }
+    return sw_geometry_grown(&table->config, capacity, entries);
+}
+
+bool sw_cuda_must_grow(const struct sw_cuda_table *table, uint64_t more)
+{
+    return capacity_for(table, more) != 0;
+}
+
+/* Under `growth`: gives `order` up while it allocates arrays of this capacity, which are zero if
+ * there is no memory for them. */
+static cudaError_t allocate_aside(struct sw_cuda_queue *queue, uint64_t capacity,
+                                  struct sw_cuda_arrays *arrays)
+{
+    struct sw_cuda_table *table = queue->table;
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    memset(arrays, 0, sizeof(*arrays));
+    if (error != cudaSuccess) {
+        return error;
+    }
+    pthread_mutex_unlock(&table->order);
+    (void)open_arrays_of(queue, capacity, arrays);
+    pthread_mutex_lock(&table->order);
+    if (!sw_cuda_is_lost(table)) {
+        error = sw_cuda_wait_for_write(queue); /* there may have been others */
+    } else {
+        error = cudaErrorUnknown; /* what it was has been told */
+    }
+    if (error != cudaSuccess) {
+        sw_cuda_arrays_close(arrays, queue->stream);
+    }
+    return error;
+}
+
+/* Under `growth`. */
+static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_arrays arrays;
+    uint64_t capacity = capacity_for(table, more);
+    while (capacity != 0) {
+        cudaError_t error = allocate_aside(queue, capacity, &arrays);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        bool allocated = arrays.memory != NULL;
+        uint64_t wanted = capacity_for(table, more);
+        if (allocated && wanted != 0 && wanted <= capacity) {
+            break;
+        }
+        sw_cuda_arrays_close(&arrays, queue->stream);
+        if (!allocated && wanted != 0) {
+            table->resize_failed++;
+            table->grow_after_ns = now_ns() + RETRY_NS;
+            return cudaSuccess;
+        }
+        capacity = wanted;
+    }
+    if (capacity == 0) {
         return cudaSuccess;
     }
-    bool moved =
-        move_only(queue, sw_geometry_grown(&table->config, capacity, entries), NULL, &error);
-    table->grown += moved;
-    table->resize_failed += !moved;
-    table->grow_after_ns = moved ? 0 : now_ns() + RETRY_NS;
-    if (moved && error == cudaSuccess) {
-        queue->trim_ticket = ticket;
-        error = table->slot_bits == 64 ? sw_cuda_launch_reset<64>(&table->narrow, queue->stream)
-                                       : sw_cuda_launch_reset<128>(&table->wide, queue->stream);
+    table->grown++;
+    table->grow_after_ns = 0;
+    queue->trim_ticket = ticket;
+    cudaError_t error = move_only(queue, &arrays, NULL);
+    if (error != cudaSuccess) {
+        return error;
     }
+    return table->slot_bits == 64 ? sw_cuda_launch_reset<64>(&table->narrow, queue->stream)
+                                  : sw_cuda_launch_reset<128>(&table->wide, queue->stream);
+}
+
+cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    pthread_mutex_unlock(&table->order); /* `growth` is taken first */
+    pthread_mutex_lock(&table->growth);
+    pthread_mutex_lock(&table->order);
+    cudaError_t error = sw_cuda_is_lost(table) ? cudaErrorUnknown : grow(queue, more, ticket);
+    pthread_mutex_unlock(&table->growth);
     return error;
 }
 
@@ -233,10 +319,18 @@ bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS
     struct sw_cuda_table *table = queue->table;
     const struct sw_geometry geometry = table->arrays.geometry;
     enum errand errand = batch->op == SW_DELETE ? MOVE_AND_DELETE : MOVE_AND_MERGE;
+    struct sw_cuda_arrays arrays;
     if (table->stream_failed || !sw_cuda_can_resize(table)) {
         return false;
     }
-    table->stream_failed = !move<BITS>(queue, &geometry, batch, errand, NULL, error);
+    *error = sw_cuda_wait_for_write(queue);
+    if (*error != cudaSuccess) {
+        return true;
+    }
+    table->stream_failed = !open_arrays(queue, &geometry, &arrays);
+    if (!table->stream_failed) {
+        *error = move<BITS>(queue, &arrays, batch, errand, NULL);
+    }
     return !table->stream_failed;
 }
 

@@ -173,10 +173,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_batch<BITS> rest = *typed; /* what is left for finish to answer */
-    cudaError_t error = sw_cuda_grow_for(queue, upserts, typed->ticket);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    cudaError_t error = cudaSuccess;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     batch->_upserts = upserts;
     if (is_simple(table, batch, before + upserts)) {
