@@ -31,6 +31,7 @@ enum case_tunings {
     TUNINGS_ONE,        /* one of all, another for each case and seed */
     TUNINGS_OWN_BLOCKS, /* bulk and hints, each forced and forbidden; the kernels' own block sizes
                          */
+    TUNINGS_PLAIN,      /* bulk, ranges and hints forbidden; the kernels' own block sizes */
     TUNINGS_ALL
 };
 
@@ -47,7 +48,8 @@ struct test_case {
     uint32_t growth;    /* times the first capacity the table may grow to; 0: it does not grow */
     enum case_tunings tunings;
     bool several_queues; /* work of several streams meets */
-    bool slow;           /* only with --full */
+    bool slow;           /* only with --full, and only with the table's own choice */
+    bool full_only;      /* only with --full */
 };
 
 /* case_list.c */
@@ -79,6 +81,7 @@ bool case_alternating(struct pair *pair, const struct scale *scale, double load)
 #define RUN_MAX_PROBE 1500
 bool case_pile(struct pair *pair, const struct scale *scale, double load);
 bool case_long_run(struct pair *pair, const struct scale *scale, double load);
+bool case_beyond_cells(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_growth.c: growth and resizing */
 bool case_growth(struct pair *pair, const struct scale *scale, double load);

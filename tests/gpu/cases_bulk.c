@@ -126,6 +126,27 @@ bool case_repeated(struct pair *pair, const struct scale *scale, double load)
     return pair_lookup(pair, 0, some + pair->n_max);
 }
 
+/* Every upsert in batches of more than 2^21 operations, of which repeated keys are found by a sort
+ * where bulk and ranges are never taken: no answers are asked for. */
+bool case_beyond_cells(struct pair *pair, const struct scale *scale, double load)
+{
+    static const enum pattern patterns[] = {PATTERN_OLD, PATTERN_PAIR, PATTERN_SIDE_ONCE};
+    uint64_t old = entries_at(pair, load);
+    (void)scale;
+    for (size_t o = 0; o < UPSERT_COUNT; o++) {
+        enum pattern pattern = patterns[o % 3];
+        if (!pair_clear(pair) || !pair_range(pair, SW_SET, 0, old)) {
+            return false;
+        }
+        fill_pattern(pair, pattern, pair->n_max, old);
+        if (!run_upserts(pair, UPSERTS[o], pair->n_max, PAIR_ANSWERS_NONE, false) ||
+            !lookup_side(pair)) {
+            return false;
+        }
+    }
+    return pair_lookup(pair, 0, old + pair->n_max);
+}
+
 /* --- all else in between --- */
 
 static bool upsert_step(struct pair *pair, uint64_t universe)

@@ -76,6 +76,8 @@ static bool is_wanted(const struct options *options, const struct test_case *tes
         return own_blocks || !options->quick;
     case TUNINGS_OWN_BLOCKS:
         return own_blocks;
+    case TUNINGS_PLAIN:
+        return number == TUNINGS - BLOCK_SIZES;
     default:
         return number == 1 + (c + options->seed) % (TUNINGS - 1);
     }
@@ -184,7 +186,8 @@ static unsigned run_cases(const struct options *options)
     unsigned failed = 0;
     for (size_t c = 0; c < count; c++) {
         const struct test_case *test = &cases[c];
-        if ((options->one_queue && test->several_queues) || (options->quick && test->slow)) {
+        if ((options->one_queue && test->several_queues) ||
+            (options->quick && (test->slow || test->full_only))) {
             continue;
         }
         for (uint32_t run = 0; run < 2 * TUNINGS; run++) {
