@@ -16,8 +16,11 @@
 #include "table/cuda/lane.cuh"
 #include "table/cuda/pool.cuh"
 
-/* Batches of fewer operations are never streamed, and say nothing of the next large one. */
+/* Batches of fewer operations are never streamed. */
 #define SW_CUDA_LARGE_MIN 65536
+/* Batches of so many upserts may be cut into ranges (write.cu), so each tells what share of the
+ * keys was new (poll.cu). */
+#define SW_CUDA_RANGES_MIN (1U << 14)
 #define SW_CUDA_NEW_KEYS_ALL 1024
 
 struct sw_cuda_table : sw_cuda_lane_owner {
@@ -26,7 +29,7 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     bool has_hints;
     pthread_mutex_t growth;
     struct sw_cuda_pool pool;         /* what the arrays lie in */
-    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `resize_failed` */
+    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `ranged` */
     struct sw_state *state;           /* device */
     struct sw_cuda_control *control;  /* device */
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */
@@ -39,11 +42,13 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     uint64_t grown;         /* as in sw_backend_facts */
     uint64_t resized;
     uint64_t resize_failed;
+    uint64_t ranged; /* batches that were cut into ranges */
 
     uint64_t stash;    /* atomic: entries of the stash, after the batches polled so far */
     uint64_t entries;  /* atomic: no more than so many will be held after what was submitted */
-    uint32_t new_keys; /* atomic: the part of the upserts of large batches that inserted, of
-                          SW_CUDA_NEW_KEYS_ALL; an estimate for the next one */
+    uint32_t new_keys; /* atomic: the share of the upserts that inserted, in recent batches of
+                          SW_CUDA_RANGES_MIN and more, in parts of SW_CUDA_NEW_KEYS_ALL; an
+                          estimate for the next one */
 };
 
 /* A scan in progress. One at a time on a queue: its windows have one place to go. */
@@ -93,7 +98,7 @@ void sw_cuda_queue_close(void *queue);
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);
 
-/* Resizes (resize.cu); under the mutex. */
+/* Resizes (resize.cu); under `order`. */
 
 /* Whether a table may move to other arrays at all. */
 bool sw_cuda_may_resize(const struct sw_table_config *config);
@@ -115,7 +120,7 @@ template <int BITS>
 bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                     cudaError_t *error);
 
-/* Writes (write.cu); under the mutex. Enqueues a batch of operations that are not all reads. */
+/* Writes (write.cu); under `order`. Enqueues a batch of operations that are not all reads. */
 template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes);

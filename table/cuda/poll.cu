@@ -35,13 +35,13 @@ static void settle_entries(struct sw_cuda_table *table, const struct sw_batch *b
     }
 }
 
-/* What part of the operations of large batches met a new key, of late. */
+/* What share of the upserts met a new key, in recent batches that were large enough to tell. */
 static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     uint32_t before = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
     uint32_t now = SW_CUDA_NEW_KEYS_ALL;
     if (batch->kind == SW_BATCH_OPERATIONS) {
-        if (batch->_upserts < SW_CUDA_LARGE_MIN) {
+        if (batch->_upserts < SW_CUDA_RANGES_MIN) {
             return;
         }
         now = (uint32_t)(batch->counters.inserted * SW_CUDA_NEW_KEYS_ALL / batch->_upserts);

@@ -20,7 +20,6 @@
 #define DELETE_MOVE_NS 0.03
 /* Below so many operations sorting is not worth its dozen of launches. */
 #define ORDER_MIN (1U << 18)
-#define RANGES_MIN (1U << 14)
 /* Above so many operations that want answers, the cells of an upsert leave the L2 cache. */
 #define CELLS_MAX (1U << 21)
 
@@ -55,8 +54,8 @@ static bool is_large_delete(const struct sw_cuda_table *table, const struct sw_b
             in_place > slots * MERGE_SLOT_NS);
 }
 
-/* Whether to stream the whole table. `entries` are those before the batch. Which of its keys are
- * new the host cannot know; as many as of the large batches before it, it is assumed. */
+/* Whether to stream the whole table. `entries` are those before the batch. The host cannot know how
+ * many of its keys are new: it assumes the share seen in recent batches. */
 static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *batch,
                      uint64_t entries)
 {
@@ -123,7 +122,7 @@ static bool by_ranges(const struct sw_cuda_table *table, uint32_t count)
     if (table->config.tuning.ranges != SW_CHOICE_AUTO || count > SW_CUDA_RANGED_MAX) {
         return table->config.tuning.ranges == SW_CHOICE_ALWAYS && count <= SW_CUDA_RANGED_MAX;
     }
-    return count >= RANGES_MIN && new_keys <= SW_CUDA_NEW_KEYS_ALL / 4;
+    return count >= SW_CUDA_RANGES_MIN && new_keys <= SW_CUDA_NEW_KEYS_ALL / 4;
 }
 
 template <int BITS>
@@ -135,6 +134,7 @@ static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batc
     /* a run of equal keys is summed by one thread, cells by all */
     const bool ordered = !ranges && batch->found == NULL && batch->count >= ORDER_MIN &&
                          (batch->op == SW_SET || batch->count > CELLS_MAX);
+    queue->table->ranged += ranges;
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL;
     }

@@ -1,5 +1,5 @@
 # The GPU tests, and a folder that carries them to a machine with a GPU.
-#   make test-gpu        builds and runs test_table_gpu here; fails where no CUDA device answers
+#   make test-gpu        builds and runs the GPU tests here; fails where no CUDA device answers
 #   make test-gpu-cases  runs its cases on two CPU tables: are the cases right?
 #   make bundle          build/bundle: programs, the libraries they need, run-gpu-tests.sh
 
@@ -14,6 +14,7 @@ $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) 
 $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
+$(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/cache/*.c) \
   $(wildcard tests/support/cache_*.c)) $(BUILD)/libtable.a
 $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
@@ -23,14 +24,19 @@ $(GPU_OUT)/%:
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
-test-gpu: $(GPU_OUT)/test_table_gpu ## run the table tests on the GPU of this machine
-	$< --full
+GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_gpu test_cuckoo_engine_gpu test_cache_gpu
+test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
+	$(GPU_OUT)/test_table_gpu --full
+	$(GPU_OUT)/test_ways_gpu
+	$(GPU_OUT)/test_cuckoo_gpu
+	$(GPU_OUT)/test_cuckoo_engine_gpu
+	$(GPU_OUT)/test_cache_gpu
 
 # The bundle's programs look for libraries beside themselves. RPATH, not RUNPATH: the libraries'
 # own libraries lie there too.
 BUNDLE := $(BUILD)/bundle
 BUNDLE_LDFLAGS = $(PIE) $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
-BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,test_table_gpu bench_table_gpu \
+BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) bench_table_gpu \
   $(if $(wildcard server/main.c),sherwoodd) $(if $(LOAD_SRC),sherwood-load) $(if $(CLI_SRC),sherwood-cli))
 # glibc is the machine's own; every other shared library goes along.
 NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
@@ -39,15 +45,12 @@ $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $
 $(BUNDLE)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
-$(BUNDLE)/test_cuckoo_gpu $(BUNDLE)/test_cuckoo_engine_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
-bundle: $(BUNDLE)/test_cuckoo_gpu $(BUNDLE)/test_cuckoo_engine_gpu
+$(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
-$(BUNDLE)/test_cache_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
-bundle: $(BUNDLE)/test_cache_gpu
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
-$(BUNDLE)/test_table_gpu $(BUNDLE)/bench_table_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+$(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_table_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
 $(BUNDLE)/sherwood-load: BUNDLE_LIBS = $(CLIENT_LIBS)
 $(BUNDLE)/sherwood-cli: BUNDLE_LIBS = $(CLIENT_LIBS) -ledit

@@ -7,7 +7,7 @@
 #   run-gpu-tests.sh FOLDER --no-bench the same without the benchmark
 #   run-gpu-tests.sh FOLDER --tests    only the tests, without checkers
 #   run-gpu-tests.sh FOLDER --checkers only compute-sanitizer's memcheck and racecheck
-#   run-gpu-tests.sh FOLDER --quick    the cases at reduced size, and memcheck of bulk merges: a minute
+#   run-gpu-tests.sh FOLDER --quick    the cases at reduced size, and memcheck of bulk merges: minutes
 #   run-gpu-tests.sh FOLDER --huge     a table of 40 GiB: 5 * 2^30 slots of 64 bits
 #
 # Lies beside the programs in the bundle. compute-sanitizer is used if it is installed. The last
@@ -63,6 +63,10 @@ checker() {
 run_tests() {
     step test-full 480 "$here/test_table_gpu" --full
     step test-full-seed-2 180 "$here/test_table_gpu" --full --seed 2 --own-choice
+    step test-ways 60 "$here/test_ways_gpu"
+    step test-cuckoo 180 "$here/test_cuckoo_gpu"
+    step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"
+    step test-cache 300 "$here/test_cache_gpu"
 }
 
 run_checkers() {
@@ -73,6 +77,10 @@ run_checkers() {
 
 run_quick() {
     step test-quick 60 "$here/test_table_gpu" --quick --few
+    step test-ways 60 "$here/test_ways_gpu"
+    step test-cuckoo 180 "$here/test_cuckoo_gpu"
+    step test-cuckoo-engine 60 "$here/test_cuckoo_engine_gpu" --quick
+    step test-cache 180 "$here/test_cache_gpu" --quick
     checker memcheck 60 --quick --one-queue --only "bulk: " --only "$ALL_KERNELS"
 }
 
