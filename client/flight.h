@@ -11,7 +11,7 @@
 #ifndef SHERWOOD_CLIENT_FLIGHT_H
 #define SHERWOOD_CLIENT_FLIGHT_H
 
-#include "client/limits.h"
+#include "client/bounds.h"
 #include "client/sherwood.h"
 #include "proto/frame.h"
 

@@ -112,7 +112,8 @@ static int64_t send_constant(struct sw_client_stripe *stripe, const struct sw_cl
 {
     struct sw_client_transport *transport = stripe->transport;
     struct iovec parts[SW_CLIENT_FRAME_PARTS_MAX];
-    size_t n = skip_parts(parts, frame_parts(flight, parts), stripe->queue_offset);
+    size_t n = frame_parts(flight, parts);
+    n = skip_parts(parts, n, stripe->queue_offset);
     bool more = n > 1 || stripe->queue_count > 1;
     if (transport->held == 0 && parts[0].iov_len < SW_CLIENT_PAGES_BYTES) {
         return transport->calls->write(transport, parts, 1, more);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.h - the limits of libsherwood.
+ * bounds.h - the limits of libsherwood.
  */
-#ifndef SHERWOOD_CLIENT_LIMITS_H
-#define SHERWOOD_CLIENT_LIMITS_H
+#ifndef SHERWOOD_CLIENT_BOUNDS_H
+#define SHERWOOD_CLIENT_BOUNDS_H
 
 /* The largest number of frames in flight on a stripe, even if the server allows more. */
 #define SW_CLIENT_FLIGHTS_MAX 256
