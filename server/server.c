@@ -343,6 +343,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
         sw_http_add_counters(server->http, &snapshot->counters);
     }
     snapshot->counters.input_memory_bytes = sw_input_budget_used(&server->input_budget);
+    snapshot->counters.input_memory_max_bytes = server->input_budget.bytes_max;
     snapshot->counters.log_lines_left_out = sw_log_left_out();
     getrusage(RUSAGE_SELF, &usage);
     snapshot->cpu_user_seconds =

@@ -58,6 +58,7 @@
     X(paused_clients, "Connections whose input is paused now.")                                  \
     X(http_connections, "HTTP connections open now.")                                            \
     X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.") \
+    X(input_memory_max_bytes, "What this memory may be at most: input-bytes-max.")               \
     X(arena_bytes, "I/O memory of all loops.")                                                   \
     X(arena_used_bytes, "I/O memory in use by requests and replies.")
 

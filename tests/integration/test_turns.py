@@ -181,4 +181,39 @@ def others_get_their_turn():
         check(asked > 20, f"{asked} answers in 2 s")
 
 
+def pour(connections, data, offsets):
+    """Sends to each what it takes, and reads what it has sent."""
+    for i, connection in enumerate(connections):
+        try:
+            offsets[i] = (offsets[i] + connection.send(data[offsets[i]:])) % len(data)
+        except BlockingIOError:
+            pass
+        try:
+            connection.recv(1 << 18)
+        except BlockingIOError:
+            pass
+
+
+@case
+def reports_leave_others_their_turn():
+    """60 connections ask for INFO, COMMAND, CONFIG GET in bursts: another client is served beside"""
+    with Server("--loops", "1") as server, server.connect() as other:
+        replies = wire.Replies(other)
+        for line in (b"INFO all\r\n", b"COMMAND\r\n", b"CONFIG GET *\r\n", b"nothing\r\n"):
+            connections = [server.connect() for _ in range(60)]
+            for connection in connections:
+                connection.setblocking(False)
+            data, offsets, took = line * (48000 // len(line)), [0] * 60, []
+            end = time.monotonic() + 1.5
+            while time.monotonic() < end:
+                pour(connections, data, offsets)
+                began = time.monotonic()
+                equal(replies.ask("GET", 1), None, "GET")
+                took.append(time.monotonic() - began)
+            for connection in connections:
+                connection.close()
+            check(max(took) < 0.5 * SLOWER, f"{line}: a GET took {max(took):.2f} s")
+        check(server.metrics()["sherwood_turn_pauses_total"] > 0, "turn_pauses")
+
+
 main()
