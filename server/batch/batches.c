@@ -4,6 +4,7 @@
  */
 #include "server/batch/batches.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "server/limits.h"
@@ -26,6 +27,7 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
 
 void sw_batches_fini(struct sw_batches *batches)
 {
+    assert(!sw_batches_in_flight(batches));
     if (batches->arena.memory != NULL) {
         sw_io_arena_fini(&batches->arena);
     }

@@ -137,6 +137,7 @@ static void on_done(struct sw_flight *flight)
         first += round->flight.batch.count;
         first_group += round->flight.batch.group_count;
     }
+    assert(first == together->flight.batch.count);
     tell(together);
     take_and_submit(together);
 }
@@ -164,6 +165,7 @@ static void take(struct sw_commit_batch *together)
         operations += count;
         sw_list_push(&together->rounds, sw_list_pop(waiting));
     }
+    assert(together->commit->batches > 0 && together->commit->batches <= SW_COMMITS);
     together->commit->batches -= operations == 0;
 }
 

@@ -44,6 +44,7 @@ static void submit_waiting(struct sw_flights *flights)
 
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
 {
+    assert(flight->done != NULL);
     sw_list_init(&flight->link);
     flight->submitted = false;
     flight->started_us = now_us();

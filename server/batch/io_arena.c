@@ -86,6 +86,7 @@ void sw_io_arena_free(struct sw_io_arena *arena, void *memory, size_t bytes)
     size_t first = (size_t)((uint8_t *)memory - arena->memory) / SW_IO_PAGE;
     size_t pages = pages_of(bytes);
     size_t at = extent_after(arena, first);
+    assert(pages > 0 && pages <= arena->pages_used && first + pages <= arena->pages);
     struct sw_io_extent *next = &arena->free_extents[at];
     struct sw_io_extent *before = at > 0 ? next - 1 : NULL;
     bool joins_before = before != NULL && before->first + before->pages == first;

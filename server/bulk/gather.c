@@ -4,6 +4,7 @@
  */
 #include "server/bulk/gather.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ static void on_done(struct sw_flight *flight)
         answer(gathered, frame, group++, first);
         first += count;
     }
+    assert(gathered->busy && first == gathered->flight.batch.count);
     gathered->busy = false;
 }
 
@@ -145,6 +147,7 @@ bool sw_gather_takes(const struct sw_bulk_frame *frame)
 void sw_gather_add(struct sw_bulk_frame *frame)
 {
     struct sw_gather *gather = &frame->bulk->gather;
+    assert(sw_gather_takes(frame));
     sw_list_push(&gather->waiting, &frame->link);
     sw_bulk_of(frame->conn)->gathered++;
 }
@@ -201,6 +204,7 @@ static void fly_alone(struct sw_gathered *gathered)
 {
     struct sw_bulk *bulk = gathered->bulk;
     struct sw_bulk_frame *frame = pop(&bulk->gather);
+    assert(!gathered->busy && sw_list_is_empty(&gathered->frames));
     sw_list_push(&gathered->frames, &frame->link);
     gathered->flight.batch = frame->flight.batch;
     gathered->flight.done = on_done;

@@ -105,6 +105,7 @@ static void hand_over(struct sw_conn *conn)
     uv_buf_t pieces[PIECES_MAX];
     uint64_t bytes;
     unsigned count = collect(conn, pieces, &bytes);
+    assert(sw_bulk_of(conn)->unsent.handed == 0 && bytes > 0);
     if (sw_transport_write(&conn->transport, pieces, count) != 0) {
         sw_conn_abort(conn);
         return;
@@ -118,6 +119,7 @@ static void send_some(struct sw_conn *conn)
     uv_buf_t pieces[PIECES_MAX];
     uint64_t bytes;
     unsigned count = collect(conn, pieces, &bytes);
+    assert(conn->unsent_replies > 0 && bytes > 0 && bytes <= conn->unsent_bytes);
     int sent = sw_transport_try_write(&conn->transport, pieces, count);
     if (sent < 0 && sent != UV_EAGAIN) {
         sw_conn_abort(conn);

@@ -4,6 +4,7 @@
  */
 #include "server/bulk/reply.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "server/batch/refusals.h"
@@ -17,6 +18,7 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
     struct sw_loop_counters *counters = frame->bulk->net->counters;
     bool data = sw_operation_is_data(frame->request.operation);
     uint64_t body_bytes = 0;
+    assert(count <= 2 && (count == 0 || frame->memory != NULL));
     for (unsigned i = 0; i < count; i++) {
         frame->pieces[i + 1] = arrays[i];
         body_bytes += arrays[i].len;

@@ -158,6 +158,7 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
 {
     struct sw_conn *conn = frame->conn;
     struct sw_reply reply = {.request_id = frame->request.request_id};
+    assert(frame->received == frame->body_bytes);
     frame->flight.done = sw_bulk_reply_to_batch;
     sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
     if (sw_operation_is_data(frame->request.operation)) {

@@ -95,6 +95,7 @@ void sw_conn_abort(struct sw_conn *conn)
     if (conn->protocol != NULL) {
         conn->protocol->drop_output(conn);
     }
+    assert(conn->stall == SW_STALL_NONE && !conn->receives_body);
     sw_transport_close(&conn->transport);
 }
 
@@ -145,6 +146,7 @@ void sw_conn_stall(struct sw_conn *conn, enum sw_stall reason)
 {
     struct sw_net *net = conn->net;
     assert(conn->stall == SW_STALL_NONE && reason != SW_STALL_NONE);
+    assert(conn->state <= SW_CONN_DRAINING);
     conn->stall = reason;
     sw_list_push(&net->stalled, &conn->stalled);
     __atomic_store_n(&net->stalled_count, net->stalled_count + 1, __ATOMIC_RELAXED);

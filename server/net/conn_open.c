@@ -3,6 +3,7 @@
  * conn_open.c - opening a connection, and dispatching the events of its transport.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static void count_open(struct sw_net *net, bool is_refused, int change)
 struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused)
 {
     struct sw_conn *conn = calloc(1, sizeof(*conn) + net->state_bytes);
+    assert(net->id_step > 0);
     if (conn == NULL) {
         return NULL;
     }
@@ -74,18 +76,21 @@ struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused)
 
 void sw_conn_start(struct sw_conn *conn)
 {
+    assert(conn->state == SW_CONN_OPEN && conn->transport.functions != NULL);
     sw_conn_update_reading(conn);
 }
 
 static void on_written(struct sw_transport *transport, int status)
 {
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    assert(conn->protocol != NULL && !transport->writing);
     conn->protocol->written(conn, status);
 }
 
 static void on_closed(struct sw_transport *transport)
 {
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    assert(conn->state == SW_CONN_CLOSED && !conn->transport_closed);
     conn->transport_closed = true;
     sw_list_remove(&conn->link);
     count_open(conn->net, conn->is_refused, -1);

@@ -210,6 +210,7 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
 {
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
     struct sw_net *net = conn->net;
+    assert(conn->reading && conn->state != SW_CONN_CLOSED);
     if (count == UV_ENOBUFS) { /* sw_conn_room returned no memory */
         if (!has_used_its_turn(conn)) {
             close_for_memory(conn);

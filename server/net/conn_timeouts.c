@@ -5,6 +5,8 @@
  * `pressed` means that other connections wait for arena memory: then the memory of a frame or reply
  * that does not move is taken back after SW_FRAME_STALL_MS.
  */
+#include <assert.h>
+
 #include "server/limits.h"
 #include "server/net/conn.h"
 
@@ -73,6 +75,7 @@ static void sweep_open(struct sw_conn *conn, uint64_t now_ms, bool pressed)
 void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
 {
     bool pressed = conn->net->arena_waiters > 0;
+    assert(conn->times.request_since <= now_ms && conn->times.input_at <= now_ms);
     if (conn->state == SW_CONN_CLOSED) {
         return;
     }

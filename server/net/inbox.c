@@ -4,6 +4,7 @@
  */
 #include "server/net/inbox.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ void sw_inbox_fini(struct sw_inbox *inbox)
 int sw_inbox_put(struct sw_inbox *inbox, struct sw_inbox_item item)
 {
     int result = -1;
+    assert(inbox->wake != NULL);
     pthread_mutex_lock(&inbox->lock);
     if (inbox->count == inbox->capacity) {
         size_t capacity = inbox->capacity > 0 ? inbox->capacity * 2 : SW_ACCEPT_BURST;

@@ -55,6 +55,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void read_start(struct sw_transport *transport)
 {
+    assert(!uv_is_closing(&transport->uv.handle));
     uv_read_start(&transport->uv.stream, on_alloc, on_read);
 }
 
@@ -81,11 +82,13 @@ static uint64_t queued_bytes(const struct sw_transport *transport)
 
 static void shut_down(struct sw_transport *transport)
 {
+    assert(!uv_is_closing(&transport->uv.handle));
     uv_shutdown(&transport->shutdown, &transport->uv.stream, on_shutdown);
 }
 
 static void close_handle(struct sw_transport *transport)
 {
+    assert(!uv_is_closing(&transport->uv.handle));
     uv_close(&transport->uv.handle, on_closed);
 }
 

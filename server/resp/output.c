@@ -48,6 +48,7 @@ void sw_resp_written(struct sw_conn *conn, int status)
 {
     struct sw_resp_output *output = &sw_resp_of(conn)->output;
     struct sw_text *sent = &output->unsent[!output->filling];
+    assert(!conn->transport.writing);
     SW_COUNT(conn->net->counters, net_output_bytes, status == 0 ? sent->size : 0);
     sw_text_reset(sent);
     if (sent->capacity > KEEP_BYTES) {

@@ -4,6 +4,7 @@
  */
 #include "server/resp/replies.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 static void finish(struct sw_replies *replies)
 {
     struct sw_resp *resp = replies->resp;
+    assert(resp->running == replies);
     sw_replies_write(replies);
     sw_round_reset(&replies->round);
     replies->pendings = 0;
@@ -67,6 +69,7 @@ bool sw_replies_has_room(const struct sw_replies *replies, uint32_t operations)
 static struct sw_pending *append(struct sw_replies *replies, struct sw_conn *conn,
                                  const struct sw_command *command)
 {
+    assert(replies->pendings < replies->pending_max && replies == replies->resp->filling);
     struct sw_pending *pending = &replies->pending[replies->pendings++];
     memset(pending, 0, sizeof(*pending));
     pending->conn = conn;
@@ -170,6 +173,7 @@ void sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const
 void sw_replies_submit(struct sw_replies *replies)
 {
     struct sw_resp *resp = replies->resp;
+    assert(resp->running == NULL && resp->filling == replies && replies->pendings > 0);
     resp->running = replies;
     resp->net->retry = true; /* the other round is empty: connections that wait for room go first */
     resp->filling = &resp->replies[replies == &resp->replies[0]];

@@ -28,6 +28,7 @@ struct writer {
 
 static void flush(struct writer *writer)
 {
+    assert(writer->at <= writer->end);
     sw_resp_send(writer->conn, writer->begin, (size_t)(writer->at - writer->begin));
     writer->at = writer->begin;
 }
