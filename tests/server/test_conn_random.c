@@ -98,7 +98,7 @@ Test(conn_random, random_steps_keep_what_must_hold)
     static struct crowd crowd;
     crowd.toy = toy_create();
     crowd.random = random_of(0);
-    crowd.toy->budget.bytes_max = 40000;
+    crowd.toy->budget.bytes_max = 9000;
     crowd.toy->config.request_timeout_ms = 2000;
     for (int i = 0; i < PEERS; i++) {
         fake_open(&crowd.peers[i], &crowd.toy->net, false);
