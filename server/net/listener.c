@@ -65,7 +65,7 @@ static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
 
 /* Gives an accepted socket to a loop. A connection over connections-max goes to a loop too, because
  * only there its first byte shows in which protocol it must be refused. */
-static void take(struct sw_listener *listener, int fd, bool is_unix)
+static void give_to_loop(struct sw_listener *listener, int fd, bool is_unix)
 {
     uint64_t total = 0;
     uint32_t i = choose_loop(listener, &total);
@@ -113,7 +113,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     for (int i = 0; i < SW_ACCEPT_BURST; i++) {
         int fd = accept4(socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            take(socket->listener, fd, socket->is_unix);
+            give_to_loop(socket->listener, fd, socket->is_unix);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             pause_accepting(socket->listener, errno);
             return;
