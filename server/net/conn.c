@@ -130,10 +130,10 @@ void sw_conn_accept(struct sw_conn *conn, bool data)
     conn->data_in_flight += data;
 }
 
-void sw_conn_request_done(struct sw_conn *conn, bool data)
+void sw_conn_requests_done(struct sw_conn *conn, uint32_t requests, uint32_t data)
 {
-    assert(conn->in_flight > 0 && conn->data_in_flight >= data);
-    conn->in_flight--;
+    assert(conn->in_flight >= requests && conn->data_in_flight >= data);
+    conn->in_flight -= requests;
     conn->data_in_flight -= data;
     if (conn->stall == SW_STALL_BARRIER || conn->stall == SW_STALL_IN_FLIGHT) {
         conn->net->retry = true;

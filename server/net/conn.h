@@ -123,8 +123,13 @@ bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why);
 
 /* Counts a request as accepted; `data`: it accesses the table. */
 void sw_conn_accept(struct sw_conn *conn, bool data);
-/* The reply to an accepted request has been queued or dropped. May free the connection. */
-void sw_conn_request_done(struct sw_conn *conn, bool data);
+/* The replies to this many accepted requests, `data` of which access the table, have been queued or
+ * dropped. May free the connection. */
+void sw_conn_requests_done(struct sw_conn *conn, uint32_t requests, uint32_t data);
+static inline void sw_conn_request_done(struct sw_conn *conn, bool data)
+{
+    sw_conn_requests_done(conn, 1, data);
+}
 
 /* Stops parsing the input until sw_net_retry_stalled tries it again. */
 void sw_conn_stall(struct sw_conn *conn, enum sw_stall reason);

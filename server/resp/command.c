@@ -10,6 +10,8 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <endian.h>
+#include <string.h>
 
 #include "server/resp/reply_kind.h"
 #include "table/table.h"
@@ -82,19 +84,32 @@ SW_COMMAND_MAP(SW_COMMAND_CHECK)
         return NULL;                       \
     }
 
+/* Up to 8 bytes in lower case as a little-endian word, by two loads that may overlap. */
+static inline uint64_t lower_word(const uint8_t *name, size_t size)
+{
+    const uint64_t case_bits = 0x2020202020202020U >> (64 - size * 8);
+    if (size == 1) {
+        return name[0] | case_bits;
+    }
+    if (size < 4) {
+        uint16_t first, last;
+        memcpy(&first, name, sizeof(first));
+        memcpy(&last, name + size - sizeof(last), sizeof(last));
+        return le16toh(first) | (uint64_t)le16toh(last) << (size * 8 - 16) | case_bits;
+    }
+    uint32_t first, last;
+    memcpy(&first, name, sizeof(first));
+    memcpy(&last, name + size - sizeof(last), sizeof(last));
+    return le32toh(first) | (uint64_t)le32toh(last) << (size * 8 - 32) | case_bits;
+}
+
 const struct sw_command *sw_command_find(const uint8_t *name, size_t size)
 {
-    uint64_t low = 0, high = 0;
-    if (size > 16) {
+    if (size < 2 || size > 16) {
         return NULL;
     }
-    /* These words are little-endian on every machine. */
-    for (size_t i = 0; i < size && i < 8; i++) {
-        low |= (uint64_t)(name[i] | 0x20) << (i * 8);
-    }
-    for (size_t i = 8; i < size; i++) {
-        high |= (uint64_t)(name[i] | 0x20) << ((i - 8) * 8);
-    }
+    uint64_t low = lower_word(name, size < 8 ? size : 8);
+    uint64_t high = size > 8 ? lower_word(name + 8, size - 8) : 0;
     switch (size) {
         SW_COMMAND_OF_LENGTH(2)
         SW_COMMAND_OF_LENGTH(3)

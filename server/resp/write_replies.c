@@ -392,13 +392,12 @@ void sw_replies_write(struct sw_replies *replies)
             .begin = scratch,
             .end = scratch + SW_SCRATCH_BYTES,
         };
-        uint32_t first = i;
+        uint32_t first = i, data = 0;
         for (; i < replies->pendings && replies->pending[i].conn == conn; i++) {
             write_one(&writer, replies, &replies->pending[i], share_ns);
+            data += replies->pending[i].kind > SW_REPLY_KIND_ARRAY;
         }
         flush(&writer);
-        for (uint32_t k = first; k < i; k++) {
-            sw_conn_request_done(conn, replies->pending[k].kind > SW_REPLY_KIND_ARRAY);
-        }
+        sw_conn_requests_done(conn, i - first, data);
     }
 }
