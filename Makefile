@@ -53,16 +53,17 @@ has_flag = $(shell $(CC) -Werror $(1) -x c -fsyntax-only /dev/null 2>/dev/null &
 ifeq ($(SAN),)
   OPTIMIZED := $(filter-out -O0,$(lastword $(filter -O%,$(OPTIMIZE) $(CFLAGS))))
   HARDEN_CPP := $(if $(OPTIMIZED),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
-  HARDEN_C := $(foreach f,-fstack-protector-strong -fstack-clash-protection -fcf-protection,$(call has_flag,$(f)))
+  HARDEN_C := $(foreach f,-fstack-protector-strong -fstack-clash-protection,$(call has_flag,$(f)))
   HARDEN_LD := -Wl,-z,relro,-z,now
   PIE := -pie
 endif
 
+# Nobody replaces functions of ours at run time, so those of one file may call each other directly.
 # Those of the user come last, so that -O3 beats our -O2. What gcc thinks uninitialised depends on how
 # far it optimises: at a level that nobody tried here this is told, and is no error.
 OWN_CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS) $(if $(SAN),-DSHERWOOD_CHECKS)
 REAL_CPPFLAGS := $(OWN_CPPFLAGS) $(HARDEN_CPP) $(CPPFLAGS)
-REAL_CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) $(HARDEN_C) -pthread -fPIC $(if $(filter -O%,$(CFLAGS)),-Wno-error=maybe-uninitialized) $(CFLAGS)
+REAL_CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) $(HARDEN_C) -pthread -fPIC -fno-semantic-interposition $(if $(filter -O%,$(CFLAGS)),-Wno-error=maybe-uninitialized) $(CFLAGS)
 REAL_LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE)) $(HARDEN_LD) $(LDFLAGS)
 FLAGS := $(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) $(REAL_LDFLAGS) $(if $(NVCC),with,without) CUDA
 
