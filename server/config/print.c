@@ -56,7 +56,7 @@ static const struct {
 
 static const char help_tail[] =
     "\n"
-    "SIGTERM or SIGINT: answer what was accepted, then exit 0. A second one: exit 1 at once.\n"
+    "SIGTERM or SIGINT: reply to what was accepted, then exit 0. A second one: exit 1 at once.\n"
     "Exit status: 0 stopped, 1 failed to start or lost the device, 2 wrong options.\n"
     "See sherwoodd(8).\n";
 
