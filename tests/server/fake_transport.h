@@ -260,9 +260,9 @@ static inline void fake_fini(struct fake *fake)
 /* Everything that has left since the last call is this text. */
 static inline void fake_expect(struct fake *fake, const char *text)
 {
-    cr_assert(fake->out_bytes == strlen(text) && memcmp(fake->out, text, fake->out_bytes) == 0,
-              "it sent '%.*s' instead of '%s'", (int)fake->out_bytes,
-              fake->out_bytes > 0 ? fake->out : "", text);
+    const char *out = fake->out != NULL ? fake->out : "";
+    cr_assert(fake->out_bytes == strlen(text) && memcmp(out, text, fake->out_bytes) == 0,
+              "it sent '%.*s' instead of '%s'", (int)fake->out_bytes, out, text);
     fake->out_bytes = 0;
 }
 
