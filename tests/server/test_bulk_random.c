@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_bulk_random.c - bulk connections whose frames and replies come and go in random pieces: each
+ * gets its own replies, in order where the table decides them, and all memory comes back.
+ */
+#include "tests/server/serve_fixture.h"
+#include "tests/support/random.h"
+
+enum { LANES = 5, FRAMES = 120, KEYS = 40, STEPS = 8000, STREAM_BYTES = 1 << 20 };
+
+/* What a frame must be replied. */
+struct expected {
+    bool found[KEYS];
+    uint64_t before[KEYS];
+    uint32_t count;
+    enum sw_operation operation;
+    bool seen;
+};
+
+/* A connection with keys of its own. */
+struct lane {
+    struct fake peer;
+    uint8_t *stream;
+    size_t size, sent;
+    bool present[KEYS];
+    uint64_t value[KEYS];
+    struct expected expected[FRAMES];
+    unsigned replies;
+};
+
+/* Carries the frame out in the model and writes it. */
+static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct random *random)
+{
+    static const enum sw_operation operations[] = {SW_OPERATION_GET, SW_OPERATION_SET,
+                                                   SW_OPERATION_SUM, SW_OPERATION_DELETE,
+                                                   SW_OPERATION_PING};
+    struct expected *expected = &lane->expected[number];
+    enum sw_operation operation = operations[random_below(random, 5)];
+    struct sw_request request = {.request_id = number,
+                                 .operation = operation,
+                                 .count = 1 + (uint32_t)random_below(random, KEYS),
+                                 .key_bytes = 8,
+                                 .value_bytes = 8,
+                                 .want_values = true};
+    request.count = sw_operation_is_data(operation) ? request.count : 0;
+    struct sw_body_layout layout = sw_request_layout(&request);
+    uint64_t body = request.count > 0 ? layout.bytes : 0;
+    uint8_t *at = lane->stream + lane->size;
+    int head = sw_request_encode(&request, body, at, SW_FRAME_HEAD_BYTES_MAX);
+    cr_assert(head > 0 && lane->size + (size_t)head + body < STREAM_BYTES);
+    memset(at + head, 0, body);
+    expected->operation = operation;
+    expected->count = request.count;
+    for (uint32_t i = 0; i < request.count; i++) {
+        uint64_t k = random_below(random, KEYS), key = base + k, operand = random_next(random);
+        memcpy(at + head + (size_t)i * 8, &key, 8);
+        if (sw_operation_has_operands(operation)) {
+            memcpy(at + head + layout.second + (size_t)i * 8, &operand, 8);
+        }
+        uint64_t old = lane->present[k] ? lane->value[k] : 0;
+        expected->found[i] = lane->present[k];
+        expected->before[i] = old;
+        if (sw_operation_has_operands(operation)) {
+            lane->value[k] = operation == SW_OPERATION_SUM ? old + operand : operand;
+            lane->present[k] = true;
+        } else if (operation == SW_OPERATION_DELETE) {
+            lane->present[k] = false;
+        }
+    }
+    lane->size += (size_t)head + body;
+}
+
+/* Looks at the whole replies that have come. */
+static void take_replies(struct lane *lane)
+{
+    struct fake *peer = &lane->peer;
+    struct sw_frame_prefix prefix;
+    struct sw_reply reply;
+    size_t at = 0;
+    while (peer->out_bytes - at >= SW_FRAME_PREFIX_BYTES) {
+        const uint8_t *bytes = (const uint8_t *)peer->out + at;
+        cr_assert_gt(sw_frame_prefix_decode(bytes, peer->out_bytes - at, 1 << 20, &prefix), 0);
+        uint64_t head = sw_frame_head_bytes(prefix.header_bytes);
+        if (peer->out_bytes - at < head + prefix.body_bytes) {
+            break;
+        }
+        cr_assert_eq(sw_reply_decode(bytes + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &reply),
+                     0);
+        cr_assert(reply.status == SW_REPLY_OK && reply.request_id < FRAMES, "%s", reply.message);
+        struct expected *expected = &lane->expected[reply.request_id];
+        cr_assert_not(expected->seen, "replied to twice");
+        expected->seen = true;
+        cr_assert_eq(reply.count, expected->count);
+        for (uint32_t i = 0; i < expected->count; i++) {
+            uint64_t before;
+            const uint8_t *found = bytes + head + sw_frame_align((uint64_t)expected->count * 8);
+            memcpy(&before, bytes + head + (size_t)i * 8, 8);
+            cr_assert_eq(before, expected->before[i], "frame %u", (unsigned)reply.request_id);
+            cr_assert_eq(found[i / 8] >> i % 8 & 1, expected->found[i]);
+        }
+        lane->replies++;
+        at += head + prefix.body_bytes;
+    }
+    peer->out_bytes -= at;
+    if (peer->out_bytes > 0) {
+        memmove(peer->out, peer->out + at, peer->out_bytes);
+    }
+}
+
+static void step(struct serve *serve, struct lane *lane, struct random *random)
+{
+    size_t left = lane->size - lane->sent;
+    switch (random_below(random, 6)) {
+    case 0:
+        serve_turn(serve);
+        break;
+    case 1:
+        lane->peer.takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 300);
+        break;
+    case 2:
+        fake_take(&lane->peer, random_below(random, 3000));
+        break;
+    case 3:
+        serve->loop->uv.time += random_below(random, 3);
+        sw_net_sweep(&serve->loop->net, false);
+        break;
+    default:
+        left = left > 0 ? random_below(random, left < 900 ? left + 1 : 900) : 0;
+        lane->sent += fake_send(&lane->peer, lane->stream + lane->sent, left);
+        break;
+    }
+    serve_check(serve);
+    take_replies(lane);
+}
+
+/* Everything that is left is sent, carried out and taken. */
+static void finish(struct serve *serve, struct lane *lanes)
+{
+    bool more = true;
+    while (more) {
+        more = serve_turn(serve);
+        for (int i = 0; i < LANES; i++) {
+            struct lane *lane = &lanes[i];
+            size_t left = lane->size - lane->sent;
+            lane->peer.takes = SIZE_MAX;
+            more |= lane->peer.queued > 0 || left > 0;
+            fake_take_all(&lane->peer);
+            lane->sent += fake_send(&lane->peer, lane->stream + lane->sent, left);
+            take_replies(lane);
+        }
+    }
+}
+
+Test(bulk_random, every_frame_gets_its_own_reply)
+{
+    struct serve serve;
+    struct random random = random_of(0);
+    static struct lane lanes[LANES];
+    serve_init(&serve);
+    serve.config.arena_bytes = 64 << 10; /* frames wait for it */
+    serve.config.frame_ops_max = 64;
+    serve.config.frames_in_flight_max = 6;
+    serve.config.output_bytes_pause = 4096;
+    serve_start(&serve);
+    for (unsigned i = 0; i < LANES; i++) {
+        serve_open(&serve, &lanes[i].peer);
+        lanes[i].stream = malloc(STREAM_BYTES);
+        cr_assert_not_null(lanes[i].stream);
+        for (unsigned n = 0; n < FRAMES; n++) {
+            add_frame(&lanes[i], n, 1000ULL * i, &random);
+        }
+    }
+    for (int n = 0; n < STEPS; n++) {
+        step(&serve, &lanes[random_below(&random, LANES)], &random);
+    }
+    finish(&serve, lanes);
+    cr_assert_gt(serve.loop->counters.frames_in_flight_pauses, 0);
+    cr_assert_gt(serve.loop->counters.arena_pauses, 0);
+    for (int i = 0; i < LANES; i++) {
+        cr_assert_eq(lanes[i].replies, FRAMES, "connection %d", i);
+        cr_assert_eq(lanes[i].peer.out_bytes, 0);
+        serve_close(&serve, &lanes[i].peer);
+        free(lanes[i].stream);
+    }
+    serve_stop_loop(&serve);
+}
