@@ -43,6 +43,9 @@
     X(log_lines_left_out,                                                                        \
       "Lines that clients provoked and that the log left out, because it had many like them.")   \
     X(http_requests, "HTTP requests replied to.")                                                \
+    X(http_errors,                                                                               \
+      "HTTP requests whose reply had status 400 or above, those with headers larger than "       \
+      "http-request-bytes-max among them; a request line that is too long is not counted.")      \
     X(http_timeouts, "HTTP connections closed because a request and its reply took longer than " \
                      "http-timeout-ms, or none came for so long.")                               \
     X(http_evictions,                                                                            \

@@ -235,8 +235,13 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     struct sw_http *http = context;
     struct sw_http_connection *entry = entry_of(connection);
     (void)state;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_HTTP_STATUS);
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
         SW_COUNT(&http->counters, http_requests, 1);
+    }
+    if (info != NULL && info->http_status >= MHD_HTTP_BAD_REQUEST) {
+        SW_COUNT(&http->counters, http_errors, 1);
     }
     if (entry != NULL) {
         sw_http_connection_replied(entry, now_ms());

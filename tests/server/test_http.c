@@ -154,6 +154,13 @@ Test(http, stop_frees_the_port)
     sw_http_stop(NULL);
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* What came back for these bytes until the server closed. */
 static const char *ask_raw(uint16_t port, const char *request)
 {
@@ -192,14 +199,25 @@ Test(http, malformed_requests)
         cr_assert_eq(strncmp(got, rows[i].status, 9), 0, "row %zu: %s", i, got);
         cr_assert_eq(strncmp(got + 9, rows[i].status + 9, 4), 0, "row %zu: %s", i, got);
     }
+    static char large[20000] = "GET /healthz HTTP/1.1\r\nHost: x\r\nX: ";
+    size_t size = strlen(large);
+    memset(large + size, 'a', sizeof(large) - 5 - size);
+    memcpy(large + sizeof(large) - 5, "\r\n\r\n", 5);
+    int fd = dial(port);
+    cr_assert_eq(send(fd, large, sizeof(large) - 1, MSG_NOSIGNAL), (ssize_t)sizeof(large) - 1);
+    cr_assert_eq(recv(fd, answer, 13, MSG_WAITALL), 13);
+    cr_assert_eq(memcmp(answer, "HTTP/1.1 431 ", 13), 0, "%.13s", answer);
+    close(fd);
+    struct sw_loop_counters counters = {0};
+    uint64_t began_ms = now_ms();
+    while (counters.http_errors < 5) { /* four of the rows, and this; counted after the reply */
+        cr_assert_lt(now_ms() - began_ms, 5000);
+        counters = (struct sw_loop_counters){0};
+        sw_http_add_counters(http, &counters);
+    }
+    cr_assert_eq(counters.http_errors, 5);
+    cr_assert_eq(counters.http_requests, 5);
     sw_http_stop(http);
-}
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* True once the server has closed the connection. */
