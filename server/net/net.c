@@ -50,20 +50,34 @@ void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protoco
 }
 
 /* If one connection stalls for arena memory again, those after it get no arena memory either
- * (arena_closed): a large request must not starve behind smaller ones. */
+ * (arena_closed): a large request must not starve behind smaller ones. A connection that has gone
+ * on and stalls again goes to the end of the list; one that was tried in vain keeps its place. */
 bool sw_net_retry_stalled(struct sw_net *net)
 {
+    struct sw_list tried_in_vain;
     uint64_t count = net->stalled_count;
     if (!net->retry) {
         return false;
     }
     net->retry = false;
+    sw_list_init(&tried_in_vain);
     for (uint64_t left = count; left > 0 && !sw_list_is_empty(&net->stalled); left--) {
         struct sw_conn *conn = SW_CONTAINER(net->stalled.next, struct sw_conn, stalled);
+        size_t held = sw_input_held(&conn->input);
         sw_conn_resume(conn);
         net->arena_closed |= conn->stall == SW_STALL_ARENA;
+        if (conn->stall != SW_STALL_NONE && sw_input_held(&conn->input) == held) {
+            sw_list_remove(&conn->stalled);
+            sw_list_push(&tried_in_vain, &conn->stalled);
+        }
+    }
+    while (!sw_list_is_empty(&tried_in_vain)) {
+        struct sw_list *last = tried_in_vain.previous;
+        sw_list_remove(last);
+        sw_list_push_front(&net->stalled, last);
     }
     net->arena_closed = false;
+    assert(sw_list_is_empty(&tried_in_vain) && net->stalled_count <= count);
     return count > 0;
 }
 

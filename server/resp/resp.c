@@ -176,6 +176,12 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return false;
     }
+    if ((command->kind == SW_KIND_REPORT || command->kind == SW_KIND_SESSION) &&
+        resp->text.spent_in == conn->net->turn.number) {
+        SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_TURN);
+        return false;
+    }
     switch (command->kind) {
     case SW_KIND_DATA:
         return resp->run_data(conn, command, arguments, SW_DATA_RUN);
@@ -249,9 +255,12 @@ static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *comm
     return done;
 }
 
+/* Has the connection had its share of text replies in this turn? Where all connections together
+ * have had theirs, one that has had none may still send requests on keys: run() stalls others. */
 static bool text_is_spent(const struct sw_resp_conn *state, uint64_t turn)
 {
-    return state->text.spent_in == turn || state->resp->text.spent_in == turn;
+    return state->text.spent_in == turn ||
+           (state->resp->text.spent_in == turn && state->text.turn == turn);
 }
 
 /* Carries out the command at the beginning of `bytes`. Returns the number of bytes consumed, or 0

@@ -313,6 +313,40 @@ Test(resp_conn, all_reports_together_have_their_share)
     serve_stop_loop(&serve);
 }
 
+/* Neither a request on a key nor a report starves behind connections that ask for many reports. */
+Test(resp_conn, nobody_starves_behind_reports)
+{
+    enum { COUNT = 60 };
+    struct serve serve;
+    static struct fake peers[COUNT];
+    struct fake keys, report;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &keys);
+    serve_open(&serve, &report);
+    for (int i = 0; i < COUNT; i++) {
+        serve_open(&serve, &peers[i]);
+        send_reports(&peers[i], 1000);
+    }
+    fake_say(&keys, "GET 1\r\n");
+    fake_say(&report, "PING\r\n");
+    serve_turn(&serve);
+    fake_expect(&keys, "$-1\r\n");
+    for (int turn = 0; turn < COUNT; turn++) {
+        serve_turn(&serve);
+    }
+    fake_expect(&report, "+PONG\r\n");
+    for (int i = 0; i < COUNT; i++) {
+        cr_assert_gt(peers[i].out_bytes, SW_TURN_TEXT_BYTES, "connection %d has had no turn", i);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        serve_close(&serve, &peers[i]);
+    }
+    serve_close(&serve, &keys);
+    serve_close(&serve, &report);
+    serve_stop_loop(&serve);
+}
+
 /* --- errors of the connection, in order ------------------------------------------------------- */
 
 Test(resp_conn, the_time_out_comes_behind_earlier_replies)
