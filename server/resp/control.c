@@ -167,6 +167,10 @@ static void finish(struct control *control)
     } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
         sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
     }
+    if (sw_resp_of(conn)->last_error != NULL) {
+        sw_text_error(&text, sw_resp_of(conn)->last_error);
+        SW_COUNT(counters, command_errors, 1);
+    }
     SW_COUNT(counters, commands_processed, 1);
     SW_COUNT(counters, command_errors, batch_error(&control->flight.batch) != NULL);
     SW_COUNT(counters, commands[control->command->id], 1);

@@ -359,6 +359,10 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
         [SW_REFUSAL_INPUT_MEMORY] = ("ERR the memory for requests that have only partly arrived is "
                                      "used up (input-bytes-max)"),
     };
+    if (sw_resp_of(conn)->control_in_flight) { /* its reply is not part of a round */
+        sw_resp_of(conn)->last_error = lines[why];
+        return true;
+    }
     if (!sw_replies_has_room(sw_resp_of(conn)->resp->filling, 0)) {
         return false;
     }

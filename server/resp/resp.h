@@ -72,6 +72,7 @@ struct sw_resp_conn {
     struct sw_session session;
     struct sw_resp_output output;
     bool control_in_flight; /* a control command is in flight: no other command is accepted */
+    const char *last_error; /* to be sent behind the reply of the control command; NULL: none */
     struct sw_transaction *transaction; /* the open transaction; NULL: none */
     size_t reparsed;                /* bytes of the incomplete command that were parsed in vain */
     struct sw_resp_text_share text; /* of this connection */

@@ -443,6 +443,27 @@ Test(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies)
     serve_stop_loop(&serve);
 }
 
+/* The reply to a control command is not part of a round, and must not be overtaken either. */
+Test(resp_conn, one_that_holds_too_much_input_is_told_behind_a_control_command)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve.budget.bytes_max = 128 << 10;
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    static char request[200 << 10] = "FLUSHALL\r\n*2\r\n$4\r\nECHO\r\n$1000000\r\n";
+    memset(request + strlen(request), 'x', sizeof(request) - strlen(request));
+    fake_send(&peer, request, sizeof(request));
+    serve_until_idle(&serve);
+    fake_expect(&peer, "+OK\r\n-ERR the memory for requests that have only partly arrived is used "
+                       "up (input-bytes-max)\r\n");
+    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
 Test(resp_conn, http_is_closed_without_a_word)
 {
     struct serve serve;
