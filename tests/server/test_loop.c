@@ -68,7 +68,9 @@ static void expect_lacking(const struct sw_loop *loop, const enum sw_command_id 
         wanted.has[commands[i]] = true;
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
-        cr_assert_eq(loop->resp.unsupported.has[id], wanted.has[id], "%s",
+        cr_assert_eq(loop->resp.unsupported.has[id], wanted.has[id],
+                     "the engine %s %s, against the list in the test",
+                     loop->resp.unsupported.has[id] ? "lacks" : "has",
                      sw_command_at((enum sw_command_id)id)->name);
     }
 }
