@@ -209,7 +209,9 @@ int sw_listener_create(const struct sw_config *config, const struct sw_activated
         return -1;
     }
     listener->config = config;
-    memcpy(listener->nets, nets, loop_count * sizeof(*nets));
+    for (uint32_t i = 0; i < loop_count; i++) {
+        listener->nets[i] = nets[i];
+    }
     listener->loop_count = loop_count;
     if (activated != NULL && activated->listener_count > 0) {
         adopt(listener, activated);
