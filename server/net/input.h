@@ -19,6 +19,7 @@
 struct sw_input_budget {
     uint64_t bytes_max;  /* input-bytes-max; constant */
     uint64_t bytes_used; /* atomic: sum of the capacities of all inputs */
+    uint64_t bytes_kept; /* atomic: the part of it that open transactions keep */
 };
 
 struct sw_input {

@@ -60,11 +60,17 @@ static bool run_discard(struct sw_conn *conn, const struct sw_command *command)
     return true;
 }
 
+static void free_queue(struct sw_input *queue, struct sw_input_budget *budget)
+{
+    __atomic_fetch_sub(&budget->bytes_kept, queue->capacity, __ATOMIC_RELAXED);
+    sw_input_free(queue, budget);
+}
+
 void sw_transaction_drop(struct sw_conn *conn)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     if (state->transaction != NULL) {
-        sw_input_free(&state->transaction->queue, conn->net->budget);
+        free_queue(&state->transaction->queue, conn->net->budget);
         free(state->transaction);
         state->transaction = NULL;
     }
@@ -75,7 +81,7 @@ void sw_transaction_spoil(struct sw_conn *conn)
     struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
     if (transaction != NULL) {
         transaction->is_spoiled = true;
-        sw_input_free(&transaction->queue, conn->net->budget);
+        free_queue(&transaction->queue, conn->net->budget);
     }
 }
 
@@ -119,11 +125,29 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
     return at + size;
 }
 
-/* A transaction may stay open for as long as its client likes, so transactions may take only half
- * of the memory, and the rest is left to requests that are arriving. */
+/* A transaction may stay open for as long as its client likes, so transactions may keep only half
+ * of the memory, and the last sixteenth is left to requests that are arriving. Requests that are
+ * arriving do not count as kept: clients with large ones cannot keep others from MULTI, because
+ * sw_input_grow leaves an eighth to small inputs. */
 static bool is_scarce(const struct sw_input_budget *budget, uint64_t bytes)
 {
-    return sw_input_budget_used(budget) + bytes > budget->bytes_max / 2;
+    uint64_t kept = __atomic_load_n(&budget->bytes_kept, __ATOMIC_RELAXED);
+    uint64_t most = budget->bytes_max;
+    return kept + bytes > most / 2 || sw_input_budget_used(budget) + bytes > most - most / 16;
+}
+
+/* Makes room for `bytes` more bytes in the queue. Returns false if there is no memory for them. */
+static bool grow_queue(struct sw_input *queue, struct sw_input_budget *budget, uint64_t bytes)
+{
+    size_t before = queue->capacity;
+    if (before - queue->end >= bytes) {
+        return true;
+    }
+    if (is_scarce(budget, bytes) || sw_input_grow(queue, budget, bytes) != SW_INPUT_OK) {
+        return false;
+    }
+    __atomic_fetch_add(&budget->bytes_kept, queue->capacity - before, __ATOMIC_RELAXED);
+    return true;
 }
 
 /* Appends the command to the queue. Returns an error line if there is no room for it. */
@@ -141,8 +165,7 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
     if (queue->end + bytes > conn->net->config->resp_request_bytes_max) {
         return "ERR the transaction is larger than resp-request-bytes-max";
     }
-    if (is_scarce(conn->net->budget, bytes) ||
-        sw_input_grow(queue, conn->net->budget, bytes) != SW_INPUT_OK) {
+    if (!grow_queue(queue, conn->net->budget, bytes)) {
         return "ERR the memory for requests is used up (input-bytes-max)";
     }
     uint8_t *at = put(queue->bytes + queue->end, &head, sizeof(head));

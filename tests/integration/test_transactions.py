@@ -3,6 +3,7 @@
 """MULTI, EXEC and DISCARD: a transaction takes effect whole and with nothing between, or not at all;
 what may be queued, in redis' words where redis has the same case."""
 
+import contextlib
 import random
 import shutil
 import socket
@@ -223,6 +224,26 @@ def memory_of_all_connections():
             one = wire.Replies(connection)
             equal(one.ask("MULTI"), "OK", "MULTI")
             equal([one.ask("ECHO", "x" * 15000) for _ in range(250)], ["QUEUED"] * 250, "room again")
+
+
+@case
+def large_requests_leave_room():
+    """clients that begin large requests and do not end them: others have their transactions"""
+    with Server("--input-bytes-max", "8M", "--resp-request-bytes-max", "4M") as server:
+        large = [server.connect() for _ in range(12)]
+        for connection in large:
+            with contextlib.suppress(OSError):  # it was closed for the memory that it held
+                connection.sendall(b"*2\r\n$4\r\nECHO\r\n$2000000\r\n" + b"x" * 600000)
+        eventually(lambda: server.metrics()["sherwood_input_memory_bytes"] > 5 << 20, "received")
+        for i in range(20):
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                talk(replies, ("MULTI", "OK"), (f"SET {i} 5", "QUEUED"), (f"INCR {i}", "QUEUED"))
+                equal(replies.ask("ECHO", "x" * 10000), "QUEUED", "a long one")
+                talk(replies, ("EXEC", ["OK", 6, b"x" * 10000]))
+        for connection in large:
+            connection.close()
+        eventually(lambda: server.metrics()["sherwood_input_memory_bytes"] == 0, "given back")
 
 
 @case

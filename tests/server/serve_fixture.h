@@ -117,6 +117,7 @@ static inline void serve_stop_loop(struct serve *serve)
     cr_assert_eq(serve->loop->net.connections, 0);
     cr_assert_eq(serve->loop->batches.arena.pages_used, 0, "I/O memory was not given back");
     cr_assert_eq(sw_input_budget_used(&serve->budget), 0);
+    cr_assert_eq(serve->budget.bytes_kept, 0);
     close_loop(serve->loop);
     sw_clients_fini(&serve->clients);
     sw_table_destroy(serve->table);
