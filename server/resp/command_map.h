@@ -53,13 +53,13 @@
     X(TOUCH, "touch", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
       EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist") \
     X(INCR, "incr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(INCREMENT, 0, SUM), "Add 1 to a key") \
+      ONE_KEY(INCREMENT, 0, INCREMENTED), "Add 1 to a key") \
     X(DECR, "decr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(DECREMENT, 0, DIFFERENCE), "Subtract 1 from a key") \
+      ONE_KEY(DECREMENT, 0, DECREMENTED), "Subtract 1 from a key") \
     X(INCRBY, "incrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(INCREMENT, 2, SUM), "Add to a key") \
+      ONE_KEY(INCREMENT, 2, INCREMENTED), "Add to a key") \
     X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(DECREMENT, 2, DIFFERENCE), "Subtract from a key") \
+      ONE_KEY(DECREMENT, 2, DECREMENTED), "Subtract from a key") \
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \

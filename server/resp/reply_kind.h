@@ -17,8 +17,8 @@ enum sw_reply_kind {
     SW_REPLY_KIND_VALUES,        /* an array of the values before; null for each absent key */
     SW_REPLY_KIND_COUNT_PRESENT, /* the number of keys that were present */
     SW_REPLY_KIND_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
-    SW_REPLY_KIND_SUM,           /* value + operand, or the overflow error */
-    SW_REPLY_KIND_DIFFERENCE,    /* value - operand, or the overflow error */
+    SW_REPLY_KIND_INCREMENTED,   /* value + operand, or the overflow error */
+    SW_REPLY_KIND_DECREMENTED,   /* value - operand, or the overflow error */
     SW_REPLY_KIND_DIGITS,        /* the number of digits of the value; 0 if the key was absent */
     SW_REPLY_KIND_TYPE,          /* +string; +none if the key was absent */
     SW_REPLY_KIND_TTL,           /* -1; -2 if the key was absent */

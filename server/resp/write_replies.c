@@ -141,15 +141,15 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
 /* Would the result of INCR or DECR not fit the width? Exactly then the table has refused it. */
 static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
-    if (pending->kind != SW_REPLY_KIND_SUM && pending->kind != SW_REPLY_KIND_DIFFERENCE) {
+    if (pending->kind != SW_REPLY_KIND_INCREMENTED && pending->kind != SW_REPLY_KIND_DECREMENTED) {
         return false;
     }
     uint32_t bytes = round->batches->shape.value_bytes;
     uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
     uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
     uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX;
-    return (pending->kind == SW_REPLY_KIND_SUM && operand > max - previous) ||
-           (pending->kind == SW_REPLY_KIND_DIFFERENCE && operand > previous);
+    return (pending->kind == SW_REPLY_KIND_INCREMENTED && operand > max - previous) ||
+           (pending->kind == SW_REPLY_KIND_DECREMENTED && operand > previous);
 }
 
 /* The value before operation `i`, and its operand. */
@@ -252,6 +252,14 @@ static void put_blob_reply(struct writer *writer, const struct sw_round *round,
     }
 }
 
+/* The replies that do not depend on the results. */
+static const char *fixed_line(enum sw_reply_kind kind)
+{
+    return kind == SW_REPLY_KIND_OK       ? "+OK\r\n"
+           : kind == SW_REPLY_KIND_QUEUED ? "+QUEUED\r\n"
+                                          : ":0\r\n";
+}
+
 /* Writes a reply. There is a case for every kind, so that the compiler warns of a missing one. */
 static void put_reply(struct writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending)
@@ -263,14 +271,8 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
     case SW_REPLY_KIND_TEXT:
         put_text(writer, replies->text.data + i, pending->count);
         break;
-    case SW_REPLY_KIND_QUEUED:
-        put_line(writer, "+QUEUED\r\n");
-        break;
     case SW_REPLY_KIND_ARRAY:
         put_head(writer, pending->count);
-        break;
-    case SW_REPLY_KIND_OK:
-        put_line(writer, "+OK\r\n");
         break;
     case SW_REPLY_KIND_OK_IF_ABSENT:
         put_ok_or_null(writer, entered_at(round, i), resp3);
@@ -290,10 +292,10 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
     case SW_REPLY_KIND_ONE_IF_ABSENT:
         put_unsigned(writer, entered_at(round, i), resp3);
         break;
-    case SW_REPLY_KIND_SUM:
+    case SW_REPLY_KIND_INCREMENTED:
         put_unsigned(writer, value_at(round, i) + operand_at(round, i), resp3);
         break;
-    case SW_REPLY_KIND_DIFFERENCE:
+    case SW_REPLY_KIND_DECREMENTED:
         put_unsigned(writer, value_at(round, i) - operand_at(round, i), resp3);
         break;
     case SW_REPLY_KIND_DIGITS:
@@ -305,8 +307,10 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
     case SW_REPLY_KIND_TTL:
         put_line(writer, found_at(round, i) ? ":-1\r\n" : ":-2\r\n");
         break;
+    case SW_REPLY_KIND_OK:
+    case SW_REPLY_KIND_QUEUED:
     case SW_REPLY_KIND_ZERO:
-        put_line(writer, ":0\r\n");
+        put_line(writer, fixed_line((enum sw_reply_kind)pending->kind));
         break;
     case SW_REPLY_KIND_BYTES:
         put_entry_bytes(writer, round, i, resp3);
