@@ -201,6 +201,9 @@ static void on_end(struct sw_conn *conn, ssize_t error)
         sw_conn_abort(conn);
     } else if (conn->state == SW_CONN_OPEN) {
         sw_conn_drain(conn, true);
+        if (sw_input_held(&conn->input) == 0) { /* of a request that will not be complete */
+            sw_input_free(&conn->input, conn->net->budget);
+        }
     } else {
         sw_conn_update_reading(conn);
     }

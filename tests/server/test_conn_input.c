@@ -148,6 +148,22 @@ Test(conn_input, memory_is_given_back_when_the_peer_leaves)
     toy_destroy(toy);
 }
 
+/* Its replies may keep the connection open for long; the request that was cut does not. */
+Test(conn_input, a_request_cut_by_the_end_gives_its_memory_back_at_once)
+{
+    struct toy *toy = toy_create();
+    struct fake peer;
+    fake_open(&peer, &toy->net, false);
+    fake_say(&peer, "r");
+    send_part(&peer, 200 * KIB, 150 * KIB);
+    fake_end(&peer, UV_EOF);
+    cr_assert_eq(peer.conn->in_flight, 1);
+    cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
+    answer_all(&peer);
+    fake_fini(&peer);
+    toy_destroy(toy);
+}
+
 /* A peer that announces a large request has not sent it: what it costs goes by what has come. */
 Test(conn_input, what_is_announced_takes_no_memory)
 {
