@@ -40,7 +40,7 @@ class Folder:
         self.bin = self.path / "bin"
         self.bin.mkdir()
         for tool in ("bash", "sh", "awk", "sed", "grep", "cat", "date", "dirname", "mkdir", "tee",
-                     "uname", "nproc", "git", "basename"):
+                     "uname", "nproc", "basename"):
             found = shutil.which(tool)
             check(found, f"{tool} is not installed")
             (self.bin / tool).symlink_to(found)
