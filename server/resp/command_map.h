@@ -83,7 +83,7 @@
     X(SCAN, "scan", -2, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, scan), "Iterate keys: cursor [MATCH pattern] [COUNT n]") \
     X(RANDOMKEY, "randomkey", 1, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
-      TABLE(SCAN, random), "Some key of the table") \
+      TABLE(SCAN, random), "Some key of the table; keys do not have equal chances") \
     X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \
       REPORT(dbsize), "Number of keys") \
     X(INFO, "info", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
