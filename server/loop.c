@@ -64,7 +64,7 @@ static void sweep(struct sw_loop *loop)
         sw_watch_look(loop->watch, now_ms(loop));
     }
     sw_net_sweep(&loop->net, expired);
-    sw_frame_pool_sweep(&loop->bulk.pool);
+    sw_bulk_pool_sweep(&loop->bulk.pool);
 }
 
 /* Does everything of a turn except reading sockets. Returns true if there may be work left that

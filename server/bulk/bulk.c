@@ -27,7 +27,7 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
         .has_values = request->want_values,
     };
     if (request->operation == SW_OPERATION_STATS) {
-        reply.count = sw_figures_count(request->count);
+        reply.count = sw_bulk_figures_count(request->count);
     }
     return sw_reply_layout(&reply, request->operation);
 }
@@ -358,14 +358,14 @@ int sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *ba
     bulk->owner = *owner;
     bulk->operations = sw_bulk_operations(&batches->shape);
     sw_list_init(&bulk->ready);
-    sw_frame_pool_init(&bulk->pool);
+    sw_bulk_pool_init(&bulk->pool);
     return sw_gather_init(bulk);
 }
 
 void sw_bulk_fini(struct sw_bulk *bulk)
 {
     if (bulk->net != NULL) {
-        sw_frame_pool_fini(&bulk->pool);
+        sw_bulk_pool_fini(&bulk->pool);
         sw_gather_fini(bulk);
     }
 }

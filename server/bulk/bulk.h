@@ -30,7 +30,7 @@ struct sw_bulk {
     struct sw_batches *batches;
     struct sw_bulk_owner owner;
     uint64_t operations; /* operations that the engine supports: bit 1 << enum sw_operation */
-    struct sw_frame_pool pool;
+    struct sw_bulk_pool pool;
     struct sw_gather gather; /* small writes that wait to be combined into a batch */
     struct sw_list ready;    /* connections that have replies to send and are not writing */
 };

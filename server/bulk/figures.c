@@ -48,12 +48,13 @@ FIGURE_MAP(NAME_FITS)
 SW_GAUGE_MAP(NAME_FITS)
 SW_COUNTER_MAP(NAME_FITS)
 
-uint32_t sw_figures_count(uint32_t wanted)
+uint32_t sw_bulk_figures_count(uint32_t wanted)
 {
     return wanted == 0 || wanted > ROWS ? ROWS : wanted;
 }
 
-void sw_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out, uint32_t count)
+void sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
+                           uint32_t count)
 {
 #define FIGURE(name, field) {#name, snapshot->field},
 #define COUNTER(name, help) {#name, snapshot->counters.name},

@@ -11,13 +11,13 @@
 #include "server/bulk/bulk.h"
 #include "server/limits.h"
 
-void sw_frame_pool_init(struct sw_frame_pool *pool)
+void sw_bulk_pool_init(struct sw_bulk_pool *pool)
 {
-    *pool = (struct sw_frame_pool){0};
+    *pool = (struct sw_bulk_pool){0};
     sw_list_init(&pool->spare);
 }
 
-static struct sw_bulk_frame *take_spare(struct sw_frame_pool *pool)
+static struct sw_bulk_frame *take_spare(struct sw_bulk_pool *pool)
 {
     pool->spare_count--;
     if (pool->spare_count < pool->spare_least) {
@@ -26,14 +26,14 @@ static struct sw_bulk_frame *take_spare(struct sw_frame_pool *pool)
     return sw_bulk_frame_at(sw_list_pop(&pool->spare));
 }
 
-void sw_frame_pool_fini(struct sw_frame_pool *pool)
+void sw_bulk_pool_fini(struct sw_bulk_pool *pool)
 {
     while (pool->spare_count > 0) {
         free(take_spare(pool));
     }
 }
 
-void sw_frame_pool_sweep(struct sw_frame_pool *pool)
+void sw_bulk_pool_sweep(struct sw_bulk_pool *pool)
 {
     uint32_t surplus = pool->spare_least < SW_SPARE_FRAMES_FREED_MAX ? pool->spare_least
                                                                      : SW_SPARE_FRAMES_FREED_MAX;
@@ -45,7 +45,7 @@ void sw_frame_pool_sweep(struct sw_frame_pool *pool)
 
 struct sw_bulk_frame *sw_bulk_frame_take(struct sw_bulk *bulk, struct sw_conn *conn)
 {
-    struct sw_frame_pool *pool = &bulk->pool;
+    struct sw_bulk_pool *pool = &bulk->pool;
     struct sw_bulk_frame *frame = pool->spare_count > 0 ? take_spare(pool) : malloc(sizeof(*frame));
     if (frame != NULL) {
         memset(frame, 0, offsetof(struct sw_bulk_frame, head));
@@ -67,7 +67,7 @@ bool sw_bulk_frame_reserve(struct sw_bulk_frame *frame, uint64_t bytes)
 void sw_bulk_frame_put(struct sw_bulk_frame *frame)
 {
     struct sw_bulk *bulk = frame->bulk;
-    struct sw_frame_pool *pool = &bulk->pool;
+    struct sw_bulk_pool *pool = &bulk->pool;
     assert(!sw_list_is_linked(&frame->link));
     if (frame->memory != NULL) {
         sw_io_arena_free(&bulk->batches->arena, frame->memory, frame->memory_bytes);

@@ -40,18 +40,18 @@ struct sw_bulk_frame {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
 };
 
-struct sw_frame_pool {
+struct sw_bulk_pool {
     struct sw_list spare; /* unused frames */
     uint32_t spare_count; /* length of `spare` */
     uint32_t spare_least; /* smallest spare_count since the last sweep */
 };
 
-void sw_frame_pool_init(struct sw_frame_pool *pool);
-void sw_frame_pool_fini(struct sw_frame_pool *pool);
+void sw_bulk_pool_init(struct sw_bulk_pool *pool);
+void sw_bulk_pool_fini(struct sw_bulk_pool *pool);
 
 /* Frees frames that were not used since the last call, at most SW_SPARE_FRAMES_FREED_MAX. To be
  * called every SW_SWEEP_MS. */
-void sw_frame_pool_sweep(struct sw_frame_pool *pool);
+void sw_bulk_pool_sweep(struct sw_bulk_pool *pool);
 
 /* Takes a frame without arena memory from the pool, or allocates one. The caller owns it until
  * sw_bulk_frame_put. Returns NULL if there is no memory. */

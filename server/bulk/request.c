@@ -57,7 +57,7 @@ static bool check_values(struct sw_bulk_frame *frame, const void *values)
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;
     uint32_t first, length;
     if (values == NULL || shape->value_format != SW_VALUE_STRING ||
-        sw_strings_fit(values, shape->value_bytes, frame->request.count, &first, &length)) {
+        sw_bulk_strings_fit(values, shape->value_bytes, frame->request.count, &first, &length)) {
         return true;
     }
     struct sw_reply reply = {.request_id = frame->request.request_id,
@@ -146,10 +146,10 @@ static void start_stats(struct sw_bulk_frame *frame)
 {
     const struct sw_bulk_owner *owner = &frame->bulk->owner;
     struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .count = sw_figures_count(frame->request.count)};
+                             .count = sw_bulk_figures_count(frame->request.count)};
     struct sw_snapshot snapshot;
     owner->snapshot(owner->server, &snapshot);
-    sw_figures_write(&snapshot, (struct sw_figure *)(void *)frame->reply, reply.count);
+    sw_bulk_figures_write(&snapshot, (struct sw_figure *)(void *)frame->reply, reply.count);
     uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);
     sw_bulk_reply(frame, &reply, &body, 1);
 }

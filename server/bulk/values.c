@@ -15,8 +15,8 @@ static uint32_t length_at(const uint8_t *values, uint32_t value_bytes, uint32_t 
     return length;
 }
 
-bool sw_strings_fit(const void *values, uint32_t value_bytes, uint32_t count, uint32_t *first,
-                    uint32_t *length)
+bool sw_bulk_strings_fit(const void *values, uint32_t value_bytes, uint32_t count, uint32_t *first,
+                         uint32_t *length)
 {
     const uint32_t most = value_bytes - SW_VALUE_LENGTH_BYTES;
     uint32_t longest = 0;

@@ -12,7 +12,7 @@
  * length in 4 bytes; a length larger than the rest of the value would make readers read beyond it.
  * Returns true if all lengths fit. Otherwise returns false, with the index of the first wrong value
  * in *first and its length in *length. */
-bool sw_strings_fit(const void *values, uint32_t value_bytes, uint32_t count, uint32_t *first,
-                    uint32_t *length);
+bool sw_bulk_strings_fit(const void *values, uint32_t value_bytes, uint32_t count, uint32_t *first,
+                         uint32_t *length);
 
 #endif

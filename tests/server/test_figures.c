@@ -16,10 +16,10 @@
 static uint32_t write_figures(struct sw_figure *figures)
 {
     struct sw_snapshot snapshot;
-    uint32_t count = sw_figures_count(0);
+    uint32_t count = sw_bulk_figures_count(0);
     memset(&snapshot, 0x11, sizeof(snapshot));
     cr_assert_leq(count, SW_FIGURES_MAX);
-    sw_figures_write(&snapshot, figures, count);
+    sw_bulk_figures_write(&snapshot, figures, count);
     return count;
 }
 
@@ -38,10 +38,10 @@ Test(figures, each_has_a_name_of_its_own)
 
 Test(figures, a_client_gets_no_more_than_it_takes)
 {
-    uint32_t all = sw_figures_count(0);
-    cr_assert_eq(sw_figures_count(UINT32_MAX), all);
-    cr_assert_eq(sw_figures_count(all), all);
-    cr_assert_eq(sw_figures_count(3), 3);
+    uint32_t all = sw_bulk_figures_count(0);
+    cr_assert_eq(sw_bulk_figures_count(UINT32_MAX), all);
+    cr_assert_eq(sw_bulk_figures_count(all), all);
+    cr_assert_eq(sw_bulk_figures_count(3), 3);
 }
 
 static void script(int fd, void *user)

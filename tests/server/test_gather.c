@@ -86,19 +86,19 @@ Test(gather, spare_frames_are_given_back)
     set_up(&fixture, 1024);
     take_and_put(&fixture, 1000);
     cr_assert_eq(fixture.loop->bulk.pool.spare_count, 1000);
-    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    sw_bulk_pool_sweep(&fixture.loop->bulk.pool);
     cr_assert_eq(fixture.loop->bulk.pool.spare_count, 1000, "all were needed just now");
     take_and_put(&fixture, 10);
     take_and_put(&fixture, 3);
-    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    sw_bulk_pool_sweep(&fixture.loop->bulk.pool);
     cr_assert_eq(fixture.loop->bulk.pool.spare_count, 10);
-    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    sw_bulk_pool_sweep(&fixture.loop->bulk.pool);
     cr_assert_eq(fixture.loop->bulk.pool.spare_count, 0);
-    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    sw_bulk_pool_sweep(&fixture.loop->bulk.pool);
     cr_assert(sw_list_is_empty(&fixture.loop->bulk.pool.spare));
     take_and_put(&fixture, SW_SPARE_FRAMES_FREED_MAX + 5);
-    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
-    sw_frame_pool_sweep(&fixture.loop->bulk.pool);
+    sw_bulk_pool_sweep(&fixture.loop->bulk.pool);
+    sw_bulk_pool_sweep(&fixture.loop->bulk.pool);
     cr_assert_eq(fixture.loop->bulk.pool.spare_count, 5, "no more at a time");
     tear_down(&fixture);
 }

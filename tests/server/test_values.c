@@ -24,8 +24,8 @@ Test(values, lengths_up_to_the_room_fit)
         for (uint32_t i = 0; i < COUNT; i++) {
             put(values, widths[w], i, i % (widths[w] - 3));
         }
-        cr_assert(sw_strings_fit(values, widths[w], COUNT, &first, &length));
-        cr_assert(sw_strings_fit(values, widths[w], 0, &first, &length));
+        cr_assert(sw_bulk_strings_fit(values, widths[w], COUNT, &first, &length));
+        cr_assert(sw_bulk_strings_fit(values, widths[w], 0, &first, &length));
         cr_assert(first == 99 && length == 99);
         free(values);
     }
@@ -41,7 +41,7 @@ Test(values, the_first_that_is_too_long_is_named)
             uint32_t first = 0, length = 0;
             put(values, WIDTH, i, lengths[l]);
             put(values, WIDTH, COUNT - 1, UINT32_MAX - 1);
-            cr_assert_not(sw_strings_fit(values, WIDTH, COUNT, &first, &length));
+            cr_assert_not(sw_bulk_strings_fit(values, WIDTH, COUNT, &first, &length));
             cr_assert_eq(first, i);
             cr_assert_eq(length, i == COUNT - 1 ? UINT32_MAX - 1 : lengths[l]);
             put(values, WIDTH, i, 60);
