@@ -340,14 +340,16 @@ int sw_http_start(const struct sw_config *config, int fd,
         sw_http_stop(http);
         return -1;
     }
-    if (start_daemon(http, config) != 0) {
-        sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u: no memory or descriptors?",
-               sw_bound_port(http->fd));
-        sw_http_stop(http);
-        return -1;
-    }
+    /* The first request may come at once, and its snapshot asks the server for this. */
     *port = sw_bound_port(http->fd);
     *out = http;
+    if (start_daemon(http, config) != 0) {
+        sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u: no memory or descriptors?",
+               *port);
+        sw_http_stop(http);
+        *out = NULL;
+        return -1;
+    }
     return 0;
 }
 
