@@ -290,6 +290,7 @@ Test(server, without_max_capacity_the_first_capacity_is_the_most)
 struct hammer {
     const char *address;
     pthread_t thread;
+    unsigned *connected; /* atomic; of all hammers */
     uint64_t acknowledged;
 };
 
@@ -298,6 +299,7 @@ static void *hammer(void *argument)
 {
     struct hammer *self = argument;
     struct sherwood *client = connect_to(self->address);
+    __atomic_add_fetch(self->connected, 1, __ATOMIC_RELEASE);
     uint64_t key = 7;
     uint64_t one = 1;
     while (sherwood_run(client, SHERWOOD_SUM, &key, &one, 1, NULL, NULL) == SHERWOOD_OK) {
@@ -313,14 +315,17 @@ Test(server, stops_under_load)
     struct sw_server *server = start(64, address, sizeof(address));
     struct hammer hammers[THREADS];
     struct sw_snapshot before;
+    unsigned connected = 0;
     memset(hammers, 0, sizeof(hammers));
     for (int t = 0; t < THREADS; t++) {
         hammers[t].address = address;
+        hammers[t].connected = &connected;
         cr_assert_eq(pthread_create(&hammers[t].thread, NULL, hammer, &hammers[t]), 0);
     }
-    do {
+    do { /* a server that stops greets nobody, so all are connected before */
         sw_server_snapshot(server, &before);
-    } while (before.stats.counters.by_class[SW_CLASS_UPSERT].operations < 500);
+    } while (before.stats.counters.by_class[SW_CLASS_UPSERT].operations < 500 ||
+             __atomic_load_n(&connected, __ATOMIC_ACQUIRE) < THREADS);
     sw_server_stop(server);
     cr_assert_eq(sw_server_join(server), 0);
     uint64_t acknowledged = 0;
