@@ -326,7 +326,7 @@ Test(resp_conn, nobody_starves_behind_reports)
     serve_open(&serve, &report);
     for (int i = 0; i < COUNT; i++) {
         serve_open(&serve, &peers[i]);
-        send_reports(&peers[i], 1000);
+        send_reports(&peers[i], 200);
     }
     fake_say(&keys, "GET 1\r\n");
     fake_say(&report, "PING\r\n");
