@@ -67,14 +67,21 @@ void sw_conn_set_protocol(struct sw_conn *conn, const struct sw_net_protocol *en
     }
 }
 
+void sw_conn_end_stall(struct sw_conn *conn)
+{
+    struct sw_net *net = conn->net;
+    assert(conn->stall != SW_STALL_NONE);
+    sw_list_remove(&conn->stalled);
+    __atomic_store_n(&net->stalled_count, net->stalled_count - 1, __ATOMIC_RELAXED);
+    net->arena_waiters -= conn->stall == SW_STALL_ARENA;
+    conn->stall = SW_STALL_NONE;
+}
+
 /* Discards a request of which only a part has arrived, and stalled input. */
 static void drop_input(struct sw_conn *conn)
 {
     if (conn->stall != SW_STALL_NONE) {
-        sw_list_remove(&conn->stalled);
-        __atomic_store_n(&conn->net->stalled_count, conn->net->stalled_count - 1, __ATOMIC_RELAXED);
-        conn->net->arena_waiters -= conn->stall == SW_STALL_ARENA;
-        conn->stall = SW_STALL_NONE;
+        sw_conn_end_stall(conn);
     }
     if (conn->protocol != NULL) {
         conn->protocol->drop_input(conn);

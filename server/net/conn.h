@@ -151,10 +151,12 @@ void sw_conn_check(const struct sw_conn *conn);
 
 /* Functions for net/ alone. The first starts or stops reading, as the state demands. The second
  * closes a draining connection once no request is in flight and no reply is unsent. The third frees
- * a connection that is closed and has no request in flight. */
+ * a connection that is closed and has no request in flight. The fourth takes a stalled connection
+ * off the list of those. */
 void sw_conn_update_reading(struct sw_conn *conn);
 void sw_conn_settle(struct sw_conn *conn);
 void sw_conn_free_if_done(struct sw_conn *conn);
+void sw_conn_end_stall(struct sw_conn *conn);
 
 /* --- conn_read.c --- */
 

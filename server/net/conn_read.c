@@ -245,12 +245,7 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
 
 void sw_conn_resume(struct sw_conn *conn)
 {
-    struct sw_net *net = conn->net;
-    assert(conn->stall != SW_STALL_NONE);
-    sw_list_remove(&conn->stalled);
-    __atomic_store_n(&net->stalled_count, net->stalled_count - 1, __ATOMIC_RELAXED);
-    net->arena_waiters -= conn->stall == SW_STALL_ARENA;
-    conn->stall = SW_STALL_NONE;
+    sw_conn_end_stall(conn);
     conn->retried = true;
     feed_input(conn);
     conn->retried = false;
