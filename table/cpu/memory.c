@@ -5,6 +5,7 @@
 #include "table/cpu/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -54,19 +55,27 @@ uint64_t sw_memory_installed(void)
 
 /* --- what is available ------------------------------------------------------------------------ */
 
+/* Allocates nothing: where memory is short it is to say so all the same. */
 static bool read_text(const char *directory, const char *name, char text[TEXT_BYTES])
 {
     char path[PATH_MAX];
-    int size = snprintf(path, sizeof(path), "%s/%s", directory, name);
-    FILE *file = size > 0 && (size_t)size < sizeof(path) ? fopen(path, "re") : NULL;
-    if (file == NULL) {
+    int path_size = snprintf(path, sizeof(path), "%s/%s", directory, name);
+    if (path_size < 0 || (size_t)path_size >= sizeof(path)) {
         return false;
     }
-    size_t count = fread(text, 1, TEXT_BYTES - 1, file);
-    bool read = ferror(file) == 0;
-    fclose(file);
-    text[count] = '\0';
-    return read;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return false;
+    }
+    size_t size = 0;
+    ssize_t count = 0;
+    do { /* a file of /proc may come in pieces */
+        count = read(file, text + size, TEXT_BYTES - 1 - size);
+        size += count > 0 ? (size_t)count : 0;
+    } while (count > 0 || (count < 0 && errno == EINTR));
+    close(file);
+    text[size] = '\0';
+    return count == 0;
 }
 
 static bool parse_number(const char *text, uint64_t *number)
