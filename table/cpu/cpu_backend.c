@@ -100,8 +100,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     }
     if (sw_pool_create(threads, &cpu->pool) != SW_OK) {
         cpu_close(cpu);
-        snprintf(reason, reason_size, "the %u threads of the table could not be started",
-                 (unsigned)threads);
+        snprintf(reason, reason_size, SW_POOL_REFUSED, (unsigned)threads);
         return SW_E_NOMEM;
     }
     sw_cpu_arrays_empty(cpu, &geometry, cpu->slots);

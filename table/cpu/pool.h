@@ -22,6 +22,11 @@ struct sw_pool;
 /* `threads` includes the caller's, so threads - 1 are started (1: none). Returns SW_OK, or
  * SW_E_NOMEM if a thread cannot be started; then *out is NULL. */
 int sw_pool_create(uint32_t threads, struct sw_pool **out);
+
+/* What to tell the user then; its argument is `threads`, an unsigned. */
+#define SW_POOL_REFUSED                                                                         \
+    "the %u threads of the table could not be started: not enough memory for their stacks, or " \
+    "the limit of threads is reached"
 /* Joins the workers. Nobody may hold the pool. NULL is allowed. */
 void sw_pool_destroy(struct sw_pool *pool);
 

@@ -132,8 +132,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     }
     if (sw_pool_create(threads, &cuckoo->pool) != SW_OK) {
         cpu_close(cuckoo);
-        snprintf(reason, reason_size, "the %u threads of the table could not be started",
-                 (unsigned)threads);
+        snprintf(reason, reason_size, SW_POOL_REFUSED, (unsigned)threads);
         return SW_E_NOMEM;
     }
     empty(cuckoo);
