@@ -172,7 +172,7 @@ struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t ope
         return two_arrays(0, 0);
     }
     return two_arrays(reply->has_values ? count * reply->value_bytes : 0,
-                      sw_found_bytes(reply->count));
+                      reply->lacks_found ? 0 : sw_found_bytes(reply->count));
 }
 
 static_assert(sizeof(struct sw_figure) == SW_FRAME_ALIGN, "figures need no padding");

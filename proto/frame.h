@@ -151,6 +151,7 @@ struct sw_request {
     uint32_t key_bytes;
     uint32_t value_bytes;
     bool want_values;
+    bool declines_found; /* want_found is sent, and false. Zero is what older clients mean */
     uint64_t cursor;
     uint64_t capacity_slots; /* RESIZE */
 };
@@ -185,6 +186,7 @@ struct sw_reply {
     uint32_t key_bytes;
     uint32_t value_bytes;
     bool has_values;
+    bool lacks_found; /* has_found is sent, and false. Zero is what older servers mean */
     uint64_t hits;
     uint64_t overflows; /* keys that INCREMENT or DECREMENT left as they were */
     uint64_t cursor;
@@ -218,7 +220,7 @@ struct sw_body_layout {
 };
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
 /* The layout of a reply to a request of this operation. Of the reply, only the status, the count,
- * the widths and has_values are looked at. */
+ * the widths, has_values and lacks_found are looked at. */
 struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation);
 
 /* Decodes a prefix of which `size` bytes have arrived. Returns SW_FRAME_PREFIX_BYTES, or 0 if more

@@ -58,6 +58,8 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .key_bytes = in->key_bytes,
         .value_bytes = in->value_bytes,
         .want_values = in->want_values,
+        .declines_found =
+            in->found_wish_case == SHERWOOD__REQUEST__FOUND_WISH_WANT_FOUND && !in->want_found,
         .cursor = in->cursor,
         .capacity_slots = in->capacity_slots,
     };
@@ -99,6 +101,8 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .key_bytes = in->key_bytes,
         .value_bytes = in->value_bytes,
         .has_values = in->has_values,
+        .lacks_found =
+            in->found_presence_case == SHERWOOD__REPLY__FOUND_PRESENCE_HAS_FOUND && !in->has_found,
         .hits = in->hits,
         .overflows = in->overflows,
         .cursor = in->cursor,
@@ -160,6 +164,10 @@ int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uin
     message.key_bytes = request->key_bytes;
     message.value_bytes = request->value_bytes;
     message.want_values = request->want_values;
+    if (request->declines_found) {
+        message.found_wish_case = SHERWOOD__REQUEST__FOUND_WISH_WANT_FOUND;
+        message.want_found = false;
+    }
     message.cursor = request->cursor;
     message.capacity_slots = request->capacity_slots;
     return encode(&message.base, body_bytes, out, out_bytes);
@@ -195,6 +203,10 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     message.key_bytes = reply->key_bytes;
     message.value_bytes = reply->value_bytes;
     message.has_values = reply->has_values;
+    if (reply->lacks_found) {
+        message.found_presence_case = SHERWOOD__REPLY__FOUND_PRESENCE_HAS_FOUND;
+        message.has_found = false;
+    }
     message.hits = reply->hits;
     message.overflows = reply->overflows;
     message.cursor = reply->cursor;

@@ -10,6 +10,7 @@
 
 #define BODY_MAX (UINT64_C(1) << 30)
 #define OPS_MAX (1U << 20)
+#define WIDTH_MAX 1024
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -93,6 +94,27 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
     }
 }
 
+/* A client takes no layout from widths that it has not checked. */
+static void check_reply_layouts(const struct sw_reply *reply)
+{
+    if (reply->key_bytes > WIDTH_MAX || reply->value_bytes > WIDTH_MAX) {
+        return;
+    }
+    for (uint32_t operation = 0; operation < 64; operation++) {
+        struct sw_body_layout layout = sw_reply_layout(reply, operation);
+        require(layout.first <= layout.second && layout.second <= layout.bytes);
+        require(layout.bytes % SW_FRAME_ALIGN == 0);
+        if (reply->status != SW_REPLY_OK || !sw_operation_is_data(operation)) {
+            continue;
+        }
+        uint64_t values = reply->has_values ? (uint64_t)reply->count * reply->value_bytes : 0;
+        uint64_t found = reply->lacks_found ? 0 : sw_found_bytes(reply->count);
+        require(layout.second - layout.first >= values);
+        require(layout.bytes - layout.second >= found);
+        require(layout.bytes < values + found + UINT64_C(2) * SW_FRAME_ALIGN);
+    }
+}
+
 static void check_reply(const uint8_t *header, size_t size, uint64_t body_bytes)
 {
     struct sw_reply reply;
@@ -105,6 +127,8 @@ static void check_reply(const uint8_t *header, size_t size, uint64_t body_bytes)
     require(memchr(reply.info.version, 0, sizeof(reply.info.version)) != NULL);
     require(memchr(reply.info.backend, 0, sizeof(reply.info.backend)) != NULL);
     require(memchr(reply.info.backend_reason, 0, sizeof(reply.info.backend_reason)) != NULL);
+
+    check_reply_layouts(&reply);
 
     uint8_t first[SW_FRAME_HEAD_BYTES_MAX];
     uint8_t second[SW_FRAME_HEAD_BYTES_MAX];

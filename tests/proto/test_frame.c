@@ -232,6 +232,29 @@ Test(frame, operations_have_names)
     cr_assert_str_eq(sw_operation_name(UINT32_MAX), "?");
 }
 
+/* The layouts of a reply with arrays of so many bytes, padding included, to every operation. */
+static void check_reply_layouts(const struct sw_reply *reply, uint64_t array, uint64_t found)
+{
+    struct sw_reply refusal = *reply;
+    refusal.status = SW_REPLY_OUT_OF_MEMORY;
+    for (uint32_t operation = 0; operation <= 40; operation++) {
+        struct sw_body_layout layout = sw_reply_layout(reply, operation);
+        cr_assert(layout.first == 0);
+        if (sw_operation_is_data(operation)) {
+            cr_assert(layout.second == (reply->has_values ? array : 0));
+            cr_assert(layout.bytes - layout.second == (reply->lacks_found ? 0 : found));
+        } else if (operation == SW_OPERATION_SCAN) {
+            cr_assert(layout.second == array && layout.bytes == 2 * array);
+        } else if (operation == SW_OPERATION_STATS) {
+            cr_assert(layout.bytes == reply->count * sizeof(struct sw_figure));
+        } else {
+            cr_assert(layout.bytes == 0);
+        }
+        cr_assert(sw_reply_layout(&refusal, operation).bytes == 0,
+                  "a reply that is not OK has no body");
+    }
+}
+
 Test(frame, layouts_are_aligned_and_just_large_enough)
 {
     static const uint32_t widths[] = {4, 8};
@@ -254,16 +277,11 @@ Test(frame, layouts_are_aligned_and_just_large_enough)
             }
             struct sw_reply reply = {
                 .count = counts[i], .key_bytes = widths[w], .value_bytes = widths[w]};
-            struct sw_body_layout layout = sw_reply_layout(&reply, SW_OPERATION_GET);
-            cr_assert(layout.first == 0 && layout.second == 0 && layout.bytes == found);
-            reply.has_values = true;
-            layout = sw_reply_layout(&reply, SW_OPERATION_GET);
-            cr_assert(layout.first == 0 && layout.second == array && layout.bytes == array + found);
-            layout = sw_reply_layout(&reply, SW_OPERATION_SCAN);
-            cr_assert(layout.first == 0 && layout.second == array && layout.bytes == 2 * array);
-            reply.status = SW_REPLY_OUT_OF_MEMORY;
-            layout = sw_reply_layout(&reply, SW_OPERATION_GET);
-            cr_assert(layout.bytes == 0, "a reply that is not OK has no body");
+            for (int bodies = 0; bodies < 4; bodies++) {
+                reply.has_values = (bodies & 1) != 0;
+                reply.lacks_found = (bodies & 2) != 0;
+                check_reply_layouts(&reply, array, found);
+            }
         }
     }
     struct sw_reply figures = {.count = 3};

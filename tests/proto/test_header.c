@@ -59,6 +59,7 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
     reply->key_bytes = (uint32_t)some_number(state);
     reply->value_bytes = (uint32_t)some_number(state);
     reply->has_values = random_next(state) % 2;
+    reply->lacks_found = random_next(state) % 2;
     reply->hits = some_number(state);
     reply->overflows = some_number(state);
     reply->cursor = some_number(state);
@@ -98,8 +99,9 @@ static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)
 {
     return a->request_id == b->request_id && a->status == b->status && a->count == b->count &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->has_values == b->has_values && a->hits == b->hits && a->overflows == b->overflows &&
-           a->cursor == b->cursor && a->capacity_slots == b->capacity_slots &&
+           a->has_values == b->has_values && a->lacks_found == b->lacks_found &&
+           a->hits == b->hits && a->overflows == b->overflows && a->cursor == b->cursor &&
+           a->capacity_slots == b->capacity_slots &&
            memcmp(a->message, b->message, sizeof(a->message)) == 0 && a->has_info == b->has_info &&
            same_info(&a->info, &b->info);
 }
@@ -108,8 +110,8 @@ static bool same_request(const struct sw_request *a, const struct sw_request *b)
 {
     return a->request_id == b->request_id && a->operation == b->operation && a->count == b->count &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->want_values == b->want_values && a->cursor == b->cursor &&
-           a->capacity_slots == b->capacity_slots;
+           a->want_values == b->want_values && a->declines_found == b->declines_found &&
+           a->cursor == b->cursor && a->capacity_slots == b->capacity_slots;
 }
 
 /* Checks prefix and padding of an encoded head; returns its header's length. */
@@ -138,6 +140,7 @@ Test(header, random_requests_round_trip)
             .key_bytes = (uint32_t)some_number(&state),
             .value_bytes = (uint32_t)some_number(&state),
             .want_values = random_next(&state) % 2,
+            .declines_found = random_next(&state) % 2,
             .cursor = some_number(&state),
         };
         struct sw_request got;
@@ -175,6 +178,7 @@ static struct sw_reply largest_reply(void)
     struct sw_reply reply;
     memset(&reply, 0xFF, sizeof(reply)); /* every number and every text as long as it can be */
     reply.has_values = true;
+    reply.lacks_found = true;
     reply.has_info = true;
     return reply;
 }
@@ -365,6 +369,45 @@ Test(header, fields_of_later_versions_are_tolerated)
     cr_assert(decode_request(&in, &request) == 0);
     cr_assert(request.request_id == 42 && request.operation == SW_OPERATION_GET);
     cr_assert(request.count == 2 && request.key_bytes == 8 && request.value_bytes == 8);
+}
+
+/* want_found and has_found are true unless they are there and false; what is true is not written,
+ * so a peer that declines nothing sends the bytes that it always sent. */
+Test(header, a_peer_without_the_fields_of_the_bitmap_means_that_there_is_one)
+{
+    static const struct {
+        const char *request, *reply;
+        bool without;
+    } cases[] = {
+        {"", "", false},
+        {"\x48\x01", "\x70\x01", false},
+        {"\x48", "\x70", true}, /* the zero that ends the literal is the value */
+        {"\x48\x01\x48", "\x70\x01\x70", true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct sw_request request = {0};
+        struct sw_reply reply = {0};
+        struct bytes in = {.size = 0};
+        ADD(&in, "\x08\x2a\x10\x01\x18\x02\x20\x08\x28\x08");
+        struct bytes same = in;
+        add(&in, cases[i].request, strlen(cases[i].request) + cases[i].without);
+        cr_assert_eq(decode_request(&in, &request), 0, "case %zu", i);
+        cr_assert_eq(request.declines_found, cases[i].without, "case %zu", i);
+        uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+        int size = sw_request_encode(&request, 0, head, sizeof(head));
+        cr_assert_eq(check_head(head, size, 0), same.size + (cases[i].without ? 2 : 0));
+        cr_assert_eq(memcmp(head + SW_FRAME_PREFIX_BYTES, same.at, same.size), 0, "case %zu", i);
+
+        in = (struct bytes){.size = 0};
+        ADD(&in, "\x08\x2a\x20\x02\x28\x08\x30\x08");
+        same = in;
+        add(&in, cases[i].reply, strlen(cases[i].reply) + cases[i].without);
+        cr_assert_eq(decode_reply(&in, &reply), 0, "case %zu", i);
+        cr_assert_eq(reply.lacks_found, cases[i].without, "case %zu", i);
+        size = sw_reply_encode(&reply, 0, head, sizeof(head));
+        cr_assert_eq(check_head(head, size, 0), same.size + (cases[i].without ? 2 : 0));
+        cr_assert_eq(memcmp(head + SW_FRAME_PREFIX_BYTES, same.at, same.size), 0, "case %zu", i);
+    }
 }
 
 /* A header of `size` bytes that repeats one field. */

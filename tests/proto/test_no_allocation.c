@@ -66,12 +66,13 @@ TestSuite(no_allocation, .init = start);
 static void roundtrip_frames(void)
 {
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
-    struct sw_request request = {.request_id = 1, .operation = SW_OPERATION_GET, .count = 2};
+    struct sw_request request = {
+        .request_id = 1, .operation = SW_OPERATION_GET, .count = 2, .declines_found = true};
     struct sw_reply reply;
     struct sw_frame_prefix prefix;
 
     memset(&reply, 0xFF, sizeof(reply));
-    reply.has_values = reply.has_info = true;
+    reply.has_values = reply.lacks_found = reply.has_info = true;
     sw_request_encode(&request, 64, head, sizeof(head));
     sw_frame_prefix_decode(head, sizeof(head), UINT64_MAX, &prefix);
     sw_request_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &request);
