@@ -4,6 +4,8 @@
  */
 #include "server/batch/bits.h"
 
+#include <stddef.h>
+
 uint32_t sw_copy_bits(uint64_t *to, const uint64_t *from, uint32_t first, uint32_t count)
 {
     uint32_t shift = first % 64;
@@ -19,7 +21,9 @@ uint32_t sw_copy_bits(uint64_t *to, const uint64_t *from, uint32_t first, uint32
         if (left < 64) {
             word &= (1ULL << left) - 1;
         }
-        to[i] = word;
+        if (to != NULL) {
+            to[i] = word;
+        }
         set += (uint32_t)__builtin_popcountll(word);
     }
     return set;

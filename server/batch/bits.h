@@ -14,7 +14,8 @@ static inline bool sw_bit_at(const uint64_t *bits, uint32_t i)
 }
 
 /* Copies `count` bits of `from`, beginning with bit `first`, to the beginning of `to`, and clears
- * the remaining bits of the last word. Returns how many of the copied bits are set. */
+ * the remaining bits of the last word. With `to` NULL it only counts. Returns how many of the
+ * copied bits are set. */
 uint32_t sw_copy_bits(uint64_t *to, const uint64_t *from, uint32_t first, uint32_t count);
 
 #endif

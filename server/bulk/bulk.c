@@ -16,8 +16,8 @@
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
-/* The layout of the reply's body. It is the found bitmap, behind the values if they are wanted; for
- * SCAN it is keys and values, for STATS figures. */
+/* The layout of the reply's body. It is the found bitmap unless the client declined it, behind the
+ * values if they are wanted; for SCAN it is keys and values, for STATS figures. */
 static struct sw_body_layout reply_layout(const struct sw_request *request)
 {
     struct sw_reply reply = {
@@ -25,6 +25,7 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
         .key_bytes = request->key_bytes,
         .value_bytes = request->value_bytes,
         .has_values = request->want_values,
+        .lacks_found = request->declines_found,
     };
     if (request->operation == SW_OPERATION_STATS) {
         reply.count = sw_bulk_figures_count(request->count);

@@ -88,13 +88,14 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);
     reply->count = frame->request.count;
     reply->has_values = frame->request.want_values;
+    reply->lacks_found = frame->request.declines_found;
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         reply->hits += counters->by_class[c].hits;
     }
     if (sw_operation_may_overflow(frame->request.operation)) {
         reply->overflows = reply->count - counters->inserted - counters->updated;
     }
-    sw_bulk_reply(frame, reply, &body, 1);
+    sw_bulk_reply(frame, reply, &body, body.len > 0);
 }
 
 void sw_bulk_reply_to_batch(struct sw_flight *flight)

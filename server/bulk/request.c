@@ -81,11 +81,10 @@ static void start_data(struct sw_bulk_frame *frame)
         .values =
             sw_operation_has_operands(request->operation) ? frame->memory + body.second : NULL,
         .previous = request->want_values ? frame->reply : NULL,
-        .found = (uint64_t *)(void *)(frame->reply + frame->reply_layout.second),
+        .found = request->declines_found
+                     ? NULL
+                     : (uint64_t *)(void *)(frame->reply + frame->reply_layout.second),
     };
-    if (!request->want_values) {
-        frame->flight.batch.found = (uint64_t *)(void *)frame->reply;
-    }
     if (check_values(frame, frame->flight.batch.values)) {
         launch(frame);
     }

@@ -336,3 +336,16 @@ class Bystander:
             self.socket.close()
 
 
+def refusal(*flags):
+    """What the daemon says to options that it refuses; None if it takes them."""
+    result = subprocess.run([str(DAEMON), "--check-config", *flags], text=True, timeout=20,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    return None if result.returncode == 0 else result.stderr.strip()
+
+
+def start(*flags):
+    """A daemon of an engine, or the reason why this build has none."""
+    said = refusal("--backend", BACKEND, *flags)
+    if said and "this build has no" in said:
+        raise Skip(said)
+    return Server(*flags)

@@ -7,30 +7,14 @@ A build without an engine, or without its CPU backend, skips its cases with the 
 
 import re
 import struct
-import subprocess
 
 import wire
-from harness import (BACKEND, BUILD, DAEMON, Server, Skip, case, check, equal, main, relay, run)
+from harness import BACKEND, BUILD, Server, case, check, equal, main, refusal, relay, run, start
 
 PEER = BUILD / "tests" / "integration" / "peer_engines"
 CLI = BUILD / "sherwood-cli"
 CACHE = ("--engine", "cache", "--capacity", "4096")
 CUCKOO = ("--engine", "cuckoo", "--capacity", "64K")
-
-
-def refusal(*flags):
-    """What the daemon says to options that it refuses; None if it takes them."""
-    result = subprocess.run([str(DAEMON), "--check-config", *flags], text=True, timeout=20,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    return None if result.returncode == 0 else result.stderr.strip()
-
-
-def start(*flags):
-    """A daemon of an engine, or the reason why this build has none."""
-    said = refusal("--backend", BACKEND, *flags)
-    if said and "this build has no" in said:
-        raise Skip(said)
-    return Server(*flags)
 
 
 def error_of(replies, *command):

@@ -115,10 +115,12 @@ def array(numbers, width):
 
 
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
-              cursor=0, capacity=0):
+              cursor=0, capacity=0, want_found=None):
+    """`want_found` None is a client that does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
-    return b"".join(field(i, v) for i, v in enumerate(values, 1) if v)
+    found = b"" if want_found is None else field(9, int(want_found))
+    return b"".join(field(i, v) for i, v in enumerate(values, 1) if v) + found
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
@@ -178,6 +180,7 @@ class Reply:
         self.info = parse_message(message.get(10, b""))
         self.capacity = message.get(12, 0)
         self.overflows = message.get(13, 0)
+        self.has_found = message.get(14)  # None: the reply does not say
         self.body = body
 
     def values(self):
@@ -191,6 +194,7 @@ class Reply:
         return figures
 
     def found(self):
+        assert self.has_found is None, f"has_found is {self.has_found}"
         at = -(-self.count * self.width // 64) * 64 if self.has_values else 0
         return [self.body[at + i // 8] >> i % 8 & 1 for i in range(self.count)]
 

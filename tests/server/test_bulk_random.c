@@ -14,6 +14,7 @@ struct expected {
     uint64_t before[KEYS];
     uint32_t count;
     enum sw_operation operation;
+    bool wants_values, declines_found;
     bool seen;
 };
 
@@ -41,7 +42,8 @@ static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct 
                                  .count = 1 + (uint32_t)random_below(random, KEYS),
                                  .key_bytes = 8,
                                  .value_bytes = 8,
-                                 .want_values = true};
+                                 .want_values = random_below(random, 3) > 0,
+                                 .declines_found = random_below(random, 2) > 0};
     request.count = sw_operation_is_data(operation) ? request.count : 0;
     struct sw_body_layout layout = sw_request_layout(&request);
     uint64_t body = request.count > 0 ? layout.bytes : 0;
@@ -51,6 +53,8 @@ static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct 
     memset(at + head, 0, body);
     expected->operation = operation;
     expected->count = request.count;
+    expected->wants_values = request.want_values;
+    expected->declines_found = request.declines_found;
     for (uint32_t i = 0; i < request.count; i++) {
         uint64_t k = random_below(random, KEYS), key = base + k, operand = random_next(random);
         memcpy(at + head + (size_t)i * 8, &key, 8);
@@ -68,6 +72,31 @@ static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct 
         }
     }
     lane->size += (size_t)head + body;
+}
+
+static void check_reply(const struct expected *expected, const struct sw_reply *reply,
+                        const uint8_t *body, uint64_t body_bytes)
+{
+    const unsigned id = (unsigned)reply->request_id;
+    const bool is_data = sw_operation_is_data(expected->operation);
+    const struct sw_body_layout layout = sw_reply_layout(reply, expected->operation);
+    uint64_t hits = 0;
+    cr_assert_eq(reply->count, expected->count);
+    cr_assert_eq(body_bytes, layout.bytes, "frame %u", id);
+    cr_assert_eq(reply->has_values, is_data && expected->wants_values, "frame %u", id);
+    cr_assert_eq(reply->lacks_found, is_data && expected->declines_found, "frame %u", id);
+    for (uint32_t i = 0; i < expected->count; i++) {
+        hits += expected->found[i];
+        if (reply->has_values) {
+            uint64_t before;
+            memcpy(&before, body + layout.first + (size_t)i * 8, 8);
+            cr_assert_eq(before, expected->before[i], "frame %u", id);
+        }
+        if (!reply->lacks_found) {
+            cr_assert_eq(body[layout.second + i / 8] >> i % 8 & 1, expected->found[i]);
+        }
+    }
+    cr_assert_eq(reply->hits, hits, "frame %u", id);
 }
 
 /* Looks at the whole replies that have come. */
@@ -90,14 +119,7 @@ static void take_replies(struct lane *lane)
         struct expected *expected = &lane->expected[reply.request_id];
         cr_assert_not(expected->seen, "replied to twice");
         expected->seen = true;
-        cr_assert_eq(reply.count, expected->count);
-        for (uint32_t i = 0; i < expected->count; i++) {
-            uint64_t before;
-            const uint8_t *found = bytes + head + sw_frame_align((uint64_t)expected->count * 8);
-            memcpy(&before, bytes + head + (size_t)i * 8, 8);
-            cr_assert_eq(before, expected->before[i], "frame %u", (unsigned)reply.request_id);
-            cr_assert_eq(found[i / 8] >> i % 8 & 1, expected->found[i]);
-        }
+        check_reply(expected, &reply, bytes + head, prefix.body_bytes);
         lane->replies++;
         at += head + prefix.body_bytes;
     }

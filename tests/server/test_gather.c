@@ -131,7 +131,7 @@ static void open_probe(struct probe *probe, struct fixture *fixture, unsigned nu
         .keys = probe->keys,
         .values = op == SW_DELETE ? NULL : probe->values,
         .previous = probe->wants_values ? probe->previous : NULL,
-        .found = probe->found,
+        .found = number % 5 == 0 ? NULL : probe->found,
     };
 }
 
@@ -176,15 +176,20 @@ static void on_done(struct sw_flight *flight)
     probe->fixture->answered++;
     cr_assert_eq(batch->status, SW_OK);
     for (uint32_t i = 0; i < batch->count; i++) {
-        bool found = probe->found[i / 64] >> (i % 64) & 1;
-        cr_assert_eq(found, probe->expected_found[i], "frame %u, operation %u", probe->number, i);
-        hits += found;
+        hits += probe->expected_found[i];
+        if (batch->found != NULL) {
+            bool found = probe->found[i / 64] >> (i % 64) & 1;
+            cr_assert_eq(found, probe->expected_found[i], "frame %u, operation %u", probe->number,
+                         i);
+        }
         if (probe->wants_values) {
             cr_assert_eq(probe->previous[i], probe->expected_previous[i], "frame %u, operation %u",
                          probe->number, i);
         }
     }
-    if (batch->count % 64 != 0) {
+    if (batch->found == NULL) {
+        cr_assert_eq(probe->found[0], 0xa5a5a5a5a5a5a5a5, "nobody asked for the bits");
+    } else if (batch->count % 64 != 0) {
         cr_assert_eq(probe->found[batch->count / 64] >> batch->count % 64, 0, "unused bits");
     }
     uint64_t told = 0;
@@ -222,6 +227,7 @@ Test(gather, copies_bits_from_anywhere)
             set += bit;
         }
         cr_assert_eq(counted, set);
+        cr_assert_eq(sw_copy_bits(NULL, from, first, count), set);
         for (uint32_t i = (count + 63) / 64; i < 8; i++) {
             cr_assert_eq(to[i], UINT64_MAX, "a word past the end was written");
         }
