@@ -50,8 +50,9 @@ void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t ke
                  uint64_t operand);
 
 /* Runs operations[0..count) as one batch, on the table and on the oracle, and compares every answer
- * and counter. `groups` of about equal size, 0 for none declared. What is handed back must be what
- * the oracle holds, and is taken from it. Returns the batch's status. */
+ * and counter. Some batches decline `found`, `previous`, or both. `groups` of about equal size, 0
+ * for none declared. What is handed back must be what the oracle holds, and is taken from it.
+ * Returns the batch's status. */
 int fixture_run(struct fixture *fixture, uint32_t count, uint32_t groups);
 
 /* One operation as a batch of its own. */
