@@ -29,20 +29,21 @@ struct span {
 };
 
 static struct sw_request header_of(const struct sherwood *client, uint32_t operation,
-                                   uint32_t count, bool want_values)
+                                   uint32_t count, bool wants_values, bool wants_found)
 {
     return (struct sw_request){.operation = operation,
                                .count = count,
                                .key_bytes = client->server.key_bytes,
                                .value_bytes = client->server.value_bytes,
-                               .want_values = want_values};
+                               .want_values = wants_values,
+                               .declines_found = !wants_found};
 }
 
 static struct sw_client_flight *queue_span(struct sw_client_stripe *stripe, const struct span *span)
 {
     const struct sw_client_frame frame = {
         .header = header_of(stripe->client, (uint32_t)span->operation, span->count,
-                            span->previous != NULL),
+                            span->previous != NULL, span->found != NULL),
         .single = {span->keys, span->values, span->previous, span->count},
     };
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
@@ -156,7 +157,7 @@ static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
 {
     const struct sw_client_frame frame = {
         .header = header_of(stripe->client, (uint32_t)request->operation, request->count,
-                            wants_values(request)),
+                            wants_values(request), request->found != NULL),
         .single = {request->keys, request->values, request->previous, request->count},
         .pieces = request->pieces,
         .pieces_count = request->pieces_count,

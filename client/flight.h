@@ -48,7 +48,8 @@ struct sw_client_flight {
     bool is_constant;
     bool is_direct;                   /* its reply has a long body for the caller's arrays */
     void *first;                      /* receives the keys of a SCAN, or the figures of STATS */
-    void *second;                     /* receives the found bitmap, or the values of a SCAN */
+    void *second;                     /* receives the found bitmap (NULL: declined), or the values
+                                         of a SCAN */
     struct sherwood_request *request; /* of sherwood_submit; or NULL */
     struct sw_client_call *call;      /* or NULL */
 };

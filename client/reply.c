@@ -85,6 +85,9 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     if (is_data && reply->has_values != request->want_values) {
         return "has values that were not asked for, or lacks those that were";
     }
+    if (is_data && reply->lacks_found && !request->declines_found) {
+        return "lacks the found bitmap that was asked for";
+    }
     bool has_entries = is_scan && reply->count > 0;
     if (width_differs(reply->key_bytes, request->key_bytes, has_entries) ||
         width_differs(reply->value_bytes, request->value_bytes, has_entries || reply->has_values)) {
@@ -145,7 +148,10 @@ static void set_parts(struct sw_client_stripe *stripe, const struct sw_client_fl
     if (flight->header.want_values) {
         add_values(stripe, flight);
     }
-    add_array(stripe, flight->second, sw_found_bytes(stripe->reply.count));
+    /* An older server sends the bitmap even if the request declined it; it is dropped. */
+    if (!stripe->reply.lacks_found) {
+        add_array(stripe, flight->second, sw_found_bytes(stripe->reply.count));
+    }
 }
 
 int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)

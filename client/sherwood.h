@@ -155,7 +155,9 @@ enum sherwood_operation {
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do
- * calls that follow each other. `found` and `previous` may be NULL. */
+ * calls that follow each other. `found` and `previous` may be NULL: the client declines them, and
+ * the server neither makes nor sends them. (An older server sends the bitmap all the same; it is
+ * dropped.) Without `found`, a value of 0 may be that of an absent key. */
 int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *values,
                  uint64_t *found);
 int sherwood_set(struct sherwood *client, const void *keys, const void *values, size_t count);
@@ -183,8 +185,8 @@ struct sherwood_piece {
 
 /* What may be asked of a request beyond its operation. */
 enum sherwood_request_flag {
-    /* The server sends the values and the found bitmap, and the library drops them; only `hits` is
-     * kept. This is for measuring and for warming up. */
+    /* The server sends the values, and the library drops them; `hits` is kept, and the bitmap if
+     * there is `found`. This is for measuring and for warming up. */
     SHERWOOD_DISCARD = 1,
     /* sherwood_submit only queues the request. The next call that has to wait, or the next submit
      * without this flag, sends all queued requests together. */
@@ -208,8 +210,8 @@ struct sherwood_request {
     uint32_t count; /* of keys, at most frame_ops_max; with pieces: the sum of their counts */
     const void *keys;
     const void *values; /* operands, or NULL */
-    void *previous;     /* out; may be NULL */
-    uint64_t *found;    /* out; may be NULL */
+    void *previous;     /* out; NULL: declined */
+    uint64_t *found;    /* out; NULL: declined */
     /* Instead of keys, values and previous, which are NULL then: up to SHERWOOD_PIECES_MAX
      * segments, which are one frame on the wire. If one has `previous`, the values of those without
      * it are dropped. */

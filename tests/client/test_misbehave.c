@@ -104,6 +104,11 @@ static void no_values(int fd, const struct sw_request *request, struct sw_reply 
     reply->has_values = false;
     good(fd, request, reply);
 }
+static void no_found(int fd, const struct sw_request *request, struct sw_reply *reply)
+{
+    reply->lacks_found = true;
+    good(fd, request, reply);
+}
 static void too_many_hits(int fd, const struct sw_request *request, struct sw_reply *reply)
 {
     reply->hits = KEYS + 1;
@@ -182,6 +187,7 @@ Test(misbehave, lies_are_protocol_errors)
         {"key width", wrong_key_width, "width"},
         {"count", wrong_count, "number of keys"},
         {"no values", no_values, "lacks"},
+        {"no found bitmap", no_found, "lacks the found bitmap"},
         {"hits", too_many_hits, "hits"},
         {"overflows", too_many_overflows, "overflows"},
         {"body too long", body_too_long, "body length"},

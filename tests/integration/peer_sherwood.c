@@ -148,7 +148,17 @@ static void check_all(struct sherwood *client, const struct oracle *oracle)
     free(values.any);
 }
 
-/* One batch of a random operation with repeated keys; previous values and found bits compared. */
+/* The length of the reply to a frame of `count` keys. */
+static uint64_t reply_bytes(uint32_t width, size_t count, bool has_previous, bool has_found)
+{
+    uint64_t bytes = 64;
+    bytes += has_previous ? (count * width + 63) / 64 * 64 : 0;
+    bytes += has_found ? (count + 511) / 512 * 64 : 0;
+    return bytes;
+}
+
+/* One batch of a random operation with repeated keys; previous values and found bits compared,
+ * where they were asked for, and nothing else is received. */
 static void one_round(struct sherwood *client, struct oracle *oracle, uint64_t random)
 {
     uint32_t width = sherwood_server(client)->key_bytes;
@@ -159,21 +169,30 @@ static void one_round(struct sherwood *client, struct oracle *oracle, uint64_t r
     struct column previous = column_create(width, count);
     uint64_t found[700 / 64 + 1];
     size_t chosen[700];
+    bool wants_previous = random / 7000 % 4 != 0, wants_found = random / 28000 % 3 != 0;
+    struct sherwood_traffic before, after;
     for (size_t i = 0; i < count; i++) {
         uint64_t draw = peer_key(random + i);
         chosen[i] = draw % (random % 3 == 0 ? 16 : KEYS);
         column_put(&keys, i, model_key(width, chosen[i]));
         column_put(&operands, i, draw % 5 == 0 ? top_of(width) : (draw >> 20) % 1000);
     }
+    sherwood_traffic(client, &before, sizeof(before));
     MUST(client,
          sherwood_run(client, operation, keys.any,
                       operation == SHERWOOD_GET || operation == SHERWOOD_DELETE ? NULL
                                                                                 : operands.any,
-                      count, previous.any, found));
+                      count, wants_previous ? previous.any : NULL, wants_found ? found : NULL));
+    sherwood_traffic(client, &after, sizeof(after));
+    PEER_CHECK(after.bytes_received - before.bytes_received ==
+                   reply_bytes(width, count, wants_previous, wants_found),
+               "operation %d of %zu keys, previous %d, found %d: %llu bytes received",
+               (int)operation, count, wants_previous, wants_found,
+               (unsigned long long)(after.bytes_received - before.bytes_received));
     for (size_t i = 0; i < count; i++) {
-        PEER_CHECK(sherwood_found(found, i) == oracle->present[chosen[i]],
+        PEER_CHECK(!wants_found || sherwood_found(found, i) == oracle->present[chosen[i]],
                    "operation %d, found bit of %zu of %zu", (int)operation, i, count);
-        PEER_CHECK(column_get(&previous, i) == oracle->value[chosen[i]],
+        PEER_CHECK(!wants_previous || column_get(&previous, i) == oracle->value[chosen[i]],
                    "operation %d, previous value of %zu of %zu: %llu, wanted %llu", (int)operation,
                    i, count, (unsigned long long)column_get(&previous, i),
                    (unsigned long long)oracle->value[chosen[i]]);

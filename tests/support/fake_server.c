@@ -190,5 +190,6 @@ struct sw_reply sw_fake_ok(const struct sw_request *request)
                              .count = request->count,
                              .key_bytes = request->key_bytes,
                              .value_bytes = request->value_bytes,
-                             .has_values = request->want_values};
+                             .has_values = request->want_values,
+                             .lacks_found = request->declines_found};
 }

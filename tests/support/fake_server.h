@@ -66,6 +66,7 @@ struct sw_fake_table {
     uint64_t occupied_max; /* 0: no limit */
     uint32_t
         reply_batch; /* answer this many requests at once, the last one first; 0: as they come */
+    bool is_older;   /* it does not know that a request may decline the found bitmap */
     uint64_t slots_count;
     struct sw_fake_slot *slots;
     uint64_t occupied;

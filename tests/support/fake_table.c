@@ -119,6 +119,7 @@ static void apply(struct sw_fake_table *table, const struct sw_request *request,
 {
     const uint8_t *operands = body + sw_request_layout(request).second;
     answer->reply = sw_fake_ok(request);
+    answer->reply.lacks_found &= !table->is_older;
     if (table->occupied_max != 0 && sw_operation_has_operands(request->operation) &&
         table->occupied + request->count > table->occupied_max) {
         answer->reply = (struct sw_reply){.request_id = request->request_id,
@@ -128,7 +129,7 @@ static void apply(struct sw_fake_table *table, const struct sw_request *request,
     }
     struct sw_body_layout layout = sw_reply_layout(&answer->reply, SW_OPERATION_GET);
     answer->body_bytes = (size_t)layout.bytes;
-    answer->body = calloc(1, answer->body_bytes);
+    answer->body = calloc(1, answer->body_bytes + 1); /* there may be none */
     uint64_t *found = (uint64_t *)(void *)(answer->body + layout.second);
     for (uint32_t i = 0; i < request->count; i++) {
         uint64_t key = load(body, table->key_bytes, i);
@@ -137,7 +138,9 @@ static void apply(struct sw_fake_table *table, const struct sw_request *request,
         if (request->want_values) {
             memcpy(answer->body + (size_t)i * table->value_bytes, &old, table->value_bytes);
         }
-        found[i / 64] |= (uint64_t)present << (i % 64);
+        if (!answer->reply.lacks_found) {
+            found[i / 64] |= (uint64_t)present << (i % 64);
+        }
         answer->reply.hits += present;
         bool writes = sw_operation_has_operands(request->operation);
         bool done = apply_one(table, request->operation, key,
