@@ -154,11 +154,15 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     if (!bulk->arrays) {
         return SW_LOAD_E_NOMEM;
     }
-    /* Page faults belong here, not in the first phase. */
+    assign_arrays(bulk, keys_bytes, values_bytes, slot_bytes);
+    /* Page faults belong here, not in the first phase. Of prefilled frames only the bitmap of their
+     * replies is stored here. */
     if (prefilled == 0) {
         memset(bulk->arrays, 0, bulk->slots_count * slot_bytes);
     }
-    assign_arrays(bulk, keys_bytes, values_bytes, slot_bytes);
+    for (uint32_t i = 0; prefilled != 0 && i < bulk->slots_count; i++) {
+        memset(bulk->slots[i].found, 0, found_bytes);
+    }
     if (prefilled != 0 &&
         !sw_load_prefill_init(&bulk->prefill, setup->workload, setup->distribution,
                               sw_load_mix64(setup->options->seed + first_slot + 1), prefilled,
@@ -198,18 +202,18 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
     const struct sw_load_unit *unit = &slot->unit;
     const struct sw_load_options *options = worker->options;
     enum sherwood_operation operation = SHERWOOD_GET;
-    bool wants_found = !options->no_verify;
     if (unit->lane) {
         operation = lane_operation(unit->lane);
     } else if (worker->phase->operation == SW_LOAD_SET) {
         operation = SHERWOOD_SET;
-        wants_found = false;
         if (!unit->is_filled) {
             sw_load_fill_values(worker->workload, unit->keys, unit->count, unit->operands);
         }
     }
     bool takes_operands = operation == SHERWOOD_SET || operation == SHERWOOD_SUM;
     bool is_get = operation == SHERWOOD_GET;
+    /* The end of a mix reads every key, also those that must be absent. */
+    bool wants_found = !options->no_found || worker->phase->operation == SW_LOAD_CHECK;
     bool is_batched = unit->count <= SW_LOAD_BATCH_KEYS || unit->is_filled;
     slot->request = (struct sherwood_request){
         .size = sizeof(struct sherwood_request),

@@ -24,6 +24,7 @@ enum {
     OPTION_HIT_RATIO,
     OPTION_RATE,
     OPTION_NO_VERIFY,
+    OPTION_NO_FOUND,
     OPTION_FRAMES_PREFILLED,
     OPTION_SPLICE,
     OPTION_SOCKET_BUFFER,
@@ -55,6 +56,7 @@ static const struct option long_options[] = {
     {"hit-ratio", required_argument, NULL, OPTION_HIT_RATIO},
     {"rate", required_argument, NULL, OPTION_RATE},
     {"no-verify", no_argument, NULL, OPTION_NO_VERIFY},
+    {"no-found", no_argument, NULL, OPTION_NO_FOUND},
     {"frames-prefilled", required_argument, NULL, OPTION_FRAMES_PREFILLED},
     {"splice", required_argument, NULL, OPTION_SPLICE},
     {"socket-buffer", required_argument, NULL, OPTION_SOCKET_BUFFER},
@@ -241,6 +243,9 @@ static int read_output(int option, struct sw_load_options *out, const struct mes
     case OPTION_NO_VERIFY:
         out->no_verify = true;
         return 0;
+    case OPTION_NO_FOUND:
+        out->no_found = true;
+        return 0;
     case OPTION_FRAMES_PREFILLED:
         out->no_verify = true;
         return read_u32("frames-prefilled", SW_LOAD_PREFILLED_MAX, &out->frames_prefilled, message);
@@ -408,6 +413,9 @@ static const char *contradiction(const struct sw_load_options *options, const st
     }
     if (!bulk && options->socket_buffer) {
         return "--socket-buffer is for bulk frames";
+    }
+    if (!bulk && options->no_found) {
+        return "--no-found is for bulk frames";
     }
     if (options->splice != SW_LOAD_SPLICE_AUTO && !options->frames_prefilled) {
         return "--splice is of --frames-prefilled";

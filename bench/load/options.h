@@ -58,6 +58,7 @@ struct sw_load_options {
     struct sw_load_mix mix; /* if the operation is MIX */
     double hit_ratio;       /* of its gets */
     bool no_verify;
+    bool no_found; /* bulk: requests decline the found bitmap, but for the check of a mix */
     uint32_t frames_prefilled; /* bulk, timed phase: frames a thread draws before; 0: none */
     enum sw_load_splice splice;
     uint32_t socket_buffer; /* bulk: bytes; 0: libsherwood's choice */

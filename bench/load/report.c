@@ -168,6 +168,9 @@ static void text_verified(FILE *out, const struct sw_load_options *options,
         fprintf(out, "\n%s values verified: %s missing, %s wrong\n", grouped(last->keys, keys),
                 grouped(last->missing, missing), grouped(last->wrong, wrong));
     }
+    if (options->no_found) {
+        fprintf(out, "the found bitmaps of the replies were declined (--no-found)\n");
+    }
 }
 
 void sw_load_report_text(FILE *out, const struct sw_load_options *options,
@@ -285,7 +288,7 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
     snprintf(seed, sizeof(seed), "%" PRIu64, options->seed);
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:s}, s:i, s:i, s:I, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, "
-        "s:b, s:i, s:i, s:i, s:o, s:b}",
+        "s:b, s:b, s:i, s:i, s:i, s:o, s:b}",
         "version", SHERWOOD_VERSION, "address", options->address, "protocol",
         sw_load_protocol_name(options->protocol), "server", "version", result->server.version,
         "backend", result->server.backend, "key_bytes", (int)result->workload.key_bytes,
@@ -294,7 +297,8 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
         (int)options->depth, "frame", options->protocol == SW_LOAD_BULK ? (int)options->frame : 0,
         "mget", options->operation == SW_LOAD_MGET ? (int)options->mget : 0, "distribution",
         sw_load_distribution_name(options->distribution), "theta", options->theta, "hit_ratio",
-        options->hit_ratio, "verified", !options->no_verify, "frames_prefilled",
+        options->hit_ratio, "verified", !options->no_verify, "wants_found",
+        options->protocol == SW_LOAD_BULK && !options->no_found, "frames_prefilled",
         (int)options->frames_prefilled, "idle_connections", (int)options->idle_connections,
         "idle_connections_open", (int)result->idle_alive, "phases", phases, "ok", bad == 0);
     if (!root) {

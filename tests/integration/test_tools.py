@@ -106,6 +106,7 @@ def load_generator():
         phases = run("jq", "-e", ".phases | length", stdin=shown)
         equal(phases.strip(), "2", "phases")
         check(isinstance(report, dict), "one JSON object")
+        check(report["verified"] and report["wants_found"], "verified, with the found bitmap")
         after = server.metrics()
         for operation in ("get", "upsert"):
             name = f'sherwood_operations_total{{operation="{operation}"}}'
@@ -186,6 +187,20 @@ def load_generator_32():
         run(LOAD, "--address", server.address(), "--keys", KEYS, "--frame", "1000", "--connections",
             "6", "--depth", "8", "--quiet", timeout=120)
         equal(int(cli(server, "dbsize")), KEYS, "dbsize")
+
+
+@case
+def load_generator_without_found():
+    """sherwood-load --no-found: verified all the same, a removed key is missed"""
+    with Server() as server:
+        base = (LOAD, "--address", server.address(), "--keys", "10000", "--no-found")
+        report = json.loads(run(*base, "--json"))
+        check(report["ok"] and report["verified"] and not report["wants_found"], report)
+        check("bitmaps of the replies were declined" in run(*base, "-f", "512", "--mix", "get=1,delete=1",
+              "--hit-ratio", "0.5"), "what the report says of a mix")
+        run(*base, "--quiet")
+        server.redis_cli("DEL", run(LOAD, "--key-of", "77", "--keys", "10000").strip())
+        run(*base, "--operation", "get", "--quiet", rc=1)
 
 
 if __name__ == "__main__":

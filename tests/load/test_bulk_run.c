@@ -139,6 +139,58 @@ Test(bulk_run, a_wrong_value_is_found)
     stop();
 }
 
+/* The bytes of the replies to one phase: heads, values where they are wanted, bitmaps likewise. */
+static uint64_t reply_bytes(bool has_values, bool has_found)
+{
+    uint64_t bytes = 0;
+    for (uint32_t left = KEYS; left > 0; left -= left < FRAME ? left : FRAME) {
+        uint32_t part = left < FRAME ? left : FRAME;
+        bytes += SW_FRAME_ALIGN + (has_values ? sw_frame_align(8ULL * part) : 0) +
+                 (has_found ? sw_frame_align(sw_found_bytes(part)) : 0);
+    }
+    return bytes;
+}
+
+/* Every reply has the bitmap, also where nobody looks at it, unless --no-found declines it. */
+Test(bulk_run, found_bitmaps_are_wanted_or_declined)
+{
+    for (int i = 0; i < 4; i++) {
+        start(0, 8);
+        struct sw_load_options options = options_for(SW_LOAD_SET_GET);
+        options.no_found = i % 2;
+        options.no_verify = i / 2;
+        struct sw_load_result *result = run(&options);
+        for (int p = 0; p < 2; p++) {
+            cr_assert_eq(result->phases[p].traffic.bytes_received,
+                         reply_bytes(p == 1, !options.no_found), "case %d, phase %d", i, p);
+        }
+        free(result);
+        stop();
+    }
+}
+
+/* Without the bitmap too, keys that are gone and values that are not right are told apart. */
+Test(bulk_run, losses_are_found_without_the_bitmap)
+{
+    char error[SW_LOAD_ERROR_BYTES];
+    start(0, 8);
+    struct sw_load_options options = options_for(SW_LOAD_SET);
+    options.no_found = true;
+    struct sw_load_result *result = run(&options);
+    uint64_t gone = sw_load_key(&result->workload, 77), bad = sw_load_key(&result->workload, 20000);
+    for (uint64_t i = 0; i < table.slots_count; i++) {
+        struct sw_fake_slot *slot = &table.slots[i];
+        slot->present &= slot->key != gone;
+        slot->value ^= slot->key == bad && slot->used;
+    }
+    options.operation = SW_LOAD_GET;
+    cr_assert_eq(sw_load_run(&options, result, error), SW_LOAD_E_MISMATCH);
+    cr_assert_eq(result->phases[0].missing, 1);
+    cr_assert_eq(result->phases[0].wrong, 1);
+    free(result);
+    stop();
+}
+
 /* Frames drawn before are sent as they are: keys of the run, and with them their values. */
 Test(bulk_run, prefilled_frames)
 {

@@ -101,8 +101,9 @@ static bool serve_frame(struct store *store, int fd)
     if (reply.has_values) {
         memcpy(at + out.first / 8, values, request.count * sizeof(*values));
     }
-    memcpy((uint8_t *)body + (reply.has_values ? out.second : out.first), found,
-           (request.count + 63) / 64 * 8);
+    if (!reply.lacks_found) {
+        memcpy((uint8_t *)body + out.second, found, (request.count + 63) / 64 * 8);
+    }
     return sw_fake_reply(fd, &reply, (uint8_t *)body, out.bytes);
 }
 
@@ -307,6 +308,38 @@ Test(mix_run, one_fault_is_found)
             cr_assert_eq(last->missing, cases[i / 2].missing, "case %zu", i);
             cr_assert_eq(last->wrong, !cases[i / 2].missing, "case %zu", i);
             cr_assert(last->example.is_set);
+        }
+        forget(&outcome);
+    }
+}
+
+/* Of frames that decline the bitmap the values are checked, and all that a write did at the end. */
+Test(mix_run, one_fault_is_found_without_the_bitmap)
+{
+    static const struct {
+        enum fault fault;
+        const char *mix;
+        bool shows;
+    } cases[] = {
+        {NONE, "get=1,set=1,sum=1,delete=1", false},
+        {LIE_VALUE, "get=1", true},
+        {FORGET, "set=1", true},
+        {LIE_FOUND, "set=1", false},
+        {FORGET, "delete=1", true}, /* only a bitmap shows that a key is still there */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct sw_load_options options = options_for(SW_LOAD_BULK, cases[i].mix);
+        options.no_found = true;
+        options.hit_ratio = 1;
+        options.distribution = SW_LOAD_SEQUENTIAL;
+        struct outcome outcome = run(&options, cases[i].fault, KEYS + 777);
+        cr_assert_eq(outcome.status, cases[i].shows ? SW_LOAD_E_MISMATCH : SW_LOAD_OK,
+                     "case %zu: %d %s", i, outcome.status, outcome.error);
+        if (cases[i].shows) {
+            const struct sw_load_phase_result *last =
+                &outcome.result->phases[outcome.result->phases_count - 1];
+            cr_assert_eq(last->wrong, 1, "case %zu", i);
+            cr_assert_eq(last->missing, 0, "case %zu", i);
         }
         forget(&outcome);
     }

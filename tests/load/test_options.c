@@ -38,6 +38,7 @@ Test(options, defaults)
     cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
     cr_assert_float_eq(options.hit_ratio, 1, 0);
     cr_assert_not(options.no_verify);
+    cr_assert_not(options.no_found);
     cr_assert_gt(options.connections, 0);
     cr_assert_gt(options.depth, 0);
     cr_assert(options.threads >= 1 && options.threads <= options.connections);
@@ -101,6 +102,9 @@ Test(options, costs_and_surroundings)
     cr_assert_eq(options.socket_buffer, 1U << 20);
     cr_assert_eq(options.idle_connections, 10000);
     cr_assert_str_eq(options.series, "/tmp/x");
+    char bare[] = "-o set --no-found";
+    cr_assert_eq(parse(bare, &options, text, sizeof(text)), 0, "%s", text);
+    cr_assert(options.no_found && !options.no_verify);
     char many[] = "-c 4096";
     cr_assert_eq(parse(many, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_geq(options.threads, 16, "enough threads for the connections");
@@ -149,6 +153,7 @@ Test(options, what_is_wrong_is_said)
         {"--splice always", "--splice is of --frames-prefilled"},
         {"--splice some", "--splice some is not known"},
         {"--protocol resp --socket-buffer 1Mi", "--socket-buffer is for bulk"},
+        {"--protocol resp --no-found", "--no-found is for bulk"},
         {"--idle-connections 65537", "--idle-connections 65537"},
     };
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
