@@ -17,7 +17,8 @@ struct RH(table) {
     uint64_t seed;
 };
 
-/* A batch's arrays (sw_batch, with their types) and its scratch. */
+/* A batch's arrays (sw_batch, with their types) and its scratch. Others may change keys and values
+ * meanwhile: each element is loaded once, with SW_LOAD_ONCE. */
 struct RH(work) {
     const uint8_t *ops; /* NULL: all are `op` */
     uint32_t op;
@@ -219,7 +220,7 @@ SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(wor
         RH(locate_left_over)(work, m, &place);
     }
     RH_WORD out = 0;
-    RH_WORD operand = work->values != NULL ? work->values[i] : 0;
+    RH_WORD operand = work->values != NULL ? SW_LOAD_ONCE(work->values + i) : 0;
     enum sw_effect effect = RH(decide)(op, place.found, place.value, operand, &out);
 
     if (effect == SW_EFFECT_REMOVE) {
@@ -323,6 +324,20 @@ SW_HD static inline void RH(add_counters)(struct sw_counters *to, const struct s
     to->refused += from->refused;
 }
 
+/* Adds the answer of operation i, the last one being end - 1, to a word of `found`, which is stored
+ * when it is whole: memory that others may write is not read back. */
+SW_HD static inline void RH(answer)(const struct RH(work) * work, uint32_t i, uint32_t end,
+                                    bool found, uint64_t *word)
+{
+    *word |= (uint64_t)found << (i % 64);
+    if (i % 64 == 63 || i + 1 == end) {
+        if (work->found != NULL) {
+            work->found[i / 64] = *word;
+        }
+        *word = 0;
+    }
+}
+
 /* Answers reads [begin, end) of the work; begin is a multiple of 64. Only counts GETs. */
 SW_HD static inline void RH(get_range)(const struct RH(table) * table, const struct RH(work) * work,
                                        uint32_t begin, uint32_t end, struct sw_counters *counters)
@@ -332,43 +347,25 @@ SW_HD static inline void RH(get_range)(const struct RH(table) * table, const str
     uint64_t word = 0;
     uint64_t hits = 0;
     for (uint32_t i = begin; i < end && i < begin + RH_AHEAD; i++) {
-        ahead[i % RH_AHEAD] = RH(mix)(table, work->keys[i]);
+        ahead[i % RH_AHEAD] = RH(mix)(table, SW_LOAD_ONCE(work->keys + i));
         RH(prefetch)(table, ahead[i % RH_AHEAD]);
     }
     for (uint32_t i = begin; i < end; i++) {
         RH_WORD m = ahead[i % RH_AHEAD];
         if (end - i > RH_AHEAD) {
-            ahead[i % RH_AHEAD] = RH(mix)(table, work->keys[i + RH_AHEAD]);
+            ahead[i % RH_AHEAD] = RH(mix)(table, SW_LOAD_ONCE(work->keys + i + RH_AHEAD));
             RH(prefetch)(table, ahead[i % RH_AHEAD]);
         }
         struct RH(place) place = RH(locate)(table, m, &count->probes);
         if (work->previous != NULL) {
             work->previous[i] = place.value;
         }
-        word |= (uint64_t)place.found << (i % 64);
         hits += place.found;
-        if (i % 64 == 63 || i + 1 == end) {
-            if (work->found != NULL) {
-                work->found[i / 64] = word;
-            }
-            word = 0;
-        }
+        RH(answer)(work, i, end, place.found, &word);
     }
     count->operations += end - begin;
     count->hits += hits;
     count->misses += end - begin - hits;
-}
-
-/* Sets or clears bit i. */
-SW_HD static inline void RH(set_found)(struct RH(work) * work, uint32_t i, bool found)
-{
-    if (work->found == NULL) {
-        return;
-    }
-    if (i % 64 == 0) {
-        work->found[i / 64] = 0;
-    }
-    work->found[i / 64] |= (uint64_t)found << (i % 64);
 }
 
 /* Applies the whole work in order. Returns true if no group was refused. */
@@ -376,11 +373,12 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
                                               struct RH(work) * work, struct sw_counters *counters)
 {
     RH_WORD ahead[RH_AHEAD];
+    uint64_t word = 0;
     bool all = true;
     uint32_t i = 0;
     work->stash_full = table->state->stash_occupied > table->stash_max;
     for (; i < work->count && i < RH_AHEAD; i++) {
-        ahead[i] = RH(mix)(table, work->keys[i]);
+        ahead[i] = RH(mix)(table, SW_LOAD_ONCE(work->keys + i));
         RH(prefetch)(table, ahead[i]);
     }
     i = 0;
@@ -394,7 +392,7 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
             RH_WORD m = ahead[i % RH_AHEAD];
             bool found = false;
             if (work->count - i > RH_AHEAD) {
-                ahead[i % RH_AHEAD] = RH(mix)(table, work->keys[i + RH_AHEAD]);
+                ahead[i % RH_AHEAD] = RH(mix)(table, SW_LOAD_ONCE(work->keys + i + RH_AHEAD));
                 RH(prefetch)(table, ahead[i % RH_AHEAD]);
             }
             if (admitted &&
@@ -403,7 +401,7 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
                 RH(undo_group)(table, work, i - first);
                 admitted = false;
             }
-            RH(set_found)(work, i, found);
+            RH(answer)(work, i, work->count, found, &word);
         }
         if (!admitted) {
             counters->refused += end - first;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "table/mix.h"
+#include "table/once.h"
 #include "table/table.h"
 
 /* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory, 4 x 16 bytes one CPU cache

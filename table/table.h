@@ -247,7 +247,13 @@ enum sw_batch_kind {
  * integers of the table's width, little-endian, aligned to it; values of a cache are value_bytes
  * bytes each, aligned to 16 where that is a multiple of 16, otherwise to 4. `found` words are 64
  * bits: the answer of operation i is bit i % 64 of word i / 64; unused bits of the last word are
- * zero. */
+ * zero.
+ *
+ * Keys and values may be changed by others while the batch runs: each element is loaded once, so
+ * the batch is one on some values that each element had; a value of a cache may be part of one and
+ * part of another. What else a batch points to, `ops` and `group_ends`, must not change. Answers
+ * are written and not read back: what others write there spoils the answers alone. This holds of
+ * the CPU backends; of CUDA's not yet, where keys and values must not change either. */
 struct sw_batch {
     enum sw_batch_kind kind;
     enum sw_op op;      /* what every operation does, if ops is NULL */

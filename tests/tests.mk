@@ -99,7 +99,7 @@ print-fuzzers:
 
 # --- selections ----------------------------------------------------------------------------------
 # Under ThreadSanitizer: where threads meet.
-THREAD_TESTS := $(filter $(addprefix %/test_,concurrent cuckoo_concurrent cuckoo_engine cache_concurrent parallel growth \
+THREAD_TESTS := $(filter $(addprefix %/test_,concurrent changing cuckoo_concurrent cuckoo_engine cache_concurrent parallel growth \
   robin_hood phase_lock pool server commit gather),$(UNIT_TESTS))
 THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools engines))
 # Under AddressSanitizer: what attacks the daemon.

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "table/cache/cache_backend.h"
 #include "table/cache/cpu.h"
@@ -98,10 +99,22 @@ static struct sw_cache_time tell_time(struct cache_table *table, uint32_t count)
     return time;
 }
 
-static void answer(uint64_t *bits, uint32_t index, bool is)
+/* Bits of a batch's answers: words are stored when they are whole, and what others may write is not
+ * read back. */
+struct bits {
+    uint64_t *words; /* or NULL: not wanted */
+    uint64_t word;   /* the one that is not stored yet */
+};
+
+/* Adds the bit of operation `index` of so many. */
+static void answer(struct bits *bits, uint32_t index, uint32_t count, bool is)
 {
-    if (bits != NULL) {
-        bits[index / 64] |= (uint64_t)is << (index % 64);
+    bits->word |= (uint64_t)is << (index % 64);
+    if (index % 64 == 63 || index + 1 == count) {
+        if (bits->words != NULL) {
+            bits->words[index / 64] = bits->word;
+        }
+        bits->word = 0;
     }
 }
 
@@ -117,6 +130,10 @@ static void read_batch(struct cache_table *table, struct sw_batch *batch)
     const struct sw_cache_slots *slots = &table->slots;
     struct sw_cache_time time = tell_time(table, batch->count);
     struct sw_op_counters *counters = &batch->counters.by_class[SW_CLASS_GET];
+    struct bits found_bits = {.words = batch->found};
+    if (batch->not_admitted != NULL) {
+        memset(batch->not_admitted, 0, ((size_t)batch->count + 63) / 64 * sizeof(uint64_t));
+    }
     for (uint32_t i = 0; i < batch->count; i++) {
         uint64_t key = sw_cache_table_key(batch->keys, table->key_bytes, i);
         uint64_t slot = sw_cache_cpu_find(slots, key);
@@ -130,7 +147,7 @@ static void read_batch(struct cache_table *table, struct sw_batch *batch)
         } else if (out != NULL) {
             memset(out, 0, slots->value_bytes);
         }
-        answer(batch->found, i, found);
+        answer(&found_bits, i, batch->count, found);
         bool first = found && slot / SW_CACHE_BUCKET_SLOTS == sw_cache_home_of(slots, key).first;
         counters->operations++;
         counters->probes += slots->two && !first ? 2 : 1;
@@ -156,8 +173,9 @@ static void count_write(const struct cache_table *table, struct sw_batch *batch,
 }
 
 /* One operation; an entry that leaves goes to `left`. */
-static void write_one(struct cache_table *table, struct sw_batch *batch,
-                      const struct sw_cache_time *time, struct sw_cache_sink *left, uint32_t index)
+static enum sw_cache_result write_one(struct cache_table *table, struct sw_batch *batch,
+                                      const struct sw_cache_time *time, struct sw_cache_sink *left,
+                                      uint32_t index)
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint32_t op = batch->ops != NULL ? batch->ops[index] : (uint32_t)batch->op;
@@ -176,9 +194,8 @@ static void write_one(struct cache_table *table, struct sw_batch *batch,
     if (result != SW_CACHE_HIT && step.out != NULL) {
         memset(step.out, 0, slots->value_bytes);
     }
-    answer(batch->found, index, result == SW_CACHE_HIT);
-    answer(batch->not_admitted, index, result == SW_CACHE_REFUSED);
     count_write(table, batch, op, step.acts, result);
+    return result;
 }
 
 /* Keys of entries that leave are 64 bits; those of the table may be 32. */
@@ -196,6 +213,8 @@ static void write_batch(struct cache_table *table, struct sw_batch *batch)
 {
     struct sw_cache_time time = tell_time(table, batch->count);
     uint32_t bytes = table->slots.value_bytes;
+    struct bits found = {.words = batch->found};
+    struct bits not_admitted = {.words = batch->not_admitted};
     for (uint32_t i = 0; i < batch->count; i++) {
         uint64_t key = 0;
         uint64_t count = 0;
@@ -206,7 +225,9 @@ static void write_batch(struct cache_table *table, struct sw_batch *batch)
         if (batch->leftover_keys != NULL && batch->leftover_values != NULL) {
             left.values = (uint8_t *)batch->leftover_values + (size_t)batch->leftover_count * bytes;
         }
-        write_one(table, batch, &time, &left, i);
+        enum sw_cache_result result = write_one(table, batch, &time, &left, i);
+        answer(&found, i, batch->count, result == SW_CACHE_HIT);
+        answer(&not_admitted, i, batch->count, result == SW_CACHE_REFUSED);
         if (count > 0) {
             list_left(table, batch, key);
         }
@@ -251,13 +272,6 @@ static int submit(void *context, struct sw_batch *batch)
 {
     struct cache_table *table = context;
     bool operations = batch->kind == SW_BATCH_OPERATIONS;
-    size_t bits_bytes = ((size_t)batch->count + 63) / 64 * sizeof(uint64_t);
-    if (operations && batch->found != NULL) {
-        memset(batch->found, 0, bits_bytes);
-    }
-    if (operations && batch->not_admitted != NULL) {
-        memset(batch->not_admitted, 0, bits_bytes);
-    }
     if (operations && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }

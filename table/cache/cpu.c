@@ -104,7 +104,7 @@ void sw_cache_cpu_read(const struct sw_cache_slots *slots, const struct sw_cache
 {
     const struct sw_cache_batch *batch = &work->batch;
     for (uint64_t i = 0; i < batch->count; i++) {
-        uint64_t slot = find(slots, batch->keys[i]);
+        uint64_t slot = find(slots, SW_LOAD_ONCE(batch->keys + i));
         bool hit = slot != SW_CACHE_NOWHERE;
         if (hit) {
             read_one(slots, work, i, slot);
@@ -127,7 +127,7 @@ static struct sw_cache_step step_of(const struct sw_cache_work *work, uint64_t i
     struct sw_cache_step step = {
         .acts = sw_cache_acts(batch->op, batch->touch),
         .element = batch->element,
-        .key = batch->keys[index],
+        .key = SW_LOAD_ONCE(batch->keys + index),
         .index = index,
         .given = sw_cache_given(work, index),
     };

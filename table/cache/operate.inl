@@ -7,6 +7,7 @@
  */
 #include "table/cache/bucket.inl"
 #include "table/cache/work.h"
+#include "table/once.h"
 
 struct sw_cache_step {
     uint32_t acts;
@@ -70,7 +71,7 @@ SW_CACHE_FN void sw_cache_copy(struct sw_cache_group g, uint8_t *to, const uint8
     }
 #else
     (void)g;
-    memcpy(to, from, bytes);
+    sw_copy_once(to, from, bytes);
 #endif
 }
 

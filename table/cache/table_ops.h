@@ -6,6 +6,7 @@
 #define SHERWOOD_TABLE_CACHE_TABLE_OPS_H
 
 #include "table/cache/work.h"
+#include "table/once.h"
 
 SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)
 {
@@ -29,10 +30,16 @@ SW_HD static inline uint32_t sw_cache_table_class(uint32_t op)
     return op == SW_GET ? SW_CLASS_GET : op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
 }
 
+/* Key `index` of a batch; on the CPU loaded once. */
 SW_HD static inline uint64_t sw_cache_table_key(const void *keys, uint32_t key_bytes,
                                                 uint64_t index)
 {
+#ifdef __CUDA_ARCH__
     return key_bytes == 4 ? ((const uint32_t *)keys)[index] : ((const uint64_t *)keys)[index];
+#else
+    return key_bytes == 4 ? SW_LOAD_ONCE((const uint32_t *)keys + index)
+                          : SW_LOAD_ONCE((const uint64_t *)keys + index);
+#endif
 }
 
 #endif

@@ -46,21 +46,27 @@ static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) 
 static_assert(sizeof(struct RH(undo)) >= 2 * sizeof(RH_WORD), "the scratch holds a set of keys");
 
 /* How many keys are absent now that some operation would insert: each once. No more than so many
- * entries are added; fewer, where the operation is refused for its operand or the batch deletes. */
-static uint64_t RH(count_absent)(const struct sw_cpu *cpu, const struct RH(work) * work)
+ * entries are added; fewer, where the operation is refused for its operand or the batch deletes.
+ * Loads the keys, once and for all: work->keys becomes a copy. */
+static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * work)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
+    RH_WORD *keys = cpu->scratch.keys;
     RH_WORD *seen = cpu->scratch.records; /* open addressing, at most half full */
     uint64_t size = 2 * (uint64_t)work->count;
     uint64_t absent = 0;
     uint64_t probes = 0;
     bool side = false;
     memset(seen, 0xFF, size * sizeof(*seen));
+    for (uint32_t i = 0; i < work->count && i < SW_CPU_AHEAD; i++) {
+        keys[i] = SW_LOAD_ONCE(work->keys + i);
+    }
     for (uint32_t i = 0; i < work->count; i++) {
         if (work->count - i > SW_CPU_AHEAD) {
-            RH(prefetch)(table, RH(mix)(table, work->keys[i + SW_CPU_AHEAD]));
+            keys[i + SW_CPU_AHEAD] = SW_LOAD_ONCE(work->keys + i + SW_CPU_AHEAD);
+            RH(prefetch)(table, RH(mix)(table, keys[i + SW_CPU_AHEAD]));
         }
-        RH_WORD m = RH(mix)(table, work->keys[i]);
+        RH_WORD m = RH(mix)(table, keys[i]);
         if (!inserts(work->ops != NULL ? work->ops[i] : work->op) ||
             RH(locate)(table, m, &probes).found) {
             continue;
@@ -78,12 +84,13 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, const struct RH(work)
         absent += seen[at] == RH_EMPTY;
         seen[at] = m;
     }
+    work->keys = keys;
     return absent;
 }
 
 /* Grows before a batch of which some insert might be refused; not for a single group that is
  * refused at any size. */
-static void RH(make_room)(struct sw_cpu *cpu, const struct RH(work) * work, const struct mix *mix)
+static void RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     uint64_t occupied = table->state->occupied;
@@ -101,16 +108,14 @@ static void RH(make_room)(struct sw_cpu *cpu, const struct RH(work) * work, cons
 
 /* True if there is room for every key of the batch that is absent now. Looks them all up, which
  * costs far less than doing a large batch in order. */
-static bool RH(absent_fit)(struct sw_cpu *cpu, const struct RH(work) * work)
+static bool RH(absent_fit)(struct sw_cpu *cpu, struct RH(work) * work)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
-    struct RH(work) reads = {.count = work->count, .keys = work->keys};
-    struct sw_counters counters = {0};
-    RH(parallel_get)(cpu, &reads, &counters);
-    return table->state->occupied + counters.by_class[SW_CLASS_GET].misses <= table->occupied_max;
+    return table->state->occupied + RH(parallel_absent)(cpu, work) <= table->occupied_max;
 }
 
-/* Carries the batch out on all threads, or returns false with nothing done. */
+/* Carries the batch out on all threads, or returns false with nothing done, but that work->keys may
+ * be a copy. */
 static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool room,
                                 struct sw_counters *counters)
 {

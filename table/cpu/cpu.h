@@ -28,6 +28,8 @@ struct sw_cpu_scratch {
     uint64_t bytes;
     void *records;     /* undo records in order, or the partitioned operations in parallel */
     void *entries;     /* slots: what is to be inserted, or was left over */
+    void *keys;        /* [operations]: keys of a batch of which several passes need them. With
+                          several threads they lie where `index` begins, which is needed later */
     uint32_t *index;   /* [4 * operations]: finds entries by key; NULL with one thread */
     uint32_t *offsets; /* [slices][partitions]; NULL with one thread */
 };

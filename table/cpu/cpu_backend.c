@@ -27,16 +27,18 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
     uint64_t ops = ((uint64_t)cpu->config.batch_ops_max + 63) / 64 * 64;
     uint64_t entries_at = ops * record;
     uint64_t index_at = entries_at + ops * (cpu->config.slot_bits / 8);
-    uint64_t offsets_at = index_at + ops * SW_PARALLEL_INDEX_BYTES;
+    uint64_t key = cpu->config.slot_bits / 16;
+    uint64_t offsets_at = index_at + ops * (threads > 1 ? SW_PARALLEL_INDEX_BYTES : key);
     uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;
 
     if (base != NULL) {
         scratch->records = base;
         scratch->entries = base + entries_at;
+        scratch->keys = base + index_at;
         scratch->index = threads > 1 ? (uint32_t *)(void *)(base + index_at) : NULL;
         scratch->offsets = threads > 1 ? (uint32_t *)(void *)(base + offsets_at) : NULL;
     }
-    return threads > 1 ? offsets_at + slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : index_at;
+    return threads > 1 ? offsets_at + slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : offsets_at;
 }
 
 static int map_memory(struct sw_cpu *cpu, uint32_t threads)

@@ -25,6 +25,11 @@ void sw_parallel_get_s64(struct sw_cpu *cpu, const struct sw_work_s64 *work,
 void sw_parallel_get_s128(struct sw_cpu *cpu, const struct sw_work_s128 *work,
                           struct sw_counters *counters);
 
+/* How many operations are on keys that are absent now. Loads the keys, once and for all: work->keys
+ * becomes a copy, in the scratch. */
+uint64_t sw_parallel_absent_s64(struct sw_cpu *cpu, struct sw_work_s64 *work);
+uint64_t sw_parallel_absent_s128(struct sw_cpu *cpu, struct sw_work_s128 *work);
+
 /* Anything but DELETE, of which nothing may be refused: there is room for every absent key. What
  * meets the cap is in the stash afterwards, or in work->leftovers (which is the scratch's entries).
  * Answers, counters and layout are those of execute_in_order, except `probes`. */

@@ -5,7 +5,8 @@
  * Reads are cut into chunks. Writes go through these steps, each on all threads, each finished
  * before the next begins:
  *
- *   count, scatter  operations are partitioned by the top bits of m; a partition keeps their order
+ *   count, scatter  operations are partitioned by the top bits of m; a partition keeps their order.
+ *                   Others may change the keys: the first of the two loads and keeps them
  *   update          (A) a partition's operations are applied in order. Keys of the table change in
  *                   place, nothing moves. Absent keys are gathered, each once: later operations on
  *                   such a key are applied to what was gathered.
@@ -35,8 +36,10 @@ struct RH(partition) {
 struct RH(job) {
     const struct RH(table) * table;
     const struct RH(work) * work;
+    const RH_WORD *given; /* the keys that get_job keeps, if it does */
     struct RH(record) * records;
     struct RH(slot) * entries;
+    RH_WORD *keys; /* the scratch's: of a batch that writes, as they were loaded; then every m */
     uint32_t *index;
     uint32_t (*offsets)[SW_CPU_PARTITIONS]; /* of a slice: its next record in each partition */
     uint32_t slices;
@@ -61,6 +64,14 @@ static uint32_t RH(slice_end)(const struct RH(job) * job, uint32_t slice)
 
 #define GET_CHUNK 1024U
 
+/* Keys [begin, end) of a batch that writes; from then on they are what is looked at. */
+static void RH(keep_keys)(const struct RH(job) * job, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        job->keys[i] = SW_LOAD_ONCE(job->given + i);
+    }
+}
+
 static void RH(get_job)(void *context, uint32_t thread, uint32_t threads)
 {
     struct RH(job) *job = context;
@@ -74,6 +85,9 @@ static void RH(get_job)(void *context, uint32_t thread, uint32_t threads)
             break;
         }
         uint32_t end = count - begin < GET_CHUNK ? count : (uint32_t)begin + GET_CHUNK;
+        if (job->keys != NULL) {
+            RH(keep_keys)(job, (uint32_t)begin, end);
+        }
         RH(get_range)(job->table, job->work, (uint32_t)begin, end, &counters);
     }
     const struct sw_op_counters *mine = &counters.by_class[SW_CLASS_GET];
@@ -91,6 +105,20 @@ void RH(parallel_get)(struct sw_cpu *cpu, const struct RH(work) * work,
     sw_pool_run(cpu->pool, RH(get_job), &job);
 }
 
+uint64_t RH(parallel_absent)(struct sw_cpu *cpu, struct RH(work) * work)
+{
+    struct sw_counters counters = {0};
+    struct RH(work) reads = {.count = work->count, .keys = cpu->scratch.keys};
+    struct RH(job) job = {.table = &cpu->table.RH_FIELD,
+                          .work = &reads,
+                          .given = work->keys,
+                          .keys = cpu->scratch.keys,
+                          .counters = &counters};
+    sw_pool_run(cpu->pool, RH(get_job), &job);
+    work->keys = reads.keys;
+    return counters.by_class[SW_CLASS_GET].misses;
+}
+
 #undef GET_CHUNK
 
 /* --- writes: partition --- */
@@ -104,7 +132,9 @@ static void RH(count_job)(void *context, uint32_t thread, uint32_t threads)
         uint32_t counts[SW_CPU_PARTITIONS] = {0};
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
-            counts[RH(partition_of)(RH(mix)(job->table, job->work->keys[i]))]++;
+            RH_WORD m = RH(mix)(job->table, SW_LOAD_ONCE(job->work->keys + i));
+            job->keys[i] = m;
+            counts[RH(partition_of)(m)]++;
         }
         memcpy(job->offsets[s], counts, sizeof(counts));
     }
@@ -135,10 +165,10 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
         uint32_t *offsets = job->offsets[s];
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
-            RH_WORD m = RH(mix)(job->table, work->keys[i]);
+            RH_WORD m = job->keys[i];
             struct RH(record) *record = &job->records[offsets[RH(partition_of)(m)]++];
             record->m = m;
-            record->value = work->values != NULL ? work->values[i] : 0;
+            record->value = work->values != NULL ? SW_LOAD_ONCE(work->values + i) : 0;
             record->i = i;
             record->op = work->ops != NULL ? work->ops[i] : (uint8_t)work->op;
         }
@@ -286,13 +316,16 @@ static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition
     partition->counters.failures += partition->left_over;
 }
 
+/* `found` is put together in the memory of the index, which is not needed any more. */
 static void RH(answer_slice)(const struct RH(job) * job, uint32_t slice)
 {
     const struct RH(work) *work = job->work;
     uint32_t begin = slice * job->slice_ops;
     uint32_t end = RH(slice_end)(job, slice);
+    uint64_t *found = (uint64_t *)(void *)job->index;
+    size_t found_bytes = ((size_t)end - begin + 63) / 64 * sizeof(*found);
     if (work->found != NULL) {
-        memset(work->found + begin / 64, 0, ((size_t)end - begin + 63) / 64 * 8);
+        memset(found + begin / 64, 0, found_bytes);
     }
     for (uint32_t p = 0; p < SW_CPU_PARTITIONS; p++) {
         uint32_t r = slice > 0 ? job->offsets[slice - 1][p] : job->partitions[p].first;
@@ -302,9 +335,12 @@ static void RH(answer_slice)(const struct RH(job) * job, uint32_t slice)
                 work->previous[record->i] = record->value;
             }
             if (work->found != NULL) {
-                work->found[record->i / 64] |= (uint64_t)record->found << (record->i % 64);
+                found[record->i / 64] |= (uint64_t)record->found << (record->i % 64);
             }
         }
+    }
+    if (work->found != NULL) {
+        memcpy(work->found + begin / 64, found + begin / 64, found_bytes);
     }
 }
 
@@ -357,6 +393,7 @@ void RH(parallel_upsert)(struct sw_cpu *cpu, struct RH(work) * work, struct sw_c
                           .work = work,
                           .records = cpu->scratch.records,
                           .entries = cpu->scratch.entries,
+                          .keys = cpu->scratch.keys,
                           .index = cpu->scratch.index,
                           .offsets = (uint32_t(*)[SW_CPU_PARTITIONS])cpu->scratch.offsets};
     job.slice_ops = ((work->count + slices - 1) / slices + 63) / 64 * 64;

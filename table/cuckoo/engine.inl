@@ -25,7 +25,8 @@ struct CK(undo) {
     uint8_t effect;
 };
 
-/* A batch's arrays (sw_batch, with their types) and its scratch. */
+/* A batch's arrays (sw_batch, with their types) and its scratch. Others may change keys and values
+ * meanwhile: each element is loaded once, with SW_LOAD_ONCE. */
 struct CK(work) {
     const uint8_t *ops; /* NULL: all are `op` */
     uint32_t op;
@@ -65,8 +66,9 @@ SW_CUCKOO_INLINE void CK(locate_in_stash)(const struct CK(table) * table, CK_WOR
     }
 }
 
-SW_CUCKOO_INLINE struct CK(place)
-    CK(locate)(const struct CK(table) * table, CK_WORD key, uint64_t *probes)
+/* As locate, given the key's cell of the first array. */
+SW_CUCKOO_INLINE struct CK(place) CK(locate_from)(const struct CK(table) * table, CK_WORD key,
+                                                  struct CK(cell) * cell, uint64_t *probes)
 {
     struct CK(place) place;
     place.cell = 0;
@@ -79,7 +81,7 @@ SW_CUCKOO_INLINE struct CK(place)
         return place;
     }
     for (uint32_t i = 0; i < table->view.shape.functions && place.cell == 0; i++) {
-        struct CK(cell) *cell = CK(cell_at)(&table->view, key, i, false);
+        cell = i == 0 ? cell : CK(cell_at)(&table->view, key, i, false);
         ++*probes;
         place.cell = CK(cell_read)(cell).key == key ? cell : 0;
     }
@@ -89,6 +91,12 @@ SW_CUCKOO_INLINE struct CK(place)
     place.found = place.cell != 0;
     place.value = place.found ? CK(cell_value)(*place.cell) : 0;
     return place;
+}
+
+SW_CUCKOO_INLINE struct CK(place)
+    CK(locate)(const struct CK(table) * table, CK_WORD key, uint64_t *probes)
+{
+    return CK(locate_from)(table, key, CK(cell_at)(&table->view, key, 0, false), probes);
 }
 
 /* Writes the value of a present key; nothing moves. */
@@ -135,11 +143,11 @@ SW_CUCKOO_INLINE bool CK(apply)(const struct CK(table) * table, struct CK(work) 
                                 struct CK(undo) * undo, bool *found, struct sw_counters *counters)
 {
     uint32_t op = work->ops != 0 ? work->ops[i] : work->op;
-    CK_WORD key = work->keys[i];
+    CK_WORD key = SW_LOAD_ONCE(work->keys + i);
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct CK(place) place = CK(locate)(table, key, &count->probes);
     CK_WORD out = 0;
-    CK_WORD operand = work->values != 0 ? work->values[i] : 0;
+    CK_WORD operand = work->values != 0 ? SW_LOAD_ONCE(work->values + i) : 0;
     enum sw_effect effect = CK(decide)(op, place.found, place.value, operand, &out);
 
     if (effect == SW_EFFECT_REMOVE) {
@@ -193,15 +201,37 @@ SW_CUCKOO_INLINE void CK(undo_group)(const struct CK(table) * table, struct CK(w
     }
 }
 
-SW_CUCKOO_INLINE void CK(set_found)(struct CK(work) * work, uint32_t i, bool found)
+/* Adds the answer of operation i, the last one being end - 1, to a word of `found`, which is stored
+ * when it is whole: memory that others may write is not read back. */
+SW_CUCKOO_INLINE void CK(answer)(const struct CK(work) * work, uint32_t i, uint32_t end, bool found,
+                                 uint64_t *word)
 {
-    if (work->found == 0) {
-        return;
+    *word |= (uint64_t)found << (i % 64);
+    if (i % 64 == 63 || i + 1 == end) {
+        if (work->found != 0) {
+            work->found[i / 64] = *word;
+        }
+        *word = 0;
     }
-    if (i % 64 == 0) {
-        work->found[i / 64] = 0;
-    }
-    work->found[i / 64] |= (uint64_t)found << (i % 64);
+}
+
+/* A key that is about to be looked up, and its cell of the first array, which is on its way from
+ * memory. */
+struct CK(ahead) {
+    CK_WORD key;
+    struct CK(cell) * cell;
+};
+
+SW_CUCKOO_INLINE struct CK(ahead)
+    CK(look_ahead)(const struct CK(table) * table, const struct CK(work) * work, uint32_t i)
+{
+    struct CK(ahead) ahead;
+    ahead.key = SW_LOAD_ONCE(work->keys + i);
+    ahead.cell = CK(cell_at)(&table->view, ahead.key, 0, false);
+#ifndef __CUDA_ARCH__
+    __builtin_prefetch(ahead.cell, 0, 3);
+#endif
+    return ahead;
 }
 
 /* Answers reads [begin, end) of the work; begin is a multiple of 64. Only counts GETs. */
@@ -209,18 +239,21 @@ SW_CUCKOO_INLINE void CK(get_range)(const struct CK(table) * table, struct CK(wo
                                     uint32_t begin, uint32_t end, struct sw_counters *counters)
 {
     struct sw_op_counters *count = &counters->by_class[SW_CLASS_GET];
+    struct CK(ahead) ahead[SW_CUCKOO_AHEAD];
+    uint64_t word = 0;
+    for (uint32_t i = begin; i < end && i < begin + SW_CUCKOO_AHEAD; i++) {
+        ahead[i % SW_CUCKOO_AHEAD] = CK(look_ahead)(table, work, i);
+    }
     for (uint32_t i = begin; i < end; i++) {
-#ifndef __CUDA_ARCH__
+        struct CK(ahead) at = ahead[i % SW_CUCKOO_AHEAD];
         if (end - i > SW_CUCKOO_AHEAD) {
-            __builtin_prefetch(CK(cell_at)(&table->view, work->keys[i + SW_CUCKOO_AHEAD], 0, false),
-                               0, 3);
+            ahead[i % SW_CUCKOO_AHEAD] = CK(look_ahead)(table, work, i + SW_CUCKOO_AHEAD);
         }
-#endif
-        struct CK(place) place = CK(locate)(table, work->keys[i], &count->probes);
+        struct CK(place) place = CK(locate_from)(table, at.key, at.cell, &count->probes);
         if (work->previous != 0) {
             work->previous[i] = place.value;
         }
-        CK(set_found)(work, i, place.found);
+        CK(answer)(work, i, end, place.found, &word);
         count->hits += place.found;
         count->misses += !place.found;
     }
@@ -242,9 +275,11 @@ SW_CUCKOO_INLINE bool CK(may_insert)(const struct CK(work) * work, uint32_t firs
 }
 
 /* Applies operations [first, end), a group. False if it was refused: nothing of it took effect. In
- * a table whose stash has no room to take anything back into, that is decided before. */
+ * a table whose stash has no room to take anything back into, that is decided before. *word: what
+ * is not stored yet of `found`. */
 SW_CUCKOO_INLINE bool CK(execute_group)(const struct CK(table) * table, struct CK(work) * work,
-                                        uint32_t first, uint32_t end, struct sw_counters *counters)
+                                        uint32_t first, uint32_t end, uint64_t *word,
+                                        struct sw_counters *counters)
 {
     bool admitted = !(work->stash_brimful && CK(may_insert)(work, first, end));
     for (uint32_t i = first; i < end; i++) {
@@ -253,7 +288,7 @@ SW_CUCKOO_INLINE bool CK(execute_group)(const struct CK(table) * table, struct C
             CK(undo_group)(table, work, i - first);
             admitted = false;
         }
-        CK(set_found)(work, i, found);
+        CK(answer)(work, i, work->count, found, word);
     }
     return admitted;
 }
@@ -264,13 +299,14 @@ SW_CUCKOO_INLINE bool CK(execute_in_order)(const struct CK(table) * table, struc
 {
     bool all = true;
     uint32_t first = 0;
+    uint64_t word = 0;
     work->stash_full = table->state->stash_occupied > table->stash_max;
     work->stash_brimful = table->state->stash_occupied > table->stash_most;
     for (uint32_t g = 0; g < work->group_count; g++) {
         uint32_t end = work->group_count == 1 ? work->count : work->group_ends[g];
         struct sw_counters group;
         memset(&group, 0, sizeof(group));
-        bool admitted = CK(execute_group)(table, work, first, end, &group);
+        bool admitted = CK(execute_group)(table, work, first, end, &word, &group);
         if (admitted) {
             sw_cuckoo_add_counters(counters, &group);
         } else {

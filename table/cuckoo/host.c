@@ -8,6 +8,7 @@
 
 #include "table/cpu/memory.h"
 #include "table/cuckoo/ops.h"
+#include "table/once.h"
 
 struct host {
     uint32_t cell_bits;

@@ -17,9 +17,10 @@ static uint64_t CK(host_insert)(struct host *host, const struct sw_cuckoo_shape 
     struct CK(cell) *list = host->list;
     uint64_t left = 0;
     for (uint64_t i = 0; i < count; i++) {
-        CK_WORD value = values != NULL ? values[i] : 0;
-        struct CK(cell) hand = CK(cell_of)(keys[i], value);
-        if (keys[i] == CK_ONES) {
+        CK_WORD key = SW_LOAD_ONCE(keys + i);
+        CK_WORD value = values != NULL ? SW_LOAD_ONCE(values + i) : 0;
+        struct CK(cell) hand = CK(cell_of)(key, value);
+        if (key == CK_ONES) {
             host->side.present = 1;
             host->side.value = value;
         } else if (!CK(insert)(&view, &hand)) {
@@ -51,8 +52,9 @@ static void CK(host_find)(struct host *host, const struct sw_cuckoo_shape *shape
     struct CK(view) view = CK(view_of)(host, shape, host->current);
     memset(found, 0, (count + 31) / 32 * sizeof(*found));
     for (uint64_t i = 0; i < count; i++) {
-        bool is_side = keys[i] == CK_ONES;
-        const struct CK(cell) *cell = is_side ? NULL : CK(find)(&view, keys[i]);
+        CK_WORD key = SW_LOAD_ONCE(keys + i);
+        bool is_side = key == CK_ONES;
+        const struct CK(cell) *cell = is_side ? NULL : CK(find)(&view, key);
         bool present = is_side ? host->side.present != 0 : cell != NULL;
         found[i / 32] |= (uint32_t)present << i % 32;
         if (values != NULL) {

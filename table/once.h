@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * once.h - loads from memory that others may change meanwhile: the keys and operands of a batch.
+ *
+ * What is loaded with these is loaded exactly once, whatever the compiler would rather do, so that
+ * two uses of it cannot disagree (table.h, struct sw_batch). Host and device.
+ */
+#ifndef SHERWOOD_TABLE_ONCE_H
+#define SHERWOOD_TABLE_ONCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* An aligned integer, whole. */
+#if defined(__CUDA_ARCH__)
+#define SW_LOAD_ONCE(pointer) (*(const volatile __typeof__(*(pointer)) *)(pointer))
+#else
+#define SW_LOAD_ONCE(pointer) __atomic_load_n(pointer, __ATOMIC_RELAXED)
+#endif
+
+/* Bytes, a multiple of 4 and aligned to 4; of what is changed meanwhile a part may arrive. */
+static inline void sw_copy_once(void *to, const void *from, size_t bytes)
+{
+#if defined(__SANITIZE_THREAD__)
+    /* the loads of memcpy are taken for a race */
+    for (size_t at = 0; at < bytes / sizeof(uint32_t); at++) {
+        ((uint32_t *)to)[at] = SW_LOAD_ONCE((const uint32_t *)from + at);
+    }
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+#endif
