@@ -46,9 +46,9 @@ $(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timingho
 $(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tuneparts tune)
 
 # Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
-# what they test is optimised. SLOW_TESTS search for keys themselves, with the table's inline functions.
+# what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.
 # With an -O in CFLAGS that one holds. FORTIFY needs an optimiser.
-SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild)
+SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent)
 ifeq ($(filter -O%,$(CFLAGS)),)
 $(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CFLAGS += -O0
 $(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CPPFLAGS += -U_FORTIFY_SOURCE
