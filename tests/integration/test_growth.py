@@ -286,7 +286,7 @@ def no_memory():
             server.connect() as one, server.connect() as two:
         replies, keys = wire.Replies(one), list(range(50000))
         put_by_frames(two, keys)
-        no_more_memory(server, 64 << 20)
+        no_more_memory(server, 32 << 20)
         refused = replies.ask("RESIZE", "512M")
         equal(refused, "OOM there is no memory for the old and the new table at once, or too many "
               "keys would meet the probe cap: nothing was changed", "RESIZE")
