@@ -7,6 +7,7 @@ its "with" block stops it by SIGTERM and checks that it exits 0 in time, that it
 that was not expected, and that no sanitizer had anything to report.
 """
 
+import concurrent.futures
 import contextlib
 import http.client
 import os
@@ -75,6 +76,13 @@ def equal(got, wanted, what=""):
 def check(condition, what):
     if not condition:
         raise AssertionError(what)
+
+
+def at_once(function, cases, workers):
+    """Calls function(*case) for each, so many at a time: for what waits more than it works."""
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for call in [pool.submit(function, *each) for each in cases]:
+            call.result()
 
 
 def eventually(function, what, seconds=5.0):

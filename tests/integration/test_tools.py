@@ -8,9 +8,8 @@ import random
 import struct
 import subprocess
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 
-from harness import BUILD, SANITIZED, Server, case, check, equal, main, run
+from harness import BUILD, SANITIZED, Server, at_once, case, check, equal, main, run
 
 CLI = BUILD / "sherwood-cli"
 LOAD = BUILD / "sherwood-load"
@@ -153,14 +152,11 @@ def load_generator_mixes():
                 check(any(p["operation"] == "check" for p in report["phases"]), what)
                 equal(sum(p["missing"] + p["wrong"] for p in report["phases"]), 0, what)
 
-    # Two at once, each with a daemon of its own: they run for a time, whatever they get done in it.
-    with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(mixed, bits, chosen, protocol)
-                for bits, chosen in (("64", mixes), ("32", mixes[:1]))
-                for protocol in (("--protocol", "bulk", "--frame", "512"),
-                                 ("--protocol", "resp", "--key-bits", bits))]
-    for each in runs:
-        each.result()
+    # Each with a daemon of its own: they run for a time, whatever they get done in it.
+    at_once(mixed, [(bits, chosen, protocol)
+                    for bits, chosen in (("64", mixes), ("32", mixes[:1]))
+                    for protocol in (("--protocol", "bulk", "--frame", "512"),
+                                     ("--protocol", "resp", "--key-bits", bits))], 2)
 
 
 @case
