@@ -29,6 +29,20 @@ struct sw_backend_facts {
     uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;
+    uint32_t together_ops_max; /* operations that submit_together takes, at least 1; 0: there is no
+                                  submit_together. Always the same */
+};
+
+/* Batches of operations that are carried out by one launch, as if one after the other. None has
+ * only reads, or a place for left-overs. Their counts sum to at most together_ops_max, and none has
+ * more groups than operations. */
+#define SW_TOGETHERS 2       /* launches in flight */
+#define SW_TOGETHER_MAX 1024 /* batches of a launch */
+struct sw_together {
+    uint32_t number; /* 0 .. SW_TOGETHERS - 1: no other one in flight has it */
+    uint32_t count;  /* at least 2 */
+    struct sw_batch *parts[SW_TOGETHER_MAX];
+    struct sw_batch whole; /* the backend's, from submit_together to the end of poll_together */
 };
 
 /* Of a table of Robin Hood: the facts down to occupied_max, and raw_bytes. */
@@ -64,6 +78,17 @@ struct sw_backend {
      * leftover_count where leftovers_count says so. */
     int (*submit)(void *queue, struct sw_batch *batch);
     int (*poll)(void *queue, struct sw_batch *batch);
+
+    /* Of a backend that carries batches out after submit has returned (combine.h): table.c then
+     * submits all writes to one queue, at most SW_TOGETHERS of them in flight, and reads to the
+     * others. Where facts.together_ops_max is 0 these are NULL, writes are submitted to any queue,
+     * and submit sets write_sequence.
+     * submit_together and poll_together: as submit and poll. poll_together sets the outputs of the
+     * parts; their counters sum to what the launch counted.
+     * flush: launches the reads of this stream that the queue holds back; NULL if it never does. */
+    int (*submit_together)(void *queue, struct sw_together *together);
+    int (*poll_together)(void *queue, struct sw_together *together);
+    void (*flush)(void *queue, uint32_t stream);
 
     /* Blocking; no batch in flight. sw_table_check and sw_table_raw_copy; NULL: there is none. */
     int (*check)(void *table, char *violation, size_t violation_size);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/combine.h"
 #include "table/config.h"
 #include "table/engine.h"
 
@@ -23,17 +24,21 @@ struct sw_table {
     enum sw_backend_kind kind;
     struct sw_table_config config;
     uint64_t capacity_max; /* slots */
+    bool combines;         /* writes go through the combiner, and not to the queues */
+    struct sw_combiner combiner;
     char reason[REASON_BYTES];
     /* sums over the batches that were polled to their end */
     _Atomic uint64_t counters[COUNTER_WORDS];
     _Atomic uint64_t handed_back;
     _Atomic uint64_t stash_occupied;
     _Atomic uint64_t batches;
+    _Atomic uint64_t writes;
 };
 
 struct sw_queue {
     struct sw_table *table;
     void *memory; /* the backend's */
+    struct sw_combine_lane lane;
 };
 
 void sw_table_config_init(struct sw_table_config *config)
@@ -144,7 +149,19 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         free(table);
         return status;
     }
-    table->capacity_max = facts_of(table).max_capacity_slots;
+    struct sw_backend_facts facts = facts_of(table);
+    table->capacity_max = facts.max_capacity_slots;
+    table->combines = facts.together_ops_max > 0;
+    if (table->combines) {
+        status = sw_combiner_open(&table->combiner, table->backend, table->memory,
+                                  facts.together_ops_max);
+    }
+    if (status != SW_OK) {
+        snprintf(reason, reason_size, "the queue of the writes: %s", sw_status_text(status));
+        table->backend->close(table->memory);
+        free(table);
+        return status;
+    }
     *out = table;
     return SW_OK;
 }
@@ -152,6 +169,9 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
 void sw_table_destroy(struct sw_table *table)
 {
     if (table != NULL) {
+        if (table->combines) {
+            sw_combiner_close(&table->combiner);
+        }
         table->backend->close(table->memory);
         free(table);
     }
@@ -205,6 +225,7 @@ static void account(struct sw_table *table, const struct sw_batch *batch)
     atomic_fetch_add_explicit(&table->stash_occupied, (uint64_t)batch->_stash_change,
                               memory_order_relaxed);
     atomic_fetch_add_explicit(&table->batches, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&table->writes, batch->write_sequence != 0, memory_order_relaxed);
 }
 
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
@@ -219,6 +240,9 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->resized = facts.resized;
     stats->resize_failed = facts.resize_failed;
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
+    stats->writes = atomic_load_explicit(&table->writes, memory_order_relaxed);
+    stats->write_launches =
+        table->combines ? sw_combiner_launches(&table->combiner) : stats->writes;
     stats->stash_occupied = atomic_load_explicit(&table->stash_occupied, memory_order_relaxed);
     stats->occupied = stats->counters.inserted - stats->counters.deleted - stats->counters.evicted -
                       atomic_load_explicit(&table->handed_back, memory_order_relaxed);
@@ -255,6 +279,7 @@ int sw_queue_create(struct sw_table *table, struct sw_queue **out)
         free(queue);
         return status;
     }
+    sw_combine_lane_init(&queue->lane, &table->combiner, queue->memory);
     *out = queue;
     return SW_OK;
 }
@@ -358,17 +383,20 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
         return status;
     }
     batch->status = SW_OK;
+    batch->write_sequence = 0;
     batch->scan_count = 0;
     batch->leftover_count = 0;
     batch->_stash_change = 0;
     batch->_upserts = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));
-    return queue->table->backend->submit(queue->memory, batch);
+    return queue->table->combines ? sw_combine_submit(&queue->lane, batch)
+                                  : queue->table->backend->submit(queue->memory, batch);
 }
 
 int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
 {
-    int status = queue->table->backend->poll(queue->memory, batch);
+    int status = queue->table->combines ? sw_combine_poll(&queue->lane, batch)
+                                        : queue->table->backend->poll(queue->memory, batch);
     if (status != SW_PENDING) {
         account(queue->table, batch);
     }

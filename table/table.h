@@ -11,9 +11,10 @@
  * Robin Hood unless the engine is named.
  *
  * Work arrives in batches. A batch takes effect as if its operations were applied one after the
- * other in array order, repeated keys included. Batches of one queue take effect in the order of
- * their submission. Batches of different queues take effect in some one order: writes never overlap
- * each other or a read, reads overlap freely.
+ * other in array order, repeated keys included. Batches of one stream of one queue take effect in
+ * the order of their submission. All others take effect in some one order: writes never overlap
+ * each other or a read, reads overlap freely. Writes that wait for a device are carried out
+ * together, whatever queue they are of (combine.h); each is admitted and reported by itself.
  *
  * Threads: a table may be used by any number of threads; a queue by one thread at a time.
  * Memory: everything is allocated by sw_table_create and sw_queue_create, nothing per batch; only a
@@ -218,10 +219,12 @@ struct sw_table_stats {
                                     evicted - handed back */
     uint64_t stash_occupied;
     uint64_t batches;
-    uint64_t grown;         /* times the table grew by itself */
-    uint64_t resized;       /* SW_BATCH_RESIZE carried out */
-    uint64_t resize_failed; /* times either found no memory, or no capacity at which the stash took
-                               what meets the cap; the table stayed as it was */
+    uint64_t writes;         /* of them, those that may have changed the table */
+    uint64_t write_launches; /* what these were carried out in: fewer, where several together */
+    uint64_t grown;          /* times the table grew by itself */
+    uint64_t resized;        /* SW_BATCH_RESIZE carried out */
+    uint64_t resize_failed;  /* times either found no memory, or no capacity at which the stash took
+                                what meets the cap; the table stayed as it was */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 
@@ -230,7 +233,8 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 void *sw_io_alloc(struct sw_table *table, size_t bytes);
 void sw_io_free(struct sw_table *table, void *memory, size_t bytes);
 
-/* A queue: batches submitted to it take effect in submission order. One per I/O thread. */
+/* A queue: batches submitted to it take effect in submission order, stream by stream. One per I/O
+ * thread. */
 int sw_queue_create(struct sw_table *table, struct sw_queue **out);
 /* Every batch of the queue must have completed. NULL is allowed. */
 void sw_queue_destroy(struct sw_queue *queue);
@@ -261,6 +265,12 @@ struct sw_batch {
     const uint8_t *ops; /* [count] enum sw_op each, or NULL */
     const void *keys;   /* [count] */
     const void *values; /* [count] operands; NULL if every operation is GET or DELETE */
+    uint32_t stream;    /* batches of one queue with the same stream take effect in the order of
+                           their submission, those of other streams in any order. 0 if the caller has
+                           only one */
+    uint64_t write_sequence; /* out: the place of a batch that may change the table among all such
+                                batches, which is the order in which they take effect: 1, 2, 3, ..
+                                without gaps. 0 for reads and scans */
     void *previous;  /* out [count]: value before the operation, 0 if absent; or NULL. As those of
                         `values`, elements have sw_table_info.value_bytes bytes */
     uint64_t *found; /* out [(count + 63) / 64]: was the key present before it; or NULL */
@@ -320,6 +330,7 @@ struct sw_batch {
 
     /* The backend's, from submit to completion. */
     struct sw_batch *_next;
+    int _stage; /* atomic: combine.c */
     uint64_t _ticket;
     int64_t _stash_change; /* entries of the stash after the batch, minus before it */
     uint32_t _upserts;     /* operations of it that may insert */
@@ -327,10 +338,13 @@ struct sw_batch {
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules
  * above), SW_E_UNSUPPORTED (nothing happened; the kind or an operation is not one of those that
- * sw_table_info names), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE. Never
- * waits for the device, but for a RESIZE on CUDA. On the CPU backend the work is done before it
- * returns. The CUDA backend may hold small batches of reads back, to launch several as one, until
- * one of them is polled. */
+ * sw_table_info names), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE.
+ * On the CPU backend the work is done before it returns. On CUDA it never waits for the device,
+ * unless a RESIZE of any queue is to be launched, which waits, or a table grows, which allocates;
+ * the same holds for sw_batch_poll. Batches wait there without limit for their turn: writes until
+ * others are done, reads until the writes of their stream are launched. SW_E_BUSY is said only of
+ * reads, by a queue that has 64 in flight. Small batches of reads may be held back, to launch
+ * several as one, until one of them is polled. */
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* SW_PENDING while running, otherwise batch->status. Once it is not SW_PENDING the batch belongs to

@@ -285,7 +285,7 @@ static int submit(void *context, struct sw_batch *batch)
         sw_phase_lock_leave_read(&table->phases);
         return SW_OK;
     }
-    sw_phase_lock_enter_write(&table->phases);
+    batch->write_sequence = sw_phase_lock_enter_write(&table->phases);
     if (operations) {
         write_batch(table, batch);
     } else {

@@ -69,7 +69,7 @@ void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
         sw_phase_lock_leave_read(&cpu->lock);
         return;
     }
-    sw_phase_lock_enter_write(&cpu->lock);
+    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
     if (cpu->config.slot_bits == 64) {
         sw_run_writes_s64(cpu, batch, &mix);
     } else {

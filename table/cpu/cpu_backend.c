@@ -115,7 +115,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
 
 static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    sw_phase_lock_enter_write(&cpu->lock);
+    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
     batch->counters.deleted = cpu->state.occupied;
     batch->_stash_change = -(int64_t)cpu->state.stash_occupied;
     sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);

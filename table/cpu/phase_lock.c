@@ -18,6 +18,7 @@ int sw_phase_lock_init(struct sw_phase_lock *lock)
     lock->next = 0;
     lock->serving = 0;
     lock->readers = 0;
+    lock->writers = 0;
     return SW_OK;
 }
 
@@ -51,14 +52,16 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-void sw_phase_lock_enter_write(struct sw_phase_lock *lock)
+uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
     uint64_t ticket = lock->next++;
     while (lock->serving != ticket || lock->readers != 0) {
         pthread_cond_wait(&lock->changed, &lock->mutex);
     }
+    uint64_t number = ++lock->writers;
     pthread_mutex_unlock(&lock->mutex);
+    return number;
 }
 
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock)

@@ -19,6 +19,7 @@ struct sw_phase_lock {
     uint64_t next;    /* ticket of the next to arrive */
     uint64_t serving; /* ticket that may enter; a writer keeps it until it leaves */
     uint32_t readers; /* inside */
+    uint64_t writers; /* that have entered */
 };
 
 /* Returns SW_OK or SW_E_NOMEM; then nothing is owed. */
@@ -27,7 +28,8 @@ void sw_phase_lock_fini(struct sw_phase_lock *lock);
 
 void sw_phase_lock_enter_read(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock);
-void sw_phase_lock_enter_write(struct sw_phase_lock *lock);
+/* Returns the number of writers that have entered so far, this one included. */
+uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
 
 #endif

@@ -144,7 +144,7 @@ void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)
 
 void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    sw_phase_lock_enter_write(&cpu->lock);
+    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
     uint64_t stash_before = cpu->state.stash_occupied;
     uint64_t stash_max = cpu->geometry.stash_max;
     uint64_t capacity = sw_geometry_admitting(&cpu->config, batch->capacity, cpu->state.occupied);

@@ -162,7 +162,7 @@ static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
         sw_phase_lock_leave_read(&cuckoo->lock);
         return;
     }
-    sw_phase_lock_enter_write(&cuckoo->lock);
+    batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
     if (cuckoo->slot_bits == 64) {
         sw_cuckoo_run_writes_s64(cuckoo, batch);
     } else {
@@ -178,7 +178,7 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
         run_operations(cuckoo, batch);
         return SW_OK;
     }
-    sw_phase_lock_enter_write(&cuckoo->lock);
+    batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
     batch->counters.deleted = cuckoo->state.occupied;
     batch->_stash_change = -(int64_t)cuckoo->state.stash_occupied;
     empty(cuckoo);

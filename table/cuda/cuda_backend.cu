@@ -323,6 +323,9 @@ const struct sw_backend *sw_backend_cuda(void)
         sw_cuda_queue_close,
         sw_cuda_submit,
         sw_cuda_poll,
+        NULL,
+        NULL,
+        NULL,
         cuda_check,
         cuda_raw_copy,
     };

@@ -147,6 +147,74 @@ Test(concurrent, disjoint_keys_in_parallel)
     disjoint(3, SW_PARALLEL_WRITES_MIN, 2);
 }
 
+/* --- the order of writes ---------------------------------------------------------------------- */
+
+#define SEQUENCES 200U
+
+/* Writes and reads; `sum` gets the sum of the writes' places, which must ascend. */
+static void *sequence_main(void *argument)
+{
+    struct submitter *me = argument;
+    struct sw_queue *queue;
+    if (sw_queue_create(me->table, &queue) != SW_OK) {
+        me->errors++;
+        return NULL;
+    }
+    uint64_t *words = sw_io_alloc(me->table, 64);
+    uint64_t last = 0;
+    words[0] = me->number;
+    words[1] = 7;
+    for (uint32_t b = 0; b < SEQUENCES; b++) {
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = b % 3 == 0 ? SW_GET : SW_SET,
+                                 .count = 1,
+                                 .keys = words,
+                                 .values = words + 1};
+        if (b % 50 == 49) {
+            batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
+        }
+        bool writes = batch.kind == SW_BATCH_CLEAR || batch.op != SW_GET;
+        me->errors += sw_batch_run(queue, &batch) != SW_OK;
+        me->errors += writes ? batch.write_sequence <= last : batch.write_sequence != 0;
+        last = writes ? batch.write_sequence : last;
+        me->sum += batch.write_sequence;
+        me->batches += writes;
+    }
+    sw_io_free(me->table, words, 64);
+    sw_queue_destroy(queue);
+    return NULL;
+}
+
+/* Places without gaps and without repeats: their sum is that of 1, 2, .. n, and so is the largest.
+ */
+Test(concurrent, each_write_has_its_place)
+{
+    const enum sw_engine engines[] = {SW_ENGINE_ROBIN_HOOD, SW_ENGINE_CUCKOO, SW_ENGINE_CACHE};
+    for (int e = 0; e < 3; e++) {
+        struct sw_table_config config = fixture_config(128);
+        struct sw_table *table;
+        struct submitter submitters[THREADS];
+        uint64_t writes = 0;
+        uint64_t sum = 0;
+        config.engine = engines[e];
+        cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+        for (uint32_t t = 0; t < THREADS; t++) {
+            submitters[t] = (struct submitter){.table = table, .number = t};
+        }
+        join_all(submitters, sequence_main);
+        for (uint32_t t = 0; t < THREADS; t++) {
+            writes += submitters[t].batches;
+            sum += submitters[t].sum;
+        }
+        struct sw_table_stats stats;
+        sw_table_stats(table, &stats);
+        cr_assert_eq(stats.writes, writes);
+        cr_assert_eq(stats.write_launches, writes, "on the CPU each is carried out by itself");
+        cr_assert_eq(sum, writes * (writes + 1) / 2);
+        sw_table_destroy(table);
+    }
+}
+
 /* The same keys for all: what was added must be there, and what each read can only grow. */
 static void *sums_main(void *argument)
 {

@@ -320,9 +320,15 @@ int poll(void *context, struct sw_batch *batch)
 }
 
 const struct sw_backend backend = {
-    "cuda",      SW_CACHE_OPERATIONS, SW_CACHE_KINDS, false,      table_open,  table_close,
-    table_facts, table_io_alloc,      table_io_free,  queue_open, queue_close, submit,
-    poll,        table_check,         NULL,
+    "cuda",         SW_CACHE_OPERATIONS,
+    SW_CACHE_KINDS, false,
+    table_open,     table_close,
+    table_facts,    table_io_alloc,
+    table_io_free,  queue_open,
+    queue_close,    submit,
+    poll,           NULL,
+    NULL,           NULL,
+    table_check,    NULL,
 };
 
 } // namespace

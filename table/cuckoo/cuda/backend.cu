@@ -293,6 +293,9 @@ const struct sw_backend backend = {
     sw_cuckoo_queue_close,
     sw_cuckoo_submit,
     sw_cuckoo_poll,
+    NULL,
+    NULL,
+    NULL,
     table_check,
     NULL,
 };

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * combine.c - gathering write batches, and launching them in order.
+ */
+#include "table/combine.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Once so many operations are gathered, a batch of another operation waits for the next launch:
+ * backends carry out many operations of one kind faster than mixed ones. */
+#define APART_MIN 65536
+
+/* Where a batch is: sw_batch._stage. */
+enum stage { IN_QUEUE, DEFERRED, WAITING, DONE };
+
+static enum stage stage_of(const struct sw_batch *batch)
+{
+    return (enum stage)__atomic_load_n(&batch->_stage, __ATOMIC_ACQUIRE);
+}
+
+static void set_stage(struct sw_batch *batch, enum stage stage)
+{
+    __atomic_store_n(&batch->_stage, (int)stage, __ATOMIC_RELEASE);
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
+                     uint32_t operations_max)
+{
+    memset(combiner, 0, sizeof(*combiner));
+    combiner->backend = backend;
+    combiner->operations_max = operations_max;
+    combiner->waiting_end = &combiner->waiting;
+    for (uint32_t i = 0; i < SW_TOGETHERS; i++) {
+        combiner->together[i].number = i;
+    }
+    int status = backend->queue_open(table, &combiner->queue);
+    if (status == SW_OK) {
+        /* the default attributes of Linux need no resources, so this cannot fail */
+        pthread_mutex_init(&combiner->lock, NULL);
+    }
+    return status;
+}
+
+void sw_combiner_close(struct sw_combiner *combiner)
+{
+    assert(combiner->waiting == NULL && combiner->flying == 0);
+    combiner->backend->queue_close(combiner->queue);
+    pthread_mutex_destroy(&combiner->lock);
+}
+
+void sw_combine_lane_init(struct sw_combine_lane *lane, struct sw_combiner *combiner, void *queue)
+{
+    memset(lane, 0, sizeof(*lane));
+    lane->combiner = combiner;
+    lane->queue = queue;
+    lane->deferred_end = &lane->deferred;
+}
+
+/* --- launches; the leader's ------------------------------------------------------------------- */
+
+/* Whether a batch may be launched together with others. One that hands entries back has room for
+ * its own only. */
+static bool shares(const struct sw_combiner *combiner, const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_OPERATIONS && batch->leftover_keys == NULL &&
+           batch->count <= combiner->operations_max && batch->group_count <= batch->count;
+}
+
+/* What all operations of a batch do; SW_OP_COUNT if they differ. */
+static uint32_t operation_of(const struct sw_batch *batch)
+{
+    return batch->ops == NULL ? (uint32_t)batch->op : (uint32_t)SW_OP_COUNT;
+}
+
+/* Whether the launch, of `operations` so far, is to have this batch too. */
+static bool takes(const struct sw_combiner *combiner, const struct sw_together *together,
+                  uint32_t operations, const struct sw_batch *batch)
+{
+    if (together->count == 0) {
+        return true;
+    }
+    return together->count < SW_TOGETHER_MAX && shares(combiner, together->parts[0]) &&
+           shares(combiner, batch) && batch->count <= combiner->operations_max - operations &&
+           (operations < APART_MIN || operation_of(batch) == operation_of(together->parts[0]));
+}
+
+/* Takes waiting batches, the oldest first. False if there are none. */
+static bool take(struct sw_combiner *combiner, struct sw_together *together)
+{
+    uint32_t operations = 0;
+    together->count = 0;
+    if (__atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE) == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&combiner->lock);
+    while (combiner->waiting != NULL && takes(combiner, together, operations, combiner->waiting)) {
+        struct sw_batch *batch = combiner->waiting;
+        combiner->waiting = batch->_next;
+        together->parts[together->count++] = batch;
+        operations += batch->count;
+    }
+    if (combiner->waiting == NULL) {
+        combiner->waiting_end = &combiner->waiting;
+    }
+    __atomic_fetch_sub(&combiner->gathered, together->count, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&combiner->lock);
+    return together->count > 0;
+}
+
+/* The batches of a launch belong to their owners again. */
+static void release(const struct sw_together *together)
+{
+    for (uint32_t i = 0; i < together->count; i++) {
+        set_stage(together->parts[i], DONE);
+    }
+}
+
+static void launch(struct sw_combiner *combiner, struct sw_together *together)
+{
+    const struct sw_backend *backend = combiner->backend;
+    uint64_t sequence = together->parts[together->count - 1]->write_sequence;
+    int status = together->count == 1 ? backend->submit(combiner->queue, together->parts[0])
+                                      : backend->submit_together(combiner->queue, together);
+    __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&combiner->launches, 1, __ATOMIC_RELAXED);
+    if (status == SW_OK) {
+        combiner->flying++;
+        return;
+    }
+    for (uint32_t i = 0; i < together->count; i++) {
+        together->parts[i]->status = status;
+    }
+    release(together);
+}
+
+/* Completes the oldest launch, if it is done. */
+static bool complete(struct sw_combiner *combiner)
+{
+    struct sw_together *together = &combiner->together[combiner->oldest];
+    int status = together->count == 1 ? combiner->backend->poll(combiner->queue, together->parts[0])
+                                      : combiner->backend->poll_together(combiner->queue, together);
+    if (status == SW_PENDING) {
+        return false;
+    }
+    release(together);
+    combiner->oldest = (combiner->oldest + 1) % SW_TOGETHERS;
+    combiner->flying--;
+    return true;
+}
+
+/* Completes what is done and launches what has gathered, unless another thread is at it. What
+ * gathers too late for that thread to see is launched by the next poll. */
+static void lead(struct sw_combiner *combiner)
+{
+    if (__atomic_load_n(&combiner->is_led, __ATOMIC_RELAXED) ||
+        __atomic_exchange_n(&combiner->is_led, true, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    while (combiner->flying > 0 && complete(combiner)) {
+    }
+    while (combiner->flying < SW_TOGETHERS) {
+        uint32_t next = (combiner->oldest + combiner->flying) % SW_TOGETHERS;
+        if (!take(combiner, &combiner->together[next])) {
+            break;
+        }
+        launch(combiner, &combiner->together[next]);
+    }
+    __atomic_store_n(&combiner->is_led, false, __ATOMIC_RELEASE);
+}
+
+/* --- submit and poll; the queue's thread ------------------------------------------------------ */
+
+static bool is_write(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_OPERATIONS ? !sw_batch_only_reads(batch)
+                                              : batch->kind != SW_BATCH_SCAN;
+}
+
+static uint32_t stream_of(const struct sw_batch *batch)
+{
+    return batch->stream % SW_COMBINE_STREAMS;
+}
+
+/* Appends a write to the order. Reads that its stream submitted before and that the backend still
+ * holds back come first. */
+static void push(struct sw_combine_lane *lane, struct sw_batch *batch)
+{
+    struct sw_combiner *combiner = lane->combiner;
+    if (combiner->backend->flush != NULL) {
+        combiner->backend->flush(lane->queue, batch->stream);
+    }
+    batch->_next = NULL;
+    set_stage(batch, WAITING);
+    pthread_mutex_lock(&combiner->lock);
+    uint64_t sequence = ++combiner->sequence;
+    batch->write_sequence = sequence;
+    *combiner->waiting_end = batch;
+    combiner->waiting_end = &batch->_next;
+    __atomic_fetch_add(&combiner->gathered, 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&combiner->lock);
+    lane->last_write[stream_of(batch)] = sequence; /* the batch may be done already */
+}
+
+/* Whether a batch, before which nothing of its stream is deferred, may go on. */
+static bool may_go(const struct sw_combine_lane *lane, const struct sw_batch *batch)
+{
+    return is_write(batch) || lane->last_write[stream_of(batch)] <=
+                                  __atomic_load_n(&lane->combiner->launched, __ATOMIC_ACQUIRE);
+}
+
+static int go(struct sw_combine_lane *lane, struct sw_batch *batch)
+{
+    if (is_write(batch)) {
+        push(lane, batch);
+        return SW_OK;
+    }
+    set_stage(batch, IN_QUEUE);
+    return lane->combiner->backend->submit(lane->queue, batch);
+}
+
+static void defer(struct sw_combine_lane *lane, struct sw_batch *batch)
+{
+    batch->_next = NULL;
+    set_stage(batch, DEFERRED);
+    *lane->deferred_end = batch;
+    lane->deferred_end = &batch->_next;
+    lane->deferred_of[stream_of(batch)]++;
+}
+
+/* Sends on the deferred batches that may go, and before which none of their stream stays. */
+static void send_deferred(struct sw_combine_lane *lane)
+{
+    bool stays[SW_COMBINE_STREAMS] = {false};
+    struct sw_batch **at = &lane->deferred;
+    while (*at != NULL) {
+        struct sw_batch *batch = *at;
+        struct sw_batch *next = batch->_next;
+        uint32_t stream = stream_of(batch);
+        int status = SW_E_BUSY;
+        if (!stays[stream] && may_go(lane, batch)) {
+            status = go(lane, batch);
+        }
+        if (status == SW_E_BUSY) {
+            set_stage(batch, DEFERRED);
+            stays[stream] = true;
+            at = &batch->_next;
+            continue;
+        }
+        *at = next;
+        lane->deferred_of[stream]--;
+        if (status != SW_OK) {
+            batch->status = status;
+            set_stage(batch, DONE);
+        }
+    }
+    lane->deferred_end = at;
+}
+
+int sw_combine_submit(struct sw_combine_lane *lane, struct sw_batch *batch)
+{
+    batch->write_sequence = 0;
+    if (lane->deferred_of[stream_of(batch)] > 0 || !may_go(lane, batch)) {
+        defer(lane, batch);
+        return SW_OK;
+    }
+    int status = go(lane, batch);
+    lead(lane->combiner);
+    return status;
+}
+
+int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch)
+{
+    if (lane->deferred != NULL) {
+        send_deferred(lane);
+    }
+    if (stage_of(batch) == IN_QUEUE) {
+        return lane->combiner->backend->poll(lane->queue, batch);
+    }
+    if (stage_of(batch) != DONE) {
+        lead(lane->combiner);
+    }
+    return stage_of(batch) == DONE ? batch->status : SW_PENDING;
+}

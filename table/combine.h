@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * combine.h - the order of the writes of all queues, and what of them is launched together.
+ *
+ * A launch of writes costs a device much the same whether it has one operation or ten thousand, and
+ * launches of writes run one after the other. So write batches of all queues wait here in the order
+ * of their submission while SW_TOGETHERS launches are in flight, and the next launch takes what has
+ * gathered. Each batch remains a batch of its own: its groups are admitted or refused, and its
+ * results and counters are its own. The order here is the order of the writes; write_sequence tells
+ * a batch's place in it.
+ *
+ * Reads are not combined here. A read goes to its queue at once, unless a write of its stream still
+ * waits; then it, and what its stream submits after it, is deferred until that write is launched.
+ *
+ * A batch, from submit to completion:
+ *
+ *   read:   [deferred ->] in its queue -> done
+ *   write:  [deferred ->] waiting -> launched, alone or together with others -> done
+ *
+ * Nothing here has a thread of its own. Whoever submits or polls and finds nobody doing so leads:
+ * it completes launches that are done and starts the next ones, whosever batches they are.
+ *
+ * Threads: a lane belongs to its queue's thread; a combiner is shared. `lock` is held for a few
+ * instructions, and never during a launch.
+ */
+#ifndef SHERWOOD_TABLE_COMBINE_H
+#define SHERWOOD_TABLE_COMBINE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/backend.h"
+
+/* Streams of a queue are told apart modulo this number: two that are not may only wait longer. */
+#define SW_COMBINE_STREAMS 64
+
+struct sw_combiner {
+    const struct sw_backend *backend;
+    void *queue;             /* the backend's, of all launches; the leader's */
+    uint32_t operations_max; /* of a launch of several batches */
+
+    pthread_mutex_t lock;
+    struct sw_batch *waiting; /* under `lock`: oldest first */
+    struct sw_batch **waiting_end;
+    uint64_t sequence; /* under `lock`: of the batch that came last */
+
+    uint64_t gathered; /* atomic: number of waiting batches */
+    uint64_t launched; /* atomic: sequence of the batch launched last */
+    uint64_t launches; /* atomic: how many there were */
+    bool is_led;       /* atomic: some thread is the leader */
+
+    /* The leader's. */
+    struct sw_together together[SW_TOGETHERS];
+    uint32_t oldest; /* index of the oldest in flight */
+    uint32_t flying; /* launches in flight */
+};
+
+/* A queue of the table. */
+struct sw_combine_lane {
+    struct sw_combiner *combiner;
+    void *queue;               /* the backend's, of the reads */
+    struct sw_batch *deferred; /* oldest first */
+    struct sw_batch **deferred_end;
+    uint64_t last_write[SW_COMBINE_STREAMS]; /* sequence of the stream's last write; 0: none */
+    uint32_t deferred_of[SW_COMBINE_STREAMS];
+};
+
+/* Opens a queue of the backend for the launches. Returns the backend's status; after a failure
+ * nothing is owed. Every lane must be idle before it is closed. */
+int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
+                     uint32_t operations_max);
+void sw_combiner_close(struct sw_combiner *combiner);
+
+/* How many launches there were. Any thread may ask. */
+static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)
+{
+    return __atomic_load_n(&combiner->launches, __ATOMIC_RELAXED);
+}
+
+void sw_combine_lane_init(struct sw_combine_lane *lane, struct sw_combiner *combiner, void *queue);
+
+/* submit and poll of struct sw_backend, for a valid batch. Only a read may be SW_E_BUSY. */
+int sw_combine_submit(struct sw_combine_lane *lane, struct sw_batch *batch);
+int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch);
+
+#endif
