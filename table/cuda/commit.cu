@@ -204,8 +204,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     sw_warp_add(&control->counters.failures, failures);
 }
 
-/* One thread applies the batch in order, group by group. Rare: only where the limit is near. */
-template <int BITS>
+/* One thread applies the batch in order, group by group. Rare: only where the limit is near. Its
+ * operations are in the scratch, where plan.cu has copied them, or else in the arrays of the batch.
+ */
+template <int BITS, bool IN_SCRATCH>
 static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
                                      const struct sw_cuda_batch<BITS> batch)
 {
@@ -215,13 +217,13 @@ static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
     }
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     typename sw_width<BITS>::work work = {};
-    work.ops = batch.ops != NULL ? scratch->ops : NULL;
+    work.ops = batch.ops != NULL && IN_SCRATCH ? scratch->ops : batch.ops;
     work.op = batch.op;
     work.count = batch.count;
-    work.keys = scratch->keys;
-    work.values = scratch->operands;
-    work.previous = scratch->previous;
-    work.found = scratch->found;
+    work.keys = IN_SCRATCH ? scratch->keys : batch.keys;
+    work.values = IN_SCRATCH ? scratch->operands : batch.values;
+    work.previous = IN_SCRATCH ? scratch->previous : batch.previous;
+    work.found = IN_SCRATCH ? scratch->found : (uint64_t *)batch.found;
     work.group_count = batch.group_count;
     work.group_ends = batch.group_ends;
     work.group_refused = batch.group_refused;
@@ -313,6 +315,25 @@ static uint32_t blocks_for(uint32_t count)
     return blocks > 0 ? blocks : 1;
 }
 
+template <int BITS, bool IN_SCRATCH>
+static cudaError_t launch_serial(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    serial_kernel<BITS, IN_SCRATCH><<<1, 1, 0, stream>>>(*device, *batch);
+    cudaError_t error = cudaGetLastError();
+    if (device->hints != NULL) {
+        LAUNCH(error, forget_kernel<BITS>, SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, stream, *device);
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    return launch_serial<BITS, false>(device, batch, stream);
+}
+
 template <int BITS>
 cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, bool may_delete,
@@ -330,10 +351,7 @@ cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
     }
     LAUNCH(error, insert_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
     if (may_delete || batch->group_count > 1) {
-        LAUNCH(error, serial_kernel<BITS>, 1, 1, stream, *device, *batch);
-        if (device->hints != NULL) {
-            LAUNCH(error, forget_kernel<BITS>, SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, stream, *device);
-        }
+        error = error == cudaSuccess ? launch_serial<BITS, true>(device, batch, stream) : error;
     }
     return error;
 }
@@ -387,6 +405,8 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
     template cudaError_t sw_cuda_launch_commit<BITS>(const struct sw_cuda_device<BITS> *,          \
                                                      const struct sw_cuda_batch<BITS> *, bool,     \
                                                      cudaStream_t);                                \
+    template cudaError_t sw_cuda_launch_serial<BITS>(                                              \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_clear<BITS>(const struct sw_cuda_device<BITS> *, uint64_t, \
                                                     cudaStream_t);                                 \
     template cudaError_t sw_cuda_launch_bury<BITS>(                                                \

@@ -117,6 +117,18 @@ static int compute_capability(int device)
     return 10 * major + minor;
 }
 
+static cudaError_t open_together(struct sw_cuda_table *table)
+{
+    struct sw_cuda_together *together = &table->together;
+    together->key_bytes = together->value_bytes = table->slot_bits / 16;
+    together->record_bytes = sizeof(struct sw_cuda_record);
+    together->operations_max = sw_cuda_together_max(table->config.batch_ops_max,
+                                                    together->key_bytes, together->value_bytes);
+    cudaError_t error = sw_cuda_together_open(together, false);
+    table->scratch_bytes += together->bytes;
+    return error;
+}
+
 /* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
  * a binary built for other GPUs fails here. */
 template <int BITS>
@@ -145,7 +157,10 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
     device->block_size = config->tuning.block_size;
     device->arch = compute_capability(table->device);
     device->counts_probes = !config->tuning.without_probe_counts;
-    error = sw_cuda_warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
+    error = open_together(table);
+    if (error == cudaSuccess) {
+        error = sw_cuda_warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
+    }
     return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
 }
 
@@ -173,6 +188,7 @@ static void cuda_close(void *context)
     (void)cudaStreamSynchronize(cudaStreamPerThread);
     sw_cuda_pool_close(&table->pool);
     pthread_mutex_destroy(&table->growth);
+    sw_cuda_together_close(&table->together);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
@@ -249,6 +265,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->grown = table->grown;
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
+    facts->together_ops_max = table->together.operations_max;
     pthread_mutex_unlock(&table->order);
 }
 
@@ -323,9 +340,9 @@ const struct sw_backend *sw_backend_cuda(void)
         sw_cuda_queue_close,
         sw_cuda_submit,
         sw_cuda_poll,
-        NULL,
-        NULL,
-        NULL,
+        sw_cuda_submit_together,
+        sw_cuda_poll_together,
+        sw_cuda_flush,
         cuda_check,
         cuda_raw_copy,
     };

@@ -85,6 +85,7 @@ template <int BITS> struct sw_cuda_batch {
     uint32_t group_count;
     const uint32_t *group_ends;
     uint8_t *group_refused;
+    bool collected; /* all arrays are the table's, in device memory: together.cuh */
     word *leftover_keys;
     word *leftover_values;
     struct sw_cuda_record *record;
@@ -273,6 +274,12 @@ template <int BITS>
 cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, bool may_delete,
                                   cudaStream_t stream);
+
+/* After sw_cuda_launch_upsert or _ranges, for a batch of several groups, all arrays of which are in
+ * device memory: applies it in order if it was not admitted as a whole. */
+template <int BITS>
+cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
 /* After a move (a merge without a batch) and before the batch that it was made for. */
 template <int BITS>

@@ -15,6 +15,7 @@
 #include "table/cuda/device.cuh"
 #include "table/cuda/lane.cuh"
 #include "table/cuda/pool.cuh"
+#include "table/cuda/together.cuh"
 
 /* Batches of fewer operations are never streamed. */
 #define SW_CUDA_LARGE_MIN 65536
@@ -33,6 +34,7 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     struct sw_state *state;           /* device */
     struct sw_cuda_control *control;  /* device */
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */
+    struct sw_cuda_together together; /* of the queue of the writes */
     uint64_t scratch_bytes;           /* of device memory: all but the arrays */
     struct sw_cuda_device<64> narrow; /* the one of slot_bits is filled in */
     struct sw_cuda_device<128> wide;
@@ -97,6 +99,9 @@ int sw_cuda_queue_open(void *table, void **out);
 void sw_cuda_queue_close(void *queue);
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);
+int sw_cuda_submit_together(void *queue, struct sw_together *together);
+int sw_cuda_poll_together(void *queue, struct sw_together *together);
+void sw_cuda_flush(void *queue, uint32_t stream);
 
 /* Resizes (resize.cu); under `order`. */
 

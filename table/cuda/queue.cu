@@ -292,6 +292,82 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
     return SW_OK;
 }
 
+void sw_cuda_flush(void *context, uint32_t stream)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    for (uint32_t h = 0; h < queue->held_count; h++) {
+        if (queue->held[h]->stream == stream) {
+            (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure shows as a lost table */
+            return;
+        }
+    }
+}
+
+/* --- several writes together ------------------------------------------------------------------ */
+
+template <int BITS>
+static cudaError_t enqueue_together(struct sw_cuda_queue *queue, struct sw_together *together,
+                                    struct mix mix, uint64_t ticket)
+{
+    struct sw_cuda_together *memory = &queue->table->together;
+    struct sw_cuda_record *record = (struct sw_cuda_record *)memory->record;
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_collect(memory, together, queue->stream);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, &together->whole, ticket);
+    typed.record = record;
+    typed.collected = true;
+    error = sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_deal(memory, together, &record->status,
+                                      sw_cuda_record_of(queue, ticket), queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+/* What the operations of all parts are. */
+static struct mix mix_of_all(const struct sw_together *together)
+{
+    struct mix all = {false, 0, false};
+    for (uint32_t p = 0; p < together->count; p++) {
+        const struct mix mix = mix_of(together->parts[p]);
+        all.deletes = all.deletes || mix.deletes;
+        all.upserts += mix.upserts;
+    }
+    return all;
+}
+
+int sw_cuda_submit_together(void *context, struct sw_together *together)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    const struct mix mix = mix_of_all(together); /* before the mutex: it may read all operations */
+    return sw_cuda_together_submit(queue, together, [&](uint64_t ticket) {
+        cudaError_t error = cudaSuccess;
+        if (sw_cuda_must_grow(queue->table, mix.upserts)) {
+            error = sw_cuda_grow_for(queue, mix.upserts, ticket);
+        }
+        if (error != cudaSuccess) {
+            return error;
+        }
+        return queue->table->slot_bits == 64 ? enqueue_together<64>(queue, together, mix, ticket)
+                                             : enqueue_together<128>(queue, together, mix, ticket);
+    });
+}
+
+int sw_cuda_poll_together(void *context, struct sw_together *together)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    int status = sw_cuda_poll(queue, &together->whole);
+    if (status != SW_PENDING) {
+        sw_cuda_together_finish(&queue->table->together, together);
+    }
+    return status;
+}
+
 /* --- open and close --------------------------------------------------------------------------- */
 
 static_assert(offsetof(struct sw_cuda_record, done) == 0, "lanes poll the first word");

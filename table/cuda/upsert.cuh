@@ -131,6 +131,10 @@ static __device__ inline void conclude(const struct sw_cuda_device<BITS> &device
     struct sw_cuda_control *control = device.control;
     if (!is_admitted(control)) {
         control->counters.inserted = 0; /* a rebuild may have counted before it failed */
+        if (batch.group_count > 1) {
+            control->mode = SW_CUDA_SERIAL; /* some groups may insert nothing */
+            return;
+        }
         control->counters.refused = batch.count;
         if (batch.group_refused != NULL) {
             batch.group_refused[0] = 1;

@@ -28,12 +28,15 @@
 /* Only at a load at which anybody reads them. */
 #define HINTS_LOAD 0.8
 
+/* A batch of upserts that can be refused only because of the stash. Where it has groups, and some
+ * are refused, it is applied again from its arrays, which must then be the table's. */
 static bool is_simple(const struct sw_cuda_table *table, const struct sw_batch *batch,
-                      uint64_t entries)
+                      bool collected, uint64_t entries)
 {
     bool op =
         batch->op == SW_SET || batch->op == SW_SUM || batch->op == SW_MIN || batch->op == SW_MAX;
-    return batch->ops == NULL && op && batch->previous == NULL && batch->group_count <= 1 &&
+    return batch->ops == NULL && op && batch->previous == NULL &&
+           (batch->group_count <= 1 || collected) &&
            (batch->found == NULL || batch->count <= CELLS_MAX) &&
            entries <= table->arrays.geometry.occupied_max;
 }
@@ -176,11 +179,15 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     cudaError_t error = cudaSuccess;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     batch->_upserts = upserts;
-    if (is_simple(table, batch, before + upserts)) {
+    if (is_simple(table, batch, typed->collected, before + upserts)) {
         bool merged = batch->found == NULL && is_large(table, batch, before) &&
                       merge<BITS>(queue, typed, before == 0, &error);
         if (!merged && error == cudaSuccess) {
             error = upsert<BITS>(queue, typed);
+        }
+        if (typed->group_count > 1 && error == cudaSuccess) {
+            error =
+                sw_cuda_launch_serial<BITS>(sw_cuda_device_of<BITS>(table), typed, queue->stream);
         }
         if (merged) { /* with hints, unless the stash was in use and the rebuild could not serve */
             bool served = __atomic_load_n(&table->stash, __ATOMIC_RELAXED) == 0;

@@ -10,6 +10,7 @@
 #include "table/cache/cuda/arrays.cuh"
 #include "table/cache/cuda/table.cuh"
 #include "table/cuda/cutter.cuh"
+#include "table/cuda/together.cuh"
 
 namespace
 {
@@ -18,6 +19,7 @@ struct cache_table : sw_cuda_lane_owner {
     struct sw_cache_arrays arrays;
     struct sw_cache_scratch scratch;
     void *scratch_memory;
+    struct sw_cuda_together together; /* of the queue of the writes */
     uint64_t bytes;
     uint32_t batch_ops_max;
     uint32_t key_bytes;
@@ -56,6 +58,7 @@ void table_close(void *context)
     struct cache_table *table = (struct cache_table *)context;
     sw_cuda_owner_close(table);
     sw_cache_arrays_close(&table->arrays);
+    sw_cuda_together_close(&table->together);
     (void)cudaFree(table->scratch_memory);
     free(table);
 }
@@ -76,6 +79,19 @@ cudaError_t allocate(struct cache_table *table, const struct sw_cache_slots *slo
     if (error == cudaSuccess) {
         cut_scratch(&table->scratch, table->scratch_memory, table->batch_ops_max, sort_bytes);
     }
+    return error;
+}
+
+cudaError_t open_together(struct cache_table *table)
+{
+    struct sw_cuda_together *together = &table->together;
+    together->key_bytes = table->key_bytes;
+    together->value_bytes = table->arrays.slots.value_bytes;
+    together->record_bytes = sizeof(struct sw_cache_record);
+    together->operations_max =
+        sw_cuda_together_max(table->batch_ops_max, together->key_bytes, together->value_bytes);
+    cudaError_t error = sw_cuda_together_open(together, true);
+    table->bytes += together->bytes;
     return error;
 }
 
@@ -110,6 +126,9 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
         error = allocate(table, &slots);
     }
     if (error == cudaSuccess) {
+        error = open_together(table);
+    }
+    if (error == cudaSuccess) {
         error = warm_up(table);
     }
     if (error != cudaSuccess) {
@@ -125,6 +144,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct cache_table *table = (const struct cache_table *)context;
     sw_cache_facts(&table->arrays.slots, table->bytes, facts);
+    facts->together_ops_max = table->together.operations_max;
 }
 
 void *table_io_alloc(void *context, size_t bytes)
@@ -319,16 +339,51 @@ int poll(void *context, struct sw_batch *batch)
     return status;
 }
 
+cudaError_t enqueue_together(struct cache_queue *queue, struct sw_together *together,
+                             uint64_t ticket)
+{
+    struct sw_cuda_together *memory = &queue->table->together;
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_collect(memory, together, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        struct sw_cache_table_batch all = typed(queue, &together->whole, ticket);
+        all.record = (struct sw_cache_record *)memory->record;
+        error = sw_cache_table_write(&all, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error =
+            sw_cuda_together_deal(memory, together, NULL, record_of(queue, ticket), queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+int submit_together(void *context, struct sw_together *together)
+{
+    struct cache_queue *queue = (struct cache_queue *)context;
+    return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
+        return enqueue_together(queue, together, ticket);
+    });
+}
+
+int poll_together(void *context, struct sw_together *together)
+{
+    struct cache_queue *queue = (struct cache_queue *)context;
+    int status = poll(queue, &together->whole);
+    if (status != SW_PENDING) {
+        sw_cuda_together_finish(&queue->table->together, together);
+    }
+    return status;
+}
+
 const struct sw_backend backend = {
-    "cuda",         SW_CACHE_OPERATIONS,
-    SW_CACHE_KINDS, false,
-    table_open,     table_close,
-    table_facts,    table_io_alloc,
-    table_io_free,  queue_open,
-    queue_close,    submit,
-    poll,           NULL,
-    NULL,           NULL,
-    table_check,    NULL,
+    "cuda",      SW_CACHE_OPERATIONS, SW_CACHE_KINDS, false,      table_open,  table_close,
+    table_facts, table_io_alloc,      table_io_free,  queue_open, queue_close, submit,
+    poll,        submit_together,     poll_together,  NULL,       table_check, NULL,
 };
 
 } // namespace

@@ -25,6 +25,7 @@ void table_close(void *context)
     (void)cudaFree(table->stash);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
+    sw_cuda_together_close(&table->together);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->device_table);
     free(table);
@@ -162,6 +163,18 @@ template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
     return error;
 }
 
+cudaError_t open_together(struct sw_cuckoo_device_table *table)
+{
+    struct sw_cuda_together *together = &table->together;
+    together->key_bytes = together->value_bytes = table->config.slot_bits / 16;
+    together->record_bytes = sizeof(struct sw_cuckoo_record);
+    together->operations_max = sw_cuda_together_max(table->config.batch_ops_max,
+                                                    together->key_bytes, together->value_bytes);
+    cudaError_t error = sw_cuda_together_open(together, false);
+    table->bytes += together->bytes;
+    return error;
+}
+
 int choose_device(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
     struct cudaDeviceProp properties;
@@ -195,6 +208,9 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
         error = config->slot_bits == 64 ? allocate_all<64>(table) : allocate_all<128>(table);
     }
     if (error == cudaSuccess) {
+        error = open_together(table);
+    }
+    if (error == cudaSuccess) {
         error = config->slot_bits == 64 ? warm_up<64>(table) : warm_up<128>(table);
     }
     if (error == cudaSuccess) {
@@ -213,6 +229,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct sw_cuckoo_device_table *table = (const struct sw_cuckoo_device_table *)context;
     sw_cuckoo_backend_facts(&table->plan, table->bytes, facts);
+    facts->together_ops_max = table->together.operations_max;
 }
 
 void *table_io_alloc(void *context, size_t bytes)
@@ -293,8 +310,8 @@ const struct sw_backend backend = {
     sw_cuckoo_queue_close,
     sw_cuckoo_submit,
     sw_cuckoo_poll,
-    NULL,
-    NULL,
+    sw_cuckoo_submit_together,
+    sw_cuckoo_poll_together,
     NULL,
     table_check,
     NULL,

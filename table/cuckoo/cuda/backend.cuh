@@ -9,6 +9,7 @@
 #define SHERWOOD_TABLE_CUCKOO_CUDA_BACKEND_CUH
 
 #include "table/cuckoo/cuda/engine.cuh"
+#include "table/cuda/together.cuh"
 
 struct sw_cuckoo_device_table : sw_cuda_lane_owner {
     struct sw_table_config config;
@@ -19,6 +20,7 @@ struct sw_cuckoo_device_table : sw_cuda_lane_owner {
     struct sw_state *state;
     struct sw_cuckoo_engine_control *control;
     void *scratch;
+    struct sw_cuda_together together;  /* of the queue of the writes */
     void *device_table;                /* device: struct sw_cuckoo_table_s64 or _s128 */
     uint64_t bytes;                    /* of device memory */
     struct sw_cuckoo_write<64> narrow; /* of slot_bits, without a batch */
@@ -49,5 +51,7 @@ int sw_cuckoo_queue_open(void *table, void **out);
 void sw_cuckoo_queue_close(void *queue);
 int sw_cuckoo_submit(void *queue, struct sw_batch *batch);
 int sw_cuckoo_poll(void *queue, struct sw_batch *batch);
+int sw_cuckoo_submit_together(void *queue, struct sw_together *together);
+int sw_cuckoo_poll_together(void *queue, struct sw_together *together);
 
 #endif

@@ -99,23 +99,17 @@ static bool wants_rehash(struct sw_cuckoo_device_table *table)
     return true;
 }
 
+/* Launches a batch of operations. Its record is to be completed where `record` is. */
 template <int BITS>
-static cudaError_t submit_write(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
-                                uint64_t ticket)
+static cudaError_t launch_write(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
+                                struct sw_cuckoo_record *record, uint64_t ticket)
 {
     typedef typename sw_cuckoo_kind<BITS>::word word;
     struct sw_cuckoo_device_table *table = queue->table;
     struct sw_cuckoo_write<BITS> write = *sw_cuckoo_parts<BITS>(table);
-    write.record = record_of(queue, ticket);
+    cudaError_t error = cudaSuccess;
+    write.record = record;
     write.ticket = ticket;
-    cudaError_t error = sw_cuda_wait_for_reads(queue);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    if (batch->kind == SW_BATCH_CLEAR) {
-        error = sw_cuckoo_launch_clear<BITS>(write, queue->stream);
-        return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
-    }
     write.work.ops = batch->ops;
     write.work.op = batch->op;
     write.work.count = batch->count;
@@ -130,8 +124,44 @@ static cudaError_t submit_write(struct sw_cuckoo_queue *queue, const struct sw_b
     if (wants_rehash(table)) {
         error = sw_cuckoo_launch_rehash<BITS>(write, table->config.seed, queue->stream);
     }
+    return error == cudaSuccess ? sw_cuckoo_launch_write<BITS>(write, queue->stream) : error;
+}
+
+template <int BITS>
+static cudaError_t submit_write(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
+                                uint64_t ticket)
+{
+    cudaError_t error = sw_cuda_wait_for_reads(queue);
+    if (error == cudaSuccess && batch->kind == SW_BATCH_CLEAR) {
+        struct sw_cuckoo_write<BITS> write = *sw_cuckoo_parts<BITS>(queue->table);
+        write.record = record_of(queue, ticket);
+        write.ticket = ticket;
+        error = sw_cuckoo_launch_clear<BITS>(write, queue->stream);
+    } else if (error == cudaSuccess) {
+        error = launch_write<BITS>(queue, batch, record_of(queue, ticket), ticket);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+template <int BITS>
+static cudaError_t enqueue_together(struct sw_cuckoo_queue *queue, struct sw_together *together,
+                                    uint64_t ticket)
+{
+    struct sw_cuda_together *memory = &queue->table->together;
+    struct sw_cuckoo_record *record = (struct sw_cuckoo_record *)memory->record;
+    cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = sw_cuckoo_launch_write<BITS>(write, queue->stream);
+        error = sw_cuda_together_collect(memory, together, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = launch_write<BITS>(queue, &together->whole, record, ticket);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_deal(memory, together, &record->status, record_of(queue, ticket),
+                                      queue->stream);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
@@ -192,5 +222,25 @@ int sw_cuckoo_poll(void *context, struct sw_batch *batch)
     }
     sw_cuda_lane_completed(queue, batch->_ticket);
     batch->status = status;
+    return status;
+}
+
+int sw_cuckoo_submit_together(void *context, struct sw_together *together)
+{
+    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
+    return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
+        return queue->table->config.slot_bits == 64
+                   ? enqueue_together<64>(queue, together, ticket)
+                   : enqueue_together<128>(queue, together, ticket);
+    });
+}
+
+int sw_cuckoo_poll_together(void *context, struct sw_together *together)
+{
+    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
+    int status = sw_cuckoo_poll(queue, &together->whole);
+    if (status != SW_PENDING) {
+        sw_cuda_together_finish(&queue->table->together, together);
+    }
     return status;
 }

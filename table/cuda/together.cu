@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * together.cu - collecting the operations of several write batches, and dealing out their results.
+ */
+#include <string.h>
+
+#include "table/cuda/cutter.cuh"
+#include "table/cuda/reduce.cuh"
+#include "table/cuda/together.cuh"
+
+/* A block collects or deals so many operations of one part, and as many groups. */
+#define CHUNK 1024
+/* Bytes of values, and of the values before, of one launch. */
+#define VALUE_BYTES_MAX (32U << 20)
+/* While a launch of writes runs no read does: this bounds what a read may wait for. */
+#define OPERATIONS_MAX (256U * 1024)
+
+/* What the kernels take. */
+struct arrays {
+    struct sw_cuda_together memory;
+    uint32_t parts;
+};
+
+/* The part that this block works on: the last one that begins at or before it. */
+static __device__ inline uint32_t part_of_block(const struct sw_cuda_part *parts, uint32_t count)
+{
+    uint32_t low = 0;
+    uint32_t high = count - 1;
+    while (low < high) {
+        uint32_t middle = (low + high + 1) / 2;
+        if (parts[middle].first_block <= blockIdx.x) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/* Copies bytes in units, all threads of the block. */
+template <typename UNIT>
+static __device__ inline void copy_units(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    for (uint64_t i = threadIdx.x; i < bytes / sizeof(UNIT); i += SW_CUDA_BLOCK) {
+        ((UNIT *)to)[i] = ((const UNIT *)from)[i];
+    }
+}
+
+/* `count` values, with arrays aligned as sw_batch says. */
+static __device__ inline void copy_values(uint8_t *to, const uint8_t *from, uint64_t first_to,
+                                          uint64_t first_from, uint32_t count, uint32_t value_bytes)
+{
+    to += first_to * value_bytes;
+    from += first_from * value_bytes;
+    const uint64_t bytes = (uint64_t)count * value_bytes;
+    if (value_bytes % 16 == 0) {
+        copy_units<uint4>(to, from, bytes);
+    } else if (value_bytes % 8 == 0) {
+        copy_units<uint2>(to, from, bytes);
+    } else {
+        copy_units<uint32_t>(to, from, bytes);
+    }
+}
+
+template <typename WORD>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK) collect_kernel(const struct arrays all)
+{
+    const struct sw_cuda_together *memory = &all.memory;
+    const struct sw_cuda_part part = memory->parts[part_of_block(memory->parts, all.parts)];
+    const uint32_t begin = (blockIdx.x - part.first_block) * CHUNK;
+    const uint32_t end = part.count - begin < CHUNK ? part.count : begin + CHUNK;
+    for (uint32_t i = begin + threadIdx.x; i < end; i += SW_CUDA_BLOCK) {
+        ((WORD *)memory->keys)[part.first + i] = ((const WORD *)part.keys)[i];
+        memory->ops[part.first + i] = part.ops != NULL ? part.ops[i] : (uint8_t)part.op;
+        if (i < part.group_count) {
+            uint32_t group_end = part.group_ends != NULL ? part.group_ends[i] : part.count;
+            memory->group_ends[part.first_group + i] = part.first + group_end;
+            memory->group_refused[part.first_group + i] = 0;
+        }
+    }
+    if (part.values != NULL) {
+        copy_values(memory->values, part.values, part.first + begin, begin, end - begin,
+                    memory->value_bytes);
+    }
+}
+
+/* Whether the group of operation i of the part was refused. */
+static __device__ inline bool is_refused(const struct sw_cuda_together *memory,
+                                         const struct sw_cuda_part *part, uint32_t i)
+{
+    uint32_t low = part->first_group;
+    uint32_t high = part->first_group + part->group_count - 1;
+    while (low < high) { /* the first group that ends behind it */
+        uint32_t middle = (low + high) / 2;
+        if (memory->group_ends[middle] > part->first + i) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return memory->group_refused[low] != 0;
+}
+
+static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
+{
+    return words[i / 64] >> (i % 64) & 1;
+}
+
+/* Counts one operation in a thread's words; `old` and `operand` matter only where it may overflow.
+ */
+static __device__ inline void count_one(uint32_t *words, uint32_t op, bool found, uint64_t old,
+                                        uint64_t operand, uint32_t value_bytes, bool not_admitted)
+{
+    enum sw_effect effect;
+    if (value_bytes == sizeof(uint32_t)) {
+        uint32_t out;
+        effect = sw_decide_s64(op, found, (uint32_t)old, (uint32_t)operand, &out);
+    } else {
+        uint64_t out;
+        effect = sw_decide_s128(op, found, old, operand, &out);
+    }
+    bool writes = effect == SW_EFFECT_WRITE && !not_admitted;
+#pragma unroll
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        bool mine = c == (int)sw_op_class_of(op);
+        words[SW_PART_OPERATIONS + c] += mine;
+        words[SW_PART_HITS + c] += mine && found;
+    }
+    words[SW_PART_INSERTED] += writes && !found;
+    words[SW_PART_UPDATED] += writes && found;
+    words[SW_PART_DELETED] += effect == SW_EFFECT_REMOVE;
+    words[SW_PART_NOT_ADMITTED] += not_admitted;
+}
+
+/* Operation i of the part: its count. */
+static __device__ inline void count_operation(const struct arrays &all,
+                                              const struct sw_cuda_part *part, uint32_t i,
+                                              bool found, bool not_admitted, bool some_refused,
+                                              uint32_t *words)
+{
+    const struct sw_cuda_together *memory = &all.memory;
+    const uint32_t at = part->first + i;
+    const uint32_t op = memory->ops[at];
+    uint64_t old = 0;
+    uint64_t operand = 0;
+    if (some_refused && is_refused(memory, part, i)) {
+        words[SW_PART_REFUSED]++;
+        return;
+    }
+    if (op == SW_INCREMENT || op == SW_DECREMENT) { /* values are integers */
+        bool narrow = memory->value_bytes == sizeof(uint32_t);
+        old = narrow ? ((const uint32_t *)memory->previous)[at]
+                     : ((const uint64_t *)memory->previous)[at];
+        operand = narrow ? ((const uint32_t *)memory->values)[at]
+                         : ((const uint64_t *)memory->values)[at];
+    }
+    count_one(words, op, found, old, operand, memory->value_bytes, not_admitted);
+}
+
+/* The bits of a chunk, 64 operations a warp at a time, and its counts. */
+static __device__ inline void deal_bits(const struct arrays &all, const struct sw_cuda_part *part,
+                                        uint32_t begin, uint32_t end, bool some_refused,
+                                        uint32_t *words)
+{
+    const struct sw_cuda_together *memory = &all.memory;
+    const uint32_t lane = threadIdx.x % 32;
+    for (uint32_t base = begin + threadIdx.x / 32 * 64; base < end; base += SW_CUDA_BLOCK * 2) {
+        uint64_t found_bits = 0;
+        uint64_t not_admitted_bits = 0;
+        for (int half = 0; half < 2; half++) {
+            const uint32_t i = base + half * 32 + lane;
+            bool found = i < end && bit_of(memory->found, part->first + i);
+            bool not_admitted = i < end && memory->not_admitted != NULL &&
+                                bit_of(memory->not_admitted, part->first + i);
+            found_bits |= (uint64_t)__ballot_sync(SW_WARP_ALL, found) << (half * 32);
+            not_admitted_bits |= (uint64_t)__ballot_sync(SW_WARP_ALL, not_admitted) << (half * 32);
+            if (i < end) {
+                count_operation(all, part, i, found, not_admitted, some_refused, words);
+            }
+        }
+        if (lane == 0 && part->found != NULL) {
+            part->found[base / 64] = found_bits;
+        }
+        if (lane == 0 && part->not_admitted != NULL) {
+            part->not_admitted[base / 64] = not_admitted_bits;
+        }
+    }
+}
+
+/* Adds the words of a block's threads to those of its part. */
+static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
+{
+    __shared__ uint32_t sums[SW_PART_WORDS];
+    if (threadIdx.x < SW_PART_WORDS) {
+        sums[threadIdx.x] = 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int w = 0; w < SW_PART_WORDS; w++) {
+        uint32_t sum = __reduce_add_sync(SW_WARP_ALL, words[w]);
+        if (threadIdx.x % 32 == 0 && sum != 0) {
+            atomicAdd(&sums[w], sum);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < SW_PART_WORDS && sums[threadIdx.x] != 0) {
+        atomicAdd(&total[threadIdx.x], sums[threadIdx.x]);
+    }
+}
+
+/* `results` and `record` are the host's. */
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
+{
+    const struct sw_cuda_together *memory = &all.memory;
+    const uint32_t number = part_of_block(memory->parts, all.parts);
+    const struct sw_cuda_part part = memory->parts[number];
+    const uint32_t begin = (blockIdx.x - part.first_block) * CHUNK;
+    const uint32_t end = part.count - begin < CHUNK ? part.count : begin + CHUNK;
+    uint32_t words[SW_PART_WORDS] = {};
+    deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
+    add_words(memory->words + number * SW_PART_WORDS, words);
+    if (part.group_refused != NULL) {
+        for (uint32_t g = begin + threadIdx.x; g < end && g < part.group_count;
+             g += SW_CUDA_BLOCK) {
+            part.group_refused[g] = memory->group_refused[part.first_group + g];
+        }
+    }
+    if (part.previous != NULL) {
+        copy_values(part.previous, memory->previous, begin, part.first + begin, end - begin,
+                    memory->value_bytes);
+    }
+    if (!sw_last_block(memory->blocks_done, gridDim.x)) {
+        return;
+    }
+    for (uint32_t w = threadIdx.x; w < all.parts * SW_PART_WORDS; w += SW_CUDA_BLOCK) {
+        results[w] = __ldcg(&memory->words[w]);
+        memory->words[w] = 0;
+    }
+    __threadfence_system(); /* by each thread, for what it wrote */
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *memory->blocks_done = 0;
+        for (uint32_t w = 1; w < memory->record_bytes / sizeof(uint64_t); w++) {
+            record[w] = memory->record[w];
+        }
+        sw_cuda_record_ticket(record, memory->record[0]);
+    }
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+uint32_t sw_cuda_together_max(uint32_t batch_ops_max, uint32_t key_bytes, uint32_t value_bytes)
+{
+    uint32_t most = VALUE_BYTES_MAX / (key_bytes + value_bytes);
+    most = most < OPERATIONS_MAX ? most : OPERATIONS_MAX;
+    return batch_ops_max < most ? batch_ops_max : most;
+}
+
+/* Cuts the arrays from `base`; with NULL it only counts. */
+static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    const uint64_t n = memory->operations_max;
+    sw_cuda_cut(&cutter, &memory->keys, n * memory->key_bytes);
+    sw_cuda_cut(&cutter, &memory->values, n * memory->value_bytes);
+    sw_cuda_cut(&cutter, &memory->previous, n * memory->value_bytes);
+    sw_cuda_cut(&cutter, &memory->ops, n);
+    sw_cuda_cut(&cutter, &memory->found, (n + 63) / 64);
+    sw_cuda_cut(&cutter, &memory->not_admitted, is_cache ? (n + 63) / 64 : 0);
+    sw_cuda_cut(&cutter, &memory->group_ends, n);
+    sw_cuda_cut(&cutter, &memory->group_refused, n);
+    sw_cuda_cut(&cutter, &memory->record, memory->record_bytes / sizeof(uint64_t));
+    sw_cuda_cut(&cutter, &memory->parts, SW_TOGETHER_MAX);
+    sw_cuda_cut(&cutter, &memory->words, (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
+    sw_cuda_cut(&cutter, &memory->blocks_done, 1);
+    if (!is_cache) {
+        memory->not_admitted = NULL;
+    }
+    return cutter.used;
+}
+
+static size_t cut_host(struct sw_cuda_together *memory, void *base)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        sw_cuda_cut(&cutter, &memory->staged[i], SW_TOGETHER_MAX);
+        sw_cuda_cut(&cutter, &memory->results[i], (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
+    }
+    return cutter.used;
+}
+
+/* Loads the kernels, so that no batch waits for that. */
+static cudaError_t load(uint32_t key_bytes)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, deal_kernel);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return key_bytes == sizeof(uint32_t)
+               ? cudaFuncGetAttributes(&attributes, collect_kernel<uint32_t>)
+               : cudaFuncGetAttributes(&attributes, collect_kernel<uint64_t>);
+}
+
+cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache)
+{
+    memory->bytes = cut(memory, NULL, is_cache);
+    cudaError_t error = load(memory->key_bytes);
+    if (error == cudaSuccess) {
+        error = cudaMalloc(&memory->memory, memory->bytes);
+    }
+    if (error == cudaSuccess) {
+        cut(memory, memory->memory, is_cache);
+        error = cudaMemset(memory->memory, 0, memory->bytes);
+    }
+    if (error == cudaSuccess) {
+        error = cudaHostAlloc(&memory->host, cut_host(memory, NULL),
+                              cudaHostAllocMapped | cudaHostAllocPortable);
+    }
+    if (error == cudaSuccess) {
+        cut_host(memory, memory->host);
+    }
+    return error;
+}
+
+void sw_cuda_together_close(struct sw_cuda_together *memory)
+{
+    (void)cudaFree(memory->memory);
+    (void)cudaFreeHost(memory->host);
+}
+
+static uint32_t blocks_of(uint32_t count)
+{
+    return (count + CHUNK - 1) / CHUNK;
+}
+
+/* The blocks of all parts. */
+static uint32_t blocks_of_all(const struct sw_cuda_together *memory,
+                              const struct sw_together *together)
+{
+    const struct sw_cuda_part *last = &memory->staged[together->number][together->count - 1];
+    return last->first_block + blocks_of(last->count);
+}
+
+static struct arrays arrays_of(const struct sw_cuda_together *memory,
+                               const struct sw_together *together)
+{
+    struct arrays all = {*memory, together->count};
+    return all;
+}
+
+/* Describes the parts, and finds what they have in common: the whole batch. */
+static void describe(const struct sw_cuda_together *memory, struct sw_together *together)
+{
+    struct sw_cuda_part *staged = memory->staged[together->number];
+    const enum sw_op op = together->parts[0]->op;
+    bool uniform = true;
+    bool values = false;
+    bool previous = op == SW_INCREMENT || op == SW_DECREMENT; /* what they did depends on it */
+    uint32_t first = 0;
+    uint32_t first_group = 0;
+    uint32_t first_block = 0;
+    for (uint32_t p = 0; p < together->count; p++) {
+        const struct sw_batch *batch = together->parts[p];
+        struct sw_cuda_part *part = &staged[p];
+        *part = {batch->keys,
+                 (const uint8_t *)batch->values,
+                 batch->ops,
+                 (uint8_t *)batch->previous,
+                 batch->found,
+                 batch->not_admitted,
+                 batch->group_count > 0 ? batch->group_ends : NULL,
+                 batch->group_count > 0 ? batch->group_refused : NULL,
+                 (uint32_t)batch->op,
+                 batch->count,
+                 batch->group_count > 0 ? batch->group_count : 1,
+                 first,
+                 first_group,
+                 first_block};
+        uniform = uniform && batch->ops == NULL && batch->op == op;
+        values = values || batch->values != NULL;
+        previous = previous || batch->previous != NULL;
+        first += part->count;
+        first_group += part->group_count;
+        first_block += blocks_of(part->count);
+    }
+    struct sw_batch *whole = &together->whole;
+    memset(whole, 0, sizeof(*whole));
+    whole->kind = SW_BATCH_OPERATIONS;
+    whole->op = op;
+    whole->ops = uniform ? NULL : memory->ops;
+    whole->count = first;
+    whole->keys = memory->keys;
+    whole->values = values ? memory->values : NULL;
+    whole->previous = previous || !uniform ? memory->previous : NULL;
+    whole->found = memory->found;
+    whole->not_admitted = memory->not_admitted;
+    whole->group_count = first_group;
+    whole->group_ends = memory->group_ends;
+    whole->group_refused = memory->group_refused;
+}
+
+cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
+                                     cudaStream_t stream)
+{
+    describe(memory, together);
+    const struct arrays all = arrays_of(memory, together);
+    const uint32_t blocks = blocks_of_all(memory, together);
+    cudaError_t error =
+        cudaMemcpyAsync(memory->parts, memory->staged[together->number],
+                        together->count * sizeof(*memory->parts), cudaMemcpyHostToDevice, stream);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (memory->key_bytes == sizeof(uint32_t)) {
+        collect_kernel<uint32_t><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(all);
+    } else {
+        collect_kernel<uint64_t><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(all);
+    }
+    return cudaGetLastError();
+}
+
+cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
+                                  const struct sw_together *together, const int32_t *status,
+                                  void *record, cudaStream_t stream)
+{
+    deal_kernel<<<blocks_of_all(memory, together), SW_CUDA_BLOCK, 0, stream>>>(
+        arrays_of(memory, together), status, memory->results[together->number], (uint64_t *)record);
+    return cudaGetLastError();
+}
+
+/* The counters of one part. */
+static struct sw_counters counters_of(const uint32_t *words)
+{
+    struct sw_counters counters = {};
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        struct sw_op_counters *of_class = &counters.by_class[c];
+        of_class->operations = words[SW_PART_OPERATIONS + c];
+        of_class->hits = words[SW_PART_HITS + c];
+        of_class->misses = of_class->operations - of_class->hits;
+    }
+    counters.inserted = words[SW_PART_INSERTED];
+    counters.updated = words[SW_PART_UPDATED];
+    counters.deleted = words[SW_PART_DELETED];
+    counters.refused = words[SW_PART_REFUSED];
+    counters.not_admitted = words[SW_PART_NOT_ADMITTED];
+    return counters;
+}
+
+void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_together *together)
+{
+    const struct sw_batch *whole = &together->whole;
+    const bool good = whole->status == SW_OK || whole->status == SW_E_FULL;
+    for (uint32_t p = 0; p < together->count; p++) {
+        struct sw_batch *part = together->parts[p];
+        part->status = whole->status;
+        if (good) {
+            part->counters = counters_of(memory->results[together->number] + p * SW_PART_WORDS);
+            part->status = part->counters.refused != 0 ? SW_E_FULL : SW_OK;
+        }
+    }
+    if (good) {
+        struct sw_batch *first = together->parts[0];
+        for (int c = 0; c < SW_CLASS_COUNT; c++) {
+            first->counters.by_class[c].probes = whole->counters.by_class[c].probes;
+        }
+        first->counters.failures = whole->counters.failures;
+        first->counters.evicted = whole->counters.evicted;
+        first->_stash_change = whole->_stash_change;
+    }
+}
