@@ -61,13 +61,8 @@
 #define SW_GATHER_FRAMES_MAX 256
 #define SW_GATHERS 2
 
-/* commit.c combines RESP rounds of several loops into batches of at most SW_COMMIT_OPS_MAX
- * operations. At most SW_COMMITS of these are in flight: while one runs, the next is ready. */
-#define SW_COMMIT_OPS_MAX (128 * 1024)
-#define SW_COMMITS 2
-
 /* Bytes of keys, operands and earlier values of a combined batch. Where values are large, it has
- * fewer operations than SW_GATHER_OPS_MAX or SW_COMMIT_OPS_MAX. */
+ * fewer operations than SW_GATHER_OPS_MAX. */
 #define SW_TOGETHER_BYTES_MAX (8 * 1024 * 1024)
 
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */

@@ -77,7 +77,6 @@ static bool turn(struct sw_loop *loop)
     }
     moved |= sw_gather_submit(&loop->bulk);
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
-    moved |= sw_resp_poll_shared(&loop->resp);
     report_lost_device(loop);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
@@ -128,9 +127,6 @@ static void run(void *argument)
         bool busy = moved || sw_batches_in_flight(&loop->batches) || is_awake(loop);
         uv_run(&loop->uv, busy ? UV_RUN_NOWAIT : UV_RUN_ONCE);
         moved = turn(loop);
-    }
-    if (loop->owner.commit != NULL) {
-        sw_commit_leave(loop->owner.commit);
     }
     close_handles(loop);
 }
@@ -208,19 +204,10 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
     const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
                                              owner->clients};
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot};
-    struct sw_commit_batch *commit = NULL;
     if (init_net(loop, index, loops) != 0 ||
-        sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0) {
-        return -1;
-    }
-    if (owner->commit != NULL) {
-        commit = &loop->commit_batch;
-        if (sw_commit_batch_init(commit, owner->commit, &loop->batches, &loop->wake) != 0) {
-            return -1;
-        }
-    }
-    if (sw_resp_init(&loop->resp, &loop->net, &loop->batches, commit, &resp_owner,
-                     uv_hrtime() + index) != 0) {
+        sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
+        sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=
+            0) {
         return -1;
     }
     return sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
@@ -270,7 +257,6 @@ void sw_loop_fini(struct sw_loop *loop)
     }
     sw_bulk_fini(&loop->bulk);
     sw_resp_fini(&loop->resp);
-    sw_commit_batch_fini(&loop->commit_batch);
     sw_batches_fini(&loop->batches);
     sw_net_fini(&loop->net);
     memset(loop, 0, sizeof(*loop));

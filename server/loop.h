@@ -19,7 +19,6 @@
 #include <uv.h>
 
 #include "server/batch/batches.h"
-#include "server/batch/commit.h"
 #include "server/bulk/bulk.h"
 #include "server/config/config.h"
 #include "server/net/net.h"
@@ -36,7 +35,6 @@ struct sw_loop_owner {
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void (*stop)(void *server);           /* begins the shutdown, and returns at once */
     void (*device_lost)(void *server);    /* the same; the process will exit with a failure */
-    struct sw_commit *commit;             /* NULL: write rounds of loops are not combined */
     struct sw_input_budget *input_budget; /* shared by all loops */
     struct sw_clients *clients;           /* shared by all loops */
 };
@@ -56,7 +54,6 @@ struct sw_loop {
     const struct sw_config *config;
 
     struct sw_batches batches;
-    struct sw_commit_batch commit_batch;
     struct sw_net net;
     struct sw_resp resp;
     struct sw_bulk bulk;

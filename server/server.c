@@ -30,7 +30,6 @@ struct sw_server {
     struct sw_config config;
     struct sw_table *table;
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
-    struct sw_commit commit;
     struct sw_input_budget input_budget;
     struct sw_clients clients;
     struct sw_loop *loops;
@@ -97,7 +96,6 @@ static void free_server(struct sw_server *server)
     }
     free(server->loops);
     sw_table_destroy(server->table);
-    sw_commit_fini(&server->commit);
     sw_clients_fini(&server->clients);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
@@ -188,7 +186,6 @@ static int init_loops(struct sw_server *server)
         .snapshot = sw_server_snapshot,
         .stop = stop_from_loop,
         .device_lost = on_device_lost,
-        .commit = &server->commit,
         .input_budget = &server->input_budget,
         .clients = &server->clients,
     };
@@ -276,7 +273,6 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
         return -1;
     }
     server->config = *config;
-    sw_commit_init(&server->commit);
     sw_clients_init(&server->clients);
     server->input_budget.bytes_max = config->input_bytes_max;
     if (server->config.loops == 0) {

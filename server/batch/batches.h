@@ -32,8 +32,7 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters);
 void sw_batches_fini(struct sw_batches *batches);
 
-/* Has the loop batches to poll? A round in a batch that another loop submitted does not count: that
- * loop wakes this one. */
+/* Has the loop batches to poll? */
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)
 {
     return batches->flights.count + batches->round_flights.count > 0;

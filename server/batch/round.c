@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/batch/commit.h"
 #include "server/limits.h"
 
 /* Returns the address at *offset, and advances *offset by `bytes`, rounded up to 64 bytes. */
@@ -36,16 +35,13 @@ static size_t lay_out(struct sw_round *round, uint8_t *memory, const struct sw_t
     return offset;
 }
 
-int sw_round_init(struct sw_round *round, struct sw_batches *batches,
-                  struct sw_commit_batch *commit, uint32_t operations_max,
+int sw_round_init(struct sw_round *round, struct sw_batches *batches, uint32_t operations_max,
                   void (*done)(struct sw_round *round))
 {
     memset(round, 0, sizeof(*round));
     round->batches = batches;
-    round->commit = commit;
     round->done = done;
     round->operations_max = operations_max;
-    sw_list_init(&round->link);
     sw_round_reset(round);
     round->memory_bytes = lay_out(round, NULL, &batches->shape);
     round->memory = sw_io_alloc(batches->table, round->memory_bytes);
@@ -115,16 +111,6 @@ static void on_done(struct sw_flight *flight)
     round->done(round);
 }
 
-bool sw_round_poll_shared(struct sw_round *round)
-{
-    if (!round->is_shared || !sw_commit_is_done(round)) {
-        return false;
-    }
-    round->is_shared = false;
-    round->done(round);
-    return true;
-}
-
 void sw_round_submit(struct sw_round *round)
 {
     struct sw_batch *batch = &round->flight.batch;
@@ -140,17 +126,11 @@ void sw_round_submit(struct sw_round *round)
         .previous = round->shows_values ? round->previous : NULL,
         .found = round->found,
     };
-    bool writes = !(uniform && round->ops[0] == SW_GET);
-    if (writes) {
+    if (!uniform || round->ops[0] != SW_GET) {
         batch->not_admitted = round->not_admitted;
         batch->group_count = round->groups;
         batch->group_ends = round->group_ends;
         batch->group_refused = round->group_refused;
-    }
-    round->is_shared = writes && round->commit != NULL;
-    if (round->is_shared) {
-        sw_commit_start(round);
-        return;
     }
     round->flight.done = on_done;
     sw_flight_start(&round->batches->round_flights, &round->flight);

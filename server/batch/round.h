@@ -5,7 +5,7 @@
  * A round keeps the order in which operations were added, so every connection sees its own
  * operations take effect one after the other. Operations belong to groups: a group takes effect as
  * a whole, or is refused as a whole. The arrays are in I/O memory, and the table reads and writes
- * them in place. Everything belongs to the loop's thread, except the fields that commit.c uses.
+ * them in place. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BATCH_ROUND_H
 #define SHERWOOD_SERVER_BATCH_ROUND_H
@@ -14,14 +14,10 @@
 #include <stdint.h>
 
 #include "server/batch/batches.h"
-#include "server/list.h"
-
-struct sw_commit_batch;
 
 struct sw_round {
     struct sw_flight flight;
     struct sw_batches *batches;
-    struct sw_commit_batch *commit; /* the loop's; NULL: every round is a batch of its own */
     /* Called once for each submit, when the results are there. */
     void (*done)(struct sw_round *round);
     uint32_t operations_max; /* size of the arrays */
@@ -29,11 +25,6 @@ struct sw_round {
     uint32_t alike;          /* length of the run of equal operations at the beginning */
     uint32_t groups;         /* groups ended so far */
     bool shows_values;       /* some reply needs earlier values; always true for integers */
-
-    /* Used while the round is queued in, or part of, a combined batch (commit.c). */
-    struct sw_list link; /* belongs to the lock of sw_commit, then to the leader's thread */
-    bool is_shared;      /* it is queued or in flight there; belongs to the loop's thread */
-    bool committed;      /* atomic: the results are there */
 
     /* The arrays, all in `memory`, with operations_max elements each. */
     void *memory;
@@ -48,10 +39,9 @@ struct sw_round {
     uint8_t *group_refused; /* results: 1 if the group was refused */
 };
 
-/* Borrows `batches` and `commit`. Returns 0, or -1 if there is no memory; sw_round_fini may be
- * called after either. */
-int sw_round_init(struct sw_round *round, struct sw_batches *batches,
-                  struct sw_commit_batch *commit, uint32_t operations_max,
+/* Borrows `batches`. Returns 0, or -1 if there is no memory; sw_round_fini may be called after
+ * either. */
+int sw_round_init(struct sw_round *round, struct sw_batches *batches, uint32_t operations_max,
                   void (*done)(struct sw_round *round));
 void sw_round_fini(struct sw_round *round);
 
@@ -86,10 +76,6 @@ void sw_round_join_groups(struct sw_round *round, uint32_t first);
 
 /* Submits the round, which must have operations, all of them in groups. */
 void sw_round_submit(struct sw_round *round);
-
-/* Calls `done` of a round that is part of a combined batch, if its results are there. Returns true
- * if so. */
-bool sw_round_poll_shared(struct sw_round *round);
 
 /* Empties the round, to be filled again. */
 void sw_round_reset(struct sw_round *round);

@@ -9,8 +9,7 @@
  * a group. A frame whose neighbours have another operation is submitted alone, without copying.
  *
  * The frames of a connection keep their order: before another request of the connection is started,
- * sw_gather_flush must be called. Everything belongs to the loop's thread. (commit.h does the same
- * for RESP, across loops. One combiner behind table.h is to replace both.)
+ * sw_gather_flush must be called. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_GATHER_H
 #define SHERWOOD_SERVER_BULK_GATHER_H

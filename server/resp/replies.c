@@ -36,8 +36,7 @@ static void on_done(struct sw_round *round)
     finish(SW_CONTAINER(round, struct sw_replies, round));
 }
 
-int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp,
-                    struct sw_commit_batch *commit)
+int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp)
 {
     uint32_t most = resp->net->config->round_ops_max;
     memset(replies, 0, sizeof(*replies));
@@ -48,7 +47,7 @@ int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp,
     if (replies->pending == NULL) {
         return -1;
     }
-    return sw_round_init(&replies->round, resp->batches, commit, most, on_done);
+    return sw_round_init(&replies->round, resp->batches, most, on_done);
 }
 
 void sw_replies_fini(struct sw_replies *replies)

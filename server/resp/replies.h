@@ -45,10 +45,9 @@ struct sw_replies {
     struct sw_text text;        /* the text replies, one behind the other */
 };
 
-/* Borrows `resp` and `commit`. Returns 0, or -1 if there is no memory; sw_replies_fini may be
- * called after either. */
-int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp,
-                    struct sw_commit_batch *commit);
+/* Borrows `resp`. Returns 0, or -1 if there is no memory; sw_replies_fini may be called after
+ * either. */
+int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp);
 void sw_replies_fini(struct sw_replies *replies);
 
 /* Is there room for one more command with this many operations? */

@@ -419,7 +419,7 @@ static int init_buffers(struct sw_resp *resp)
 }
 
 int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
-                 struct sw_commit_batch *commit, const struct sw_resp_owner *owner, uint64_t seed)
+                 const struct sw_resp_owner *owner, uint64_t seed)
 {
     const struct sw_table_shape *shape = &batches->shape;
     memset(resp, 0, sizeof(*resp));
@@ -438,7 +438,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {
-        if (sw_replies_init(&resp->replies[i], resp, commit) != 0) {
+        if (sw_replies_init(&resp->replies[i], resp) != 0) {
             return -1;
         }
     }

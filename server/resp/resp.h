@@ -85,24 +85,15 @@ static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)
 
 extern const struct sw_protocol sw_resp_protocol;
 
-/* Borrows `net`, `batches` and `commit` until sw_resp_fini; `owner` is copied. `commit` combines
- * write rounds with those of other loops; NULL: each is a batch of its own. `seed` starts the
- * random numbers. Returns 0, or -1 if there is no memory; sw_resp_fini may be called after either.
- */
+/* Borrows `net` and `batches` until sw_resp_fini; `owner` is copied. `seed` starts the random
+ * numbers. Returns 0, or -1 if there is no memory; sw_resp_fini may be called after either. */
 int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
-                 struct sw_commit_batch *commit, const struct sw_resp_owner *owner, uint64_t seed);
+                 const struct sw_resp_owner *owner, uint64_t seed);
 void sw_resp_fini(struct sw_resp *resp);
 
 /* Submits the round that is being filled, if it has pending replies and the other one is not in
  * flight. Returns true if so. */
 bool sw_resp_submit(struct sw_resp *resp);
-
-/* Writes the replies of a round that is part of a combined batch, if that is done. Returns true if
- * so. */
-static inline bool sw_resp_poll_shared(struct sw_resp *resp)
-{
-    return resp->running != NULL && sw_round_poll_shared(&resp->running->round);
-}
 
 /* Is a round in flight, or is there one to submit? */
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)

@@ -98,7 +98,7 @@ def writes_share_batches():
 
 
 @case
-def loops_share_batches():
+def loops_increment_one_key():
     """16 connections on 4 loops increment keys of their own and one of all, exactly and in order"""
     lanes, each, burst = 16, 30, 40
     with Server("--loops", "4") as server:

@@ -74,7 +74,6 @@ static inline bool serve_turn(struct serve *serve)
     bool moved = sw_resp_submit(&loop->resp);
     moved |= sw_gather_submit(&loop->bulk);
     moved |= sw_batches_poll(&loop->batches, true);
-    moved |= sw_resp_poll_shared(&loop->resp);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     sw_net_end_turn(&loop->net);

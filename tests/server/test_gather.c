@@ -50,8 +50,8 @@ static void set_up(struct fixture *fixture, uint64_t capacity)
     memset(fixture, 0, sizeof(*fixture));
     small_config(&fixture->config, capacity);
     fixture->table = open_table(&fixture->config);
-    const struct sw_loop_owner owner = {fixture, no_snapshot,      no_call, no_call,
-                                        NULL,    &fixture->budget, NULL};
+    const struct sw_loop_owner owner = {fixture, no_snapshot,      no_call,
+                                        no_call, &fixture->budget, NULL};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
     fixture->conn = calloc(1, sizeof(*fixture->conn) + sizeof(struct sw_bulk_conn));
     cr_assert_not_null(fixture->conn);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_round.c - operations that are gathered, taken back and grouped.
+ * test_round.c - operations that are added, taken back and grouped; and rounds of several loops on
+ * one table.
  */
+#include <string.h>
+
 #include "tests/server/serve_fixture.h"
 #include "tests/support/random.h"
 
@@ -114,4 +117,179 @@ Test(round, random_steps_are_those_of_an_array)
     }
     sw_round_reset(round);
     serve_stop_loop(&serve);
+}
+
+/* --- several loops on one table --------------------------------------------------------------- */
+
+enum { LOOPS = 4, KEYS = 400, ROUND_MAX = 300 };
+
+struct fleet {
+    struct sw_config config;
+    struct sw_table *table;
+    struct sw_input_budget budget;
+    struct sw_loop *loops[LOOPS];
+    /* What the round of each loop must find. */
+    struct expected {
+        bool waits;
+        bool done;
+        bool found[ROUND_MAX];
+        uint64_t previous[ROUND_MAX];
+    } expected[LOOPS];
+    bool present[KEYS];
+    uint64_t value[KEYS];
+};
+
+static struct fleet *fleet; /* of the test that runs: `done` has no argument for it */
+
+static struct sw_round *round_of(int i)
+{
+    return &fleet->loops[i]->resp.replies[0].round;
+}
+
+static void on_done(struct sw_round *round)
+{
+    for (int i = 0; i < LOOPS; i++) {
+        if (round == round_of(i)) {
+            cr_assert(fleet->expected[i].waits && !fleet->expected[i].done, "loop %d", i);
+            fleet->expected[i].done = true;
+        }
+    }
+}
+
+static void set_up_fleet(uint64_t capacity)
+{
+    fleet = calloc(1, sizeof(*fleet));
+    cr_assert_not_null(fleet);
+    small_config(&fleet->config, capacity);
+    fleet->table = open_table(&fleet->config);
+    const struct sw_loop_owner owner = {.server = fleet,
+                                        .snapshot = no_snapshot,
+                                        .stop = no_call,
+                                        .device_lost = no_call,
+                                        .input_budget = &fleet->budget};
+    for (int i = 0; i < LOOPS; i++) {
+        fleet->loops[i] = open_loop(&fleet->config, fleet->table, &owner, (uint32_t)i, LOOPS);
+        round_of(i)->done = on_done;
+    }
+}
+
+static void tear_down_fleet(void)
+{
+    for (int i = 0; i < LOOPS; i++) {
+        cr_assert_eq(fleet->loops[i]->batches.round_flights.count, 0);
+        close_loop(fleet->loops[i]);
+    }
+    sw_table_destroy(fleet->table);
+    free(fleet);
+}
+
+static void poll_loop(int i)
+{
+    sw_flights_poll(&fleet->loops[i]->batches.round_flights);
+}
+
+static void submit(int i)
+{
+    fleet->expected[i].waits = true;
+    fleet->expected[i].done = false;
+    sw_round_submit(round_of(i));
+}
+
+static void add(int i, enum sw_op op, uint64_t key, uint64_t value)
+{
+    struct expected *expected = &fleet->expected[i];
+    uint32_t at = round_of(i)->operations;
+    uint64_t old = fleet->present[key] ? fleet->value[key] : 0;
+    expected->found[at] = fleet->present[key];
+    expected->previous[at] = old;
+    sw_round_add(round_of(i), op, key, value);
+    sw_round_end_group(round_of(i));
+    if (op == SW_SET || op == SW_SUM || (op == SW_SET_ABSENT && !fleet->present[key])) {
+        fleet->value[key] = op == SW_SUM ? old + value : value;
+    }
+    fleet->present[key] = op != SW_DELETE && (op != SW_GET || fleet->present[key]);
+}
+
+/* A round that writes: rounds of writes take effect in the order of their submission. */
+static void submit_random(int i, struct random *random)
+{
+    static const enum sw_op ops[] = {SW_SET, SW_SUM, SW_GET, SW_DELETE, SW_SET_ABSENT};
+    uint64_t count = random_below(random, ROUND_MAX);
+    bool mixed = random_below(random, 2) == 0;
+    sw_round_reset(round_of(i));
+    add(i, SW_SUM, random_below(random, KEYS), 1);
+    for (uint64_t k = 1; k < count; k++) {
+        enum sw_op op = mixed ? ops[random_below(random, 5)] : SW_SUM;
+        add(i, op, random_below(random, KEYS), random_next(random));
+    }
+    submit(i);
+}
+
+static void check_round(int i)
+{
+    const struct sw_round *round = round_of(i);
+    struct expected *expected = &fleet->expected[i];
+    cr_assert_eq(round->flight.batch.status, SW_OK);
+    for (uint32_t k = 0; k < round->operations; k++) {
+        bool found = round->found[k / 64] >> (k % 64) & 1;
+        cr_assert_eq(found, expected->found[k], "loop %d, operation %u", i, k);
+        cr_assert_eq(((uint64_t *)round->previous)[k], expected->previous[k],
+                     "loop %d, operation %u", i, k);
+        cr_assert_eq(round->group_refused[k], 0);
+    }
+    expected->waits = false;
+}
+
+Test(round, rounds_of_several_loops_get_their_own_results)
+{
+    struct random random = random_of(0);
+    set_up_fleet(4096);
+    for (int step = 0; step < 20000; step++) {
+        int i = (int)random_below(&random, LOOPS);
+        if (!fleet->expected[i].waits) {
+            submit_random(i, &random);
+        } else if (fleet->expected[i].done) {
+            check_round(i);
+        }
+        poll_loop((int)random_below(&random, LOOPS));
+    }
+    for (int i = 0; i < LOOPS; i++) {
+        while (fleet->expected[i].waits) {
+            poll_loop(i);
+            if (fleet->expected[i].done) {
+                check_round(i);
+            }
+        }
+    }
+    tear_down_fleet();
+}
+
+/* What a full table refuses is told to the round it came from. */
+Test(round, refusals_find_their_round)
+{
+    struct sw_table_stats stats;
+    uint64_t refused = 0;
+    set_up_fleet(256); /* 217 keys at the standard load */
+    for (int i = 0; i < LOOPS; i++) {
+        for (uint64_t k = 0; k < 100; k++) {
+            sw_round_add(round_of(i), SW_SET, (uint64_t)i * 1000 + k, k);
+            sw_round_end_group(round_of(i));
+        }
+        submit(i);
+    }
+    for (int i = 0; i < LOOPS; i++) {
+        while (!fleet->expected[i].done) {
+            poll_loop(i);
+        }
+        for (uint32_t k = 0; k < 100; k++) {
+            refused += round_of(i)->group_refused[k];
+        }
+    }
+    sw_table_stats(fleet->table, &stats);
+    cr_assert_eq(round_of(0)->flight.batch.status, SW_OK);
+    cr_assert_eq(round_of(LOOPS - 1)->flight.batch.status, SW_E_FULL);
+    cr_assert_eq(round_of(LOOPS - 1)->group_refused[99], 1);
+    cr_assert_eq(refused, stats.counters.refused);
+    cr_assert_eq(400 - refused, stats.occupied);
+    tear_down_fleet();
 }
