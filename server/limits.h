@@ -52,19 +52,6 @@
  * epoll again: a few microseconds without a system call. */
 #define SW_POLLS_A_TURN 64
 
-/* gather.c combines write frames of at most SW_GATHER_FRAME_OPS_MAX operations. A combined batch
- * has at most SW_GATHER_OPS_MAX operations and SW_GATHER_FRAMES_MAX frames, and a loop has at most
- * SW_GATHERS combined batches in flight. Copying such a frame takes a few microseconds; the kernel
- * launches of a batch of writes take about a hundred. */
-#define SW_GATHER_FRAME_OPS_MAX 32768
-#define SW_GATHER_OPS_MAX (256 * 1024)
-#define SW_GATHER_FRAMES_MAX 256
-#define SW_GATHERS 2
-
-/* Bytes of keys, operands and earlier values of a combined batch. Where values are large, it has
- * fewer operations than SW_GATHER_OPS_MAX. */
-#define SW_TOGETHER_BYTES_MAX (8 * 1024 * 1024)
-
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18
 

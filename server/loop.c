@@ -75,7 +75,6 @@ static bool turn(struct sw_loop *loop)
     if (moved) {
         loop->net.turn.single_at_ms = now_ms(loop);
     }
-    moved |= sw_gather_submit(&loop->bulk);
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     moved |= sw_net_retry_stalled(&loop->net);
@@ -93,8 +92,7 @@ static bool turn(struct sw_loop *loop)
 static bool is_finished(const struct sw_loop *loop)
 {
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
-           !sw_batches_in_flight(&loop->batches) && !sw_resp_is_busy(&loop->resp) &&
-           sw_list_is_empty(&loop->bulk.gather.waiting);
+           !sw_batches_in_flight(&loop->batches) && !sw_resp_is_busy(&loop->resp);
 }
 
 /* Has the loop received or sent anything in the last busy-poll-us? */
@@ -210,7 +208,8 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
             0) {
         return -1;
     }
-    return sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
+    sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
+    return 0;
 }
 
 int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw_table *table,

@@ -3,10 +3,9 @@
  * loop.h - one I/O thread: a libuv loop, its connections, its queues into the table.
  *
  * In one turn libuv reads the sockets. RESP commands add operations to a round; bulk frames are
- * submitted as they arrive, except small writes, which are collected. The loop then submits the
- * round and the collected writes, polls batches and produces the replies of those that are done
- * (RESP first), resumes stalled connections, and sends bulk replies. While batches are in flight
- * the loop polls; otherwise it sleeps in epoll.
+ * submitted as they arrive. The loop then submits the round, polls batches and produces the replies
+ * of those that are done (RESP first), resumes stalled connections, and sends bulk replies. While
+ * batches are in flight the loop polls; otherwise it sleeps in epoll.
  *
  * The parts of a loop (connections, batches, the two protocols) do not know this struct. All fields
  * belong to the loop's thread unless a comment says otherwise. server/README.md shows the threads.

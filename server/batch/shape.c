@@ -33,10 +33,3 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     }
     return shape;
 }
-
-uint32_t sw_together_max(const struct sw_table_shape *shape, uint32_t most)
-{
-    uint32_t fit = SW_TOGETHER_BYTES_MAX / (shape->key_bytes + 2 * shape->value_bytes);
-    most = most < shape->batch_ops_max ? most : shape->batch_ops_max;
-    return most < fit ? most : fit;
-}

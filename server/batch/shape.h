@@ -31,10 +31,6 @@ struct sw_table_shape {
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config);
 
-/* The most operations of a combined batch, into which other batches are copied: `most`, or fewer if
- * SW_TOGETHER_BYTES_MAX or the table's batch_ops_max demand it. */
-uint32_t sw_together_max(const struct sw_table_shape *shape, uint32_t most);
-
 /* Reads and writes element `i` of an array of integers of `bytes` bytes each (4 or 8). */
 static inline uint64_t sw_integer_at(const void *array, uint32_t bytes, uint32_t i)
 {

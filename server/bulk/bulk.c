@@ -325,7 +325,6 @@ static void check(const struct sw_conn *conn)
     assert(state->bulk != NULL && state->conn == conn);
     assert((state->receiving != NULL) == conn->receives_body);
     assert(sw_list_check(&state->unsent.frames) == conn->unsent_replies);
-    assert(state->gathered <= conn->in_flight);
     assert(!conn->transport.writing || !sw_list_is_linked(&state->ready));
     (void)state;
 }
@@ -350,8 +349,8 @@ const struct sw_protocol sw_bulk_protocol = {
 
 /* --- the loop's side -------------------------------------------------------------------------- */
 
-int sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
-                 const struct sw_bulk_owner *owner)
+void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
+                  const struct sw_bulk_owner *owner)
 {
     memset(bulk, 0, sizeof(*bulk));
     bulk->net = net;
@@ -360,14 +359,12 @@ int sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *ba
     bulk->operations = sw_bulk_operations(&batches->shape);
     sw_list_init(&bulk->ready);
     sw_bulk_pool_init(&bulk->pool);
-    return sw_gather_init(bulk);
 }
 
 void sw_bulk_fini(struct sw_bulk *bulk)
 {
     if (bulk->net != NULL) {
         sw_bulk_pool_fini(&bulk->pool);
-        sw_gather_fini(bulk);
     }
 }
 
@@ -375,6 +372,5 @@ void sw_bulk_check(const struct sw_bulk *bulk)
 {
     assert(sw_list_check(&bulk->pool.spare) == bulk->pool.spare_count);
     assert(bulk->pool.spare_least <= bulk->pool.spare_count);
-    sw_list_check(&bulk->gather.waiting);
     sw_list_check(&bulk->ready);
 }

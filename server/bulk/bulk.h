@@ -15,7 +15,6 @@
 
 #include "server/batch/batches.h"
 #include "server/bulk/frame_pool.h"
-#include "server/bulk/gather.h"
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 
@@ -31,8 +30,7 @@ struct sw_bulk {
     struct sw_bulk_owner owner;
     uint64_t operations; /* operations that the engine supports: bit 1 << enum sw_operation */
     struct sw_bulk_pool pool;
-    struct sw_gather gather; /* small writes that wait to be combined into a batch */
-    struct sw_list ready;    /* connections that have replies to send and are not writing */
+    struct sw_list ready; /* connections that have replies to send and are not writing */
 };
 
 /* Replies of a connection that the socket has not taken yet. */
@@ -49,7 +47,6 @@ struct sw_bulk_conn {
     struct sw_list ready; /* link in bulk->ready */
     struct sw_bulk_unsent unsent;
     struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
-    uint32_t gathered;               /* frames of the connection that wait in bulk->gather */
     uint64_t discard_bytes;          /* rest of the body of a refused frame, to be discarded */
 };
 
@@ -61,10 +58,10 @@ static inline struct sw_bulk_conn *sw_bulk_of(struct sw_conn *conn)
 
 extern const struct sw_protocol sw_bulk_protocol;
 
-/* Borrows `net` and `batches` until sw_bulk_fini; `owner` is copied. Returns 0, or -1 if there is
- * no memory; sw_bulk_fini may be called after either. */
-int sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
-                 const struct sw_bulk_owner *owner);
+/* Borrows `net` and `batches` until sw_bulk_fini; `owner` is copied. */
+void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *batches,
+                  const struct sw_bulk_owner *owner);
+/* Frees the pool. May also be called for a struct that is all zeros. */
 void sw_bulk_fini(struct sw_bulk *bulk);
 
 /* Asserts the invariants that hold between two events. */

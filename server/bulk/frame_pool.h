@@ -26,7 +26,7 @@ struct sw_bulk_frame {
     struct sw_flight flight;
     struct sw_bulk *bulk;
     struct sw_conn *conn;
-    struct sw_list link; /* link in the pool, in gather.c's lists, or in the unsent replies */
+    struct sw_list link; /* link in the pool, or in the unsent replies */
     struct sw_request request;
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;

@@ -37,16 +37,8 @@ uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
     return 0 SW_DATA_OPERATION_MAP(SERVED_OP) SW_CONTROL_OPERATION_MAP(SERVED);
 }
 
-/* Submits the frame's batch, or queues the frame to be combined with others. */
 static void launch(struct sw_bulk_frame *frame)
 {
-    if (sw_gather_takes(frame)) {
-        sw_gather_add(frame);
-        return;
-    }
-    if (sw_bulk_of(frame->conn)->gathered > 0) {
-        sw_gather_flush(frame->bulk);
-    }
     sw_flight_start(&frame->bulk->batches->flights, &frame->flight);
 }
 

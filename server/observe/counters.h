@@ -22,7 +22,6 @@
     X(command_errors, "RESP commands whose reply was an error.")                                 \
     X(frames_processed, "Bulk frames replied to, errors included.")                              \
     X(frame_errors, "Bulk frames whose reply had a status other than OK.")                       \
-    X(frames_gathered, "Bulk frames of writes that were copied together into shared batches.")   \
     X(resp_protocol_errors, "Connections closed for a RESP protocol error.")                     \
     X(frame_protocol_errors, "Connections closed for a malformed bulk frame.")                   \
     X(request_timeouts, "Connections closed because a request did not arrive in time.")          \

@@ -12,7 +12,6 @@
 
 #include "proto/decimal.h"
 #include "proto/resp.h"
-#include "server/batch/bits.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/output.h"
@@ -117,16 +116,20 @@ static void put_blob(struct writer *writer, const struct sw_round *round, uint32
     writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
 }
 
+static bool bit_at(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
 static bool found_at(const struct sw_round *round, uint32_t i)
 {
-    return sw_bit_at(round->found, i);
+    return bit_at(round->found, i);
 }
 
 /* Did operation `i`, SW_SET_ABSENT, insert its key? */
 static bool entered_at(const struct sw_round *round, uint32_t i)
 {
-    return !found_at(round, i) &&
-           (round->not_admitted == NULL || !sw_bit_at(round->not_admitted, i));
+    return !found_at(round, i) && (round->not_admitted == NULL || !bit_at(round->not_admitted, i));
 }
 
 static uint64_t count_found(const struct sw_round *round, const struct sw_pending *pending)

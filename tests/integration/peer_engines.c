@@ -131,7 +131,7 @@ static void case_operations(const struct peer *peer)
     peer_ok("every value of every key, written, kept, replaced and removed");
 }
 
-/* Several frames in flight, small enough to be gathered. */
+/* Several frames in flight. */
 static void case_in_flight(const struct peer *peer)
 {
     const size_t bytes = peer->server->value_bytes, key_bytes = peer->server->key_bytes;

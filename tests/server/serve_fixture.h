@@ -72,7 +72,6 @@ static inline bool serve_turn(struct serve *serve)
 {
     struct sw_loop *loop = serve->loop;
     bool moved = sw_resp_submit(&loop->resp);
-    moved |= sw_gather_submit(&loop->bulk);
     moved |= sw_batches_poll(&loop->batches, true);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);

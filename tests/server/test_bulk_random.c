@@ -13,6 +13,7 @@ struct expected {
     bool found[KEYS];
     uint64_t before[KEYS];
     uint32_t count;
+    uint32_t overflows;
     enum sw_operation operation;
     bool wants_values, declines_found;
     bool seen;
@@ -29,14 +30,52 @@ struct lane {
     unsigned replies;
 };
 
+/* Carries out an operation on key `k` of the lane. Returns false if it would overflow. */
+static bool apply(struct lane *lane, enum sw_operation operation, uint64_t k, uint64_t operand)
+{
+    uint64_t old = lane->present[k] ? lane->value[k] : 0;
+    uint64_t now = operand;
+    switch (operation) {
+    case SW_OPERATION_GET:
+        return true;
+    case SW_OPERATION_DELETE:
+        lane->present[k] = false;
+        return true;
+    case SW_OPERATION_SUM:
+        now = old + operand;
+        break;
+    case SW_OPERATION_SET_ABSENT:
+        now = lane->present[k] ? old : operand;
+        break;
+    case SW_OPERATION_INCREMENT:
+        now = old + operand;
+        if (now < old) {
+            return false;
+        }
+        break;
+    case SW_OPERATION_DECREMENT:
+        now = old - operand;
+        if (now > old) {
+            return false;
+        }
+        break;
+    default: /* SET */
+        break;
+    }
+    lane->value[k] = now;
+    lane->present[k] = true;
+    return true;
+}
+
 /* Carries the frame out in the model and writes it. */
 static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct random *random)
 {
-    static const enum sw_operation operations[] = {SW_OPERATION_GET, SW_OPERATION_SET,
-                                                   SW_OPERATION_SUM, SW_OPERATION_DELETE,
-                                                   SW_OPERATION_PING};
+    static const enum sw_operation operations[] = {SW_OPERATION_GET,       SW_OPERATION_SET,
+                                                   SW_OPERATION_SUM,       SW_OPERATION_SET_ABSENT,
+                                                   SW_OPERATION_INCREMENT, SW_OPERATION_DECREMENT,
+                                                   SW_OPERATION_DELETE,    SW_OPERATION_PING};
     struct expected *expected = &lane->expected[number];
-    enum sw_operation operation = operations[random_below(random, 5)];
+    enum sw_operation operation = operations[random_below(random, 8)];
     struct sw_request request = {.request_id = number,
                                  .operation = operation,
                                  .count = 1 + (uint32_t)random_below(random, KEYS),
@@ -61,15 +100,9 @@ static void add_frame(struct lane *lane, unsigned number, uint64_t base, struct 
         if (sw_operation_has_operands(operation)) {
             memcpy(at + head + layout.second + (size_t)i * 8, &operand, 8);
         }
-        uint64_t old = lane->present[k] ? lane->value[k] : 0;
         expected->found[i] = lane->present[k];
-        expected->before[i] = old;
-        if (sw_operation_has_operands(operation)) {
-            lane->value[k] = operation == SW_OPERATION_SUM ? old + operand : operand;
-            lane->present[k] = true;
-        } else if (operation == SW_OPERATION_DELETE) {
-            lane->present[k] = false;
-        }
+        expected->before[i] = lane->present[k] ? lane->value[k] : 0;
+        expected->overflows += !apply(lane, operation, k, operand);
     }
     lane->size += (size_t)head + body;
 }
@@ -92,11 +125,13 @@ static void check_reply(const struct expected *expected, const struct sw_reply *
             memcpy(&before, body + layout.first + (size_t)i * 8, 8);
             cr_assert_eq(before, expected->before[i], "frame %u", id);
         }
-        if (!reply->lacks_found) {
-            cr_assert_eq(body[layout.second + i / 8] >> i % 8 & 1, expected->found[i]);
-        }
+    }
+    for (uint32_t i = 0; !reply->lacks_found && i < (expected->count + 63) / 64 * 64; i++) {
+        bool wanted = i < expected->count && expected->found[i];
+        cr_assert_eq(body[layout.second + i / 8] >> i % 8 & 1, wanted, "frame %u, bit %u", id, i);
     }
     cr_assert_eq(reply->hits, hits, "frame %u", id);
+    cr_assert_eq(reply->overflows, expected->overflows, "frame %u", id);
 }
 
 /* Looks at the whole replies that have come. */

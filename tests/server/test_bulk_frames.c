@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_bulk_frames.c - the frames of a connection, each a batch of its own, and the pool of unused
+ * ones.
+ */
+#include "tests/server/bulk_fixture.h"
+
+/* Frames that arrive together: one that is too many for the table is refused, and no other. */
+Test(bulk_conn, a_refused_frame_is_refused_alone)
+{
+    /* 100 new keys, the same again, more than there is room for, 20 more new keys */
+    static const struct {
+        uint32_t first, count, hits;
+        enum sw_reply_status status;
+    } wanted[] = {{0, 100, 0, SW_REPLY_OK},
+                  {0, 100, 100, SW_REPLY_OK},
+                  {200, 800, 0, SW_REPLY_OUT_OF_MEMORY},
+                  {2000, 20, 0, SW_REPLY_OK}};
+    static struct stream stream;
+    struct serve serve;
+    struct fake peer;
+    struct sw_table_stats stats;
+    serve_init(&serve);
+    serve.config.capacity = 1024; /* 870 keys at the standard load */
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    for (unsigned n = 0; n < 4; n++) {
+        add_frame(&stream, SW_OPERATION_SET, n, wanted[n].first, wanted[n].count);
+    }
+    fake_send(&peer, stream.bytes, stream.size);
+    serve_until_idle(&serve);
+    bool seen[4] = {false};
+    for (unsigned n = 0; n < 4; n++) {
+        struct sw_reply reply;
+        cr_assert(take_reply(&peer, &reply));
+        cr_assert(reply.request_id < 4 && !seen[reply.request_id]);
+        seen[reply.request_id] = true;
+        cr_assert_eq(reply.status, wanted[reply.request_id].status, "frame %u: %s",
+                     (unsigned)reply.request_id, reply.message);
+        cr_assert_eq(reply.hits, wanted[reply.request_id].hits);
+    }
+    expect_no_reply(&peer);
+    sw_table_stats(serve.table, &stats);
+    cr_assert_eq(stats.occupied, 120);
+    cr_assert_eq(serve.loop->counters.frame_errors, 1);
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
+
+/* --- spare frames ----------------------------------------------------------------------------- */
+
+static void take_and_put(struct serve *serve, struct sw_conn *conn, uint32_t count)
+{
+    struct sw_list frames;
+    sw_list_init(&frames);
+    for (uint32_t i = 0; i < count; i++) {
+        struct sw_bulk_frame *frame = sw_bulk_frame_take(&serve->loop->bulk, conn);
+        cr_assert_not_null(frame);
+        sw_list_push(&frames, &frame->link);
+    }
+    while (!sw_list_is_empty(&frames)) {
+        sw_bulk_frame_put(sw_bulk_frame_at(sw_list_pop(&frames)));
+    }
+    sw_bulk_check(&serve->loop->bulk);
+}
+
+/* As many stay as were needed since the last sweep. */
+Test(bulk_conn, spare_frames_are_given_back)
+{
+    struct serve serve;
+    struct fake peer;
+    serve_init(&serve);
+    serve_start(&serve);
+    serve_open(&serve, &peer);
+    struct sw_bulk_pool *pool = &serve.loop->bulk.pool;
+    take_and_put(&serve, peer.conn, 1000);
+    cr_assert_eq(pool->spare_count, 1000);
+    sw_bulk_pool_sweep(pool);
+    cr_assert_eq(pool->spare_count, 1000, "all were needed just now");
+    take_and_put(&serve, peer.conn, 10);
+    take_and_put(&serve, peer.conn, 3);
+    sw_bulk_pool_sweep(pool);
+    cr_assert_eq(pool->spare_count, 10);
+    sw_bulk_pool_sweep(pool);
+    cr_assert_eq(pool->spare_count, 0);
+    sw_bulk_pool_sweep(pool);
+    cr_assert(sw_list_is_empty(&pool->spare));
+    take_and_put(&serve, peer.conn, SW_SPARE_FRAMES_FREED_MAX + 5);
+    sw_bulk_pool_sweep(pool);
+    sw_bulk_pool_sweep(pool);
+    cr_assert_eq(pool->spare_count, 5, "no more at a time");
+    serve_close(&serve, &peer);
+    serve_stop_loop(&serve);
+}
