@@ -25,6 +25,7 @@ static void check(const struct sw_loop *loop)
 {
 #ifdef SHERWOOD_CHECKS
     sw_flights_check(&loop->batches.flights);
+    sw_flights_check(&loop->batches.write_flights);
     sw_flights_check(&loop->batches.round_flights);
     sw_io_arena_check(&loop->batches.arena);
     sw_net_check(&loop->net);

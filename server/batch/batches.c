@@ -16,12 +16,15 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
     batches->table = table;
     batches->counters = counters;
     batches->shape = sw_table_shape_of(table, config);
-    if (sw_queue_create(table, &batches->queue) != SW_OK ||
-        sw_queue_create(table, &batches->round_queue) != SW_OK) {
+    sw_submitter_init(&batches->submitter, NULL);
+    sw_submitter_init(&batches->round_submitter, NULL);
+    sw_flights_init(&batches->flights, &batches->submitter, counters);
+    sw_flights_init(&batches->write_flights, &batches->submitter, counters);
+    sw_flights_init(&batches->round_flights, &batches->round_submitter, counters);
+    if (sw_queue_create(table, &batches->submitter.queue) != SW_OK ||
+        sw_queue_create(table, &batches->round_submitter.queue) != SW_OK) {
         return -1;
     }
-    sw_flights_init(&batches->flights, batches->queue, counters);
-    sw_flights_init(&batches->round_flights, batches->round_queue, counters);
     return sw_io_arena_init(&batches->arena, table, config->arena_bytes);
 }
 
@@ -31,9 +34,21 @@ void sw_batches_fini(struct sw_batches *batches)
     if (batches->arena.memory != NULL) {
         sw_io_arena_fini(&batches->arena);
     }
-    sw_queue_destroy(batches->queue);
-    sw_queue_destroy(batches->round_queue);
+    sw_queue_destroy(batches->submitter.queue);
+    sw_queue_destroy(batches->round_submitter.queue);
     memset(batches, 0, sizeof(*batches));
+}
+
+static bool reads(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_SCAN ||
+           (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL && batch->op == SW_GET);
+}
+
+void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream)
+{
+    flight->batch.stream = stream;
+    sw_flight_start(reads(&flight->batch) ? &batches->flights : &batches->write_flights, flight);
 }
 
 static inline void rest_briefly(void)
@@ -49,6 +64,7 @@ bool sw_batches_poll(struct sw_batches *batches, bool waits)
     bool done = false;
     while (sw_batches_in_flight(batches) && !done && left-- > 0) {
         done = sw_flights_poll(&batches->round_flights) > 0;
+        done |= sw_flights_poll(&batches->write_flights) > 0;
         done |= sw_flights_poll(&batches->flights) > 0;
         if (!done) {
             rest_briefly();
@@ -59,13 +75,18 @@ bool sw_batches_poll(struct sw_batches *batches, bool waits)
 
 bool sw_batches_lost_device(struct sw_batches *batches)
 {
-    bool lost = batches->flights.device_lost || batches->round_flights.device_lost;
-    batches->flights.device_lost = batches->round_flights.device_lost = false;
+    struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
+                                      &batches->round_flights};
+    bool lost = false;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        lost |= all[i]->device_lost;
+        all[i]->device_lost = false;
+    }
     return lost;
 }
 
 bool sw_batches_is_submitting(const struct sw_batches *batches)
 {
-    return sw_flights_is_submitting(&batches->flights) ||
-           sw_flights_is_submitting(&batches->round_flights);
+    return sw_submitter_is_submitting(&batches->submitter) ||
+           sw_submitter_is_submitting(&batches->round_submitter);
 }

@@ -2,9 +2,10 @@
  *
  * batches.h - how one loop accesses the table: its queues, its batches in flight, its I/O memory.
  *
- * RESP rounds have a queue of their own. The table runs the batches of one queue one after the
- * other, and a round must not wait for large frames that were submitted before it. Everything
- * belongs to the loop's thread.
+ * RESP rounds have a queue of their own, and a loop has one of them in flight. Frames and control
+ * commands share the other queue. There each connection is a stream: its batches take effect in the
+ * order of their submission, and those of others may overtake them. Everything belongs to the
+ * loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BATCH_BATCHES_H
 #define SHERWOOD_SERVER_BATCH_BATCHES_H
@@ -21,9 +22,12 @@ struct sw_batches {
     struct sw_table *table;
     struct sw_table_shape shape;
     struct sw_loop_counters *counters;
-    struct sw_queue *queue, *round_queue;     /* of bulk frames and scans, of RESP rounds */
-    struct sw_flights flights, round_flights; /* batches in these queues */
-    struct sw_io_arena arena;                 /* memory of frames: requests and replies */
+    struct sw_submitter submitter;       /* of frames and control commands */
+    struct sw_flights flights;           /* of them, those that read: GET, SCAN */
+    struct sw_flights write_flights;     /* .. and those that write, CLEAR and RESIZE included */
+    struct sw_submitter round_submitter; /* of RESP rounds */
+    struct sw_flights round_flights;
+    struct sw_io_arena arena; /* memory of frames: requests and replies */
 };
 
 /* Borrows the table and the counters until sw_batches_fini. Returns 0, or -1 if there is no memory;
@@ -35,8 +39,12 @@ void sw_batches_fini(struct sw_batches *batches);
 /* Has the loop batches to poll? */
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)
 {
-    return batches->flights.count + batches->round_flights.count > 0;
+    return batches->flights.count + batches->write_flights.count + batches->round_flights.count > 0;
 }
+
+/* Submits the batch of a frame or of a control command, as sw_flight_start does. Those of equal
+ * `stream` take effect in the order of these calls. Their `done` are called in any order. */
+void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream);
 
 /* Calls `done` of every flight whose batch is done, rounds first. If none is and `waits` is set, it
  * polls up to SW_POLLS_A_TURN times. Returns true if any was done. */

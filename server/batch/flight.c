@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * flight.c - submits batches in order, and polls the oldest.
+ * flight.c - submits batches in order, and polls the oldest of each list.
  */
 #include "server/batch/flight.h"
 
@@ -15,22 +15,27 @@ static uint64_t now_us(void)
     return uv_hrtime() / 1000;
 }
 
-void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
-                     struct sw_loop_counters *counters)
+void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue)
 {
-    *flights = (struct sw_flights){.queue = queue, .counters = counters};
-    sw_list_init(&flights->list);
-    flights->unsubmitted = &flights->list;
+    *submitter = (struct sw_submitter){.queue = queue};
+    sw_list_init(&submitter->waiting);
 }
 
-/* Submits waiting batches until the queue is full. */
-static void submit_waiting(struct sw_flights *flights)
+void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
+                     struct sw_loop_counters *counters)
 {
-    while (flights->unsubmitted != &flights->list) {
-        struct sw_flight *flight = SW_CONTAINER(flights->unsubmitted, struct sw_flight, link);
-        __atomic_store_n(&flights->submitting_since_us, now_us(), __ATOMIC_RELAXED);
-        int status = sw_batch_submit(flights->queue, &flight->batch);
-        __atomic_store_n(&flights->submitting_since_us, 0, __ATOMIC_RELAXED);
+    *flights = (struct sw_flights){.submitter = submitter, .counters = counters};
+    sw_list_init(&flights->list);
+}
+
+/* Submits waiting flights, of whichever list, until the queue is full. */
+static void submit_waiting(struct sw_submitter *submitter)
+{
+    while (!sw_list_is_empty(&submitter->waiting)) {
+        struct sw_flight *flight = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
+        __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
+        int status = sw_batch_submit(submitter->queue, &flight->batch);
+        __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
         if (status == SW_E_BUSY) {
             return;
         }
@@ -38,7 +43,8 @@ static void submit_waiting(struct sw_flights *flights)
         if (status != SW_OK) {
             flight->batch.status = status;
         }
-        flights->unsubmitted = flight->link.next;
+        sw_list_remove(&flight->link);
+        sw_list_push(&flight->flights->list, &flight->link);
     }
 }
 
@@ -46,19 +52,17 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
 {
     assert(flight->done != NULL);
     sw_list_init(&flight->link);
+    flight->flights = flights;
     flight->submitted = false;
     flight->started_us = now_us();
-    sw_list_push(&flights->list, &flight->link);
+    sw_list_push(&flights->submitter->waiting, &flight->link);
     flights->count++;
-    if (flights->unsubmitted == &flights->list) {
-        flights->unsubmitted = &flight->link;
-    }
-    submit_waiting(flights);
+    submit_waiting(flights->submitter);
 }
 
-bool sw_flights_is_submitting(const struct sw_flights *flights)
+bool sw_submitter_is_submitting(const struct sw_submitter *submitter)
 {
-    uint64_t since_us = __atomic_load_n(&flights->submitting_since_us, __ATOMIC_RELAXED);
+    uint64_t since_us = __atomic_load_n(&submitter->submitting_since_us, __ATOMIC_RELAXED);
     return since_us != 0 && now_us() - since_us < SW_SUBMIT_MS_MAX * 1000ULL;
 }
 
@@ -78,17 +82,21 @@ static void count_batch(struct sw_flights *flights, const struct sw_flight *flig
 unsigned sw_flights_poll(struct sw_flights *flights)
 {
     unsigned completed = 0;
-    for (uint64_t left = flights->count;
-         left > 0 && flights->count > 0 && flights->list.next != flights->unsubmitted; left--) {
+    uint64_t left = flights->count;
+    if (left > 0 && sw_list_is_empty(&flights->list)) {
+        submit_waiting(flights->submitter); /* no flight of this list completes before */
+    }
+    for (; left > 0 && !sw_list_is_empty(&flights->list); left--) {
         struct sw_flight *flight = SW_CONTAINER(flights->list.next, struct sw_flight, link);
-        if (flight->submitted && sw_batch_poll(flights->queue, &flight->batch) == SW_PENDING) {
+        if (flight->submitted &&
+            sw_batch_poll(flights->submitter->queue, &flight->batch) == SW_PENDING) {
             break;
         }
         sw_list_remove(&flight->link);
         flights->count--;
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
-        submit_waiting(flights);
+        submit_waiting(flights->submitter);
         flight->done(flight);
         completed++;
     }
@@ -97,12 +105,12 @@ unsigned sw_flights_poll(struct sw_flights *flights)
 
 void sw_flights_check(const struct sw_flights *flights)
 {
-    bool seen = flights->unsubmitted == &flights->list;
-    assert(sw_list_check(&flights->list) == flights->count);
-    SW_LIST_EACH(&flights->list, link)
+    uint64_t count = sw_list_check(&flights->list);
+    sw_list_check(&flights->submitter->waiting);
+    SW_LIST_EACH(&flights->submitter->waiting, link)
     {
-        seen |= link == flights->unsubmitted;
+        count += SW_CONTAINER(link, struct sw_flight, link)->flights == flights;
     }
-    assert(seen);
-    (void)seen;
+    assert(count == flights->count);
+    (void)count;
 }

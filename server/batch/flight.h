@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * flight.h - the batches in flight in a queue of a loop, oldest first.
+ * flight.h - the batches of a loop on their way through the table, oldest first.
  *
- * A queue completes batches in the order of their submission, so only the oldest is polled. When
- * the queue is full (SW_E_BUSY), flights wait here in order and are submitted as others complete.
- * Everything belongs to the loop's thread. No function fails: a batch that the table refuses is
- * done with the table's error as its status.
+ * Of a list of flights only the oldest is polled, so they are done in the order in which they were
+ * started. Reads may overtake writes of the same queue, so the two have lists of their own. When
+ * the queue is full (SW_E_BUSY), the flights of all its lists wait, and are submitted in the order
+ * in which they were started as others complete: the table keeps the order of a stream from the
+ * submission on. Everything belongs to the loop's thread. No function fails: a batch that the table
+ * refuses is done with the table's error as its status.
  */
 #ifndef SHERWOOD_SERVER_BATCH_FLIGHT_H
 #define SHERWOOD_SERVER_BATCH_FLIGHT_H
@@ -17,28 +19,38 @@
 #include "server/observe/counters.h"
 #include "table/table.h"
 
+struct sw_flights;
+
 struct sw_flight {
     struct sw_batch batch;
     /* Called once, when the batch is done and out of the list. It owns the flight again, and may
      * start other flights. */
     void (*done)(struct sw_flight *flight);
-    struct sw_list link; /* link in the list of its queue */
-    uint64_t started_us; /* when sw_flight_start was called */
-    bool submitted;      /* the queue has accepted the batch */
+    struct sw_flights *flights; /* the list that it was started in */
+    struct sw_list link;        /* link in that list, or in the submitter's `waiting` */
+    uint64_t started_us;        /* when sw_flight_start was called */
+    bool submitted;             /* the queue has accepted the batch */
 };
 
-struct sw_flights {
+/* Submits flights to one queue of the table. */
+struct sw_submitter {
     struct sw_queue *queue;
-    struct sw_loop_counters *counters;
-    struct sw_list list;          /* all flights, oldest first */
-    struct sw_list *unsubmitted;  /* the first one that is not submitted yet; &list: none */
-    uint64_t count;               /* length of `list` */
-    bool device_lost;             /* a batch has ended with SW_E_DEVICE */
+    struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
 };
 
-/* Initialises an empty list. The struct must not move afterwards. */
-void sw_flights_init(struct sw_flights *flights, struct sw_queue *queue,
+struct sw_flights {
+    struct sw_submitter *submitter; /* borrowed; that of other lists, too */
+    struct sw_loop_counters *counters;
+    struct sw_list list; /* flights that were submitted, oldest first */
+    uint64_t count;      /* length of `list`, and those of them that wait to be submitted */
+    bool device_lost;    /* a batch has ended with SW_E_DEVICE */
+};
+
+/* Borrows the queue. The struct must not move afterwards. */
+void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue);
+/* Initialises an empty list. Borrows the arguments. The struct must not move afterwards. */
+void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
                      struct sw_loop_counters *counters);
 
 /* Submits the flight's batch, now or when the queue has room, and borrows the flight until its
@@ -52,7 +64,7 @@ unsigned sw_flights_poll(struct sw_flights *flights);
 
 /* Is the loop inside a submit, for at most SW_SUBMIT_MS_MAX so far? A table in host memory grows
  * there. May be called from any thread. */
-bool sw_flights_is_submitting(const struct sw_flights *flights);
+bool sw_submitter_is_submitting(const struct sw_submitter *submitter);
 
 /* Asserts the invariants that hold between two events. */
 void sw_flights_check(const struct sw_flights *flights);

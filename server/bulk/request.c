@@ -37,9 +37,10 @@ uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
     return 0 SW_DATA_OPERATION_MAP(SERVED_OP) SW_CONTROL_OPERATION_MAP(SERVED);
 }
 
+/* Submits the frame's batch, behind those of its connection. */
 static void launch(struct sw_bulk_frame *frame)
 {
-    sw_flight_start(&frame->bulk->batches->flights, &frame->flight);
+    sw_batches_start(frame->bulk->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
 }
 
 /* Checks the lengths of strings. If one is longer than a value has room for, the whole frame is

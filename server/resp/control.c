@@ -198,6 +198,11 @@ static struct control *control_of(struct sw_flight *flight)
     return SW_CONTAINER(flight, struct control, flight);
 }
 
+static void submit(struct control *control)
+{
+    sw_batches_start(control->resp->batches, &control->flight, (uint32_t)control->conn->peer.id);
+}
+
 static void on_done(struct sw_flight *flight)
 {
     struct control *control = control_of(flight);
@@ -210,11 +215,11 @@ static void on_done(struct sw_flight *flight)
                 !(control->wrapped && batch->cursor == 0);
         control->wrapped |= batch->cursor == 0;
     }
-    if (!again) {
+    if (again) {
+        submit(control);
+    } else {
         finish(control);
-        return;
     }
-    sw_flight_start(&control->resp->batches->flights, flight);
 }
 
 static void start(struct control *control)
@@ -225,7 +230,7 @@ static void start(struct control *control)
     sw_resp_of(conn)->control_in_flight = true;
     sw_conn_accept(conn, true);
     sw_conn_stall(conn, SW_STALL_BARRIER);
-    sw_flight_start(&control->resp->batches->flights, &control->flight);
+    submit(control);
 }
 
 static struct control *create(struct sw_conn *conn, const struct sw_command *command)

@@ -6,7 +6,7 @@
 #include "tests/server/bulk_fixture.h"
 
 /* Frames that arrive together: one that is too many for the table is refused, and no other. */
-Test(bulk_conn, a_refused_frame_is_refused_alone)
+Test(bulk_frames, a_refused_frame_is_refused_alone)
 {
     /* 100 new keys, the same again, more than there is room for, 20 more new keys */
     static const struct {
@@ -47,6 +47,54 @@ Test(bulk_conn, a_refused_frame_is_refused_alone)
     serve_stop_loop(&serve);
 }
 
+/* --- streams ---------------------------------------------------------------------------------- */
+
+/* All flights of the list are of this connection's stream. Returns how many there are. */
+static unsigned flights_of(const struct sw_flights *flights, const struct fake *peer)
+{
+    unsigned count = 0;
+    SW_LIST_EACH(&flights->list, link)
+    {
+        const struct sw_flight *flight = SW_CONTAINER(link, struct sw_flight, link);
+        count += flight->batch.stream == (uint32_t)peer->conn->peer.id;
+    }
+    return count;
+}
+
+/* Reads need not wait for writes, and the table keeps the order of a connection by its stream. */
+Test(bulk_frames, each_connection_is_a_stream_and_reads_have_a_list_of_their_own)
+{
+    static struct stream stream;
+    struct serve serve;
+    struct fake peers[2], redis;
+    serve_init(&serve);
+    serve_start(&serve);
+    struct sw_batches *batches = &serve.loop->batches;
+    add_frame(&stream, SW_OPERATION_GET, 0, 1, 3);
+    add_frame(&stream, SW_OPERATION_SET, 1, 1, 3);
+    add_frame(&stream, SW_OPERATION_SCAN, 2, 0, 5);
+    add_frame(&stream, SW_OPERATION_CLEAR, 3, 0, 0);
+    add_frame(&stream, SW_OPERATION_DELETE, 4, 1, 3);
+    for (int i = 0; i < 2; i++) {
+        serve_open(&serve, &peers[i]);
+        fake_send(&peers[i], stream.bytes, stream.size);
+        cr_assert_eq(flights_of(&batches->flights, &peers[i]), 2);
+        cr_assert_eq(flights_of(&batches->write_flights, &peers[i]), 3);
+    }
+    cr_assert_neq(peers[0].conn->peer.id, peers[1].conn->peer.id);
+    serve_open(&serve, &redis);
+    fake_say(&redis, "FLUSHALL\r\n");
+    cr_assert_eq(flights_of(&batches->write_flights, &redis), 1);
+    cr_assert_eq(batches->flights.count, 4);
+    cr_assert_eq(batches->write_flights.count, 7);
+    serve_until_idle(&serve);
+    for (int i = 0; i < 2; i++) {
+        serve_close(&serve, &peers[i]);
+    }
+    serve_close(&serve, &redis);
+    serve_stop_loop(&serve);
+}
+
 /* --- spare frames ----------------------------------------------------------------------------- */
 
 static void take_and_put(struct serve *serve, struct sw_conn *conn, uint32_t count)
@@ -65,7 +113,7 @@ static void take_and_put(struct serve *serve, struct sw_conn *conn, uint32_t cou
 }
 
 /* As many stay as were needed since the last sweep. */
-Test(bulk_conn, spare_frames_are_given_back)
+Test(bulk_frames, spare_frames_are_given_back)
 {
     struct serve serve;
     struct fake peer;

@@ -14,43 +14,47 @@ enum { FLIGHTS = 8 };
 
 /* The queue the module believes in. These take the place of the table's functions. */
 struct sw_queue {
-    unsigned room;      /* batches it takes */
-    unsigned submitted; /* .. and has taken */
-    unsigned done;      /* the oldest of these answer their status */
+    unsigned room;       /* batches it takes */
+    unsigned submitted;  /* .. and has taken */
+    unsigned done;       /* the oldest of these answer their status */
+    bool early[FLIGHTS]; /* and so does this one, whatever is older */
     unsigned polled;
     int refuse; /* what submit says instead, if not SW_OK */
-    const struct sw_flights *flights;
+    const struct sw_submitter *submitter;
     unsigned seen_submitting;
     int statuses[FLIGHTS];
+    const struct sw_batch *batches[FLIGHTS]; /* in the order of their submission */
 };
 
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
-    (void)batch;
-    queue->seen_submitting += sw_flights_is_submitting(queue->flights);
+    queue->seen_submitting += sw_submitter_is_submitting(queue->submitter);
     if (queue->submitted - queue->polled == queue->room) {
         return SW_E_BUSY;
     }
     if (queue->refuse != SW_OK) {
         return queue->refuse;
     }
-    queue->submitted++;
+    batch->_ticket = queue->submitted;
+    queue->batches[queue->submitted++] = batch;
     return SW_OK;
 }
 
 int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
 {
-    if (queue->polled == queue->done) {
+    if (batch->_ticket >= queue->done && !queue->early[batch->_ticket]) {
         return SW_PENDING;
     }
-    batch->status = queue->statuses[queue->polled++];
+    queue->polled++;
+    batch->status = queue->statuses[batch->_ticket];
     return batch->status;
 }
 
 struct fixture {
     struct sw_queue queue;
     struct sw_loop_counters counters;
-    struct sw_flights flights;
+    struct sw_submitter submitter;
+    struct sw_flights flights, others; /* of the same queue */
     struct sw_flight list[FLIGHTS];
 };
 
@@ -64,8 +68,10 @@ static void set_up(struct fixture *fixture, unsigned *calls)
 {
     memset(fixture, 0, sizeof(*fixture));
     fixture->queue.room = FLIGHTS;
-    fixture->queue.flights = &fixture->flights;
-    sw_flights_init(&fixture->flights, &fixture->queue, &fixture->counters);
+    fixture->queue.submitter = &fixture->submitter;
+    sw_submitter_init(&fixture->submitter, &fixture->queue);
+    sw_flights_init(&fixture->flights, &fixture->submitter, &fixture->counters);
+    sw_flights_init(&fixture->others, &fixture->submitter, &fixture->counters);
     for (unsigned i = 0; i < FLIGHTS; i++) {
         fixture->list[i].done = on_done;
         fixture->list[i].batch.user = &calls[i];
@@ -103,21 +109,87 @@ Test(flight, completes_in_order_and_waits_for_room)
     cr_assert_not(fixture.flights.device_lost);
 }
 
+/* Starts flight `i` in this list, as one of several of the queue. */
+static void start_in(struct fixture *fixture, struct sw_flights *flights, unsigned i)
+{
+    sw_flight_start(flights, &fixture->list[i]);
+    sw_flights_check(&fixture->flights);
+    sw_flights_check(&fixture->others);
+}
+
+Test(flight, a_list_does_not_wait_for_another)
+{
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    start_in(&fixture, &fixture.flights, 0);
+    start_in(&fixture, &fixture.others, 1);
+    start_in(&fixture, &fixture.flights, 2);
+    fixture.queue.early[1] = fixture.queue.early[2] = true;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 0, "the oldest of it is not done");
+    cr_assert_eq(sw_flights_poll(&fixture.others), 1);
+    cr_assert_eq(calls[1], 1);
+    cr_assert_eq(calls[2], 0);
+    fixture.queue.done = 1;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+}
+
+/* Nothing is submitted before what was started earlier, in whichever list: a read would pass a
+ * write of its stream. */
+Test(flight, lists_of_a_queue_are_submitted_in_one_order)
+{
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    fixture.queue.room = 2;
+    for (unsigned i = 0; i < 4; i++) {
+        start_in(&fixture, i % 2 == 0 ? &fixture.flights : &fixture.others, i);
+    }
+    cr_assert_eq(fixture.queue.submitted, 2);
+    fixture.queue.early[1] = true;
+    cr_assert_eq(sw_flights_poll(&fixture.others), 1);
+    cr_assert_eq(fixture.queue.submitted, 3, "there was room for one");
+    cr_assert_eq(sw_flights_poll(&fixture.others), 0);
+    cr_assert_eq(fixture.queue.submitted, 3);
+    sw_flights_check(&fixture.others);
+    fixture.queue.done = 4;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+    cr_assert_eq(sw_flights_poll(&fixture.others), 1);
+    for (unsigned i = 0; i < 4; i++) {
+        cr_assert_eq(fixture.queue.batches[i], &fixture.list[i].batch, "submitted as number %u", i);
+        cr_assert_eq(calls[i], 1);
+    }
+}
+
+/* A queue may have no room though this loop has nothing in it. */
+Test(flight, polling_submits_what_nothing_is_ahead_of)
+{
+    struct fixture fixture;
+    unsigned calls[FLIGHTS] = {0};
+    set_up(&fixture, calls);
+    fixture.queue.room = 0;
+    start_in(&fixture, &fixture.others, 0);
+    cr_assert_eq(sw_flights_poll(&fixture.others), 0);
+    fixture.queue.room = fixture.queue.done = 1;
+    cr_assert_eq(sw_flights_poll(&fixture.others), 1);
+    cr_assert_eq(calls[0], 1);
+}
+
 /* What the watchdog asks: a table may take its time inside a submit, but not for ever. */
 Test(flight, says_when_it_is_in_the_table)
 {
     struct fixture fixture;
     unsigned calls[FLIGHTS] = {0};
     set_up(&fixture, calls);
-    cr_assert_not(sw_flights_is_submitting(&fixture.flights));
+    cr_assert_not(sw_submitter_is_submitting(&fixture.submitter));
     start(&fixture, 3);
     cr_assert_eq(fixture.queue.seen_submitting, 3);
-    cr_assert_not(sw_flights_is_submitting(&fixture.flights));
+    cr_assert_not(sw_submitter_is_submitting(&fixture.submitter));
     uint64_t now_us = uv_hrtime() / 1000;
-    fixture.flights.submitting_since_us = now_us - SW_SUBMIT_MS_MAX * 1000ULL + 10000000;
-    cr_assert(sw_flights_is_submitting(&fixture.flights));
-    fixture.flights.submitting_since_us = now_us - SW_SUBMIT_MS_MAX * 1000ULL;
-    cr_assert_not(sw_flights_is_submitting(&fixture.flights));
+    fixture.submitter.submitting_since_us = now_us - SW_SUBMIT_MS_MAX * 1000ULL + 10000000;
+    cr_assert(sw_submitter_is_submitting(&fixture.submitter));
+    fixture.submitter.submitting_since_us = now_us - SW_SUBMIT_MS_MAX * 1000ULL;
+    cr_assert_not(sw_submitter_is_submitting(&fixture.submitter));
 }
 
 /* Any error but a lost device is the flight's own affair. */

@@ -137,18 +137,29 @@ Test(loop, knows_what_a_cuckoo_table_has)
     tear_down(&fixture);
 }
 
-Test(loop, a_lost_device_is_told_once)
+/* Whichever list of flights has lost it. */
+static void lose_device(unsigned which)
 {
     struct fixture fixture;
     set_up(&fixture);
-    fixture.loop->batches.flights.device_lost = true; /* as sw_flights_poll leaves it */
+    struct sw_batches *batches = &fixture.loop->batches;
+    struct sw_flights *const lists[] = {&batches->flights, &batches->write_flights,
+                                        &batches->round_flights};
+    lists[which]->device_lost = true; /* as sw_flights_poll leaves it */
     cr_assert_eq(sw_loop_start(fixture.loop), 0);
     sw_loop_stop(fixture.loop);
     sw_loop_join(fixture.loop);
     cr_assert_eq(fixture.owner.lost, 1);
     cr_assert_eq(fixture.owner.stopped, 0);
-    cr_assert_not(fixture.loop->batches.flights.device_lost);
+    cr_assert_not(lists[which]->device_lost);
     tear_down(&fixture);
+}
+
+Test(loop, a_lost_device_is_told_once)
+{
+    for (unsigned which = 0; which < 3; which++) {
+        lose_device(which);
+    }
 }
 
 Test(loop, nothing_lost_nothing_told)
