@@ -156,6 +156,12 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
     gauge(page, "sherwood_table_bytes", "Memory of the table, on the device for the CUDA backend.",
           info->bytes_reserved);
     counter(page, "sherwood_table_growths", "Times the table grew by itself.", stats->grown);
+    counter(page, "sherwood_table_writes", "Batches that may have changed the table.",
+            stats->writes);
+    counter(page, "sherwood_table_write_launches",
+            "Launches that carried these out. A device carries out together what gathers while it "
+            "is busy.",
+            stats->write_launches);
     counter(page, "sherwood_table_resizes", "Times the table was resized on request.",
             stats->resized);
     counter(
