@@ -46,7 +46,8 @@ static __device__ inline void copy_units(uint8_t *to, const uint8_t *from, uint6
     }
 }
 
-/* `count` values, with arrays aligned as sw_batch says. */
+/* `count` values, with arrays aligned as sw_batch says: those of a cache to 4, unless a value is a
+ * number of 16s. */
 static __device__ inline void copy_values(uint8_t *to, const uint8_t *from, uint64_t first_to,
                                           uint64_t first_from, uint32_t count, uint32_t value_bytes)
 {
@@ -55,7 +56,7 @@ static __device__ inline void copy_values(uint8_t *to, const uint8_t *from, uint
     const uint64_t bytes = (uint64_t)count * value_bytes;
     if (value_bytes % 16 == 0) {
         copy_units<uint4>(to, from, bytes);
-    } else if (value_bytes % 8 == 0) {
+    } else if (((uintptr_t)to | (uintptr_t)from | bytes) % 8 == 0) {
         copy_units<uint2>(to, from, bytes);
     } else {
         copy_units<uint32_t>(to, from, bytes);
