@@ -103,6 +103,12 @@ bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load)
 bool case_resize_cannot(struct pair *pair, const struct scale *scale, double load);
 bool case_resize_unpolled(struct pair *pair, const struct scale *scale, double load);
 
+/* cases_together.c: write batches of several queues that are carried out together */
+bool case_together(struct pair *pair, const struct scale *scale, double load);
+bool case_together_at_limit(struct pair *pair, const struct scale *scale, double load);
+bool case_together_growth(struct pair *pair, const struct scale *scale, double load);
+bool case_together_stash_over(struct pair *pair, const struct scale *scale, double load);
+
 /* huge.c: a table of `slots` 64-bit slots on the tested backend alone, meant for more than 2^32 of
  * them. Prints a line for each way of inserting; returns whether all passed. */
 bool run_huge(enum sw_backend_kind tested, uint64_t slots, uint64_t seed);

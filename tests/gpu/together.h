@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * together.h - rounds of batches that are submitted to one table before any is polled, so that
+ * writes are carried out together, and given to another table one after the other. What every batch
+ * says must be the same.
+ *
+ * Table 0 is the oracle's, table 1 the one under test. Both have one configuration, and were given
+ * the same batches before.
+ *
+ * Threads: a struct together belongs to one thread.
+ */
+#ifndef SHERWOOD_TESTS_GPU_TOGETHER_H
+#define SHERWOOD_TESTS_GPU_TOGETHER_H
+
+#include "table/table.h"
+#include "tests/support/random.h"
+
+#define TOGETHER_QUEUES 3
+#define TOGETHER_BATCHES_MAX 1100 /* more than one launch takes */
+
+#define TOGETHER_COUNT_MAX 5000 /* operations of a batch */
+#define TOGETHER_OUTPUTS 5      /* of a batch, at most, with a guard behind each */
+#define TOGETHER_GUARD_BYTES 24
+#define TOGETHER_GUARD 0xE7
+
+/* What the batches of a round are like. */
+struct together_round {
+    uint32_t batches;    /* at most TOGETHER_BATCHES_MAX */
+    uint32_t count_max;  /* operations of a batch, at least 1 */
+    uint32_t large;      /* of a hundred batches, so many have 1000 to 5000 operations */
+    uint32_t queues;     /* to which they are submitted in turn, at most TOGETHER_QUEUES */
+    enum sw_op op;       /* what nearly all batches do; SW_GET: each something else */
+    bool reads;          /* some batches only read; needs one queue, for their place to be known */
+    bool clears;         /* some batches clear the table */
+    uint32_t fresh;      /* of a hundred batches, so many have keys that were never used */
+    uint32_t deletes;    /* of a hundred batches, so many delete */
+    uint64_t universe;   /* all other keys are together_key of [0, universe) */
+    uint64_t operations; /* in all, at most operations_max; what comes later is small */
+};
+
+/* A batch of the round, for both tables. */
+struct together_part {
+    struct sw_batch batch[2];
+    size_t guards[TOGETHER_OUTPUTS]; /* where they are */
+    uint32_t guard_count;
+    uint32_t queue;
+};
+
+struct together {
+    struct sw_table *tables[2];
+    struct sw_queue *oracle;
+    struct sw_queue *queues[TOGETHER_QUEUES]; /* of table 1 */
+    struct sw_table_info info;
+    struct random random;
+    uint64_t next_fresh;
+    uint64_t operations_max; /* of a round */
+    uint64_t operations;     /* of all rounds so far */
+    uint64_t round_operations;
+    uint8_t *memory[2]; /* I/O memory of each table, laid out alike */
+    size_t memory_bytes;
+    size_t used;
+    struct together_part *parts;
+    uint32_t part_count;
+    char failure[200]; /* empty: none */
+};
+
+/* Numbers of fresh keys begin at `fresh`. Returns false with the failure; together_close is due
+ * whatever it returns. */
+bool together_open(struct together *together, struct sw_table *oracle, struct sw_table *tested,
+                   uint64_t operations_max, uint64_t fresh, uint64_t seed);
+void together_close(struct together *together);
+
+/* Carries out a round. False after the first difference, which is kept as text. */
+bool together_run(struct together *together, const struct together_round *round);
+
+/* Its first step (together_draw.c): fills memory[0] and the parts, which it points into both. */
+void together_draw(struct together *together, const struct together_round *round);
+
+#endif
