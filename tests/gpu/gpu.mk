@@ -12,11 +12,13 @@ test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests with
 
 $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
-$(GPU_OUT)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
+CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
+  $(wildcard tests/gpu/together*.c)) $(BUILD)/libtable.a
+$(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(GPU_OUT)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
 $(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
-CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/cache/*.c) \
-  $(wildcard tests/support/cache_*.c)) $(BUILD)/libtable.a
+CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
+  $(wildcard tests/gpu/cache/*.c) $(wildcard tests/support/cache_*.c)) $(BUILD)/libtable.a
 $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_OUT)/%:
@@ -44,7 +46,7 @@ NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
 $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(BUNDLE)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
-$(BUNDLE)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(BUILD)/libtable.a
+$(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a

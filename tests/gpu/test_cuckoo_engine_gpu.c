@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "table/table.h"
+#include "tests/gpu/together.h"
 #include "tests/support/random.h"
 
 struct test_case {
@@ -30,6 +31,7 @@ struct test_case {
     uint32_t max_probe;
     bool one_op;    /* all operations of a batch are the same */
     bool in_flight; /* several batches are submitted before the first is polled */
+    bool together;  /* rounds of writes that are carried out together, and nothing else */
 };
 
 /* One table's end: a queue, and I/O memory for one batch. */
@@ -50,7 +52,7 @@ struct pair {
     struct side side[2];
     const struct test_case *test;
     struct random random;
-    char failure[256];
+    char failure[400];
 };
 
 static bool fail(struct pair *pair, const char *text, uint64_t a, uint64_t b)
@@ -324,6 +326,35 @@ static bool run_rounds(struct pair *pair)
     return audit(pair);
 }
 
+/* Batches of several queues, carried out together (together.h). */
+static bool run_together(struct pair *pair)
+{
+    const struct test_case *test = pair->test;
+    struct random *random = &pair->random;
+    struct together together;
+    bool good = together_open(&together, pair->side[0].table, pair->side[1].table, test->ops,
+                              test->keys, random_next(random));
+    for (uint32_t n = 0; good && n < test->rounds; n++) {
+        struct together_round round = {
+            .batches = n % 4 == 2 ? TOGETHER_BATCHES_MAX : 2 + (uint32_t)random_below(random, 59),
+            .count_max = n % 4 == 2 ? 3 : 300,
+            .large = 5,
+            .queues = 1 + n % TOGETHER_QUEUES,
+            .op = test->one_op ? (enum sw_op)(1 + random_below(random, SW_OP_COUNT - 1)) : SW_GET,
+            .reads = n % TOGETHER_QUEUES == 0,
+            .clears = n % 4 == 3,
+            .fresh = 15,
+            .deletes = 20,
+            .universe = n % 5 == 0 ? 200 : test->keys,
+            .operations = test->ops,
+        };
+        good = together_run(&together, &round) && audit(pair);
+    }
+    good = good || fail(pair, together.failure, 0, 0);
+    together_close(&together);
+    return good;
+}
+
 /* --- the list --------------------------------------------------------------------------------- */
 
 struct run {
@@ -350,7 +381,8 @@ static void try_case(struct run *run, const struct test_case *test)
     pair.test = test;
     pair.random.state = run->seed;
     bool passed = side_open(&pair, &pair.side[0], SW_BACKEND_CPU) &&
-                  side_open(&pair, &pair.side[1], run->tested) && run_rounds(&pair);
+                  side_open(&pair, &pair.side[1], run->tested) &&
+                  (test->together ? run_together(&pair) : run_rounds(&pair));
     side_close(&pair.side[0], test->ops);
     side_close(&pair.side[1], test->ops);
     printf("%s %s%s%s\n", passed ? "ok    " : "FAILED", line, passed ? "" : ": ", pair.failure);
@@ -367,12 +399,20 @@ static void all_cases(struct run *run, bool quick)
                 uint32_t rounds = quick ? 10 : 40;
                 uint32_t large = quick ? 20000 : 200000;
                 const struct test_case cases[] = {
-                    {"few keys", bits, functions, 1000, 50, 3000, rounds, 0, one_op, false},
-                    {"at the limit", bits, functions, 3000, 4000, 2000, rounds, 0, one_op, false},
-                    {"roomy", bits, functions, 8 * large, large, large, rounds, 0, one_op, false},
-                    {"dense", bits, functions, large, large, large, rounds, 0, one_op, false},
-                    {"tiny bound", bits, functions, 20000, 8000, 5000, rounds, 4, one_op, false},
-                    {"in flight", bits, functions, 60000, 20000, 9000, rounds, 0, one_op, true},
+                    {"few keys", bits, functions, 1000, 50, 3000, rounds, 0, one_op, false, false},
+                    {"at the limit", bits, functions, 3000, 4000, 2000, rounds, 0, one_op, false,
+                     false},
+                    {"roomy", bits, functions, 8 * large, large, large, rounds, 0, one_op, false,
+                     false},
+                    {"dense", bits, functions, large, large, large, rounds, 0, one_op, false,
+                     false},
+                    {"tiny bound", bits, functions, 20000, 8000, 5000, rounds, 4, one_op, false,
+                     false},
+                    {"in flight", bits, functions, 60000, 20000, 9000, rounds, 0, one_op, true,
+                     false},
+                    {"together", bits, functions, 8000, 5000, 7000, rounds, 0, one_op, false, true},
+                    {"together, full", bits, functions, 3000, 4000, 7000, rounds, 0, one_op, false,
+                     true},
                 };
                 for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
                     try_case(run, &cases[c]);

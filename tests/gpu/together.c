@@ -196,27 +196,24 @@ static bool check_sequence(struct together *together)
 
 /* --- a round ---------------------------------------------------------------------------------- */
 
-/* Polls all batches of table 1 to their ends, in random order. A read that waits for room in its
- * queue gets it only when others are polled, so each is asked once before any is asked again. */
-static void poll_all(struct together *together)
+/* Polls each batch of table 1 that was submitted and is not done, in random order. Returns whether
+ * any is not done after that. */
+static bool poll_each(struct together *together)
 {
     uint32_t order[TOGETHER_BATCHES_MAX];
-    uint32_t left = together->part_count;
-    for (uint32_t p = 0; p < left; p++) {
+    bool pending = false;
+    for (uint32_t p = 0; p < together->part_count; p++) {
         uint32_t to = (uint32_t)random_below(&together->random, p + 1);
         order[p] = order[to];
         order[to] = p;
     }
-    while (left > 0) {
-        uint32_t pending = 0;
-        for (uint32_t p = 0; p < left; p++) {
-            struct together_part *part = &together->parts[order[p]];
-            if (sw_batch_poll(together->queues[part->queue], &part->batch[1]) == SW_PENDING) {
-                order[pending++] = order[p];
-            }
-        }
-        left = pending;
+    for (uint32_t p = 0; p < together->part_count; p++) {
+        struct together_part *part = &together->parts[order[p]];
+        part->done = part->done ||
+                     sw_batch_poll(together->queues[part->queue], &part->batch[1]) != SW_PENDING;
+        pending = pending || !part->done;
     }
+    return pending;
 }
 
 bool together_run(struct together *together, const struct together_round *round)
@@ -227,7 +224,12 @@ bool together_run(struct together *together, const struct together_round *round)
     together->part_count = 0;
     for (uint32_t p = 0; p < round->batches; p++) {
         struct together_part *part = &together->parts[p];
-        int status = sw_batch_submit(together->queues[part->queue], &part->batch[1]);
+        int status;
+        part->done = false;
+        while ((status = sw_batch_submit(together->queues[part->queue], &part->batch[1])) ==
+               SW_E_BUSY) {
+            poll_each(together); /* it has too many reads in flight */
+        }
         if (status != SW_OK) {
             fail(together, "batch %u: submit: %s", p, sw_status_text(status));
             break;
@@ -237,7 +239,8 @@ bool together_run(struct together *together, const struct together_round *round)
     for (uint32_t p = 0; p < together->part_count; p++) {
         sw_batch_run(together->oracle, &together->parts[p].batch[0]);
     }
-    poll_all(together);
+    while (poll_each(together)) {
+    }
     for (uint32_t p = 0; p < together->part_count; p++) {
         if (!compare_part(together, p)) {
             return false;

@@ -40,6 +40,7 @@ struct together_round {
 
 /* A batch of the round, for both tables. */
 struct together_part {
+    bool done; /* on table 1 */
     struct sw_batch batch[2];
     size_t guards[TOGETHER_OUTPUTS]; /* where they are */
     uint32_t guard_count;
