@@ -36,6 +36,7 @@ struct sw_backend_facts {
 /* Batches of operations that are carried out by one launch, as if one after the other. None has
  * only reads, or a place for left-overs. Their counts sum to at most together_ops_max, and none has
  * more groups than operations. */
+#define SW_READS_MAX 64      /* batches of reads in flight on a queue, of which one may be a scan */
 #define SW_TOGETHERS 2       /* launches in flight */
 #define SW_TOGETHER_MAX 1024 /* batches of a launch */
 struct sw_together {
@@ -81,11 +82,11 @@ struct sw_backend {
 
     /* Of a backend that carries batches out after submit has returned (combine.h): table.c then
      * submits all writes to one queue, at most SW_TOGETHERS of them in flight, and reads to the
-     * others. Where facts.together_ops_max is 0 these are NULL, writes are submitted to any queue,
-     * and submit sets write_sequence.
-     * submit_together and poll_together: as submit and poll. poll_together sets the outputs of the
-     * parts; their counters sum to what the launch counted.
-     * flush: launches the reads of this stream that the queue holds back; NULL if it never does. */
+     * others, of which each takes SW_READS_MAX. Where facts.together_ops_max is 0 these are NULL,
+     * writes are submitted to any queue, and submit sets write_sequence. submit_together and
+     * poll_together: as submit and poll. poll_together sets the outputs of the parts; their
+     * counters sum to what the launch counted. flush: launches the reads of this stream that the
+     * queue holds back; NULL if it never does. */
     int (*submit_together)(void *queue, struct sw_together *together);
     int (*poll_together)(void *queue, struct sw_together *together);
     void (*flush)(void *queue, uint32_t stream);

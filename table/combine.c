@@ -259,23 +259,47 @@ static void send_deferred(struct sw_combine_lane *lane)
     lane->deferred_end = at;
 }
 
+/* Takes a place in the queue for a read. False if there is none. */
+static bool take_place(struct sw_combine_lane *lane, const struct sw_batch *batch)
+{
+    bool scan = batch->kind == SW_BATCH_SCAN;
+    if (lane->reads == SW_READS_MAX || (scan && lane->scans)) {
+        return false;
+    }
+    lane->reads++;
+    lane->scans = lane->scans || scan;
+    return true;
+}
+
+static void leave_place(struct sw_combine_lane *lane, const struct sw_batch *batch)
+{
+    assert(lane->reads > 0 && (batch->kind != SW_BATCH_SCAN || lane->scans));
+    lane->reads--;
+    lane->scans = lane->scans && batch->kind != SW_BATCH_SCAN;
+}
+
 int sw_combine_submit(struct sw_combine_lane *lane, struct sw_batch *batch)
 {
+    bool reads = !is_write(batch);
     batch->write_sequence = 0;
+    if (reads && !take_place(lane, batch)) {
+        return SW_E_BUSY;
+    }
     if (lane->deferred_of[stream_of(batch)] > 0 || !may_go(lane, batch)) {
         defer(lane, batch);
         return SW_OK;
     }
     int status = go(lane, batch);
+    if (reads && status != SW_OK) {
+        leave_place(lane, batch);
+    }
     lead(lane->combiner);
     return status;
 }
 
-int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch)
+/* The status of a batch that is known to be done, or may be. */
+static int status_of(struct sw_combine_lane *lane, struct sw_batch *batch)
 {
-    if (lane->deferred != NULL) {
-        send_deferred(lane);
-    }
     if (stage_of(batch) == IN_QUEUE) {
         return lane->combiner->backend->poll(lane->queue, batch);
     }
@@ -283,4 +307,16 @@ int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch)
         lead(lane->combiner);
     }
     return stage_of(batch) == DONE ? batch->status : SW_PENDING;
+}
+
+int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch)
+{
+    if (lane->deferred != NULL) {
+        send_deferred(lane);
+    }
+    int status = status_of(lane, batch);
+    if (status != SW_PENDING && batch->write_sequence == 0) {
+        leave_place(lane, batch);
+    }
+    return status;
 }

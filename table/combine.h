@@ -11,6 +11,8 @@
  *
  * Reads are not combined here. A read goes to its queue at once, unless a write of its stream still
  * waits; then it, and what its stream submits after it, is deferred until that write is launched.
+ * A deferred read has a place in its queue from the start: were it taken by reads that came later,
+ * a caller that polls them only after this one would wait for ever.
  *
  * A batch, from submit to completion:
  *
@@ -64,6 +66,8 @@ struct sw_combine_lane {
     struct sw_batch **deferred_end;
     uint64_t last_write[SW_COMBINE_STREAMS]; /* sequence of the stream's last write; 0: none */
     uint32_t deferred_of[SW_COMBINE_STREAMS];
+    uint32_t reads; /* deferred, or in the queue and not polled to their end */
+    bool scans;     /* one of them is a scan */
 };
 
 /* Opens a queue of the backend for the launches. Returns the backend's status; after a failure

@@ -343,8 +343,8 @@ struct sw_batch {
  * unless a RESIZE of any queue is to be launched, which waits, or a table grows, which allocates;
  * the same holds for sw_batch_poll. Batches wait there without limit for their turn: writes until
  * others are done, reads until the writes of their stream are launched. SW_E_BUSY is said only of
- * reads, by a queue that has 64 in flight. Small batches of reads may be held back, to launch
- * several as one, until one of them is polled. */
+ * reads, by a queue that has 64 of them, or of a second scan. Small batches of reads may be held
+ * back, to launch several as one, until one of them is polled. */
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* SW_PENDING while running, otherwise batch->status. Once it is not SW_PENDING the batch belongs to

@@ -22,6 +22,8 @@
 #include "table/backend.h"
 #include "table/cuda/lane.cuh"
 
+static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a lane takes the reads of a queue");
+
 /* One part, as kernels see it. */
 struct sw_cuda_part {
     const void *keys;

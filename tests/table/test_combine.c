@@ -21,7 +21,6 @@ TestSuite(combine, .timeout = 120);
 #define KEYS (THREADS * STREAMS)
 #define OPS_MAX 16 /* of a batch */
 #define TOGETHER_OPS 60
-#define HELD_MAX 8
 
 /* --- the backend ------------------------------------------------------------------------------ */
 
@@ -40,8 +39,9 @@ struct fake {
 
 struct fake_queue {
     struct fake *fake;
-    struct sw_batch *held[HELD_MAX]; /* reads that were not carried out yet */
+    struct sw_batch *held[SW_READS_MAX]; /* reads that were not carried out yet */
     unsigned held_count;
+    unsigned reads; /* in flight */
 };
 
 static void expect(struct fake *fake, bool holds, const char *rule)
@@ -114,10 +114,11 @@ static int fake_submit(void *context, struct sw_batch *batch)
         expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most so many launches of writes");
         fake->writes_in_flight++;
         carry_out(fake, batch);
-    } else if (queue->held_count == HELD_MAX || random_below(&fake->random, 8) == 0) {
+    } else if (queue->reads == SW_READS_MAX || random_below(&fake->random, 8) == 0) {
         status = SW_E_BUSY;
     } else {
         queue->held[queue->held_count++] = batch;
+        queue->reads++;
     }
     pthread_mutex_unlock(&fake->lock);
     return status;
@@ -134,6 +135,7 @@ static int fake_poll(void *context, struct sw_batch *batch)
     pthread_mutex_lock(&queue->fake->lock);
     queue->fake->writes_in_flight -= batch->write_sequence != 0;
     pthread_mutex_unlock(&queue->fake->lock);
+    queue->reads -= batch->write_sequence == 0;
     return SW_OK;
 }
 
@@ -434,6 +436,42 @@ Test(combine, a_resize_goes_alone)
     g->batches[3].kind = SW_BATCH_RESIZE;
     submit_all(g);
     finish(g, 3);
+}
+
+/* --- deferred reads --------------------------------------------------------------------------- */
+
+/* Submits reads of this stream until the queue takes no more. Returns how many it took. */
+static unsigned fill(struct gathered *g, struct sw_batch *reads, uint32_t stream)
+{
+    unsigned count = 0;
+    for (unsigned tries = 0; tries < 20 * SW_READS_MAX; tries++) {
+        cr_assert_lt(count, SW_READS_MAX, "the queue takes no more");
+        reads[count] = sets(g, 1);
+        reads[count].op = SW_GET;
+        reads[count].stream = stream;
+        count += sw_combine_submit(&g->lane, &reads[count]) == SW_OK;
+    }
+    return count;
+}
+
+Test(combine, later_reads_take_no_place_of_a_deferred_one)
+{
+    struct gathered *g = gather();
+    struct sw_batch *reads = calloc(SW_READS_MAX, sizeof(*reads));
+    struct sw_batch deferred = sets(g, 1);
+    deferred.op = SW_GET;
+    submit_all(g);
+    cr_assert_eq(sw_combine_submit(&g->lane, &deferred), SW_OK);
+    cr_assert_eq(fill(g, reads, 1), SW_READS_MAX - 1, "one place is the deferred read's");
+    g->fake.stalled = false;
+    while (sw_combine_poll(&g->lane, &deferred) == SW_PENDING) { /* and no other */
+    }
+    for (int i = 0; i < SW_READS_MAX - 1; i++) {
+        while (sw_combine_poll(&g->lane, &reads[i]) == SW_PENDING) {
+        }
+    }
+    free(reads);
+    finish(g, 1);
 }
 
 /* --- a lost device ---------------------------------------------------------------------------- */
