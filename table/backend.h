@@ -29,6 +29,7 @@ struct sw_backend_facts {
     uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;
+    uint64_t epoch;
     uint32_t together_ops_max; /* operations that submit_together takes, at least 1; 0: there is no
                                   submit_together. Always the same */
 };
@@ -96,21 +97,29 @@ struct sw_backend {
     int (*raw_copy)(void *table, void *slots);
 };
 
-/* Whether a batch of operations has none but GET. */
+/* Whether a batch of operations has none but GET and PEEK. */
 static inline bool sw_batch_only_reads(const struct sw_batch *batch)
 {
     if (batch->ops == NULL || batch->count == 0) {
-        return batch->op == SW_GET || batch->count == 0;
+        return batch->op == SW_GET || batch->op == SW_PEEK || batch->count == 0;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
-        if (batch->ops[i] != SW_GET) {
+        if (batch->ops[i] != SW_GET && batch->ops[i] != SW_PEEK) {
             return false;
         }
     }
     return true;
 }
 
-/* Every operation; every kind of batch. */
+/* Whether a batch leaves the table as it is, but for the scores of entries that it used. */
+static inline bool sw_batch_is_read(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_OPERATIONS
+               ? sw_batch_only_reads(batch)
+               : batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES;
+}
+
+/* Every operation on integers; every kind of batch but those of the cache. */
 #define SW_BACKEND_ALL_OPERATIONS ((1U << SW_OP_COUNT) - 1)
 #define SW_BACKEND_ALL_KINDS \
     (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN | 1U << SW_BATCH_RESIZE)

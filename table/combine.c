@@ -69,10 +69,10 @@ static bool shares(const struct sw_combiner *combiner, const struct sw_batch *ba
            batch->count <= combiner->operations_max && batch->group_count <= batch->count;
 }
 
-/* What all operations of a batch do; SW_OP_COUNT if they differ. */
+/* What all operations of a batch do; SW_OP_END if they differ. */
 static uint32_t operation_of(const struct sw_batch *batch)
 {
-    return batch->ops == NULL ? (uint32_t)batch->op : (uint32_t)SW_OP_COUNT;
+    return batch->ops == NULL ? (uint32_t)batch->op : (uint32_t)SW_OP_END;
 }
 
 /* Whether the launch, of `operations` so far, is to have this batch too. */
@@ -175,8 +175,7 @@ static void lead(struct sw_combiner *combiner)
 
 static bool is_write(const struct sw_batch *batch)
 {
-    return batch->kind == SW_BATCH_OPERATIONS ? !sw_batch_only_reads(batch)
-                                              : batch->kind != SW_BATCH_SCAN;
+    return !sw_batch_is_read(batch);
 }
 
 static uint32_t stream_of(const struct sw_batch *batch)

@@ -24,7 +24,9 @@ struct sw_table {
     enum sw_backend_kind kind;
     struct sw_table_config config;
     uint64_t capacity_max; /* slots */
-    bool combines;         /* writes go through the combiner, and not to the queues */
+    uint32_t operations;   /* as in sw_table_info, with this configuration */
+    uint32_t batch_kinds;
+    bool combines; /* writes go through the combiner, and not to the queues */
     struct sw_combiner combiner;
     char reason[REASON_BYTES];
     /* sums over the batches that were polled to their end */
@@ -122,6 +124,20 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
     return open_cpu(table, parts->cpu, why);
 }
 
+/* Of what the backend can, that which makes sense with the configuration. */
+static void limit_operations(struct sw_table *table)
+{
+    const uint32_t wide = 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_U64;
+    table->operations = table->backend->operations;
+    table->batch_kinds = table->backend->batch_kinds;
+    if (sw_config_value_bytes(&table->config) % sizeof(uint64_t) != 0) {
+        table->operations &= ~wide;
+    }
+    if (!sw_cache_has_epochs(table->config.cache_policy)) {
+        table->batch_kinds &= ~(1U << SW_BATCH_EPOCH);
+    }
+}
+
 int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
                     size_t reason_size)
 {
@@ -149,6 +165,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         free(table);
         return status;
     }
+    limit_operations(table);
     struct sw_backend_facts facts = facts_of(table);
     table->capacity_max = facts.max_capacity_slots;
     table->combines = facts.together_ops_max > 0;
@@ -190,8 +207,9 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .backend_reason = table->reason,
         .engine = config->engine,
         .engine_name = sw_engine_name(config->engine),
-        .operations = table->backend->operations,
-        .batch_kinds = table->backend->batch_kinds,
+        .operations = table->operations,
+        .batch_kinds = table->batch_kinds,
+        .cache_policy = config->cache_policy,
         .slot_bits = config->slot_bits,
         .key_bytes = config->slot_bits / 16,
         .value_bytes = sw_config_value_bytes(config),
@@ -239,6 +257,7 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->grown = facts.grown;
     stats->resized = facts.resized;
     stats->resize_failed = facts.resize_failed;
+    stats->epoch = facts.epoch;
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
     stats->writes = atomic_load_explicit(&table->writes, memory_order_relaxed);
     stats->write_launches =
@@ -316,7 +335,7 @@ static bool groups_are_valid(const struct sw_batch *batch)
 static uint32_t operations_of(const struct sw_batch *batch)
 {
     if (batch->ops == NULL) {
-        return (unsigned)batch->op < SW_OP_COUNT ? 1U << batch->op : 0;
+        return (unsigned)batch->op < SW_OP_END ? 1U << batch->op : 0;
     }
     uint32_t seen = 1U << SW_GET; /* an empty batch is valid */
     uint8_t largest = 0;
@@ -324,7 +343,35 @@ static uint32_t operations_of(const struct sw_batch *batch)
         largest = batch->ops[i] > largest ? batch->ops[i] : largest;
         seen |= 1U << (batch->ops[i] & 31);
     }
-    return largest < SW_OP_COUNT ? seen : 0;
+    return largest < SW_OP_END ? seen : 0;
+}
+
+#define WITHOUT_OPERANDS (1U << SW_GET | 1U << SW_PEEK | 1U << SW_DELETE | 1U << SW_SET_SCORE)
+
+static bool has_scores(const struct sw_table *table)
+{
+    return (table->operations >> SW_SET_SCORE & 1) != 0;
+}
+
+/* Whether the engine, and the policy of a cache, have a use for what the batch says of scores;
+ * `seen` are its operations. */
+static bool scores_are_valid(const struct sw_table *table, const struct sw_batch *batch,
+                             uint32_t seen)
+{
+    const enum sw_cache_policy policy = table->config.cache_policy;
+    if (batch->not_admitted != NULL && table->config.engine != SW_ENGINE_CACHE) {
+        return false;
+    }
+    if (!has_scores(table)) {
+        return batch->scores == NULL && batch->scores_out == NULL && batch->leftover_scores == NULL;
+    }
+    if (batch->leftover_scores != NULL && batch->leftover_keys == NULL) {
+        return false;
+    }
+    if (batch->scores != NULL) {
+        return sw_cache_takes_scores(policy);
+    }
+    return policy != SW_CACHE_CUSTOM || (seen >> SW_SET_SCORE & 1) == 0;
 }
 
 static int check_operations(const struct sw_table *table, const struct sw_batch *batch)
@@ -333,7 +380,7 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
         return SW_E_INVALID;
     }
     uint32_t seen = operations_of(batch);
-    bool upserts = (seen & ~(1U << SW_GET | 1U << SW_DELETE)) != 0 && batch->count > 0;
+    bool upserts = (seen & ~WITHOUT_OPERANDS) != 0 && batch->count > 0;
     if (seen == 0 || (upserts && batch->values == NULL)) {
         return SW_E_INVALID;
     }
@@ -341,26 +388,28 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
         (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
         return SW_E_INVALID;
     }
-    if (!groups_are_valid(batch) ||
-        (batch->not_admitted != NULL && table->config.engine != SW_ENGINE_CACHE)) {
+    if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen)) {
         return SW_E_INVALID;
     }
-    return (seen & ~table->backend->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;
+    return (seen & ~table->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;
 }
 
 static int check_scan(const struct sw_table *table, const struct sw_batch *batch)
 {
     bool valid = batch->count > 0 && batch->count <= table->config.batch_ops_max &&
                  batch->scan_keys != NULL && batch->scan_values != NULL;
+    if (!has_scores(table)) {
+        valid = valid && batch->scan_scores == NULL && !batch->by_score;
+    }
     return valid ? SW_OK : SW_E_INVALID;
 }
 
 static int check_batch(const struct sw_table *table, const struct sw_batch *batch)
 {
-    if ((unsigned)batch->kind > SW_BATCH_RESIZE) {
+    if ((unsigned)batch->kind >= (unsigned)SW_BATCH_KIND_COUNT) {
         return SW_E_INVALID;
     }
-    if ((table->backend->batch_kinds >> batch->kind & 1) == 0) {
+    if ((table->batch_kinds >> batch->kind & 1) == 0) {
         return SW_E_UNSUPPORTED;
     }
     switch (batch->kind) {
@@ -370,7 +419,9 @@ static int check_batch(const struct sw_table *table, const struct sw_batch *batc
         return check_scan(table, batch);
     case SW_BATCH_RESIZE:
         return batch->capacity <= table->capacity_max ? SW_OK : SW_E_INVALID;
-    case SW_BATCH_CLEAR:
+    case SW_BATCH_EPOCH:
+        return batch->epoch <= UINT32_MAX ? SW_OK : SW_E_INVALID;
+    default: /* CLEAR, COUNT_SCORES, ERASE_SCORES */
         break;
     }
     return SW_OK;
@@ -386,6 +437,7 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
     batch->write_sequence = 0;
     batch->scan_count = 0;
     batch->leftover_count = 0;
+    batch->matched = 0;
     batch->_stash_change = 0;
     batch->_upserts = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));

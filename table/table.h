@@ -55,19 +55,35 @@ const char *sw_status_text(int status);
 
 /* What one operation does to its key. "operand" is values[i]; arithmetic is modulo 2^width for SUM
  * and refused (the key stays as it was) where INCREMENT would pass the largest value or DECREMENT
- * zero. An absent key counts as 0 for INCREMENT and DECREMENT. */
+ * zero. An absent key counts as 0 for INCREMENT and DECREMENT.
+ *
+ * From PEEK on the cache engine alone has them. There GET and whatever writes a value are uses of
+ * the entry, but for SET_ABSENT of a present key and SET_VALUE; what a use does to the score the
+ * policy says (sw_batch.scores). ADD adds value and operand number by number; integers wrap
+ * around. */
 enum sw_op {
-    SW_GET = 0,         /* read */
-    SW_SET = 1,         /* insert or replace */
-    SW_SUM = 2,         /* insert, or add the operand */
-    SW_MIN = 3,         /* insert, or keep the smaller */
-    SW_MAX = 4,         /* insert, or keep the larger */
-    SW_SET_ABSENT = 5,  /* insert if the key is absent (NX) */
-    SW_SET_PRESENT = 6, /* replace if the key is present (XX) */
-    SW_INCREMENT = 7,   /* add, refused on overflow */
-    SW_DECREMENT = 8,   /* subtract, refused below zero */
-    SW_DELETE = 9,      /* remove */
-    SW_OP_COUNT = 10
+    SW_GET = 0,              /* read */
+    SW_SET = 1,              /* insert or replace */
+    SW_SUM = 2,              /* insert, or add the operand */
+    SW_MIN = 3,              /* insert, or keep the smaller */
+    SW_MAX = 4,              /* insert, or keep the larger */
+    SW_SET_ABSENT = 5,       /* insert if the key is absent (NX) */
+    SW_SET_PRESENT = 6,      /* replace if the key is present (XX) */
+    SW_INCREMENT = 7,        /* add, refused on overflow */
+    SW_DECREMENT = 8,        /* subtract, refused below zero */
+    SW_DELETE = 9,           /* remove */
+    SW_OP_COUNT = 10,        /* of those above, which tables of integers have */
+    SW_PEEK = 10,            /* read; no use */
+    SW_FIND_OR_INSERT = 11,  /* insert if the key is absent, otherwise read: a use */
+    SW_SET_SCORE = 12,       /* if the key is present, a use: no more */
+    SW_SET_VALUE = 13,       /* replace if the key is present; no use */
+    SW_ADD_F32 = 14,         /* insert, or add: numbers of 32 bits, IEEE 754 */
+    SW_ADD_U32 = 15,         /* .. unsigned integers */
+    SW_ADD_U64 = 16,         /* .. of 64 bits: value_bytes is a multiple of 8 */
+    SW_ADD_PRESENT_F32 = 17, /* add if the key is present */
+    SW_ADD_PRESENT_U32 = 18,
+    SW_ADD_PRESENT_U64 = 19,
+    SW_OP_END = 20 /* of all operations */
 };
 
 /* Operations are counted in three classes. */
@@ -102,14 +118,25 @@ enum sw_engine { SW_ENGINE_ROBIN_HOOD, SW_ENGINE_CUCKOO, SW_ENGINE_CACHE };
 /* Cache: how many buckets a key may lie in: two, which fill evenly, or one, which is faster. */
 enum sw_cache_mode { SW_CACHE_MEMORY, SW_CACHE_THROUGHPUT };
 
-/* Cache: what an entry's score is; of a full bucket the lowest leaves. */
+/* Cache: what an entry's score is; of a full bucket the lowest leaves. EPOCH policies keep the
+ * epoch in the high 32 bits. */
 enum sw_cache_policy {
     SW_CACHE_LRU,       /* the time of the last use */
     SW_CACHE_LFU,       /* the number of uses */
-    SW_CACHE_EPOCH_LRU, /* the epoch of the last use, then its time */
+    SW_CACHE_EPOCH_LRU, /* the epoch of the last use, then its time, in batches */
     SW_CACHE_EPOCH_LFU, /* the epoch of the last use, then the number of uses */
     SW_CACHE_CUSTOM     /* what the caller says */
 };
+
+/* Whether batches may say scores under this policy; whether it has epochs. */
+static inline bool sw_cache_takes_scores(enum sw_cache_policy policy)
+{
+    return policy == SW_CACHE_LFU || policy == SW_CACHE_EPOCH_LFU || policy == SW_CACHE_CUSTOM;
+}
+static inline bool sw_cache_has_epochs(enum sw_cache_policy policy)
+{
+    return policy == SW_CACHE_EPOCH_LRU || policy == SW_CACHE_EPOCH_LFU;
+}
 
 /* What a table decides by itself; studies and tests decide otherwise. All zero: the table's choice.
  * Whatever is chosen, the same keys end in the same buckets. */
@@ -189,9 +216,10 @@ struct sw_table_info {
     const char
         *backend_reason; /* why it was chosen: "no CUDA device answered", "NVIDIA H200", .. */
     enum sw_engine engine;
-    const char *engine_name; /* "robin_hood", "cuckoo" or "cache" */
-    uint32_t operations;     /* bit 1 << enum sw_op: it carries that out */
-    uint32_t batch_kinds;    /* bit 1 << enum sw_batch_kind: likewise */
+    const char *engine_name;           /* "robin_hood", "cuckoo" or "cache" */
+    uint32_t operations;               /* bit 1 << enum sw_op: it carries that out */
+    uint32_t batch_kinds;              /* bit 1 << enum sw_batch_kind: likewise */
+    enum sw_cache_policy cache_policy; /* cache */
     uint32_t slot_bits;
     uint32_t key_bytes;   /* 4 or 8 */
     uint32_t value_bytes; /* 4 or 8; cache: 4..1024 */
@@ -225,6 +253,8 @@ struct sw_table_stats {
     uint64_t resized;        /* SW_BATCH_RESIZE carried out */
     uint64_t resize_failed;  /* times either found no memory, or no capacity at which the stash took
                                 what meets the cap; the table stayed as it was */
+    uint64_t epoch;          /* cache with an EPOCH policy: of the last SW_BATCH_EPOCH that was
+                                carried out */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 
@@ -243,8 +273,13 @@ enum sw_batch_kind {
     SW_BATCH_OPERATIONS, /* get, upsert, delete */
     SW_BATCH_CLEAR,      /* remove everything; counters.deleted receives how many entries */
     SW_BATCH_SCAN,       /* read entries in layout order, from a cursor */
-    SW_BATCH_RESIZE      /* move everything to arrays of `capacity` slots, larger or smaller */
+    SW_BATCH_RESIZE,     /* move everything to arrays of `capacity` slots, larger or smaller */
+    /* cache: */
+    SW_BATCH_COUNT_SCORES, /* count the entries with score_min <= score <= score_max: `matched` */
+    SW_BATCH_ERASE_SCORES, /* remove them; counters.deleted receives how many */
+    SW_BATCH_EPOCH         /* EPOCH policies: go on to `epoch` */
 };
+#define SW_BATCH_KIND_COUNT (SW_BATCH_EPOCH + 1)
 
 /* One batch, in the caller's storage. Arrays are borrowed until sw_batch_poll says it is done, and
  * must lie in I/O memory of the table (the struct itself need not). Key and value arrays hold
@@ -264,7 +299,8 @@ struct sw_batch {
     uint32_t count;     /* operations; SCAN: entries wanted, at least 1 */
     const uint8_t *ops; /* [count] enum sw_op each, or NULL */
     const void *keys;   /* [count] */
-    const void *values; /* [count] operands; NULL if every operation is GET or DELETE */
+    const void *values; /* [count] operands; NULL if every operation is GET, PEEK, DELETE or
+                           SET_SCORE */
     uint32_t stream;    /* batches of one queue with the same stream take effect in the order of
                            their submission, those of other streams in any order. 0 if the caller has
                            only one */
@@ -277,6 +313,16 @@ struct sw_batch {
     uint64_t *not_admitted; /* out, bits as those of `found`: cache: was the key absent, and turned
                                away, as the counter of the same name says; or NULL, which it is
                                with other engines */
+
+    /* Cache. `scores` are given to the uses of entries and to new entries; NULL, which it is under
+     * LRU and EPOCH_LRU, or [count].
+     *   LFU, EPOCH_LFU  so many uses (up to 2^64 - 1 and 2^32 - 1 in all); without scores: 1 each
+     *   CUSTOM          the score itself
+     * Under CUSTOM a new entry gets 0 where there are no scores, and others keep theirs, as they do
+     * under a GET; SET_SCORE must have scores. */
+    const uint64_t *scores;
+    uint64_t *scores_out; /* out [count]: the key's score after the operation, 0 if it is absent
+                             then; or NULL */
 
     /* Admission is all or nothing by group: either every operation of a group takes effect or,
      * where one of its inserts would pass occupied_max, none. A group with an insert is also
@@ -295,10 +341,18 @@ struct sw_batch {
      * have a cursor that is not 0. Arrays have room for `count`. A scan takes effect at some moment
      * between submit and completion: where the device must read again, after batches submitted
      * later to the same queue. A queue of the CUDA backend takes one scan at a time (SW_E_BUSY). */
-    uint64_t cursor;     /* in and out */
-    void *scan_keys;     /* out */
-    void *scan_values;   /* out */
-    uint32_t scan_count; /* out */
+    uint64_t cursor;       /* in and out */
+    void *scan_keys;       /* out */
+    void *scan_values;     /* out */
+    uint64_t *scan_scores; /* out: cache; or NULL */
+    uint32_t scan_count;   /* out */
+    bool by_score;         /* cache: entries with score_min <= score <= score_max only */
+
+    uint64_t score_min; /* SCAN by_score, COUNT_SCORES, ERASE_SCORES */
+    uint64_t score_max;
+    uint64_t matched; /* out: COUNT_SCORES */
+    uint64_t epoch;   /* EPOCH: at least the current one, or status is SW_E_INVALID and nothing
+                         happens; below 2^32. Out: the current one */
 
     /* RESIZE: the slots wanted; rounded up to whole buckets, and to what max_load needs for the
      * entries held. More than max_capacity_slots is SW_E_INVALID. The stash is merged on the way,
@@ -319,11 +373,13 @@ struct sw_batch {
      * many as there are; NULL where the caller does not want them. */
     void *leftover_keys;
     void *leftover_values;
-    uint32_t leftover_count; /* out */
+    uint64_t *leftover_scores; /* cache; or NULL */
+    uint32_t leftover_count;   /* out */
 
     /* Out, valid once polled done. */
     int status; /* SW_OK; SW_E_FULL if at least one group was refused; SW_E_DEVICE; SW_E_NOMEM if
-                   a scan found no host memory for a larger window, or a resize none at all */
+                   a scan found no host memory for a larger window, or a resize none at all;
+                   SW_E_INVALID of an EPOCH */
     struct sw_counters counters;
 
     void *user; /* the caller's, never touched */

@@ -95,7 +95,7 @@ SW_OPTION(value_format, "value-format", "table", SW_CACHE, SW_CHOICE(formats), "
 SW_OPTION(policy, "policy", "table", SW_CACHE, SW_CHOICE(policies), "lru", "POLICY",
           "Cache engine: what an entry's score is. lru: the time of its last use; lfu: the number "
           "of its uses; epoch-lru and epoch-lfu: the same within an epoch, and a run of the daemon "
-          "is one. (custom needs scores from clients, which no protocol here has.)")
+          "is one; custom: what the client says, and no protocol here says it yet: 0.")
 SW_OPTION(cache_mode, "cache-mode", "table", SW_CACHE, SW_CHOICE(modes), "memory", "MODE",
           "Cache engine: memory: a key may lie in two buckets, so that no entry is evicted before "
           "the cache is nearly full; throughput: a key may lie in one bucket, which is faster.")

@@ -8,11 +8,6 @@
 
 int sw_cache_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
-    if (config->cache_policy == SW_CACHE_CUSTOM) {
-        return sw_config_refuse(reason, reason_size,
-                                "batches of a table have no place for the scores of the policy "
-                                "custom: choose lru, lfu, epoch-lru or epoch-lfu");
-    }
     if (config->capacity_slots == 0 || config->capacity_slots > 1ULL << 48) {
         return sw_config_refuse(reason, reason_size, "a cache must have from 1 to 2^48 slots");
     }

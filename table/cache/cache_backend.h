@@ -2,9 +2,7 @@
  *
  * cache_backend.h - the cache as an engine of a table: its backends.
  *
- * GET and what writes an entry is a use of it; a SET_ABSENT that finds the key is none. Nothing is
- * ever refused with SW_E_FULL: what has to leave leaves. Epochs do not advance, so that EPOCH_LRU
- * is a LRU by batches.
+ * Nothing is ever refused with SW_E_FULL: what has to leave leaves.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CACHE_BACKEND_H
 #define SHERWOOD_TABLE_CACHE_CACHE_BACKEND_H
@@ -19,6 +17,11 @@ extern "C" {
 #define SW_CACHE_OPERATIONS \
     (1U << SW_GET | 1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_SET_PRESENT | 1U << SW_DELETE)
 #define SW_CACHE_KINDS (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN)
+/* .. and what only the cache has. */
+#define SW_CACHE_ALL_OPERATIONS (SW_CACHE_OPERATIONS | ((1U << SW_OP_END) - (1U << SW_PEEK)))
+#define SW_CACHE_ALL_KINDS                                                        \
+    (SW_CACHE_KINDS | 1U << SW_BATCH_COUNT_SCORES | 1U << SW_BATCH_ERASE_SCORES | \
+     1U << SW_BATCH_EPOCH)
 
 extern const struct sw_backend sw_cache_backend_cpu;
 /* NULL if this build has no CUDA backend (cuda/absent.c). */

@@ -22,7 +22,8 @@ struct cache_table {
     void *memory;
     uint64_t bytes;
     uint64_t clock;  /* atomic */
-    uint64_t rounds; /* atomic */
+    uint64_t rounds; /* atomic: batches of this epoch */
+    uint64_t epoch;  /* atomic; changes in write phases */
     uint32_t key_bytes;
     struct sw_cache_counters counters; /* of writes; under the lock */
 };
@@ -66,6 +67,7 @@ static void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct cache_table *table = context;
     sw_cache_facts(&table->slots, table->bytes, facts);
+    facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
 }
 
 static void *table_io_alloc(void *context, size_t bytes)
@@ -92,6 +94,7 @@ static int table_check(void *context, char *violation, size_t violation_size)
 static struct sw_cache_time tell_time(struct cache_table *table, uint32_t count)
 {
     struct sw_cache_time time = {
+        .epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED),
         .tick = __atomic_fetch_add(&table->clock, count, __ATOMIC_RELAXED),
         .round = __atomic_fetch_add(&table->rounds, 1, __ATOMIC_RELAXED),
     };
@@ -125,6 +128,47 @@ static uint8_t *previous_at(const struct cache_table *table, const struct sw_bat
                                    : (uint8_t *)batch->previous + index * table->slots.value_bytes;
 }
 
+static uint32_t op_of(const struct sw_batch *batch, uint32_t index)
+{
+    return batch->ops != NULL ? batch->ops[index] : (uint32_t)batch->op;
+}
+
+/* What operation `index` does. */
+static uint32_t acts_of(const struct cache_table *table, const struct sw_batch *batch,
+                        uint32_t index)
+{
+    uint32_t op = op_of(batch, index);
+    return sw_cache_table_uses(sw_cache_table_acts(op, batch->previous != NULL), op,
+                               table->slots.policy, batch->scores != NULL);
+}
+
+/* Reads an entry beside others that do; SW_CACHE_NOWHERE: the key is absent. */
+static void read_one(const struct cache_table *table, const struct sw_batch *batch,
+                     const struct sw_cache_time *time, uint32_t index, uint64_t slot)
+{
+    const struct sw_cache_slots *slots = &table->slots;
+    uint8_t *out = previous_at(table, batch, index);
+    uint64_t score = 0;
+    if (slot == SW_CACHE_NOWHERE) {
+        if (out != NULL) {
+            memset(out, 0, slots->value_bytes);
+        }
+    } else {
+        if (out != NULL) {
+            memcpy(out, sw_cache_value_at(slots, slot), slots->value_bytes);
+        }
+        if (acts_of(table, batch, index) & SW_CACHE_ACT_USE) {
+            uint64_t given = sw_cache_table_given(batch->scores, slots->policy, index);
+            score = sw_cache_cpu_touch(slots, time, index, given, slot);
+        } else {
+            score = __atomic_load_n(&sw_cache_entry_at(slots, slot)->score, __ATOMIC_RELAXED);
+        }
+    }
+    if (batch->scores_out != NULL) {
+        batch->scores_out[index] = score;
+    }
+}
+
 static void read_batch(struct cache_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
@@ -137,16 +181,8 @@ static void read_batch(struct cache_table *table, struct sw_batch *batch)
     for (uint32_t i = 0; i < batch->count; i++) {
         uint64_t key = sw_cache_table_key(batch->keys, table->key_bytes, i);
         uint64_t slot = sw_cache_cpu_find(slots, key);
-        uint8_t *out = previous_at(table, batch, i);
         bool found = slot != SW_CACHE_NOWHERE;
-        if (found) {
-            sw_cache_cpu_touch(slots, &time, i, 1, slot);
-        }
-        if (found && out != NULL) {
-            memcpy(out, sw_cache_value_at(slots, slot), slots->value_bytes);
-        } else if (out != NULL) {
-            memset(out, 0, slots->value_bytes);
-        }
+        read_one(table, batch, &time, i, slot);
         answer(&found_bits, i, batch->count, found);
         bool first = found && slot / SW_CACHE_BUCKET_SLOTS == sw_cache_home_of(slots, key).first;
         counters->operations++;
@@ -166,7 +202,7 @@ static void count_write(const struct cache_table *table, struct sw_batch *batch,
     counters->hits += hit;
     counters->misses += !hit;
     batch->counters.inserted += result == SW_CACHE_INSERTED || result == SW_CACHE_REPLACED;
-    batch->counters.updated += hit && (acts & SW_CACHE_ACT_WRITE) != 0;
+    batch->counters.updated += hit && (acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD)) != 0;
     batch->counters.deleted += hit && (acts & SW_CACHE_ACT_ERASE) != 0;
     batch->counters.evicted += result == SW_CACHE_REPLACED;
     batch->counters.not_admitted += result == SW_CACHE_REFUSED;
@@ -178,13 +214,16 @@ static enum sw_cache_result write_one(struct cache_table *table, struct sw_batch
                                       uint32_t index)
 {
     const struct sw_cache_slots *slots = &table->slots;
-    uint32_t op = batch->ops != NULL ? batch->ops[index] : (uint32_t)batch->op;
+    uint32_t op = op_of(batch, index);
+    uint64_t score = 0;
     struct sw_cache_step step = {
-        .acts = sw_cache_table_acts(op, batch->previous != NULL),
+        .acts = acts_of(table, batch, index),
+        .element = sw_cache_table_element(op),
         .key = sw_cache_table_key(batch->keys, table->key_bytes, index),
         .index = index,
-        .given = 1,
+        .given = sw_cache_table_given(batch->scores, slots->policy, index),
         .out = previous_at(table, batch, index),
+        .score_out = &score,
     };
     if (batch->values != NULL) {
         step.value = (const uint8_t *)batch->values + (size_t)index * slots->value_bytes;
@@ -193,6 +232,9 @@ static enum sw_cache_result write_one(struct cache_table *table, struct sw_batch
     enum sw_cache_result result = sw_cache_operate(alone, slots, time, &step, &home, left);
     if (result != SW_CACHE_HIT && step.out != NULL) {
         memset(step.out, 0, slots->value_bytes);
+    }
+    if (batch->scores_out != NULL) {
+        batch->scores_out[index] = (step.acts & SW_CACHE_ACT_ERASE) != 0 ? 0 : score;
     }
     count_write(table, batch, op, step.acts, result);
     return result;
@@ -225,6 +267,9 @@ static void write_batch(struct cache_table *table, struct sw_batch *batch)
         if (batch->leftover_keys != NULL && batch->leftover_values != NULL) {
             left.values = (uint8_t *)batch->leftover_values + (size_t)batch->leftover_count * bytes;
         }
+        if (batch->leftover_scores != NULL) {
+            left.scores = batch->leftover_scores + batch->leftover_count;
+        }
         enum sw_cache_result result = write_one(table, batch, &time, &left, i);
         answer(&found, i, batch->count, result == SW_CACHE_HIT);
         answer(&not_admitted, i, batch->count, result == SW_CACHE_REFUSED);
@@ -245,60 +290,141 @@ static void clear_batch(struct cache_table *table, struct sw_batch *batch)
     sw_cache_cpu_empty(&table->slots);
 }
 
+/* Whether there is an entry at `slot` with a score in the range; *score receives it. Beside reads,
+ * which raise scores. */
+static bool is_in_range(const struct sw_cache_slots *slots, uint64_t slot, uint64_t min,
+                        uint64_t max, uint64_t *score)
+{
+    if (slots->digests[slot] == 0) {
+        return false;
+    }
+    *score = __atomic_load_n(&sw_cache_entry_at(slots, slot)->score, __ATOMIC_RELAXED);
+    return *score >= min && *score <= max;
+}
+
+static void list_entry(const struct cache_table *table, struct sw_batch *batch, uint64_t slot,
+                       uint64_t score)
+{
+    const struct sw_cache_slots *slots = &table->slots;
+    uint64_t key = sw_cache_entry_at(slots, slot)->key;
+    uint32_t at = batch->scan_count++;
+    if (table->key_bytes == 4) {
+        ((uint32_t *)batch->scan_keys)[at] = (uint32_t)key;
+    } else {
+        ((uint64_t *)batch->scan_keys)[at] = key;
+    }
+    memcpy((uint8_t *)batch->scan_values + (size_t)at * slots->value_bytes,
+           sw_cache_value_at(slots, slot), slots->value_bytes);
+    if (batch->scan_scores != NULL) {
+        batch->scan_scores[at] = score;
+    }
+}
+
 /* The cursor is a slot: an entry keeps its slot as long as it is there. */
 static void scan_batch(struct cache_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
+    uint64_t min = batch->by_score ? batch->score_min : 0;
+    uint64_t max = batch->by_score ? batch->score_max : UINT64_MAX;
     uint64_t slot = batch->cursor;
     for (; slot < capacity && batch->scan_count < batch->count; slot++) {
-        if (slots->digests[slot] == 0) {
-            continue;
+        uint64_t score;
+        if (is_in_range(slots, slot, min, max, &score)) {
+            list_entry(table, batch, slot, score);
         }
-        if (table->key_bytes == 4) {
-            ((uint32_t *)batch->scan_keys)[batch->scan_count] =
-                (uint32_t)sw_cache_entry_at(slots, slot)->key;
-        } else {
-            ((uint64_t *)batch->scan_keys)[batch->scan_count] = sw_cache_entry_at(slots, slot)->key;
-        }
-        memcpy((uint8_t *)batch->scan_values + (size_t)batch->scan_count * slots->value_bytes,
-               sw_cache_value_at(slots, slot), slots->value_bytes);
-        batch->scan_count++;
     }
     batch->cursor = slot < capacity ? slot : 0;
+}
+
+static void count_scores(struct cache_table *table, struct sw_batch *batch)
+{
+    const struct sw_cache_slots *slots = &table->slots;
+    for (uint64_t slot = 0; slot < slots->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
+        uint64_t score;
+        batch->matched += is_in_range(slots, slot, batch->score_min, batch->score_max, &score);
+    }
+}
+
+static void erase_scores(struct cache_table *table, struct sw_batch *batch)
+{
+    const struct sw_cache_slots *slots = &table->slots;
+    for (uint64_t slot = 0; slot < slots->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
+        uint64_t score;
+        if (is_in_range(slots, slot, batch->score_min, batch->score_max, &score)) {
+            slots->digests[slot] = 0;
+            batch->counters.deleted++;
+        }
+    }
+    table->counters.erased += batch->counters.deleted;
+}
+
+static void set_epoch(struct cache_table *table, struct sw_batch *batch)
+{
+    if (batch->epoch < table->epoch) {
+        batch->status = SW_E_INVALID;
+    } else if (batch->epoch > table->epoch) {
+        __atomic_store_n(&table->epoch, batch->epoch, __ATOMIC_RELAXED);
+        __atomic_store_n(&table->rounds, 0, __ATOMIC_RELAXED);
+    }
+    batch->epoch = table->epoch;
+}
+
+static void read_phase(struct cache_table *table, struct sw_batch *batch)
+{
+    switch (batch->kind) {
+    case SW_BATCH_OPERATIONS:
+        read_batch(table, batch);
+        break;
+    case SW_BATCH_SCAN:
+        scan_batch(table, batch);
+        break;
+    default:
+        count_scores(table, batch);
+        break;
+    }
+}
+
+static void write_phase(struct cache_table *table, struct sw_batch *batch)
+{
+    switch (batch->kind) {
+    case SW_BATCH_OPERATIONS:
+        write_batch(table, batch);
+        break;
+    case SW_BATCH_ERASE_SCORES:
+        erase_scores(table, batch);
+        break;
+    case SW_BATCH_EPOCH:
+        set_epoch(table, batch);
+        break;
+    default:
+        clear_batch(table, batch);
+        break;
+    }
 }
 
 static int submit(void *context, struct sw_batch *batch)
 {
     struct cache_table *table = context;
-    bool operations = batch->kind == SW_BATCH_OPERATIONS;
-    if (operations && batch->group_refused != NULL) {
+    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }
-    if (batch->kind == SW_BATCH_SCAN || (operations && sw_batch_only_reads(batch))) {
+    if (sw_batch_is_read(batch)) {
         sw_phase_lock_enter_read(&table->phases);
-        if (operations) {
-            read_batch(table, batch);
-        } else {
-            scan_batch(table, batch);
-        }
+        read_phase(table, batch);
         sw_phase_lock_leave_read(&table->phases);
         return SW_OK;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&table->phases);
-    if (operations) {
-        write_batch(table, batch);
-    } else {
-        clear_batch(table, batch);
-    }
+    write_phase(table, batch);
     sw_phase_lock_leave_write(&table->phases);
     return SW_OK;
 }
 
 const struct sw_backend sw_cache_backend_cpu = {
     .name = "cpu",
-    .operations = SW_CACHE_OPERATIONS,
-    .batch_kinds = SW_CACHE_KINDS,
+    .operations = SW_CACHE_ALL_OPERATIONS,
+    .batch_kinds = SW_CACHE_ALL_KINDS,
     .open = table_open,
     .close = table_close,
     .facts = table_facts,

@@ -12,6 +12,20 @@ SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)
 {
     uint32_t read = previous ? SW_CACHE_ACT_READ : 0;
     switch (op) {
+    case SW_PEEK:
+        return read;
+    case SW_FIND_OR_INSERT:
+        return read | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+    case SW_SET_VALUE:
+        return read | SW_CACHE_ACT_WRITE;
+    case SW_ADD_F32:
+    case SW_ADD_U32:
+    case SW_ADD_U64:
+        return read | SW_CACHE_ACT_ADD | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+    case SW_ADD_PRESENT_F32:
+    case SW_ADD_PRESENT_U32:
+    case SW_ADD_PRESENT_U64:
+        return read | SW_CACHE_ACT_ADD | SW_CACHE_ACT_USE;
     case SW_SET:
         return read | SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
     case SW_SET_ABSENT:
@@ -20,14 +34,50 @@ SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)
         return read | SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE;
     case SW_DELETE:
         return read | SW_CACHE_ACT_ERASE;
-    default:
+    default: /* GET, SET_SCORE */
         return read | SW_CACHE_ACT_USE;
+    }
+}
+
+/* The acts of an operation on an entry of its own policy: under CUSTOM a GET is no use, and nothing
+ * is without scores. */
+SW_HD static inline uint32_t sw_cache_table_uses(uint32_t acts, uint32_t op, uint32_t policy,
+                                                 bool scores)
+{
+    bool keeps = policy == SW_CACHE_CUSTOM && (!scores || op == SW_GET);
+    return keeps ? acts & ~(uint32_t)SW_CACHE_ACT_USE : acts;
+}
+
+/* What is given to the score of operation `index`. */
+SW_HD static inline uint64_t sw_cache_table_given(const uint64_t *scores, uint32_t policy,
+                                                  uint64_t index)
+{
+    if (scores == NULL) {
+        return policy == SW_CACHE_CUSTOM ? 0 : 1;
+    }
+    return SW_LOAD_ONCE(scores + index);
+}
+
+/* Of an operation that adds. */
+SW_HD static inline uint32_t sw_cache_table_element(uint32_t op)
+{
+    switch (op) {
+    case SW_ADD_U32:
+    case SW_ADD_PRESENT_U32:
+        return SW_CACHE_U32;
+    case SW_ADD_U64:
+    case SW_ADD_PRESENT_U64:
+        return SW_CACHE_U64;
+    default:
+        return SW_CACHE_F32;
     }
 }
 
 SW_HD static inline uint32_t sw_cache_table_class(uint32_t op)
 {
-    return op == SW_GET ? SW_CLASS_GET : op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
+    return op == SW_GET || op == SW_PEEK ? SW_CLASS_GET
+           : op == SW_DELETE             ? SW_CLASS_DELETE
+                                         : SW_CLASS_UPSERT;
 }
 
 /* Key `index` of a batch; on the CPU loaded once. */

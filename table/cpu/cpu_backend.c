@@ -171,6 +171,8 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     case SW_BATCH_RESIZE:
         sw_cpu_run_resize(cpu, batch);
         break;
+    default: /* what only a cache has, table.c has refused */
+        break;
     }
     return SW_OK;
 }

@@ -460,7 +460,6 @@ def options_that_contradict():
         ("--engine", "cuckoo", "--hash-functions", "2"): "lower the maximum load",
         ("--engine", "cache", "--value-bytes", "30"): "not a multiple of 4: 32 would be",
         ("--engine", "cache", "--value-bytes", "1024"): "strings have at most 1020",
-        ("--engine", "cache", "--policy", "custom"): "choose lru",
         ("--engine", "cache", "--policy", "random"): "not one of lru lfu epoch-lru epoch-lfu",
     }
     for flags, wanted in rows.items():

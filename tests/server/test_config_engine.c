@@ -171,7 +171,6 @@ Test(config_engine, contradictions)
          "value-bytes 1024 is too many: strings have at most 1020, for their length takes 4 more"},
         {{"--engine", "cache", "--value-bytes", "1028"},
          "value-bytes: '1028' is not a whole number from 0 to 1024"},
-        {{"--engine", "cache", "--policy", "custom"}, "scores of the policy custom: choose lru"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;

@@ -75,6 +75,23 @@ void cache_model_set_epoch(struct cache_model *model, uint64_t epoch)
     }
 }
 
+void cache_model_set_time(struct cache_model *model, uint64_t clock, uint64_t rounds)
+{
+    model->clock = clock;
+    model->rounds = rounds;
+}
+
+void cache_model_erase_scores(struct cache_model *model, uint64_t min, uint64_t max)
+{
+    for (uint64_t i = 0; i < model->config.capacity; i++) {
+        struct entry *entry = &model->entries[i];
+        if (entry->used && entry->score >= min && entry->score <= max) {
+            entry->used = false;
+            model->size--;
+        }
+    }
+}
+
 static struct entry *find(const struct cache_model *model, uint64_t key)
 {
     struct sw_cache_home home = sw_cache_home_of(&model->where, key);

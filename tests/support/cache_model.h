@@ -20,6 +20,11 @@ void cache_model_destroy(struct cache_model *model);
 void cache_model_apply(struct cache_model *model, const struct sw_cache_batch *batch);
 void cache_model_clear(struct cache_model *model);
 void cache_model_set_epoch(struct cache_model *model, uint64_t epoch);
+/* The clock and the rounds of the batch that is applied next; otherwise they go on by themselves.
+ */
+void cache_model_set_time(struct cache_model *model, uint64_t clock, uint64_t rounds);
+/* Removes the entries with min <= score <= max. */
+void cache_model_erase_scores(struct cache_model *model, uint64_t min, uint64_t max);
 
 /* The value of a key, NULL if it is absent; its score. */
 const void *cache_model_find(const struct cache_model *model, uint64_t key, uint64_t *score);

@@ -271,7 +271,7 @@ Test(dispatch, operations_the_engine_lacks)
         cr_assert_eq(submit(queue, &batch), has ? SW_OK : SW_E_UNSUPPORTED, "ops %u", op);
         good += has ? 2 : 0;
     }
-    ops[99] = SW_OP_COUNT; /* a batch that contradicts the rules is that first of all */
+    ops[99] = SW_OP_END; /* a batch that contradicts the rules is that first of all */
     ops[98] = SW_DELETE;
     struct sw_batch wrong = {.ops = ops, .count = 100, .keys = keys, .values = values};
     cr_assert_eq(submit(queue, &wrong), SW_E_INVALID);
@@ -282,7 +282,7 @@ Test(dispatch, operations_the_engine_lacks)
         cr_assert_eq(submit(queue, &batch), has ? SW_OK : SW_E_UNSUPPORTED, "kind %u", kind);
         good += has;
     }
-    struct sw_batch unknown = {.kind = (enum sw_batch_kind)4};
+    struct sw_batch unknown = {.kind = (enum sw_batch_kind)SW_BATCH_KIND_COUNT};
     cr_assert_eq(submit(queue, &unknown), SW_E_INVALID);
     unknown.kind = (enum sw_batch_kind)33; /* 33 mod 32 is a kind */
     cr_assert_eq(submit(queue, &unknown), SW_E_INVALID);

@@ -161,9 +161,9 @@ static int submit(struct fixture *fixture, void (*spoil)(struct sw_batch *, stru
     }
 SPOIL(nothing, )
 SPOIL(unknown_kind, batch->kind = (enum sw_batch_kind)9)
-SPOIL(unknown_op, batch->ops = NULL; batch->op = SW_OP_COUNT)
+SPOIL(unknown_op, batch->ops = NULL; batch->op = SW_OP_END)
 SPOIL(huge_op, batch->ops = NULL; batch->op = (enum sw_op)(1U << 30))
-SPOIL(unknown_op_inside, fixture->ops[99] = SW_OP_COUNT)
+SPOIL(unknown_op_inside, fixture->ops[99] = SW_OP_END)
 SPOIL(unknown_op_aliasing, fixture->ops[0] = 32)
 SPOIL(no_keys, batch->keys = NULL)
 SPOIL(no_values, batch->values = NULL)

@@ -109,6 +109,12 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
 {
     struct cudaDeviceProp properties;
     *out = NULL;
+    if (config->cache_policy == SW_CACHE_CUSTOM) {
+        snprintf(reason, reason_size,
+                 "the CUDA backend of the cache does not carry out batches with scores: choose "
+                 "another policy than custom, or the CPU backend");
+        return SW_E_INVALID;
+    }
     int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
     if (status != SW_OK) {
         return status;

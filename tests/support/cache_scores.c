@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache_scores.c - every operation of a table whose engine is the cache, against the model. The
+ * model carries out an operation of the table as one of the cache, at the time that the table's
+ * clock has then.
+ */
+#include "tests/support/cache_scores.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/cache_scores_run.h"
+
+void cache_scores_fail(struct cache_scores *run, const char *format, ...)
+{
+    va_list arguments;
+    if (!run->failed) {
+        va_start(arguments, format);
+        vsnprintf(run->fault, run->fault_size, format, arguments);
+        va_end(arguments);
+    }
+    run->failed = true;
+}
+
+/* --- set up ----------------------------------------------------------------------------------- */
+
+static void *cut(struct cache_scores *run, size_t bytes)
+{
+    uint8_t *at = (uint8_t *)run->memory + run->memory_bytes;
+    run->memory_bytes += (bytes + 63) / 64 * 64;
+    return run->memory == NULL ? NULL : at;
+}
+
+static void cut_all(struct cache_scores *run)
+{
+    size_t n = run->trial->ops_max;
+    size_t bits = (n + 63) / 64 * sizeof(uint64_t);
+    run->memory_bytes = 0;
+    run->ops = cut(run, n);
+    run->keys = cut(run, n * run->info.key_bytes);
+    run->values = cut(run, n * run->info.value_bytes);
+    run->previous = cut(run, n * run->info.value_bytes);
+    run->left_keys = cut(run, n * run->info.key_bytes);
+    run->left_values = cut(run, n * run->info.value_bytes);
+    run->scores = cut(run, n * sizeof(uint64_t));
+    run->scores_out = cut(run, n * sizeof(uint64_t));
+    run->left_scores = cut(run, n * sizeof(uint64_t));
+    run->found = cut(run, bits);
+    run->not_admitted = cut(run, bits);
+}
+
+static int open_run(struct cache_scores *run, const struct cache_scores_trial *trial,
+                    struct cache_scores_seen *seen, char *fault, size_t fault_size)
+{
+    memset(run, 0, sizeof(*run));
+    memset(seen, 0, sizeof(*seen));
+    run->trial = trial;
+    run->seen = seen;
+    run->fault = fault;
+    run->fault_size = fault_size;
+    run->random.state = trial->seed;
+    int status = sw_table_create(&trial->config, &run->table, fault, fault_size);
+    if (status != SW_OK) {
+        return status;
+    }
+    sw_table_info(run->table, &run->info);
+    struct sw_cache_info cache = {
+        .config = {.capacity = run->info.capacity_slots,
+                   .value_bytes = run->info.value_bytes,
+                   .mode = trial->config.cache_mode,
+                   .policy = trial->config.cache_policy,
+                   .seed = trial->config.seed},
+        .buckets = run->info.buckets,
+    };
+    run->model = cache_model_create(&cache);
+    cut_all(run);
+    run->memory = sw_io_alloc(run->table, run->memory_bytes);
+    run->expected_value = calloc(1, run->info.value_bytes);
+    run->must_keys = calloc(trial->ops_max, sizeof(uint64_t));
+    run->must_scores = calloc(trial->ops_max, sizeof(uint64_t));
+    run->must_values = calloc(trial->ops_max, run->info.value_bytes);
+    if (run->memory == NULL || sw_queue_create(run->table, &run->queue) != SW_OK) {
+        abort();
+    }
+    cut_all(run);
+    return SW_OK;
+}
+
+static void close_run(struct cache_scores *run)
+{
+    sw_io_free(run->table, run->memory, run->memory_bytes);
+    sw_queue_destroy(run->queue);
+    sw_table_destroy(run->table);
+    cache_model_destroy(run->model);
+    free(run->expected_value);
+    free(run->must_keys);
+    free(run->must_scores);
+    free(run->must_values);
+}
+
+static bool bit_at(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
+/* --- what must be ----------------------------------------------------------------------------- */
+
+static bool adds(enum sw_op op)
+{
+    return op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_U64;
+}
+
+static bool inserts(enum sw_op op)
+{
+    return op == SW_SET || op == SW_SET_ABSENT || op == SW_FIND_OR_INSERT ||
+           (op >= SW_ADD_F32 && op <= SW_ADD_U64);
+}
+
+static enum sw_cache_element element_of(enum sw_op op)
+{
+    return op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32   ? SW_CACHE_F32
+           : op == SW_ADD_U32 || op == SW_ADD_PRESENT_U32 ? SW_CACHE_U32
+                                                          : SW_CACHE_U64;
+}
+
+/* The cache's operation that does what `op` does to a present key; SW_CACHE_CONTAINS if that is
+ * nothing. */
+static enum sw_cache_op hit_op(enum sw_op op)
+{
+    switch (op) {
+    case SW_SET:
+    case SW_SET_PRESENT:
+        return SW_CACHE_ASSIGN;
+    case SW_SET_VALUE:
+        return SW_CACHE_ASSIGN_VALUES;
+    case SW_DELETE:
+        return SW_CACHE_ERASE;
+    case SW_GET:
+    case SW_FIND_OR_INSERT:
+    case SW_SET_SCORE:
+        return SW_CACHE_ASSIGN_SCORES;
+    default:
+        return adds(op) ? SW_CACHE_ACCUM_OR_ASSIGN : SW_CACHE_CONTAINS;
+    }
+}
+
+/* Applies one operation of the table to the model; `before` is the score of a present key. */
+static enum sw_cache_result apply(struct cache_scores *run, enum sw_op op, uint64_t key,
+                                  bool present, uint64_t before, uint32_t i)
+{
+    static const uint8_t adds_only = 1;
+    const enum sw_cache_policy policy = run->trial->config.cache_policy;
+    uint8_t result = SW_CACHE_MISS;
+    uint64_t left = 0;
+    uint64_t given = policy == SW_CACHE_CUSTOM ? 0 : 1;
+    given = run->batch.scores != NULL ? run->scores[i] : given;
+    if (policy == SW_CACHE_CUSTOM && present && (run->batch.scores == NULL || op == SW_GET)) {
+        given = before; /* it keeps its score */
+    }
+    struct sw_cache_batch batch = {
+        .op = present ? hit_op(op) : SW_CACHE_INSERT_AND_EVICT,
+        .count = 1,
+        .keys = &key,
+        .values = run->values + (size_t)i * run->info.value_bytes,
+        .scores = &given,
+        .accumulate = present && adds(op) ? &adds_only : NULL,
+        .element = element_of(op),
+        .results = &result,
+    };
+    if (!present && !inserts(op)) {
+        return SW_CACHE_MISS;
+    }
+    if (!present) {
+        batch.evicted_keys = run->must_keys + run->expected_left;
+        batch.evicted_values = run->must_values + run->expected_left * run->info.value_bytes;
+        batch.evicted_scores = run->must_scores + run->expected_left;
+        batch.evicted_count = &left;
+    }
+    cache_model_set_time(run->model, run->clock + i, run->rounds);
+    cache_model_apply(run->model, &batch);
+    run->expected_left += left;
+    return (enum sw_cache_result)result;
+}
+
+static void count(struct cache_scores *run, enum sw_op op, bool found, enum sw_cache_result result)
+{
+    struct sw_counters *counters = &run->counters;
+    enum sw_op_class its_class = op == SW_GET || op == SW_PEEK ? SW_CLASS_GET
+                                 : op == SW_DELETE             ? SW_CLASS_DELETE
+                                                               : SW_CLASS_UPSERT;
+    bool writes = op == SW_SET || op == SW_SET_PRESENT || op == SW_SET_VALUE || adds(op);
+    counters->by_class[its_class].operations++;
+    counters->by_class[its_class].hits += found;
+    counters->by_class[its_class].misses += !found;
+    counters->inserted += result == SW_CACHE_INSERTED || result == SW_CACHE_REPLACED;
+    counters->updated += found && writes;
+    counters->deleted += found && op == SW_DELETE;
+    counters->evicted += result == SW_CACHE_REPLACED;
+    counters->not_admitted += result == SW_CACHE_REFUSED;
+}
+
+/* What is said of the score of a key of a batch of reads that overlap: all of them first, then the
+ * one at `i` is compared with what it may be. */
+static bool score_fits(const struct cache_scores *run, uint32_t i, uint64_t before, uint64_t after)
+{
+    bool overlap = run->trial->reads_overlap && run->batch.write_sequence == 0;
+    uint64_t got = run->scores_out[i];
+    return overlap ? got >= before : got == after;
+}
+
+static void compare_operation(struct cache_scores *run, uint32_t i)
+{
+    const uint32_t bytes = run->info.value_bytes;
+    enum sw_op op = run->batch.ops != NULL ? (enum sw_op)run->ops[i] : run->batch.op;
+    uint64_t key = cache_scores_key(run, run->keys, i);
+    uint64_t before = 0, after = 0;
+    const void *value = cache_model_find(run->model, key, &before);
+    bool found = value != NULL;
+    memset(run->expected_value, 0, bytes);
+    if (found) {
+        memcpy(run->expected_value, value, bytes);
+        run->seen->operations |= 1U << op;
+    }
+    enum sw_cache_result result = apply(run, op, key, found, before, i);
+    if (cache_model_find(run->model, key, &after) == NULL) {
+        after = 0;
+    }
+    count(run, op, found, result);
+    if (run->batch.found != NULL && bit_at(run->found, i) != found) {
+        cache_scores_fail(run, "operation %u (%d): found must be %d", i, (int)op, found);
+    }
+    if (run->batch.not_admitted != NULL &&
+        bit_at(run->not_admitted, i) != (result == SW_CACHE_REFUSED)) {
+        cache_scores_fail(run, "operation %u (%d): not_admitted", i, (int)op);
+    }
+    if (run->batch.previous != NULL &&
+        memcmp(run->previous + (size_t)i * bytes, run->expected_value, bytes) != 0) {
+        cache_scores_fail(run, "operation %u (%d): previous", i, (int)op);
+    }
+    if (run->batch.scores_out != NULL && !score_fits(run, i, before, after)) {
+        cache_scores_fail(run, "operation %u (%d): its score is %llu, was %llu, must be %llu", i,
+                          (int)op, (unsigned long long)run->scores_out[i],
+                          (unsigned long long)before, (unsigned long long)after);
+    }
+}
+
+static void compare_left(struct cache_scores *run)
+{
+    const uint32_t bytes = run->info.value_bytes;
+    if (run->batch.leftover_count != (run->batch.leftover_keys != NULL ? run->expected_left : 0)) {
+        cache_scores_fail(run, "%u left, not %llu", run->batch.leftover_count,
+                          (unsigned long long)run->expected_left);
+        return;
+    }
+    for (uint32_t i = 0; i < run->batch.leftover_count; i++) {
+        bool values = run->batch.leftover_values != NULL;
+        if (cache_scores_key(run, run->left_keys, i) != run->must_keys[i] ||
+            (run->batch.leftover_scores != NULL && run->left_scores[i] != run->must_scores[i]) ||
+            (values && memcmp(run->left_values + (size_t)i * bytes,
+                              run->must_values + (size_t)i * bytes, bytes) != 0)) {
+            cache_scores_fail(run, "entry %u of those that left", i);
+        }
+    }
+}
+
+/* --- batches of operations -------------------------------------------------------------------- */
+
+static enum sw_op draw_op(struct cache_scores *run, bool reads)
+{
+    for (;;) {
+        uint32_t op = (uint32_t)cache_scores_below(run, SW_OP_END);
+        bool floats = element_of((enum sw_op)op) == SW_CACHE_F32;
+        if (reads) {
+            return op % 2 == 0 ? SW_GET : SW_PEEK;
+        }
+        if ((run->info.operations >> op & 1) != 0 &&
+            (!adds((enum sw_op)op) || floats == run->trial->floats)) {
+            return (enum sw_op)op;
+        }
+    }
+}
+
+static uint64_t draw_score(struct cache_scores *run)
+{
+    switch (cache_scores_below(run, 8)) {
+    case 0:
+        return UINT64_MAX - cache_scores_below(run, 3);
+    case 1:
+        return UINT32_MAX - cache_scores_below(run, 3);
+    case 2: /* lower than most */
+        return cache_scores_below(run, 3);
+    default:
+        return 10 + cache_scores_below(run, 1000);
+    }
+}
+
+static void draw_arrays(struct cache_scores *run, bool reads)
+{
+    for (uint32_t i = 0; i < run->batch.count; i++) {
+        bool hot = cache_scores_below(run, 4) == 0; /* a few keys again and again */
+        uint64_t key = cache_scores_below(run, hot ? 4 : run->trial->key_count);
+        key = key == 0 ? UINT64_MAX : key;
+        memcpy(run->keys + (size_t)i * run->info.key_bytes, &key, run->info.key_bytes);
+        run->ops[i] = (uint8_t)draw_op(run, reads);
+        run->scores[i] = draw_score(run);
+    }
+    for (size_t i = 0; i < (size_t)run->batch.count * run->info.value_bytes; i += 4) {
+        uint32_t word = (uint32_t)random_next(&run->random);
+        float number = (float)(word % 1000);
+        memcpy(run->values + i, run->trial->floats ? (void *)&number : (void *)&word, 4);
+    }
+}
+
+static void draw(struct cache_scores *run, bool reads)
+{
+    bool scored =
+        sw_cache_takes_scores(run->trial->config.cache_policy) && cache_scores_below(run, 4) > 0;
+    bool left = cache_scores_below(run, 3) > 0;
+    run->batch = (struct sw_batch){
+        .op = draw_op(run, reads),
+        .count = (uint32_t)cache_scores_below(run, run->trial->ops_max + 1),
+        .ops = cache_scores_below(run, 3) > 0 ? run->ops : NULL,
+        .keys = run->keys,
+        .values = run->values,
+        .scores = scored ? run->scores : NULL,
+        .scores_out = cache_scores_below(run, 3) > 0 ? run->scores_out : NULL,
+        .previous = cache_scores_below(run, 3) > 0 ? run->previous : NULL,
+        .found = cache_scores_below(run, 3) > 0 ? run->found : NULL,
+        .not_admitted = cache_scores_below(run, 3) > 0 ? run->not_admitted : NULL,
+        .leftover_keys = left ? run->left_keys : NULL,
+        .leftover_values = left && cache_scores_below(run, 3) > 0 ? run->left_values : NULL,
+        .leftover_scores = left && cache_scores_below(run, 3) > 0 ? run->left_scores : NULL,
+    };
+    draw_arrays(run, reads);
+    for (uint32_t i = 0; i < run->batch.count && run->batch.ops != NULL; i++) {
+        if (run->trial->config.cache_policy == SW_CACHE_CUSTOM && !scored &&
+            run->ops[i] == SW_SET_SCORE) {
+            run->ops[i] = SW_SET_VALUE;
+        }
+    }
+    if (run->trial->config.cache_policy == SW_CACHE_CUSTOM && !scored &&
+        run->batch.op == SW_SET_SCORE) {
+        run->batch.op = SW_SET_VALUE;
+    }
+}
+
+static void step(struct cache_scores *run, bool reads)
+{
+    draw(run, reads);
+    memset(&run->counters, 0, sizeof(run->counters));
+    run->expected_left = 0;
+    int status = sw_batch_run(run->queue, &run->batch);
+    if (status != SW_OK) {
+        cache_scores_fail(run, "sw_batch_run: %s", sw_status_text(status));
+        return;
+    }
+    for (uint32_t i = 0; i < run->batch.count; i++) {
+        compare_operation(run, i);
+    }
+    compare_left(run);
+    run->clock += run->batch.count;
+    run->rounds++;
+    for (int k = 0; k < SW_CLASS_COUNT; k++) {
+        run->batch.counters.by_class[k].probes = 0;
+    }
+    if (memcmp(&run->counters, &run->batch.counters, sizeof(run->counters)) != 0) {
+        cache_scores_fail(run, "counters");
+    }
+    run->seen->evicted += run->counters.evicted;
+    run->seen->not_admitted += run->counters.not_admitted;
+}
+
+int cache_scores_run(const struct cache_scores_trial *trial, struct cache_scores_seen *seen,
+                     char *fault, size_t fault_size)
+{
+    struct cache_scores run;
+    if (open_run(&run, trial, seen, fault, fault_size) != SW_OK) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < trial->batches && !run.failed; i++) {
+        step(&run, i % 4 == 3);
+        if (i % 8 == 7 && !run.failed) {
+            cache_scores_audit(&run);
+        }
+    }
+    bool failed = run.failed;
+    close_run(&run);
+    return failed;
+}

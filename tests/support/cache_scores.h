@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache_scores.h - random batches of every operation on a table whose engine is the cache, with
+ * scores, ranges of scores and epochs, against the model.
+ */
+#ifndef SHERWOOD_TESTS_SUPPORT_CACHE_SCORES_H
+#define SHERWOOD_TESTS_SUPPORT_CACHE_SCORES_H
+
+#include "table/table.h"
+
+struct cache_scores_trial {
+    struct sw_table_config config; /* engine cache */
+    uint64_t seed;
+    uint32_t batches;
+    uint32_t ops_max;   /* operations of a batch, at most */
+    uint64_t key_count; /* keys there are */
+    bool floats;        /* values are of 32-bit floats; otherwise of integers */
+    bool reads_overlap; /* the reads of a batch overlap: what scores_out says of a repeated key is
+                           that of one of them */
+};
+
+/* What happened, so that a test knows that it tried what it is about. */
+struct cache_scores_seen {
+    uint64_t evicted, not_admitted, erased_by_score, matched, listed, epochs;
+    uint32_t operations; /* bit 1 << enum sw_op: was carried out on a present key */
+};
+
+/* Runs it: every answer, counter, eviction, entry and score is compared. A backend that does not
+ * promise array order for different keys must be given so much room that nobody leaves. 0, or 1
+ * with the first fault as text. */
+int cache_scores_run(const struct cache_scores_trial *trial, struct cache_scores_seen *seen,
+                     char *fault, size_t fault_size);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cache_scores.c - every operation of the cache behind table.h on the CPU backend, held
+ * against the model: with scores, ranges of scores, epochs and evictions; what is refused.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/support/cache_scores.h"
+#include "tests/support/random.h"
+
+TestSuite(cache_scores, .timeout = 120);
+
+static struct sw_table_config config_of(uint32_t slot_bits, uint32_t value_bytes,
+                                        enum sw_cache_mode mode, enum sw_cache_policy policy)
+{
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.engine = SW_ENGINE_CACHE;
+    config.slot_bits = slot_bits;
+    config.value_bytes = value_bytes;
+    config.cache_mode = mode;
+    config.cache_policy = policy;
+    config.capacity_slots = 700;
+    config.batch_ops_max = 4096;
+    return config;
+}
+
+/* Every policy and mode; each must have tried what it is about. */
+static void run(uint32_t slot_bits, uint32_t value_bytes, bool floats)
+{
+    uint64_t not_admitted = 0;
+    for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {
+        for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
+            char fault[256] = "";
+            struct cache_scores_seen seen;
+            struct cache_scores_trial trial = {
+                .config = config_of(slot_bits, value_bytes, (enum sw_cache_mode)mode,
+                                    (enum sw_cache_policy)policy),
+                .seed = random_seed(),
+                .batches = 240,
+                .ops_max = 400,
+                .key_count = 1500,
+                .floats = floats,
+            };
+            int failed = cache_scores_run(&trial, &seen, fault, sizeof(fault));
+            cr_assert_eq(failed, 0, "seed %llu, policy %d, mode %d: %s",
+                         (unsigned long long)trial.seed, policy, mode, fault);
+            cr_assert_gt(seen.evicted, 0);
+            cr_assert_gt(seen.matched, 0);
+            cr_assert_gt(seen.listed, 0);
+            cr_assert_gt(seen.erased_by_score, 0);
+            not_admitted += seen.not_admitted;
+            cr_assert(!sw_cache_has_epochs((enum sw_cache_policy)policy) || seen.epochs > 0);
+            uint32_t wide = 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_U64;
+            uint32_t narrow = 1U << SW_ADD_U32 | 1U << SW_ADD_PRESENT_U32;
+            uint32_t own = floats                 ? 1U << SW_ADD_F32 | 1U << SW_ADD_PRESENT_F32
+                           : value_bytes % 8 == 0 ? wide | narrow
+                                                  : narrow;
+            own |=
+                1U << SW_PEEK | 1U << SW_FIND_OR_INSERT | 1U << SW_SET_SCORE | 1U << SW_SET_VALUE;
+            cr_assert_eq(seen.operations & own, own, "operations %x", seen.operations);
+        }
+    }
+    cr_assert_gt(not_admitted, 0);
+}
+
+Test(cache_scores, wide_keys)
+{
+    run(128, 64, false);
+}
+
+Test(cache_scores, wide_keys_and_floats)
+{
+    run(128, 32, true);
+}
+
+Test(cache_scores, narrow_keys)
+{
+    run(64, 20, false);
+}
+
+/* --- what is refused -------------------------------------------------------------------------- */
+
+struct small {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    uint64_t keys[2], scores[2], scores_out[2], left_scores[2];
+    uint8_t values[2 * 64];
+    struct sw_batch batch;
+};
+
+static void open_small(struct small *small, struct sw_table_config config)
+{
+    memset(small, 0, sizeof(*small));
+    cr_assert_eq(sw_table_create(&config, &small->table, NULL, 0), SW_OK);
+    cr_assert_eq(sw_queue_create(small->table, &small->queue), SW_OK);
+    small->keys[1] = 1;
+    small->batch =
+        (struct sw_batch){.op = SW_SET, .count = 2, .keys = small->keys, .values = small->values};
+}
+
+static void close_small(struct small *small)
+{
+    sw_queue_destroy(small->queue);
+    sw_table_destroy(small->table);
+}
+
+static void expect(struct small *small, int status)
+{
+    struct sw_batch batch = small->batch;
+    cr_assert_eq(sw_batch_run(small->queue, &batch), status);
+}
+
+Test(cache_scores, a_policy_that_makes_its_own)
+{
+    for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {
+        struct small small;
+        open_small(&small, config_of(128, 64, SW_CACHE_MEMORY, (enum sw_cache_policy)policy));
+        bool own = policy == SW_CACHE_LRU || policy == SW_CACHE_EPOCH_LRU;
+        expect(&small, SW_OK);
+        small.batch.scores = small.scores;
+        expect(&small, own ? SW_E_INVALID : SW_OK);
+        small.batch.op = SW_SET_SCORE;
+        small.batch.values = NULL;
+        expect(&small, own ? SW_E_INVALID : SW_OK);
+        small.batch.scores = NULL;
+        expect(&small, policy == SW_CACHE_CUSTOM ? SW_E_INVALID : SW_OK);
+        small.batch.op = SW_GET;
+        small.batch.leftover_scores = small.left_scores; /* of keys that are not wanted */
+        expect(&small, SW_E_INVALID);
+        close_small(&small);
+    }
+}
+
+Test(cache_scores, epochs)
+{
+    struct small small;
+    open_small(&small, config_of(128, 64, SW_CACHE_MEMORY, SW_CACHE_EPOCH_LRU));
+    small.batch = (struct sw_batch){.kind = SW_BATCH_EPOCH, .epoch = 1ULL << 32};
+    expect(&small, SW_E_INVALID);
+    small.batch.epoch = UINT32_MAX;
+    expect(&small, SW_OK);
+    close_small(&small);
+}
+
+Test(cache_scores, numbers_wider_than_a_value)
+{
+    struct small small;
+    struct sw_table_info info;
+    open_small(&small, config_of(64, 20, SW_CACHE_MEMORY, SW_CACHE_LRU));
+    sw_table_info(small.table, &info);
+    cr_assert_eq(info.operations >> SW_ADD_U32 & 1, 1);
+    cr_assert_eq(info.operations >> SW_ADD_U64 & 1, 0);
+    small.batch.op = SW_ADD_U64;
+    expect(&small, SW_E_UNSUPPORTED);
+    close_small(&small);
+}
+
+Test(cache_scores, tables_of_integers_have_none)
+{
+    struct small small;
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.capacity_slots = 1000;
+    config.batch_ops_max = 100;
+    open_small(&small, config);
+    for (uint32_t op = SW_OP_COUNT; op < SW_OP_END; op++) {
+        small.batch.op = (enum sw_op)op;
+        expect(&small, SW_E_UNSUPPORTED);
+    }
+    small.batch.op = SW_SET;
+    expect(&small, SW_OK);
+    small.batch.scores_out = small.scores_out;
+    expect(&small, SW_E_INVALID);
+    small.batch = (struct sw_batch){.kind = SW_BATCH_SCAN, .count = 2, .by_score = true};
+    small.batch.scan_keys = small.keys;
+    small.batch.scan_values = small.values;
+    expect(&small, SW_E_INVALID);
+    small.batch.by_score = false;
+    expect(&small, SW_OK);
+    for (int kind = SW_BATCH_COUNT_SCORES; kind <= SW_BATCH_EPOCH; kind++) {
+        small.batch = (struct sw_batch){.kind = (enum sw_batch_kind)kind};
+        expect(&small, SW_E_UNSUPPORTED);
+    }
+    close_small(&small);
+}
