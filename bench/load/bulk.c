@@ -37,17 +37,38 @@ static void bulk_destroy(void *context)
     free(bulk);
 }
 
+/* What values are, and how long those that are bytes. */
+static int choose_values(const struct sw_load_options *options, const struct sherwood_server *facts,
+                         struct sw_load_server *server, char *error)
+{
+    const uint32_t room =
+        facts->value_format == SHERWOOD_VALUES_STRING ? facts->value_bytes - 4 : facts->value_bytes;
+    const bool is_integer = facts->value_format == SHERWOOD_VALUES_INTEGER;
+    server->format = is_integer                                      ? SW_LOAD_VALUES_INTEGER
+                     : facts->value_format == SHERWOOD_VALUES_STRING ? SW_LOAD_VALUES_STRING
+                                                                     : SW_LOAD_VALUES_FIXED;
+    server->content_bytes = options->value_bytes ? options->value_bytes : room;
+    if (is_integer && options->value_bytes) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "the server's values are integers (its engine is %s): --value-bytes is for the "
+                 "cache engine",
+                 facts->engine);
+        return SW_LOAD_E_USAGE;
+    }
+    if (facts->value_bytes > SW_LOAD_VALUE_BYTES_MAX || server->content_bytes > room ||
+        (server->format == SW_LOAD_VALUES_FIXED && server->content_bytes != room)) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "the server's values have %s %u bytes: use --value-bytes %u",
+                 server->format == SW_LOAD_VALUES_FIXED ? "exactly" : "at most", room, room);
+        return SW_LOAD_E_USAGE;
+    }
+    return SW_LOAD_OK;
+}
+
 /* Does what the server allows fit what was asked for? */
 static int check_limits(const struct sw_load_options *options, const struct sherwood_server *facts,
                         uint32_t connections, char *error)
 {
-    if (facts->value_format != SHERWOOD_VALUES_INTEGER) {
-        snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's values are bytes (its engine is %s): this load writes integers, "
-                 "which only a server of integer values takes",
-                 facts->engine);
-        return SW_LOAD_E_USAGE;
-    }
     if (options->frame > facts->frame_ops_max) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "the server takes at most %u keys a frame: use --frame %u", facts->frame_ops_max,
@@ -61,10 +82,10 @@ static int check_limits(const struct sw_load_options *options, const struct sher
                  depth_max, depth_max);
         return SW_LOAD_E_USAGE;
     }
-    if (facts->key_bytes == 4 && options->keys > (1ULL << 32)) {
+    if (facts->key_bytes == 4 && options->first + options->keys > (1ULL << 32)) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
-                 "the server's keys have 32 bits: --keys is at most "
-                 "4294967296");
+                 "the server's keys have 32 bits: --first and --keys are at most "
+                 "4294967296 together");
         return SW_LOAD_E_USAGE;
     }
     return SW_LOAD_OK;
@@ -104,11 +125,15 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     }
     const struct sherwood_server *facts = sherwood_server(bulk->client);
     status = check_limits(options, facts, count, error);
+    if (status == SW_LOAD_OK) {
+        status = choose_values(options, facts, server, error);
+    }
     if (status) {
         goto fail;
     }
     snprintf(server->version, sizeof(server->version), "%s", facts->version);
     snprintf(server->backend, sizeof(server->backend), "%s", facts->backend);
+    snprintf(server->engine, sizeof(server->engine), "%s", facts->engine);
     server->key_bytes = facts->key_bytes;
     server->value_bytes = facts->value_bytes;
     error[0] = '\0';
@@ -142,7 +167,8 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
                         char *error)
 {
     struct sw_load_bulk *bulk = context;
-    const uint32_t prefilled = setup->options->frames_prefilled;
+    const bool is_prefilled = setup->options->frames_prefilled != 0;
+    const uint32_t prefilled = setup->frames ? 0 : setup->options->frames_prefilled;
     const uint64_t keys_bytes = align_up((uint64_t)bulk->frame * setup->workload->key_bytes);
     const uint64_t values_bytes = align_up((uint64_t)bulk->frame * setup->workload->value_bytes);
     const uint64_t found_bytes = align_up(sherwood_found_words(bulk->frame) * 8);
@@ -157,16 +183,23 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     assign_arrays(bulk, keys_bytes, values_bytes, slot_bytes);
     /* Page faults belong here, not in the first phase. Of prefilled frames only the bitmap of their
      * replies is stored here. */
-    if (prefilled == 0) {
+    bulk->frames = setup->frames;
+    if (!is_prefilled) {
         memset(bulk->arrays, 0, bulk->slots_count * slot_bytes);
     }
-    for (uint32_t i = 0; prefilled != 0 && i < bulk->slots_count; i++) {
+    for (uint32_t i = 0; is_prefilled && i < bulk->slots_count; i++) {
         memset(bulk->slots[i].found, 0, found_bytes);
     }
-    if (prefilled != 0 &&
-        !sw_load_prefill_init(&bulk->prefill, setup->workload, setup->distribution,
-                              sw_load_mix64(setup->options->seed + first_slot + 1), prefilled,
-                              bulk->frame)) {
+    const struct sw_load_prefill_plan plan = {
+        .workload = setup->workload,
+        .distribution = setup->distribution,
+        .mix = setup->lanes ? &setup->options->mix : NULL,
+        .random = sw_load_mix64(setup->options->seed + first_slot + 1),
+        .frames = prefilled,
+        .frame = bulk->frame,
+        .frame_min = setup->options->frame_min ? setup->options->frame_min : bulk->frame,
+    };
+    if (prefilled != 0 && !sw_load_prefill_init(&bulk->prefill, &plan)) {
         return SW_LOAD_E_NOMEM;
     }
     for (uint32_t i = 0; setup->lanes && i < bulk->slots_count; i++) {
@@ -180,10 +213,10 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     return SW_LOAD_OK;
 }
 
-/* What a frame of a lane does, which is the same for all of its keys. */
-static enum sherwood_operation lane_operation(const struct sw_load_lane *lane)
+/* What a frame of a mix does, which is the same for all of its keys. */
+static enum sherwood_operation mix_operation(const struct sw_load_unit *unit)
 {
-    switch (lane->operations[0]) {
+    switch (unit->operation) {
     case SW_LOAD_MIX_GET:
         return SHERWOOD_GET;
     case SW_LOAD_MIX_SUM:
@@ -203,7 +236,9 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
     const struct sw_load_options *options = worker->options;
     enum sherwood_operation operation = SHERWOOD_GET;
     if (unit->lane) {
-        operation = lane_operation(unit->lane);
+        operation = mix_operation(unit);
+    } else if (worker->phase->operation == SW_LOAD_DELETE) {
+        operation = SHERWOOD_DELETE;
     } else if (worker->phase->operation == SW_LOAD_SET) {
         operation = SHERWOOD_SET;
         if (!unit->is_filled) {
@@ -211,7 +246,7 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
         }
     }
     bool takes_operands = operation == SHERWOOD_SET || operation == SHERWOOD_SUM;
-    bool is_get = operation == SHERWOOD_GET;
+    bool wants_values = operation == SHERWOOD_GET || options->want_previous;
     /* The end of a mix reads every key, also those that must be absent. */
     bool wants_found = !options->no_found || worker->phase->operation == SW_LOAD_CHECK;
     bool is_batched = unit->count <= SW_LOAD_BATCH_KEYS || unit->is_filled;
@@ -221,9 +256,9 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
         .count = unit->count,
         .keys = unit->keys,
         .values = takes_operands ? unit->operands : NULL,
-        .previous = is_get && !options->no_verify ? slot->got : NULL,
+        .previous = wants_values && !options->no_verify ? slot->got : NULL,
         .found = wants_found ? slot->found : NULL,
-        .flags = (is_get && options->no_verify ? SHERWOOD_DISCARD : 0U) |
+        .flags = (wants_values && options->no_verify ? SHERWOOD_DISCARD : 0U) |
                  (unit->is_filled && bulk->splices ? SHERWOOD_CONSTANT : 0U) |
                  (is_batched && !unit->due_ns ? SHERWOOD_DELAY : 0U),
         .user = slot,
@@ -235,14 +270,20 @@ static bool take(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
                  struct sw_load_slot *slot)
 {
     struct sw_load_unit *unit = &slot->unit;
+    const bool is_timed = worker->phase->seconds != 0;
     unit->keys = slot->keys;
     unit->operands = slot->operands;
-    unit->is_filled = bulk->prefill.frames != 0 && worker->phase->seconds != 0;
-    if (unit->is_filled) {
-        sw_load_prefill_take(&bulk->prefill, &unit->keys, &unit->operands);
-    }
+    unit->is_filled = is_timed ? bulk->prefill.frames != 0 : bulk->frames != NULL;
     if (!sw_load_worker_take(worker, sw_load_now_ns(), unit)) {
         return false;
+    }
+    if (unit->is_filled) {
+        const struct sw_load_prefilled *frame =
+            is_timed ? sw_load_prefill_take(&bulk->prefill) : &bulk->frames->each[unit->number];
+        unit->keys = frame->keys;
+        unit->operands = frame->values;
+        unit->operation = frame->operation;
+        unit->count = is_timed ? frame->count : unit->count;
     }
     make_request(worker, bulk, slot);
     return true;

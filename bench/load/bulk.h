@@ -34,8 +34,9 @@ struct sw_load_bulk {
     struct sw_load_slot *slots;
     struct sw_load_slot **idle; /* open loop: a stack */
     uint32_t idle_count;
-    struct sw_load_prefill prefill;
-    bool splices; /* prefilled frames are sent as pages */
+    struct sw_load_prefill prefill;       /* of this thread, for the timed phase */
+    const struct sw_load_prefill *frames; /* of every unit, borrowed; NULL: none */
+    bool splices;                         /* prefilled frames are sent as pages */
 };
 
 /* Accounts for what an answered frame says, and compares it with what it should say. */

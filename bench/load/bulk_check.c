@@ -11,12 +11,30 @@ static void report_mismatches(struct sw_load_worker *worker, const struct sw_loa
     const struct sw_load_workload *workload = worker->workload;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t key = sw_load_element(slot->unit.keys, workload->key_bytes, i);
-        uint64_t got = sw_load_element(slot->got, workload->value_bytes, i);
-        /* Without the bitmap, a key that is absent has the value 0. */
+        uint64_t got = sw_load_shown(workload, slot->got, i);
+        /* Without the bitmap, a key that is absent has the value 0, or no bytes. */
         bool missing = slot->request.found ? !sherwood_found(slot->found, i) : got == 0;
-        if (missing || got != sw_load_value(workload, key)) {
+        if (missing || !sw_load_is_right(workload, slot->unit.keys, slot->got, i)) {
             sw_load_worker_mismatch(worker, key, missing, got);
         }
+    }
+}
+
+/* Keys that should all have been there, or none of them: what the bitmap says of each, or the head
+ * of the reply of all. */
+static void report_presence(struct sw_load_worker *worker, const struct sw_load_slot *slot,
+                            uint32_t count, bool should)
+{
+    const struct sw_load_workload *workload = worker->workload;
+    for (uint32_t i = 0; slot->request.found && i < count; i++) {
+        if (sherwood_found(slot->found, i) != should) {
+            uint64_t key = sw_load_element(slot->unit.keys, workload->key_bytes, i);
+            sw_load_worker_presence(worker, key, should);
+        }
+    }
+    if (!slot->request.found) {
+        worker->missing += should ? count - slot->request.hits : 0;
+        worker->wrong += should ? 0 : slot->request.hits;
     }
 }
 
@@ -55,7 +73,10 @@ static void verify_lane(struct sw_load_worker *worker, const struct sw_load_slot
             .has_found = has_found,
             .found = has_found && sherwood_found(slot->found, i),
             .has_value = is_get,
-            .value = is_get ? sw_load_element(slot->got, worker->workload->value_bytes, i) : 0,
+            .has_previous = !is_get && slot->request.previous,
+            .value = slot->request.previous
+                         ? sw_load_element(slot->got, worker->workload->value_bytes, i)
+                         : 0,
         };
         sw_load_worker_check(worker, &slot->unit, i, &answer);
     }
@@ -64,16 +85,21 @@ static void verify_lane(struct sw_load_worker *worker, const struct sw_load_slot
 void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *slot)
 {
     const struct sw_load_unit *unit = &slot->unit;
+    const bool is_delete = worker->phase->operation == SW_LOAD_DELETE;
     if (unit->lane) {
-        worker->operations[unit->lane->operations[0]] += unit->count;
-        worker->hits += slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
+        worker->operations[unit->operation] += unit->count;
     }
+    worker->hits += !unit->lane || slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
     if (worker->options->no_verify) {
         return;
     }
     if (unit->lane) {
         verify_lane(worker, slot);
-    } else if (worker->phase->operation != SW_LOAD_SET) {
+    } else if (worker->phase->operation == SW_LOAD_GET || (is_delete && slot->request.previous)) {
         verify(worker, slot, unit->count);
+    } else if (is_delete || worker->phase->is_fresh) {
+        if (count_found(slot, unit->count) != (is_delete ? unit->count : 0)) {
+            report_presence(worker, slot, unit->count, is_delete);
+        }
     }
 }

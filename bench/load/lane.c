@@ -116,14 +116,14 @@ static uint64_t draw_position(struct sw_load_lane *lane)
     }
 }
 
-/* The key of a read that shall miss: number ~i, which is above all that are written. */
+/* The key of a read that shall miss. */
 static void place_miss(struct sw_load_lane *lane, uint32_t i, void *keys)
 {
     const struct sw_load_workload *workload = lane->setup->workload;
     lane->unit[i] = SW_LOAD_NOWHERE;
     lane->operations[i] = SW_LOAD_MIX_GET;
     sw_load_put_element(keys, workload->key_bytes, i,
-                        sw_load_key(workload, ~index_of(lane, draw_position(lane))));
+                        sw_load_absent_key(workload, index_of(lane, draw_position(lane))));
 }
 
 static void draw_one(struct sw_load_lane *lane, uint8_t operation, uint32_t i, void *keys,
@@ -200,6 +200,8 @@ struct sw_load_verdict sw_load_lane_check(struct sw_load_lane *lane, uint32_t i,
     struct sw_load_verdict verdict = {.right = true};
     look_ahead(lane, i);
     uint8_t state = position == SW_LOAD_NOWHERE ? ABSENT : lane->states[position];
+    const uint64_t before =
+        state == PRESENT ? sw_load_element(lane->values, value_bytes, position) : 0;
     if (position != SW_LOAD_NOWHERE) {
         apply(lane, position, operation, operand);
         verdict.expected = sw_load_element(lane->values, value_bytes, position);
@@ -211,6 +213,10 @@ struct sw_load_verdict sw_load_lane_check(struct sw_load_lane *lane, uint32_t i,
     bool wrong = answer->has_value && !verdict.missing && !verdict.surplus && state != UNKNOWN &&
                  (operation != SW_LOAD_MIX_GET || state == PRESENT) &&
                  answer->value != verdict.expected;
+    if (answer->has_previous && state != UNKNOWN && answer->value != before) {
+        verdict.expected = before;
+        wrong = true;
+    }
     verdict.right = !verdict.missing && !verdict.surplus && !wrong;
     return verdict;
 }

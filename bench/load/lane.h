@@ -58,7 +58,8 @@ struct sw_load_lane {
 struct sw_load_answer {
     bool has_found; /* `found` was told: was the key there before? */
     bool found;
-    bool has_value; /* `value` was told: of a get, or after a sum */
+    bool has_value;    /* `value` was told: of a get, or after a sum */
+    bool has_previous; /* or: `value` is that before a write, 0 if there was none */
     uint64_t value;
 };
 

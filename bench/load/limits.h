@@ -6,6 +6,7 @@
 #define SHERWOOD_LOAD_LIMITS_H
 
 #include <assert.h>
+#include <stdint.h>
 
 #define SW_LOAD_KEYS_DEFAULT 10000000
 #define SW_LOAD_FRAME_DEFAULT 65536
@@ -25,12 +26,16 @@
 #define SW_LOAD_BULK_THREAD_CONNECTIONS_MAX 256
 #define SW_LOAD_IDLE_MAX 65536
 #define SW_LOAD_PREFILLED_MAX 4096
+/* Not a number of frames, but all of them (--frames-prefilled all). */
+#define SW_LOAD_PREFILLED_ALL UINT32_MAX
 #define SW_LOAD_SOCKET_BUFFER_MAX (64U << 20)
 /* Keys of a frame (the protocol's limit; a server's own may be lower), and of a pipeline of MGET.
  */
 #define SW_LOAD_FRAME_MAX (1U << 24)
 #define SW_LOAD_BULK_DEPTH_MAX 1024
 #define SW_LOAD_RESP_DEPTH_MAX 65536
+/* Of values that are bytes: what a server of this version has at most. */
+#define SW_LOAD_VALUE_BYTES_MAX 1024
 #define SW_LOAD_MGET_MAX 65536
 #define SW_LOAD_SECONDS_MAX 86400
 /* Buffers of all connections together: a run that would need more is refused at the start. */

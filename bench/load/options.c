@@ -2,7 +2,7 @@
  *
  * options.c - command line to struct sw_load_options.
  */
-#include "bench/load/options.h"
+#include "bench/load/options_check.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -25,6 +25,10 @@ enum {
     OPTION_RATE,
     OPTION_NO_VERIFY,
     OPTION_NO_FOUND,
+    OPTION_WANT_PREVIOUS,
+    OPTION_FIRST,
+    OPTION_FRAME_MIN,
+    OPTION_VALUE_BYTES,
     OPTION_FRAMES_PREFILLED,
     OPTION_SPLICE,
     OPTION_SOCKET_BUFFER,
@@ -57,6 +61,10 @@ static const struct option long_options[] = {
     {"rate", required_argument, NULL, OPTION_RATE},
     {"no-verify", no_argument, NULL, OPTION_NO_VERIFY},
     {"no-found", no_argument, NULL, OPTION_NO_FOUND},
+    {"want-previous", no_argument, NULL, OPTION_WANT_PREVIOUS},
+    {"first", required_argument, NULL, OPTION_FIRST},
+    {"frame-min", required_argument, NULL, OPTION_FRAME_MIN},
+    {"value-bytes", required_argument, NULL, OPTION_VALUE_BYTES},
     {"frames-prefilled", required_argument, NULL, OPTION_FRAMES_PREFILLED},
     {"splice", required_argument, NULL, OPTION_SPLICE},
     {"socket-buffer", required_argument, NULL, OPTION_SOCKET_BUFFER},
@@ -76,9 +84,9 @@ static const char *const protocol_names[] = {"bulk", "resp"};
 static const char *const distribution_names[] = {"uniform", "zipf", "latest", "sequential"};
 static const char *const splice_names[] = {"auto", "always", "never"};
 /* Those that --operation takes, and then the others. */
-#define OPERATIONS_GIVEN 4
-static const char *const operation_names[] = {"set-get", "set",  "get",  "mget",
-                                              "mix",     "fill", "check"};
+#define OPERATIONS_GIVEN 6
+static const char *const operation_names[] = {"set-get",    "set", "get",  "mget", "delete",
+                                              "set-delete", "mix", "fill", "check"};
 
 const char *sw_load_protocol_name(enum sw_load_protocol protocol)
 {
@@ -145,11 +153,6 @@ struct message {
     size_t bytes;
 };
 
-/* Which options were given: a contradiction is one between given ones. */
-struct given {
-    bool key_bits, operation, distribution, theta, mix, hit_ratio;
-};
-
 static int read_number(const char *name, uint64_t min, uint64_t max, uint64_t *out,
                        const struct message *message)
 {
@@ -197,7 +200,7 @@ static int read_real(const char *name, double min, double max, double *out,
 }
 
 /* Options of which keys are drawn, and what is done with them. */
-static int read_draws(int option, struct sw_load_options *out, struct given *given,
+static int read_draws(int option, struct sw_load_options *out, struct sw_load_given *given,
                       const struct message *message)
 {
     enum sw_load_distribution_kind kind = SW_LOAD_UNIFORM;
@@ -246,8 +249,17 @@ static int read_output(int option, struct sw_load_options *out, const struct mes
     case OPTION_NO_FOUND:
         out->no_found = true;
         return 0;
+    case OPTION_WANT_PREVIOUS:
+        out->want_previous = true;
+        return 0;
+    case OPTION_VALUE_BYTES:
+        return read_u32("value-bytes", SW_LOAD_VALUE_BYTES_MAX, &out->value_bytes, message);
     case OPTION_FRAMES_PREFILLED:
         out->no_verify = true;
+        if (strcmp(optarg, "all") == 0) {
+            out->frames_prefilled = SW_LOAD_PREFILLED_ALL;
+            return 0;
+        }
         return read_u32("frames-prefilled", SW_LOAD_PREFILLED_MAX, &out->frames_prefilled, message);
     case OPTION_SPLICE:
         status = read_name("splice", splice_names, 3, &name, message);
@@ -289,7 +301,7 @@ static int read_output(int option, struct sw_load_options *out, const struct mes
     }
 }
 
-static int read_option(int option, struct sw_load_options *out, struct given *given,
+static int read_option(int option, struct sw_load_options *out, struct sw_load_given *given,
                        const struct message *message)
 {
     int name = 0, status = 0;
@@ -299,6 +311,10 @@ static int read_option(int option, struct sw_load_options *out, struct given *gi
         return 0;
     case 'n':
         return read_number("keys", 1, SW_LOAD_KEYS_MAX, &out->keys, message);
+    case OPTION_FIRST:
+        return read_number("first", 0, SW_LOAD_KEYS_MAX, &out->first, message);
+    case OPTION_FRAME_MIN:
+        return read_u32("frame-min", SW_LOAD_FRAME_MAX, &out->frame_min, message);
     case 'f':
         return read_u32("frame", SW_LOAD_FRAME_MAX, &out->frame, message);
     case 'c':
@@ -363,73 +379,6 @@ static void fill_defaults(struct sw_load_options *out)
     }
 }
 
-/* Returns what is wrong with draws, mixes and rates that are each right, or NULL. */
-static const char *contradiction_of_draws(const struct sw_load_options *options,
-                                          const struct given *given)
-{
-    const bool zipf =
-        options->distribution == SW_LOAD_ZIPF || options->distribution == SW_LOAD_LATEST;
-    if (given->mix && given->operation) {
-        return "--mix and --ycsb are operations: --operation cannot be given too";
-    }
-    if (given->hit_ratio && !(given->mix && options->mix.weights[SW_LOAD_MIX_GET])) {
-        return "--hit-ratio is of the gets of a --mix";
-    }
-    if (given->theta && !zipf) {
-        return "--theta is for --distribution zipf or latest";
-    }
-    if (given->distribution && !given->mix && !options->seconds) {
-        return "--distribution needs --seconds (without them every key is used once) or --mix";
-    }
-    if (options->frames_prefilled &&
-        (options->protocol != SW_LOAD_BULK || !options->seconds || given->mix)) {
-        return "--frames-prefilled is for bulk frames and a phase with --seconds, not for a mix";
-    }
-    return NULL;
-}
-
-/* Returns what is wrong with options that are each right, or NULL. */
-static const char *contradiction(const struct sw_load_options *options, const struct given *given)
-{
-    bool bulk = options->protocol == SW_LOAD_BULK;
-    if (options->key_bits != 32 && options->key_bits != 64) {
-        return "--key-bits is 32 or 64";
-    }
-    if (options->action == SW_LOAD_ACTION_VALUE_OF && options->key_bits == 32 &&
-        options->action_argument > UINT32_MAX) {
-        return "--value-of: the key has more than 32 bits";
-    }
-    if (options->action != SW_LOAD_ACTION_RUN) {
-        return NULL;
-    }
-    if (bulk && given->key_bits) {
-        return "--key-bits is for --protocol resp: a bulk server says its own width";
-    }
-    if (bulk && options->operation == SW_LOAD_MGET) {
-        return "--operation mget needs --protocol resp (a bulk get is always of many keys)";
-    }
-    if (bulk && options->depth > SW_LOAD_BULK_DEPTH_MAX) {
-        return "--depth of bulk frames is at most 1024";
-    }
-    if (!bulk && options->socket_buffer) {
-        return "--socket-buffer is for bulk frames";
-    }
-    if (!bulk && options->no_found) {
-        return "--no-found is for bulk frames";
-    }
-    if (options->splice != SW_LOAD_SPLICE_AUTO && !options->frames_prefilled) {
-        return "--splice is of --frames-prefilled";
-    }
-    if (bulk && (options->connections + options->threads - 1) / options->threads >
-                    SW_LOAD_BULK_THREAD_CONNECTIONS_MAX) {
-        return "by bulk frames a thread has at most 256 connections: more --threads are needed";
-    }
-    if (!bulk && options->key_bits == 32 && options->keys > (1ULL << 32)) {
-        return "there are only 2^32 keys of 32 bits";
-    }
-    return contradiction_of_draws(options, given);
-}
-
 int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
                           size_t text_bytes)
 {
@@ -443,7 +392,7 @@ int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, ch
         .theta = SW_LOAD_THETA_DEFAULT,
         .hit_ratio = 1,
     };
-    struct given given = {.mix = false};
+    struct sw_load_given given = {.mix = false};
     optind = 0; /* a full reset of getopt, so that a process may parse more than once */
     opterr = 0;
     int option;
@@ -459,7 +408,7 @@ int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, ch
     }
     out->key_bits = given.key_bits ? out->key_bits : 64;
     fill_defaults(out);
-    const char *wrong = contradiction(out, &given);
+    const char *wrong = sw_load_options_contradiction(out, &given);
     if (wrong) {
         snprintf(text, text_bytes, "%s", wrong);
         return -1;

@@ -23,6 +23,8 @@ enum sw_load_operation {
     SW_LOAD_SET,
     SW_LOAD_GET,
     SW_LOAD_MGET,
+    SW_LOAD_DELETE,
+    SW_LOAD_SET_DELETE,
     SW_LOAD_MIX,
     SW_LOAD_FILL,
     SW_LOAD_CHECK
@@ -43,14 +45,17 @@ struct sw_load_options {
     const char *address;      /* borrowed from argv */
     enum sw_load_protocol protocol;
     enum sw_load_operation operation;
+    uint64_t first; /* number of the first key */
     uint64_t keys;
     uint64_t seed;
-    uint32_t frame; /* bulk: keys a frame */
-    uint32_t mget;  /* RESP mget: keys a command */
+    uint32_t frame;     /* bulk: keys a frame */
+    uint32_t frame_min; /* bulk, timed phase: frames have from so many keys to `frame` */
+    uint32_t mget;      /* RESP mget: keys a command */
     uint32_t connections;
     uint32_t threads; /* at most `connections` */
     uint32_t depth;
-    uint32_t seconds;  /* 0: every key once; of a mix: as many operations as keys */
+    uint32_t seconds;  /* 0: every key once; of a mix: as many operations as keys; set-delete: once
+                        * more  until then */
     uint64_t rate;     /* keys a second, of the timed phase; 0: closed loop */
     uint32_t key_bits; /* 32 or 64: RESP, --key-of and --value-of; bulk learns it from the server */
     enum sw_load_distribution_kind distribution;
@@ -59,7 +64,12 @@ struct sw_load_options {
     double hit_ratio;       /* of its gets */
     bool no_verify;
     bool no_found; /* bulk: requests decline the found bitmap, but for the check of a mix */
-    uint32_t frames_prefilled; /* bulk, timed phase: frames a thread draws before; 0: none */
+    uint32_t
+        value_bytes;    /* bulk, values that are bytes: of each; 0: what the server has room for */
+    bool want_previous; /* bulk: writes ask for the value that each key had */
+    /* Bulk: frames that a thread draws before the timed phase; 0: none; SW_LOAD_PREFILLED_ALL: all
+     * frames of phases of every key once. */
+    uint32_t frames_prefilled;
     enum sw_load_splice splice;
     uint32_t socket_buffer; /* bulk: bytes; 0: libsherwood's choice */
     uint32_t idle_connections;

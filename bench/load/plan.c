@@ -16,19 +16,31 @@ uint32_t sw_load_unit_keys(const struct sw_load_options *options, enum sw_load_o
     return options->depth * (operation == SW_LOAD_MGET ? options->mget : 1);
 }
 
-int sw_load_plan_memory(const struct sw_load_options *options, char *error)
+int sw_load_plan_memory(const struct sw_load_options *options,
+                        const struct sw_load_workload *workload, char *error)
 {
+    const bool is_all = options->frames_prefilled == SW_LOAD_PREFILLED_ALL;
     if (options->operation == SW_LOAD_MGET &&
         (uint64_t)options->depth * options->mget > SW_LOAD_FRAME_MAX) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "--depth times --mget is above %u keys, which is the limit", SW_LOAD_FRAME_MAX);
         return SW_LOAD_E_USAGE;
     }
-    uint64_t bytes = options->protocol == SW_LOAD_BULK
-                         ? (uint64_t)options->depth * options->frame * 25 +
-                               (uint64_t)options->frames_prefilled * options->frame * 16
-                         : sw_load_resp_bytes(sw_load_unit_keys(options, options->operation), 8);
+    const struct sw_load_workload usual = {.key_bytes = 8, .value_bytes = 8};
+    const struct sw_load_workload *widths = workload ? workload : &usual;
+    const uint64_t pair = widths->key_bytes + widths->value_bytes;
+    uint64_t bytes = sw_load_resp_bytes(sw_load_unit_keys(options, options->operation), 8);
+    if (options->protocol == SW_LOAD_BULK) {
+        /* A frame: keys, values to send and to receive, and the bitmap. */
+        bytes = (uint64_t)options->depth * options->frame * (pair + widths->value_bytes + 1);
+        bytes += is_all ? 0 : (uint64_t)options->frames_prefilled * options->frame * pair;
+    }
     bytes *= options->connections;
+    if (is_all) {
+        uint64_t frames = (options->keys + options->frame - 1) / options->frame;
+        bytes += sw_load_prefill_bytes(widths, frames < UINT32_MAX ? (uint32_t)frames : UINT32_MAX,
+                                       options->frame);
+    }
     if (bytes <= SW_LOAD_BUFFER_BYTES_MAX) {
         return SW_LOAD_OK;
     }
@@ -64,13 +76,18 @@ int sw_load_plan_lanes(const struct sw_load_options *options,
         .verify = !options->no_verify,
         .lanes = (uint32_t)lanes,
     };
+    if (workload->format != SW_LOAD_VALUES_INTEGER) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "the server's values are bytes: a mix is of integers, whose sums it checks");
+        return SW_LOAD_E_USAGE;
+    }
     if (options->keys < lanes) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "a mix needs a key for each of the %llu units in flight: more --keys are needed",
                  (unsigned long long)lanes);
         return SW_LOAD_E_USAGE;
     }
-    if (workload->key_bytes == 4 && options->keys > SW_LOAD_MIX_KEYS_MAX_32) {
+    if (workload->key_bytes == 4 && options->first + options->keys > SW_LOAD_MIX_KEYS_MAX_32) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "a mix on a table of 32 bits has at most 2^30 keys");
         return SW_LOAD_E_USAGE;
     }

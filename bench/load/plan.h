@@ -9,9 +9,11 @@
 
 /* Keys of a full unit. */
 uint32_t sw_load_unit_keys(const struct sw_load_options *options, enum sw_load_operation operation);
-/* Refuses a run whose buffers would pass the limit, before anything is allocated. Both return an
- * sw_load_status, with a sentence in `error` (SW_LOAD_ERROR_BYTES). */
-int sw_load_plan_memory(const struct sw_load_options *options, char *error);
+/* Refuses a run whose buffers would pass the limit, before anything is allocated; before the widths
+ * are known (`workload` is NULL) they are taken for 8. Both return an sw_load_status, with a
+ * sentence in `error` (SW_LOAD_ERROR_BYTES). */
+int sw_load_plan_memory(const struct sw_load_options *options,
+                        const struct sw_load_workload *workload, char *error);
 /* The lanes of a mix, once the widths are known. `options` and `workload` are borrowed by *out. */
 int sw_load_plan_lanes(const struct sw_load_options *options,
                        const struct sw_load_workload *workload, struct sw_load_lane_setup *out,

@@ -34,7 +34,7 @@ static double rate(const struct sw_load_phase_result *phase)
 static uint64_t payload_bytes(const struct sw_load_result *result,
                               const struct sw_load_phase_result *phase)
 {
-    return phase->keys * (result->workload.key_bytes + result->workload.value_bytes);
+    return phase->keys * ((uint64_t)result->workload.key_bytes + result->workload.value_bytes);
 }
 
 static const char *unit_name(const struct sw_load_options *options)
@@ -55,11 +55,19 @@ static void text_head(FILE *out, const struct sw_load_options *options,
     if (result->server.version[0]) {
         fprintf(out, ", Sherwood %s on %s", result->server.version, result->server.backend);
     }
-    fprintf(out, ", u%u keys and u%u values\n", result->workload.key_bytes * 8,
-            result->workload.value_bytes * 8);
+    if (result->workload.format == SW_LOAD_VALUES_INTEGER) {
+        fprintf(out, ", u%u keys and u%u values\n", result->workload.key_bytes * 8,
+                result->workload.value_bytes * 8);
+    } else {
+        fprintf(out, ", u%u keys and values of %u bytes\n", result->workload.key_bytes * 8,
+                result->workload.content_bytes);
+    }
     fprintf(out, "%s keys, %u connections, %u threads, ", grouped(options->keys, keys),
             options->connections, options->threads);
     if (options->protocol == SW_LOAD_BULK) {
+        if (options->frame_min) {
+            fprintf(out, "%s to ", grouped(options->frame_min, frame));
+        }
         fprintf(out, "%s keys a frame, %u frames in flight a connection\n",
                 grouped(options->frame, frame), options->depth);
     } else if (options->operation == SW_LOAD_MGET) {
@@ -125,6 +133,10 @@ static void text_details(FILE *out, const struct sw_load_options *options,
                 grouped(phase->late, late), grouped(phase->latency.count, units),
                 unit_name(options), SW_LOAD_LATE_NS / 1000000, (double)phase->late_max_ns / 1e3);
     }
+    if (options->protocol == SW_LOAD_BULK && phase->operation <= SW_LOAD_DELETE) {
+        fprintf(out, "%s: %s of %s keys were there\n", sw_load_operation_name(phase->operation),
+                grouped(phase->hits, late), grouped(phase->keys, units));
+    }
     if (phase->unsent) {
         fprintf(out, "%s: given up behind schedule: %s %s were due and not sent\n",
                 sw_load_operation_name(phase->operation), grouped(phase->unsent, units),
@@ -164,6 +176,12 @@ static void text_verified(FILE *out, const struct sw_load_options *options,
         }
         fprintf(out, "\n%s answers verified against the model: %s missing, %s wrong\n",
                 grouped(answers, keys), grouped(bad[0], missing), grouped(bad[1], wrong));
+    } else if (last->operation == SW_LOAD_DELETE) {
+        const struct sw_load_phase_result *sets = &result->phases[0];
+        fprintf(out,
+                "\n%s deleted keys verified: %s were missing, %s were there before their set\n",
+                grouped(last->keys, keys), grouped(last->missing, missing),
+                grouped(sets->wrong, wrong));
     } else if (last->operation != SW_LOAD_SET) {
         fprintf(out, "\n%s values verified: %s missing, %s wrong\n", grouped(last->keys, keys),
                 grouped(last->missing, missing), grouped(last->wrong, wrong));
@@ -209,14 +227,16 @@ void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result)
     for (uint32_t i = 0; i < result->phases_count; i++) {
         const struct sw_load_phase_result *phase = &result->phases[i];
         const struct sw_load_example *example = &phase->example;
-        if (!example->is_set) {
+        if (!example->is_set && !phase->missing && !phase->wrong) {
             continue;
         }
-        fprintf(out,
-                "sherwood-load: %s: %" PRIu64 " keys missing, %" PRIu64
-                " values wrong; first: key %" PRIu64,
-                sw_load_operation_name(phase->operation), phase->missing, phase->wrong,
-                example->key);
+        fprintf(out, "sherwood-load: %s: %" PRIu64 " keys missing, %" PRIu64 " values wrong",
+                sw_load_operation_name(phase->operation), phase->missing, phase->wrong);
+        if (!example->is_set) { /* counted by the heads of replies that had no bitmap */
+            fprintf(out, "\n");
+            continue;
+        }
+        fprintf(out, "; first: key %" PRIu64, example->key);
         if (example->surplus) {
             fprintf(out, " should not be there\n");
             continue;
@@ -240,7 +260,8 @@ static json_t *json_traffic(const struct sw_load_traffic *traffic)
                      (json_int_t)traffic->bytes_spliced);
 }
 
-static json_t *json_phase(const struct sw_load_result *result,
+static json_t *json_phase(const struct sw_load_options *options,
+                          const struct sw_load_result *result,
                           const struct sw_load_phase_result *phase)
 {
     const uint64_t bytes = payload_bytes(result, phase);
@@ -261,6 +282,8 @@ static json_t *json_phase(const struct sw_load_result *result,
                                 json_integer((json_int_t)phase->operations[o]));
         }
         json_object_set_new(out, "operations", operations);
+    }
+    if (phase->operation == SW_LOAD_MIX || options->protocol == SW_LOAD_BULK) {
         json_object_set_new(out, "hits", json_integer((json_int_t)phase->hits));
     }
     json_object_set_new(out, "cpu_seconds", json_real(phase->cpu_seconds));
@@ -274,6 +297,15 @@ static json_t *json_phase(const struct sw_load_result *result,
     return out;
 }
 
+/* How many frames were drawn before: by each thread, or for all of them together. */
+static json_int_t frames_prefilled(const struct sw_load_options *options)
+{
+    if (options->frames_prefilled == SW_LOAD_PREFILLED_ALL) {
+        return (json_int_t)((options->keys + options->frame - 1) / options->frame);
+    }
+    return options->frames_prefilled;
+}
+
 int sw_load_report_json(FILE *out, const struct sw_load_options *options,
                         const struct sw_load_result *result)
 {
@@ -281,25 +313,29 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
     json_t *phases = json_array();
     for (uint32_t i = 0; i < result->phases_count; i++) {
         bad += result->phases[i].missing + result->phases[i].wrong;
-        json_array_append_new(phases, json_phase(result, &result->phases[i]));
+        json_array_append_new(phases, json_phase(options, result, &result->phases[i]));
     }
     /* The seed as text: jansson's integers are signed. */
     char seed[COUNT_BYTES];
     snprintf(seed, sizeof(seed), "%" PRIu64, options->seed);
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:{s:s, s:s}, s:i, s:i, s:I, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, "
-        "s:b, s:b, s:i, s:i, s:i, s:o, s:b}",
+        "{s:s, s:s, s:s, s:{s:s, s:s, s:s}, s:i, s:i, s:i, s:I, s:I, s:s, s:i, s:i, s:i, s:i, s:i, "
+        "s:s, s:f, s:f, "
+        "s:b, s:b, s:b, s:i, s:I, s:i, s:i, s:o, s:b}",
         "version", SHERWOOD_VERSION, "address", options->address, "protocol",
         sw_load_protocol_name(options->protocol), "server", "version", result->server.version,
-        "backend", result->server.backend, "key_bytes", (int)result->workload.key_bytes,
-        "value_bytes", (int)result->workload.value_bytes, "keys", (json_int_t)options->keys, "seed",
-        seed, "connections", (int)options->connections, "threads", (int)options->threads, "depth",
-        (int)options->depth, "frame", options->protocol == SW_LOAD_BULK ? (int)options->frame : 0,
-        "mget", options->operation == SW_LOAD_MGET ? (int)options->mget : 0, "distribution",
+        "backend", result->server.backend, "engine", result->server.engine, "key_bytes",
+        (int)result->workload.key_bytes, "value_bytes", (int)result->workload.value_bytes,
+        "content_bytes", (int)result->workload.content_bytes, "first", (json_int_t)options->first,
+        "keys", (json_int_t)options->keys, "seed", seed, "connections", (int)options->connections,
+        "threads", (int)options->threads, "depth", (int)options->depth, "frame",
+        options->protocol == SW_LOAD_BULK ? (int)options->frame : 0, "mget",
+        options->operation == SW_LOAD_MGET ? (int)options->mget : 0, "distribution",
         sw_load_distribution_name(options->distribution), "theta", options->theta, "hit_ratio",
         options->hit_ratio, "verified", !options->no_verify, "wants_found",
-        options->protocol == SW_LOAD_BULK && !options->no_found, "frames_prefilled",
-        (int)options->frames_prefilled, "idle_connections", (int)options->idle_connections,
+        options->protocol == SW_LOAD_BULK && !options->no_found, "wants_previous",
+        options->want_previous, "frame_min", (int)options->frame_min, "frames_prefilled",
+        frames_prefilled(options), "idle_connections", (int)options->idle_connections,
         "idle_connections_open", (int)result->idle_alive, "phases", phases, "ok", bad == 0);
     if (!root) {
         return -1;

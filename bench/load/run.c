@@ -41,6 +41,7 @@ struct run {
     struct sw_load_server server;
     struct sw_load_distribution distribution;
     struct sw_load_lane_setup lanes; /* if the operation is MIX */
+    struct sw_load_prefill frames;   /* of every unit, if they are drawn before */
     uint32_t workers_count;          /* with connections */
     struct sw_load_worker *workers;
     struct thread_argument *arguments;
@@ -56,6 +57,7 @@ static void run_fini(struct run *run)
         free(run->workers[i].latency);
         free(run->workers[i].series);
     }
+    sw_load_prefill_fini(&run->frames);
     free(run->series);
     sw_load_idle_fini(&run->idle);
     free(run->workers);
@@ -94,13 +96,23 @@ static int prepare_workers(struct run *run, char *error)
 {
     const struct sw_load_options *options = run->options;
     const bool has_lanes = options->operation == SW_LOAD_MIX;
+    int status = sw_load_plan_memory(options, &run->workload, error);
+    if (status) {
+        return status;
+    }
+    const bool is_prefilled = options->frames_prefilled == SW_LOAD_PREFILLED_ALL;
+    if (is_prefilled && !sw_load_prefill_all(&run->frames, &run->workload, options->frame)) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for the frames of all keys");
+        return SW_LOAD_E_NOMEM;
+    }
     const struct sw_load_setup setup = {
         .options = options,
         .workload = &run->workload,
         .lanes = has_lanes ? &run->lanes : NULL,
         .distribution = &run->distribution,
+        .frames = is_prefilled ? &run->frames : NULL,
     };
-    int status =
+    status =
         has_lanes ? sw_load_plan_lanes(options, &run->workload, &run->lanes, error) : SW_LOAD_OK;
     uint32_t first = 0;
     for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
@@ -135,9 +147,12 @@ static int run_init(struct run *run, const struct sw_load_options *options, char
     }
     run->workload = (struct sw_load_workload){
         .seed = options->seed,
+        .first = options->first,
         .keys = options->keys,
         .key_bytes = run->server.key_bytes,
         .value_bytes = run->server.value_bytes,
+        .format = run->server.format,
+        .content_bytes = run->server.content_bytes,
     };
     sw_load_distribution_init(&run->distribution, options->distribution, options->theta,
                               options->keys);
@@ -298,12 +313,11 @@ static void add_traffic(struct sw_load_traffic *sum, const struct sw_load_traffi
     sum->bytes_spliced += traffic->bytes_spliced;
 }
 
-/* Adds up what the workers found. */
+/* Adds up what the workers found, and adds that to `result`. */
 static void collect(const struct run *run, const struct sw_load_phase *phase,
                     struct sw_load_phase_result *result)
 {
     uint64_t start_ns = UINT64_MAX, end_ns = 0;
-    memset(result, 0, sizeof(*result));
     result->operation = phase->operation;
     result->rate = phase->rate;
     for (uint32_t i = 0; i < run->workers_count; i++) {
@@ -328,23 +342,25 @@ static void collect(const struct run *run, const struct sw_load_phase *phase,
         start_ns = worker->start_ns < start_ns ? worker->start_ns : start_ns;
         end_ns = worker->end_ns > end_ns ? worker->end_ns : end_ns;
     }
-    result->seconds = (double)(end_ns - start_ns) / 1e9;
+    result->seconds += (double)(end_ns - start_ns) / 1e9;
     result->unsent = phase->rate ? sw_load_phase_due(phase) - result->latency.count : 0;
 }
 
-/* Runs one phase and adds it to the result. The timed phase is that of --seconds and --rate; the
+/* Runs one phase and adds it to `result`. The timed phase is that of --seconds and --rate; the
  * others are of every key once, in closed loop. */
-static int run_phase(struct run *run, enum sw_load_operation operation, bool is_timed,
-                     struct sw_load_result *out, char *error)
+static int add_phase(struct run *run, enum sw_load_operation operation, bool is_timed,
+                     struct sw_load_phase_result *result, char *error)
 {
-    struct sw_load_phase_result *result = &out->phases[out->phases_count++];
     struct sw_load_phase phase = {
         .operation = operation,
         .unit_keys = sw_load_unit_keys(run->options, operation),
+        .is_fresh = operation == SW_LOAD_SET && run->options->operation == SW_LOAD_SET_DELETE,
         .seconds = is_timed ? run->options->seconds : 0,
         .rate = is_timed ? run->options->rate : 0,
         .distribution = &run->distribution,
     };
+    phase.unit_keys_min =
+        is_timed && run->options->frame_min ? run->options->frame_min : phase.unit_keys;
     phase.units = (run->workload.keys + phase.unit_keys - 1) / phase.unit_keys;
     atomic_init(&phase.next, 0);
     atomic_init(&phase.stop, false);
@@ -360,6 +376,37 @@ static int run_phase(struct run *run, enum sw_load_operation operation, bool is_
     }
     collect(run, &phase, result);
     return result->missing || result->wrong ? SW_LOAD_E_MISMATCH : SW_LOAD_OK;
+}
+
+/* A result for one more phase. */
+static struct sw_load_phase_result *next_result(struct sw_load_result *out)
+{
+    struct sw_load_phase_result *result = &out->phases[out->phases_count++];
+    memset(result, 0, sizeof(*result));
+    return result;
+}
+
+static int run_phase(struct run *run, enum sw_load_operation operation, bool is_timed,
+                     struct sw_load_result *out, char *error)
+{
+    return add_phase(run, operation, is_timed, next_result(out), error);
+}
+
+/* Writes every key and deletes every key, by turns until the seconds are over. */
+static int run_turns(struct run *run, struct sw_load_result *out, char *error)
+{
+    struct sw_load_phase_result *sets = next_result(out), *deletes = next_result(out);
+    const double limit = run->options->seconds;
+    sets->operation = SW_LOAD_SET;
+    deletes->operation = SW_LOAD_DELETE;
+    int status = SW_LOAD_OK;
+    do {
+        status = add_phase(run, SW_LOAD_SET, false, sets, error);
+        if (status == SW_LOAD_OK) {
+            status = add_phase(run, SW_LOAD_DELETE, false, deletes, error);
+        }
+    } while (status == SW_LOAD_OK && sets->seconds + deletes->seconds < limit);
+    return status;
 }
 
 static int run_phases(struct run *run, struct sw_load_result *out, char *error)
@@ -379,6 +426,8 @@ static int run_phases(struct run *run, struct sw_load_result *out, char *error)
             status = run_phase(run, SW_LOAD_CHECK, false, out, error);
         }
         return status;
+    case SW_LOAD_SET_DELETE:
+        return run_turns(run, out, error);
     default:
         return run_phase(run, options->operation, true, out, error);
     }
@@ -408,7 +457,7 @@ int sw_load_run(const struct sw_load_options *options, struct sw_load_result *ou
 {
     struct run run;
     error[0] = '\0';
-    int status = sw_load_plan_memory(options, error);
+    int status = sw_load_plan_memory(options, NULL, error);
     if (status) {
         return status;
     }

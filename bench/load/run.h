@@ -16,9 +16,9 @@ struct sw_load_phase_result {
     uint64_t missing;
     uint64_t wrong;
     uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* of a MIX phase: keys */
-    uint64_t hits;                               /* of its gets */
-    uint64_t rate;                               /* keys a second asked for; 0: closed loop */
-    uint64_t late;                               /* units sent late, see limits.h */
+    uint64_t hits; /* bulk: keys that were there; of a MIX phase, by its gets */
+    uint64_t rate; /* keys a second asked for; 0: closed loop */
+    uint64_t late; /* units sent late, see limits.h */
     uint64_t late_max_ns;
     uint64_t unsent; /* units due that were given up */
     struct sw_load_traffic traffic;

@@ -4,6 +4,8 @@
  */
 #include "bench/load/worker.h"
 
+#include "bench/load/random.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -43,7 +45,10 @@ static uint32_t take_number(struct sw_load_worker *worker, uint64_t now_ns, uint
     if (phase->seconds) {
         bool is_over = phase->rate && (*number >= sw_load_phase_due(phase) ||
                                        now_ns > phase->start_ns + phase->seconds * GIVE_UP_NS);
-        return is_over ? 0 : phase->unit_keys;
+        const uint32_t choice = phase->unit_keys - phase->unit_keys_min + 1;
+        return is_over
+                   ? 0
+                   : phase->unit_keys_min + (uint32_t)sw_load_random_below(&worker->random, choice);
     }
     if (*number >= phase->units) {
         return 0;
@@ -60,7 +65,6 @@ static bool is_sweep(const struct sw_load_phase *phase)
 bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct sw_load_unit *unit)
 {
     struct sw_load_phase *phase = worker->phase;
-    uint64_t number;
     unit->due_ns = 0;
     unit->count = 0;
     if (atomic_load_explicit(&phase->stop, memory_order_relaxed)) {
@@ -69,9 +73,10 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
     if (is_sweep(phase)) {
         unit->count = sw_load_lane_sweep(unit->lane, phase->operation == SW_LOAD_FILL, unit->keys,
                                          unit->operands);
+        unit->operation = unit->lane->operations[0];
         return unit->count != 0;
     }
-    unit->count = take_number(worker, now_ns, &number, &unit->due_ns);
+    unit->count = take_number(worker, now_ns, &unit->number, &unit->due_ns);
     if (unit->count == 0) {
         return false;
     }
@@ -80,8 +85,10 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
     }
     if (unit->lane) {
         sw_load_lane_draw(unit->lane, unit->count, unit->keys, unit->operands);
+        unit->operation = unit->lane->operations[0];
     } else if (phase->seconds == 0 || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
-        sw_load_fill_range(worker->workload, number * phase->unit_keys, unit->count, unit->keys);
+        sw_load_fill_range(worker->workload, unit->number * phase->unit_keys, unit->count,
+                           unit->keys);
     } else {
         sw_load_fill_drawn(worker->workload, phase->distribution, &worker->random, unit->count,
                            unit->keys);
@@ -130,6 +137,18 @@ void sw_load_worker_mismatch(struct sw_load_worker *worker, uint64_t key, bool m
         .key = key,
         .expected = sw_load_value(worker->workload, key),
         .found = found,
+    };
+    keep_example(worker, &example);
+}
+
+void sw_load_worker_presence(struct sw_load_worker *worker, uint64_t key, bool should)
+{
+    const struct sw_load_example example = {
+        .is_set = true,
+        .missing = should,
+        .surplus = !should,
+        .key = key,
+        .expected = sw_load_value(worker->workload, key),
     };
     keep_example(worker, &example);
 }

@@ -18,6 +18,7 @@
 #include "bench/load/histogram.h"
 #include "bench/load/lane.h"
 #include "bench/load/options.h"
+#include "bench/load/prefill.h"
 #include "bench/load/series.h"
 #include "bench/load/workload.h"
 
@@ -36,6 +37,8 @@ enum sw_load_status {
 struct sw_load_phase {
     enum sw_load_operation operation;                /* what one phase does: not SET_GET */
     uint32_t unit_keys;                              /* of a full unit */
+    uint32_t unit_keys_min;                          /* of any, if seconds != 0 */
+    bool is_fresh;                                   /* SET: no key is there before */
     uint64_t units;                                  /* unless seconds != 0 */
     uint32_t seconds;                                /* != 0: until then, with keys drawn */
     uint64_t rate;                                   /* keys a second; 0: closed loop */
@@ -59,9 +62,11 @@ struct sw_load_example {
 struct sw_load_unit {
     struct sw_load_lane *lane; /* NULL unless the run has a mix */
     void *keys;
-    void *operands; /* of writes; by RESP NULL without a lane */
-    bool is_filled; /* keys and operands are there before it is taken */
+    void *operands;    /* of writes; by RESP NULL without a lane */
+    bool is_filled;    /* keys, operands and operation are there before it is taken */
+    uint8_t operation; /* of a mix, bulk: enum sw_load_mix_operation */
     uint32_t count;
+    uint64_t number;   /* of the phase's units; not of a sweep */
     uint64_t due_ns;   /* 0: closed loop */
     uint64_t since_ns; /* from when its latency counts */
 };
@@ -86,8 +91,8 @@ struct sw_load_worker {
     uint64_t missing;
     uint64_t wrong;
     uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* of the mix: keys */
-    uint64_t hits;                               /* of its gets */
-    uint64_t late;                               /* units sent after their time, see limits.h */
+    uint64_t hits; /* bulk: keys that were there; of a mix, by its gets */
+    uint64_t late; /* units sent after their time, see limits.h */
     uint64_t late_max_ns;
     struct sw_load_example example;
     struct sw_load_histogram *latency;    /* ns; owned */
@@ -104,14 +109,18 @@ struct sw_load_setup {
     const struct sw_load_workload *workload;
     const struct sw_load_lane_setup *lanes; /* NULL unless the run has a mix */
     const struct sw_load_distribution *distribution;
+    const struct sw_load_prefill *frames; /* of every unit, for all threads; NULL: none */
 };
 
 /* What a server told about itself; zero where the protocol does not say. */
 struct sw_load_server {
     char version[32];
     char backend[16];
+    char engine[16];
     uint32_t key_bytes;
     uint32_t value_bytes;
+    enum sw_load_values format;
+    uint32_t content_bytes; /* of a value of this run, if values are bytes */
 };
 
 /* A protocol: how one thread drives its share of the connections. */
@@ -122,7 +131,7 @@ struct sw_load_transport {
                    struct sw_load_server *server, char *error);
     /* Buffers for units of these keys, once all connections stand. `first` is how many connections
      * other workers have that were prepared before. `setup` is only read during the call, but
-     * setup->lanes is kept. */
+     * setup->lanes and setup->frames are kept. */
     int (*prepare)(void *connections, const struct sw_load_setup *setup, uint32_t first,
                    char *error);
     /* Takes units until the phase has none, and waits for all answers. */
@@ -135,8 +144,9 @@ extern const struct sw_load_transport sw_load_resp_transport;
 /* Units that are due in a phase with a rate. */
 uint64_t sw_load_phase_due(const struct sw_load_phase *phase);
 
-/* Takes a unit: writes its keys (and operands, with a lane), its count, and when it is due. Returns
- * false if the phase, or a lane's sweep, has no more. `now_ns` is the time, as for
+/* Takes a unit: writes its keys (and operands, with a lane), its count and number, and when it is
+ * due. Keys of a unit that is_filled are the caller's to point at, once its number is known.
+ * Returns false if the phase, or a lane's sweep, has no more. `now_ns` is the time, as for
  * sw_load_worker_done. */
 bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct sw_load_unit *unit);
 /* Accounts for a unit that is being sent. */
@@ -147,6 +157,8 @@ void sw_load_worker_done(struct sw_load_worker *worker, const struct sw_load_uni
 /* Accounts for a key whose answer is not the value that the workload gives to it. */
 void sw_load_worker_mismatch(struct sw_load_worker *worker, uint64_t key, bool missing,
                              uint64_t found);
+/* Accounts for a key that is not there and should be, or is there and should not. */
+void sw_load_worker_presence(struct sw_load_worker *worker, uint64_t key, bool should);
 /* Checks the answer to element i of a unit that has a lane. */
 void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_unit *unit,
                           uint32_t i, const struct sw_load_answer *answer);

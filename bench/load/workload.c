@@ -7,7 +7,9 @@
  */
 #include "bench/load/workload.h"
 
+#include "bench/load/limits.h"
 #include "bench/load/random.h"
+#include "bench/load/value_bytes.h"
 
 /* Wide multiplications pay on machines that have them; the sanitizers' start-up code cannot run
  * the function that picks the version. */
@@ -37,15 +39,31 @@ static inline uint64_t value_salt(const struct sw_load_workload *workload)
     return sw_load_mix64(workload->seed ^ VALUE_SALT);
 }
 
+/* The key with this number, of all keys of the width. */
+static uint64_t key_of_number(const struct sw_load_workload *workload, uint64_t number)
+{
+    uint64_t salted = number ^ key_salt(workload);
+    return workload->key_bytes == 4 ? mix32((uint32_t)salted) : sw_load_mix64(salted);
+}
+
 uint64_t sw_load_key(const struct sw_load_workload *workload, uint64_t index)
 {
-    uint64_t salted = index ^ key_salt(workload);
-    return workload->key_bytes == 4 ? mix32((uint32_t)salted) : sw_load_mix64(salted);
+    return key_of_number(workload, workload->first + index);
+}
+
+uint64_t sw_load_absent_key(const struct sw_load_workload *workload, uint64_t index)
+{
+    return key_of_number(workload, ~(workload->first + index));
 }
 
 uint64_t sw_load_value(const struct sw_load_workload *workload, uint64_t key)
 {
     uint64_t salted = key ^ value_salt(workload);
+    if (workload->format != SW_LOAD_VALUES_INTEGER) {
+        char element[SW_LOAD_VALUE_BYTES_MAX];
+        sw_load_bytes_put(workload, sw_load_mix64(salted), element);
+        return sw_load_bytes_shown(workload, element);
+    }
     return workload->value_bytes == 4 ? mix32((uint32_t)(salted ^ salted >> 32))
                                       : sw_load_mix64(salted);
 }
@@ -67,6 +85,7 @@ FAST static void fill_keys_64(uint64_t salt, uint64_t first, size_t count, uint6
 void sw_load_fill_keys(const struct sw_load_workload *workload, uint64_t first, size_t count,
                        void *keys)
 {
+    first += workload->first;
     if (workload->key_bytes == 4) {
         fill_keys_32((uint32_t)key_salt(workload), (uint32_t)first, count, keys);
     } else {
@@ -78,19 +97,21 @@ void sw_load_fill_keys(const struct sw_load_workload *workload, uint64_t first, 
 void sw_load_fill_random(const struct sw_load_workload *workload, uint64_t *random, size_t count,
                          void *keys)
 {
-    const uint64_t salt = key_salt(workload), population = workload->keys;
+    const uint64_t salt = key_salt(workload), population = workload->keys, first = workload->first;
     uint64_t state = *random;
     if (workload->key_bytes == 4) {
         uint32_t *out = keys;
         for (size_t i = 0; i < count; i++) {
             state += SW_LOAD_RANDOM_STEP;
-            out[i] = mix32((uint32_t)(sw_load_scale(sw_load_mix64(state), population) ^ salt));
+            out[i] =
+                mix32((uint32_t)((first + sw_load_scale(sw_load_mix64(state), population)) ^ salt));
         }
     } else {
         uint64_t *out = keys;
         for (size_t i = 0; i < count; i++) {
             state += SW_LOAD_RANDOM_STEP;
-            out[i] = sw_load_mix64(sw_load_scale(sw_load_mix64(state), population) ^ salt);
+            out[i] =
+                sw_load_mix64((first + sw_load_scale(sw_load_mix64(state), population)) ^ salt);
         }
     }
     *random = state;
@@ -120,7 +141,13 @@ static uint32_t value_salt_32(const struct sw_load_workload *workload)
 void sw_load_fill_values(const struct sw_load_workload *workload, const void *keys, size_t count,
                          void *values)
 {
-    if (workload->key_bytes == 4 && workload->value_bytes == 4) {
+    if (workload->format != SW_LOAD_VALUES_INTEGER) {
+        for (size_t i = 0; i < count; i++) {
+            uint64_t key = sw_load_element(keys, workload->key_bytes, i);
+            sw_load_bytes_put(workload, sw_load_mix64(key ^ value_salt(workload)),
+                              (char *)values + i * workload->value_bytes);
+        }
+    } else if (workload->key_bytes == 4 && workload->value_bytes == 4) {
         fill_values_32(value_salt_32(workload), keys, count, values);
     } else if (workload->key_bytes == 8 && workload->value_bytes == 8) {
         fill_values_64(value_salt(workload), keys, count, values);
@@ -157,19 +184,38 @@ FAST static size_t count_wrong_64(uint64_t salt, const uint64_t *keys, const uin
     return differences;
 }
 
+bool sw_load_is_right(const struct sw_load_workload *workload, const void *keys, const void *values,
+                      size_t i)
+{
+    uint64_t key = sw_load_element(keys, workload->key_bytes, i);
+    if (workload->format != SW_LOAD_VALUES_INTEGER) {
+        return sw_load_bytes_are(workload, sw_load_mix64(key ^ value_salt(workload)),
+                                 (const char *)values + i * workload->value_bytes);
+    }
+    return sw_load_value(workload, key) == sw_load_element(values, workload->value_bytes, i);
+}
+
+uint64_t sw_load_shown(const struct sw_load_workload *workload, const void *values, size_t i)
+{
+    if (workload->format != SW_LOAD_VALUES_INTEGER) {
+        return sw_load_bytes_shown(workload, (const char *)values + i * workload->value_bytes);
+    }
+    return sw_load_element(values, workload->value_bytes, i);
+}
+
 size_t sw_load_count_wrong(const struct sw_load_workload *workload, const void *keys,
                            const void *values, size_t count)
 {
-    if (workload->key_bytes == 4 && workload->value_bytes == 4) {
+    const bool is_integer = workload->format == SW_LOAD_VALUES_INTEGER;
+    if (is_integer && workload->key_bytes == 4 && workload->value_bytes == 4) {
         return count_wrong_32(value_salt_32(workload), keys, values, count);
     }
-    if (workload->key_bytes == 8 && workload->value_bytes == 8) {
+    if (is_integer && workload->key_bytes == 8 && workload->value_bytes == 8) {
         return count_wrong_64(value_salt(workload), keys, values, count);
     }
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
-        uint64_t key = sw_load_element(keys, workload->key_bytes, i);
-        wrong += sw_load_value(workload, key) != sw_load_element(values, workload->value_bytes, i);
+        wrong += !sw_load_is_right(workload, keys, values, i);
     }
     return wrong;
 }

@@ -2,10 +2,10 @@
  *
  * workload.h - which keys a run uses and what value each must have.
  *
- * Key number i of 0 .. keys-1 is mix(i ^ seed): mix is invertible, so the keys are distinct, and
- * they are spread over the whole width. The value of a key is another mix of the key and the seed.
- * Both are pure functions, so any later run with the same --seed and --keys can verify what an
- * earlier one stored. Pure; any thread.
+ * Key number i of a run is mix((first + i) ^ seed), i of 0 .. keys-1: mix is invertible, so the
+ * keys are distinct, and they are spread over the whole width. The value of a key is another mix of
+ * the key and the seed. Both are pure functions, so any later run with the same --seed and --keys
+ * can verify what an earlier one stored. Pure; any thread.
  */
 #ifndef SHERWOOD_LOAD_WORKLOAD_H
 #define SHERWOOD_LOAD_WORKLOAD_H
@@ -14,17 +14,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What an element of an array of values is. */
+enum sw_load_values {
+    SW_LOAD_VALUES_INTEGER, /* an integer of value_bytes */
+    SW_LOAD_VALUES_STRING,  /* its length in 4 bytes, little-endian, content_bytes bytes, zeros */
+    SW_LOAD_VALUES_FIXED    /* value_bytes bytes */
+};
+
 struct sw_load_workload {
     uint64_t seed;
-    uint64_t keys;        /* how many; at most 2^32 if key_bytes is 4 */
+    uint64_t first;       /* number of the first key: runs of one seed may share the keys out */
+    uint64_t keys;        /* how many; first + keys is at most 2^32 if key_bytes is 4 */
     uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* 4 or 8 */
+    uint32_t value_bytes; /* of an element; of integers 4 or 8, otherwise a multiple of 4 */
+    enum sw_load_values format;
+    uint32_t content_bytes; /* of values that are bytes: how many they have */
 };
 
 uint64_t sw_load_key(const struct sw_load_workload *workload, uint64_t index);
+/* Key number `index` of those that no run with this seed has, from the end of the width. */
+uint64_t sw_load_absent_key(const struct sw_load_workload *workload, uint64_t index);
+/* The value of a key; if it is bytes, the first of them. */
 uint64_t sw_load_value(const struct sw_load_workload *workload, uint64_t key);
 
-/* Fills `keys` (elements of key_bytes) with the keys first .. first+count-1. */
+/* Fills `keys` (elements of key_bytes) with the run's keys number first .. first+count-1. */
 void sw_load_fill_keys(const struct sw_load_workload *workload, uint64_t first, size_t count,
                        void *keys);
 /* Fills `keys` with random existing keys; *random is the generator's state. */
@@ -36,6 +49,12 @@ void sw_load_fill_values(const struct sw_load_workload *workload, const void *ke
 /* How many of `values` are not the values of `keys`. */
 size_t sw_load_count_wrong(const struct sw_load_workload *workload, const void *keys,
                            const void *values, size_t count);
+
+/* Is element i of `values` the value of element i of `keys`? */
+bool sw_load_is_right(const struct sw_load_workload *workload, const void *keys, const void *values,
+                      size_t i);
+/* Element i of an array of values, as a message shows it. */
+uint64_t sw_load_shown(const struct sw_load_workload *workload, const void *values, size_t i);
 
 /* Element i of an array of `bytes`-wide (4 or 8) elements. */
 static inline uint64_t sw_load_element(const void *array, uint32_t bytes, size_t i)

@@ -173,16 +173,49 @@ def load_generator_resp():
 
 
 @case
-def load_generator_needs_integers():
-    """sherwood-load: a server whose values are bytes is refused in words, and nothing is written"""
-    for form in ("string", "fixed"):
-        with Server("--engine", "cache", "--value-bytes", "8", "--value-format", form) as server:
-            result = subprocess.run([LOAD, "--address", server.address(), "--keys", "1000"],
-                                    capture_output=True, text=True, timeout=60, check=False)
-            equal(result.returncode, 2, f"exit status of {form}")
-            check("the server's values are bytes (its engine is cache)" in result.stderr,
-                  result.stderr)
+def load_generator_engines():
+    """sherwood-load: every engine by frames, values of bytes too; what does not fit is refused in words"""
+    def refused(server, what, *options):
+        result = subprocess.run([LOAD, "--address", server.address(), "--keys", "1000", *options],
+                                capture_output=True, text=True, timeout=60, check=False)
+        equal(result.returncode, 2, f"exit status of {options}")
+        check(what in result.stderr, result.stderr)
+
+    for engine in (("robin_hood",), ("cuckoo",), ("cache", "--value-bytes", "20"),
+                   ("cache", "--value-bytes", "8", "--value-format", "fixed")):
+        is_cache = engine[0] == "cache"
+        with Server("--engine", *engine) as server:
+            base = (LOAD, "--address", server.address(), "--keys", KEYS // 10, "--frame", "1000", "--quiet")
+            if is_cache:
+                refused(server, "values are bytes: a mix is of integers", "--mix", "set=1")
+                refused(server, f"use --value-bytes {engine[2]}", "--value-bytes", "21")
+            else:
+                refused(server, "--value-bytes is for the cache engine", "--value-bytes", "4")
             equal(int(cli(server, "dbsize")), 0, "dbsize")
+            run(*base, "--operation", "set-delete", timeout=120)
+            run(*base, *(("--value-bytes", "13") if engine[-1] == "20" else ()), timeout=120)
+            run(*base, "--operation", "set-delete", rc=1, timeout=120)
+            run(*base, "--first", 5 * KEYS, timeout=120)
+            key = run(LOAD, "--key-of", "77", "--keys", "1").strip()
+            server.redis_cli("SET", key, "A" * 8 if is_cache else "7")
+            run(*base, "--operation", "get", rc=1, timeout=120)
+            run(*base, "--operation", "delete", timeout=120)
+            equal(int(cli(server, "dbsize")), KEYS // 10, "dbsize")
+
+
+@case
+def load_generator_answers_wanted():
+    """sherwood-load: twelve clients, frames of 1 to 500 keys, values before each write compared"""
+    with Server() as server:
+        base = (LOAD, "--address", server.address(), "--keys", KEYS // 10, "--seconds", "1", "--frame", "500",
+                "--frame-min", "1", "--connections", "12", "--depth", "1", "--want-previous", "--json",
+                "--mix", "get=1,set=1,sum=1,delete=1")
+        for options in ((), ("--frames-prefilled", "50")):
+            report = json.loads(run(*base, *options, timeout=120))
+            check(report["ok"] and report["wants_previous"], "ok")
+            phase = report["phases"][1]
+            check(1 < phase["keys"] / phase["units"] < 400, "sizes of frames")
+            equal(sum(phase["operations"].values()), phase["keys"], "operations")
 
 
 @case

@@ -191,6 +191,72 @@ Test(bulk_run, losses_are_found_without_the_bitmap)
     stop();
 }
 
+static int status_of(const struct sw_load_options *options, struct sw_load_result *result)
+{
+    char error[SW_LOAD_ERROR_BYTES];
+    return sw_load_run(options, result, error);
+}
+
+/* Writes every key, deletes every key, and again until the time is over; frames drawn before, too.
+ */
+Test(bulk_run, sets_and_deletes_by_turns)
+{
+    for (int i = 0; i < 4; i++) {
+        start(0, i / 2 ? 4 : 8);
+        struct sw_load_options options = options_for(SW_LOAD_SET_DELETE);
+        options.first = 1234;
+        options.seconds = i % 2;
+        options.frames_prefilled = i % 2 ? SW_LOAD_PREFILLED_ALL : 0;
+        options.no_verify = i % 2;
+        struct sw_load_result *result = run(&options);
+        cr_assert_eq(result->phases_count, 2);
+        const struct sw_load_phase_result *sets = &result->phases[0], *deletes = &result->phases[1];
+        cr_assert_eq(sets->operation, SW_LOAD_SET);
+        cr_assert_eq(deletes->operation, SW_LOAD_DELETE);
+        cr_assert(sets->keys == deletes->keys && sets->keys % KEYS == 0);
+        cr_assert(i % 2 ? sets->keys > KEYS : sets->keys == KEYS, "turns");
+        cr_assert(!options.seconds || sets->seconds + deletes->seconds >= 1);
+        cr_assert_eq(sets->hits, 0);
+        cr_assert_eq(deletes->hits, deletes->keys);
+        cr_assert_eq(sets->latency.count, sets->keys / KEYS * ((KEYS + FRAME - 1) / FRAME));
+        cr_assert_eq(table.occupied, 0);
+        free(result);
+        stop();
+    }
+}
+
+/* Keys that are there before they are written, or gone before they are deleted, are found with the
+ * bitmap and without; and the reports of frames drawn before show them. */
+Test(bulk_run, turns_on_keys_that_are_not_as_they_should_be)
+{
+    for (int i = 0; i < 4; i++) {
+        start(0, 8);
+        struct sw_load_options options = options_for(SW_LOAD_SET);
+        options.first = 100;
+        options.keys = 1000;
+        struct sw_load_result *result = run(&options);
+        options.first = 600;
+        options.no_found = i % 2;
+        options.operation = i / 2 ? SW_LOAD_DELETE : SW_LOAD_SET_DELETE;
+        cr_assert_eq(status_of(&options, result), SW_LOAD_E_MISMATCH);
+        cr_assert_eq(result->phases[0].missing, i / 2 ? 500 : 0);
+        cr_assert_eq(result->phases[0].wrong, i / 2 ? 0 : 500);
+        cr_assert_eq(result->phases[0].hits, 500);
+        cr_assert_eq(result->phases[0].example.is_set, !options.no_found);
+        free(result);
+        stop();
+    }
+    start(0, 8);
+    struct sw_load_options options = options_for(SW_LOAD_DELETE);
+    options.frames_prefilled = SW_LOAD_PREFILLED_ALL;
+    options.no_verify = true;
+    struct sw_load_result *result = run(&options);
+    cr_assert_eq(result->phases[0].keys, KEYS);
+    cr_assert_eq(result->phases[0].hits, 0);
+    free(result);
+    stop();
+}
+
 /* Frames drawn before are sent as they are: keys of the run, and with them their values. */
 static void prefilled_frames(enum sw_load_splice splice, enum sw_load_distribution_kind kind)
 {

@@ -263,6 +263,35 @@ Test(lane, each_lie_is_noticed)
     }
 }
 
+/* The value before a write, where the reply has it. */
+Test(lane, previous_values_are_compared)
+{
+    static const char *const mixes[] = {"set=1", "sum=1", "delete=1"};
+    for (uint32_t m = 0; m < 3; m++) {
+        for (uint32_t is_lie = 0; is_lie < 2; is_lie++) {
+            struct sw_load_mix mix;
+            struct sw_load_lane lane;
+            struct sw_load_lane_setup setup = setup_of(&workloads[1], &mix, 1);
+            struct unit unit = {.count = 1};
+            struct truth *truth = calloc(1, sizeof(*truth));
+            cr_assert(sw_load_mix_parse(mixes[m], &mix));
+            truth->value_bytes = 8;
+            cr_assert(sw_load_lane_init(&lane, &setup, 0));
+            fill(&lane, truth);
+            sw_load_lane_draw(&lane, 1, unit.keys, unit.operands);
+            const uint64_t before = find(truth, unit.keys[0])->value;
+            const struct sw_load_answer answer = {
+                .has_found = true, .found = true, .has_previous = true, .value = before ^ is_lie};
+            struct sw_load_verdict verdict =
+                sw_load_lane_check(&lane, 0, unit.operands[0], &answer);
+            cr_assert_eq(verdict.right, !is_lie, "%s", mixes[m]);
+            cr_assert(!is_lie || verdict.expected == before);
+            sw_load_lane_fini(&lane);
+            free(truth);
+        }
+    }
+}
+
 /* A write that is lost shows at the next read of the key, in the final sweep at the latest. */
 Test(lane, lost_writes_are_noticed)
 {

@@ -102,6 +102,16 @@ Test(options, costs_and_surroundings)
     cr_assert_eq(options.socket_buffer, 1U << 20);
     cr_assert_eq(options.idle_connections, 10000);
     cr_assert_str_eq(options.series, "/tmp/x");
+    char all[] = "-o set-delete --frames-prefilled all --first 1M --seconds 2";
+    cr_assert_eq(parse(all, &options, text, sizeof(text)), 0, "%s", text);
+    cr_assert_eq(options.frames_prefilled, SW_LOAD_PREFILLED_ALL);
+    cr_assert_eq(options.operation, SW_LOAD_SET_DELETE);
+    cr_assert_eq(options.first, 1000000);
+    cr_assert(options.no_verify);
+    char mix[] = "--mix get=1,delete=1 --frames-prefilled 9 --seconds 1 --frame-min 1 -f 5000 "
+                 "--want-previous --value-bytes 60";
+    cr_assert_eq(parse(mix, &options, text, sizeof(text)), 0, "%s", text);
+    cr_assert(options.frame_min == 1 && options.want_previous && options.value_bytes == 60);
     char bare[] = "-o set --no-found";
     cr_assert_eq(parse(bare, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert(options.no_found && !options.no_verify);
@@ -147,7 +157,21 @@ Test(options, what_is_wrong_is_said)
         {"--rate 0", "--rate 0: a number from 1"},
         {"-c 300 -t 1", "a thread has at most 256 connections"},
         {"--frames-prefilled 4", "--frames-prefilled is for"},
-        {"--frames-prefilled 4 --seconds 1 --ycsb a", "--frames-prefilled is for"},
+        {"--frames-prefilled 4 --seconds 1 --ycsb d", "no inserts and no misses"},
+        {"--frames-prefilled 4 --seconds 1 --mix get=1 --hit-ratio 0.5",
+         "no inserts and no misses"},
+        {"--frames-prefilled all --seconds 1", "--frames-prefilled all is for"},
+        {"--frames-prefilled all --mix set=1", "--frames-prefilled all is for"},
+        {"--frames-prefilled 4 --seconds 1 -o set-delete", "all can be drawn before"},
+        {"-o delete --seconds 1", "deletes every key once"},
+        {"-o set-delete --rate 10", "is in closed loop"},
+        {"-o delete --protocol resp", "are for bulk frames"},
+        {"--protocol resp --want-previous", "--want-previous is for bulk"},
+        {"--protocol resp --value-bytes 4", "--value-bytes is for bulk"},
+        {"--value-bytes 1025", "--value-bytes 1025: a number from 1 to 1024"},
+        {"--frame-min 4", "--frame-min is for a phase with --seconds"},
+        {"--frame-min 4 --seconds 1 -f 3", "--frame-min is more than --frame"},
+        {"--protocol resp --key-bits 32 -n 4294967296 --first 1", "2^32 keys"},
         {"--frames-prefilled 4 --seconds 1 --protocol resp", "--frames-prefilled is for"},
         {"--frames-prefilled 0", "--frames-prefilled 0: a number from 1"},
         {"--splice always", "--splice is of --frames-prefilled"},

@@ -39,11 +39,21 @@ Test(prefill, keys_of_the_run_with_their_values)
         struct sw_load_distribution distribution;
         struct sw_load_prefill prefill;
         uint64_t *known = all_keys(&workload);
-        void *first_keys = NULL, *keys, *values;
+        const struct sw_load_prefill_plan plan = {
+            .workload = &workload,
+            .distribution = &distribution,
+            .random = 77,
+            .frames = FRAMES,
+            .frame = FRAME,
+            .frame_min = FRAME,
+        };
+        const void *first_keys = NULL;
         sw_load_distribution_init(&distribution, kinds[i % 4], 0.99, KEYS);
-        cr_assert(sw_load_prefill_init(&prefill, &workload, &distribution, 77, FRAMES, FRAME));
+        cr_assert(sw_load_prefill_init(&prefill, &plan));
         for (uint32_t f = 0; f < FRAMES; f++) {
-            sw_load_prefill_take(&prefill, &keys, &values);
+            const struct sw_load_prefilled *frame = sw_load_prefill_take(&prefill);
+            const void *keys = frame->keys, *values = frame->values;
+            cr_assert_eq(frame->count, FRAME);
             cr_assert_eq((uintptr_t)keys % 4096 + (uintptr_t)values % 4096, 0);
             first_keys = f == 0 ? keys : first_keys;
             cr_assert(f == 0 || memcmp(keys, first_keys, FRAME * workload.key_bytes) != 0);
@@ -57,11 +67,59 @@ Test(prefill, keys_of_the_run_with_their_values)
                 }
             }
         }
-        sw_load_prefill_take(&prefill, &keys, &values);
-        cr_assert_eq(keys, first_keys, "the first again behind the last");
+        cr_assert_eq(sw_load_prefill_take(&prefill)->keys, first_keys,
+                     "the first again behind the last");
         cr_assert_eq(prefill.bytes, sw_load_prefill_bytes(&workload, FRAMES, FRAME));
         sw_load_prefill_fini(&prefill);
         sw_load_prefill_fini(&prefill);
         free(known);
     }
+}
+
+/* Each frame has its own number of keys and, in a mix, its own operation. */
+Test(prefill, sizes_and_operations_are_drawn)
+{
+    const struct sw_load_workload workload = {
+        .seed = 3, .first = 1000, .keys = KEYS, .key_bytes = 4, .value_bytes = 4};
+    const struct sw_load_mix mix = {.weights = {[SW_LOAD_MIX_GET] = 1, [SW_LOAD_MIX_DELETE] = 1},
+                                    .total = 2};
+    struct sw_load_distribution distribution;
+    struct sw_load_prefill prefill;
+    sw_load_distribution_init(&distribution, SW_LOAD_UNIFORM, 0, KEYS);
+    const struct sw_load_prefill_plan plan = {.workload = &workload,
+                                              .distribution = &distribution,
+                                              .mix = &mix,
+                                              .random = 5,
+                                              .frames = 400,
+                                              .frame = 100,
+                                              .frame_min = 2};
+    cr_assert(sw_load_prefill_init(&prefill, &plan));
+    uint32_t least = UINT32_MAX, most = 0, gets = 0;
+    for (uint32_t f = 0; f < plan.frames; f++) {
+        const struct sw_load_prefilled *frame = sw_load_prefill_take(&prefill);
+        cr_assert(frame->operation == SW_LOAD_MIX_GET || frame->operation == SW_LOAD_MIX_DELETE);
+        gets += frame->operation == SW_LOAD_MIX_GET;
+        least = frame->count < least ? frame->count : least;
+        most = frame->count > most ? frame->count : most;
+    }
+    cr_assert(least >= 2 && least < 10 && most > 90 && most <= 100, "%u to %u", least, most);
+    cr_assert(gets > 120 && gets < 280, "%u", gets);
+    sw_load_prefill_fini(&prefill);
+}
+
+/* A frame for each unit of the keys, in their order. */
+Test(prefill, all_frames_of_the_keys)
+{
+    const struct sw_load_workload workload = {
+        .seed = 3, .first = 77, .keys = KEYS, .key_bytes = 8, .value_bytes = 8};
+    struct sw_load_prefill prefill;
+    cr_assert(sw_load_prefill_all(&prefill, &workload, FRAME));
+    cr_assert_eq(prefill.frames, (KEYS + FRAME - 1) / FRAME);
+    for (uint64_t i = 0; i < KEYS; i++) {
+        const struct sw_load_prefilled *frame = &prefill.each[i / FRAME];
+        const uint64_t key = sw_load_element(frame->keys, 8, i % FRAME);
+        cr_assert_eq(key, sw_load_key(&workload, i));
+        cr_assert_eq(sw_load_element(frame->values, 8, i % FRAME), sw_load_value(&workload, key));
+    }
+    sw_load_prefill_fini(&prefill);
 }

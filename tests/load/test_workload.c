@@ -17,6 +17,8 @@ static const struct sw_load_workload workloads[] = {
     {.seed = 1, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
     {.seed = 0, .keys = KEYS, .key_bytes = 4, .value_bytes = 8},
     {.seed = UINT64_MAX, .keys = KEYS, .key_bytes = 8, .value_bytes = 4},
+    {.seed = 1, .first = 1000 * KEYS, .keys = KEYS, .key_bytes = 4, .value_bytes = 4},
+    {.seed = 7, .first = 1ULL << 33, .keys = KEYS, .key_bytes = 8, .value_bytes = 8},
 };
 #define WORKLOADS (sizeof(workloads) / sizeof(workloads[0]))
 
@@ -131,5 +133,73 @@ Test(workload, a_single_key_is_always_drawn)
     sw_load_fill_random(&workload, &state, CHUNK, keys);
     for (size_t i = 0; i < CHUNK; i++) {
         cr_assert_eq(keys[i], sw_load_key(&workload, 0));
+    }
+}
+
+/* Runs of one seed whose numbers do not overlap share no key, and keys of misses belong to none. */
+Test(workload, ranges_of_keys_are_disjoint)
+{
+    struct sw_load_workload low = {.seed = 9, .keys = 1000, .key_bytes = 4, .value_bytes = 4};
+    struct sw_load_workload high = low;
+    high.first = 1000;
+    for (uint64_t i = 0; i < 1000; i++) {
+        cr_assert_eq(sw_load_key(&high, i), sw_load_key(&low, 1000 + i));
+        for (uint64_t k = 0; k < 1000; k++) {
+            cr_assert_neq(sw_load_key(&high, i), sw_load_key(&low, k));
+            cr_assert_neq(sw_load_absent_key(&high, i), sw_load_key(&low, k));
+            cr_assert_neq(sw_load_absent_key(&high, i), sw_load_key(&high, k));
+        }
+    }
+}
+
+/* Values that are bytes: all of an element is told apart, its length and what lies behind it too.
+ */
+Test(workload, values_of_bytes)
+{
+    static const struct sw_load_workload samples[] = {
+        {.seed = 1,
+         .keys = KEYS,
+         .key_bytes = 8,
+         .value_bytes = 64,
+         .format = SW_LOAD_VALUES_STRING,
+         .content_bytes = 60},
+        {.seed = 1,
+         .keys = KEYS,
+         .key_bytes = 4,
+         .value_bytes = 20,
+         .format = SW_LOAD_VALUES_STRING,
+         .content_bytes = 13},
+        {.seed = 1,
+         .keys = KEYS,
+         .key_bytes = 8,
+         .value_bytes = 8,
+         .format = SW_LOAD_VALUES_FIXED,
+         .content_bytes = 8},
+        {.seed = 1,
+         .keys = KEYS,
+         .key_bytes = 8,
+         .value_bytes = 12,
+         .format = SW_LOAD_VALUES_FIXED,
+         .content_bytes = 12},
+    };
+    for (size_t w = 0; w < sizeof(samples) / sizeof(samples[0]); w++) {
+        const struct sw_load_workload *workload = &samples[w];
+        uint64_t keys[8] = {0};
+        uint8_t values[8 * 64] = {0};
+        sw_load_fill_keys(workload, 0, 8, keys);
+        sw_load_fill_values(workload, keys, 8, values);
+        cr_assert_eq(sw_load_count_wrong(workload, keys, values, 8), 0);
+        for (size_t at = 0; at < 8 * (size_t)workload->value_bytes; at++) {
+            values[at] ^= (uint8_t)(1U << at % 8);
+            cr_assert_eq(sw_load_count_wrong(workload, keys, values, 8), 1, "%zu, byte %zu", w, at);
+            cr_assert_not(sw_load_is_right(workload, keys, values, at / workload->value_bytes));
+            values[at] ^= (uint8_t)(1U << at % 8);
+        }
+        uint32_t length = 0;
+        memcpy(&length, values, sizeof(length));
+        cr_assert(workload->format == SW_LOAD_VALUES_FIXED || length == workload->content_bytes);
+        cr_assert_eq(sw_load_shown(workload, values, 1),
+                     sw_load_value(workload, sw_load_element(keys, workload->key_bytes, 1)));
+        cr_assert_neq(sw_load_shown(workload, values, 1), sw_load_shown(workload, values, 2));
     }
 }
