@@ -62,10 +62,11 @@ void sw_combine_lane_init(struct sw_combine_lane *lane, struct sw_combiner *comb
 /* --- launches; the leader's ------------------------------------------------------------------- */
 
 /* Whether a batch may be launched together with others. One that hands entries back has room for
- * its own only. */
+ * its own only, and scores are not collected. */
 static bool shares(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS && batch->leftover_keys == NULL &&
+           batch->scores == NULL && batch->scores_out == NULL &&
            batch->count <= combiner->operations_max && batch->group_count <= batch->count;
 }
 

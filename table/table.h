@@ -284,9 +284,9 @@ enum sw_batch_kind {
 /* One batch, in the caller's storage. Arrays are borrowed until sw_batch_poll says it is done, and
  * must lie in I/O memory of the table (the struct itself need not). Key and value arrays hold
  * integers of the table's width, little-endian, aligned to it; values of a cache are value_bytes
- * bytes each, aligned to 16 where that is a multiple of 16, otherwise to 4. `found` words are 64
- * bits: the answer of operation i is bit i % 64 of word i / 64; unused bits of the last word are
- * zero.
+ * bytes each, aligned to 16 where that is a multiple of 16, otherwise to 4, or to 8 for numbers of
+ * 64 bits. `found` words are 64 bits: the answer of operation i is bit i % 64 of word i / 64;
+ * unused bits of the last word are zero.
  *
  * Keys and values may be changed by others while the batch runs: each element is loaded once, so
  * the batch is one on some values that each element had; a value of a cache may be part of one and
@@ -322,7 +322,8 @@ struct sw_batch {
      * under a GET; SET_SCORE must have scores. */
     const uint64_t *scores;
     uint64_t *scores_out; /* out [count]: the key's score after the operation, 0 if it is absent
-                             then; or NULL */
+                             then; or NULL. The reads of a batch that has no others overlap on CUDA:
+                             there it may be that after another one of them */
 
     /* Admission is all or nothing by group: either every operation of a group takes effect or,
      * where one of its inserts would pass occupied_max, none. A group with an insert is also

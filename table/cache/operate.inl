@@ -177,7 +177,7 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slo
         slots->digests[slot] = 0;
     }
     if (g.lane == 0 && step->score_out != NULL) {
-        *step->score_out = sw_cache_entry_at(slots, slot)->score;
+        *step->score_out = SW_CACHE_LOAD(&sw_cache_entry_at(slots, slot)->score);
     }
 }
 

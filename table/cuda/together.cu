@@ -107,11 +107,36 @@ static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
     return words[i / 64] >> (i % 64) & 1;
 }
 
+/* The operation on integers that has the effect, and the class, of one that only a cache has. */
+static __device__ inline uint32_t plain_op(uint32_t op, bool found)
+{
+    switch (op) {
+    case SW_PEEK:
+        return SW_GET;
+    case SW_FIND_OR_INSERT:
+        return SW_SET_ABSENT;
+    case SW_SET_SCORE: /* neither has an effect */
+        return found ? SW_SET_ABSENT : SW_SET_PRESENT;
+    case SW_ADD_F32:
+    case SW_ADD_U32:
+    case SW_ADD_U64:
+        return SW_SET;
+    case SW_SET_VALUE:
+    case SW_ADD_PRESENT_F32:
+    case SW_ADD_PRESENT_U32:
+    case SW_ADD_PRESENT_U64:
+        return SW_SET_PRESENT;
+    default:
+        return op;
+    }
+}
+
 /* Counts one operation in a thread's words; `old` and `operand` matter only where it may overflow.
  */
 static __device__ inline void count_one(uint32_t *words, uint32_t op, bool found, uint64_t old,
                                         uint64_t operand, uint32_t value_bytes, bool not_admitted)
 {
+    op = plain_op(op, found);
     enum sw_effect effect;
     if (value_bytes == sizeof(uint32_t)) {
         uint32_t out;

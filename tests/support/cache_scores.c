@@ -201,13 +201,38 @@ static void count(struct cache_scores *run, enum sw_op op, bool found, enum sw_c
     counters->not_admitted += result == SW_CACHE_REFUSED;
 }
 
-/* What is said of the score of a key of a batch of reads that overlap: all of them first, then the
- * one at `i` is compared with what it may be. */
-static bool score_fits(const struct cache_scores *run, uint32_t i, uint64_t before, uint64_t after)
+/* Whether the batch is one of reads that overlap. */
+static bool overlaps(const struct cache_scores *run)
 {
-    bool overlap = run->trial->reads_overlap && run->batch.write_sequence == 0;
-    uint64_t got = run->scores_out[i];
-    return overlap ? got >= before : got == after;
+    return run->trial->reads_overlap && run->batch.write_sequence == 0;
+}
+
+static uint64_t score_now(const struct cache_scores *run, uint32_t i)
+{
+    uint64_t score;
+    const void *value = cache_model_find(run->model, cache_scores_key(run, run->keys, i), &score);
+    return value == NULL ? 0 : score;
+}
+
+/* Reads that overlap may tell of a key's score whatever it was between the first use and the last.
+ * The next scan tells whether a use was lost. */
+static void note_scores(struct cache_scores *run)
+{
+    for (uint32_t i = 0; i < run->batch.count; i++) {
+        run->must_scores[i] = score_now(run, i);
+    }
+}
+
+static void compare_overlapping(struct cache_scores *run)
+{
+    for (uint32_t i = 0; i < run->batch.count && run->batch.scores_out != NULL; i++) {
+        if (run->scores_out[i] < run->must_scores[i] || run->scores_out[i] > score_now(run, i)) {
+            cache_scores_fail(run, "read %u: score %llu, which was %llu and is %llu", i,
+                              (unsigned long long)run->scores_out[i],
+                              (unsigned long long)run->must_scores[i],
+                              (unsigned long long)score_now(run, i));
+        }
+    }
 }
 
 static void compare_operation(struct cache_scores *run, uint32_t i)
@@ -239,7 +264,7 @@ static void compare_operation(struct cache_scores *run, uint32_t i)
         memcmp(run->previous + (size_t)i * bytes, run->expected_value, bytes) != 0) {
         cache_scores_fail(run, "operation %u (%d): previous", i, (int)op);
     }
-    if (run->batch.scores_out != NULL && !score_fits(run, i, before, after)) {
+    if (run->batch.scores_out != NULL && !overlaps(run) && run->scores_out[i] != after) {
         cache_scores_fail(run, "operation %u (%d): its score is %llu, was %llu, must be %llu", i,
                           (int)op, (unsigned long long)run->scores_out[i],
                           (unsigned long long)before, (unsigned long long)after);
@@ -356,8 +381,14 @@ static void step(struct cache_scores *run, bool reads)
         cache_scores_fail(run, "sw_batch_run: %s", sw_status_text(status));
         return;
     }
+    if (overlaps(run)) {
+        note_scores(run);
+    }
     for (uint32_t i = 0; i < run->batch.count; i++) {
         compare_operation(run, i);
+    }
+    if (overlaps(run)) {
+        compare_overlapping(run);
     }
     compare_left(run);
     run->clock += run->batch.count;

@@ -31,4 +31,10 @@ struct cache_scores_seen {
 int cache_scores_run(const struct cache_scores_trial *trial, struct cache_scores_seen *seen,
                      char *fault, size_t fault_size);
 
+/* Offers each of key_count keys once, to a cache with the policy CUSTOM that is too small for them:
+ * afterwards each is held, was evicted or was turned away, whatever the order was. 0, or 1 with the
+ * first fault as text. `batches` has no part in it. */
+int cache_scores_evict(const struct cache_scores_trial *trial, struct cache_scores_seen *seen,
+                       char *fault, size_t fault_size);
+
 #endif

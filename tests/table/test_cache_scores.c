@@ -81,6 +81,25 @@ Test(cache_scores, narrow_keys)
     run(64, 20, false);
 }
 
+Test(cache_scores, what_leaves_is_handed_back)
+{
+    for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
+        char fault[256] = "";
+        struct cache_scores_seen seen;
+        struct cache_scores_trial trial = {
+            .config = config_of(mode == SW_CACHE_MEMORY ? 64 : 128, 20, (enum sw_cache_mode)mode,
+                                SW_CACHE_CUSTOM),
+            .seed = random_seed(),
+            .ops_max = 300,
+            .key_count = 4500,
+        };
+        cr_assert_eq(cache_scores_evict(&trial, &seen, fault, sizeof(fault)), 0, "mode %d: %s",
+                     mode, fault);
+        cr_assert_gt(seen.evicted, 0);
+        cr_assert_gt(seen.not_admitted, 0);
+    }
+}
+
 /* --- what is refused -------------------------------------------------------------------------- */
 
 struct small {

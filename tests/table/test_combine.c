@@ -154,6 +154,7 @@ static int fake_submit_together(void *context, struct sw_together *together)
         struct sw_batch *part = together->parts[i];
         expect(fake, part->kind == SW_BATCH_OPERATIONS && part->op == SW_SET, "writes only");
         expect(fake, part->leftover_keys == NULL, "none that hands entries back");
+        expect(fake, part->scores == NULL && part->scores_out == NULL, "none with scores");
         operations += part->count;
         carry_out(fake, part);
     }
@@ -201,6 +202,7 @@ struct request {
     uint64_t previous[OPS_MAX];
     uint64_t wanted[OPS_MAX];
     uint32_t leftover[OPS_MAX];
+    uint64_t scores[OPS_MAX];
 };
 
 struct client {
@@ -229,6 +231,8 @@ static void draw(struct client *client, struct random *random, struct request *r
     batch->values = request->values;
     batch->previous = request->previous;
     batch->leftover_keys = random_below(random, 20) == 0 ? request->leftover : NULL;
+    batch->scores = random_below(random, 20) == 0 ? request->scores : NULL;
+    batch->scores_out = random_below(random, 20) == 0 ? request->scores : NULL;
     for (uint32_t i = 0; i < batch->count && batch->kind == SW_BATCH_OPERATIONS; i++) {
         request->keys[i] = client->number * STREAMS + stream;
         request->wanted[i] = *now;

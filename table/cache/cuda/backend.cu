@@ -23,8 +23,9 @@ struct cache_table : sw_cuda_lane_owner {
     uint64_t bytes;
     uint32_t batch_ops_max;
     uint32_t key_bytes;
-    uint64_t clock; /* under `order`, as is rounds */
-    uint64_t rounds;
+    uint64_t clock;  /* under `order`, as is rounds */
+    uint64_t rounds; /* batches of this epoch */
+    uint64_t epoch;  /* atomic; changes under `order` */
 };
 
 struct cache_queue : sw_cuda_lane {
@@ -109,12 +110,6 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
 {
     struct cudaDeviceProp properties;
     *out = NULL;
-    if (config->cache_policy == SW_CACHE_CUSTOM) {
-        snprintf(reason, reason_size,
-                 "the CUDA backend of the cache does not carry out batches with scores: choose "
-                 "another policy than custom, or the CPU backend");
-        return SW_E_INVALID;
-    }
     int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
     if (status != SW_OK) {
         return status;
@@ -151,6 +146,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     const struct cache_table *table = (const struct cache_table *)context;
     sw_cache_facts(&table->arrays.slots, table->bytes, facts);
     facts->together_ops_max = table->together.operations_max;
+    facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
 }
 
 void *table_io_alloc(void *context, size_t bytes)
@@ -250,6 +246,7 @@ struct sw_cache_table_batch typed(struct cache_queue *queue, const struct sw_bat
     all.ticket = ticket;
     if (batch->kind == SW_BATCH_OPERATIONS) {
         all.time.tick = table->clock;
+        all.time.epoch = table->epoch;
         all.time.round = sw_cache_least(table->rounds, UINT32_MAX);
         table->clock += batch->count;
         table->rounds++;
@@ -261,6 +258,9 @@ struct sw_cache_table_batch typed(struct cache_queue *queue, const struct sw_bat
         all.previous = (uint8_t *)batch->previous;
         all.found = (uint32_t *)batch->found;
         all.not_admitted = (uint32_t *)batch->not_admitted;
+        all.scores = batch->scores;
+        all.scores_out = batch->scores_out;
+        all.leftover_scores = batch->leftover_scores;
         all.leftover_keys = batch->leftover_keys;
         all.leftover_values = (uint8_t *)batch->leftover_values;
     }
@@ -274,28 +274,73 @@ cudaError_t enqueue_scan(struct cache_queue *queue, struct sw_batch *batch,
     uint64_t capacity = all->slots.buckets * SW_CACHE_BUCKET_SLOTS;
     uint64_t first = batch->cursor < capacity ? batch->cursor : capacity;
     uint64_t slots = batch->count < capacity - first ? batch->count : capacity - first;
+    struct sw_cache_export what = sw_cache_export();
     batch->cursor = first + slots < capacity ? first + slots : 0;
-    return sw_cache_table_scan(all, first, slots, batch->scan_keys, batch->scan_values,
-                               queue->stream);
+    what.first = first;
+    what.slots = slots;
+    what.score_min = batch->by_score ? batch->score_min : 0;
+    what.score_max = batch->by_score ? batch->score_max : UINT64_MAX;
+    what.keys = (uint64_t *)batch->scan_keys;
+    what.values = batch->scan_values;
+    what.scores = batch->scan_scores;
+    return sw_cache_table_scan(all, &what, queue->stream);
+}
+
+cudaError_t enqueue_read(struct cache_queue *queue, struct sw_batch *batch,
+                         const struct sw_cache_table_batch *all)
+{
+    queue->reads_pending = true;
+    switch (batch->kind) {
+    case SW_BATCH_SCAN:
+        return enqueue_scan(queue, batch, all);
+    case SW_BATCH_COUNT_SCORES:
+        return sw_cache_table_count(all, batch->score_min, batch->score_max, queue->stream);
+    default:
+        return sw_cache_table_read(all, queue->stream);
+    }
+}
+
+/* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
+void set_epoch(struct cache_table *table, struct sw_batch *batch)
+{
+    if (batch->epoch < table->epoch) {
+        batch->status = SW_E_INVALID;
+    } else if (batch->epoch > table->epoch) {
+        __atomic_store_n(&table->epoch, batch->epoch, __ATOMIC_RELAXED);
+        table->rounds = 0;
+    }
+    batch->epoch = table->epoch;
+}
+
+cudaError_t enqueue_write(struct cache_queue *queue, struct sw_batch *batch,
+                          const struct sw_cache_table_batch *all)
+{
+    switch (batch->kind) {
+    case SW_BATCH_CLEAR:
+        return sw_cache_table_clear(all, queue->stream);
+    case SW_BATCH_ERASE_SCORES:
+        return sw_cache_table_erase(all, batch->score_min, batch->score_max, queue->stream);
+    case SW_BATCH_EPOCH:
+        set_epoch(queue->table, batch);
+        return sw_cache_table_end(all, queue->stream);
+    default:
+        return sw_cache_table_write(all, queue->stream);
+    }
 }
 
 cudaError_t enqueue(struct cache_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
     cudaError_t error = sw_cuda_wait_for_write(queue);
-    bool operations = batch->kind == SW_BATCH_OPERATIONS;
     if (error != cudaSuccess) {
         return error;
     }
     struct sw_cache_table_batch all = typed(queue, batch, ticket);
-    if (batch->kind == SW_BATCH_SCAN || (operations && sw_batch_only_reads(batch))) {
-        queue->reads_pending = true;
-        return operations ? sw_cache_table_read(&all, queue->stream)
-                          : enqueue_scan(queue, batch, &all);
+    if (sw_batch_is_read(batch)) {
+        return enqueue_read(queue, batch, &all);
     }
     error = sw_cuda_wait_for_reads(queue);
     if (error == cudaSuccess) {
-        error = operations ? sw_cache_table_write(&all, queue->stream)
-                           : sw_cache_table_clear(&all, queue->stream);
+        error = enqueue_write(queue, batch, &all);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
@@ -336,13 +381,17 @@ int poll(void *context, struct sw_batch *batch)
         batch->counters = record->counters;
         if (batch->kind == SW_BATCH_SCAN) {
             batch->scan_count = (uint32_t)record->listed;
+        } else if (batch->kind == SW_BATCH_COUNT_SCORES) {
+            batch->matched = record->listed;
         } else if (batch->kind == SW_BATCH_OPERATIONS) {
             batch->leftover_count = (uint32_t)record->listed;
         }
     }
-    batch->status = status;
+    if (status != SW_OK || batch->kind != SW_BATCH_EPOCH) { /* whose status set_epoch knew */
+        batch->status = status;
+    }
     sw_cuda_lane_completed(queue, batch->_ticket);
-    return status;
+    return batch->status;
 }
 
 cudaError_t enqueue_together(struct cache_queue *queue, struct sw_together *together,
@@ -387,9 +436,9 @@ int poll_together(void *context, struct sw_together *together)
 }
 
 const struct sw_backend backend = {
-    "cuda",      SW_CACHE_OPERATIONS, SW_CACHE_KINDS, false,      table_open,  table_close,
-    table_facts, table_io_alloc,      table_io_free,  queue_open, queue_close, submit,
-    poll,        submit_together,     poll_together,  NULL,       table_check, NULL,
+    "cuda",      SW_CACHE_ALL_OPERATIONS, SW_CACHE_ALL_KINDS, false,      table_open,  table_close,
+    table_facts, table_io_alloc,          table_io_free,      queue_open, queue_close, submit,
+    poll,        submit_together,         poll_together,      NULL,       table_check, NULL,
 };
 
 } // namespace

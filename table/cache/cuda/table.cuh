@@ -65,8 +65,11 @@ struct sw_cache_table_batch {
     uint8_t *previous;
     uint32_t *found; /* halves of the batch's words, or NULL */
     uint32_t *not_admitted;
+    const uint64_t *scores; /* this and the next: or NULL */
+    uint64_t *scores_out;
     void *leftover_keys; /* or NULL */
     uint8_t *leftover_values;
+    uint64_t *leftover_scores;
     struct sw_cache_table_tally *tally;
     struct sw_cache_counters *totals;
     struct sw_cache_record *record;
@@ -77,9 +80,16 @@ struct sw_cache_table_batch {
 cudaError_t sw_cache_table_read(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 cudaError_t sw_cache_table_write(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaStream_t stream);
-/* Entries of the slots [first, first + slots): keys of key_bytes, and values. */
-cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch, uint64_t first,
-                                uint64_t slots, void *keys, void *values, cudaStream_t stream);
+/* Keys are of key_bytes; the record has the count. */
+cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch,
+                                const struct sw_cache_export *what, cudaStream_t stream);
+/* Entries with min <= score <= max: counted, in record->listed, or erased. */
+cudaError_t sw_cache_table_count(const struct sw_cache_table_batch *batch, uint64_t min,
+                                 uint64_t max, cudaStream_t stream);
+cudaError_t sw_cache_table_erase(const struct sw_cache_table_batch *batch, uint64_t min,
+                                 uint64_t max, cudaStream_t stream);
+/* Nothing but the record. */
+cudaError_t sw_cache_table_end(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 
 /* Launches every kernel of the above once, on an empty table, so that none is loaded while it
  * serves. `batch` is one of no operations that has the table's slots, scratch, key_bytes and

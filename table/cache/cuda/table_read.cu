@@ -5,8 +5,29 @@
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/table_end.cuh"
 
+/* The score of the entry at `slot` after operation `index`. Where nothing is asked but GET and
+ * nothing is said of scores (PLAIN), it is used and its score is anything. */
+template <bool PLAIN>
+static __device__ __forceinline__ uint64_t use(const struct sw_cache_table_batch *batch,
+                                               uint32_t index, uint64_t slot)
+{
+    const struct sw_cache_slots *slots = &batch->slots;
+    if (PLAIN) {
+        return sw_cache_touch(slots, &batch->time, index, 1, slot);
+    }
+    uint32_t op = batch->ops != NULL ? batch->ops[index] : batch->op;
+    uint32_t acts = sw_cache_table_uses(sw_cache_table_acts(op, false), op, slots->policy,
+                                        batch->scores != NULL);
+    if (acts & SW_CACHE_ACT_USE) {
+        uint64_t given = sw_cache_table_given(batch->scores, slots->policy, index);
+        return sw_cache_touch(slots, &batch->time, index, given, slot);
+    }
+    return batch->scores_out == NULL ? 0 : __ldcg(&sw_cache_entry_at(slots, slot)->score);
+}
+
 /* Looks up key `index`, if there is such a one, and answers; adds misses, hits and probes to
  * `words`. All lanes of a warp. */
+template <bool PLAIN>
 static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch *batch,
                                                uint32_t index, uint32_t *words)
 {
@@ -16,8 +37,9 @@ static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch
     struct sw_cache_home home = sw_cache_home_of(slots, key);
     uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
     bool found = slot != SW_CACHE_NOWHERE;
-    if (found) {
-        sw_cache_touch(slots, &batch->time, index, 1, slot);
+    uint64_t score = found ? use<PLAIN>(batch, index, slot) : 0;
+    if (!PLAIN && valid && batch->scores_out != NULL) {
+        batch->scores_out[index] = score;
     }
     sw_cache_answer_bit(batch->found, batch->count, index, found);
     sw_cache_answer_bit(batch->not_admitted, batch->count, index, false);
@@ -38,6 +60,7 @@ static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch
     }
 }
 
+template <bool PLAIN>
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
     get_kernel(const struct sw_cache_table_batch batch)
 {
@@ -48,7 +71,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
     __syncthreads();
     for (uint32_t first = blockIdx.x * SW_CACHE_THREADS; first < batch.count;
          first += gridDim.x * SW_CACHE_THREADS) {
-        get_one(&batch, first + threadIdx.x, words);
+        get_one<PLAIN>(&batch, first + threadIdx.x, words);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -62,7 +85,14 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
 
 cudaError_t sw_cache_table_read(const struct sw_cache_table_batch *batch, cudaStream_t stream)
 {
-    get_kernel<<<sw_cache_look_up_blocks(batch->count), SW_CACHE_THREADS, 0, stream>>>(*batch);
+    uint32_t blocks = sw_cache_look_up_blocks(batch->count);
+    bool plain = batch->ops == NULL && batch->op == SW_GET && batch->scores == NULL &&
+                 batch->scores_out == NULL && batch->slots.policy != SW_CACHE_CUSTOM;
+    if (plain) {
+        get_kernel<true><<<blocks, SW_CACHE_THREADS, 0, stream>>>(*batch);
+    } else {
+        get_kernel<false><<<blocks, SW_CACHE_THREADS, 0, stream>>>(*batch);
+    }
     return cudaGetLastError();
 }
 
@@ -72,6 +102,12 @@ static __global__ void end_kernel(const struct sw_cache_table_batch batch)
     sw_cache_fill_record(&batch);
 }
 
+cudaError_t sw_cache_table_end(const struct sw_cache_table_batch *batch, cudaStream_t stream)
+{
+    end_kernel<<<1, 1, 0, stream>>>(*batch);
+    return cudaGetLastError();
+}
+
 cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaStream_t stream)
 {
     struct sw_cache_launch launch = sw_cache_launch();
@@ -79,24 +115,16 @@ cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaS
     launch.totals.cache = batch->totals;
     launch.totals.batch = &batch->tally->cleared;
     cudaError_t error = sw_cache_launch_clear(&launch, stream);
-    end_kernel<<<1, 1, 0, stream>>>(*batch);
-    return error == cudaSuccess ? cudaGetLastError() : error;
+    return error == cudaSuccess ? sw_cache_table_end(batch, stream) : error;
 }
 
-cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch, uint64_t first,
-                                uint64_t slots, void *keys, void *values, cudaStream_t stream)
+cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch,
+                                const struct sw_cache_export *what, cudaStream_t stream)
 {
     struct sw_cache_launch launch = sw_cache_launch();
-    struct sw_cache_export what = sw_cache_export();
     launch.slots = batch->slots;
     launch.tally = &batch->tally->list;
     launch.totals.keep = true;
-    what.first = first;
-    what.slots = slots;
-    what.score_max = UINT64_MAX;
-    what.keys = (uint64_t *)keys;
-    what.values = values;
-    cudaError_t error = sw_cache_launch_list(&launch, &what, batch->key_bytes, stream);
-    end_kernel<<<1, 1, 0, stream>>>(*batch);
-    return error == cudaSuccess ? cudaGetLastError() : error;
+    cudaError_t error = sw_cache_launch_list(&launch, what, batch->key_bytes, stream);
+    return error == cudaSuccess ? sw_cache_table_end(batch, stream) : error;
 }

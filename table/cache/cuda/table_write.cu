@@ -31,14 +31,15 @@ step_of(const struct sw_cache_table_batch *batch, uint64_t index, uint64_t key, 
 {
     uint64_t offset = index * batch->slots.value_bytes;
     struct sw_cache_step step;
-    step.acts = sw_cache_table_acts(op, batch->previous != NULL);
-    step.element = SW_CACHE_F32;
+    step.acts = sw_cache_table_uses(sw_cache_table_acts(op, batch->previous != NULL), op,
+                                    batch->slots.policy, batch->scores != NULL);
+    step.element = sw_cache_table_element(op);
     step.key = key;
     step.index = index;
-    step.given = 1;
+    step.given = sw_cache_table_given(batch->scores, batch->slots.policy, index);
     step.value = batch->values + offset;
     step.out = batch->previous + offset;
-    step.score_out = NULL;
+    step.score_out = batch->scores_out == NULL ? NULL : batch->scores_out + index;
     return step;
 }
 
@@ -58,7 +59,7 @@ static __device__ __forceinline__ void count_one(uint32_t *words, uint32_t bucke
     uint32_t *its_class = words + SW_CACHE_WORD_CLASS + 3 * sw_cache_table_class(op);
     atomicAdd(&its_class[hit], 1U);
     atomicAdd(&its_class[2], buckets);
-    if (hit && (acts & SW_CACHE_ACT_WRITE)) {
+    if (hit && (acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD))) {
         atomicAdd(&words[SW_CACHE_WORD_UPDATED], 1U);
     }
     if (hit && (acts & SW_CACHE_ACT_ERASE)) {
@@ -87,8 +88,13 @@ static __device__ __forceinline__ void carry_out(struct sw_cache_group g,
     if (batch->leftover_keys != NULL) {
         sink.keys = batch->scratch.left;
         sink.values = batch->leftover_values;
+        sink.scores = batch->leftover_scores;
         sink.count = &batch->tally->list.listed;
     }
+    if (g.lane == 0 && step.score_out != NULL) {
+        *step.score_out = 0; /* of a key that is absent then */
+    }
+    step.score_out = step.acts & SW_CACHE_ACT_ERASE ? NULL : step.score_out;
     uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, home, &sink);
     if (result != SW_CACHE_HIT && batch->previous != NULL) {
         zero_value(g, step.out, batch->slots.value_bytes);
@@ -233,8 +239,25 @@ struct warm_memory {
     uint64_t key;
 };
 
-/* A GET of key 0 as a batch that writes and as one that reads, a scan of nothing, and the sort as
- * it is for many. */
+/* A GET of key 0 as a batch that writes and as one that reads, a PEEK, a scan of nothing, ranges of
+ * scores, and the sort as it is for many. */
+static cudaError_t launch_reads(struct sw_cache_table_batch *batch)
+{
+    struct sw_cache_export nothing = sw_cache_export();
+    cudaError_t error = sw_cache_table_read(batch, NULL);
+    batch->op = SW_PEEK;
+    if (error == cudaSuccess) {
+        error = sw_cache_table_read(batch, NULL);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cache_table_scan(batch, &nothing, NULL);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cache_table_count(batch, 0, 0, NULL);
+    }
+    return error == cudaSuccess ? sw_cache_table_erase(batch, 0, 0, NULL) : error;
+}
+
 static cudaError_t launch_all(struct sw_cache_table_batch batch, struct warm_memory *memory,
                               uint32_t ops_max)
 {
@@ -245,10 +268,7 @@ static cudaError_t launch_all(struct sw_cache_table_batch batch, struct warm_mem
     batch.record = &memory->record;
     cudaError_t error = sw_cache_table_write(&batch, NULL);
     if (error == cudaSuccess) {
-        error = sw_cache_table_read(&batch, NULL);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cache_table_scan(&batch, 0, 0, NULL, NULL, NULL);
+        error = launch_reads(&batch);
     }
     if (error == cudaSuccess) {
         error = cudaMemset(batch.scratch.hashes, 0, ops_max * sizeof(uint32_t));
