@@ -270,7 +270,7 @@ static bool take(struct sw_load_worker *worker, struct sw_load_bulk *bulk,
                  struct sw_load_slot *slot)
 {
     struct sw_load_unit *unit = &slot->unit;
-    const bool is_timed = worker->phase->seconds != 0;
+    const bool is_timed = worker->phase->seconds > 0;
     unit->keys = slot->keys;
     unit->operands = slot->operands;
     unit->is_filled = is_timed ? bulk->prefill.frames != 0 : bulk->frames != NULL;

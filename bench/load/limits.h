@@ -37,6 +37,7 @@
 /* Of values that are bytes: what a server of this version has at most. */
 #define SW_LOAD_VALUE_BYTES_MAX 1024
 #define SW_LOAD_MGET_MAX 65536
+#define SW_LOAD_SECONDS_MIN 0.01
 #define SW_LOAD_SECONDS_MAX 86400
 /* Buffers of all connections together: a run that would need more is refused at the start. */
 #define SW_LOAD_BUFFER_BYTES_MAX (16ULL << 30)

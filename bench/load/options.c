@@ -337,7 +337,8 @@ static int read_option(int option, struct sw_load_options *out, struct sw_load_g
     case OPTION_SEED:
         return read_number("seed", 0, UINT64_MAX, &out->seed, message);
     case OPTION_SECONDS:
-        return read_u32("seconds", SW_LOAD_SECONDS_MAX, &out->seconds, message);
+        return read_real("seconds", SW_LOAD_SECONDS_MIN, SW_LOAD_SECONDS_MAX, &out->seconds,
+                         message);
     case OPTION_KEY_BITS:
         given->key_bits = true;
         return read_u32("key-bits", 64, &out->key_bits, message);

@@ -54,7 +54,7 @@ struct sw_load_options {
     uint32_t connections;
     uint32_t threads; /* at most `connections` */
     uint32_t depth;
-    uint32_t seconds;  /* 0: every key once; of a mix: as many operations as keys; set-delete: once
+    double seconds;    /* 0: every key once; of a mix: as many operations as keys; set-delete: once
                         * more  until then */
     uint64_t rate;     /* keys a second, of the timed phase; 0: closed loop */
     uint32_t key_bits; /* 32 or 64: RESP, --key-of and --value-of; bulk learns it from the server */

@@ -19,7 +19,7 @@ static const char *contradiction_of_draws(const struct sw_load_options *options,
     if (given->theta && !zipf) {
         return "--theta is for --distribution zipf or latest";
     }
-    if (given->distribution && !given->mix && !options->seconds) {
+    if (given->distribution && !given->mix && !(options->seconds > 0)) {
         return "--distribution needs --seconds (without them every key is used once) or --mix";
     }
     return NULL;
@@ -30,7 +30,7 @@ static const char *contradiction_of_frames(const struct sw_load_options *options
 {
     const bool is_mix = options->operation == SW_LOAD_MIX;
     const bool is_all = options->frames_prefilled == SW_LOAD_PREFILLED_ALL;
-    const bool is_timed = options->seconds != 0 && options->operation != SW_LOAD_SET_DELETE;
+    const bool is_timed = options->seconds > 0 && options->operation != SW_LOAD_SET_DELETE;
     if (options->frames_prefilled && options->protocol != SW_LOAD_BULK) {
         return "--frames-prefilled is for bulk frames";
     }
@@ -45,7 +45,7 @@ static const char *contradiction_of_frames(const struct sw_load_options *options
         (options->mix.weights[SW_LOAD_MIX_INSERT] || options->hit_ratio < 1)) {
         return "--frames-prefilled sends the same keys again: no inserts and no misses in its mix";
     }
-    if (options->operation == SW_LOAD_DELETE && options->seconds) {
+    if (options->operation == SW_LOAD_DELETE && options->seconds > 0) {
         return "--operation delete deletes every key once: --seconds cannot be given too";
     }
     if (options->operation == SW_LOAD_SET_DELETE && options->rate) {

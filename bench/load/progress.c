@@ -13,7 +13,7 @@
 #define PLAIN_EVERY_NS (5 * SECOND_NS)
 
 void sw_load_progress_start(struct sw_load_progress *progress, const char *name,
-                            uint64_t keys_total, uint32_t seconds, bool quiet, uint64_t now_ns)
+                            uint64_t keys_total, double seconds, bool quiet, uint64_t now_ns)
 {
     *progress = (struct sw_load_progress){
         .quiet = quiet,
@@ -42,7 +42,7 @@ void sw_load_progress_update(struct sw_load_progress *progress, uint64_t keys_do
                 progress->name, mega, (double)progress->keys_total / 1e6,
                 100.0 * (double)keys_done / (double)progress->keys_total, mega / seconds, end);
     } else {
-        fprintf(stderr, "%s%s: %.0f of %u s, %.2f M keys/s%s", start, progress->name, seconds,
+        fprintf(stderr, "%s%s: %.0f of %g s, %.2f M keys/s%s", start, progress->name, seconds,
                 progress->seconds, mega / seconds, end);
     }
     fflush(stderr);

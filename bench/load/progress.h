@@ -16,14 +16,14 @@ struct sw_load_progress {
     bool is_terminal;
     const char *name;    /* of the phase; borrowed */
     uint64_t keys_total; /* 0: the phase goes on for `seconds` */
-    uint32_t seconds;
+    double seconds;
     uint64_t start_ns;
     uint64_t printed_ns;
     bool printed;
 };
 
 void sw_load_progress_start(struct sw_load_progress *progress, const char *name,
-                            uint64_t keys_total, uint32_t seconds, bool quiet, uint64_t now_ns);
+                            uint64_t keys_total, double seconds, bool quiet, uint64_t now_ns);
 void sw_load_progress_update(struct sw_load_progress *progress, uint64_t keys_done,
                              uint64_t now_ns);
 /* Clears the terminal's line. */

@@ -217,7 +217,7 @@ static void follow(struct run *run, const struct sw_load_phase *phase)
 {
     struct sw_load_progress progress;
     sw_load_progress_start(&progress, sw_load_operation_name(phase->operation),
-                           phase->seconds ? 0 : run->workload.keys, phase->seconds,
+                           phase->seconds > 0 ? 0 : run->workload.keys, phase->seconds,
                            run->options->quiet, sw_load_now_ns());
     if (run->series) {
         sw_load_series_start(run->series, sw_load_operation_name(phase->operation),

@@ -23,10 +23,11 @@ static uint64_t due_ns(const struct sw_load_phase *phase, uint64_t unit)
 
 uint64_t sw_load_phase_due(const struct sw_load_phase *phase)
 {
-    if (phase->seconds == 0) {
+    if (!(phase->seconds > 0)) {
         return phase->units;
     }
-    return (phase->seconds * phase->rate + phase->unit_keys - 1) / phase->unit_keys;
+    uint64_t keys = (uint64_t)(phase->seconds * (double)phase->rate);
+    return (keys + phase->unit_keys - 1) / phase->unit_keys;
 }
 
 /* Takes a number from the phase and says how many keys that unit has; 0 if there is none. */
@@ -35,16 +36,17 @@ static uint32_t take_number(struct sw_load_worker *worker, uint64_t now_ns, uint
 {
     struct sw_load_phase *phase = worker->phase;
     *due = 0;
-    if (phase->seconds && !phase->rate && now_ns - worker->start_ns >= phase->seconds * SECOND_NS) {
+    const double gone = (double)(now_ns - worker->start_ns);
+    if (phase->seconds > 0 && !phase->rate && gone >= phase->seconds * SECOND_NS) {
         return 0;
     }
     *number = atomic_fetch_add_explicit(&phase->next, 1, memory_order_relaxed);
     if (phase->rate) {
         *due = due_ns(phase, *number);
     }
-    if (phase->seconds) {
-        bool is_over = phase->rate && (*number >= sw_load_phase_due(phase) ||
-                                       now_ns > phase->start_ns + phase->seconds * GIVE_UP_NS);
+    if (phase->seconds > 0) {
+        const uint64_t give_up = phase->start_ns + (uint64_t)(phase->seconds * GIVE_UP_NS);
+        bool is_over = phase->rate && (*number >= sw_load_phase_due(phase) || now_ns > give_up);
         const uint32_t choice = phase->unit_keys - phase->unit_keys_min + 1;
         return is_over
                    ? 0
@@ -86,7 +88,7 @@ bool sw_load_worker_take(struct sw_load_worker *worker, uint64_t now_ns, struct 
     if (unit->lane) {
         sw_load_lane_draw(unit->lane, unit->count, unit->keys, unit->operands);
         unit->operation = unit->lane->operations[0];
-    } else if (phase->seconds == 0 || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
+    } else if (!(phase->seconds > 0) || phase->distribution->kind == SW_LOAD_SEQUENTIAL) {
         sw_load_fill_range(worker->workload, unit->number * phase->unit_keys, unit->count,
                            unit->keys);
     } else {

@@ -40,7 +40,7 @@ struct sw_load_phase {
     uint32_t unit_keys_min;                          /* of any, if seconds != 0 */
     bool is_fresh;                                   /* SET: no key is there before */
     uint64_t units;                                  /* unless seconds != 0 */
-    uint32_t seconds;                                /* != 0: until then, with keys drawn */
+    double seconds;                                  /* != 0: until then, with keys drawn */
     uint64_t rate;                                   /* keys a second; 0: closed loop */
     uint64_t start_ns;                               /* with a rate: when unit 0 is due */
     const struct sw_load_distribution *distribution; /* of the draws, unless a lane draws */

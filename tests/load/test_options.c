@@ -33,7 +33,7 @@ Test(options, defaults)
     cr_assert_eq(options.operation, SW_LOAD_SET_GET);
     cr_assert_eq(options.keys, 10000000);
     cr_assert_eq(options.frame, 65536);
-    cr_assert_eq(options.seconds, 0);
+    cr_assert_float_eq(options.seconds, 0, 0);
     cr_assert_eq(options.rate, 0);
     cr_assert_eq(options.distribution, SW_LOAD_UNIFORM);
     cr_assert_float_eq(options.hit_ratio, 1, 0);
@@ -102,11 +102,12 @@ Test(options, costs_and_surroundings)
     cr_assert_eq(options.socket_buffer, 1U << 20);
     cr_assert_eq(options.idle_connections, 10000);
     cr_assert_str_eq(options.series, "/tmp/x");
-    char all[] = "-o set-delete --frames-prefilled all --first 1M --seconds 2";
+    char all[] = "-o set-delete --frames-prefilled all --first 1M --seconds 0.25";
     cr_assert_eq(parse(all, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_eq(options.frames_prefilled, SW_LOAD_PREFILLED_ALL);
     cr_assert_eq(options.operation, SW_LOAD_SET_DELETE);
     cr_assert_eq(options.first, 1000000);
+    cr_assert_float_eq(options.seconds, 0.25, 0);
     cr_assert(options.no_verify);
     char mix[] = "--mix get=1,delete=1 --frames-prefilled 9 --seconds 1 --frame-min 1 -f 5000 "
                  "--want-previous --value-bytes 60";
@@ -169,6 +170,7 @@ Test(options, what_is_wrong_is_said)
         {"--protocol resp --want-previous", "--want-previous is for bulk"},
         {"--protocol resp --value-bytes 4", "--value-bytes is for bulk"},
         {"--value-bytes 1025", "--value-bytes 1025: a number from 1 to 1024"},
+        {"--seconds 0", "--seconds 0: a number from 0.01 to 86400"},
         {"--frame-min 4", "--frame-min is for a phase with --seconds"},
         {"--frame-min 4 --seconds 1 -f 3", "--frame-min is more than --frame"},
         {"--protocol resp --key-bits 32 -n 4294967296 --first 1", "2^32 keys"},
