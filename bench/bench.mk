@@ -19,6 +19,32 @@ sherwoodd-null: $(BUILD)/sherwoodd-null ## build the daemon without a table: bui
 $(BUILD)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
 
+# The study of served rates (bench/serve/README.md) in the bundle, and redis-server with its libraries, which
+# machines with a GPU may not have.
+ifneq ($(NVCC),)
+$(BUNDLE)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
+$(BUNDLE)/sherwoodd-null: BUNDLE_LIBS = $(SERVER_LIBS)
+.PHONY: bundle-serve bundle-redis
+bundle-serve:
+	@mkdir -p $(BUNDLE)/serve
+	cp bench/serve/*.py bench/serve/plot.gp $(BUNDLE)/serve/
+bundle: $(BUNDLE)/sherwoodd-null bundle-serve
+bundle-redis: ## build/bundle/redis: redis-server of this machine, for the study of served rates
+	@deploy/deps build redis-server
+	@mkdir -p $(BUNDLE)/redis/lib
+	cp -L $$(command -v redis-server) $(BUNDLE)/redis/
+	for library in $$(ldd $(BUNDLE)/redis/redis-server | awk '$$2 == "=>" && $$3 ~ /^\// {print $$3}'); do \
+	  basename $$library | grep -Eq '$(NOT_BUNDLED)' || cp -L $$library $(BUNDLE)/redis/lib/ || exit 1; \
+	done
+endif
+
+# All of it; about ten minutes.
+.PHONY: bench-served
+bench-served: sherwoodd-null ## what a client is served, every kind of load, into output/<time>/served
+	@deploy/deps build redis-server gnuplot-nox
+	@$(MAKE) --no-print-directory all
+	@bench/serve/served.py --build $(BUILD)
+
 include bench/peers/peers.mk
 
 # --- the timing study: Sherwood's table with keys in device memory (bench/timing/README.md) ------

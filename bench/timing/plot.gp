@@ -54,3 +54,36 @@ do for [format in "png svg"] {
         }
     }
 }
+
+# What matters most, in one picture for any background: get, inserts and deletes over the load.
+reset
+set datafile separator ","
+set terminal svg size 1200,480 font "sans-serif,13"
+grey = "#808080"
+set border linecolor rgb grey
+set tics textcolor rgb grey
+set grid linecolor rgb grey linewidth 0.4 dashtype 3
+set title textcolor rgb grey
+set key below center textcolor rgb grey
+set yrange [0:*]
+set xlabel "F: keys offered / slots" textcolor rgb grey
+color(i) = word("#4a90d9 #e08a1e #3fa45b #d65a5a #b565c9 #2aa5a5 #c8a000 #a0785a", (i - 1) % 8 + 1)
+# Every library of any panel has one color.
+every = system("awk -F, '$3 == \"get\" && $4 == 64 && $7 == \"gops\" && $8 != \"\" && !seen[$2]++ { print $2 }' summary.csv")
+at_load(i, operation, batch) = sprintf("< awk -F, '$2 == \"%s\" && $3 == \"%s\" && $4 == 64 && (\"%s\" == \"\" || $6 == \"%s\") && $7 == \"gops\" && $8 != \"\"' summary.csv", word(every, i), operation, batch, batch)
+has(operation, batch) = 0 + system(sprintf("awk -F, '$3 == \"%s\" && $4 == 64 && (\"%s\" == \"\" || $6 == \"%s\") && $7 == \"gops\" && $8 != \"\"' summary.csv | wc -l", operation, batch, batch))
+if (words(every) > 0) {
+    set output "table_by_load.svg"
+    set multiplot layout 1, 3 title "The table alone, keys in GPU memory, 64-bit slots" textcolor rgb grey
+    set ylabel "G operations / s" textcolor rgb grey
+    do for [panel = 1:3] {
+        operation = word("get insert_batch delete", panel)
+        batch = panel == 1 ? "" : "1048576"
+        if (has(operation, batch) > 0) {
+            set title panel == 1 ? "get of stored keys" : panel == 2 ? "insert of 2^{20} fresh keys" : "delete of 2^{20} keys"
+            plot for [i = 1:words(every)] at_load(i, operation, batch) using 5:8 with linespoints linewidth 2 pointtype 7 pointsize 0.6 linecolor rgb color(i) title word(every, i) noenhanced
+        }
+    }
+    unset multiplot
+    unset output
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""results - what the study of served rates has measured: raw.csv, summary.csv, and the bars it is held to."""
+
+import statistics
+
+HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit"
+RATE = "keys_per_second"
+# Operations whose rate is told as a ratio to that of gets of the same frames, or of the same pipelines.
+GET_OF = {"insert": "get", "update": "get", "delete": "get", "get_beside_updates": "get",
+          "resp_set_p64": "resp_get_p64"}
+
+
+class Row:
+    """What a rate is of: the columns of a row but the last three."""
+
+    def __init__(self, operation, bits, load, batch, library="sherwood", study="served"):
+        self.study, self.library, self.operation = study, library, operation
+        self.bits, self.load, self.batch = bits, "" if load is None else f"{load:.3g}", batch
+
+    def key(self):
+        return (self.study, self.library, self.operation, str(self.bits), self.load, str(self.batch))
+
+
+class Results:
+    """Measurements in the order in which they were made. Every one is written at once."""
+
+    def __init__(self, output):
+        self.output = output
+        self.values = {}  # (row's key, metric, unit): {repetition: value}
+        with open(output / "raw.csv", "w", encoding="ascii") as file:
+            file.write("repetition," + HEAD + "\n")
+
+    def add(self, repetition, row, metric, value, unit):
+        self.values.setdefault((row.key(), metric, unit), {})[repetition] = value
+        with open(self.output / "raw.csv", "a", encoding="ascii") as file:
+            file.write(f"{repetition},{','.join(row.key())},{metric},{value:.12g},{unit}\n")
+
+    def rates(self, **wanted):
+        """{repetition: rate} of the first row that is as wanted; None if there is none."""
+        names = ("study", "library", "operation", "bits", "load", "batch")
+        for (key, metric, _), values in self.values.items():
+            found = dict(zip(names, key))
+            if metric == RATE and all(found[name] == value for name, value in wanted.items()):
+                return values
+        return None
+
+    def ratio(self, key, values, metric, base):
+        """Adds the median of the ratios of the repetitions that have both."""
+        both = [values[r] / base[r] for r in values if base and base.get(r)]
+        return [(key, metric, "", statistics.median(both))] if both else []
+
+    def summary(self):
+        """(row's key, metric, unit, median) of everything, with the ratios."""
+        out = []
+        for (key, metric, unit), values in self.values.items():
+            study, library, operation, bits, load, batch = key
+            same = {"study": study, "bits": bits, "batch": batch}
+            out.append((key, metric, unit, statistics.median(values.values())))
+            if metric == RATE and operation in GET_OF:
+                gets = {**same, "library": library, "operation": GET_OF[operation]}
+                base = self.rates(**gets, load=load) or self.rates(**gets)
+                out += self.ratio(key, values, "ratio_to_get", base)
+            if metric == RATE and library == "sherwood":
+                base = self.rates(**same, library="sherwood-null", operation=operation)
+                out += self.ratio(key, values, "ratio_to_null", base)
+            if metric == "latency_p99" and operation == "resp_get_p1":
+                base = self.values.get((key, "latency_p50", unit))
+                out += self.ratio(key, values, "p99_to_p50", base)
+        return out
+
+    def write_summary(self):
+        with open(self.output / "summary.csv", "w", encoding="ascii") as file:
+            file.write(HEAD + "\n")
+            for key, metric, unit, value in self.summary():
+                file.write(f"{','.join(key)},{metric},{value:.12g},{unit}\n")
+
+
+# --- the bars ------------------------------------------------------------------------------------
+# A part of the gets of the same frames, 32-bit keys; with 64-bit keys WIDE of it.
+WIDE = 0.8
+PARTS = {
+    4096: {("insert", "0.85"): 0.5, ("insert", "0.95"): 0.3, ("update", "0.85"): 0.6, ("delete", "0.5"): 0.4,
+           ("delete", "0.85"): 0.4, ("delete", "0.95"): 0.25},
+    65536: {("insert", "0.85"): 0.6, ("insert", "0.95"): 0.35, ("update", "0.85"): 0.6, ("delete", "0.5"): 0.5,
+            ("delete", "0.85"): 0.5, ("delete", "0.95"): 0.25},
+    262144: {("insert", "0.85"): 0.5, ("insert", "0.95"): 0.3, ("update", "0.85"): 0.5, ("delete", "0.5"): 0.4,
+             ("delete", "0.85"): 0.4, ("delete", "0.95"): 0.25},
+}
+# (operation, metric): at least, or at most where it is negative. Of every row there is.
+OTHERS = {
+    ("get", "ratio_to_null"): 0.9,
+    ("get_tcp", "ratio_to_null"): 0.9,
+    ("get_beside_updates", "ratio_to_get"): 0.85,
+    ("resp_set_p64", "ratio_to_get"): 0.7,
+    ("resp_get_p1", "ratio_to_null"): 0.7,
+    ("resp_get_p1", "p99_to_p50"): -2,
+    ("resp_get_p1_beside_updates", "latency_p99"): -1000,
+    ("resp_get_p1_beside_gets", "latency_p99"): -500,
+    ("mixed_12_clients", RATE): 150e6,
+    ("mixed_12_clients", "latency_mean"): -300,
+}
+
+
+def bar_of(key, metric):
+    """What this figure should be at least; at most, where it is negative; None: there is no bar."""
+    study, library, operation, bits, load, batch = key
+    if study != "served" or library != "sherwood":
+        return None
+    if metric == "ratio_to_get" and batch.isdigit() and (operation, load) in PARTS.get(int(batch), {}):
+        return PARTS[int(batch)][(operation, load)] * (WIDE if bits == "128" else 1)
+    return OTHERS.get((operation, metric))
+
+
+def bars(summary):
+    """A line for each figure that has a bar: is it over it?"""
+    yield f"{'':5} {'operation':28} {'bits':>4} {'F':>5} {'batch':>7} {'metric':>16} {'measured':>11} {'bar':>13}"
+    for key, metric, _, value in summary:
+        bar = bar_of(key, metric)
+        if bar is not None:
+            passed = value >= bar if bar > 0 else value <= -bar
+            limit = f"{'>=' if bar > 0 else '<='} {abs(bar):.4g}"
+            yield (f"{'ok' if passed else 'SHORT':5} {key[2]:28} {key[3]:>4} {key[4]:>5} {key[5]:>7} {metric:>16} "
+                   f"{value:11.4g} {limit:>13}")

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""bench/serve/served.py: the study of served rates, small, on the CPU backend."""
+
+import csv
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from harness import BUILD, ROOT, SANITIZED, Skip, case, check, equal, main
+
+SERVE = ROOT / "bench" / "serve"
+STUDY = SERVE / "served.py"
+sys.path.insert(0, str(SERVE))
+# pylint: disable=wrong-import-position
+from results import RATE, Results, Row, bars  # noqa: E402
+from table import tables  # noqa: E402
+
+
+def study(folder, *options, build=BUILD):
+    """Runs it with a small table and short rows: (exit status, what it printed, rows of summary.csv)."""
+    done = subprocess.run([STUDY, "--build", build, "--output", folder, "--backend", "cpu", "--slots", "64Ki",
+                           "--quick", "--seconds", "0.1", "--loops", "2", "--threads", "2", "--connections", "4",
+                           "--frames", "4Ki", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
+    with open(folder / "summary.csv", encoding="ascii") as file:
+        return done.returncode, done.stdout, list(csv.DictReader(file))
+
+
+@case
+def frames():
+    """the steps of a size of frames: every operation and load has a rate, and its ratio to the gets"""
+    if SANITIZED:
+        raise Skip("it is timed")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        status, text, rows = study(folder, "--parts", "frames32")
+        errors = [line for line in text.split("\n") if line.startswith("ERROR")]
+        # On a machine that is busy with other things, the updates beside gets may not have their rate.
+        check(all("gets beside updates" in error for error in errors), text)
+        equal(status, 1 if errors else 0, text)
+        found = {(row["operation"], row["F"], row["metric"]): float(row["value"]) for row in rows}
+        for operation, load in (("get", "0.85"), ("insert", "0.5"), ("insert", "0.85"), ("insert", "0.95"),
+                                ("update", "0.85"), ("delete", "0.5"), ("delete", "0.85"), ("delete", "0.95")):
+            check(found[operation, load, RATE] > 0, f"{operation} at {load}: {text}")
+            if operation != "get":
+                ratio = found[operation, load, RATE] / found["get", "0.85", RATE]
+                check(abs(found[operation, load, "ratio_to_get"] - ratio) < 1e-6 * ratio, f"{operation} {load}")
+        equal({(row["study"], row["library"], row["slot_bits"], row["batch"]) for row in rows},
+              {("served", "sherwood", "64", "4096")}, "what the rows are of")
+        info = (folder / "run_info.txt").read_text(encoding="utf-8")
+        check("\ncommit: " in info and "\nend: done" in info and "cpu backend" in info, info)
+
+
+@case
+def wrong_replies():
+    """a row whose replies are not as they must be is an error and no number; the exit status is 1"""
+    with tempfile.TemporaryDirectory() as name:
+        folder, build = pathlib.Path(name) / "out", pathlib.Path(name) / "build"
+        build.mkdir()
+        (build / "sherwoodd").symlink_to(BUILD / "sherwoodd")
+        # It says of every load that one of its keys was there.
+        (build / "sherwood-load").write_text(
+            '#!/bin/sh\necho \'{"ok": true, "phases": [{"operation": "set", "keys": 26214, "hits": 1, '
+            '"keys_per_second": 1}]}\'\n', encoding="ascii")
+        (build / "sherwood-load").chmod(0o755)
+        status, text, rows = study(folder, "--parts", "frames32", build=build)
+        equal(status, 1, text)
+        equal(rows, [], "rows")
+        check("ERROR: u32 frames, 4096 keys a frame" in text and "1 of 26214 keys were there" in text, text)
+        check("1 of 26214 keys" in (folder / "run_info.txt").read_text(encoding="utf-8"), "run_info.txt")
+
+
+@case
+def medians_bars_and_tables():
+    """medians over repetitions, bars, and tables for READMEs that tests/lint/figures finds right"""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "here" / "served"
+        folder.mkdir(parents=True)
+        results = Results(folder)
+        for repetition, factor in enumerate((1, 3, 2), 1):
+            for operation, load, rate in (("get", 0.85, 4e9), ("insert", 0.95, 1e9), ("delete", 0.95, 1.26e7)):
+                results.add(repetition, Row(operation, 64, load, 4096), RATE, rate * factor, "1/s")
+            results.add(repetition, Row("get", 64, None, 4096, "sherwood-null"), RATE, 5e9 * factor, "1/s")
+            for metric, value in (("latency_p50", 70), ("latency_p99", 1234 * factor)):
+                results.add(repetition, Row("resp_get_p1", 64, 0.5, 1), metric, value, "us")
+        results.write_summary()
+        lines = (folder / "summary.csv").read_text(encoding="ascii").split("\n")
+        for line in ("served,sherwood,get,64,0.85,4096,keys_per_second,8000000000,1/s",
+                     "served,sherwood,get,64,0.85,4096,ratio_to_null,0.8,",
+                     "served,sherwood,insert,64,0.95,4096,ratio_to_get,0.25,",
+                     "served,sherwood,resp_get_p1,64,0.5,1,latency_p99,2468,us"):
+            check(line in lines, f"{line}: {lines}")
+        found = [line.split() for line in bars(results.summary())]
+        check(["SHORT", "insert", "64", "0.95", "4096", "ratio_to_get", "0.25", ">=", "0.3"] in found, found)
+        check(["SHORT", "get", "64", "0.85", "4096", "ratio_to_null", "0.8", ">=", "0.9"] in found, found)
+        loader = importlib.machinery.SourceFileLoader("figures", str(ROOT / "tests" / "lint" / "figures"))
+        lint = importlib.util.module_from_spec(importlib.util.spec_from_loader("figures", loader))
+        loader.exec_module(lint)
+        lint.RESULTS = pathlib.Path(name)
+        shown = tables(results.summary(), "here/served")
+        check("| 8.0 G |" in shown and "25 M" in shown and "2.5 ms" in shown, shown)
+        blocks = shown.split("<!-- figures")
+        for table, sources in zip(blocks, blocks[1:]):
+            table = table[table.index("| "):] if "-->" not in table else table[table.index("-->") + 3:].strip()
+            comment = "<!-- figures" + sources[:sources.index("-->") + 3]
+            if comment.count("\n") > 1:
+                equal(list(lint.check_block(table.strip(), comment, True)), [], table)
+
+
+main()
