@@ -151,7 +151,19 @@ enum sherwood_operation {
     SHERWOOD_SET_PRESENT = 7, /* replace if present */
     SHERWOOD_INCREMENT = 8,   /* add; a key whose value would overflow keeps its value */
     SHERWOOD_DECREMENT = 9,   /* subtract; a key whose value would be negative keeps its value */
-    SHERWOOD_DELETE = 10
+    SHERWOOD_DELETE = 10,
+    /* The cache engine alone has these. There GET and what writes a value are uses of an entry, but
+     * for SET_ABSENT of a present key and SET_VALUE. */
+    SHERWOOD_PEEK = 11,            /* read; no use */
+    SHERWOOD_FIND_OR_INSERT = 12,  /* insert if absent; otherwise read, which is a use */
+    SHERWOOD_SET_SCORE = 13,       /* if present: a use, no more; takes no values */
+    SHERWOOD_SET_VALUE = 14,       /* replace if present; no use */
+    SHERWOOD_ADD_F32 = 15,         /* insert, or add number by number: 32-bit floats */
+    SHERWOOD_ADD_U32 = 16,         /* .. unsigned integers of 32 bits, which wrap around */
+    SHERWOOD_ADD_U64 = 17,         /* .. of 64 bits: value_bytes is a multiple of 8 */
+    SHERWOOD_ADD_PRESENT_F32 = 18, /* add if present */
+    SHERWOOD_ADD_PRESENT_U32 = 19,
+    SHERWOOD_ADD_PRESENT_U64 = 20
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do

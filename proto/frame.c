@@ -87,6 +87,11 @@ bool sw_operation_may_overflow(uint32_t operation)
     return operation == SW_OPERATION_INCREMENT || operation == SW_OPERATION_DECREMENT;
 }
 
+bool sw_operation_adds(uint32_t operation)
+{
+    return operation >= SW_OPERATION_ADD_F32 && operation <= SW_OPERATION_ADD_PRESENT_U64;
+}
+
 bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,
                         uint64_t max, uint64_t *out)
 {
@@ -140,39 +145,69 @@ const char *sw_frame_values_name(uint32_t format)
     return sw_frame_values_is_known(format) ? format_words[format] : "?";
 }
 
-static struct sw_body_layout two_arrays(uint64_t first_bytes, uint64_t second_bytes)
+/* Appends an array to a body of *bytes bytes. Returns where it begins. */
+static uint64_t append(uint64_t *bytes, uint64_t array_bytes)
 {
-    uint64_t second = sw_frame_align(first_bytes);
-    return (struct sw_body_layout){0, second, second + sw_frame_align(second_bytes)};
+    uint64_t begin = *bytes;
+    *bytes += sw_frame_align(array_bytes);
+    return begin;
+}
+
+/* A body of these arrays, without entries that were evicted. */
+static struct sw_body_layout four_arrays(uint64_t first, uint64_t second, uint64_t not_admitted,
+                                         uint64_t scores)
+{
+    struct sw_body_layout layout = {0};
+    layout.first = append(&layout.bytes, first);
+    layout.second = append(&layout.bytes, second);
+    layout.not_admitted = append(&layout.bytes, not_admitted);
+    layout.scores = append(&layout.bytes, scores);
+    layout.evicted_keys = layout.evicted_values = layout.evicted_scores = layout.bytes;
+    return layout;
 }
 
 struct sw_body_layout sw_request_layout(const struct sw_request *request)
 {
     if (!sw_operation_is_data(request->operation)) {
-        return two_arrays(0, 0);
+        return four_arrays(0, 0, 0, 0);
     }
     uint64_t count = request->count;
     bool operands = sw_operation_has_operands(request->operation);
-    return two_arrays(count * request->key_bytes, operands ? count * request->value_bytes : 0);
+    return four_arrays(count * request->key_bytes, operands ? count * request->value_bytes : 0, 0,
+                       request->has_scores ? count * sizeof(uint64_t) : 0);
+}
+
+static struct sw_body_layout data_layout(const struct sw_reply *reply)
+{
+    uint64_t count = reply->count, evicted = reply->evicted_count, has = reply->has_evicted;
+    struct sw_body_layout layout =
+        four_arrays(reply->has_values ? count * reply->value_bytes : 0,
+                    reply->lacks_found ? 0 : sw_found_bytes(reply->count),
+                    reply->has_not_admitted ? sw_found_bytes(reply->count) : 0,
+                    reply->has_scores ? count * sizeof(uint64_t) : 0);
+    layout.evicted_keys =
+        append(&layout.bytes, has & SW_FRAME_EVICTED_KEYS ? evicted * reply->key_bytes : 0);
+    layout.evicted_values =
+        append(&layout.bytes, has & SW_FRAME_EVICTED_VALUES ? evicted * reply->value_bytes : 0);
+    layout.evicted_scores =
+        append(&layout.bytes, has & SW_FRAME_EVICTED_SCORES ? evicted * sizeof(uint64_t) : 0);
+    return layout;
 }
 
 struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation)
 {
     uint64_t count = reply->count;
     if (reply->status != SW_REPLY_OK) {
-        return two_arrays(0, 0);
+        return four_arrays(0, 0, 0, 0);
     }
     if (operation == SW_OPERATION_SCAN) {
-        return two_arrays(count * reply->key_bytes, count * reply->value_bytes);
+        return four_arrays(count * reply->key_bytes, count * reply->value_bytes, 0,
+                           reply->has_scores ? count * sizeof(uint64_t) : 0);
     }
     if (operation == SW_OPERATION_STATS) {
-        return two_arrays(count * sizeof(struct sw_figure), 0);
+        return four_arrays(count * sizeof(struct sw_figure), 0, 0, 0);
     }
-    if (!sw_operation_is_data(operation)) {
-        return two_arrays(0, 0);
-    }
-    return two_arrays(reply->has_values ? count * reply->value_bytes : 0,
-                      reply->lacks_found ? 0 : sw_found_bytes(reply->count));
+    return sw_operation_is_data(operation) ? data_layout(reply) : four_arrays(0, 0, 0, 0);
 }
 
 static_assert(sizeof(struct sw_figure) == SW_FRAME_ALIGN, "figures need no padding");

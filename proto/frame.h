@@ -11,10 +11,12 @@
  * |        | body_bytes     | arrays, each followed by zeros up to a multiple of 64       |
  *
  * The body of a request on keys holds the keys, followed by the operands if the operation takes
- * them. Requests without keys have no body. The body of their reply holds the values, if has_values
- * is set, followed by the found bitmap (key i is bit i % 64 of 64-bit word i / 64; unused bits are
- * zero). The body of a SCAN reply holds keys, followed by values; that of a STATS reply holds
- * figures (struct sw_figure). A reply whose status is not OK has no body. The length of every frame
+ * them, and by a score for each key if has_scores is set. Requests without keys have no body. The
+ * body of their reply holds what was wanted of these, in this order: values; found bitmap (key i is
+ * bit i % 64 of 64-bit word i / 64; unused bits are zero); not-admitted bitmap; scores; keys,
+ * values and scores of the entries that were evicted. The body of a SCAN reply holds keys, followed
+ * by values, and by scores if they were wanted; that of a STATS reply holds figures (struct
+ * sw_figure). A reply whose status is not OK has no body. The length of every frame
  * is a multiple of 64 bytes, so that arrays stay aligned along a connection.
  *
  * All functions are pure and may be called from any thread.
@@ -74,7 +76,17 @@ const char *sw_frame_error_text(int error);
     X(SET_PRESENT, 7, true)      \
     X(INCREMENT, 8, true)        \
     X(DECREMENT, 9, true)        \
-    X(DELETE, 10, false)
+    X(DELETE, 10, false)         \
+    X(PEEK, 11, false)           \
+    X(FIND_OR_INSERT, 12, true)  \
+    X(SET_SCORE, 13, false)      \
+    X(SET_VALUE, 14, true)       \
+    X(ADD_F32, 15, true)         \
+    X(ADD_U32, 16, true)         \
+    X(ADD_U64, 17, true)         \
+    X(ADD_PRESENT_F32, 18, true) \
+    X(ADD_PRESENT_U32, 19, true) \
+    X(ADD_PRESENT_U64, 20, true)
 /* Other operations: name, number, who carries it out (the SERVER, or the TABLE by a batch of the
  * kind of the same name). */
 #define SW_CONTROL_OPERATION_MAP(X) \
@@ -83,7 +95,10 @@ const char *sw_frame_error_text(int error);
     X(STATS, 34, SERVER)            \
     X(CLEAR, 35, TABLE)             \
     X(SCAN, 36, TABLE)              \
-    X(RESIZE, 37, TABLE)
+    X(RESIZE, 37, TABLE)            \
+    X(COUNT_SCORES, 38, TABLE)      \
+    X(ERASE_SCORES, 39, TABLE)      \
+    X(EPOCH, 40, TABLE)
 #define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
 /* Numbers are smaller than this, so that a set of operations fits in a uint64_t. */
 #define SW_OPERATION_NUMBERS 64
@@ -103,6 +118,8 @@ bool sw_operation_has_operands(uint32_t operation);
 /* Is it INCREMENT or DECREMENT, which leave a key unchanged if its new value would be too large or
  * negative? */
 bool sw_operation_may_overflow(uint32_t operation);
+/* Does it add numbers to those of a value? */
+bool sw_operation_adds(uint32_t operation);
 /* Computes the value of a key after an operation that takes an operand. `old` is the value before
  * (0 if the key was absent), `max` the largest value of the table's width. Returns false, and sets
  * *out to `old`, if INCREMENT or DECREMENT would overflow. */
@@ -144,6 +161,14 @@ struct sw_frame_prefix {
     uint64_t body_bytes;
 };
 
+/* Bits of want_evicted and has_evicted. */
+enum sw_frame_evicted {
+    SW_FRAME_EVICTED_KEYS = 1,
+    SW_FRAME_EVICTED_VALUES = 2,
+    SW_FRAME_EVICTED_SCORES = 4,
+    SW_FRAME_EVICTED_ALL = 7
+};
+
 struct sw_request {
     uint64_t request_id;
     uint32_t operation; /* may be any number: check it with sw_request_check */
@@ -154,6 +179,13 @@ struct sw_request {
     bool declines_found; /* want_found is sent, and false. Zero is what older clients mean */
     uint64_t cursor;
     uint64_t capacity_slots; /* RESIZE */
+    bool has_scores;
+    bool want_scores;
+    bool want_not_admitted;
+    uint32_t want_evicted; /* of enum sw_frame_evicted; decoded: 0 or with KEYS, without others */
+    bool by_score;
+    uint64_t score_min, score_max;
+    uint64_t epoch;
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
@@ -177,6 +209,8 @@ struct sw_server_info {
     uint64_t capacity_slots, occupied_max;
     char engine[16];
     uint32_t value_format; /* enum sw_frame_values, or a number of a later version */
+    char policy[16];
+    uint64_t frame_bytes_max;
 };
 
 struct sw_reply {
@@ -190,7 +224,14 @@ struct sw_reply {
     uint64_t hits;
     uint64_t overflows; /* keys that INCREMENT or DECREMENT left as they were */
     uint64_t cursor;
-    uint64_t capacity_slots;               /* RESIZE */
+    uint64_t capacity_slots; /* RESIZE */
+    bool has_scores;
+    bool has_not_admitted;
+    uint32_t has_evicted; /* of enum sw_frame_evicted */
+    uint32_t evicted_count;
+    uint64_t not_admitted;
+    uint64_t matched;
+    uint64_t epoch;
     char message[SW_FRAME_TEXT_BYTES_MAX]; /* ends with a NUL; empty if the status is OK */
     bool has_info;
     struct sw_server_info info;
@@ -212,15 +253,21 @@ static inline uint64_t sw_found_bytes(uint32_t count)
     return ((uint64_t)count + 63) / 64 * 8;
 }
 
-/* Where the arrays of a body begin, in bytes from its start. */
+/* Where the arrays of a body begin, in bytes from its start, in this order. One that is not there
+ * begins where the next one does, or the body ends. */
 struct sw_body_layout {
-    uint64_t first;  /* keys (request, SCAN reply), figures (STATS reply), values (others) */
-    uint64_t second; /* operands, found bitmap or values of a SCAN; == bytes if there is none */
-    uint64_t bytes;  /* the whole body */
+    uint64_t first;        /* keys (request, SCAN reply), figures (STATS reply), values (others) */
+    uint64_t second;       /* operands, found bitmap or values of a SCAN */
+    uint64_t not_admitted; /* bitmap */
+    uint64_t scores;       /* given (request), after the operation, or of a SCAN's entries */
+    uint64_t evicted_keys;
+    uint64_t evicted_values;
+    uint64_t evicted_scores;
+    uint64_t bytes; /* the whole body */
 };
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
-/* The layout of a reply to a request of this operation. Of the reply, only the status, the count,
- * the widths, has_values and lacks_found are looked at. */
+/* The layout of a reply to a request of this operation. Of the reply, only the status, the counts,
+ * the widths, and what it has and lacks are looked at. */
 struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation);
 
 /* Decodes a prefix of which `size` bytes have arrived. Returns SW_FRAME_PREFIX_BYTES, or 0 if more

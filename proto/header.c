@@ -62,7 +62,18 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
             in->found_wish_case == SHERWOOD__REQUEST__FOUND_WISH_WANT_FOUND && !in->want_found,
         .cursor = in->cursor,
         .capacity_slots = in->capacity_slots,
+        .has_scores = in->has_scores,
+        .want_scores = in->want_scores,
+        .want_not_admitted = in->want_not_admitted,
+        .want_evicted = in->want_evicted & SW_FRAME_EVICTED_ALL,
+        .by_score = in->by_score,
+        .score_min = in->score_min,
+        .score_max = in->score_max,
+        .epoch = in->epoch,
     };
+    if (request->want_evicted != 0) {
+        request->want_evicted |= SW_FRAME_EVICTED_KEYS;
+    }
     return 0;
 }
 
@@ -79,6 +90,8 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     out->occupied_max = in->occupied_max;
     copy_text(out->engine, sizeof(out->engine), in->engine);
     out->value_format = (uint32_t)in->value_format;
+    copy_text(out->policy, sizeof(out->policy), in->policy);
+    out->frame_bytes_max = in->frame_bytes_max;
 }
 
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
@@ -107,6 +120,13 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .overflows = in->overflows,
         .cursor = in->cursor,
         .capacity_slots = in->capacity_slots,
+        .has_scores = in->has_scores,
+        .has_not_admitted = in->has_not_admitted,
+        .has_evicted = in->has_evicted,
+        .evicted_count = in->evicted_count,
+        .not_admitted = in->not_admitted,
+        .matched = in->matched,
+        .epoch = in->epoch,
         .has_info = in->info != NULL,
     };
     copy_text(reply->message, sizeof(reply->message), in->message);
@@ -170,6 +190,14 @@ int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uin
     }
     message.cursor = request->cursor;
     message.capacity_slots = request->capacity_slots;
+    message.has_scores = request->has_scores;
+    message.want_scores = request->want_scores;
+    message.want_not_admitted = request->want_not_admitted;
+    message.want_evicted = request->want_evicted;
+    message.by_score = request->by_score;
+    message.score_min = request->score_min;
+    message.score_max = request->score_max;
+    message.epoch = request->epoch;
     return encode(&message.base, body_bytes, out, out_bytes);
 }
 
@@ -187,6 +215,8 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->occupied_max = in->occupied_max;
     out->engine = borrow_text(in->engine, sizeof(in->engine));
     out->value_format = (Sherwood__ValueFormat)in->value_format;
+    out->policy = borrow_text(in->policy, sizeof(in->policy));
+    out->frame_bytes_max = in->frame_bytes_max;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,
@@ -211,6 +241,13 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     message.overflows = reply->overflows;
     message.cursor = reply->cursor;
     message.capacity_slots = reply->capacity_slots;
+    message.has_scores = reply->has_scores;
+    message.has_not_admitted = reply->has_not_admitted;
+    message.has_evicted = reply->has_evicted;
+    message.evicted_count = reply->evicted_count;
+    message.not_admitted = reply->not_admitted;
+    message.matched = reply->matched;
+    message.epoch = reply->epoch;
     if (reply->has_info) {
         write_info(&reply->info, &info);
         message.info = &info;

@@ -127,4 +127,7 @@
 /* Most entries of one SCAN reply in RESP, whatever COUNT says. */
 #define SW_SCAN_COUNT_MAX 65536
 
+/* The largest frame or reply: the kernel and libuv count the bytes of one buffer in 32 bits. */
+#define SW_FRAME_BYTES_MAX (1ULL << 30)
+
 #endif

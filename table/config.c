@@ -24,6 +24,12 @@ int sw_config_refuse(char *reason, size_t reason_size, const char *format, ...)
     return SW_E_INVALID;
 }
 
+const char *sw_cache_policy_name(enum sw_cache_policy policy)
+{
+    static const char *const names[] = {"lru", "lfu", "epoch-lru", "epoch-lfu", "custom"};
+    return (unsigned)policy < sizeof(names) / sizeof(names[0]) ? names[policy] : "?";
+}
+
 const char *sw_engine_name(enum sw_engine engine)
 {
     switch (engine) {

@@ -137,6 +137,8 @@ static inline bool sw_cache_has_epochs(enum sw_cache_policy policy)
 {
     return policy == SW_CACHE_EPOCH_LRU || policy == SW_CACHE_EPOCH_LFU;
 }
+/* "lru", "epoch-lfu", ..: static storage. */
+const char *sw_cache_policy_name(enum sw_cache_policy policy);
 
 /* What a table decides by itself; studies and tests decide otherwise. All zero: the table's choice.
  * Whatever is chosen, the same keys end in the same buckets. */
@@ -353,7 +355,7 @@ struct sw_batch {
     uint64_t score_max;
     uint64_t matched; /* out: COUNT_SCORES */
     uint64_t epoch;   /* EPOCH: at least the current one, or status is SW_E_INVALID and nothing
-                         happens; below 2^32. Out: the current one */
+                         happens; below 2^32; 0: it is only told. Out: the current one */
 
     /* RESIZE: the slots wanted; rounded up to whole buckets, and to what max_load needs for the
      * entries held. More than max_capacity_slots is SW_E_INVALID. The stash is merged on the way,

@@ -41,8 +41,9 @@ void sw_batches_fini(struct sw_batches *batches)
 
 static bool reads(const struct sw_batch *batch)
 {
-    return batch->kind == SW_BATCH_SCAN ||
-           (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL && batch->op == SW_GET);
+    return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES ||
+           (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL &&
+            (batch->op == SW_GET || batch->op == SW_PEEK));
 }
 
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream)

@@ -17,6 +17,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .value_format = sw_config_value_format(config),
         .operations = info.operations,
         .batch_kinds = info.batch_kinds,
+        .has_scores = (info.operations >> SW_SET_SCORE & 1) != 0,
+        .policy = info.cache_policy,
         .slot_bits = info.slot_bits,
         .key_bytes = info.key_bytes,
         .value_bytes = info.value_bytes,
@@ -24,6 +26,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .batch_ops_max = info.batch_ops_max,
         .max_capacity_slots = info.max_capacity_slots,
     };
+    shape.frame_bytes_max =
+        config->arena_bytes < SW_FRAME_BYTES_MAX ? config->arena_bytes : SW_FRAME_BYTES_MAX;
     uint64_t scan = config->arena_bytes / 2 / (info.key_bytes + info.value_bytes);
     shape.scan_ops_max = scan < info.batch_ops_max ? (uint32_t)scan : info.batch_ops_max;
     if (shape.value_format != SW_VALUE_INTEGER) {

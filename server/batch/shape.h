@@ -7,6 +7,7 @@
 #ifndef SHERWOOD_SERVER_BATCH_SHAPE_H
 #define SHERWOOD_SERVER_BATCH_SHAPE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server/config/config.h"
@@ -16,8 +17,10 @@ struct sw_table_shape {
     enum sw_engine engine;
     const char *engine_name;
     enum sw_value_format value_format;
-    uint32_t operations;  /* operations of the engine: bit 1 << enum sw_op */
-    uint32_t batch_kinds; /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
+    uint32_t operations;         /* operations of the engine: bit 1 << enum sw_op */
+    uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
+    bool has_scores;             /* the engine has scores, and */
+    enum sw_cache_policy policy; /* .. this policy */
     uint32_t slot_bits;
     uint32_t key_bytes;
     uint32_t value_bytes;        /* size of a value in the table */
@@ -26,6 +29,7 @@ struct sw_table_shape {
     uint32_t batch_ops_max;      /* most operations of a batch */
     uint32_t scan_ops_max;       /* most entries of a scan: they fit half of the arena */
     uint64_t max_capacity_slots; /* slots to which the table may grow */
+    uint64_t frame_bytes_max;    /* bodies of a frame and of its longest reply together */
 };
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,

@@ -5,10 +5,10 @@
 #include "server/bulk/bulk.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/bulk/figures.h"
+#include "server/bulk/judge.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
@@ -16,8 +16,8 @@
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
-/* The layout of the reply's body. It is the found bitmap unless the client declined it, behind the
- * values if they are wanted; for SCAN it is keys and values, for STATS figures. */
+/* The layout of the longest body that the reply may have: what the client wants of values, bitmaps,
+ * scores and evicted entries; for SCAN keys, values and perhaps scores, for STATS figures. */
 static struct sw_body_layout reply_layout(const struct sw_request *request)
 {
     struct sw_reply reply = {
@@ -26,6 +26,10 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
         .value_bytes = request->value_bytes,
         .has_values = request->want_values,
         .lacks_found = request->declines_found,
+        .has_not_admitted = request->want_not_admitted,
+        .has_scores = request->want_scores,
+        .has_evicted = request->want_evicted,
+        .evicted_count = request->count,
     };
     if (request->operation == SW_OPERATION_STATS) {
         reply.count = sw_bulk_figures_count(request->count);
@@ -33,14 +37,16 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
-/* Clears the padding of the reply, which must not show earlier contents of the memory. */
+/* Clears the padding of the arrays whose length is known, which must not show earlier contents of
+ * the memory. */
 static void clear_padding(uint8_t *body, struct sw_body_layout layout)
 {
-    if (layout.second >= SW_FRAME_ALIGN) {
-        memset(body + layout.second - SW_FRAME_ALIGN, 0, SW_FRAME_ALIGN);
-    }
-    if (layout.bytes >= SW_FRAME_ALIGN) {
-        memset(body + layout.bytes - SW_FRAME_ALIGN, 0, SW_FRAME_ALIGN);
+    const uint64_t ends[] = {layout.second, layout.not_admitted, layout.scores,
+                             layout.evicted_keys};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (ends[i] >= SW_FRAME_ALIGN) {
+            memset(body + ends[i] - SW_FRAME_ALIGN, 0, SW_FRAME_ALIGN);
+        }
     }
 }
 
@@ -87,31 +93,6 @@ static void refuse_bytes(struct sw_conn *conn, int error)
     }
 }
 
-/* Refuses a request in a valid frame; the connection stays open. `error` is that of
- * sw_request_check; 0 means that the engine does not support the operation. */
-static void refuse_request(struct sw_conn *conn, const struct sw_request *request, int error)
-{
-    const struct sw_table_shape *shape = &sw_bulk_of(conn)->bulk->batches->shape;
-    char message[SW_FRAME_TEXT_BYTES_MAX];
-    enum sw_reply_status status = SW_REPLY_BAD_REQUEST;
-    snprintf(message, sizeof(message), "%s", sw_frame_error_text(error));
-    if (error == 0) {
-        status = SW_REPLY_UNKNOWN_OPERATION;
-        snprintf(message, sizeof(message), "the %s engine has no %s", shape->engine_name,
-                 sw_operation_name(request->operation));
-    } else if (error == SW_FRAME_E_OPERATION) {
-        status = SW_REPLY_UNKNOWN_OPERATION;
-    } else if (error == SW_FRAME_E_WIDTH) {
-        snprintf(message, sizeof(message),
-                 "%s: keys of %u and values of %u bytes, where it has %u and %u",
-                 sw_frame_error_text(error), request->key_bytes, request->value_bytes,
-                 shape->key_bytes, shape->value_bytes);
-    }
-    if (!sw_bulk_refuse(conn, request->request_id, status, message)) {
-        sw_conn_abort(conn);
-    }
-}
-
 /* Stalls the connection, and returns true, if the request must wait. It must wait if the connection
  * has frames-in-flight-max requests in flight; unsent replies count too, because their frames take
  * memory. A STATS request also waits for the earlier requests of its connection, so that its
@@ -133,9 +114,10 @@ static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 
 static uint64_t body_bytes_max(const struct sw_bulk *bulk)
 {
+    const struct sw_table_shape *shape = &bulk->batches->shape;
     uint64_t ops = bulk->net->config->frame_ops_max;
-    return sw_frame_align(ops * bulk->batches->shape.key_bytes) +
-           sw_frame_align(ops * bulk->batches->shape.value_bytes);
+    return sw_frame_align(ops * shape->key_bytes) + sw_frame_align(ops * shape->value_bytes) +
+           (shape->has_scores ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
 }
 
 /* The head of a frame, decoded. */
@@ -170,13 +152,16 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
 static bool is_served(struct sw_conn *conn, const struct head *head)
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
-    const struct sw_table_shape *shape = &bulk->batches->shape;
-    int error = sw_request_check(&head->request, shape->key_bytes, shape->value_bytes,
-                                 bulk->net->config->frame_ops_max, head->body_bytes);
-    if (error >= 0 && (bulk->operations >> head->request.operation & 1)) {
+    char message[SW_FRAME_TEXT_BYTES_MAX];
+    enum sw_reply_status status =
+        sw_bulk_judge(bulk, &head->request, head->body_bytes, reply_layout(&head->request).bytes,
+                      message, sizeof(message));
+    if (status == SW_REPLY_OK) {
         return true;
     }
-    refuse_request(conn, &head->request, error);
+    if (!sw_bulk_refuse(conn, head->request.request_id, status, message)) {
+        sw_conn_abort(conn);
+    }
     return false;
 }
 

@@ -22,6 +22,10 @@
 struct sw_bulk;
 struct sw_conn;
 
+/* Most stretches of memory in the body of a reply: arrays as long as the request's, which follow
+ * each other, and three of entries that were evicted; or keys, values and scores of a SCAN. */
+#define SW_BULK_ARRAYS_MAX 4
+
 struct sw_bulk_frame {
     struct sw_flight flight;
     struct sw_bulk *bulk;
@@ -34,9 +38,9 @@ struct sw_bulk_frame {
     uint64_t received;   /* bytes of the request's body that have been received */
     uint8_t *reply;      /* body of the reply, in `memory` */
     struct sw_body_layout reply_layout;
-    uv_buf_t pieces[3];   /* the reply: its head, then up to two arrays in `memory` */
-    unsigned piece_count; /* number of pieces */
-    uint64_t reply_bytes; /* sum of the sizes of all pieces */
+    uv_buf_t pieces[1 + SW_BULK_ARRAYS_MAX]; /* the reply: its head, then arrays in `memory` */
+    unsigned piece_count;                    /* number of pieces */
+    uint64_t reply_bytes;                    /* sum of the sizes of all pieces */
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
 };
 

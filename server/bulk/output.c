@@ -12,7 +12,7 @@
 
 #include "server/bulk/bulk.h"
 
-/* Most pieces of memory in one system call. A reply has one to three. */
+/* Most pieces of memory in one system call. A reply has one to five. */
 #define PIECES_MAX 96
 
 /* Puts the connection on the ready list, if it has replies to send and is not writing. */

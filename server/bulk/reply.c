@@ -5,6 +5,7 @@
 #include "server/bulk/reply.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/batch/refusals.h"
@@ -18,7 +19,7 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
     struct sw_loop_counters *counters = frame->bulk->net->counters;
     bool data = sw_operation_is_data(frame->request.operation);
     uint64_t body_bytes = 0;
-    assert(count <= 2 && (count == 0 || frame->memory != NULL));
+    assert(count <= SW_BULK_ARRAYS_MAX && (count == 0 || frame->memory != NULL));
     for (unsigned i = 0; i < count; i++) {
         frame->pieces[i + 1] = arrays[i];
         body_bytes += arrays[i].len;
@@ -62,40 +63,78 @@ static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply, enum sw_
     sw_bulk_reply(frame, reply, NULL, 0);
 }
 
+/* Clears the padding of an array of so many bytes. Returns it with its padding. */
+static uv_buf_t padded(void *array, uint64_t bytes)
+{
+    uint64_t whole = sw_frame_align(bytes);
+    memset((uint8_t *)array + bytes, 0, whole - bytes);
+    return uv_buf_init(array, (unsigned)whole);
+}
+
 static void reply_to_scan(struct sw_bulk_frame *frame, struct sw_reply *reply)
 {
     const struct sw_batch *batch = &frame->flight.batch;
+    uint64_t count = batch->scan_count;
+    uv_buf_t arrays[SW_BULK_ARRAYS_MAX];
+    unsigned n = 0;
     reply->count = batch->scan_count;
     reply->cursor = batch->cursor;
     reply->has_values = true;
-    struct sw_body_layout layout = sw_reply_layout(reply, SW_OPERATION_SCAN);
-    uint64_t keys_bytes = (uint64_t)reply->count * reply->key_bytes;
-    uint64_t values_bytes = (uint64_t)reply->count * reply->value_bytes;
-    uint8_t *keys = batch->scan_keys;
-    uint8_t *values = batch->scan_values;
-    memset(keys + keys_bytes, 0, layout.second - keys_bytes);
-    memset(values + values_bytes, 0, layout.bytes - layout.second - values_bytes);
-    uv_buf_t arrays[2] = {
-        uv_buf_init((char *)keys, (unsigned)layout.second),
-        uv_buf_init((char *)values, (unsigned)(layout.bytes - layout.second)),
-    };
-    sw_bulk_reply(frame, reply, arrays, layout.bytes > 0 ? 2 : 0);
+    reply->has_scores = batch->scan_scores != NULL;
+    if (count > 0) {
+        arrays[n++] = padded(batch->scan_keys, count * reply->key_bytes);
+        arrays[n++] = padded(batch->scan_values, count * reply->value_bytes);
+    }
+    if (count > 0 && reply->has_scores) {
+        arrays[n++] = padded(batch->scan_scores, count * sizeof(uint64_t));
+    }
+    sw_bulk_reply(frame, reply, arrays, n);
+}
+
+/* Adds the entries that were evicted to the reply. Returns the number of arrays. */
+static unsigned add_evicted(const struct sw_batch *batch, struct sw_reply *reply, uv_buf_t *arrays)
+{
+    uint64_t count = batch->leftover_count;
+    unsigned n = 0;
+    reply->evicted_count = batch->leftover_count;
+    if (count > 0) {
+        arrays[n++] = padded(batch->leftover_keys, count * reply->key_bytes);
+    }
+    if (count > 0 && batch->leftover_values != NULL) {
+        arrays[n++] = padded(batch->leftover_values, count * reply->value_bytes);
+    }
+    if (count > 0 && batch->leftover_scores != NULL) {
+        arrays[n++] = padded(batch->leftover_scores, count * sizeof(uint64_t));
+    }
+    return n;
 }
 
 static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
 {
+    const struct sw_request *request = &frame->request;
     const struct sw_counters *counters = &frame->flight.batch.counters;
-    uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);
-    reply->count = frame->request.count;
-    reply->has_values = frame->request.want_values;
-    reply->lacks_found = frame->request.declines_found;
+    uv_buf_t arrays[SW_BULK_ARRAYS_MAX];
+    unsigned n = 0;
+    reply->count = request->count;
+    reply->has_values = request->want_values;
+    reply->lacks_found = request->declines_found;
+    reply->has_not_admitted = request->want_not_admitted;
+    reply->has_scores = request->want_scores;
+    reply->has_evicted = request->want_evicted;
+    reply->not_admitted = counters->not_admitted;
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         reply->hits += counters->by_class[c].hits;
     }
-    if (sw_operation_may_overflow(frame->request.operation)) {
+    if (sw_operation_may_overflow(request->operation)) {
         reply->overflows = reply->count - counters->inserted - counters->updated;
     }
-    sw_bulk_reply(frame, reply, &body, body.len > 0);
+    if (frame->reply_layout.evicted_keys > 0) { /* what is as long as the request's arrays */
+        arrays[n++] = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.evicted_keys);
+    }
+    if (request->want_evicted != 0) {
+        n += add_evicted(&frame->flight.batch, reply, arrays + n);
+    }
+    sw_bulk_reply(frame, reply, arrays, n);
 }
 
 void sw_bulk_reply_to_batch(struct sw_flight *flight)
@@ -112,12 +151,21 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
                "the table would pass its maximum load: nothing was changed");
     } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {
         refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_FAILED);
+    } else if (flight->batch.status == SW_E_INVALID && flight->batch.kind == SW_BATCH_EPOCH) {
+        snprintf(reply.message, sizeof(reply.message),
+                 "epoch %llu is over: the current one is %llu, and epochs only go on",
+                 (unsigned long long)frame->request.epoch, (unsigned long long)flight->batch.epoch);
+        reply.status = SW_REPLY_BAD_REQUEST;
+        sw_bulk_reply(frame, &reply, NULL, 0);
     } else if (flight->batch.status != SW_OK) {
         refuse(frame, &reply, SW_REPLY_SERVER_ERROR, sw_status_text(flight->batch.status));
     } else if (flight->batch.kind == SW_BATCH_SCAN) {
         reply_to_scan(frame, &reply);
-    } else if (flight->batch.kind != SW_BATCH_OPERATIONS) { /* CLEAR, RESIZE */
+    } else if (flight->batch.kind != SW_BATCH_OPERATIONS) { /* the others have no body */
         reply.capacity_slots = flight->batch.capacity;
+        reply.matched = flight->batch.kind == SW_BATCH_ERASE_SCORES ? flight->batch.counters.deleted
+                                                                    : flight->batch.matched;
+        reply.epoch = flight->batch.epoch;
         sw_bulk_reply(frame, &reply, NULL, 0);
     } else {
         reply_to_data(frame, &reply);

@@ -12,7 +12,8 @@
 #include "proto/frame.h"
 #include "server/bulk/frame_pool.h"
 
-/* Encodes and sends the reply, whose body is these arrays (at most 2, in the frame's memory). Takes
+/* Encodes and sends the reply, whose body is these arrays (at most SW_BULK_ARRAYS_MAX, in the
+ * frame's memory). Takes
  * the frame, and counts its request as complete. May free the connection. */
 void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
                    const uv_buf_t *arrays, unsigned count);

@@ -19,7 +19,7 @@
 static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
 
 #define ONE_MORE(...) +1
-static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_COUNT,
+static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_END,
               "a frame can ask for every operation of the table");
 
 static enum sw_op op_of(uint32_t operation)
@@ -62,23 +62,39 @@ static bool check_values(struct sw_bulk_frame *frame, const void *values)
     return false;
 }
 
+/* The array at `offset` of the reply's body, if it is wanted. */
+static void *wanted(const struct sw_bulk_frame *frame, bool is, uint64_t offset)
+{
+    return is ? frame->reply + offset : NULL;
+}
+
 static void start_data(struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;
-    struct sw_body_layout body = sw_request_layout(request);
-    frame->flight.batch = (struct sw_batch){
+    const struct sw_body_layout body = sw_request_layout(request);
+    const struct sw_body_layout *reply = &frame->reply_layout;
+    const uint32_t evicted = request->want_evicted;
+    struct sw_batch *batch = &frame->flight.batch;
+    *batch = (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
         .op = op_of(request->operation),
         .count = request->count,
         .keys = frame->memory + body.first,
-        .values =
-            sw_operation_has_operands(request->operation) ? frame->memory + body.second : NULL,
-        .previous = request->want_values ? frame->reply : NULL,
-        .found = request->declines_found
-                     ? NULL
-                     : (uint64_t *)(void *)(frame->reply + frame->reply_layout.second),
+        .previous = wanted(frame, request->want_values, reply->first),
+        .found = wanted(frame, !request->declines_found, reply->second),
+        .not_admitted = wanted(frame, request->want_not_admitted, reply->not_admitted),
+        .scores_out = wanted(frame, request->want_scores, reply->scores),
+        .leftover_keys = wanted(frame, evicted != 0, reply->evicted_keys),
+        .leftover_values = wanted(frame, evicted & SW_FRAME_EVICTED_VALUES, reply->evicted_values),
+        .leftover_scores = wanted(frame, evicted & SW_FRAME_EVICTED_SCORES, reply->evicted_scores),
     };
-    if (check_values(frame, frame->flight.batch.values)) {
+    if (sw_operation_has_operands(request->operation)) {
+        batch->values = frame->memory + body.second;
+    }
+    if (request->has_scores) {
+        batch->scores = (const uint64_t *)(const void *)(frame->memory + body.scores);
+    }
+    if (check_values(frame, batch->values)) {
         launch(frame);
     }
 }
@@ -92,8 +108,37 @@ static void start_scan(struct sw_bulk_frame *frame)
         .cursor = request->cursor,
         .scan_keys = frame->reply,
         .scan_values = frame->reply + frame->reply_layout.second,
+        .scan_scores = wanted(frame, request->want_scores, frame->reply_layout.scores),
+        .by_score = request->by_score,
+        .score_min = request->score_min,
+        .score_max = request->score_max,
     };
     launch(frame);
+}
+
+static void start_range(struct sw_bulk_frame *frame, enum sw_batch_kind kind)
+{
+    frame->flight.batch = (struct sw_batch){
+        .kind = kind,
+        .score_min = frame->request.score_min,
+        .score_max = frame->request.score_max,
+    };
+    launch(frame);
+}
+
+static void start_epoch(struct sw_bulk_frame *frame)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    if (frame->request.epoch <= UINT32_MAX) {
+        frame->flight.batch =
+            (struct sw_batch){.kind = SW_BATCH_EPOCH, .epoch = frame->request.epoch};
+        launch(frame);
+        return;
+    }
+    reply.status = SW_REPLY_BAD_REQUEST;
+    snprintf(reply.message, sizeof(reply.message), "epoch %llu is not below 2^32",
+             (unsigned long long)frame->request.epoch);
+    sw_bulk_reply(frame, &reply, NULL, 0);
 }
 
 static void start_resize(struct sw_bulk_frame *frame)
@@ -128,6 +173,11 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     info->occupied_max = table.occupied_max;
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
     info->value_format = (uint32_t)bulk->batches->shape.value_format;
+    info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
+    if (bulk->batches->shape.has_scores) {
+        strncpy(info->policy, sw_cache_policy_name(bulk->batches->shape.policy),
+                sizeof(info->policy) - 1);
+    }
 }
 
 #define SAME_FORMAT(name, number, word) \
@@ -167,6 +217,15 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
         return;
     case SW_OPERATION_RESIZE:
         start_resize(frame);
+        return;
+    case SW_OPERATION_COUNT_SCORES:
+        start_range(frame, SW_BATCH_COUNT_SCORES);
+        return;
+    case SW_OPERATION_ERASE_SCORES:
+        start_range(frame, SW_BATCH_ERASE_SCORES);
+        return;
+    case SW_OPERATION_EPOCH:
+        start_epoch(frame);
         return;
     case SW_OPERATION_HELLO:
         reply.has_info = true;

@@ -16,8 +16,6 @@
 #define RESP_ARGUMENTS_STANDARD (128U << 10)
 /* Every frame may hold this many keys, since clients split their arrays at multiples of it. */
 #define FRAME_OPS_MIN 64U
-/* The largest frame or reply: the kernel and libuv count the bytes of one buffer in 32 bits. */
-#define FRAME_BYTES_MAX (1ULL << 30)
 /* The longest command that does not take a list has this many arguments. */
 #define RESP_ARGUMENTS_MIN 8U
 /* What a bulk string takes in addition to its bytes: at most "$1020\r\n" and "\r\n". */
@@ -49,7 +47,7 @@ static uint64_t frame_ops_in(const struct sw_config *config, uint64_t bytes)
     /* For each key the sum counts a byte where the reply has a bit. Both heads and the padding take
      * less than this. */
     uint64_t heads = 2ULL * (SW_FRAME_HEAD_BYTES_MAX + 2 * SW_FRAME_ALIGN);
-    return (least(bytes, FRAME_BYTES_MAX) - heads) / (key + 2 * value + 1);
+    return (least(bytes, SW_FRAME_BYTES_MAX) - heads) / (key + 2 * value + 1);
 }
 
 /* An operation of a RESP batch has a key, an operand and an earlier value. */
@@ -126,12 +124,12 @@ static int check_frames(const struct sw_config *config, char *error, size_t erro
                  ULL(request + reply), ULL(frame_ops_in(config, config->arena_bytes)));
         return -1;
     }
-    if (request > FRAME_BYTES_MAX || reply > FRAME_BYTES_MAX) {
+    if (request > SW_FRAME_BYTES_MAX || reply > SW_FRAME_BYTES_MAX) {
         snprintf(error, error_bytes,
                  "a frame of frame-ops-max %u keys, %u bytes a value, has more than %llu bytes: "
                  "lower frame-ops-max to %llu",
-                 config->frame_ops_max, sw_config_stored_bytes(config), ULL(FRAME_BYTES_MAX),
-                 ULL(frame_ops_in(config, FRAME_BYTES_MAX)));
+                 config->frame_ops_max, sw_config_stored_bytes(config), ULL(SW_FRAME_BYTES_MAX),
+                 ULL(frame_ops_in(config, SW_FRAME_BYTES_MAX)));
         return -1;
     }
     return 0;

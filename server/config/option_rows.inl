@@ -92,10 +92,11 @@ SW_OPTION(value_format, "value-format", "table", SW_CACHE, SW_CHOICE(formats), "
           "Cache engine: string: values of up to value-bytes; in bulk frames each is its length, 4 "
           "bytes, little-endian, then value-bytes. fixed: values of exactly value-bytes, in bulk "
           "frames as they are.")
-SW_OPTION(policy, "policy", "table", SW_CACHE, SW_CHOICE(policies), "lru", "POLICY",
-          "Cache engine: what an entry's score is. lru: the time of its last use; lfu: the number "
-          "of its uses; epoch-lru and epoch-lfu: the same within an epoch, and a run of the daemon "
-          "is one; custom: what the client says, and no protocol here says it yet: 0.")
+SW_OPTION(
+    policy, "policy", "table", SW_CACHE, SW_CHOICE(policies), "lru", "POLICY",
+    "Cache engine: what an entry's score is. lru: the time of its last use; lfu: the number "
+    "of its uses; epoch-lru and epoch-lfu: the same within an epoch, and clients go on to the "
+    "next by the bulk operation EPOCH; custom: what clients say in bulk frames, 0 in RESP.")
 SW_OPTION(cache_mode, "cache-mode", "table", SW_CACHE, SW_CHOICE(modes), "memory", "MODE",
           "Cache engine: memory: a key may lie in two buckets, so that no entry is evicted before "
           "the cache is nearly full; throughput: a key may lie in one bucket, which is faster.")

@@ -361,7 +361,7 @@ static void erase_scores(struct cache_table *table, struct sw_batch *batch)
 
 static void set_epoch(struct cache_table *table, struct sw_batch *batch)
 {
-    if (batch->epoch < table->epoch) {
+    if (batch->epoch != 0 && batch->epoch < table->epoch) {
         batch->status = SW_E_INVALID;
     } else if (batch->epoch > table->epoch) {
         __atomic_store_n(&table->epoch, batch->epoch, __ATOMIC_RELAXED);

@@ -87,11 +87,22 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
             uint64_t array = (uint64_t)request.count * width;
             bool operands = sw_operation_has_operands(request.operation);
             require(layout.second - layout.first >= array);
-            require(layout.bytes - layout.second >= (operands ? array : 0));
+            uint64_t scores = request.has_scores ? request.count * sizeof(uint64_t) : 0;
+            require(layout.scores - layout.second >= (operands ? array : 0));
+            require(layout.bytes - layout.scores >= scores);
         } else {
             require(layout.bytes == 0);
         }
     }
+}
+
+/* What only the reply of a cache has, without padding. */
+static uint64_t cache_bytes(const struct sw_reply *reply)
+{
+    uint64_t evicted = (uint64_t)reply->key_bytes + reply->value_bytes + sizeof(uint64_t);
+    uint64_t bitmap = reply->has_not_admitted ? sw_found_bytes(reply->count) : 0;
+    uint64_t scores = reply->has_scores ? (uint64_t)reply->count * sizeof(uint64_t) : 0;
+    return bitmap + scores + (reply->has_evicted != 0 ? reply->evicted_count * evicted : 0);
 }
 
 /* A client takes no layout from widths that it has not checked. */
@@ -111,7 +122,7 @@ static void check_reply_layouts(const struct sw_reply *reply)
         uint64_t found = reply->lacks_found ? 0 : sw_found_bytes(reply->count);
         require(layout.second - layout.first >= values);
         require(layout.bytes - layout.second >= found);
-        require(layout.bytes < values + found + UINT64_C(2) * SW_FRAME_ALIGN);
+        require(layout.bytes < values + found + cache_bytes(reply) + UINT64_C(7) * SW_FRAME_ALIGN);
     }
 }
 

@@ -122,6 +122,8 @@ static void apply(struct oracle *oracle, enum sherwood_operation operation, size
     case SHERWOOD_DELETE:
         present = false;
         break;
+    default: /* a table of integers has no others */
+        abort();
     }
     oracle->present[i] = present;
     oracle->value[i] = present ? new_value : 0;

@@ -7,8 +7,10 @@ RESP: command() and Replies. Bulk frames: frame() builds one, lies included; rea
 import struct
 
 MAGIC = b"\xd5SW\x01"
-(GET, SET, SUM, MIN, MAX, SET_ABSENT, SET_PRESENT, INCREMENT, DECREMENT, DELETE) = range(1, 11)
-(HELLO, PING, STATS, CLEAR, SCAN, RESIZE) = range(32, 38)
+(GET, SET, SUM, MIN, MAX, SET_ABSENT, SET_PRESENT, INCREMENT, DECREMENT, DELETE, PEEK, FIND_OR_INSERT,
+ SET_SCORE, SET_VALUE, ADD_F32, ADD_U32, ADD_U64, ADD_PRESENT_F32, ADD_PRESENT_U32,
+ ADD_PRESENT_U64) = range(1, 21)
+(HELLO, PING, STATS, CLEAR, SCAN, RESIZE, COUNT_SCORES, ERASE_SCORES, EPOCH) = range(32, 41)
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
  TOO_MANY_CONNECTIONS) = range(8)
 
@@ -115,12 +117,16 @@ def array(numbers, width):
 
 
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
-              cursor=0, capacity=0, want_found=None):
+              cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
+              want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0):
     """`want_found` None is a client that does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
     found = b"" if want_found is None else field(9, int(want_found))
-    return b"".join(field(i, v) for i, v in enumerate(values, 1) if v) + found
+    cache = (want_scores, has_scores, want_evicted, want_not_admitted, by_score, score_min,
+             score_max, epoch)
+    return (b"".join(field(i, v) for i, v in enumerate(values, 1) if v) + found +
+            b"".join(field(i, int(v)) for i, v in enumerate(cache, 10) if v))
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
@@ -137,6 +143,15 @@ def frame(operation, keys=(), values=None, width=8, **header):
         body += array(values, width)
     if keys:
         header = {"count": len(keys), "key_bytes": width, "value_bytes": width, **header}
+    return envelope(header_of(operation, **header), body)
+
+
+def cache_frame(operation, keys, values=None, scores=None, value_bytes=8, **header):
+    """A request to a cache: 64-bit keys, and values that are bytes."""
+    body = array(keys, 8) + (padded(b"".join(values)) if values is not None else b"")
+    body += array(scores, 8) if scores is not None else b""
+    header = {"count": len(keys), "key_bytes": 8, "value_bytes": value_bytes,
+              "has_scores": scores is not None, **header}
     return envelope(header_of(operation, **header), body)
 
 
@@ -181,6 +196,13 @@ class Reply:
         self.capacity = message.get(12, 0)
         self.overflows = message.get(13, 0)
         self.has_found = message.get(14)  # None: the reply does not say
+        self.has_scores = message.get(15, 0)
+        self.has_evicted = message.get(16, 0)
+        self.evicted_count = message.get(17, 0)
+        self.has_not_admitted = message.get(18, 0)
+        self.not_admitted = message.get(19, 0)
+        self.matched = message.get(20, 0)
+        self.epoch = message.get(21, 0)
         self.body = body
 
     def values(self):
@@ -192,6 +214,46 @@ class Reply:
         figures = {name.rstrip(b"\0").decode(): value for name, value in rows}
         assert len(figures) == self.count, "a figure comes twice, or the count is wrong"
         return figures
+
+    def arrays(self):
+        """The body of a reply of a cache to keys: each array by name, and nothing is left over."""
+        at, out = 0, {}
+
+        def take(name, there, count, size, convert):
+            nonlocal at
+            if there:
+                out[name] = [convert(self.body[at + i * size:at + (i + 1) * size])
+                             for i in range(count)]
+                assert not any(self.body[at + count * size:at - (-count * size // 64) * 64]), name
+                at -= -count * size // 64 * 64
+
+        def bitmap(name, there):
+            take(name, there, -(-self.count // 64), 8, lambda b: int.from_bytes(b, "little"))
+            if there:
+                words = out[name]
+                out[name] = [words[i // 64] >> i % 64 & 1 for i in range(self.count)]
+
+        def number(data):
+            return int.from_bytes(data, "little")
+
+        take("values", self.has_values, self.count, self.width, bytes)
+        bitmap("found", self.has_found is None)
+        bitmap("not_admitted", self.has_not_admitted)
+        take("scores", self.has_scores, self.count, 8, number)
+        take("evicted_keys", self.has_evicted & 1, self.evicted_count, 8, number)
+        take("evicted_values", self.has_evicted & 2, self.evicted_count, self.width, bytes)
+        take("evicted_scores", self.has_evicted & 4, self.evicted_count, 8, number)
+        assert at == len(self.body), f"{at} of {len(self.body)} bytes"
+        return out
+
+    def entries(self):
+        """The body of a reply to SCAN with scores: [(key, value, score)]."""
+        n, width = self.count, self.width
+        keys = self.body[:8 * n]
+        values = self.body[-(-8 * n // 64) * 64:][:n * width]
+        scores = self.body[len(self.body) - -(-8 * n // 64) * 64:][:8 * n]
+        return [(int.from_bytes(keys[8 * i:8 * i + 8], "little"), values[width * i:width * i + width],
+                 int.from_bytes(scores[8 * i:8 * i + 8], "little")) for i in range(n)]
 
     def found(self):
         assert self.has_found is None, f"has_found is {self.has_found}"

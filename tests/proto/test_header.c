@@ -64,6 +64,13 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
     reply->overflows = some_number(state);
     reply->cursor = some_number(state);
     reply->capacity_slots = some_number(state);
+    reply->has_scores = random_next(state) % 2;
+    reply->has_not_admitted = random_next(state) % 2;
+    reply->has_evicted = (uint32_t)some_number(state);
+    reply->evicted_count = (uint32_t)some_number(state);
+    reply->not_admitted = some_number(state);
+    reply->matched = some_number(state);
+    reply->epoch = some_number(state);
     some_text(reply->message, sizeof(reply->message), state);
     reply->has_info = random_next(state) % 2;
     if (reply->has_info) {
@@ -78,6 +85,8 @@ static void some_reply(struct sw_reply *reply, uint64_t *state)
         info->capacity_slots = some_number(state);
         info->occupied_max = some_number(state);
         some_text(info->engine, sizeof(info->engine), state);
+        some_text(info->policy, sizeof(info->policy), state);
+        info->frame_bytes_max = some_number(state);
         info->value_format = (uint32_t)some_number(state);
     }
 }
@@ -88,6 +97,8 @@ static bool same_info(const struct sw_server_info *a, const struct sw_server_inf
            memcmp(a->backend, b->backend, sizeof(a->backend)) == 0 &&
            memcmp(a->engine, b->engine, sizeof(a->engine)) == 0 &&
            a->value_format == b->value_format &&
+           memcmp(a->policy, b->policy, sizeof(a->policy)) == 0 &&
+           a->frame_bytes_max == b->frame_bytes_max &&
            memcmp(a->backend_reason, b->backend_reason, sizeof(a->backend_reason)) == 0 &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
            a->frame_ops_max == b->frame_ops_max &&
@@ -101,7 +112,10 @@ static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
            a->has_values == b->has_values && a->lacks_found == b->lacks_found &&
            a->hits == b->hits && a->overflows == b->overflows && a->cursor == b->cursor &&
-           a->capacity_slots == b->capacity_slots &&
+           a->capacity_slots == b->capacity_slots && a->has_scores == b->has_scores &&
+           a->has_not_admitted == b->has_not_admitted && a->has_evicted == b->has_evicted &&
+           a->evicted_count == b->evicted_count && a->not_admitted == b->not_admitted &&
+           a->matched == b->matched && a->epoch == b->epoch &&
            memcmp(a->message, b->message, sizeof(a->message)) == 0 && a->has_info == b->has_info &&
            same_info(&a->info, &b->info);
 }
@@ -111,7 +125,11 @@ static bool same_request(const struct sw_request *a, const struct sw_request *b)
     return a->request_id == b->request_id && a->operation == b->operation && a->count == b->count &&
            a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
            a->want_values == b->want_values && a->declines_found == b->declines_found &&
-           a->cursor == b->cursor && a->capacity_slots == b->capacity_slots;
+           a->cursor == b->cursor && a->capacity_slots == b->capacity_slots &&
+           a->has_scores == b->has_scores && a->want_scores == b->want_scores &&
+           a->want_not_admitted == b->want_not_admitted && a->want_evicted == b->want_evicted &&
+           a->by_score == b->by_score && a->score_min == b->score_min &&
+           a->score_max == b->score_max && a->epoch == b->epoch;
 }
 
 /* Checks prefix and padding of an encoded head; returns its header's length. */
@@ -142,6 +160,15 @@ Test(header, random_requests_round_trip)
             .want_values = random_next(&state) % 2,
             .declines_found = random_next(&state) % 2,
             .cursor = some_number(&state),
+            .has_scores = random_next(&state) % 2,
+            .want_scores = random_next(&state) % 2,
+            .want_not_admitted = random_next(&state) % 2,
+            .want_evicted =
+                random_next(&state) % 2 == 0 ? 0 : 1 + 2 * (uint32_t)(random_next(&state) % 4),
+            .by_score = random_next(&state) % 2,
+            .score_min = some_number(&state),
+            .score_max = some_number(&state),
+            .epoch = some_number(&state),
         };
         struct sw_request got;
         uint8_t head[SW_FRAME_HEAD_BYTES_MAX];

@@ -132,11 +132,15 @@ static void go_on(struct cache_scores *run)
     run->seen->epochs += wanted != run->epoch;
     run->epoch = wanted;
     cache_model_set_epoch(run->model, wanted);
-    if (wanted > 0) {
+    if (wanted > 1) {
         batch.epoch = wanted - 1;
         if (sw_batch_run(run->queue, &batch) != SW_E_INVALID || batch.epoch != wanted) {
             cache_scores_fail(run, "an epoch that is over");
         }
+    }
+    batch.epoch = 0;
+    if (sw_batch_run(run->queue, &batch) != SW_OK || batch.epoch != wanted) {
+        cache_scores_fail(run, "the epoch that a batch tells");
     }
     sw_table_stats(run->table, &stats);
     if (stats.epoch != wanted) {

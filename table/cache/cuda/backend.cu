@@ -303,7 +303,7 @@ cudaError_t enqueue_read(struct cache_queue *queue, struct sw_batch *batch,
 /* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
 void set_epoch(struct cache_table *table, struct sw_batch *batch)
 {
-    if (batch->epoch < table->epoch) {
+    if (batch->epoch != 0 && batch->epoch < table->epoch) {
         batch->status = SW_E_INVALID;
     } else if (batch->epoch > table->epoch) {
         __atomic_store_n(&table->epoch, batch->epoch, __ATOMIC_RELAXED);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * judge.c - the requests that are refused before they are carried out, and the sentences that say
+ * why.
+ */
+#include "server/bulk/judge.h"
+
+#include <stdio.h>
+
+#include "server/bulk/bulk.h"
+
+/* Writes what is wrong with a frame (error < 0) or with the operation for this engine (0). Returns
+ * the status of the refusal. */
+static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
+                                         const struct sw_request *request, int error, char *message,
+                                         size_t message_bytes)
+{
+    if (error == SW_FRAME_E_WIDTH) {
+        snprintf(message, message_bytes,
+                 "%s: keys of %u and values of %u bytes, where it has %u and %u",
+                 sw_frame_error_text(error), request->key_bytes, request->value_bytes,
+                 shape->key_bytes, shape->value_bytes);
+        return SW_REPLY_BAD_REQUEST;
+    }
+    if (error < 0) {
+        snprintf(message, message_bytes, "%s", sw_frame_error_text(error));
+        return error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION : SW_REPLY_BAD_REQUEST;
+    }
+    bool epoch = request->operation == SW_OPERATION_EPOCH && shape->has_scores;
+    snprintf(message, message_bytes, "the %s %s has no %s",
+             epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
+             epoch ? "policy" : "engine", sw_operation_name(request->operation));
+    return SW_REPLY_UNKNOWN_OPERATION;
+}
+
+/* Can the engine make something of what the request says and wants of scores? */
+static bool scores_fit(const struct sw_table_shape *shape, const struct sw_request *request,
+                       char *message, size_t message_bytes)
+{
+    const char *policy = sw_cache_policy_name(shape->policy);
+    bool wants = request->want_scores || request->want_not_admitted || request->want_evicted != 0 ||
+                 request->by_score || request->has_scores;
+    if (wants && !shape->has_scores) {
+        snprintf(message, message_bytes, "the %s engine has no scores, and evicts nothing",
+                 shape->engine_name);
+        return false;
+    }
+    if (request->has_scores && !sw_cache_takes_scores(shape->policy)) {
+        snprintf(message, message_bytes, "the policy %s makes scores by itself: send none", policy);
+        return false;
+    }
+    if (request->operation == SW_OPERATION_SET_SCORE && !request->has_scores &&
+        shape->policy == SW_CACHE_CUSTOM) {
+        snprintf(message, message_bytes, "SET_SCORE needs scores with the policy %s", policy);
+        return false;
+    }
+    return true;
+}
+
+enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_request *request,
+                                   uint64_t body_bytes, uint64_t reply_bytes, char *message,
+                                   size_t message_bytes)
+{
+    const struct sw_table_shape *shape = &bulk->batches->shape;
+    int error = sw_request_check(request, shape->key_bytes, shape->value_bytes,
+                                 bulk->net->config->frame_ops_max, body_bytes);
+    if (error < 0 || (bulk->operations >> request->operation & 1) == 0) {
+        return refuse_frame(shape, request, error, message, message_bytes);
+    }
+    if (!scores_fit(shape, request, message, message_bytes)) {
+        return SW_REPLY_BAD_REQUEST;
+    }
+    if (sw_operation_adds(request->operation) && shape->value_format == SW_VALUE_STRING) {
+        snprintf(message, message_bytes,
+                 "values are strings, and no numbers to add to: "
+                 "--value-format fixed has those");
+        return SW_REPLY_BAD_REQUEST;
+    }
+    if (body_bytes + reply_bytes > shape->frame_bytes_max) {
+        snprintf(
+            message, message_bytes,
+            "the bodies of the frame and its reply take up to %llu bytes, more than %llu: send "
+            "fewer keys at a time",
+            (unsigned long long)(body_bytes + reply_bytes),
+            (unsigned long long)shape->frame_bytes_max);
+        return SW_REPLY_BAD_REQUEST;
+    }
+    return SW_REPLY_OK;
+}

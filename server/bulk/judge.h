@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * judge.h - may a request be carried out? Pure functions of the server's configuration, for any
+ * thread.
+ */
+#ifndef SHERWOOD_SERVER_BULK_JUDGE_H
+#define SHERWOOD_SERVER_BULK_JUDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/frame.h"
+
+struct sw_bulk;
+
+/* Checks a request with a body of body_bytes, whose reply has a body of at most reply_bytes.
+ * Returns SW_REPLY_OK, or the status of the refusal, with its sentence in `message`. */
+enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_request *request,
+                                   uint64_t body_bytes, uint64_t reply_bytes, char *message,
+                                   size_t message_bytes);
+
+#endif

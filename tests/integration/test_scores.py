@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The operations of a cache by bulk frames: scores, evictions, ranges of scores, epochs, sums."""
+
+import random
+import struct
+
+import wire
+from harness import case, check, equal, main, start
+
+VALUE = 20
+SLOTS = 128  # one bucket: who leaves is the lowest of all
+FLAGS = ("--backend", "cpu", "--engine", "cache", "--cache-mode", "throughput", "--capacity", str(SLOTS),
+         "--value-format", "fixed")
+
+
+def ask(connection, frame):
+    connection.sendall(frame)
+    return wire.read_frame(connection)
+
+
+class Model:
+    """A bucket with the policy custom, from the words of the documents."""
+
+    def __init__(self):
+        self.held = {}  # key: [value, score]
+        self.evicted, self.turned_away, self.found, self.values, self.scores = [], [], [], [], []
+
+    def insert(self, key, value, score):
+        if len(self.held) == SLOTS:
+            lowest = min(self.held, key=lambda k: self.held[k][1])
+            if score < self.held[lowest][1]:
+                return True
+            self.evicted.append((lowest, *self.held.pop(lowest)))
+        self.held[key] = [value, score]
+        return False
+
+    def apply(self, operation, keys, values, scores):
+        for i, key in enumerate(keys):
+            entry = self.held.get(key)
+            self.found.append(int(entry is not None))
+            self.values.append(entry[0] if entry else bytes(VALUE))
+            turned_away = False
+            if operation == wire.DELETE:
+                self.held.pop(key, None)
+            elif entry is None:
+                if operation in (wire.SET, wire.SET_ABSENT, wire.FIND_OR_INSERT, wire.ADD_U32):
+                    turned_away = self.insert(key, values[i], scores[i] if scores else 0)
+            else:
+                if operation in (wire.SET, wire.SET_PRESENT, wire.SET_VALUE):
+                    entry[0] = values[i]
+                elif operation in (wire.ADD_U32, wire.ADD_PRESENT_U32):
+                    both = zip(struct.unpack("<5I", entry[0]), struct.unpack("<5I", values[i]))
+                    entry[0] = struct.pack("<5I", *((a + b) % 2**32 for a, b in both))
+                uses = operation not in (wire.GET, wire.PEEK, wire.SET_VALUE, wire.SET_ABSENT)
+                if scores and uses:
+                    entry[1] = scores[i]
+            self.turned_away.append(int(turned_away))
+            self.scores.append(self.held[key][1] if key in self.held else 0)
+
+
+OPERATIONS = {wire.SET: True, wire.SET_ABSENT: True, wire.SET_PRESENT: True, wire.GET: False,
+              wire.PEEK: False, wire.DELETE: False, wire.FIND_OR_INSERT: True,
+              wire.SET_SCORE: False, wire.SET_VALUE: True, wire.ADD_U32: True,
+              wire.ADD_PRESENT_U32: True}
+
+
+def one_frame(connection, model, draw, unused):
+    """A frame of one operation, drawn, and its reply."""
+    operation = draw.choice([wire.SET] * 4 + list(OPERATIONS))
+    keys = [draw.randrange(300) for _ in range(draw.randrange(1, 100))]
+    values = [struct.pack("<5I", *(draw.getrandbits(32) for _ in range(5))) for _ in keys]
+    values = values if OPERATIONS[operation] else None
+    scores = [unused.pop() for _ in keys]  # no two alike: a tie would go by slots
+    if operation == wire.PEEK:
+        scores = None
+    wants = {"want_values": draw.random() < .5, "want_found": draw.choice([None, False]),
+             "want_scores": draw.random() < .5, "want_not_admitted": draw.random() < .5,
+             "want_evicted": draw.choice([0, 1, 2, 3, 4, 5, 7])}
+    model.evicted, model.turned_away, model.found, model.values, model.scores = [], [], [], [], []
+    model.apply(operation, keys, values, scores)
+    reply = ask(connection, wire.cache_frame(operation, keys, values, scores, VALUE, **wants))
+    what = f"operation {operation} on {len(keys)} keys, {wants}"
+    equal(reply.status, wire.OK, what + ": " + reply.message)
+    expected = {
+        "values": model.values if wants["want_values"] else None,
+        "found": model.found if wants["want_found"] is None else None,
+        "not_admitted": model.turned_away if wants["want_not_admitted"] else None,
+        "scores": model.scores if wants["want_scores"] else None,
+        "evicted_keys": [e[0] for e in model.evicted] if wants["want_evicted"] else None,
+        "evicted_values": [e[1] for e in model.evicted] if wants["want_evicted"] & 2 else None,
+        "evicted_scores": [e[2] for e in model.evicted] if wants["want_evicted"] & 4 else None,
+    }
+    equal(reply.arrays(), {k: v for k, v in expected.items() if v is not None}, what)
+    equal((reply.hits, reply.not_admitted), (sum(model.found), sum(model.turned_away)), what)
+    return len(model.evicted), sum(model.turned_away)
+
+
+@case
+def every_operation():
+    """custom scores: frames of every operation against a model, answers wanted and declined"""
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"# seed {seed}")
+    draw = random.Random(seed)
+    unused = draw.sample(range(1, 10**9), 40000)
+    model, evicted, turned_away = Model(), 0, 0
+    with start(*FLAGS, "--policy", "custom", "--value-bytes", str(VALUE)) as server:
+        with server.connect() as connection:
+            for _ in range(250):
+                some = one_frame(connection, model, draw, unused)
+                evicted, turned_away = evicted + some[0], turned_away + some[1]
+            check(evicted > 100 and turned_away > 100, f"{evicted} left, {turned_away} did not come")
+            ranges(connection, model)
+
+
+def ranges(connection, model):
+    """Counts, lists and erases a range of scores."""
+    low, high = sorted(entry[1] for entry in model.held.values())[20:100:79]
+    matching = sorted((k, v, s) for k, (v, s) in model.held.items() if low <= s <= high)
+    bounds = {"score_min": low, "score_max": high}
+    widths = {"key_bytes": 8, "value_bytes": VALUE}
+    reply = ask(connection, wire.envelope(wire.header_of(wire.COUNT_SCORES, **bounds)))
+    equal((reply.status, reply.matched), (wire.OK, len(matching)), "count")
+    reply = ask(connection, wire.envelope(wire.header_of(
+        wire.SCAN, count=SLOTS, by_score=True, want_scores=True, **bounds, **widths)))
+    equal((reply.status, reply.cursor), (wire.OK, 0), reply.message)
+    equal(sorted(reply.entries()), matching, "scan of a range")
+    reply = ask(connection, wire.envelope(wire.header_of(wire.ERASE_SCORES, **bounds)))
+    equal((reply.status, reply.matched), (wire.OK, len(matching)), "erase")
+    reply = ask(connection, wire.envelope(wire.header_of(
+        wire.SCAN, count=SLOTS, want_scores=True, **widths)))
+    rest = sorted((k, v, s) for k, (v, s) in model.held.items() if not low <= s <= high)
+    equal(sorted(reply.entries()), rest, "what is left")
+
+
+@case
+def floats_are_added():
+    """an ADD of 32-bit floats adds number by number, and one of present keys leaves others alone"""
+    numbers = struct.Struct("<4f")
+    with start(*FLAGS, "--policy", "lfu", "--value-bytes", "16") as server:
+        with server.connect() as connection:
+            first, second = numbers.pack(1, 2, 3, 4), numbers.pack(.5, -2, 0, 100)
+            for operation, keys in ((wire.ADD_F32, [1, 2]), (wire.ADD_F32, [1, 1]),
+                                    (wire.ADD_PRESENT_F32, [2, 3])):
+                values = [first if operation == wire.ADD_F32 and keys == [1, 2] else second] * 2
+                reply = ask(connection, wire.cache_frame(operation, keys, values, value_bytes=16))
+                equal(reply.status, wire.OK, reply.message)
+            reply = ask(connection, wire.cache_frame(wire.PEEK, [1, 2, 3], value_bytes=16,
+                                                     want_values=True, want_scores=True))
+            arrays = reply.arrays()
+            equal([numbers.unpack(v) for v in arrays["values"]],
+                  [(2, -2, 3, 204), (1.5, 0, 3, 104), (0, 0, 0, 0)], "sums")
+            equal(arrays["scores"], [3, 2, 0], "uses")
+
+
+@case
+def epochs():
+    """EPOCH tells the epoch and goes on to a later one, and scores begin with it"""
+    with start(*FLAGS, "--policy", "epoch-lfu", "--value-bytes", "8") as server:
+        with server.connect() as connection:
+            for asked, status, epoch in ((0, wire.OK, 0), (7, wire.OK, 7), (0, wire.OK, 7),
+                                         (6, wire.BAD_REQUEST, None), (2**32, wire.BAD_REQUEST, None)):
+                reply = ask(connection, wire.envelope(wire.header_of(wire.EPOCH, epoch=asked)))
+                equal(reply.status, status, f"epoch {asked}: {reply.message}")
+                check(epoch is None or reply.epoch == epoch, f"epoch {reply.epoch}, not {epoch}")
+            reply = ask(connection, wire.cache_frame(wire.SET, [1], [bytes(8)], [5], want_scores=True))
+            equal(reply.arrays()["scores"], [(7 << 32) + 5], "a score of epoch 7")
+            check("epoch 6 is over: the current one is 7" in ask(connection, wire.envelope(
+                wire.header_of(wire.EPOCH, epoch=6))).message, "what is wrong")
+
+
+@case
+def refusals():
+    """what the engine or the policy has no use for is refused with a sentence"""
+    rows = {
+        (("--policy", "lru"), "SET with scores"): "the policy lru makes scores by itself: send none",
+        (("--policy", "lru"), "EPOCH"): "the lru policy has no EPOCH",
+        (("--policy", "custom"), "SET_SCORE"): "SET_SCORE needs scores with the policy custom",
+    }
+    frames = {
+        "SET with scores": wire.cache_frame(wire.SET, [1], [bytes(8)], [1]),
+        "SET_SCORE": wire.cache_frame(wire.SET_SCORE, [1]),
+        "EPOCH": wire.envelope(wire.header_of(wire.EPOCH)),
+        "ADD_F32": wire.cache_frame(wire.ADD_F32, [1], [bytes(8)]),
+        "PEEK": wire.cache_frame(wire.PEEK, [1]),
+        "GET with scores": wire.cache_frame(wire.GET, [1], want_scores=True),
+    }
+    for (policy, frame), sentence in rows.items():
+        with start(*FLAGS, *policy, "--value-bytes", "8") as server, server.connect() as connection:
+            refused(connection, frames[frame], sentence)
+    strings = ("--engine", "cache", "--capacity", str(SLOTS), "--value-bytes", "4")
+    with start(*strings) as server, server.connect() as connection:
+        refused(connection, frames["ADD_F32"], "values are strings, and no numbers to add to")
+    with start("--capacity", "64K") as server, server.connect() as connection:
+        refused(connection, frames["PEEK"], "the robin_hood engine has no PEEK")
+        refused(connection, frames["GET with scores"], "the robin_hood engine has no scores")
+
+
+def refused(connection, frame, sentence):
+    reply = ask(connection, frame)
+    check(sentence in reply.message, f"{sentence!r}, not {reply.message!r}")
+    check(reply.status in (wire.BAD_REQUEST, wire.UNKNOWN_OPERATION), f"status {reply.status}")
+    equal(ask(connection, wire.envelope(wire.header_of(wire.PING))).status, wire.OK, "the next frame")
+
+
+@case
+def frames_that_do_not_fit():
+    """a frame whose reply might not fit the arena is refused, and a smaller one is not"""
+    small = ("--value-bytes", "1024", "--arena-bytes", "16M", "--frame-ops-max", "7680")
+    with start(*FLAGS, *small, "--policy", "custom") as server, server.connect() as connection:
+        for count, status in ((7680, wire.BAD_REQUEST), (4800, wire.OK)):
+            keys, values = list(range(count)), [bytes(1024)] * count
+            reply = ask(connection, wire.cache_frame(wire.SET, keys, values, value_bytes=1024,
+                                                     want_evicted=7, want_values=True))
+            equal(reply.status, status, reply.message)
+        equal(reply.evicted_count, 4800 - SLOTS, "evicted")
+
+
+main()
