@@ -4,7 +4,9 @@
  * frames and keep several in flight.
  */
 #include <assert.h>
+#include <stddef.h>
 
+#include "client/cache.h"
 #include "client/error.h"
 #include "client/handle.h"
 #include "client/send.h"
@@ -25,26 +27,38 @@ struct span {
     const uint8_t *values;
     uint8_t *previous;
     uint64_t *found;
+    struct sherwood_cache *cache; /* of the whole call, of which this begins at key `cache_at` */
+    uint64_t cache_at;
     uint32_t count;
 };
 
 static struct sw_request header_of(const struct sherwood *client, uint32_t operation,
-                                   uint32_t count, bool wants_values, bool wants_found)
+                                   uint32_t count, bool wants_values, bool wants_found,
+                                   const struct sherwood_cache *cache)
 {
-    return (struct sw_request){.operation = operation,
-                               .count = count,
-                               .key_bytes = client->server.key_bytes,
-                               .value_bytes = client->server.value_bytes,
-                               .want_values = wants_values,
-                               .declines_found = !wants_found};
+    struct sw_request header = {.operation = operation,
+                                .count = count,
+                                .key_bytes = client->server.key_bytes,
+                                .value_bytes = client->server.value_bytes,
+                                .want_values = wants_values,
+                                .declines_found = !wants_found};
+    if (cache != NULL) {
+        header.has_scores = cache->scores != NULL;
+        header.want_scores = cache->scores_out != NULL;
+        header.want_not_admitted = cache->not_admitted != NULL;
+        header.want_evicted = sw_client_cache_evicted(cache);
+    }
+    return header;
 }
 
 static struct sw_client_flight *queue_span(struct sw_client_stripe *stripe, const struct span *span)
 {
     const struct sw_client_frame frame = {
         .header = header_of(stripe->client, (uint32_t)span->operation, span->count,
-                            span->previous != NULL, span->found != NULL),
+                            span->previous != NULL, span->found != NULL, span->cache),
         .single = {span->keys, span->values, span->previous, span->count},
+        .cache = span->cache,
+        .cache_at = span->cache_at,
     };
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight != NULL) {
@@ -101,7 +115,9 @@ static int check_pieces(struct sherwood *client, const struct sherwood_request *
 /* Checks the size of a request of a program that was compiled with another version. */
 static int check_size(struct sherwood *client, const struct sherwood_request *request)
 {
-    if (request->size < sizeof(*request) || request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
+    if ((request->size < sizeof(*request) &&
+         request->size != offsetof(struct sherwood_request, cache)) ||
+        request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "submit: the request has no size: begin with SHERWOOD_REQUEST_INIT");
     }
@@ -111,6 +127,12 @@ static int check_size(struct sherwood *client, const struct sherwood_request *re
                               "not have");
     }
     return SHERWOOD_OK;
+}
+
+/* What a program of the first version does not have is absent. */
+static struct sherwood_cache *cache_of(const struct sherwood_request *request)
+{
+    return request->size < sizeof(*request) ? NULL : request->cache;
 }
 
 static int check_request(struct sherwood *client, const struct sherwood_request *request)
@@ -140,7 +162,7 @@ static int check_request(struct sherwood *client, const struct sherwood_request 
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: unknown flags in 0x%x",
                               request->flags);
     }
-    return SHERWOOD_OK;
+    return sw_client_cache_check(client, cache_of(request));
 }
 
 static bool wants_values(const struct sherwood_request *request)
@@ -157,11 +179,12 @@ static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
 {
     const struct sw_client_frame frame = {
         .header = header_of(stripe->client, (uint32_t)request->operation, request->count,
-                            wants_values(request), request->found != NULL),
+                            wants_values(request), request->found != NULL, cache_of(request)),
         .single = {request->keys, request->values, request->previous, request->count},
         .pieces = request->pieces,
         .pieces_count = request->pieces_count,
         .is_constant = (request->flags & SHERWOOD_CONSTANT) != 0,
+        .cache = cache_of(request),
     };
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight != NULL) {
@@ -210,14 +233,16 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
 
 /* Returns the number of keys of the next frame of a call: as many as the server allows, but if more
  * follow, a multiple of 64, so that the found bits of the next frame begin at a word. */
-static uint32_t frame_keys(const struct sherwood *client, size_t left)
+static uint32_t frame_keys(const struct sherwood *client, const struct span *call, size_t left)
 {
-    uint32_t whole =
-        client->server.frame_ops_max / SW_CLIENT_SPLIT_KEYS * (uint32_t)SW_CLIENT_SPLIT_KEYS;
-    if (left <= client->server.frame_ops_max) {
-        return (uint32_t)left;
+    uint32_t most = client->server.frame_ops_max;
+    if (call->cache != NULL) {
+        struct sw_request header = header_of(client, (uint32_t)call->operation, most,
+                                             call->previous != NULL, true, call->cache);
+        most = sw_client_cache_keys(client, &header);
     }
-    return whole;
+    return left <= most ? (uint32_t)left
+                        : most / SW_CLIENT_SPLIT_KEYS * (uint32_t)SW_CLIENT_SPLIT_KEYS;
 }
 
 /* Returns the `count` keys of `call` from key `at` on. */
@@ -232,12 +257,14 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
         .values = call->values == NULL ? NULL : call->values + value_at,
         .previous = call->previous == NULL ? NULL : call->previous + value_at,
         .found = call->found == NULL ? NULL : call->found + at / 64,
+        .cache = call->cache,
+        .cache_at = at,
         .count = count,
     };
 }
 
-/* Queues the whole call, frame by frame. The frames of a GET go to any stripe; those of a write all
- * go to one, which keeps their order. */
+/* Queues the whole call, frame by frame. The frames of a read go to any stripe; those of a write
+ * all go to one, which keeps their order. */
 static int queue_call(struct sherwood *client, const struct span *whole, size_t count,
                       struct sw_client_call *call)
 {
@@ -254,7 +281,7 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
             sw_client_step(client, -1);
             continue;
         }
-        struct span span = cut(client, whole, at, frame_keys(client, count - at));
+        struct span span = cut(client, whole, at, frame_keys(client, whole, count - at));
         struct sw_client_flight *flight = queue_span(stripe, &span);
         if (flight == NULL) {
             return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
@@ -262,7 +289,8 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
         flight->call = call;
         call->flights++;
         at += span.count;
-        only = whole->operation == SHERWOOD_GET ? NULL : stripe;
+        bool reads = whole->operation == SHERWOOD_GET || whole->operation == SHERWOOD_PEEK;
+        only = reads ? NULL : stripe;
         sw_client_send(stripe);
     }
     return SHERWOOD_OK;
@@ -270,6 +298,13 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
 
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found)
+{
+    return sherwood_run_cache(client, operation, keys, values, count, previous, found, NULL);
+}
+
+int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation, const void *keys,
+                       const void *values, size_t count, void *previous, uint64_t *found,
+                       struct sherwood_cache *cache)
 {
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
@@ -279,11 +314,13 @@ int sherwood_run(struct sherwood *client, enum sherwood_operation operation, con
         return rc;
     }
     rc = check_arguments(client, operation, keys, values);
+    rc = rc != SHERWOOD_OK ? rc : sw_client_cache_check(client, cache);
     const struct span whole = {.operation = operation,
                                .keys = keys,
                                .values = values,
                                .previous = previous,
-                               .found = found};
+                               .found = found,
+                               .cache = cache};
     struct sw_client_call call = {0};
     client->overflows = 0;
     if (rc == SHERWOOD_OK) {

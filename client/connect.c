@@ -61,6 +61,8 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
                               : SW_CLIENT_FLIGHTS_MAX;
     server->requests_in_flight_max = client->flights_max * stripes;
     sw_client_clean(info->engine, sizeof(info->engine), server->engine, sizeof(server->engine));
+    sw_client_clean(info->policy, sizeof(info->policy), server->policy, sizeof(server->policy));
+    server->frame_bytes_max = info->frame_bytes_max;
     server->value_format = (enum sherwood_values)info->value_format;
     server->capacity_slots = info->capacity_slots;
     server->occupied_max = info->occupied_max;
@@ -79,6 +81,7 @@ static const char *check_greeting(const struct sherwood *client, const struct sw
         (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
          info->value_format != (uint32_t)server->value_format ||
          info->frame_ops_max != server->frame_ops_max ||
+         info->frame_bytes_max != server->frame_bytes_max ||
          info->requests_in_flight_max < client->flights_max)) {
         return "widths or limits are not the same on every connection";
     }

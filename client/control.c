@@ -10,9 +10,10 @@
 #include "client/send.h"
 #include "client/wait.h"
 
-/* Waits for a free flight if necessary, queues a request without keys, and waits for its reply. */
+/* Waits for a free flight if necessary, queues a request without keys, and waits for its reply.
+ * The arrays receive its body. */
 static int exchange(struct sherwood *client, const struct sw_request *header, void *first,
-                    void *second, struct sw_reply *reply)
+                    void *second, uint64_t *scores, struct sw_reply *reply)
 {
     struct sw_client_call call = {.flights = 1, .reply = reply};
     struct sw_client_stripe *stripe;
@@ -30,6 +31,7 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
     }
     flight->first = first;
     flight->second = second;
+    flight->scores = scores;
     flight->call = &call;
     return sw_client_finish_call(client, &call);
 }
@@ -42,7 +44,7 @@ static int control(struct sherwood *client, uint32_t operation, struct sw_reply 
     const struct sw_request header = {.operation = operation,
                                       .key_bytes = client->server.key_bytes,
                                       .value_bytes = client->server.value_bytes};
-    return exchange(client, &header, NULL, NULL, reply);
+    return exchange(client, &header, NULL, NULL, NULL, reply);
 }
 
 int sherwood_ping(struct sherwood *client)
@@ -65,9 +67,34 @@ int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *
                                 .value_bytes = client->server.value_bytes,
                                 .capacity_slots = capacity_slots};
     struct sw_reply reply = {0};
-    int rc = exchange(client, &header, NULL, NULL, &reply);
+    int rc = exchange(client, &header, NULL, NULL, NULL, &reply);
     if (rc == SHERWOOD_OK && now != NULL) {
         *now = reply.capacity_slots;
+    }
+    return rc;
+}
+
+/* Scans with a header that says the rest. */
+static int scan(struct sherwood *client, struct sw_request header, uint64_t *cursor, void *keys,
+                void *values, uint64_t *scores, uint32_t capacity, uint32_t *count)
+{
+    if (cursor == NULL || count == NULL || capacity == 0) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "scan: needs a cursor, a count and room for at least one entry");
+    }
+    uint32_t limit = client->server.frame_ops_max;
+    header.operation = SW_OPERATION_SCAN;
+    header.count = capacity < limit ? capacity : limit;
+    header.key_bytes = client->server.key_bytes;
+    header.value_bytes = client->server.value_bytes;
+    header.want_values = true;
+    header.cursor = *cursor;
+    struct sw_reply reply = {0};
+    *count = 0;
+    int rc = exchange(client, &header, keys, values, scores, &reply);
+    if (rc == SHERWOOD_OK) {
+        *cursor = reply.cursor;
+        *count = reply.count;
     }
     return rc;
 }
@@ -78,23 +105,69 @@ int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *v
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    if (cursor == NULL || count == NULL || capacity == 0) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "scan: needs a cursor, a count and room for at least one entry");
+    const struct sw_request everything = {0};
+    return scan(client, everything, cursor, keys, values, NULL, capacity, count);
+}
+
+/* --- scores ----------------------------------------------------------------------------------- */
+
+int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t score_min,
+                         uint64_t score_max, void *keys, void *values, uint64_t *scores,
+                         uint32_t capacity, uint32_t *count)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
     }
-    uint32_t limit = client->server.frame_ops_max;
-    struct sw_request header = {.operation = SW_OPERATION_SCAN,
-                                .count = capacity < limit ? capacity : limit,
-                                .key_bytes = client->server.key_bytes,
-                                .value_bytes = client->server.value_bytes,
-                                .want_values = true,
-                                .cursor = *cursor};
+    const struct sw_request range = {.by_score = true,
+                                     .score_min = score_min,
+                                     .score_max = score_max,
+                                     .want_scores = scores != NULL};
+    return scan(client, range, cursor, keys, values, scores, capacity, count);
+}
+
+/* A request without arrays whose header says the rest. */
+static int ask(struct sherwood *client, struct sw_request header, struct sw_reply *reply)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    header.key_bytes = client->server.key_bytes;
+    header.value_bytes = client->server.value_bytes;
+    return exchange(client, &header, NULL, NULL, NULL, reply);
+}
+
+static int ask_range(struct sherwood *client, uint32_t operation, uint64_t score_min,
+                     uint64_t score_max, uint64_t *matched)
+{
     struct sw_reply reply = {0};
-    *count = 0;
-    int rc = exchange(client, &header, keys, values, &reply);
-    if (rc == SHERWOOD_OK) {
-        *cursor = reply.cursor;
-        *count = reply.count;
+    const struct sw_request header = {
+        .operation = operation, .score_min = score_min, .score_max = score_max};
+    int rc = ask(client, header, &reply);
+    if (rc == SHERWOOD_OK && matched != NULL) {
+        *matched = reply.matched;
+    }
+    return rc;
+}
+
+int sherwood_count_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
+                          uint64_t *matched)
+{
+    return ask_range(client, SW_OPERATION_COUNT_SCORES, score_min, score_max, matched);
+}
+
+int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
+                          uint64_t *matched)
+{
+    return ask_range(client, SW_OPERATION_ERASE_SCORES, score_min, score_max, matched);
+}
+
+int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now)
+{
+    struct sw_reply reply = {0};
+    const struct sw_request header = {.operation = SW_OPERATION_EPOCH, .epoch = epoch};
+    int rc = ask(client, header, &reply);
+    if (rc == SHERWOOD_OK && now != NULL) {
+        *now = reply.epoch;
     }
     return rc;
 }
@@ -181,7 +254,7 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
                                       .value_bytes = client->server.value_bytes};
     struct sw_reply reply = {0};
     client->figures_count = 0;
-    int rc = exchange(client, &header, client->figures, NULL, &reply);
+    int rc = exchange(client, &header, client->figures, NULL, NULL, &reply);
     if (rc != SHERWOOD_OK) {
         return rc;
     }

@@ -50,6 +50,8 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
     flight->pieces = frame->pieces != NULL ? frame->pieces : &flight->single;
     flight->pieces_count = frame->pieces != NULL ? frame->pieces_count : frame->single.keys != NULL;
     flight->is_constant = frame->is_constant;
+    flight->cache = frame->cache;
+    flight->cache_at = frame->cache_at;
     flight->is_direct = is_direct(flight);
     uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
     int head_bytes =
@@ -76,6 +78,15 @@ struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, 
     return id != 0 && flight->id == id ? flight : NULL;
 }
 
+/* Notes what the reply counted, of a frame of a call or of the only one. */
+static void count_cache(struct sherwood_cache *cache, const struct sw_reply *reply)
+{
+    if (cache != NULL && reply != NULL) {
+        cache->evicted_count += reply->evicted_count;
+        cache->not_admitted_count += reply->not_admitted;
+    }
+}
+
 static void finish_request(struct sherwood *client, struct sherwood_request *request, int status,
                            const struct sw_reply *reply)
 {
@@ -97,6 +108,7 @@ void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_f
 {
     struct sherwood_request *request = flight->request;
     struct sw_client_call *call = flight->call;
+    count_cache(flight->cache, reply);
     flight->id = 0;
     flight->request = NULL;
     flight->call = NULL;

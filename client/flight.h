@@ -32,8 +32,8 @@ struct sw_client_call {
     struct sw_reply *reply; /* out, for requests without keys; or NULL */
 };
 
-/* A frame that is sent: head, keys in pieces, zeros, operands in pieces, zeros. */
-#define SW_CLIENT_FRAME_PARTS_MAX (2 * SHERWOOD_PIECES_MAX + 3)
+/* A frame that is sent: head, keys in pieces, zeros, operands in pieces, zeros, scores, zeros. */
+#define SW_CLIENT_FRAME_PARTS_MAX (2 * SHERWOOD_PIECES_MAX + 5)
 
 struct sw_client_flight {
     uint64_t id; /* 0: free */
@@ -50,6 +50,9 @@ struct sw_client_flight {
     void *first;                      /* receives the keys of a SCAN, or the figures of STATS */
     void *second;                     /* receives the found bitmap (NULL: declined), or the values
                                          of a SCAN */
+    struct sherwood_cache *cache;     /* arrays of a cache; or NULL */
+    uint64_t cache_at;                /* the key of these arrays that is the frame's first one */
+    uint64_t *scores;                 /* receives the scores of a SCAN */
     struct sherwood_request *request; /* of sherwood_submit; or NULL */
     struct sw_client_call *call;      /* or NULL */
 };
@@ -61,6 +64,8 @@ struct sw_client_frame {
     uint32_t pieces_count;
     struct sherwood_piece single;
     bool is_constant;
+    struct sherwood_cache *cache;
+    uint64_t cache_at;
 };
 
 /* Queues a frame. Returns its flight, of which the caller sets request, call, first and second; or

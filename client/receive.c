@@ -80,8 +80,15 @@ static uint64_t body_bytes_max(const struct sherwood *client)
     if (largest.count == 0) { /* the reply to HELLO has no body */
         return 0;
     }
+    if (client->server.policy[0] != '\0') {
+        largest.has_scores = largest.has_not_admitted = true;
+        largest.has_evicted = SW_FRAME_EVICTED_ALL;
+        largest.evicted_count = largest.count;
+    }
     uint64_t entries = sw_reply_layout(&largest, SW_OPERATION_SCAN).bytes;
+    uint64_t data = sw_reply_layout(&largest, SW_OPERATION_SET).bytes;
     uint64_t figures = SW_FIGURES_MAX * sizeof(struct sw_figure);
+    entries = entries > data ? entries : data;
     return entries > figures ? entries : figures;
 }
 

@@ -67,6 +67,21 @@ static bool width_differs(uint32_t said, uint32_t expected, bool needed)
     return said != expected && (needed || said != 0);
 }
 
+/* Returns NULL, or a phrase for what is wrong with what only a cache sends. */
+static const char *check_cache(const struct sw_reply *reply, const struct sw_request *request)
+{
+    if (reply->has_scores != request->want_scores ||
+        reply->has_not_admitted != request->want_not_admitted ||
+        reply->has_evicted != request->want_evicted) {
+        return "has scores or evicted entries that were not asked for, or lacks those that were";
+    }
+    if (reply->evicted_count > (request->want_evicted != 0 ? reply->count : 0) ||
+        reply->not_admitted > reply->count) {
+        return "counts more evicted entries, or more keys that were turned away, than keys";
+    }
+    return NULL;
+}
+
 /* Returns NULL, or a phrase for what is wrong with a reply whose status is OK. */
 static const char *check_ok(const struct sw_reply *reply, const struct sw_client_flight *flight,
                             uint64_t body_bytes)
@@ -87,6 +102,10 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     }
     if (is_data && reply->lacks_found && !request->declines_found) {
         return "lacks the found bitmap that was asked for";
+    }
+    const char *wrong = check_cache(reply, request);
+    if (wrong != NULL) {
+        return wrong;
     }
     bool has_entries = is_scan && reply->count > 0;
     if (width_differs(reply->key_bytes, request->key_bytes, has_entries) ||
@@ -131,6 +150,40 @@ static void add_values(struct sw_client_stripe *stripe, const struct sw_client_f
     add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
 }
 
+/* The place of element `at` in an array, or NULL if there is none. */
+static void *place(void *array, uint64_t at, uint64_t bytes)
+{
+    return array == NULL ? NULL : (uint8_t *)array + at * bytes;
+}
+
+/* Adds the arrays that only a cache sends. Entries that were evicted follow those of the frames of
+ * the call that have been received. */
+static void add_cache(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+{
+    const struct sw_reply *reply = &stripe->reply;
+    const struct sherwood_cache *cache = flight->cache;
+    uint64_t evicted = reply->evicted_count, at = cache->evicted_count;
+    if (reply->has_not_admitted) {
+        add_array(stripe, cache->not_admitted + flight->cache_at / 64,
+                  sw_found_bytes(reply->count));
+    }
+    if (reply->has_scores) {
+        add_array(stripe, cache->scores_out + flight->cache_at, reply->count * sizeof(uint64_t));
+    }
+    if (reply->has_evicted & SW_FRAME_EVICTED_KEYS) {
+        uint32_t bytes = flight->header.key_bytes;
+        add_array(stripe, place(cache->evicted_keys, at, bytes), evicted * bytes);
+    }
+    if (reply->has_evicted & SW_FRAME_EVICTED_VALUES) {
+        uint32_t bytes = flight->header.value_bytes;
+        add_array(stripe, place(cache->evicted_values, at, bytes), evicted * bytes);
+    }
+    if (reply->has_evicted & SW_FRAME_EVICTED_SCORES) {
+        add_array(stripe, place(cache->evicted_scores, at, sizeof(uint64_t)),
+                  evicted * sizeof(uint64_t));
+    }
+}
+
 static void set_parts(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
     uint64_t count = stripe->reply.count;
@@ -139,6 +192,7 @@ static void set_parts(struct sw_client_stripe *stripe, const struct sw_client_fl
     if (flight->header.operation == SW_OPERATION_SCAN) {
         add_array(stripe, flight->first, count * flight->header.key_bytes);
         add_array(stripe, flight->second, count * flight->header.value_bytes);
+        add_array(stripe, flight->scores, stripe->reply.has_scores ? count * sizeof(uint64_t) : 0);
         return;
     }
     if (flight->header.operation == SW_OPERATION_STATS) {
@@ -151,6 +205,9 @@ static void set_parts(struct sw_client_stripe *stripe, const struct sw_client_fl
     /* An older server sends the bitmap even if the request declined it; it is dropped. */
     if (!stripe->reply.lacks_found) {
         add_array(stripe, flight->second, sw_found_bytes(stripe->reply.count));
+    }
+    if (flight->cache != NULL) {
+        add_cache(stripe, flight);
     }
 }
 

@@ -45,8 +45,15 @@ static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *i
 {
     size_t n = add(iov, 0, flight->head, flight->head_bytes);
     n = add_array(iov, n, flight, false);
-    return sw_operation_has_operands(flight->header.operation) ? add_array(iov, n, flight, true)
-                                                               : n;
+    if (sw_operation_has_operands(flight->header.operation)) {
+        n = add_array(iov, n, flight, true);
+    }
+    if (flight->header.has_scores) {
+        size_t bytes = flight->header.count * sizeof(uint64_t);
+        n = add(iov, n, flight->cache->scores + flight->cache_at, bytes);
+        n = add(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
+    }
+    return n;
 }
 
 /* Removes the first `skip` bytes of the parts. Returns the number of parts that are left. */

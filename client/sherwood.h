@@ -25,12 +25,13 @@
  * return the same code. Close the handle then, and connect again. A handle may have several
  * connections, called stripes; it goes on with those that are left.
  *
- * Memory: sherwood_connect allocates everything (about 220 KiB, and 140 KiB for each further
+ * Memory: sherwood_connect allocates everything (about 230 KiB, and 150 KiB for each further
  * stripe), the other calls allocate nothing.
  *
  * Sizes: structs that a program passes to the library carry their size as the program was compiled.
- * It is the first field of sherwood_options and sherwood_request (SHERWOOD_OPTIONS_INIT,
- * SHERWOOD_REQUEST_INIT, or .size = sizeof), and an argument of sherwood_stats and
+ * It is the first field of sherwood_options, sherwood_request and sherwood_cache
+ * (SHERWOOD_OPTIONS_INIT, SHERWOOD_REQUEST_INIT, SHERWOOD_CACHE_INIT, or .size = sizeof), and an
+ * argument of sherwood_stats and
  * sherwood_traffic. The library does not read or write beyond it. Later versions may add fields at
  * the end without breaking compiled programs; a field that this version does not know must be 0.
  * sherwood_piece and sherwood_operation_stats will not change.
@@ -117,6 +118,10 @@ struct sherwood_server {
     uint64_t occupied_max;   /* when the connection was made */
     char engine[16];         /* "robin_hood", "cuckoo" or "cache"; empty: an older server */
     enum sherwood_values value_format;
+    char policy[16]; /* cache: "lru", "lfu", "epoch-lru", "epoch-lfu" or "custom"; empty: the server
+                        has no scores */
+    uint64_t frame_bytes_max; /* most bytes of the arrays of a request and of its longest reply
+                                 together; 0: an older server */
 };
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path", and asks the server for its facts. If
@@ -181,6 +186,36 @@ int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uin
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found);
 
+/* What a cache may be given and asked for with any operation on keys, beside the arrays of
+ * sherwood_run. Begin with SHERWOOD_CACHE_INIT; one struct belongs to one call or request at a
+ * time. Out arrays that are NULL are declined: the server
+ * neither makes nor sends them. Of a request in pieces these arrays are whole. */
+struct sherwood_cache {
+    size_t size; /* sizeof(struct sherwood_cache) */
+    /* [count] or NULL. Given to uses of entries and to new entries: so many uses (lfu, epoch-lfu;
+     * NULL: 1 each), or the score itself (custom; NULL: a new key gets 0, a present one keeps its
+     * own). SHERWOOD_E_REQUEST with lru and epoch-lru, which make scores themselves. */
+    const uint64_t *scores;
+    uint64_t *scores_out;   /* out [count]: after the operation; 0: the key is absent then */
+    uint64_t *not_admitted; /* out, a bitmap as `found`: the key was absent and was turned away,
+                               because all entries that it might have replaced have higher scores */
+    /* Out, room for `count` each: entries that were evicted, in no particular order. NULL, or the
+     * keys and any others. */
+    void *evicted_keys;
+    void *evicted_values;
+    uint64_t *evicted_scores;
+    uint64_t evicted_count;      /* out: of the entries in these; 0 if they are NULL */
+    uint64_t not_admitted_count; /* out, with or without the bitmap */
+};
+#define SHERWOOD_CACHE_INIT                   \
+    {                                         \
+        .size = sizeof(struct sherwood_cache) \
+    }
+/* Does what sherwood_run does, with the arrays of `cache`, which may be NULL. */
+int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation, const void *keys,
+                       const void *values, size_t count, void *previous, uint64_t *found,
+                       struct sherwood_cache *cache);
+
 /* Returns how many keys kept their value in the last sherwood_run of INCREMENT or DECREMENT,
  * because the new value would have been too large or negative. This is not an error: the other keys
  * were changed. `previous` shows which keys they are. */
@@ -239,6 +274,8 @@ struct sherwood_request {
     uint64_t _id;
     int _state;
     struct sherwood_request *_next;
+    /* Since 0.2. */
+    struct sherwood_cache *cache; /* borrowed as the arrays are; or NULL */
 };
 #define SHERWOOD_REQUEST_INIT                   \
     {                                           \
@@ -295,6 +332,21 @@ int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *
  * *cursor is 0 again. Every entry that is present throughout is returned at least once. */
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
                   uint32_t capacity, uint32_t *count);
+
+/* Cache engine: entries with score_min <= score <= score_max. scan does what sherwood_scan does, of
+ * these alone, and `scores`, which may be NULL, receives their scores. count and erase: `matched`,
+ * which may be NULL, receives how many there are, or were. */
+int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t score_min,
+                         uint64_t score_max, void *keys, void *values, uint64_t *scores,
+                         uint32_t capacity, uint32_t *count);
+int sherwood_count_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
+                          uint64_t *matched);
+int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
+                          uint64_t *matched);
+/* Policies with epochs: goes on to `epoch`, which is below 2^32 and not before the current one
+ * (SHERWOOD_E_REQUEST); with 0 it goes nowhere. `now`, which may be NULL, receives the current one.
+ */
+int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
 
 /* Statistics. A field that the server does not send is 0. */
 struct sherwood_operation_stats {

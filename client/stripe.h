@@ -14,8 +14,9 @@ struct sw_client_part {
     uint8_t *data;
     size_t bytes;
 };
-/* A body that is received: values in pieces, padding, the bitmap, padding. */
-#define SW_CLIENT_PARTS_MAX (SHERWOOD_PIECES_MAX + 3)
+/* A body that is received: values in pieces, the bitmap, and five arrays of a cache; each with its
+ * padding. */
+#define SW_CLIENT_PARTS_MAX (SHERWOOD_PIECES_MAX + 13)
 
 /* One connection of a handle. */
 struct sw_client_stripe {

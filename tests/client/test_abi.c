@@ -121,7 +121,14 @@ Test(abi, requests_of_other_programs)
     newer.later = 1;
     cr_expect_eq(sherwood_submit(client, request), SHERWOOD_E_INVALID);
     cr_expect_not_null(strstr(sherwood_error(client), "does not have"));
-    static const size_t sizes[] = {0, 1, sizeof(struct sherwood_request) - 1, SIZE_MAX};
+    /* a program of the first version, which had no arrays of a cache: what lies there is not read
+     */
+    request->cache = (struct sherwood_cache *)(uintptr_t)1;
+    request->size = offsetof(struct sherwood_request, cache);
+    cr_expect_eq(sherwood_submit(client, request), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(sherwood_wait(client, request), SHERWOOD_OK);
+    static const size_t sizes[] = {0, 1, offsetof(struct sherwood_request, cache) - 1,
+                                   sizeof(struct sherwood_request) - 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         request->size = sizes[i];
         cr_expect_eq(sherwood_submit(client, request), SHERWOOD_E_INVALID);

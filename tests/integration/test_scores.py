@@ -6,7 +6,7 @@ import random
 import struct
 
 import wire
-from harness import case, check, equal, main, start
+from harness import BUILD, case, check, equal, main, relay, start
 
 VALUE = 20
 SLOTS = 128  # one bucket: who leaves is the lowest of all
@@ -214,6 +214,17 @@ def frames_that_do_not_fit():
                                                      want_evicted=7, want_values=True))
             equal(reply.status, status, reply.message)
         equal(reply.evicted_count, 4800 - SLOTS, "evicted")
+
+
+@case
+def libsherwood():
+    """libsherwood: calls of several frames and requests, with scores and evictions"""
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"# seed {seed}")
+    for limit in ("64", "256"):
+        with start(*FLAGS, "--policy", "custom", "--value-bytes", "16", "--frame-ops-max",
+                   limit) as server:
+            relay(BUILD / "tests" / "integration" / "peer_scores", server.address(), str(seed))
 
 
 main()

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cache.h - what only servers with the cache engine are given and asked for.
+ */
+#ifndef SHERWOOD_CLIENT_CACHE_H
+#define SHERWOOD_CLIENT_CACHE_H
+
+#include "client/sherwood.h"
+#include "proto/frame.h"
+
+/* Checks the arrays of a call or of a request, which may be NULL, and clears their counts. Returns
+ * SHERWOOD_OK or SHERWOOD_E_INVALID. */
+int sw_client_cache_check(struct sherwood *client, struct sherwood_cache *cache);
+/* The wish for evicted entries: bits of enum sw_frame_evicted. */
+uint32_t sw_client_cache_evicted(const struct sherwood_cache *cache);
+/* Returns how many keys a frame may have, of header->count at most, so that its body and that of
+ * its longest reply are not too long for the server; a multiple of SW_CLIENT_SPLIT_KEYS if that is
+ * fewer. */
+uint32_t sw_client_cache_keys(const struct sherwood *client, const struct sw_request *header);
+
+#endif
