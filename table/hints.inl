@@ -67,10 +67,7 @@ SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *
         return;
     }
     for (uint64_t g = first > SW_HINT_REACH ? (first - SW_HINT_REACH) / 2 : 0; 2 * g < homes; g++) {
-        uint8_t hint = sw_hint_load(hints + g);
-        /* of the two homes the odd one has the later start */
-        uint64_t start = 2 * g + 1 + sw_hint_lead(hint, true);
-        if (hint != 0 && (2 * g + 1 >= first || start > first)) {
+        if (sw_hint_speaks_of(sw_hint_load(hints + g), g, first)) {
             sw_hint_clear(hints + g);
         }
     }

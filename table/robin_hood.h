@@ -92,6 +92,13 @@ SW_HD static inline uint8_t sw_hint_load(const uint8_t *hint)
 #endif
 }
 
+/* Whether the hint of homes 2g and 2g + 1 may speak of buckets from `first` on: it does of those
+ * from a home to its start, and of the two homes the odd one has the later start. */
+SW_HD static inline bool sw_hint_speaks_of(uint8_t hint, uint64_t g, uint64_t first)
+{
+    return hint != 0 && (2 * g + 1 >= first || 2 * g + 1 + sw_hint_lead(hint, true) > first);
+}
+
 /* Several threads may clear the same hint. */
 SW_HD static inline void sw_hint_clear(uint8_t *hint)
 {

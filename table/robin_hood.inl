@@ -111,9 +111,11 @@ SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOT
 SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
     int min = -1;
+    RH_WORD low = RH_EMPTY;
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
-        if (held[i].m != RH_EMPTY && (min < 0 || held[i].m < held[min].m)) {
+        if (held[i].m < low) {
             min = i;
+            low = held[i].m;
         }
     }
     return min;

@@ -17,7 +17,7 @@ static size_t cut_all(struct sw_cuda_arrays *arrays, char *base, size_t slot_byt
     uint64_t segments = 1ULL << sw_cuda_segment_bits(geometry->buckets);
     char *slots = NULL;
     sw_cuda_cut(&cutter, &slots, geometry->slots_total * slot_bytes);
-    sw_cuda_cut(&cutter, &arrays->touched_bits, (buckets + 31) / 32);
+    sw_cuda_cut(&cutter, &arrays->locks, (buckets + 31) / 32);
     sw_cuda_cut(&cutter, &arrays->status, segments);
     sw_cuda_cut(&cutter, &arrays->offsets, segments + 1);
     arrays->slots = slots;
@@ -47,7 +47,7 @@ cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_g
     error = cudaMemsetAsync((char *)arrays->slots + written, 0xFF,
                             geometry->slots_total * slot_bytes - written, stream);
     if (error == cudaSuccess) {
-        error = cudaMemsetAsync(arrays->touched_bits, 0,
+        error = cudaMemsetAsync(arrays->locks, 0,
                                 (geometry->buckets_total + geometry->stash_buckets_total + 31) /
                                     32 * sizeof(uint32_t),
                                 stream);
@@ -91,7 +91,7 @@ void sw_cuda_arrays_use(const struct sw_cuda_arrays *arrays, struct sw_cuda_devi
                    geometry->stash_buckets_total, geometry->stash_buckets_total);
     device->table.occupied_max = geometry->occupied_max;
     device->table.stash_max = geometry->stash_max;
-    device->touched_bits = arrays->touched_bits;
+    device->locks = arrays->locks;
     device->hints = arrays->hints;
     device->offsets = arrays->offsets;
     device->status = arrays->status;

@@ -13,7 +13,7 @@ struct sw_cuda_arrays {
     void *memory; /* device: the rest lies in it */
     size_t bytes;
     void *slots; /* main array, then stash */
-    uint32_t *touched_bits;
+    uint32_t *locks;
     uint8_t *hints; /* NULL if none are kept */
     uint32_t *offsets;
     unsigned long long *status;

@@ -80,7 +80,7 @@ static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &dev
     typedef typename sw_width<BITS>::word word;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
-    word operand = batch.values[i];
+    word operand = batch.op != SW_DELETE ? batch.values[i] : 0;
     uint32_t cell = claim_cell<BITS>(*cells, m, batch.count);
     scratch->m[i] = m;
     scratch->operands[i] = operand;
@@ -104,6 +104,34 @@ static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> 
                                              uint64_t i)
 {
     return (scratch->cells.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
+}
+
+/* One key that is to leave. */
+template <int BITS>
+static __device__ inline bool remove_one(const struct sw_cuda_device<BITS> &device, uint64_t i,
+                                         bool answers, struct sw_cuda_removal<BITS> *removal,
+                                         uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    removal->m = scratch->m[i];
+    const typename W::place place =
+        W::locate_hinted(&device.table, device.hints, removal->m, probes);
+    if (place.found && answers) {
+        scratch->cells.last[scratch->index_sorted[i]] |= PRESENT;
+    }
+    if (place.found && removal->m == W::empty) {
+        device.table.state->side_present = 0;
+        device.control->side_removals = 1;
+    }
+    if (!place.found || removal->m == W::empty) {
+        return false;
+    }
+    removal->slot = (uint64_t)(place.slot - device.table.main.slots);
+    if (place.in_stash) {
+        atomicAdd(&device.control->deletes_in_stash, 1U);
+    }
+    return true;
 }
 
 /* One key: its value in place, or into the list of those to insert. Returns whether it is absent
@@ -137,10 +165,13 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
 
 /* Whether the key of operation i was there before it. After all keys were applied. */
 template <int BITS>
-static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scratch, uint64_t i)
+static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scratch, uint32_t op,
+                                        uint64_t i)
 {
     uint32_t cell = scratch->index_sorted[i];
-    return (scratch->cells.last[cell] & PRESENT) != 0 || ~scratch->cells.first[cell] != (uint32_t)i;
+    bool present = (scratch->cells.last[cell] & PRESENT) != 0;
+    bool first = ~scratch->cells.first[cell] == (uint32_t)i;
+    return op == SW_DELETE ? present && first : present || !first;
 }
 
 /* Makes the cell of operation i what it was before the batch. */

@@ -2,27 +2,17 @@
  *
  * commit.cu - second half of a write batch: admit it, carry out its net effects, report.
  *
- * Order of the kernels, each a phase of robin_hood.h: updates in place (and marks of the buckets
- * that lose an entry), clusters of those buckets, punches, repairs, inserts. Every kernel but the
- * last leaves at once unless the batch was admitted; the host never looks in between.
+ * Order of the kernels: updates in place, removals, inserts (walk.cu). Every kernel but the last
+ * leaves at once unless the batch was admitted; the host never looks in between.
  *
  * The grids fit the whole batch; the lists' lengths are known on the device only.
  */
 #include "table/cuda/reduce.cuh"
+#include "table/cuda/walk.cuh"
 
 static __device__ inline uint64_t thread_number(void)
 {
     return (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
-}
-
-/* The array a bucket counted over both arrays lies in; *bucket is counted in that array after. */
-template <int BITS>
-static __device__ inline typename sw_width<BITS>::view
-view_of(const typename sw_width<BITS>::table *table, uint64_t *bucket, uint32_t *in_stash)
-{
-    *in_stash = *bucket >= table->main.buckets_total;
-    *bucket -= *in_stash ? table->main.buckets_total : 0;
-    return *in_stash ? table->stash : table->main;
 }
 
 /* One thread. Decides as applying the operations in order would, or leaves that to the serial
@@ -77,70 +67,6 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Lists, once each, the buckets that will lose an entry. */
-template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    touch_kernel(const struct sw_cuda_device<BITS> device)
-{
-    struct sw_cuda_control *control = device.control;
-    uint64_t i = thread_number();
-    uint64_t bucket = 0;
-    bool first = false;
-    if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
-        bucket = device.scratch.deletes[i] / SW_BUCKET_SLOTS;
-        uint32_t bit = 1U << (bucket % 32);
-        first = (atomicOr(device.touched_bits + bucket / 32, bit) & bit) == 0;
-    }
-    uint32_t at = sw_list_append(&control->touched, first);
-    if (first) {
-        device.scratch.touched[at] = bucket;
-    }
-}
-
-/* Lists the clusters of the touched buckets, each from its first touched bucket on. Reads only. */
-template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    cluster_kernel(const struct sw_cuda_device<BITS> device)
-{
-    typedef sw_width<BITS> W;
-    struct sw_cuda_control *control = device.control;
-    uint64_t i = thread_number();
-    struct sw_cuda_cluster cluster = {};
-    bool first = false;
-    if (control->mode == SW_CUDA_COMMIT && i < control->touched) {
-        uint64_t bucket = device.scratch.touched[i]; /* of both arrays */
-        uint64_t b = bucket;
-        typename W::view view = view_of<BITS>(&device.table, &b, &cluster.in_stash);
-        uint64_t start = bucket - b;
-        cluster.first = b;
-        first = true;
-        while (first && !W::is_boundary(&view, b)) {
-            b--;
-            uint64_t word = (start + b) / 32;
-            first = (device.touched_bits[word] >> ((start + b) % 32) & 1) == 0;
-        }
-        cluster.end = first ? W::cluster_end(&view, cluster.first + 1) : 0;
-    }
-    uint32_t at = sw_list_append(&control->clusters, first);
-    if (first) {
-        device.scratch.clusters[at] = cluster;
-    }
-}
-
-/* Takes the entries out, and the marks away. */
-template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    punch_kernel(const struct sw_cuda_device<BITS> device)
-{
-    const struct sw_cuda_control *control = device.control;
-    uint64_t i = thread_number();
-    if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
-        uint64_t slot = device.scratch.deletes[i];
-        sw_width<BITS>::punch(device.table.main.slots + slot);
-        device.touched_bits[slot / SW_BUCKET_SLOTS / 32] = 0;
-    }
-}
-
 /* Takes the entries out of arrays that are about to be moved from: leaves tombstones. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
@@ -149,59 +75,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const struct sw_cuda_control *control = device.control;
     uint64_t i = thread_number();
     if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
-        typename sw_width<BITS>::slot *slot = device.table.main.slots + device.scratch.deletes[i];
+        typename sw_width<BITS>::slot *slot =
+            device.table.main.slots + device.scratch.deletes[i].slot;
         slot->m = sw_width<BITS>::empty;
         slot->value = 0;
     }
-}
-
-template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    repair_kernel(const struct sw_cuda_device<BITS> device)
-{
-    struct sw_cuda_control *control = device.control;
-    uint64_t i = thread_number();
-    uint64_t probes = 0;
-    if (control->mode == SW_CUDA_COMMIT && i < control->clusters) {
-        struct sw_cuda_cluster cluster = device.scratch.clusters[i];
-        typename sw_width<BITS>::view view =
-            cluster.in_stash ? device.table.stash : device.table.main;
-        sw_width<BITS>::repair_cluster(&view, cluster.first, cluster.end, &probes);
-        if (!cluster.in_stash) {
-            sw_width<BITS>::hint_forget(&view, device.hints, cluster.first, cluster.end);
-        }
-    }
-    sw_warp_add(&control->counters.by_class[SW_CLASS_DELETE].probes, probes);
-}
-
-/* Inserts absent, distinct keys. What meets the probe cap goes to the stash or is handed back. */
-template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    insert_kernel(const struct sw_cuda_device<BITS> device)
-{
-    typedef sw_width<BITS> W;
-    const typename W::table *table = &device.table;
-    struct sw_cuda_control *control = device.control;
-    uint64_t i = thread_number();
-    uint64_t probes = 0;
-    uint64_t failures = 0;
-    if (control->mode == SW_CUDA_COMMIT && i < control->inserts) {
-        typename W::slot hand = device.scratch.inserts[i];
-        if (!W::insert_hinted(&table->main, device.hints, &hand, &probes)) {
-            failures = 1;
-            if (table->stash.slots == NULL) {
-                device.scratch.leftovers[atomicAdd(&control->leftovers, 1U)] = hand;
-                atomicAdd((unsigned long long *)&table->state->occupied, ~0ULL);
-            } else {
-                atomicAdd((unsigned long long *)&table->state->stash_occupied, 1ULL);
-                if (!W::insert_absent(&table->stash, &hand, &probes)) {
-                    atomicAdd(&control->lost, 1U);
-                }
-            }
-        }
-    }
-    sw_warp_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
-    sw_warp_add(&control->counters.failures, failures);
 }
 
 /* One thread applies the batch in order, group by group. Rare: only where the limit is near. Its
@@ -344,12 +222,12 @@ cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
     LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch);
     LAUNCH(error, update_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
     if (may_delete) {
-        LAUNCH(error, touch_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
-        LAUNCH(error, cluster_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
-        LAUNCH(error, punch_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
-        LAUNCH(error, repair_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+        error = error == cudaSuccess ? sw_cuda_launch_removals<BITS>(device, batch->count, stream)
+                                     : error;
     }
-    LAUNCH(error, insert_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
+    if (error == cudaSuccess && (batch->ops != NULL || batch->op != SW_DELETE)) {
+        error = sw_cuda_launch_inserts<BITS>(device, batch->count, stream);
+    }
     if (may_delete || batch->group_count > 1) {
         error = error == cudaSuccess ? launch_serial<BITS, true>(device, batch, stream) : error;
     }

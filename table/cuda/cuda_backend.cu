@@ -37,8 +37,8 @@ static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uin
     sw_cuda_cut(&cutter, &scratch->updates, n);
     sw_cuda_cut(&cutter, &scratch->deletes, n);
     sw_cuda_cut(&cutter, &scratch->inserts, n);
-    sw_cuda_cut(&cutter, &scratch->touched, n);
-    sw_cuda_cut(&cutter, &scratch->clusters, n);
+    sw_cuda_cut(&cutter, &scratch->long_removals, n);
+    sw_cuda_cut(&cutter, &scratch->long_inserts, n);
     sw_cuda_cut(&cutter, &scratch->undo, n);
     sw_cuda_cut(&cutter, &scratch->cells.m, 2 * n + 1);
     sw_cuda_cut(&cutter, &scratch->cells.value, 2 * n + 1);
@@ -117,6 +117,16 @@ static int compute_capability(int device)
     return 10 * major + minor;
 }
 
+/* 1 if it is not known: fewer blocks than could run, but they loop. */
+static uint32_t multiprocessors_of(int device)
+{
+    int count = 0;
+    if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+    return count > 0 ? (uint32_t)count : 1;
+}
+
 static cudaError_t open_together(struct sw_cuda_table *table)
 {
     struct sw_cuda_together *together = &table->together;
@@ -156,6 +166,7 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
     device->control = table->control;
     device->block_size = config->tuning.block_size;
     device->arch = compute_capability(table->device);
+    device->multiprocessors = multiprocessors_of(table->device);
     device->counts_probes = !config->tuning.without_probe_counts;
     error = open_together(table);
     if (error == cudaSuccess) {

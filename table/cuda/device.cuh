@@ -57,10 +57,11 @@ struct sw_cuda_control {
     uint32_t deletes;
     uint32_t deletes_in_stash;
     uint32_t inserts;
-    uint32_t absent;       /* SW_CUDA_ASK: 1 if a key of the batch is absent */
-    uint32_t side_inserts; /* of the upsert path: 1 if it filled the side cell */
-    uint32_t touched;
-    uint32_t clusters;
+    uint32_t long_removals;
+    uint32_t long_inserts;
+    uint32_t absent;        /* SW_CUDA_ASK: 1 if a key of the batch is absent */
+    uint32_t side_inserts;  /* of the upsert path: 1 if it filled the side cell */
+    uint32_t side_removals; /* likewise: 1 if it emptied it */
     uint32_t leftovers;
     uint32_t crowded;        /* 1: a range has more operations than there is room for */
     uint32_t rebuild_off;    /* 1: known before it starts that the rebuild cannot serve */
@@ -116,10 +117,10 @@ template <int BITS> struct sw_cuda_update {
     typename sw_width<BITS>::word value;
 };
 
-struct sw_cuda_cluster {
-    uint64_t first; /* buckets of their array */
-    uint64_t end;
-    uint32_t in_stash;
+/* An entry that leaves. */
+template <int BITS> struct sw_cuda_removal {
+    uint64_t slot; /* counted as in sw_cuda_update */
+    typename sw_width<BITS>::word m;
 };
 
 /* One key of a batch of upserts, found by hashing: what its operations make together. All zero, but
@@ -156,23 +157,23 @@ uint64_t sw_cuda_range_slots(uint32_t count_max);
  * effects are at most one per key, so every list fits. */
 template <int BITS> struct sw_cuda_scratch {
     typedef typename sw_width<BITS>::word word;
-    word *keys;                               /* [n] the batch's arrays, copied */
-    word *operands;                           /* [n] */
-    uint8_t *ops;                             /* [n] */
-    word *previous;                           /* [n] */
-    uint64_t *found;                          /* [n / 64 rounded up] */
-    word *m;                                  /* [n] mixed keys in batch order */
-    uint32_t *index;                          /* [n] 0, 1, 2, .. */
-    word *m_sorted;                           /* [n] ascending, equal ones in batch order */
-    uint32_t *index_sorted;                   /* [n] the operations they belong to */
-    struct sw_cuda_update<BITS> *updates;     /* [n] */
-    uint64_t *deletes;                        /* [n] slots, counted as in sw_cuda_update */
-    typename sw_width<BITS>::slot *inserts;   /* [n] */
-    typename sw_width<BITS>::slot *leftovers; /* [n]; NULL if the table has a stash */
-    uint64_t *touched;                        /* [n] buckets that lose an entry, both arrays */
-    struct sw_cuda_cluster *clusters;         /* [n] */
-    typename sw_width<BITS>::undo *undo;      /* [n] */
-    struct sw_cuda_cells<BITS> cells;         /* [2 n + 1], the last is the side cell's */
+    word *keys;                                  /* [n] the batch's arrays, copied */
+    word *operands;                              /* [n] */
+    uint8_t *ops;                                /* [n] */
+    word *previous;                              /* [n] */
+    uint64_t *found;                             /* [n / 64 rounded up] */
+    word *m;                                     /* [n] mixed keys in batch order */
+    uint32_t *index;                             /* [n] 0, 1, 2, .. */
+    word *m_sorted;                              /* [n] ascending, equal ones in batch order */
+    uint32_t *index_sorted;                      /* [n] the operations they belong to */
+    struct sw_cuda_update<BITS> *updates;        /* [n] */
+    struct sw_cuda_removal<BITS> *deletes;       /* [n] */
+    typename sw_width<BITS>::slot *inserts;      /* [n] */
+    struct sw_cuda_removal<BITS> *long_removals; /* [n] of these, those that move others */
+    typename sw_width<BITS>::slot *long_inserts; /* [n] */
+    typename sw_width<BITS>::slot *leftovers;    /* [n]; NULL if the table has a stash */
+    typename sw_width<BITS>::undo *undo;         /* [n] */
+    struct sw_cuda_cells<BITS> cells;            /* [2 n + 1], the last is the side cell's */
     struct sw_cuda_ranged<BITS> ranged;
     void *sort; /* for the radix sort */
     size_t sort_bytes;
@@ -181,13 +182,14 @@ template <int BITS> struct sw_cuda_scratch {
 /* All a kernel needs to know of a table. Passed by value. */
 template <int BITS> struct sw_cuda_device {
     typename sw_width<BITS>::table table;
-    uint32_t *touched_bits; /* one bit a bucket of both arrays; zero between batches */
-    uint8_t *hints;         /* displacement hints of the main array, or NULL */
-    uint32_t *offsets;      /* for rebuilds: [segments + 1] */
+    uint32_t *locks;   /* walk.cu: one bit a bucket of both arrays; zero between batches */
+    uint8_t *hints;    /* displacement hints of the main array, or NULL */
+    uint32_t *offsets; /* for rebuilds: [segments + 1] */
     unsigned long long *status;
     struct sw_cuda_scratch<BITS> scratch;
     struct sw_cuda_control *control;
-    uint32_t block_size;  /* of the kernels that look up and insert keys; 0: each kernel's own */
+    uint32_t block_size; /* of the kernels that look up and insert keys; 0: each kernel's own */
+    uint32_t multiprocessors;
     int arch;             /* compute capability, 90 for 9.0: which policy (policy.cuh) */
     uint32_t rest_blocks; /* of the last kernel of a batch by ranges (sw_cuda_range_blocks) */
     bool counts_probes;

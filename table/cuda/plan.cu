@@ -160,7 +160,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     at = sw_list_append(&control->deletes, net == SW_NET_DELETE);
     if (net == SW_NET_DELETE) {
-        scratch->deletes[at] = slot;
+        scratch->deletes[at].slot = slot;
+        scratch->deletes[at].m = m;
     }
     at = sw_list_append(&control->inserts, net == SW_NET_INSERT);
     if (net == SW_NET_INSERT) {

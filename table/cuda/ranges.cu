@@ -216,7 +216,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
     struct sw_cuda_control *control = device.control;
     const uint32_t count = ranged.lengths[blockIdx.x];
-    if (!is_admitted(control) || count > plan.room) {
+    if (!sw_is_admitted(control) || count > plan.room) {
         return;
     }
     fold_range<BITS, THREADS>(device, &fold, op, answers,
@@ -283,7 +283,7 @@ static __device__ inline void crowded_ranges(const struct sw_cuda_device<BITS> &
     grid.sync();
     for (uint64_t i = start; i < batch.count; i += step) {
         if (batch.found != NULL && scratch->index_sorted[i] != NO_CELL &&
-            was_found<BITS>(scratch, i)) {
+            was_found<BITS>(scratch, batch.op, i)) {
             set_found<BITS>(device, (uint32_t)i);
         }
     }
@@ -307,7 +307,7 @@ static __global__ void __launch_bounds__(REST_THREADS)
     uint64_t step = (uint64_t)gridDim.x * REST_THREADS;
     uint64_t probes = 0;
     uint64_t failures = 0;
-    if (is_admitted(control)) {
+    if (sw_is_admitted(control)) {
         if (control->crowded != 0) {
             crowded_ranges<BITS>(device, batch, plan, start, step);
         }

@@ -87,6 +87,13 @@ static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
     }
 }
 
+/* Once the mode is known, and whether keys are absent where it asks for that. */
+static __device__ inline bool sw_is_admitted(const struct sw_cuda_control *control)
+{
+    return control->mode == SW_CUDA_COMMIT ||
+           (control->mode == SW_CUDA_ASK && control->absent == 0);
+}
+
 /* Inserts are refused if the stash holds too much when the batch begins. */
 template <typename TABLE> static __device__ inline uint32_t sw_mode_of_upserts(const TABLE *table)
 {
@@ -104,6 +111,17 @@ static __device__ inline void sw_count_upserts(struct sw_counters *counters, uin
     upserts->misses = inserted;
     counters->inserted = inserted;
     counters->updated = count - inserted;
+}
+
+/* The counters of `count` deletes, `deleted` of which found their keys. */
+static __device__ inline void sw_count_deletes(struct sw_counters *counters, uint64_t count,
+                                               uint64_t deleted)
+{
+    struct sw_op_counters *deletes = &counters->by_class[SW_CLASS_DELETE];
+    deletes->operations = count;
+    deletes->hits = deleted;
+    deletes->misses = count - deleted;
+    counters->deleted = deleted;
 }
 
 /* Tells the host. For one thread; the rest of the record has been written by the same thread. */

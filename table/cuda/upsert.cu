@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * upsert.cu - batches of upserts of one kind that are sure to fit: few kernels.
+ * upsert.cu - batches of upserts of one kind that are sure to fit, or of deletes: few kernels.
  *
  * Repeated keys meet in cells, a hash table of the batch's own keys that stays in L2; those of
  * large batches of SET by sorting (upsert_ordered.cu), which brings the table's buckets in order,
  * too. Then the last operation on each key stands for all: it finds the key and writes the combined
- * value in place, or lists it as absent; the absent ones are inserted once nothing is looked up any
- * more. These are phases A and B of table/README.md, rule 5.
+ * value in place, or lists it as absent, or as one to remove; the lists are carried out (walk.cu)
+ * once nothing is looked up any more. These are phases A and B of table/README.md, rule 5.
  */
 #include "table/cuda/cells.cuh"
+#include "table/cuda/walk.cuh"
 
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
@@ -21,7 +22,8 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         if (!only_if_failed) { /* else it was decided before the entries moved */
-            device.control->mode = sw_mode_of_upserts(&device.table);
+            device.control->mode =
+                batch.op == SW_DELETE ? SW_CUDA_COMMIT : sw_mode_of_upserts(&device.table);
         }
         sw_note_stash(device.control, device.table.state);
     }
@@ -40,57 +42,54 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
-    if (is_off<BITS>(device, only_if_failed) || !is_admitted(control)) {
+    if (is_off<BITS>(device, only_if_failed) || !sw_is_admitted(control)) {
         return;
     }
     uint64_t step = (uint64_t)gridDim.x * blockDim.x;
     uint64_t rounds = (batch.count + step - 1) / step;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     for (uint64_t r = 0; r < rounds; r++, i += step) {
-        typename W::slot entry;
-        bool absent = false;
-        if (i < batch.count && stands_for_key<BITS>(scratch, i)) {
-            absent = apply_one<BITS>(device, batch, i, &entry, &probes);
+        const bool stands = i < batch.count && stands_for_key<BITS>(scratch, i);
+        if (batch.op == SW_DELETE) {
+            struct sw_cuda_removal<BITS> removal;
+            bool present =
+                stands && remove_one<BITS>(device, i, batch.found != NULL, &removal, &probes);
+            uint32_t at = sw_list_append(&control->deletes, present);
+            if (present) {
+                scratch->deletes[at] = removal;
+            }
+            continue;
         }
+        typename W::slot entry;
+        bool absent = stands && apply_one<BITS>(device, batch, i, &entry, &probes);
         uint32_t at = sw_list_append(&control->inserts, absent);
         if (absent) {
             scratch->inserts[at] = entry;
         }
     }
-    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_block_add(&control->counters.by_class[sw_op_class_of(batch.op)].probes, probes);
 }
 
-/* Inserts the absent keys; answers, which apply_kernel made known. */
+/* Answers, which apply_kernel made known. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
-    settle_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+    answer_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
                   bool only_if_failed)
 {
-    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    struct sw_cuda_control *control = device.control;
-    uint64_t probes = 0;
-    uint64_t failures = 0;
-    if (is_off<BITS>(device, only_if_failed) || !is_admitted(control)) {
+    if (is_off<BITS>(device, only_if_failed) || !sw_is_admitted(device.control)) {
         return;
     }
     uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    uint64_t start = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    uint32_t inserts = control->inserts;
-    for (uint64_t i = start; i < inserts; i += step) {
-        failures += !insert_one<BITS>(device, scratch->inserts[i], &probes);
-    }
     uint64_t padded = ((uint64_t)batch.count + 63) / 64 * 64;
-    uint64_t rounds = batch.found != NULL ? (padded + step - 1) / step : 0;
-    uint64_t i = start;
+    uint64_t rounds = (padded + step - 1) / step;
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     for (uint64_t r = 0; r < rounds; r++, i += step) {
-        bool found = i < batch.count && was_found<BITS>(scratch, i);
+        bool found = i < batch.count && was_found<BITS>(&device.scratch, batch.op, i);
         uint32_t word = __ballot_sync(SW_WARP_ALL, found);
         if (i % 32 == 0 && i < padded) {
             batch.found[i / 32] = word;
         }
     }
-    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
-    sw_block_add(&control->counters.failures, failures);
 }
 
 /* Frees the cells, and counts. */
@@ -133,9 +132,14 @@ static cudaError_t launch_upsert(const struct launches<BITS, POLICY> &with)
         apply_kernel<BITS, decltype(shape)><<<blocks, with.threads, 0, with.stream>>>(
             with.device, *with.batch, with.only_if_failed);
     });
-    if (error == cudaSuccess) {
+    if (error == cudaSuccess && with.batch->op == SW_DELETE) {
+        error = sw_cuda_launch_removals<BITS>(&with.device, with.batch->count, with.stream);
+    } else if (error == cudaSuccess) {
+        error = sw_cuda_launch_inserts<BITS>(&with.device, with.batch->count, with.stream);
+    }
+    if (error == cudaSuccess && with.batch->found != NULL) {
         error = shaped(with, [&](auto shape) {
-            settle_kernel<BITS, decltype(shape)><<<blocks, with.threads, 0, with.stream>>>(
+            answer_kernel<BITS, decltype(shape)><<<blocks, with.threads, 0, with.stream>>>(
                 with.device, *with.batch, with.only_if_failed);
         });
     }

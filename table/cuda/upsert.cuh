@@ -53,13 +53,6 @@ static __device__ inline bool is_off(const struct sw_cuda_device<BITS> &device, 
     return only_if_failed && device.control->rebuild_failed == 0;
 }
 
-/* For kernels after ask_kernel. */
-static __device__ inline bool is_admitted(const struct sw_cuda_control *control)
-{
-    return control->mode == SW_CUDA_COMMIT ||
-           (control->mode == SW_CUDA_ASK && control->absent == 0);
-}
-
 /* Looks for absent keys, if the batch may have none. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
@@ -129,7 +122,7 @@ static __device__ inline void conclude(const struct sw_cuda_device<BITS> &device
                                        const struct sw_cuda_batch<BITS> &batch)
 {
     struct sw_cuda_control *control = device.control;
-    if (!is_admitted(control)) {
+    if (!sw_is_admitted(control)) {
         control->counters.inserted = 0; /* a rebuild may have counted before it failed */
         if (batch.group_count > 1) {
             control->mode = SW_CUDA_SERIAL; /* some groups may insert nothing */
@@ -139,6 +132,13 @@ static __device__ inline void conclude(const struct sw_cuda_device<BITS> &device
         if (batch.group_refused != NULL) {
             batch.group_refused[0] = 1;
         }
+        return;
+    }
+    if (batch.op == SW_DELETE) {
+        uint64_t deleted = control->deletes + control->side_removals;
+        sw_count_deletes(&control->counters, batch.count, deleted);
+        device.table.state->occupied -= deleted;
+        device.table.state->stash_occupied -= control->deletes_in_stash;
         return;
     }
     uint64_t inserted = control->inserts + control->ordered_inserts + control->side_inserts;
@@ -166,7 +166,7 @@ template <int BITS, typename POLICY> struct launches {
         : device(*of), batch(what), threads(of->block_size != 0 ? of->block_size : own::block),
           only_if_failed(only_after_failure), stream(on)
     {
-        if (!POLICY::hin) {
+        if (!POLICY::hin && what->op != SW_DELETE) {
             device.hints = NULL; /* inserts leave them valid */
         }
     }

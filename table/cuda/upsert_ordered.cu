@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
     uint64_t absent = 0;
-    if (!is_admitted(control)) {
+    if (!sw_is_admitted(control)) {
         return;
     }
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     struct sw_cuda_control *control = device.control;
     uint64_t probes = 0;
     uint64_t failures = 0;
-    if (!is_admitted(control)) {
+    if (!sw_is_admitted(control)) {
         return;
     }
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

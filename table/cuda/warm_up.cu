@@ -147,7 +147,7 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
     };
     /* pieces of the scratch that these batches do not use, large enough by their alignment */
     struct sw_cuda_tally *tally = (struct sw_cuda_tally *)device->scratch.updates;
-    batch.record = (struct sw_cuda_record *)device->scratch.clusters;
+    batch.record = (struct sw_cuda_record *)device->scratch.undo;
     batch.keys = device->scratch.operands;
     batch.op = SW_GET;
     batch.group_count = 1;

@@ -35,6 +35,14 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             sw_bucket_read_##suffix(sw_bucket_##suffix(v, b), out);                              \
         }                                                                                        \
+        static __device__ int bucket_max(const slot held[SW_BUCKET_SLOTS], slot *top)            \
+        {                                                                                        \
+            return sw_bucket_max_##suffix(held, top);                                            \
+        }                                                                                        \
+        static __device__ int bucket_min(const slot held[SW_BUCKET_SLOTS])                       \
+        {                                                                                        \
+            return sw_bucket_min_##suffix(held);                                                 \
+        }                                                                                        \
         static __device__ int probe(const slot held[SW_BUCKET_SLOTS], word m, word *value)       \
         {                                                                                        \
             return sw_probe_##suffix(held, m, value);                                            \
@@ -74,11 +82,6 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             return sw_hint_pair_##suffix(v, g, old);                                             \
         }                                                                                        \
-        static __device__ void hint_forget(const view *v, uint8_t *hints, uint64_t first,        \
-                                           uint64_t end)                                         \
-        {                                                                                        \
-            sw_hint_forget_##suffix(v, hints, first, end);                                       \
-        }                                                                                        \
         static __device__ enum sw_effect decide(uint32_t op, bool found, word old, word operand, \
                                                 word *out)                                       \
         {                                                                                        \
@@ -91,15 +94,6 @@ template <int BITS> struct sw_width;
         static __device__ bool is_boundary(const view *v, uint64_t b)                            \
         {                                                                                        \
             return sw_is_boundary_##suffix(v, b);                                                \
-        }                                                                                        \
-        static __device__ uint64_t cluster_end(const view *v, uint64_t b)                        \
-        {                                                                                        \
-            return sw_cluster_end_##suffix(v, b);                                                \
-        }                                                                                        \
-        static __device__ void repair_cluster(const view *v, uint64_t first, uint64_t end,       \
-                                              uint64_t *probes)                                  \
-        {                                                                                        \
-            sw_repair_cluster_##suffix(v, first, end, probes);                                   \
         }                                                                                        \
         static __device__ void punch(slot *s)                                                    \
         {                                                                                        \

@@ -28,17 +28,20 @@
 /* Only at a load at which anybody reads them. */
 #define HINTS_LOAD 0.8
 
-/* A batch of upserts that can be refused only because of the stash. Where it has groups, and some
- * are refused, it is applied again from its arrays, which must then be the table's. */
+/* A batch of deletes, or one of upserts that can be refused only because of the stash. Where the
+ * latter has groups, and some are refused, it is applied again from its arrays, which must then be
+ * the table's. */
 static bool is_simple(const struct sw_cuda_table *table, const struct sw_batch *batch,
                       bool collected, uint64_t entries)
 {
     bool op =
         batch->op == SW_SET || batch->op == SW_SUM || batch->op == SW_MIN || batch->op == SW_MAX;
-    return batch->ops == NULL && op && batch->previous == NULL &&
-           (batch->group_count <= 1 || collected) &&
-           (batch->found == NULL || batch->count <= CELLS_MAX) &&
-           entries <= table->arrays.geometry.occupied_max;
+    if (batch->ops != NULL || batch->previous != NULL ||
+        (batch->found != NULL && batch->count > CELLS_MAX)) {
+        return false;
+    }
+    return batch->op == SW_DELETE || (op && (batch->group_count <= 1 || collected) &&
+                                      entries <= table->arrays.geometry.occupied_max);
 }
 
 /* Whether to rebuild the table without the deleted entries. */
@@ -119,8 +122,11 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
 
 /* Whether to cut a batch into ranges: fast where most keys are written in place, since a block
  * waits for its longest insert. */
-static bool by_ranges(const struct sw_cuda_table *table, uint32_t count)
+static bool by_ranges(const struct sw_cuda_table *table, uint32_t op, uint32_t count)
 {
+    if (op == SW_DELETE) {
+        return false;
+    }
     uint32_t new_keys = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
     if (table->config.tuning.ranges != SW_CHOICE_AUTO || count > SW_CUDA_RANGED_MAX) {
         return table->config.tuning.ranges == SW_CHOICE_ALWAYS && count <= SW_CUDA_RANGED_MAX;
@@ -133,13 +139,14 @@ static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batc
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     const cudaStream_t stream = queue->stream;
-    const bool ranges = by_ranges(queue->table, batch->count);
+    const bool ranges = by_ranges(queue->table, batch->op, batch->count);
     /* a run of equal keys is summed by one thread, cells by all */
     const bool ordered = !ranges && batch->found == NULL && batch->count >= ORDER_MIN &&
+                         batch->op != SW_DELETE &&
                          (batch->op == SW_SET || batch->count > CELLS_MAX);
     queue->table->ranged += ranges;
-    if (!sw_cuda_hints_pay(queue->table)) {
-        device.hints = NULL;
+    if (!sw_cuda_hints_pay(queue->table) && batch->op != SW_DELETE) {
+        device.hints = NULL; /* inserts leave them valid */
     }
     cudaError_t error = ranges    ? sw_cuda_launch_scatter<BITS>(&device, batch, stream)
                         : ordered ? sw_cuda_launch_order<BITS>(&device, batch, BITS / 2, stream)
@@ -179,13 +186,17 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     cudaError_t error = cudaSuccess;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     batch->_upserts = upserts;
-    if (is_simple(table, batch, typed->collected, before + upserts)) {
-        bool merged = batch->found == NULL && is_large(table, batch, before) &&
+    if (is_large_delete(table, batch, before) && sw_cuda_stream<BITS>(queue, typed, &error)) {
+        /* done: its results are in the scratch */
+    } else if (error == cudaSuccess &&
+               is_simple(table, batch, typed->collected, before + upserts)) {
+        bool merged = batch->found == NULL && batch->op != SW_DELETE &&
+                      is_large(table, batch, before) &&
                       merge<BITS>(queue, typed, before == 0, &error);
         if (!merged && error == cudaSuccess) {
             error = upsert<BITS>(queue, typed);
         }
-        if (typed->group_count > 1 && error == cudaSuccess) {
+        if (typed->group_count > 1 && batch->op != SW_DELETE && error == cudaSuccess) {
             error =
                 sw_cuda_launch_serial<BITS>(sw_cuda_device_of<BITS>(table), typed, queue->stream);
         }
@@ -198,8 +209,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         if (table->config.stash_slots > 0) {
             rest.count = 0; /* no left-overs either: a report is all */
         }
-    } else if (!is_large_delete(table, batch, before) ||
-               !sw_cuda_stream<BITS>(queue, typed, &error)) {
+    } else if (error == cudaSuccess) {
         error = general<BITS>(queue, typed, deletes);
     }
     if (error == cudaSuccess) {
