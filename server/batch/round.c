@@ -126,7 +126,7 @@ void sw_round_submit(struct sw_round *round)
         .previous = round->shows_values ? round->previous : NULL,
         .found = round->found,
     };
-    if (!uniform || round->ops[0] != SW_GET) {
+    if (!uniform || (round->ops[0] != SW_GET && round->ops[0] != SW_PEEK)) {
         batch->not_admitted = round->not_admitted;
         batch->group_count = round->groups;
         batch->group_ends = round->group_ends;

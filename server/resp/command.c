@@ -30,8 +30,10 @@
 #define SW_SPEED_FAST true
 #define SW_SPEED_SLOW false
 
-#define SW_ROW_DATA(made_by, operation, operand_argument, reply_kind)                      \
-    .kind = SW_KIND_DATA, .operations = 1U << SW_##operation, .maker = SW_MAKER_##made_by, \
+/* Every engine can look at a key: where it has no PEEK, by a GET. */
+#define SW_NEEDS(op) (1U << ((op) == SW_PEEK ? SW_GET : (op)))
+#define SW_ROW_DATA(made_by, operation, operand_argument, reply_kind)                          \
+    .kind = SW_KIND_DATA, .operations = SW_NEEDS(SW_##operation), .maker = SW_MAKER_##made_by, \
     .op = SW_##operation, .operand = (operand_argument), .reply = SW_REPLY_KIND_##reply_kind
 #define SW_ROW_ONE_KEY(operation, operand, reply) SW_ROW_DATA(ONE_KEY, operation, operand, reply)
 #define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)

@@ -18,6 +18,7 @@
  *     ONE_KEY(operation, operand, reply)   one table operation on the key in argument 1; `operand`
  *                                          is the argument that holds its operand, or 0
  *     EACH_KEY(operation, reply)           the same on every argument
+ *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
  *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
  *     REPORT(function)                     sw_call_<function> (admin*.c) makes the reply, after
@@ -49,9 +50,9 @@
     X(UNLINK, "unlink", -2, KEYS(1, -1, 1), GENERIC, DELETE, FAST, QUEUED, \
       EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
     X(EXISTS, "exists", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
-      EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist") \
+      EACH_KEY(PEEK, COUNT_PRESENT), "Count the keys that exist") \
     X(TOUCH, "touch", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
-      EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist") \
+      EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist; cache: a use of each") \
     X(INCR, "incr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(INCREMENT, 0, INCREMENTED), "Add 1 to a key") \
     X(DECR, "decr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -63,17 +64,17 @@
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(GET, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
+      ONE_KEY(PEEK, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(GET, 0, TTL), "-1, or -2 if the key is absent: nothing expires") \
+      ONE_KEY(PEEK, 0, TTL), "-1, or -2 if the key is absent: nothing expires") \
     X(PTTL, "pttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(GET, 0, TTL), "-1, or -2 if the key is absent") \
+      ONE_KEY(PEEK, 0, TTL), "-1, or -2 if the key is absent") \
     X(PERSIST, "persist", 2, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
       ONE_KEY(GET, 0, ZERO), "0: nothing expires") \
     X(MEMORY, "memory", -2, KEYS(2, 2, 1), SERVER, READ, SLOW, QUEUED, \
-      KEY_FUNCTION(MEMORY, GET, BYTES), "USAGE key: the bytes of a slot") \
+      KEY_FUNCTION(MEMORY, PEEK, BYTES), "USAGE key: the bytes of a slot") \
     X(OBJECT, "object", -2, KEYS(2, 2, 1), GENERIC, READ, SLOW, QUEUED, \
-      KEY_FUNCTION(OBJECT, GET, ENCODING), "ENCODING key: how its value is kept, int or raw") \
+      KEY_FUNCTION(OBJECT, PEEK, ENCODING), "ENCODING key: how its value is kept, int or raw") \
     X(FLUSHALL, "flushall", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
     X(FLUSHDB, "flushdb", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \

@@ -132,6 +132,15 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
     return true;
 }
 
+/* The operation of a command: looking at a key without using it is reading it where the engine does
+ * not tell the two apart. */
+static enum sw_op op_of(const struct data *data)
+{
+    enum sw_op op = (enum sw_op)data->command->op;
+    bool has = (data->resp->batches->shape.operations >> SW_PEEK & 1) != 0;
+    return op == SW_PEEK && !has ? SW_GET : op;
+}
+
 /* --- commands --------------------------------------------------------------------------------- */
 
 static void add_reply(const struct data *data, enum sw_reply_kind kind)
@@ -171,8 +180,9 @@ FOR_EACH_KIND void run_one(const struct data *data, const struct values *values,
 FOR_EACH_KIND void run_keys(const struct data *data, const struct values *values)
 {
     enum sw_reply_kind how = (enum sw_reply_kind)data->command->reply;
+    enum sw_op op = op_of(data);
     for (uint32_t i = 1; i < data->arguments->count; i++) {
-        if (!values->add(data, (enum sw_op)data->command->op, i, 0)) {
+        if (!values->add(data, op, i, 0)) {
             return;
         }
     }
@@ -227,6 +237,9 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         refuse(data, "ERR the %s engine has no SET %s", shape->engine_name, absent ? "NX" : "XX");
         return;
     }
+    if (absent && get && (shape->operations >> SW_FIND_OR_INSERT & 1)) {
+        op = SW_FIND_OR_INSERT; /* reading the value is a use, as in redis */
+    }
     run_one(data, values, op, 1, 2,
             get       ? SW_REPLY_KIND_VALUE
             : absent  ? SW_REPLY_KIND_OK_IF_ABSENT
@@ -266,8 +279,7 @@ FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *
         sw_subcommand_wrong_count(data->command, list, line, sizeof(line));
         sw_resp_error(data->conn, data->command, "%s", line);
     } else {
-        run_one(data, values, (enum sw_op)data->command->op, 2, 0,
-                (enum sw_reply_kind)data->command->reply);
+        run_one(data, values, op_of(data), 2, 0, (enum sw_reply_kind)data->command->reply);
     }
 }
 
@@ -283,8 +295,7 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
     const struct sw_command *command = data->command;
     switch (command->maker) {
     case SW_MAKER_ONE_KEY:
-        run_one(data, values, (enum sw_op)command->op, 1, command->operand,
-                (enum sw_reply_kind)command->reply);
+        run_one(data, values, op_of(data), 1, command->operand, (enum sw_reply_kind)command->reply);
         break;
     case SW_MAKER_EACH_KEY:
         run_keys(data, values);

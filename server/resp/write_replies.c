@@ -126,7 +126,7 @@ static bool found_at(const struct sw_round *round, uint32_t i)
     return bit_at(round->found, i);
 }
 
-/* Did operation `i`, SW_SET_ABSENT, insert its key? */
+/* Did operation `i`, SW_SET_ABSENT or SW_FIND_OR_INSERT, insert its key? */
 static bool entered_at(const struct sw_round *round, uint32_t i)
 {
     return !found_at(round, i) && (round->not_admitted == NULL || !bit_at(round->not_admitted, i));

@@ -115,7 +115,8 @@ def every_operation():
 
 def ranges(connection, model):
     """Counts, lists and erases a range of scores."""
-    low, high = sorted(entry[1] for entry in model.held.values())[20:100:79]
+    scores = sorted(entry[1] for entry in model.held.values())
+    low, high = scores[len(scores) // 5], scores[len(scores) * 3 // 4]
     matching = sorted((k, v, s) for k, (v, s) in model.held.items() if low <= s <= high)
     bounds = {"score_min": low, "score_max": high}
     widths = {"key_bytes": 8, "value_bytes": VALUE}
@@ -151,6 +152,27 @@ def floats_are_added():
             equal([numbers.unpack(v) for v in arrays["values"]],
                   [(2, -2, 3, 204), (1.5, 0, 3, 104), (0, 0, 0, 0)], "sums")
             equal(arrays["scores"], [3, 2, 0], "uses")
+
+
+@case
+def uses_by_resp():
+    """RESP: reading and writing are uses, looking at a key is none, as redis has it"""
+    lines = (("SET 1 abcdefgh", 1), ("GET 1", 2), ("EXISTS 1 1", 2), ("TYPE 1", 2), ("TTL 1", 2),
+             ("PTTL 1", 2), ("OBJECT ENCODING 1", 2), ("MEMORY USAGE 1", 2), ("TOUCH 1 1", 4),
+             ("STRLEN 1", 5), ("SETNX 1 bbbbbbbb", 5), ("SET 1 bbbbbbbb NX GET", 6),
+             ("SET 1 cccccccc XX", 7), ("MGET 1 2", 8))
+    with start(*FLAGS, "--policy", "lfu", "--value-bytes", "8") as server:
+        with server.connect() as connection, server.connect() as frames:
+            replies = wire.Replies(connection)
+            for line, uses in lines:
+                reply = replies.ask(*line.split())
+                check(not isinstance(reply, wire.Error), f"{line}: {reply}")
+                peek = ask(frames, wire.cache_frame(wire.PEEK, [1], want_scores=True))
+                equal(peek.arrays()["scores"], [uses], f"uses after {line}")
+            equal(replies.ask("SET", "9", "dddddddd", "NX", "GET"), None, "an absent key")
+            equal(replies.ask("GET", "9"), b"dddddddd", "it was set")
+            connection.sendall(b"EXISTS 1\r\nGET 1\r\nEXISTS 5\r\n")  # one round
+            equal([replies.read() for _ in range(3)], [1, b"cccccccc", 0], "a mixed round")
 
 
 @case
