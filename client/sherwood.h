@@ -322,11 +322,12 @@ void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *tr
 int sherwood_ping(struct sherwood *client);
 int sherwood_clear(struct sherwood *client);
 /* Gives the table this many slots, more or fewer than before, from 1 to its maximum. It always gets
- * enough for its keys. `now`, which may be NULL, receives the number of slots that it has then.
- * SHERWOOD_E_FULL means that nothing was changed, because there was no memory for the old and the
- * new table at once, or too many keys would have met the probe cap. No byte is sent while the table
- * is being moved, so a large table may need more than request_timeout_ms: after SHERWOOD_E_TIMEOUT
- * the resize may still be carried out (sherwood_stats on a new connection tells). */
+ * enough for its keys, but a cache evicts those that have no room. `now`, which may be NULL,
+ * receives the number of slots that it has then. SHERWOOD_E_FULL means that nothing was changed,
+ * because there was no memory for the old and the new table at once, or too many keys would have
+ * met the probe cap. No byte is sent while the table is being moved, so a large table may need more
+ * than request_timeout_ms: after SHERWOOD_E_TIMEOUT the resize may still be carried out
+ * (sherwood_stats on a new connection tells). */
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
 /* Reads at most `capacity` entries from *cursor on. Begin with *cursor 0; the scan is complete when
  * *cursor is 0 again. Every entry that is present throughout is returned at least once. */

@@ -62,7 +62,7 @@ static int check_own_fields(const struct sw_table_config *config, char *reason, 
     const bool cache = config->engine == SW_ENGINE_CACHE;
     const struct own_field fields[] = {
         {"a maximum capacity above the capacity",
-         config->max_capacity_slots > config->capacity_slots, robin_hood},
+         config->max_capacity_slots > config->capacity_slots, robin_hood || cache},
         {"max_probe", config->max_probe != 0, robin_hood || cuckoo},
         {"tuning of bulk writes", config->tuning.bulk != SW_CHOICE_AUTO, robin_hood},
         {"tuning of ranges", config->tuning.ranges != SW_CHOICE_AUTO, robin_hood},

@@ -159,11 +159,12 @@ struct sw_table_config {
     enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */
     uint64_t capacity_slots;     /* rounded up to whole buckets; at least 1 bucket */
-    uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first; 0, or
-                                    no more than capacity_slots: it does not grow, as no engine but
-                                    Robin Hood does. Where growth fails, writes are refused, and it
-                                    is not tried again for at least a second. Rounded up to whole
-                                    buckets */
+    uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first, a
+                                    cache before more than half of it might be held; 0, or no more
+                                    than capacity_slots: it does not grow, as cuckoo never does.
+                                    Where growth fails, writes are refused (cache: entries evicted),
+                                    and it is not tried again for at least a second. Rounded up to
+                                    whole buckets */
     double max_load;    /* occupied / capacity at which writes are refused, (0, 1]; up to 16
                            for studies of tables without a stash and with a max_probe: then
                            what does not fit is handed back and nothing is refused */
@@ -365,7 +366,9 @@ struct sw_batch {
      * no memory for both arrays at once, or no capacity was enough; nothing changed. Growth moves
      * everything in the same way. The CUDA backend does not double: it answers SW_E_NOMEM; and it
      * cannot resize a table without a stash or with a max_probe below the derived one
-     * (SW_E_INVALID). */
+     * (SW_E_INVALID). Cache: the capacity is the one that was wanted, however many entries there
+     * are: those that have no room there leave, where a bucket is full those of the lowest scores,
+     * and are counted as evicted. */
     uint64_t capacity; /* in; out: the capacity it has now */
 
     /* Tables without a stash: entries that met the probe cap and are no longer in the table; often

@@ -55,6 +55,7 @@ static const struct sw_cli_command commands[] = {
     {"RESIZE", "slots", "Give the table more or fewer slots.",
      "  K, M, G or T may follow the number. Shows the capacity the table has then: whole\n"
      "  buckets, and no less than its keys need, so RESIZE 1 makes it as small as it can be.\n"
+     "  A cache gets what is said, and evicts keys that have no room.\n"
      "  The larger of the server's capacity and max-capacity is the most.\n",
      2, 2, true, sw_cli_resize, 0},
     {"INFO", "", "The server, its table and its counters.", NULL, 1, 1, true, sw_cli_info, 0},

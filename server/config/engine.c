@@ -150,7 +150,7 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
                  (unsigned long long)config->max_capacity, (unsigned long long)config->capacity);
         return -1;
     }
-    if (config->engine != SW_ENGINE_ROBIN_HOOD && config->max_capacity > config->capacity) {
+    if (config->engine == SW_ENGINE_CUCKOO && config->max_capacity > config->capacity) {
         return refuse_option(config, "max-capacity", "robin_hood", error, error_bytes);
     }
     if (check_value_bytes(config, error, error_bytes) != 0) {

@@ -61,10 +61,11 @@ SW_OPTION(capacity, "capacity", "table", SW_ANY, SW_SIZE(1, SW_T), "16M", "SLOTS
           "allocated then.")
 SW_OPTION(
     max_capacity, "max-capacity", "table", SW_ANY, SW_SIZE(0, SW_T), "0", "SLOTS",
-    "Slots that the table may grow to. A write that would pass max-load first moves the table to "
-    "more slots, twice as many if that is allowed and enough. Old and new slots need memory at the "
-    "same time. If growth fails, or at max-capacity, the write is refused, and a later write tries "
-    "again, at most once a second. 0: no more than capacity.")
+    "Slots that the table may grow to. A write that would pass max-load (of a cache: half of the "
+    "slots) first moves the table to more slots, twice as many if that is allowed and enough. Old "
+    "and new slots need memory at the same time. If growth fails, or at max-capacity, the write "
+    "is refused (a cache evicts), and a later write tries again, at most once a second. 0: no more "
+    "than capacity.")
 SW_OPTION(max_load, "max-load", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_RATIO(0.01, 1.0), "0.85",
           "RATIO",
           "The part of the slots that may be filled. A write that would exceed it makes the table "

@@ -35,8 +35,16 @@ uint64_t sw_cache_bytes(const struct sw_table_config *config);
 
 /* The sizes of a table's cache, without its arrays. */
 struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config);
-void sw_cache_facts(const struct sw_cache_slots *slots, uint64_t bytes,
+/* All but the epoch and what is counted of growth. */
+void sw_cache_facts(uint64_t buckets, uint64_t buckets_max, uint64_t bytes,
                     struct sw_backend_facts *facts);
+
+/* Buckets of a table that has so many slots at least; of one that has grown as far as it may. */
+uint64_t sw_cache_buckets_of(const struct sw_table_config *config, uint64_t capacity);
+uint64_t sw_cache_buckets_max(const struct sw_table_config *config);
+/* `buckets`, doubled until half of their slots are enough for so many entries, but `most` at most:
+ * of a bucket's 128 slots hardly ever more than 100 are held then, in either mode. */
+uint64_t sw_cache_buckets_grown(uint64_t buckets, uint64_t most, uint64_t entries);
 
 #ifdef __cplusplus
 }

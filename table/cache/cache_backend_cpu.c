@@ -10,6 +10,7 @@
 #include "table/cache/cache_backend.h"
 #include "table/cache/cpu.h"
 #include "table/cache/driver.h"
+#include "table/cache/growth.h"
 #include "table/cache/operate.inl"
 #include "table/cache/table_ops.h"
 #include "table/cpu/memory.h"
@@ -26,6 +27,7 @@ struct cache_table {
     uint64_t epoch;  /* atomic; changes in write phases */
     uint32_t key_bytes;
     struct sw_cache_counters counters; /* of writes; under the lock */
+    struct sw_cache_growth growth;
 };
 
 static const struct sw_cache_group alone = {0, 1, 0};
@@ -44,12 +46,16 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
     }
     table->slots = sw_cache_slots_of(config);
     table->key_bytes = config->slot_bits / 16;
+    table->growth.most = sw_cache_buckets_max(config);
+    table->growth.two = table->slots.two != 0;
     table->memory = sw_cache_cpu_allocate(&table->slots, &table->bytes, reason, reason_size);
     if (table->memory == NULL) {
         sw_phase_lock_fini(&table->phases);
         free(table);
         return SW_E_NOMEM;
     }
+    table->growth.buckets = table->slots.buckets;
+    table->growth.bytes = table->bytes;
     snprintf(reason, reason_size, "host memory");
     *out = table;
     return SW_OK;
@@ -66,7 +72,7 @@ static void table_close(void *context)
 static void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct cache_table *table = context;
-    sw_cache_facts(&table->slots, table->bytes, facts);
+    sw_cache_growth_facts(&table->growth, facts);
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
 }
 
@@ -251,8 +257,59 @@ static void list_left(const struct cache_table *table, struct sw_batch *batch, u
     batch->leftover_count++;
 }
 
+/* Moves everything to so many buckets; what has no room there is evicted. SW_E_NOMEM: there is no
+ * memory for both. */
+static int move_to(struct cache_table *table, uint64_t buckets, struct sw_batch *batch)
+{
+    struct sw_cache_slots to = table->slots;
+    uint64_t bytes = 0;
+    char unread[128];
+    to.buckets = buckets;
+    void *memory = sw_cache_cpu_allocate(&to, &bytes, unread, sizeof(unread));
+    if (memory == NULL) {
+        return SW_E_NOMEM;
+    }
+    uint64_t left = sw_cache_cpu_move(&table->slots, &to);
+    batch->counters.evicted += left;
+    table->counters.evicted += left;
+    sw_memory_unmap(table->memory, table->bytes);
+    table->slots = to;
+    table->memory = memory;
+    table->bytes = bytes;
+    sw_cache_growth_moved(&table->growth, buckets, bytes);
+    return SW_OK;
+}
+
+static uint64_t held(const struct cache_table *table)
+{
+    const struct sw_cache_counters *counters = &table->counters;
+    return counters->inserted - counters->erased - counters->evicted;
+}
+
+/* Before a batch that may pass half of the slots: grows as far as it may. */
+static void grow_for(struct cache_table *table, struct sw_batch *batch)
+{
+    uint64_t buckets = sw_cache_growth_wanted(&table->growth, held(table) + batch->_upserts);
+    if (buckets != table->slots.buckets) {
+        sw_cache_growth_tried(&table->growth, move_to(table, buckets, batch) == SW_OK);
+    }
+}
+
+static void resize_batch(struct cache_table *table, struct sw_batch *batch)
+{
+    uint64_t buckets = sw_cache_growth_buckets(&table->growth, batch->capacity);
+    if (buckets != table->slots.buckets) {
+        batch->status = move_to(table, buckets, batch);
+    }
+    sw_cache_growth_resized(&table->growth, batch->status == SW_OK);
+    batch->capacity = table->slots.buckets * SW_CACHE_BUCKET_SLOTS;
+}
+
 static void write_batch(struct cache_table *table, struct sw_batch *batch)
 {
+    sw_cache_count_upserts(batch);
+    grow_for(table, batch);
+    uint64_t moved_out = batch->counters.evicted;
     struct sw_cache_time time = tell_time(table, batch->count);
     uint32_t bytes = table->slots.value_bytes;
     struct bits found = {.words = batch->found};
@@ -279,13 +336,12 @@ static void write_batch(struct cache_table *table, struct sw_batch *batch)
     }
     table->counters.inserted += batch->counters.inserted;
     table->counters.erased += batch->counters.deleted;
-    table->counters.evicted += batch->counters.evicted;
+    table->counters.evicted += batch->counters.evicted - moved_out;
 }
 
 static void clear_batch(struct cache_table *table, struct sw_batch *batch)
 {
-    const struct sw_cache_counters *counters = &table->counters;
-    batch->counters.deleted = counters->inserted - counters->erased - counters->evicted;
+    batch->counters.deleted = held(table);
     table->counters.erased += batch->counters.deleted;
     sw_cache_cpu_empty(&table->slots);
 }
@@ -320,21 +376,21 @@ static void list_entry(const struct cache_table *table, struct sw_batch *batch, 
     }
 }
 
-/* The cursor is a slot: an entry keeps its slot as long as it is there. */
+/* An entry keeps its slot as long as it is there and the cache is not moved. */
 static void scan_batch(struct cache_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
     uint64_t min = batch->by_score ? batch->score_min : 0;
     uint64_t max = batch->by_score ? batch->score_max : UINT64_MAX;
-    uint64_t slot = batch->cursor;
+    uint64_t slot = sw_cache_growth_slot(&table->growth, batch->cursor);
     for (; slot < capacity && batch->scan_count < batch->count; slot++) {
         uint64_t score;
         if (is_in_range(slots, slot, min, max, &score)) {
             list_entry(table, batch, slot, score);
         }
     }
-    batch->cursor = slot < capacity ? slot : 0;
+    batch->cursor = slot < capacity ? sw_cache_growth_cursor(&table->growth, slot) : 0;
 }
 
 static void count_scores(struct cache_table *table, struct sw_batch *batch)
@@ -394,6 +450,9 @@ static void write_phase(struct cache_table *table, struct sw_batch *batch)
     case SW_BATCH_ERASE_SCORES:
         erase_scores(table, batch);
         break;
+    case SW_BATCH_RESIZE:
+        resize_batch(table, batch);
+        break;
     case SW_BATCH_EPOCH:
         set_epoch(table, batch);
         break;
@@ -424,7 +483,7 @@ static int submit(void *context, struct sw_batch *batch)
 const struct sw_backend sw_cache_backend_cpu = {
     .name = "cpu",
     .operations = SW_CACHE_ALL_OPERATIONS,
-    .batch_kinds = SW_CACHE_ALL_KINDS,
+    .batch_kinds = SW_CACHE_ALL_KINDS | 1U << SW_BATCH_RESIZE,
     .open = table_open,
     .close = table_close,
     .facts = table_facts,

@@ -171,6 +171,31 @@ void sw_cache_cpu_write(const struct sw_cache_slots *slots, const struct sw_cach
     }
 }
 
+uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_cache_slots *to)
+{
+    struct sw_cache_slots as_told = *to; /* scores are taken as they are */
+    struct sw_cache_time never = {0};
+    struct sw_cache_sink nowhere = {0};
+    uint64_t left = 0;
+    as_told.policy = SW_CACHE_CUSTOM;
+    for (uint64_t slot = 0; slot < from->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
+        if (from->digests[slot] == 0) {
+            continue;
+        }
+        const struct sw_cache_entry *entry = sw_cache_entry_at(from, slot);
+        struct sw_cache_step step = {
+            .acts = SW_CACHE_ACT_INSERT,
+            .key = entry->key,
+            .given = entry->score,
+            .value = sw_cache_value_at(from, slot),
+        };
+        struct sw_cache_home home = sw_cache_home_of(to, step.key);
+        left +=
+            sw_cache_operate(alone, &as_told, &never, &step, &home, &nowhere) != SW_CACHE_INSERTED;
+    }
+    return left;
+}
+
 void sw_cache_cpu_list(const struct sw_cache_slots *slots, const struct sw_cache_export *what)
 {
     uint64_t count = 0;

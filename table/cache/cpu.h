@@ -31,6 +31,10 @@ uint64_t sw_cache_cpu_find(const struct sw_cache_slots *slots, uint64_t key);
 uint64_t sw_cache_cpu_touch(const struct sw_cache_slots *slots, const struct sw_cache_time *time,
                             uint64_t index, uint64_t given, uint64_t slot);
 
+/* Copies all entries to an empty cache, of another number of buckets, with their scores. Returns
+ * how many found no room there, or had to leave for others. */
+uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_cache_slots *to);
+
 void sw_cache_cpu_list(const struct sw_cache_slots *slots, const struct sw_cache_export *what);
 
 #endif

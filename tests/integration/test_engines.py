@@ -198,7 +198,7 @@ def cache_over_resp():
 
 @case
 def cache_refusals():
-    """cache: too long values, arithmetic and RESIZE are refused in words and change nothing"""
+    """cache: too long values and arithmetic are refused in words and change nothing"""
     with start(*CACHE, "--value-bytes", "8") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("SET", 1, "12345678"), "OK", "as long as can be")
@@ -207,13 +207,12 @@ def cache_refusals():
                         ("GETSET", 1, b"x" * 100000), ("MSET", 1, "a", 2, "b", 3, "123456789")):
             equal(error_of(replies, *command), long, str(command)[:40])
         equal(replies.ask("MGET", 1, 2, 3), [b"12345678", None, None], "unchanged")
-        for command in (("INCR", 1), ("DECR", 1), ("INCRBY", 1, 1), ("DECRBY", 1, 1),
-                        ("RESIZE", 100)):
+        for command in (("INCR", 1), ("DECR", 1), ("INCRBY", 1, 1), ("DECRBY", 1, 1)):
             equal(error_of(replies, *command), f"ERR the cache engine has no {command[0]}", "refusal")
         check(error_of(replies, "SET", "abc", "x").startswith("ERR key is not"), "a key that is none")
         check(error_of(replies, "SET", 2**64, "x").startswith("ERR key is not"), "a key too large")
         check(error_of(replies, "SET", 1, "x", "EX", 5).startswith("ERR keys do not expire"), "EX")
-        check(not commands_of(replies) & {"incr", "decr", "incrby", "decrby", "resize"}, "COMMAND")
+        check(not commands_of(replies) & {"incr", "decr", "incrby", "decrby"}, "COMMAND")
         equal(replies.ask("GET", 1), b"12345678", "unchanged")
 
 
@@ -438,7 +437,6 @@ def cache_with_sherwood_cli():
         equal(cli("--no-raw", stdin='set 3 "\\xff\\t"\nget 3\n'), 'OK\n"\\xff\\t"', "escapes")
         check("longer than 16 bytes" in cli("SET", "1", "x" * 17, rc=1), "too long")
         check("has no INCR" in cli("INCR", "1", rc=1), "INCR")
-        check("the cache engine has no RESIZE" in cli("RESIZE", "9", rc=1), "RESIZE")
         check("engine:cache\nvalue_format:string\n" in cli("INFO"), "INFO")
         path = server.directory / "pairs.bin"
         check("bytes, which CSV does not hold" in cli("dump", server.directory / "x.csv", rc=1), "CSV")
@@ -456,7 +454,7 @@ def options_that_contradict():
     rows = {
         ("--engine", "foo"): "engine: 'foo' is not one of robin_hood cuckoo cache",
         ("--value-bytes", "64"): "choose the cache engine",
-        ("--engine", "cache", "--max-capacity", "32M"): "choose the robin_hood engine",
+        ("--engine", "cuckoo", "--max-capacity", "32M"): "choose the robin_hood engine",
         ("--engine", "cuckoo", "--hash-functions", "2"): "lower the maximum load",
         ("--engine", "cache", "--value-bytes", "30"): "not a multiple of 4: 32 would be",
         ("--engine", "cache", "--value-bytes", "1024"): "strings have at most 1020",

@@ -239,6 +239,29 @@ def frames_that_do_not_fit():
 
 
 @case
+def other_sizes():
+    """a cache grows up to --max-capacity before half of it is held, and RESIZE makes it smaller"""
+    flags = ("--backend", "cpu", "--engine", "cache", "--capacity", "256", "--max-capacity", "20K",
+             "--policy", "custom", "--value-bytes", "8", "--value-format", "fixed")
+    with start(*flags) as server, server.connect() as connection:
+        replies = wire.Replies(server.connect())
+        keys = list(range(5000))
+        reply = ask(connection, wire.cache_frame(wire.SET, keys, [bytes(8)] * 5000,
+                                                 [k + 1 for k in keys], want_evicted=1))
+        equal((reply.status, reply.evicted_count), (wire.OK, 0), reply.message)
+        equal(replies.ask("DBSIZE"), 5000, "keys")
+        check("capacity_slots:16384" in replies.ask("INFO").decode(), "it grew")
+        equal(replies.ask("RESIZE", 2048), 2048, "RESIZE")
+        held = replies.ask("DBSIZE")
+        check(1900 < held <= 2048, f"{held} keys are held")
+        reply = ask(connection, wire.envelope(wire.header_of(wire.COUNT_SCORES, score_min=3500,
+                                                             score_max=2**64 - 1)))
+        check(reply.matched > 1400, f"of the 1501 highest {reply.matched} are there")
+        reply = ask(connection, wire.envelope(wire.header_of(wire.RESIZE, capacity=30000)))
+        equal(reply.status, wire.BAD_REQUEST, "more than max-capacity")
+
+
+@case
 def libsherwood():
     """libsherwood: calls of several frames and requests, with scores and evictions"""
     seed = random.SystemRandom().randrange(2**32)

@@ -112,7 +112,8 @@ Test(cache_engine, tells_what_it_is)
     sw_table_info(table, &info);
     cr_assert_str_eq(info.engine_name, "cache");
     cr_assert_eq(info.operations, SW_CACHE_ALL_OPERATIONS);
-    cr_assert_eq(info.batch_kinds, SW_CACHE_ALL_KINDS & ~(1U << SW_BATCH_EPOCH));
+    cr_assert_eq(info.batch_kinds,
+                 (SW_CACHE_ALL_KINDS & ~(1U << SW_BATCH_EPOCH)) | 1U << SW_BATCH_RESIZE);
     cr_assert_eq(info.cache_policy, SW_CACHE_LFU);
     cr_assert_eq(info.value_bytes, 64);
     cr_assert_eq(info.bucket_slots, 128);
@@ -122,7 +123,7 @@ Test(cache_engine, tells_what_it_is)
     struct sw_batch batch = {.op = SW_SUM, .count = 1, .keys = &key, .values = value};
     cr_assert_eq(sw_batch_run(queue, &batch), SW_E_UNSUPPORTED);
     struct sw_batch resize = {.kind = SW_BATCH_RESIZE, .capacity = 1024};
-    cr_assert_eq(sw_batch_run(queue, &resize), SW_E_UNSUPPORTED);
+    cr_assert_eq(sw_batch_run(queue, &resize), SW_E_INVALID);
     sw_queue_destroy(queue);
     sw_table_destroy(table);
 }

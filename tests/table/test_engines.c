@@ -62,7 +62,7 @@ Test(engines, fields_of_other_engines)
         uint32_t owners;
         const char *word;
     } fields[] = {
-        {grows, ROBIN_HOOD, "maximum capacity"},
+        {grows, ROBIN_HOOD | CACHE, "maximum capacity"},
         {max_probe, ROBIN_HOOD | CUCKOO, "max_probe"},
         {bulk, ROBIN_HOOD, "bulk"},
         {hints, ROBIN_HOOD, "hints"},

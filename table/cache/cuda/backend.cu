@@ -110,6 +110,13 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
 {
     struct cudaDeviceProp properties;
     *out = NULL;
+    if (config->max_capacity_slots > config->capacity_slots) {
+        snprintf(
+            reason, reason_size,
+            "on CUDA a cache keeps its capacity: leave the maximum capacity out, or choose the "
+            "CPU backend");
+        return SW_E_INVALID;
+    }
     int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
     if (status != SW_OK) {
         return status;
@@ -144,7 +151,7 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
 void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct cache_table *table = (const struct cache_table *)context;
-    sw_cache_facts(&table->arrays.slots, table->bytes, facts);
+    sw_cache_facts(table->arrays.slots.buckets, table->arrays.slots.buckets, table->bytes, facts);
     facts->together_ops_max = table->together.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
 }

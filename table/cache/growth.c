@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * growth.c - when a table's cache grows, and what is told of it.
+ */
+#include "table/cache/growth.h"
+
+#include <time.h>
+
+/* After a growth that failed none is tried for so long. */
+#define RETRY_NS 1000000000ULL
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sw_cache_growth_wanted(const struct sw_cache_growth *growth, uint64_t entries)
+{
+    uint64_t buckets = sw_cache_buckets_grown(growth->buckets, growth->most, entries);
+    bool waits = buckets != growth->buckets && growth->retry_ns != 0 && now_ns() < growth->retry_ns;
+    return waits ? growth->buckets : buckets;
+}
+
+uint64_t sw_cache_growth_buckets(const struct sw_cache_growth *growth, uint64_t capacity)
+{
+    uint64_t least = growth->two ? 2 : 1;
+    uint64_t buckets = capacity / SW_CACHE_BUCKET_SLOTS + (capacity % SW_CACHE_BUCKET_SLOTS != 0);
+    return buckets > least ? buckets : least;
+}
+
+void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes)
+{
+    __atomic_store_n(&growth->buckets, buckets, __ATOMIC_RELAXED);
+    __atomic_store_n(&growth->bytes, bytes, __ATOMIC_RELAXED);
+    growth->moves++;
+}
+
+/* Bits of a slot in a cursor; layouts are counted above them, from 1 on. */
+#define SLOT_BITS 48
+
+static uint64_t layout_of(const struct sw_cache_growth *growth)
+{
+    return growth->moves % ((1U << (64 - SLOT_BITS)) - 1) + 1;
+}
+
+uint64_t sw_cache_growth_cursor(const struct sw_cache_growth *growth, uint64_t slot)
+{
+    return layout_of(growth) << SLOT_BITS | slot;
+}
+
+uint64_t sw_cache_growth_slot(const struct sw_cache_growth *growth, uint64_t cursor)
+{
+    uint64_t slot = cursor & ((1ULL << SLOT_BITS) - 1);
+    uint64_t layout = cursor >> SLOT_BITS;
+    if (layout != 0 && layout != layout_of(growth)) {
+        return 0;
+    }
+    return layout != 0 ? slot : slot % (growth->buckets * SW_CACHE_BUCKET_SLOTS);
+}
+
+void sw_cache_growth_tried(struct sw_cache_growth *growth, bool done)
+{
+    uint64_t *count = done ? &growth->grown : &growth->resize_failed;
+    __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+    growth->retry_ns = done ? 0 : now_ns() + RETRY_NS;
+}
+
+void sw_cache_growth_resized(struct sw_cache_growth *growth, bool done)
+{
+    uint64_t *count = done ? &growth->resized : &growth->resize_failed;
+    __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+}
+
+void sw_cache_growth_facts(const struct sw_cache_growth *growth, struct sw_backend_facts *facts)
+{
+    sw_cache_facts(__atomic_load_n(&growth->buckets, __ATOMIC_RELAXED), growth->most,
+                   __atomic_load_n(&growth->bytes, __ATOMIC_RELAXED), facts);
+    facts->grown = __atomic_load_n(&growth->grown, __ATOMIC_RELAXED);
+    facts->resized = __atomic_load_n(&growth->resized, __ATOMIC_RELAXED);
+    facts->resize_failed = __atomic_load_n(&growth->resize_failed, __ATOMIC_RELAXED);
+}
+
+/* Operations that may make an entry. */
+#define INSERTS                                                                        \
+    (1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_FIND_OR_INSERT | 1U << SW_ADD_F32 | \
+     1U << SW_ADD_U32 | 1U << SW_ADD_U64)
+
+void sw_cache_count_upserts(struct sw_batch *batch)
+{
+    batch->_upserts = 0;
+    if (batch->ops == NULL) {
+        batch->_upserts = (INSERTS >> batch->op & 1) != 0 ? batch->count : 0;
+        return;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        batch->_upserts += INSERTS >> batch->ops[i] & 1;
+    }
+}
