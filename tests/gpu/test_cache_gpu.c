@@ -23,8 +23,8 @@ static const struct {
     {"exact", case_exact, false, false},       {"one_by_one", case_one_by_one, true, false},
     {"pressure", case_pressure, false, false}, {"streams", case_streams, true, false},
     {"repeats", case_repeats, true, false},    {"table", case_table, false, false},
-    {"scores", case_scores, false, false},     {"retention", case_retention, true, true},
-    {"together", case_together, true, false},
+    {"scores", case_scores, false, false},     {"growth", case_growth, true, false},
+    {"retention", case_retention, true, true}, {"together", case_together, true, false},
 };
 
 static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "custom"};

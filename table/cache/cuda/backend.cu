@@ -7,31 +7,12 @@
 #include <string.h>
 
 #include "table/cache/cache_backend.h"
-#include "table/cache/cuda/arrays.cuh"
-#include "table/cache/cuda/table.cuh"
+#include "table/cache/cuda/backend.cuh"
+#include "table/cache/cuda/table_move.cuh"
 #include "table/cuda/cutter.cuh"
-#include "table/cuda/together.cuh"
 
 namespace
 {
-
-struct cache_table : sw_cuda_lane_owner {
-    struct sw_cache_arrays arrays;
-    struct sw_cache_scratch scratch;
-    void *scratch_memory;
-    struct sw_cuda_together together; /* of the queue of the writes */
-    uint64_t bytes;
-    uint32_t batch_ops_max;
-    uint32_t key_bytes;
-    uint64_t clock;  /* under `order`, as is rounds */
-    uint64_t rounds; /* batches of this epoch */
-    uint64_t epoch;  /* atomic; changes under `order` */
-};
-
-struct cache_queue : sw_cuda_lane {
-    struct cache_table *table;
-    struct sw_cache_table_tally *tally; /* device */
-};
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
@@ -56,7 +37,7 @@ size_t cut_scratch(struct sw_cache_scratch *scratch, void *base, uint64_t n, siz
 
 void table_close(void *context)
 {
-    struct cache_table *table = (struct cache_table *)context;
+    struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)context;
     sw_cuda_owner_close(table);
     sw_cache_arrays_close(&table->arrays);
     sw_cuda_together_close(&table->together);
@@ -64,7 +45,7 @@ void table_close(void *context)
     free(table);
 }
 
-cudaError_t allocate(struct cache_table *table, const struct sw_cache_slots *slots)
+cudaError_t allocate(struct sw_cache_cuda_table *table, const struct sw_cache_slots *slots)
 {
     size_t sort_bytes = 0;
     cudaError_t error = sw_cache_sort_bytes(table->batch_ops_max, &sort_bytes);
@@ -83,7 +64,7 @@ cudaError_t allocate(struct cache_table *table, const struct sw_cache_slots *slo
     return error;
 }
 
-cudaError_t open_together(struct cache_table *table)
+cudaError_t open_together(struct sw_cache_cuda_table *table)
 {
     struct sw_cuda_together *together = &table->together;
     together->key_bytes = table->key_bytes;
@@ -96,32 +77,27 @@ cudaError_t open_together(struct cache_table *table)
     return error;
 }
 
-cudaError_t warm_up(struct cache_table *table)
+cudaError_t warm_up(struct sw_cache_cuda_table *table)
 {
     struct sw_cache_table_batch nothing = sw_cache_table_batch();
     nothing.slots = table->arrays.slots;
     nothing.scratch = table->scratch;
     nothing.totals = table->arrays.totals;
     nothing.key_bytes = table->key_bytes;
-    return sw_cache_table_warm_up(&nothing, table->batch_ops_max);
+    cudaError_t error =
+        sw_cache_table_move_warm_up(&table->arrays.slots, &table->arrays.totals->evicted);
+    return error == cudaSuccess ? sw_cache_table_warm_up(&nothing, table->batch_ops_max) : error;
 }
 
 int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
 {
     struct cudaDeviceProp properties;
     *out = NULL;
-    if (config->max_capacity_slots > config->capacity_slots) {
-        snprintf(
-            reason, reason_size,
-            "on CUDA a cache keeps its capacity: leave the maximum capacity out, or choose the "
-            "CPU backend");
-        return SW_E_INVALID;
-    }
     int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
     if (status != SW_OK) {
         return status;
     }
-    struct cache_table *table = (struct cache_table *)calloc(1, sizeof(*table));
+    struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)calloc(1, sizeof(*table));
     if (table == NULL) {
         snprintf(reason, reason_size, "not enough host memory");
         return SW_E_NOMEM;
@@ -129,6 +105,8 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
     struct sw_cache_slots slots = sw_cache_slots_of(config);
     table->batch_ops_max = config->batch_ops_max;
     table->key_bytes = config->slot_bits / 16;
+    table->growth.most = sw_cache_buckets_max(config);
+    table->growth.two = slots.two != 0;
     cudaError_t error = sw_cuda_owner_open(table, config->device);
     if (error == cudaSuccess) {
         error = allocate(table, &slots);
@@ -144,32 +122,34 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
         table_close(table); /* first: what was allocated is free then */
         return sw_cuda_explain(error, bytes, reason, reason_size);
     }
+    table->growth.buckets = table->arrays.slots.buckets;
+    table->growth.bytes = table->bytes;
     *out = table;
     return SW_OK;
 }
 
 void table_facts(void *context, struct sw_backend_facts *facts)
 {
-    const struct cache_table *table = (const struct cache_table *)context;
-    sw_cache_facts(table->arrays.slots.buckets, table->arrays.slots.buckets, table->bytes, facts);
+    const struct sw_cache_cuda_table *table = (const struct sw_cache_cuda_table *)context;
+    sw_cache_growth_facts(&table->growth, facts);
     facts->together_ops_max = table->together.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
 }
 
 void *table_io_alloc(void *context, size_t bytes)
 {
-    return sw_cuda_io_alloc((struct cache_table *)context, bytes);
+    return sw_cuda_io_alloc((struct sw_cache_cuda_table *)context, bytes);
 }
 
 void table_io_free(void *context, void *memory, size_t bytes)
 {
     (void)bytes;
-    sw_cuda_io_free((struct cache_table *)context, memory);
+    sw_cuda_io_free((struct sw_cache_cuda_table *)context, memory);
 }
 
 int table_check(void *context, char *violation, size_t violation_size)
 {
-    struct cache_table *table = (struct cache_table *)context;
+    struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)context;
     struct sw_cache_snapshot snapshot;
     cudaError_t error = cudaSetDevice(table->device);
     if (error == cudaSuccess) {
@@ -193,7 +173,7 @@ static_assert(offsetof(struct sw_cache_record, done) == 0, "lanes poll the first
 
 void queue_close(void *context)
 {
-    struct cache_queue *queue = (struct cache_queue *)context;
+    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
     sw_cuda_lane_close(queue);
     (void)cudaFree(queue->tally);
     free(queue);
@@ -201,9 +181,9 @@ void queue_close(void *context)
 
 int queue_open(void *context, void **out)
 {
-    struct cache_table *table = (struct cache_table *)context;
+    struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)context;
     *out = NULL;
-    struct cache_queue *queue = (struct cache_queue *)calloc(1, sizeof(*queue));
+    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)calloc(1, sizeof(*queue));
     if (queue == NULL) {
         return SW_E_NOMEM;
     }
@@ -233,16 +213,16 @@ int queue_open(void *context, void **out)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-struct sw_cache_record *record_of(struct cache_queue *queue, uint64_t ticket)
+struct sw_cache_record *record_of(struct sw_cache_cuda_queue *queue, uint64_t ticket)
 {
     return (struct sw_cache_record *)sw_cuda_lane_record(queue, ticket);
 }
 
 /* Under the mutex: the batch, at its time. */
-struct sw_cache_table_batch typed(struct cache_queue *queue, const struct sw_batch *batch,
+struct sw_cache_table_batch typed(struct sw_cache_cuda_queue *queue, const struct sw_batch *batch,
                                   uint64_t ticket)
 {
-    struct cache_table *table = queue->table;
+    struct sw_cache_cuda_table *table = queue->table;
     struct sw_cache_table_batch all = sw_cache_table_batch();
     all.slots = table->arrays.slots;
     all.scratch = table->scratch;
@@ -275,14 +255,16 @@ struct sw_cache_table_batch typed(struct cache_queue *queue, const struct sw_bat
 }
 
 /* The window of slots is as large as the answer may be; the host knows the next cursor. */
-cudaError_t enqueue_scan(struct cache_queue *queue, struct sw_batch *batch,
+cudaError_t enqueue_scan(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                          const struct sw_cache_table_batch *all)
 {
     uint64_t capacity = all->slots.buckets * SW_CACHE_BUCKET_SLOTS;
-    uint64_t first = batch->cursor < capacity ? batch->cursor : capacity;
+    const struct sw_cache_growth *growth = &queue->table->growth;
+    uint64_t first = sw_cache_growth_slot(growth, batch->cursor);
+    first = first < capacity ? first : capacity;
     uint64_t slots = batch->count < capacity - first ? batch->count : capacity - first;
     struct sw_cache_export what = sw_cache_export();
-    batch->cursor = first + slots < capacity ? first + slots : 0;
+    batch->cursor = first + slots < capacity ? sw_cache_growth_cursor(growth, first + slots) : 0;
     what.first = first;
     what.slots = slots;
     what.score_min = batch->by_score ? batch->score_min : 0;
@@ -293,7 +275,7 @@ cudaError_t enqueue_scan(struct cache_queue *queue, struct sw_batch *batch,
     return sw_cache_table_scan(all, &what, queue->stream);
 }
 
-cudaError_t enqueue_read(struct cache_queue *queue, struct sw_batch *batch,
+cudaError_t enqueue_read(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                          const struct sw_cache_table_batch *all)
 {
     queue->reads_pending = true;
@@ -308,7 +290,7 @@ cudaError_t enqueue_read(struct cache_queue *queue, struct sw_batch *batch,
 }
 
 /* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
-void set_epoch(struct cache_table *table, struct sw_batch *batch)
+void set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch)
 {
     if (batch->epoch != 0 && batch->epoch < table->epoch) {
         batch->status = SW_E_INVALID;
@@ -319,7 +301,7 @@ void set_epoch(struct cache_table *table, struct sw_batch *batch)
     batch->epoch = table->epoch;
 }
 
-cudaError_t enqueue_write(struct cache_queue *queue, struct sw_batch *batch,
+cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cache_table_batch *all)
 {
     switch (batch->kind) {
@@ -330,23 +312,31 @@ cudaError_t enqueue_write(struct cache_queue *queue, struct sw_batch *batch,
     case SW_BATCH_EPOCH:
         set_epoch(queue->table, batch);
         return sw_cache_table_end(all, queue->stream);
+    case SW_BATCH_RESIZE: /* which was carried out before */
+        return sw_cache_table_end(all, queue->stream);
     default:
         return sw_cache_table_write(all, queue->stream);
     }
 }
 
-cudaError_t enqueue(struct cache_queue *queue, struct sw_batch *batch, uint64_t ticket)
+cudaError_t enqueue(struct sw_cache_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error != cudaSuccess) {
         return error;
     }
-    struct sw_cache_table_batch all = typed(queue, batch, ticket);
     if (sw_batch_is_read(batch)) {
+        struct sw_cache_table_batch all = typed(queue, batch, ticket);
         return enqueue_read(queue, batch, &all);
     }
     error = sw_cuda_wait_for_reads(queue);
     if (error == cudaSuccess) {
+        error = batch->kind == SW_BATCH_RESIZE
+                    ? sw_cache_cuda_resize(queue, batch)
+                    : sw_cache_cuda_grow_for(queue, sw_cache_cuda_upserts(queue->table, batch));
+    }
+    if (error == cudaSuccess) {
+        struct sw_cache_table_batch all = typed(queue, batch, ticket);
         error = enqueue_write(queue, batch, &all);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
@@ -354,7 +344,7 @@ cudaError_t enqueue(struct cache_queue *queue, struct sw_batch *batch, uint64_t 
 
 int submit(void *context, struct sw_batch *batch)
 {
-    struct cache_queue *queue = (struct cache_queue *)context;
+    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
     uint64_t ticket = sw_cuda_lane_ticket(queue);
     if (sw_cuda_is_lost(queue->table)) {
         return SW_E_DEVICE;
@@ -378,7 +368,7 @@ int submit(void *context, struct sw_batch *batch)
 
 int poll(void *context, struct sw_batch *batch)
 {
-    struct cache_queue *queue = (struct cache_queue *)context;
+    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
     int status = sw_cuda_lane_poll(queue, batch->_ticket);
     if (status == SW_PENDING) {
         return SW_PENDING;
@@ -394,14 +384,13 @@ int poll(void *context, struct sw_batch *batch)
             batch->leftover_count = (uint32_t)record->listed;
         }
     }
-    if (status != SW_OK || batch->kind != SW_BATCH_EPOCH) { /* whose status set_epoch knew */
-        batch->status = status;
-    }
+    bool knew = batch->kind == SW_BATCH_EPOCH || batch->kind == SW_BATCH_RESIZE;
+    batch->status = status == SW_OK && knew ? batch->status : status; /* since it was submitted */
     sw_cuda_lane_completed(queue, batch->_ticket);
     return batch->status;
 }
 
-cudaError_t enqueue_together(struct cache_queue *queue, struct sw_together *together,
+cudaError_t enqueue_together(struct sw_cache_cuda_queue *queue, struct sw_together *together,
                              uint64_t ticket)
 {
     struct sw_cuda_together *memory = &queue->table->together;
@@ -411,6 +400,13 @@ cudaError_t enqueue_together(struct cache_queue *queue, struct sw_together *toge
     }
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
+    }
+    uint64_t upserts = 0;
+    for (uint32_t p = 0; p < together->count; p++) {
+        upserts += sw_cache_cuda_upserts(queue->table, together->parts[p]);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cache_cuda_grow_for(queue, upserts);
     }
     if (error == cudaSuccess) {
         struct sw_cache_table_batch all = typed(queue, &together->whole, ticket);
@@ -426,7 +422,7 @@ cudaError_t enqueue_together(struct cache_queue *queue, struct sw_together *toge
 
 int submit_together(void *context, struct sw_together *together)
 {
-    struct cache_queue *queue = (struct cache_queue *)context;
+    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
     return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
         return enqueue_together(queue, together, ticket);
     });
@@ -434,7 +430,7 @@ int submit_together(void *context, struct sw_together *together)
 
 int poll_together(void *context, struct sw_together *together)
 {
-    struct cache_queue *queue = (struct cache_queue *)context;
+    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
     int status = poll(queue, &together->whole);
     if (status != SW_PENDING) {
         sw_cuda_together_finish(&queue->table->together, together);
@@ -443,9 +439,24 @@ int poll_together(void *context, struct sw_together *together)
 }
 
 const struct sw_backend backend = {
-    "cuda",      SW_CACHE_ALL_OPERATIONS, SW_CACHE_ALL_KINDS, false,      table_open,  table_close,
-    table_facts, table_io_alloc,          table_io_free,      queue_open, queue_close, submit,
-    poll,        submit_together,         poll_together,      NULL,       table_check, NULL,
+    "cuda",
+    SW_CACHE_ALL_OPERATIONS,
+    SW_CACHE_ALL_KINDS | 1U << SW_BATCH_RESIZE,
+    false,
+    table_open,
+    table_close,
+    table_facts,
+    table_io_alloc,
+    table_io_free,
+    queue_open,
+    queue_close,
+    submit,
+    poll,
+    submit_together,
+    poll_together,
+    NULL,
+    table_check,
+    NULL,
 };
 
 } // namespace

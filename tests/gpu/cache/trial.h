@@ -59,8 +59,10 @@ void trial_audit(struct trial_faults *faults, struct sw_cache *cache);
 /* Sorts numbers. */
 void trial_sort(uint64_t *numbers, uint64_t count);
 
-/* The cases (exact.c, pressure.c, repeats.c, scores.c, streams.c, table.c, together.c). */
+/* The cases (exact.c, growth.c, pressure.c, repeats.c, scores.c, streams.c, table.c, together.c).
+ */
 uint64_t case_exact(const struct trial_setting *setting, const struct sw_cache_config *config);
+uint64_t case_growth(const struct trial_setting *setting, const struct sw_cache_config *config);
 uint64_t case_one_by_one(const struct trial_setting *setting, const struct sw_cache_config *config);
 uint64_t case_pressure(const struct trial_setting *setting, const struct sw_cache_config *config);
 uint64_t case_retention(const struct trial_setting *setting, const struct sw_cache_config *config);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend.cuh - the cache as a table's engine on CUDA: its tables and queues. Not for users.
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CUDA_BACKEND_CUH
+#define SHERWOOD_TABLE_CACHE_CUDA_BACKEND_CUH
+
+#include "table/cache/cache_backend.h"
+#include "table/cache/cuda/arrays.cuh"
+#include "table/cache/cuda/table.cuh"
+#include "table/cache/growth.h"
+#include "table/cuda/together.cuh"
+
+struct sw_cache_cuda_table : sw_cuda_lane_owner {
+    struct sw_cache_arrays arrays;
+    struct sw_cache_scratch scratch;
+    void *scratch_memory;
+    struct sw_cuda_together together; /* of the queue of the writes */
+    uint64_t bytes;
+    uint32_t batch_ops_max;
+    uint32_t key_bytes;
+    uint64_t clock;  /* under `order`, as is rounds */
+    uint64_t rounds; /* batches of this epoch */
+    uint64_t epoch;  /* atomic; changes under `order` */
+    struct sw_cache_growth growth;
+    uint64_t held_most; /* under `order`: entries held after what was submitted, at most */
+};
+
+struct sw_cache_cuda_queue : sw_cuda_lane {
+    struct sw_cache_cuda_table *table;
+    struct sw_cache_table_tally *tally; /* device */
+};
+
+/* Of batches that write, under the mutex and once nothing reads (backend_grow.cu). */
+
+/* Grows before batches that may add so many entries, if more than half of the slots might be held
+ * after them. */
+cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts);
+/* Carries out all of a RESIZE but its record. */
+cudaError_t sw_cache_cuda_resize(struct sw_cache_cuda_queue *queue, struct sw_batch *batch);
+/* Entries that a batch may add; 0 where the table does not grow. */
+uint64_t sw_cache_cuda_upserts(const struct sw_cache_cuda_table *table, struct sw_batch *batch);
+
+#endif

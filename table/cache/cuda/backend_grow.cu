@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend_grow.cu - growth and RESIZE of the cache as a table's engine on CUDA.
+ */
+#include "table/cache/cuda/backend.cuh"
+#include "table/cache/cuda/table_move.cuh"
+
+/* Moves everything to so many buckets; what has to leave is counted of the batch that comes next.
+ * If there is no memory for that, *done is false and nothing has changed. */
+static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, bool *done)
+{
+    struct sw_cache_cuda_table *table = queue->table;
+    uint64_t before = table->arrays.bytes;
+    cudaError_t error = sw_cache_table_move(
+        &table->arrays, buckets, &queue->tally->words[SW_CACHE_WORD_EVICTED], queue->stream);
+    *done = error == cudaSuccess;
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* leaves the context as it was */
+        return cudaSuccess;
+    }
+    if (*done) {
+        table->bytes += table->arrays.bytes - before;
+        sw_cache_growth_moved(&table->growth, buckets, table->bytes);
+    }
+    return error;
+}
+
+/* How many are held is asked when it may be too many; to ask again soon
+ * would make each batch wait, so that a little is left then, or it grows. */
+cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts)
+{
+    struct sw_cache_cuda_table *table = queue->table;
+    uint64_t half = table->growth.buckets * (SW_CACHE_BUCKET_SLOTS / 2);
+    bool done = false;
+    table->held_most += upserts;
+    if (table->growth.buckets >= table->growth.most || table->held_most <= half) {
+        return cudaSuccess;
+    }
+    if (sw_cache_growth_wanted(&table->growth, half + 1) == table->growth.buckets) {
+        return cudaSuccess; /* growth has failed, and it is too soon to try again */
+    }
+    cudaError_t error = sw_cache_table_held(&table->arrays, &table->held_most, queue->stream);
+    table->held_most += upserts;
+    if (error != cudaSuccess || table->held_most <= half - half / 16) {
+        return error;
+    }
+    uint64_t wanted = table->held_most > half ? table->held_most : half + 1;
+    uint64_t buckets = sw_cache_growth_wanted(&table->growth, wanted);
+    if (buckets != table->growth.buckets) {
+        error = move_to(queue, buckets, &done);
+        sw_cache_growth_tried(&table->growth, done);
+    }
+    return error;
+}
+
+cudaError_t sw_cache_cuda_resize(struct sw_cache_cuda_queue *queue, struct sw_batch *batch)
+{
+    struct sw_cache_growth *growth = &queue->table->growth;
+    uint64_t buckets = sw_cache_growth_buckets(growth, batch->capacity);
+    cudaError_t error = cudaSuccess;
+    bool done = true;
+    if (buckets != growth->buckets) {
+        error = move_to(queue, buckets, &done);
+    }
+    sw_cache_growth_resized(growth, done);
+    batch->status = done ? SW_OK : SW_E_NOMEM;
+    batch->capacity = growth->buckets * SW_CACHE_BUCKET_SLOTS;
+    return error;
+}
+
+/* Counts upserts only where that may matter: operations lie in memory that is slow to read. */
+uint64_t sw_cache_cuda_upserts(const struct sw_cache_cuda_table *table, struct sw_batch *batch)
+{
+    if (table->growth.buckets >= table->growth.most || batch->kind != SW_BATCH_OPERATIONS) {
+        return 0;
+    }
+    sw_cache_count_upserts(batch);
+    return batch->_upserts;
+}
