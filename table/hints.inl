@@ -9,7 +9,7 @@
  * stays valid until entries are removed. README.md, "Displacement hints".
  *
  * Phases: lead_from, hint_pair and hint_start beside find; hint_start beside insert_absent too;
- * hint_forget beside hint_forget and repair_cluster.
+ * hint_forget beside hint_forget and removals.
  */
 
 /* The exact lead of home h, given that it is at least `known`; SW_HINT_REACH if it is larger and
@@ -52,23 +52,30 @@ SW_HD static inline uint64_t RH(hint_start)(const struct RH(view) * view, const 
 
 /* Sets to 0 every hint that may be wrong after entries of buckets [first, end) were removed or
  * moved to the left: first is at or before the bucket of the first hole, end at or after the one
- * behind the last bucket that lost an entry (the cluster's end is). Threads that own other clusters
- * may run beside it, also where they zero the same byte. `hints` may be NULL.
+ * behind the last bucket that lost an entry. By `parts` threads, of which this is `part`: a word of
+ * hints in one load, most of which are 0 already. Threads that remove other entries may run beside
+ * it, also where they zero the same byte. `hints`, in whole words (sw_hint_bytes), may be NULL.
  *
  * A hint speaks of the buckets from a home to its start only: those of homes before `first` whose
  * start is not past `first`, and those of homes from `end` on, speak of no bucket that changed. No
  * start is more than SW_HINT_REACH past its pair's even home, so all pairs that close are looked
- * at, and none before them. */
+ * at, and none before their word. */
 SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *hints,
-                                         uint64_t first, uint64_t end)
+                                         uint64_t first, uint64_t end, uint32_t part,
+                                         uint32_t parts)
 {
-    uint64_t homes = end < view->buckets ? end : view->buckets;
+    const uint64_t homes = end < view->buckets ? end : view->buckets;
+    const uint64_t nearest = first > SW_HINT_REACH ? (first - SW_HINT_REACH) / 2 : 0;
     if (hints == NULL) {
         return;
     }
-    for (uint64_t g = first > SW_HINT_REACH ? (first - SW_HINT_REACH) / 2 : 0; 2 * g < homes; g++) {
-        if (sw_hint_speaks_of(sw_hint_load(hints + g), g, first)) {
-            sw_hint_clear(hints + g);
+    for (uint64_t word = nearest / SW_HINT_WORD + part; 2 * SW_HINT_WORD * word < homes;
+         word += parts) {
+        uint64_t g = SW_HINT_WORD * word;
+        for (uint32_t held = sw_hint_load_word(hints + g); held != 0; g++, held >>= 8) {
+            if (2 * g < homes && sw_hint_speaks_of((uint8_t)held, g, first)) {
+                sw_hint_clear(hints + g);
+            }
         }
     }
 }

@@ -82,13 +82,25 @@ SW_HD static inline uint64_t sw_hint_count(uint64_t buckets)
     return (buckets + 1) / 2;
 }
 
-/* A hint that other threads may be clearing. */
-SW_HD static inline uint8_t sw_hint_load(const uint8_t *hint)
+/* What to allocate for them: hint_forget reads whole words. */
+#define SW_HINT_WORD 4
+SW_HD static inline uint64_t sw_hint_bytes(uint64_t buckets)
+{
+    return (sw_hint_count(buckets) + SW_HINT_WORD - 1) / SW_HINT_WORD * SW_HINT_WORD;
+}
+
+/* A word of hints, the first one lowest, which other threads may be clearing. Aligned to its size
+ * on a device. */
+SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
 {
 #if defined(__CUDA_ARCH__)
-    return *(const volatile uint8_t *)hint;
+    return *(const volatile uint32_t *)hints;
 #else
-    return __atomic_load_n(hint, __ATOMIC_RELAXED);
+    uint32_t word = 0;
+    for (int i = 0; i < SW_HINT_WORD; i++) {
+        word |= (uint32_t)__atomic_load_n(hints + i, __ATOMIC_RELAXED) << 8 * i;
+    }
+    return word;
 #endif
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * robin_hood.inl - find, insert, remove and repair on an ordered Robin Hood table.
+ * robin_hood.inl - find, insert and remove on an ordered Robin Hood table.
  *
  * Entries are ordered by their mixed key m over the buckets: x in bucket a and y in bucket b > a
  * means x < y. Each bucket holds the smallest of what ever reached it, so the layout is a function
  * of the contents alone. The rules (which slot is the victim, what is compared, how the cap counts)
  * and what breaks without them: table/README.md.
  *
- * Phases: find runs beside find; insert_absent beside insert_absent, of distinct absent keys;
- * repair_cluster beside repair_cluster of other clusters. Never mixed.
+ * Phases: find runs beside find; insert_absent beside insert_absent, of distinct absent keys.
+ * Never mixed. remove_at runs alone; removals side by side are CUDA's (cuda/walk.cu).
  */
 
 /* A run of buckets. Plain data: passed by value to kernels. */
@@ -242,22 +242,6 @@ SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct 
     return RH(insert_absent_from)(view, hand, RH(home)(view, hand->m), probes);
 }
 
-/* Moves the smallest entry of bucket `from` into `hole` if it may sit in bucket `to`. */
-SW_HD static inline bool RH(pull)(const struct RH(view) * view, struct RH(slot) * hole, uint64_t to,
-                                  uint64_t from)
-{
-    struct RH(slot) held[SW_BUCKET_SLOTS];
-    struct RH(slot) *bucket = RH(bucket)(view, from);
-    RH(bucket_load)(bucket, held);
-    int min = RH(bucket_min)(held);
-    if (min < 0 || RH(home)(view, held[min].m) > to) {
-        return false;
-    }
-    RH(slot_store)(hole, held[min]);
-    RH(slot_store)(bucket + min, RH(slot_empty)());
-    return true;
-}
-
 /* Removes the entry in `slot` of an otherwise canonical table and closes the gap: each following
  * bucket gives its smallest entry while that was displaced past the hole. For one thread alone. */
 SW_HD static inline void RH(remove_at)(const struct RH(view) * view, struct RH(slot) * slot,
@@ -282,7 +266,7 @@ SW_HD static inline void RH(remove_at)(const struct RH(view) * view, struct RH(s
 }
 
 /* True if no entry in bucket b or later has its home before b. Entries never cross such a boundary
- * when others are removed: the buckets between two boundaries (a cluster) are repaired alone. */
+ * when others are removed. */
 SW_HD static inline bool RH(is_boundary)(const struct RH(view) * view, uint64_t b)
 {
     struct RH(slot) held[SW_BUCKET_SLOTS];
@@ -292,46 +276,4 @@ SW_HD static inline bool RH(is_boundary)(const struct RH(view) * view, uint64_t 
     RH(bucket_load)(RH(bucket)(view, b), held);
     int min = RH(bucket_min)(held);
     return min < 0 || RH(home)(view, held[min].m) >= b;
-}
-
-/* First bucket at or after b that is a boundary. Before anything of the phase is removed. */
-SW_HD static inline uint64_t RH(cluster_end)(const struct RH(view) * view, uint64_t b)
-{
-    while (!RH(is_boundary)(view, b)) {
-        b++;
-    }
-    return b;
-}
-
-/* Restores the canonical layout of buckets [first, end) after any of their entries were punched
- * out: first is at or before the first hole's bucket, end the cluster's end as found before the
- * punches. One thread a cluster, left to right, from the next bucket that holds anything. */
-SW_HD static inline void RH(repair_cluster)(const struct RH(view) * view, uint64_t first,
-                                            uint64_t end, uint64_t *probes)
-{
-    uint64_t from = first + 1;
-    for (uint64_t b = first; b < end; b++) {
-        struct RH(slot) *bucket = RH(bucket)(view, b);
-        if (from <= b) {
-            from = b + 1;
-        }
-        ++*probes;
-        for (int i = 0; i < SW_BUCKET_SLOTS && from < end; i++) {
-            if (RH(slot_load)(bucket + i).m != RH_EMPTY) {
-                continue;
-            }
-            while (from < end) {
-                struct RH(slot) held[SW_BUCKET_SLOTS];
-                RH(bucket_load)(RH(bucket)(view, from), held);
-                if (RH(bucket_min)(held) >= 0) {
-                    break;
-                }
-                from++;
-                ++*probes;
-            }
-            if (from >= end || !RH(pull)(view, bucket + i, b, from)) {
-                break; /* what follows belongs further right */
-            }
-        }
-    }
 }

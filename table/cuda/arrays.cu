@@ -23,7 +23,7 @@ static size_t cut_all(struct sw_cuda_arrays *arrays, char *base, size_t slot_byt
     arrays->slots = slots;
     arrays->hints = NULL;
     if (with_hints) {
-        sw_cuda_cut(&cutter, &arrays->hints, sw_hint_count(geometry->buckets));
+        sw_cuda_cut(&cutter, &arrays->hints, sw_hint_bytes(geometry->buckets));
     }
     return cutter.used;
 }

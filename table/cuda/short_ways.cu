@@ -4,7 +4,6 @@
  *
  * What does not is listed, for walk.cu.
  */
-#include "table/cuda/forget.cuh"
 #include "table/cuda/reduce.cuh"
 #include "table/cuda/walk.cuh"
 
@@ -74,7 +73,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
             if (!rests) {
                 W::punch(device.table.main.slots + removal.slot);
                 if (!in_stash) {
-                    sw_cuda_forget<BITS>(device, b, b + 1, 0, 1);
+                    W::hint_forget(view, device.hints, b, b + 1, 0, 1);
                 }
             }
         }

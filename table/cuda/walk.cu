@@ -20,7 +20,6 @@
  * entries move in one direction only, and where a key was when it was looked up says on which side
  * it is now.
  */
-#include "table/cuda/forget.cuh"
 #include "table/cuda/reduce.cuh"
 #include "table/cuda/walk.cuh"
 
@@ -343,8 +342,8 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     }
     if (step.stepped && begin < LANES && !walk->in_stash) {
         const uint64_t base = walk->stretch * LANES;
-        sw_cuda_forget<BITS>(device, base + begin - (walk->holds ? 1 : 0), base + end + 1,
-                             (uint32_t)lane, LANES);
+        W::hint_forget(view, device.hints, base + begin - (walk->holds ? 1 : 0), base + end + 1,
+                       (uint32_t)lane, LANES);
     }
     const bool goes_on =
         begin < LANES && end == LANES - 1 && (walk->stretch + 1) * LANES < view->buckets_total;

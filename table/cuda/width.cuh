@@ -78,6 +78,11 @@ template <int BITS> struct sw_width;
             return sw_insert_absent_before_##suffix(                                             \
                 v, hand, sw_hint_start_##suffix(v, hints, hand->m), limit, probes);              \
         }                                                                                        \
+        static __device__ void hint_forget(const view *v, uint8_t *hints, uint64_t first,        \
+                                           uint64_t end, uint32_t part, uint32_t parts)          \
+        {                                                                                        \
+            sw_hint_forget_##suffix(v, hints, first, end, part, parts);                          \
+        }                                                                                        \
         static __device__ uint8_t hint_pair(const view *v, uint64_t g, uint8_t old)              \
         {                                                                                        \
             return sw_hint_pair_##suffix(v, g, old);                                             \

@@ -69,7 +69,7 @@ static void RH(bed_start)(struct RH(bed) * bed, uint64_t seed, uint64_t buckets_
     bed->twin = bed->view;
     bed->view.slots = RH(new_slots)(&bed->view);
     bed->twin.slots = RH(new_slots)(&bed->view);
-    bed->hints = calloc(sw_hint_count(buckets), 1); /* no more: ASan sees a byte too far */
+    bed->hints = calloc(sw_hint_bytes(buckets), 1); /* no more: ASan sees a byte too far */
     cr_assert_not_null(bed->hints);
     RH(make_entries)
     (bed, (size_t)(buckets * SW_BUCKET_SLOTS * load / 100), 2 + random_below(&bed->random, 40));
@@ -187,6 +187,25 @@ static void RH(refresh)(struct RH(bed) * bed, bool all)
     RH(check_leads)(bed, all);
 }
 
+/* The first bucket behind b that the removal of an entry of b leaves as it is. Before that. */
+static uint64_t RH(changed_end)(const struct RH(view) * view, uint64_t b)
+{
+    uint64_t end = b + 1;
+    while (!RH(is_boundary)(view, end)) {
+        end++;
+    }
+    return end;
+}
+
+/* As so many threads do. */
+static void RH(forget_in_parts)(const struct RH(view) * view, uint8_t *hints, uint64_t first,
+                                uint64_t end, uint32_t parts)
+{
+    for (uint32_t part = parts; part-- > 0;) {
+        RH(hint_forget)(view, hints, first, end, part, parts);
+    }
+}
+
 /* Takes one entry out of the table and of its twin. */
 static void RH(remove_one)(struct RH(bed) * bed, RH_WORD m)
 {
@@ -198,55 +217,11 @@ static void RH(remove_one)(struct RH(bed) * bed, RH_WORD m)
         return; /* left over, or removed before */
     }
     uint64_t first = (uint64_t)(at - bed->view.slots) / SW_BUCKET_SLOTS;
-    uint64_t end = RH(cluster_end)(&bed->view, first + 1);
+    uint64_t end = RH(changed_end)(&bed->view, first);
     RH(remove_at)(&bed->view, at, &probes);
-    RH(hint_forget)(&bed->view, bed->hints, first, end);
+    RH(forget_in_parts)
+    (&bed->view, bed->hints, first, end, 1 + (uint32_t)random_below(&bed->random, 16));
     RH(remove_at)(&bed->twin, RH(find)(&bed->twin, m, &value, &probes), &probes);
-}
-
-static int RH(by_place)(const void *a, const void *b)
-{
-    const struct RH(slot) *const *x = a;
-    const struct RH(slot) *const *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
-/* Punches a part of the entries offered out of a table, as a batch of deletes does, and repairs
- * cluster by cluster. `hints` may be NULL. */
-static void RH(punch_and_repair)(const struct RH(bed) * bed, const struct RH(view) * view,
-                                 uint8_t *hints, size_t part)
-{
-    struct RH(slot) **places = malloc((bed->offered + 1) * sizeof(*places));
-    uint64_t *ends = malloc((bed->offered + 1) * sizeof(*ends));
-    uint64_t probes = 0;
-    size_t count = 0;
-    RH_WORD value;
-    cr_assert(places != NULL && ends != NULL);
-    for (size_t i = part; i < bed->offered; i += 7) {
-        RH_WORD m = bed->entries[i].m;
-        uint64_t start = RH(hint_start)(view, hints, m);
-        struct RH(slot) *at = RH(find_from)(view, m, start, &value, &probes);
-        if (at != NULL) {
-            places[count++] = at;
-        }
-    }
-    qsort(places, count, sizeof(*places), RH(by_place));
-    for (size_t i = 0; i < count; i++) {
-        uint64_t b = (uint64_t)(places[i] - view->slots) / SW_BUCKET_SLOTS;
-        ends[i] = RH(cluster_end)(view, b + 1);
-    }
-    for (size_t i = 0; i < count; i++) {
-        *places[i] = RH(slot_empty)();
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || ends[i] != ends[i - 1]) {
-            uint64_t first = (uint64_t)(places[i] - view->slots) / SW_BUCKET_SLOTS;
-            RH(repair_cluster)(view, first, ends[i], &probes);
-            RH(hint_forget)(view, hints, first, ends[i]);
-        }
-    }
-    free(places);
-    free(ends);
 }
 
 static void RH(one_round)(uint64_t seed, uint64_t buckets_max, struct seen *seen)
@@ -277,8 +252,9 @@ static void RH(one_round)(uint64_t seed, uint64_t buckets_max, struct seen *seen
     RH(check_finds)(&bed);
     RH(refresh)(&bed, true);
     for (size_t part = 0; part < 4; part++) {
-        RH(punch_and_repair)(&bed, &bed.view, bed.hints, part);
-        RH(punch_and_repair)(&bed, &bed.twin, NULL, part);
+        for (size_t i = part; i < bed.offered; i += 7) {
+            RH(remove_one)(&bed, bed.entries[i].m);
+        }
         RH(check_leads)(&bed, false);
         RH(check_finds)(&bed);
     }
@@ -297,8 +273,8 @@ static void RH(forget)(uint64_t seed)
     struct random random = random_of(seed);
     uint64_t buckets = 1 + random_below(&random, 300);
     struct RH(view) view = {NULL, buckets, buckets + 80, 80};
-    uint8_t before[150];
-    uint8_t after[150];
+    uint8_t before[152];
+    uint8_t after[152];
     for (uint64_t g = 0; g < sizeof(before); g++) {
         uint8_t hint = (uint8_t)random_next(&random);
         before[g] = random_below(&random, 4) == 0 ? 0 : random_below(&random, 4) == 0 ? 255 : hint;
@@ -306,7 +282,7 @@ static void RH(forget)(uint64_t seed)
     memcpy(after, before, sizeof(after));
     uint64_t first = random_below(&random, view.buckets_total);
     uint64_t end = first + 1 + random_below(&random, view.buckets_total - first);
-    RH(hint_forget)(&view, after, first, end);
+    RH(forget_in_parts)(&view, after, first, end, 1 + (uint32_t)random_below(&random, 20));
     for (uint64_t g = 0; g < sizeof(before); g++) {
         uint64_t even = 2 * g + sw_hint_lead(before[g], false);
         uint64_t odd = 2 * g + 1 + sw_hint_lead(before[g], true);
@@ -339,14 +315,16 @@ static void RH(runs)(void)
     }
     cr_assert_eq(RH(hint_start)(&view, hints, 2 * step), 5);
     cr_assert_eq(RH(hint_start)(&view, hints, 4 * step), 10);
-    cr_assert_eq(RH(hint_start)(&view, hints, 5 * step), 13);    /* of 15: the step is at most 3 */
+    cr_assert_eq(RH(hint_start)(&view, hints, 5 * step), 13); /* of 15: the step is at most 3 */
+    uint64_t end = RH(changed_end)(&view, 10);
     RH(remove_at)(&view, slots + 10 * SW_BUCKET_SLOTS, &probes); /* one of home 4's */
-    RH(hint_forget)(&view, hints, 10, RH(cluster_end)(&view, 10));
+    RH(forget_in_parts)(&view, hints, 10, end, 2);
     cr_assert_eq(hints[2], 0);
     cr_assert_eq(hints[3], 0);
     cr_assert_eq(RH(hint_start)(&view, hints, 3 * step), 8);
+    end = RH(changed_end)(&view, 7);
     RH(remove_at)(&view, slots + 7 * SW_BUCKET_SLOTS, &probes); /* one of home 2's */
-    RH(hint_forget)(&view, hints, 7, RH(cluster_end)(&view, 7));
+    RH(forget_in_parts)(&view, hints, 7, end, 1);
     cr_assert_eq(hints[1], 0);
     cr_assert_neq(hints[0], 0);
     cr_assert_eq(RH(hint_start)(&view, hints, step), 3);

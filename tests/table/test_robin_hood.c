@@ -110,14 +110,12 @@ Test(robin_hood, layout_is_a_function_of_the_contents)
     }
 }
 
-/* Takes a random part out, one by one or all at once with repair; the rest must lie as if it alone
- * had been inserted. */
-static void remove_part(uint64_t seed, bool at_once)
+/* Takes a random part out; the rest must lie as if it alone had been inserted. */
+static void remove_part(uint64_t seed)
 {
     struct sw_slot_s128 expected[SLOTS];
     struct sw_slot_s128 slots[SLOTS];
     struct sw_slot_s128 entries[256];
-    uint64_t ends[256];
     struct random random = random_of(seed);
     struct sw_view_s128 view = view_of(slots);
     uint64_t probes = 0;
@@ -129,32 +127,11 @@ static void remove_part(uint64_t seed, bool at_once)
     }
     shuffle(&random, entries, count);
     int gone = (int)random_below(&random, (uint64_t)count + 1);
-    struct sw_slot_s128 *places[256];
     for (int i = 0; i < gone; i++) {
-        places[i] = sw_find_s128(&view, entries[i].m, &value, &probes);
-        cr_assert_not_null(places[i]);
-        if (!at_once) {
-            sw_remove_at_s128(&view, places[i], &probes);
-            cr_assert_null(sw_find_s128(&view, entries[i].m, &value, &probes));
-        } else {
-            uint64_t b = (uint64_t)(places[i] - slots) / SW_BUCKET_SLOTS;
-            ends[i] = sw_cluster_end_s128(&view, b + 1);
-        }
-    }
-    for (int i = 0; at_once && i < gone; i++) {
-        *places[i] = sw_slot_empty_s128();
-    }
-    for (int i = 0; at_once && i < gone; i++) {
-        /* one repair a cluster: from the first bucket with a hole */
-        uint64_t first = (uint64_t)(places[i] - slots) / SW_BUCKET_SLOTS;
-        bool leads = true;
-        for (int k = 0; k < gone; k++) {
-            uint64_t other = (uint64_t)(places[k] - slots) / SW_BUCKET_SLOTS;
-            leads &= ends[k] != ends[i] || other > first || (other == first && k >= i);
-        }
-        if (leads) {
-            sw_repair_cluster_s128(&view, first, ends[i], &probes);
-        }
+        struct sw_slot_s128 *place = sw_find_s128(&view, entries[i].m, &value, &probes);
+        cr_assert_not_null(place);
+        sw_remove_at_s128(&view, place, &probes);
+        cr_assert_null(sw_find_s128(&view, entries[i].m, &value, &probes));
     }
     lay_out(expected, entries + gone, count - gone);
     cr_assert(same_buckets(slots, expected), "seed %d", (int)seed);
@@ -163,14 +140,7 @@ static void remove_part(uint64_t seed, bool at_once)
 Test(robin_hood, removal_one_by_one)
 {
     for (uint64_t seed = 0; seed < 1000; seed++) {
-        remove_part(seed, false);
-    }
-}
-
-Test(robin_hood, removal_at_once_and_repair)
-{
-    for (uint64_t seed = 0; seed < 1000; seed++) {
-        remove_part(seed, true);
+        remove_part(seed);
     }
 }
 
