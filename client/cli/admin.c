@@ -202,6 +202,9 @@ static void info_table(FILE *out, const struct sherwood_server *server,
     fprintf(out, "\n# Table\n");
     fprintf(out, "engine:%s\n", server->engine);
     fprintf(out, "value_format:%s\n", format_name(server));
+    if (server->policy[0] != '\0') {
+        fprintf(out, "policy:%s\n", server->policy);
+    }
     fprintf(out, "key_bytes:%" PRIu32 "\n", server->key_bytes);
     fprintf(out, "value_bytes:%" PRIu32 "\n", server->value_bytes);
     fprintf(out, "keys:%" PRIu64 "\n", stats->occupied);

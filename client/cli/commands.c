@@ -58,6 +58,20 @@ static const struct sw_cli_command commands[] = {
      "  A cache gets what is said, and evicts keys that have no room.\n"
      "  The larger of the server's capacity and max-capacity is the most.\n",
      2, 2, true, sw_cli_resize, 0},
+    {"PEEK", "key", "Cache: the value of a key, without a use of it.", NULL, 2, 2, true, sw_cli_get,
+     SHERWOOD_PEEK},
+    {"SCORE", "key [score]", "Cache: the score of a key.",
+     "  With a score: a use of the key, which counts as so many (policies lfu, epoch-lfu) or "
+     "gives\n"
+     "  it that score (custom). Shows the score it has then, nil if the key is absent.\n",
+     2, 3, true, sw_cli_score, 0},
+    {"COUNTSCORES", "min max", "Cache: how many keys have such a score?", NULL, 3, 3, true,
+     sw_cli_score_range, SW_CLI_COUNT},
+    {"ERASESCORES", "min max", "Cache: remove the keys that have such a score.",
+     "  Shows how many there were.\n", 3, 3, true, sw_cli_score_range, SW_CLI_ERASE},
+    {"EPOCH", "[epoch]", "Cache with epochs: the current one, or go on to another.",
+     "  Epochs only go on. Entries of earlier ones leave before those of later ones.\n", 1, 2, true,
+     sw_cli_epoch, 0},
     {"INFO", "", "The server, its table and its counters.", NULL, 1, 1, true, sw_cli_info, 0},
     {"HELLO", "[2|3]", "What the server said when it was connected to.",
      "  2 and 3 choose between dialects of RESP in redis-cli; bulk frames have only one.\n", 1, 2,

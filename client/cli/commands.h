@@ -33,6 +33,11 @@ void sw_cli_set(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_count(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words);
+/* scores.c; the codes of sw_cli_score_range */
+enum { SW_CLI_COUNT, SW_CLI_ERASE };
+void sw_cli_score(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_score_range(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_epoch(struct sw_cli *cli, int code, int count, char **words);
 /* admin.c */
 void sw_cli_ping(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words);

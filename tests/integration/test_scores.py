@@ -6,8 +6,9 @@ import random
 import struct
 
 import wire
-from harness import BUILD, case, check, equal, main, relay, start
+from harness import BUILD, case, check, equal, main, relay, run, start
 
+CLI = BUILD / "sherwood-cli"
 VALUE = 20
 SLOTS = 128  # one bucket: who leaves is the lowest of all
 FLAGS = ("--backend", "cpu", "--engine", "cache", "--cache-mode", "throughput", "--capacity", str(SLOTS),
@@ -259,6 +260,23 @@ def other_sizes():
         check(reply.matched > 1400, f"of the 1501 highest {reply.matched} are there")
         reply = ask(connection, wire.envelope(wire.header_of(wire.RESIZE, capacity=30000)))
         equal(reply.status, wire.BAD_REQUEST, "more than max-capacity")
+
+
+@case
+def sherwood_cli():
+    """sherwood-cli: PEEK, SCORE, COUNTSCORES, ERASESCORES and EPOCH"""
+    with start(*FLAGS, "--policy", "epoch-lfu", "--value-bytes", "8") as server:
+        epoch = 3 << 32
+        for words, wanted in (
+                (("SET", 1, "abcdefgh"), "OK"), (("SCORE", 1), "1"), (("PEEK", 1), "abcdefgh"),
+                (("SCORE", 1), "1"), (("SCORE", 1, 5), "6"), (("SCORE", 2, 5), ""),
+                (("EPOCH",), "0"), (("EPOCH", 3), "3"), (("GET", 1), "abcdefgh"),
+                (("SCORE", 1), str(epoch + 7)), (("SET", 2, "abcdefgh"), "OK"),
+                (("COUNTSCORES", epoch, epoch + 6), "1"), (("ERASESCORES", epoch, epoch + 6), "1"),
+                (("EXISTS", 1, 2), "1")):
+            equal(run(CLI, "-p", server.port, *words).strip(), wanted, str(words))
+        check("epoch 2 is over" in run(CLI, "-p", server.port, "EPOCH", 2, rc=1), "an epoch before")
+        check("policy:epoch-lfu\n" in run(CLI, "-p", server.port, "INFO"), "INFO")
 
 
 @case
