@@ -42,7 +42,8 @@ struct sw_backend_facts {
 #define SW_TOGETHER_MAX 1024 /* batches of a launch */
 struct sw_together {
     uint32_t number; /* 0 .. SW_TOGETHERS - 1: no other one in flight has it */
-    uint32_t count;  /* at least 2 */
+    uint32_t count;  /* at least 1 */
+    bool alone;      /* combine.c: the one part was submitted by itself */
     struct sw_batch *parts[SW_TOGETHER_MAX];
     struct sw_batch whole; /* the backend's, from submit_together to the end of poll_together */
 };

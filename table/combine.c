@@ -123,8 +123,10 @@ static void launch(struct sw_combiner *combiner, struct sw_together *together)
 {
     const struct sw_backend *backend = combiner->backend;
     uint64_t sequence = together->parts[together->count - 1]->write_sequence;
-    int status = together->count == 1 ? backend->submit(combiner->queue, together->parts[0])
-                                      : backend->submit_together(combiner->queue, together);
+    together->alone = together->count == 1 && (together->parts[0]->count < SW_COLLECTED_MIN ||
+                                               !shares(combiner, together->parts[0]));
+    int status = together->alone ? backend->submit(combiner->queue, together->parts[0])
+                                 : backend->submit_together(combiner->queue, together);
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
     __atomic_fetch_add(&combiner->launches, 1, __ATOMIC_RELAXED);
     if (status == SW_OK) {
@@ -141,8 +143,8 @@ static void launch(struct sw_combiner *combiner, struct sw_together *together)
 static bool complete(struct sw_combiner *combiner)
 {
     struct sw_together *together = &combiner->together[combiner->oldest];
-    int status = together->count == 1 ? combiner->backend->poll(combiner->queue, together->parts[0])
-                                      : combiner->backend->poll_together(combiner->queue, together);
+    int status = together->alone ? combiner->backend->poll(combiner->queue, together->parts[0])
+                                 : combiner->backend->poll_together(combiner->queue, together);
     if (status == SW_PENDING) {
         return false;
     }

@@ -37,6 +37,10 @@
 /* Streams of a queue are told apart modulo this number: two that are not may only wait longer. */
 #define SW_COMBINE_STREAMS 64
 
+/* A batch of so many operations goes by itself as several do together: loading its operations then
+ * overlaps the launch before it. */
+#define SW_COLLECTED_MIN 32768
+
 struct sw_combiner {
     const struct sw_backend *backend;
     void *queue;             /* the backend's, of all launches; the leader's */

@@ -145,7 +145,7 @@ const char *sw_cache_policy_name(enum sw_cache_policy policy);
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
 struct sw_table_tuning {
     enum sw_choice bulk;       /* CUDA: carry out upserts or deletes by streaming the whole table */
-    enum sw_choice ranges;     /* CUDA: cut batches of upserts of one kind into ranges */
+    enum sw_choice ranges;     /* CUDA: cut batches of one kind into ranges */
     enum sw_choice hints;      /* CUDA: keep displacement hints (table/README.md) */
     uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up and insert
                                   keys: 64, 128, .. 1024; 0: each kernel's own */

@@ -10,6 +10,7 @@
 
 #include "table/cuda/rebuild.cuh"
 #include "table/cuda/reduce.cuh"
+#include "table/cuda/walk.cuh"
 
 #define MIX_PER_THREAD 4
 
@@ -225,6 +226,9 @@ cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
     }
     if (error == cudaSuccess && batch->count > 0) {
         error = sw_cuda_launch_upsert<BITS>(device, batch, true, stream);
+    }
+    if (error == cudaSuccess && batch->count > 0) {
+        error = sw_cuda_launch_moves<BITS>(device, batch, stream);
     }
     if (error == cudaSuccess) {
         merged_kernel<BITS><<<1, 1, 0, stream>>>(*device, *batch);

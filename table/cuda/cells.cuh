@@ -106,32 +106,19 @@ static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> 
     return (scratch->cells.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
 }
 
-/* One key that is to leave. */
+/* One key that is to leave. Returns whether it has a slot to leave. */
 template <int BITS>
-static __device__ inline bool remove_one(const struct sw_cuda_device<BITS> &device, uint64_t i,
-                                         bool answers, struct sw_cuda_removal<BITS> *removal,
-                                         uint64_t *probes)
+static __device__ inline bool remove_cell(const struct sw_cuda_device<BITS> &device, uint64_t i,
+                                          bool answers, struct sw_cuda_removal<BITS> *removal,
+                                          uint64_t *probes)
 {
-    typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    removal->m = scratch->m[i];
-    const typename W::place place =
-        W::locate_hinted(&device.table, device.hints, removal->m, probes);
-    if (place.found && answers) {
+    bool found = false;
+    bool has_slot = remove_one<BITS>(device, scratch->m[i], removal, &found, probes);
+    if (found && answers) {
         scratch->cells.last[scratch->index_sorted[i]] |= PRESENT;
     }
-    if (place.found && removal->m == W::empty) {
-        device.table.state->side_present = 0;
-        device.control->side_removals = 1;
-    }
-    if (!place.found || removal->m == W::empty) {
-        return false;
-    }
-    removal->slot = (uint64_t)(place.slot - device.table.main.slots);
-    if (place.in_stash) {
-        atomicAdd(&device.control->deletes_in_stash, 1U);
-    }
-    return true;
+    return has_slot;
 }
 
 /* One key: its value in place, or into the list of those to insert. Returns whether it is absent

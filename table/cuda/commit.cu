@@ -141,7 +141,7 @@ template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_dev
 }
 
 static __device__ inline void report(struct sw_cuda_control *control, const struct sw_state *state,
-                                     struct sw_cuda_record *record, uint64_t ticket)
+                                     struct sw_cuda_record *record, uint64_t ticket, bool collected)
 {
     record->counters = control->counters;
     record->status = control->lost != 0               ? SW_E_DEVICE
@@ -151,7 +151,11 @@ static __device__ inline void report(struct sw_cuda_control *control, const stru
     record->stash_change =
         control->stash_noted != 0 ? (int64_t)(state->stash_occupied - control->stash_before) : 0;
     memset(control, 0, sizeof(*control));
-    sw_record_done(record, ticket);
+    if (collected) {
+        record->done = ticket; /* deal_kernel tells the host */
+    } else {
+        sw_record_done(record, ticket);
+    }
 }
 
 /* Copies the answers to the host and reports. */
@@ -172,12 +176,20 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         batch.leftover_keys[i] = sw_width<BITS>::unmix(&device.table, entry.m);
         batch.leftover_values[i] = entry.value;
     }
-    if (sw_last_block(&device.control->blocks_done, gridDim.x) && threadIdx.x == 0) {
-        report(device.control, device.table.state, batch.record, batch.ticket);
+    /* of a batch that was collected nothing goes to the host yet, and one block has no others to
+     * wait for */
+    const bool last = batch.collected && gridDim.x == 1
+                          ? true
+                          : sw_last_block(&device.control->blocks_done, gridDim.x);
+    if (last && threadIdx.x == 0) {
+        report(device.control, device.table.state, batch.record, batch.ticket, batch.collected);
     }
 }
 
 /* The launchers. A kernel that fails to launch ends the sequence. */
+
+/* It hardly ever has anything to do. */
+#define FORGET_BLOCKS 132
 
 #define LAUNCH(error, kernel, blocks, threads, stream, ...)            \
     do {                                                               \
@@ -200,7 +212,7 @@ static cudaError_t launch_serial(const struct sw_cuda_device<BITS> *device,
     serial_kernel<BITS, IN_SCRATCH><<<1, 1, 0, stream>>>(*device, *batch);
     cudaError_t error = cudaGetLastError();
     if (device->hints != NULL) {
-        LAUNCH(error, forget_kernel<BITS>, SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, stream, *device);
+        LAUNCH(error, forget_kernel<BITS>, FORGET_BLOCKS, SW_CUDA_BLOCK, stream, *device);
     }
     return error;
 }

@@ -54,6 +54,9 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
         }
         if (fold->entries[held - 1].m != m) {
             cell = (cell + 1) % FOLD_CELLS;
+        } else if (op == SW_DELETE) {
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
         } else if (op != SW_SET) {
             combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
             fold->gave_way[e] = (uint16_t)(held - 1);
@@ -75,11 +78,11 @@ static __device__ inline void set_found(const struct sw_cuda_device<BITS> &devic
     atomicOr((uint32_t *)device.scratch.found + operation / 32, 1U << operation % 32);
 }
 
-/* Operations after the first on their key found it; the first is noted at the entry that is alive.
- * By all threads of the block. */
+/* Operations after the first on their key found it, unless the first deleted it; the first is noted
+ * at the entry that is alive. By all threads of the block. */
 template <int BITS, int THREADS>
 static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &device,
-                                            struct fold<BITS> *fold,
+                                            struct fold<BITS> *fold, uint32_t op,
                                             const struct sw_cuda_moved<BITS> *moved, uint32_t count)
 {
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
@@ -92,7 +95,7 @@ static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &d
         }
     }
     __syncthreads();
-    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+    for (uint32_t e = threadIdx.x; e < count && op != SW_DELETE; e += THREADS) {
         uint32_t root = e;
         while (fold->gave_way[root] != ALIVE) {
             root = fold->gave_way[root];
@@ -126,7 +129,7 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
         repeated |= !fold_one<BITS>(fold, op, e);
     }
     if (__syncthreads_or(repeated) && answers) {
-        find_repeated<BITS, THREADS>(device, fold, moved, count);
+        find_repeated<BITS, THREADS>(device, fold, op, moved, count);
     }
 }
 

@@ -19,8 +19,8 @@
 
 /* Batches of fewer operations are never streamed. */
 #define SW_CUDA_LARGE_MIN 65536
-/* Batches of so many upserts may be cut into ranges (write.cu), so each tells what share of the
- * keys was new (poll.cu). */
+/* Batches of so many operations of one kind are cut into ranges (write.cu). Of upserts each tells
+ * what share of the keys was new (poll.cu). */
 #define SW_CUDA_RANGES_MIN (1U << 14)
 #define SW_CUDA_NEW_KEYS_ALL 1024
 

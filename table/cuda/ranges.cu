@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranges.cu - batches of upserts of one kind that are sure to fit, range by range: three kernels.
+ * ranges.cu - batches of upserts of one kind that are sure to fit, or of deletes, range by range:
+ * three kernels.
  *
- * The batch is cut into ranges of m, and a block carries out one range by itself: it folds repeated
- * keys in shared memory, writes the keys that are present, and then inserts those that are absent.
- * Phases do not mix within a range. They do between ranges, and that is safe because a range owns
- * the buckets from its first home to the one before the next range's first home, and inserts only
- * there: what would go further is deferred until all blocks are done. A look-up that runs past its
- * own buckets meets entries of its own range, which nobody else moves, and larger ones; an insert
- * of the other range puts a larger entry in the place of a larger one, and to the look-up they are
- * the same.
+ * The batch is cut into ranges of m, so that a block finds the repeated keys of one range in shared
+ * memory and looks its keys up in buckets that lie near each other. It writes the keys that are
+ * present; those to insert or to remove are listed, for walk.cu: nothing moves here.
  *
  * A range with far more operations than its share, because keys are repeated, is left to the last
- * kernel, which does the phases one after the other, all blocks together.
+ * kernel, where all blocks do it together, by cells.
  */
 #include <cooperative_groups.h>
 
@@ -104,23 +100,12 @@ static __device__ inline uint32_t range_of(typename sw_width<BITS>::word m, stru
     return (uint32_t)(m >> (BITS / 2 - plan.ranges_log2));
 }
 
-/* The first bucket behind those a range owns. */
-template <int BITS>
-static __device__ inline uint64_t range_end(const typename sw_width<BITS>::view *view,
-                                            struct plan plan, uint32_t range)
-{
-    typedef typename sw_width<BITS>::word word;
-    return range + 1 == plan.ranges
-               ? view->buckets_total
-               : sw_width<BITS>::home(view, (word)(range + 1) << (BITS / 2 - plan.ranges_log2));
-}
-
 /* By all threads of the batch: whether it may insert (control->mode). */
 template <int BITS>
-static __device__ inline void ask(const struct sw_cuda_device<BITS> &device, bool first, bool some,
-                                  typename sw_width<BITS>::word m)
+static __device__ inline void ask(const struct sw_cuda_device<BITS> &device, uint32_t op,
+                                  bool first, bool some, typename sw_width<BITS>::word m)
 {
-    uint32_t mode = sw_mode_of_upserts(&device.table);
+    uint32_t mode = op == SW_DELETE ? (uint32_t)SW_CUDA_COMMIT : sw_mode_of_upserts(&device.table);
     if (first) {
         device.control->mode = mode;
         sw_note_stash(device.control, device.table.state);
@@ -172,7 +157,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
         m[k] = W::mix(&device.table, m[k]);
-        ask<BITS>(device, i == 0, i < batch.count, m[k]);
+        ask<BITS>(device, batch.op, i == 0, i < batch.count, m[k]);
         rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], plan)], 1U) : 0;
     }
     __syncthreads();
@@ -196,22 +181,63 @@ static __global__ void __launch_bounds__(THREADS)
         uint32_t at = taken[range] + rank[k];
         if (at < plan.room) {
             struct sw_cuda_moved<BITS> moved = {
-                m[k], batch.values[i], (uint32_t)i
+                m[k], batch.op != SW_DELETE ? batch.values[i] : 0, (uint32_t)i
             };
             move<BITS>(&ranged.moved[(uint64_t)range * plan.room + at], moved);
         }
     }
 }
 
-/* A block carries out a range. */
+/* Writes one key in place, or lists it as one to insert. By all threads of a warp; `stands` for
+ * those that have one. */
+template <int BITS>
+static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &device,
+                                           const struct fold<BITS> *fold, uint32_t op, uint32_t e,
+                                           bool stands, bool answers, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    typename W::slot entry;
+    bool absent = false;
+    if (stands) {
+        entry = fold->entries[e];
+        typename W::place place = W::locate_hinted(&device.table, device.hints, entry.m, probes);
+        W::decide(op, place.found, place.value, entry.value, &entry.value);
+        absent = write_one<BITS>(device, place, entry);
+        if (answers && place.found) {
+            set_found<BITS>(device, fold->operation[e]);
+        }
+    }
+    uint32_t at = sw_list_append(&device.control->inserts, absent);
+    if (absent) {
+        device.scratch.inserts[at] = entry;
+    }
+}
+
+/* Lists one key as one to remove, likewise. */
+template <int BITS>
+static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &device,
+                                           const struct fold<BITS> *fold, uint32_t e, bool stands,
+                                           bool answers, uint64_t *probes)
+{
+    struct sw_cuda_removal<BITS> removal;
+    bool found = false;
+    bool leaves = stands && remove_one<BITS>(device, fold->entries[e].m, &removal, &found, probes);
+    if (answers && found) {
+        set_found<BITS>(device, fold->operation[e]);
+    }
+    uint32_t at = sw_list_append(&device.control->deletes, leaves);
+    if (leaves) {
+        device.scratch.deletes[at] = removal;
+    }
+}
+
+/* A block looks up a range. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
                  struct plan plan)
 {
-    typedef sw_width<BITS> W;
     constexpr int THREADS = SHAPE::block;
-    static_assert((RANGE_ROOM + THREADS - 1) / THREADS <= 32, "a bit an operation of a thread");
     __shared__ struct fold<BITS> fold;
     const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
     struct sw_cuda_control *control = device.control;
@@ -222,35 +248,17 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     fold_range<BITS, THREADS>(device, &fold, op, answers,
                               ranged.moved + (uint64_t)blockIdx.x * plan.room, count);
     uint64_t probes = 0;
-    uint32_t absent = 0; /* a bit each of this thread's entries */
-    for (uint32_t e = threadIdx.x, k = 0; e < count; e += THREADS, k++) {
-        if (fold.gave_way[e] != ALIVE) {
-            continue;
-        }
-        typename W::slot entry = fold.entries[e];
-        typename W::place place = W::locate_hinted(&device.table, device.hints, entry.m, &probes);
-        W::decide(op, place.found, place.value, entry.value, &entry.value);
-        absent |= write_one<BITS>(device, place, entry) ? 1U << k : 0;
-        if (answers && place.found) {
-            set_found<BITS>(device, fold.operation[e]);
-        }
-    }
-    __syncthreads();
-    uint64_t end = range_end<BITS>(&device.table.main, plan, blockIdx.x);
-    uint64_t inserted = 0;
-    for (uint32_t e = threadIdx.x, k = 0; e < count; e += THREADS, k++) {
-        typename W::slot hand = fold.entries[e];
-        if ((absent >> k & 1) == 0) {
-            continue;
-        }
-        if (W::insert_before(&device.table.main, device.hints, &hand, end, &probes)) {
-            inserted++;
+    for (uint32_t first = 0; first < count; first += THREADS) {
+        const uint32_t e = first + threadIdx.x;
+        const bool stands = e < count && fold.gave_way[e] == ALIVE;
+        if (op == SW_DELETE) {
+            remove_entry<BITS>(device, &fold, e, stands, answers, &probes);
         } else {
-            device.scratch.inserts[atomicAdd(&control->inserts, 1U)] = hand;
+            upsert_entry<BITS>(device, &fold, op, e, stands, answers, &probes);
         }
     }
-    sw_block_add(&control->ordered_inserts, inserted);
-    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    const enum sw_op_class of_class = op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
+    sw_block_add(&control->counters.by_class[of_class].probes, probes);
 }
 
 /* The ranges left out: phases of all blocks together, by cells. */
@@ -274,12 +282,19 @@ static __device__ inline void crowded_ranges(const struct sw_cuda_device<BITS> &
     grid.sync();
     for (uint64_t i = start; i < batch.count; i += step) {
         typename W::slot entry;
-        if (scratch->index_sorted[i] != NO_CELL && stands_for_key<BITS>(scratch, i) &&
-            apply_one<BITS>(device, batch, i, &entry, &probes)) {
+        struct sw_cuda_removal<BITS> removal;
+        if (scratch->index_sorted[i] == NO_CELL || !stands_for_key<BITS>(scratch, i)) {
+            continue;
+        }
+        if (batch.op == SW_DELETE) {
+            if (remove_cell<BITS>(device, i, batch.found != NULL, &removal, &probes)) {
+                scratch->deletes[atomicAdd(&device.control->deletes, 1U)] = removal;
+            }
+        } else if (apply_one<BITS>(device, batch, i, &entry, &probes)) {
             scratch->inserts[atomicAdd(&device.control->inserts, 1U)] = entry;
         }
     }
-    sw_warp_add(&device.control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_warp_add(&device.control->counters.by_class[sw_op_class_of(batch.op)].probes, probes);
     grid.sync();
     for (uint64_t i = start; i < batch.count; i += step) {
         if (batch.found != NULL && scratch->index_sorted[i] != NO_CELL &&
@@ -295,8 +310,7 @@ static __device__ inline void crowded_ranges(const struct sw_cuda_device<BITS> &
     }
 }
 
-/* All blocks together: the ranges left out, then what was deferred, the answers and the counters.
- */
+/* All blocks together: the ranges left out, the answers and the counters. */
 template <int BITS>
 static __global__ void __launch_bounds__(REST_THREADS)
     rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
@@ -305,22 +319,14 @@ static __global__ void __launch_bounds__(REST_THREADS)
     struct sw_cuda_control *control = device.control;
     uint64_t start = (uint64_t)blockIdx.x * REST_THREADS + threadIdx.x;
     uint64_t step = (uint64_t)gridDim.x * REST_THREADS;
-    uint64_t probes = 0;
-    uint64_t failures = 0;
     if (sw_is_admitted(control)) {
         if (control->crowded != 0) {
             crowded_ranges<BITS>(device, batch, plan, start, step);
-        }
-        uint32_t inserts = *(volatile uint32_t *)&control->inserts;
-        for (uint64_t i = start; i < inserts; i += step) {
-            failures += !insert_one<BITS>(device, device.scratch.inserts[i], &probes);
         }
         uint64_t words = batch.found != NULL ? ((uint64_t)batch.count + 63) / 64 * 2 : 0;
         for (uint64_t w = start; w < words; w += step) {
             batch.found[w] = ((volatile uint32_t *)device.scratch.found)[w];
         }
-        sw_warp_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
-        sw_warp_add(&control->counters.failures, failures);
     }
     for (uint64_t r = start; r < plan.ranges; r += step) {
         device.scratch.ranged.lengths[r] = 0;
@@ -350,7 +356,7 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
     typedef sw_ranges_shape<POLICY::tpb, POLICY::tpm> shape;
     struct sw_cuda_device<BITS> to = *device;
     if (!POLICY::hin) {
-        to.hints = NULL; /* inserts leave them valid */
+        to.hints = NULL;
     }
     range_kernel<BITS, shape>
         <<<plan.ranges, POLICY::tpb, 0, stream>>>(to, batch->op, batch->found != NULL, plan);

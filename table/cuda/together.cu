@@ -1,105 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * together.cu - collecting the operations of several write batches, and dealing out their results.
+ * together.cu - several write batches as one: the memory for it, and dealing their results out.
  */
 #include <string.h>
 
 #include "table/cuda/cutter.cuh"
-#include "table/cuda/reduce.cuh"
-#include "table/cuda/together.cuh"
+#include "table/cuda/parts.cuh"
 
-/* A block collects or deals so many operations of one part, and as many groups. */
-#define CHUNK 1024
 /* Bytes of values, and of the values before, of one launch. */
 #define VALUE_BYTES_MAX (32U << 20)
 /* While a launch of writes runs no read does: this bounds what a read may wait for. */
-#define OPERATIONS_MAX (256U * 1024)
-
-/* What the kernels take. */
-struct arrays {
-    struct sw_cuda_together memory;
-    uint32_t parts;
-};
-
-/* The part that this block works on: the last one that begins at or before it. */
-static __device__ inline uint32_t part_of_block(const struct sw_cuda_part *parts, uint32_t count)
-{
-    uint32_t low = 0;
-    uint32_t high = count - 1;
-    while (low < high) {
-        uint32_t middle = (low + high + 1) / 2;
-        if (parts[middle].first_block <= blockIdx.x) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return low;
-}
-
-/* Copies bytes in units, all threads of the block. */
-template <typename UNIT>
-static __device__ inline void copy_units(uint8_t *to, const uint8_t *from, uint64_t bytes)
-{
-    for (uint64_t i = threadIdx.x; i < bytes / sizeof(UNIT); i += SW_CUDA_BLOCK) {
-        ((UNIT *)to)[i] = ((const UNIT *)from)[i];
-    }
-}
-
-/* `count` values, with arrays aligned as sw_batch says: those of a cache to 4, unless a value is a
- * number of 16s. */
-static __device__ inline void copy_values(uint8_t *to, const uint8_t *from, uint64_t first_to,
-                                          uint64_t first_from, uint32_t count, uint32_t value_bytes)
-{
-    to += first_to * value_bytes;
-    from += first_from * value_bytes;
-    const uint64_t bytes = (uint64_t)count * value_bytes;
-    if (value_bytes % 16 == 0) {
-        copy_units<uint4>(to, from, bytes);
-    } else if (((uintptr_t)to | (uintptr_t)from | bytes) % 8 == 0) {
-        copy_units<uint2>(to, from, bytes);
-    } else {
-        copy_units<uint32_t>(to, from, bytes);
-    }
-}
-
-template <typename WORD>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK) collect_kernel(const struct arrays all)
-{
-    const struct sw_cuda_together *memory = &all.memory;
-    const struct sw_cuda_part part = memory->parts[part_of_block(memory->parts, all.parts)];
-    const uint32_t begin = (blockIdx.x - part.first_block) * CHUNK;
-    const uint32_t end = part.count - begin < CHUNK ? part.count : begin + CHUNK;
-    for (uint32_t i = begin + threadIdx.x; i < end; i += SW_CUDA_BLOCK) {
-        ((WORD *)memory->keys)[part.first + i] = ((const WORD *)part.keys)[i];
-        memory->ops[part.first + i] = part.ops != NULL ? part.ops[i] : (uint8_t)part.op;
-        if (i < part.group_count) {
-            uint32_t group_end = part.group_ends != NULL ? part.group_ends[i] : part.count;
-            memory->group_ends[part.first_group + i] = part.first + group_end;
-            memory->group_refused[part.first_group + i] = 0;
-        }
-    }
-    if (part.values != NULL) {
-        copy_values(memory->values, part.values, part.first + begin, begin, end - begin,
-                    memory->value_bytes);
-    }
-}
+#define OPERATIONS_MAX (1024U * 1024)
 
 /* Whether the group of operation i of the part was refused. */
-static __device__ inline bool is_refused(const struct sw_cuda_together *memory,
-                                         const struct sw_cuda_part *part, uint32_t i)
+static __device__ inline bool is_refused(const struct arrays &all, const struct sw_cuda_part *part,
+                                         uint32_t i)
 {
     uint32_t low = part->first_group;
     uint32_t high = part->first_group + part->group_count - 1;
     while (low < high) { /* the first group that ends behind it */
         uint32_t middle = (low + high) / 2;
-        if (memory->group_ends[middle] > part->first + i) {
+        if (all.in.group_ends[middle] > part->first + i) {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    return memory->group_refused[low] != 0;
+    return all.in.group_refused[low] != 0;
 }
 
 static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
@@ -166,10 +93,10 @@ static __device__ inline void count_operation(const struct arrays &all,
 {
     const struct sw_cuda_together *memory = &all.memory;
     const uint32_t at = part->first + i;
-    const uint32_t op = memory->ops[at];
+    const uint32_t op = all.in.ops[at];
     uint64_t old = 0;
     uint64_t operand = 0;
-    if (some_refused && is_refused(memory, part, i)) {
+    if (some_refused && is_refused(all, part, i)) {
         words[SW_PART_REFUSED]++;
         return;
     }
@@ -177,8 +104,8 @@ static __device__ inline void count_operation(const struct arrays &all,
         bool narrow = memory->value_bytes == sizeof(uint32_t);
         old = narrow ? ((const uint32_t *)memory->previous)[at]
                      : ((const uint64_t *)memory->previous)[at];
-        operand = narrow ? ((const uint32_t *)memory->values)[at]
-                         : ((const uint64_t *)memory->values)[at];
+        operand =
+            narrow ? ((const uint32_t *)all.in.values)[at] : ((const uint64_t *)all.in.values)[at];
     }
     count_one(words, op, found, old, operand, memory->value_bytes, not_admitted);
 }
@@ -239,9 +166,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
 {
     const struct sw_cuda_together *memory = &all.memory;
-    const uint32_t number = part_of_block(memory->parts, all.parts);
-    const struct sw_cuda_part part = memory->parts[number];
-    const uint32_t begin = (blockIdx.x - part.first_block) * CHUNK;
+    const uint32_t number = part_of_chunk(all.in.parts, all.parts, blockIdx.x);
+    const struct sw_cuda_part part = all.in.parts[number];
+    const uint32_t begin = (blockIdx.x - part.first_chunk) * CHUNK;
     const uint32_t end = part.count - begin < CHUNK ? part.count : begin + CHUNK;
     uint32_t words[SW_PART_WORDS] = {};
     deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
@@ -249,12 +176,12 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (part.group_refused != NULL) {
         for (uint32_t g = begin + threadIdx.x; g < end && g < part.group_count;
              g += SW_CUDA_BLOCK) {
-            part.group_refused[g] = memory->group_refused[part.first_group + g];
+            part.group_refused[g] = all.in.group_refused[part.first_group + g];
         }
     }
     if (part.previous != NULL) {
-        copy_values(part.previous, memory->previous, begin, part.first + begin, end - begin,
-                    memory->value_bytes);
+        copy_elements(part.previous, memory->previous, begin, part.first + begin, end - begin,
+                      memory->value_bytes);
     }
     if (!sw_last_block(memory->blocks_done, gridDim.x)) {
         return;
@@ -288,16 +215,19 @@ static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
     const uint64_t n = memory->operations_max;
-    sw_cuda_cut(&cutter, &memory->keys, n * memory->key_bytes);
-    sw_cuda_cut(&cutter, &memory->values, n * memory->value_bytes);
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        struct sw_cuda_collected *in = &memory->collected[i];
+        sw_cuda_cut(&cutter, &in->keys, n * memory->key_bytes);
+        sw_cuda_cut(&cutter, &in->values, n * memory->value_bytes);
+        sw_cuda_cut(&cutter, &in->ops, n);
+        sw_cuda_cut(&cutter, &in->group_ends, n);
+        sw_cuda_cut(&cutter, &in->group_refused, n);
+        sw_cuda_cut(&cutter, &in->parts, SW_TOGETHER_MAX);
+    }
     sw_cuda_cut(&cutter, &memory->previous, n * memory->value_bytes);
-    sw_cuda_cut(&cutter, &memory->ops, n);
     sw_cuda_cut(&cutter, &memory->found, (n + 63) / 64);
     sw_cuda_cut(&cutter, &memory->not_admitted, is_cache ? (n + 63) / 64 : 0);
-    sw_cuda_cut(&cutter, &memory->group_ends, n);
-    sw_cuda_cut(&cutter, &memory->group_refused, n);
     sw_cuda_cut(&cutter, &memory->record, memory->record_bytes / sizeof(uint64_t));
-    sw_cuda_cut(&cutter, &memory->parts, SW_TOGETHER_MAX);
     sw_cuda_cut(&cutter, &memory->words, (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
     sw_cuda_cut(&cutter, &memory->blocks_done, 1);
     if (!is_cache) {
@@ -317,22 +247,17 @@ static size_t cut_host(struct sw_cuda_together *memory, void *base)
 }
 
 /* Loads the kernels, so that no batch waits for that. */
-static cudaError_t load(uint32_t key_bytes)
+static cudaError_t load(void)
 {
     struct cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, deal_kernel);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return key_bytes == sizeof(uint32_t)
-               ? cudaFuncGetAttributes(&attributes, collect_kernel<uint32_t>)
-               : cudaFuncGetAttributes(&attributes, collect_kernel<uint64_t>);
+    return error == cudaSuccess ? sw_cuda_load_collect_parts() : error;
 }
 
 cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache)
 {
     memory->bytes = cut(memory, NULL, is_cache);
-    cudaError_t error = load(memory->key_bytes);
+    cudaError_t error = load();
     if (error == cudaSuccess) {
         error = cudaMalloc(&memory->memory, memory->bytes);
     }
@@ -346,39 +271,53 @@ cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache
     }
     if (error == cudaSuccess) {
         cut_host(memory, memory->host);
+        error = cudaStreamCreateWithFlags(&memory->stream, cudaStreamNonBlocking);
+    }
+    for (int i = 0; i < SW_TOGETHERS && error == cudaSuccess; i++) {
+        error = cudaEventCreateWithFlags(&memory->done[i], cudaEventDisableTiming);
     }
     return error;
 }
 
 void sw_cuda_together_close(struct sw_cuda_together *memory)
 {
+    /* every launch is done; errors have no one to go to here */
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        if (memory->done[i] != NULL) {
+            (void)cudaEventDestroy(memory->done[i]);
+        }
+    }
+    if (memory->stream != NULL) {
+        (void)cudaStreamDestroy(memory->stream);
+    }
     (void)cudaFree(memory->memory);
     (void)cudaFreeHost(memory->host);
 }
 
-static uint32_t blocks_of(uint32_t count)
+static uint32_t chunks_of(uint32_t count)
 {
     return (count + CHUNK - 1) / CHUNK;
 }
 
-/* The blocks of all parts. */
-static uint32_t blocks_of_all(const struct sw_cuda_together *memory,
+/* Of all parts. */
+static uint32_t chunks_of_all(const struct sw_cuda_together *memory,
                               const struct sw_together *together)
 {
     const struct sw_cuda_part *last = &memory->staged[together->number][together->count - 1];
-    return last->first_block + blocks_of(last->count);
+    return last->first_chunk + chunks_of(last->count);
 }
 
 static struct arrays arrays_of(const struct sw_cuda_together *memory,
                                const struct sw_together *together)
 {
-    struct arrays all = {*memory, together->count};
+    struct arrays all = {*memory, memory->collected[together->number], together->count};
     return all;
 }
 
 /* Describes the parts, and finds what they have in common: the whole batch. */
 static void describe(const struct sw_cuda_together *memory, struct sw_together *together)
 {
+    const struct sw_cuda_collected *in = &memory->collected[together->number];
     struct sw_cuda_part *staged = memory->staged[together->number];
     const enum sw_op op = together->parts[0]->op;
     bool uniform = true;
@@ -386,7 +325,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     bool previous = op == SW_INCREMENT || op == SW_DECREMENT; /* what they did depends on it */
     uint32_t first = 0;
     uint32_t first_group = 0;
-    uint32_t first_block = 0;
+    uint32_t first_chunk = 0;
     for (uint32_t p = 0; p < together->count; p++) {
         const struct sw_batch *batch = together->parts[p];
         struct sw_cuda_part *part = &staged[p];
@@ -403,28 +342,28 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
                  batch->group_count > 0 ? batch->group_count : 1,
                  first,
                  first_group,
-                 first_block};
+                 first_chunk};
         uniform = uniform && batch->ops == NULL && batch->op == op;
         values = values || batch->values != NULL;
         previous = previous || batch->previous != NULL;
         first += part->count;
         first_group += part->group_count;
-        first_block += blocks_of(part->count);
+        first_chunk += chunks_of(part->count);
     }
     struct sw_batch *whole = &together->whole;
     memset(whole, 0, sizeof(*whole));
     whole->kind = SW_BATCH_OPERATIONS;
     whole->op = op;
-    whole->ops = uniform ? NULL : memory->ops;
+    whole->ops = uniform ? NULL : in->ops;
     whole->count = first;
-    whole->keys = memory->keys;
-    whole->values = values ? memory->values : NULL;
+    whole->keys = in->keys;
+    whole->values = values ? in->values : NULL;
     whole->previous = previous || !uniform ? memory->previous : NULL;
     whole->found = memory->found;
     whole->not_admitted = memory->not_admitted;
     whole->group_count = first_group;
-    whole->group_ends = memory->group_ends;
-    whole->group_refused = memory->group_refused;
+    whole->group_ends = in->group_ends;
+    whole->group_refused = in->group_refused;
 }
 
 cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
@@ -432,26 +371,27 @@ cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_
 {
     describe(memory, together);
     const struct arrays all = arrays_of(memory, together);
-    const uint32_t blocks = blocks_of_all(memory, together);
-    cudaError_t error =
-        cudaMemcpyAsync(memory->parts, memory->staged[together->number],
-                        together->count * sizeof(*memory->parts), cudaMemcpyHostToDevice, stream);
+    cudaError_t error = cudaMemcpyAsync(all.in.parts, memory->staged[together->number],
+                                        together->count * sizeof(*all.in.parts),
+                                        cudaMemcpyHostToDevice, memory->stream);
     if (error != cudaSuccess) {
         return error;
     }
-    if (memory->key_bytes == sizeof(uint32_t)) {
-        collect_kernel<uint32_t><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(all);
-    } else {
-        collect_kernel<uint64_t><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(all);
+    error = sw_cuda_launch_collect_parts(all, chunks_of_all(memory, together), memory->stream);
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(memory->done[together->number], memory->stream);
     }
-    return cudaGetLastError();
+    if (error == cudaSuccess) {
+        error = cudaStreamWaitEvent(stream, memory->done[together->number], 0);
+    }
+    return error;
 }
 
 cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
                                   const struct sw_together *together, const int32_t *status,
                                   void *record, cudaStream_t stream)
 {
-    deal_kernel<<<blocks_of_all(memory, together), SW_CUDA_BLOCK, 0, stream>>>(
+    deal_kernel<<<chunks_of_all(memory, together), SW_CUDA_BLOCK, 0, stream>>>(
         arrays_of(memory, together), status, memory->results[together->number], (uint64_t *)record);
     return cudaGetLastError();
 }

@@ -12,7 +12,7 @@
  *   sw_cuda_together_deal(memory, together, record, ..)    completes the lane's record
  *   poll of the record; sw_cuda_together_finish(memory, together)
  *
- * Threads: calls for one table one at a time, in the order of the launches, all on one stream.
+ * Threads: calls for one table one at a time, in the order of the launches, with one stream.
  */
 #ifndef SHERWOOD_TABLE_CUDA_TOGETHER_CUH
 #define SHERWOOD_TABLE_CUDA_TOGETHER_CUH
@@ -39,7 +39,7 @@ struct sw_cuda_part {
     uint32_t group_count; /* at least 1, at most `count` */
     uint32_t first;       /* of its operations among all */
     uint32_t first_group; /* of its groups */
-    uint32_t first_block; /* of the blocks that collect or deal it */
+    uint32_t first_chunk; /* of those that are collected or dealt for it */
 };
 
 /* What was counted of one part. */
@@ -54,6 +54,14 @@ enum sw_cuda_part_word {
     SW_PART_WORDS
 };
 
+/* What the parts of one launch ask for, in device memory. */
+struct sw_cuda_collected {
+    uint8_t *keys, *values, *ops;
+    uint32_t *group_ends;
+    uint8_t *group_refused; /* the engine's answer; 0 when collected */
+    struct sw_cuda_part *parts;
+};
+
 /* Memory of a table for this. All arrays but those of the host are device memory. */
 struct sw_cuda_together {
     uint32_t operations_max; /* of all parts */
@@ -62,17 +70,17 @@ struct sw_cuda_together {
     size_t record_bytes; /* of the engine's records, a multiple of 8 */
     size_t bytes;        /* of device memory */
     void *memory;        /* device; everything from here to `blocks_done` lies in it */
-    uint8_t *keys, *values, *previous, *ops;
+    struct sw_cuda_collected collected[SW_TOGETHERS]; /* of each launch in flight */
+    uint8_t *previous;
     uint64_t *found, *not_admitted;
-    uint32_t *group_ends;
-    uint8_t *group_refused;
-    uint64_t *record; /* the whole batch's */
-    struct sw_cuda_part *parts;
+    uint64_t *record;          /* the whole batch's */
     uint32_t *words;           /* [parts][SW_PART_WORDS], zero between launches */
     unsigned int *blocks_done; /* zero between launches */
     void *host;                /* pinned and mapped; the next two lie in it, for each launch */
     struct sw_cuda_part *staged[SW_TOGETHERS];
     uint32_t *results[SW_TOGETHERS]; /* [parts][SW_PART_WORDS] */
+    cudaStream_t stream;             /* of collecting */
+    cudaEvent_t done[SW_TOGETHERS];  /* collecting is */
 };
 
 /* The most operations for keys and values of these sizes. A pure function. */
@@ -84,7 +92,9 @@ cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache
 void sw_cuda_together_close(struct sw_cuda_together *memory);
 
 /* Fills together->whole in, whose arrays are device memory, `ops` included, and enqueues the kernel
- * that fills these. */
+ * that fills these: on a stream of its own, so that it runs beside the launch before this one,
+ * which changes the table while this only reads host memory. What is enqueued on `stream` from here
+ * on comes after it. The launch before the last must be done. */
 cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
                                      cudaStream_t stream);
 /* Enqueues the kernel that deals the results out and copies memory->record to `record`, the first

@@ -9,7 +9,6 @@
  * once nothing is looked up any more. These are phases A and B of table/README.md, rule 5.
  */
 #include "table/cuda/cells.cuh"
-#include "table/cuda/walk.cuh"
 
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
@@ -53,7 +52,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
         if (batch.op == SW_DELETE) {
             struct sw_cuda_removal<BITS> removal;
             bool present =
-                stands && remove_one<BITS>(device, i, batch.found != NULL, &removal, &probes);
+                stands && remove_cell<BITS>(device, i, batch.found != NULL, &removal, &probes);
             uint32_t at = sw_list_append(&control->deletes, present);
             if (present) {
                 scratch->deletes[at] = removal;
@@ -132,11 +131,6 @@ static cudaError_t launch_upsert(const struct launches<BITS, POLICY> &with)
         apply_kernel<BITS, decltype(shape)><<<blocks, with.threads, 0, with.stream>>>(
             with.device, *with.batch, with.only_if_failed);
     });
-    if (error == cudaSuccess && with.batch->op == SW_DELETE) {
-        error = sw_cuda_launch_removals<BITS>(&with.device, with.batch->count, with.stream);
-    } else if (error == cudaSuccess) {
-        error = sw_cuda_launch_inserts<BITS>(&with.device, with.batch->count, with.stream);
-    }
     if (error == cudaSuccess && with.batch->found != NULL) {
         error = shaped(with, [&](auto shape) {
             answer_kernel<BITS, decltype(shape)><<<blocks, with.threads, 0, with.stream>>>(

@@ -94,6 +94,30 @@ static __device__ inline bool write_one(const struct sw_cuda_device<BITS> &devic
     return !place.found;
 }
 
+/* Looks a key up that is to leave. Returns whether it has a slot to leave, which *removal tells. */
+template <int BITS>
+static __device__ inline bool
+remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::word m,
+           struct sw_cuda_removal<BITS> *removal, bool *found, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    const typename W::place place = W::locate_hinted(&device.table, device.hints, m, probes);
+    *found = place.found;
+    if (place.found && m == W::empty) {
+        device.table.state->side_present = 0;
+        device.control->side_removals = 1;
+    }
+    if (!place.found || m == W::empty) {
+        return false;
+    }
+    removal->m = m;
+    removal->slot = (uint64_t)(place.slot - device.table.main.slots);
+    if (place.in_stash) {
+        atomicAdd(&device.control->deletes_in_stash, 1U);
+    }
+    return true;
+}
+
 /* What meets the cap goes to the stash or is handed back. */
 template <int BITS>
 static __device__ inline bool insert_one(const struct sw_cuda_device<BITS> &device,
@@ -166,8 +190,8 @@ template <int BITS, typename POLICY> struct launches {
         : device(*of), batch(what), threads(of->block_size != 0 ? of->block_size : own::block),
           only_if_failed(only_after_failure), stream(on)
     {
-        if (!POLICY::hin && what->op != SW_DELETE) {
-            device.hints = NULL; /* inserts leave them valid */
+        if (!POLICY::hin) {
+            device.hints = NULL;
         }
     }
 };

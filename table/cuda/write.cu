@@ -5,6 +5,7 @@
  * leave the same entries in the same buckets.
  */
 #include "table/cuda/host.cuh"
+#include "table/cuda/walk.cuh"
 
 /* What the ways cost, in nanoseconds on an H200 (bench/results/h200/timing). A merge reads and
  * writes the whole table; into an empty one it only writes. An upsert of an absent key at load f
@@ -15,9 +16,9 @@
 #define UPSERT_OP_NS 0.09
 #define UPSERT_NEW_NS 0.08
 #define UPSERT_MOVE_NS 0.005
-/* A delete closes its gap by moving others along, more of them, and one thread a cluster does. */
-#define DELETE_OP_NS 0.3
-#define DELETE_MOVE_NS 0.03
+/* A removal moves others back. */
+#define DELETE_OP_NS 0.25
+#define DELETE_MOVE_NS 0.012
 /* Below so many operations sorting is not worth its dozen of launches. */
 #define ORDER_MIN (1U << 18)
 /* Above so many operations that want answers, the cells of an upsert leave the L2 cache. */
@@ -120,18 +121,13 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
     return true;
 }
 
-/* Whether to cut a batch into ranges: fast where most keys are written in place, since a block
- * waits for its longest insert. */
-static bool by_ranges(const struct sw_cuda_table *table, uint32_t op, uint32_t count)
+/* Whether to cut a batch into ranges: where a block for each has something to do. */
+static bool by_ranges(const struct sw_cuda_table *table, uint32_t count)
 {
-    if (op == SW_DELETE) {
-        return false;
-    }
-    uint32_t new_keys = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
-    if (table->config.tuning.ranges != SW_CHOICE_AUTO || count > SW_CUDA_RANGED_MAX) {
-        return table->config.tuning.ranges == SW_CHOICE_ALWAYS && count <= SW_CUDA_RANGED_MAX;
-    }
-    return count >= SW_CUDA_RANGES_MIN && new_keys <= SW_CUDA_NEW_KEYS_ALL / 4;
+    return table->config.tuning.ranges == SW_CHOICE_ALWAYS
+               ? count <= SW_CUDA_RANGED_MAX
+               : table->config.tuning.ranges == SW_CHOICE_AUTO && count >= SW_CUDA_RANGES_MIN &&
+                     count <= SW_CUDA_RANGED_MAX;
 }
 
 template <int BITS>
@@ -139,14 +135,14 @@ static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batc
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     const cudaStream_t stream = queue->stream;
-    const bool ranges = by_ranges(queue->table, batch->op, batch->count);
+    const bool ranges = by_ranges(queue->table, batch->count);
     /* a run of equal keys is summed by one thread, cells by all */
     const bool ordered = !ranges && batch->found == NULL && batch->count >= ORDER_MIN &&
                          batch->op != SW_DELETE &&
                          (batch->op == SW_SET || batch->count > CELLS_MAX);
     queue->table->ranged += ranges;
-    if (!sw_cuda_hints_pay(queue->table) && batch->op != SW_DELETE) {
-        device.hints = NULL; /* inserts leave them valid */
+    if (!sw_cuda_hints_pay(queue->table)) {
+        device.hints = NULL; /* to look up */
     }
     cudaError_t error = ranges    ? sw_cuda_launch_scatter<BITS>(&device, batch, stream)
                         : ordered ? sw_cuda_launch_order<BITS>(&device, batch, BITS / 2, stream)
@@ -157,9 +153,16 @@ static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batc
     if (error != cudaSuccess) {
         return error;
     }
-    return ranges    ? sw_cuda_launch_upsert_ranges<BITS>(&device, batch, stream)
-           : ordered ? sw_cuda_launch_upsert_ordered<BITS>(&device, batch, stream)
-                     : sw_cuda_launch_upsert<BITS>(&device, batch, false, stream);
+    error = ranges    ? sw_cuda_launch_upsert_ranges<BITS>(&device, batch, stream)
+            : ordered ? sw_cuda_launch_upsert_ordered<BITS>(&device, batch, stream)
+                      : sw_cuda_launch_upsert<BITS>(&device, batch, false, stream);
+    if (error != cudaSuccess || ordered) {
+        return error;
+    }
+    if (batch->op == SW_DELETE) { /* inserts leave hints valid */
+        device.hints = sw_cuda_device_of<BITS>(queue->table)->hints;
+    }
+    return sw_cuda_launch_moves<BITS>(&device, batch, stream);
 }
 
 template <int BITS>

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_combine_alone.c - which way the combiner launches a batch that is alone: as several are
+ * where it is large, since its operations are then collected beside the launch before it.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/combine.h"
+
+TestSuite(combine_alone, .timeout = 60);
+
+/* A backend that counts launches and is done at once. */
+struct counts {
+    unsigned alone;
+    unsigned together;
+};
+
+static int open_queue(void *table, void **out)
+{
+    *out = table;
+    return SW_OK;
+}
+
+static void close_queue(void *queue)
+{
+    (void)queue;
+}
+
+static int submit(void *queue, struct sw_batch *batch)
+{
+    (void)batch;
+    ((struct counts *)queue)->alone++;
+    return SW_OK;
+}
+
+static int poll(void *queue, struct sw_batch *batch)
+{
+    (void)queue;
+    (void)batch;
+    return SW_OK;
+}
+
+static int submit_together(void *queue, struct sw_together *together)
+{
+    cr_assert_eq(together->count, 1);
+    ((struct counts *)queue)->together++;
+    return SW_OK;
+}
+
+static int poll_together(void *queue, struct sw_together *together)
+{
+    (void)queue;
+    (void)together;
+    return SW_OK;
+}
+
+static const struct sw_backend backend = {
+    .queue_open = open_queue,
+    .queue_close = close_queue,
+    .submit = submit,
+    .poll = poll,
+    .submit_together = submit_together,
+    .poll_together = poll_together,
+};
+
+/* Runs one write of `count` operations where a launch takes `most`. */
+static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
+{
+    struct counts counts = {0, 0};
+    struct sw_combiner combiner;
+    struct sw_combine_lane lane;
+    uint64_t unused = 0;
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_SET,
+                             .count = count,
+                             .keys = &unused,
+                             .values = &unused,
+                             .leftover_keys = leftovers};
+    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most), SW_OK);
+    sw_combine_lane_init(&lane, &combiner, &counts);
+    cr_assert_eq(sw_combine_submit(&lane, &batch), SW_OK);
+    while (sw_combine_poll(&lane, &batch) == SW_PENDING) {
+    }
+    cr_assert_eq(sw_combiner_launches(&combiner), 1);
+    sw_combiner_close(&combiner);
+    return counts;
+}
+
+Test(combine_alone, a_large_batch_is_collected)
+{
+    struct counts counts = launch(SW_COLLECTED_MIN, SW_COLLECTED_MIN, NULL);
+    cr_assert(counts.together == 1 && counts.alone == 0);
+}
+
+Test(combine_alone, a_smaller_one_is_not)
+{
+    struct counts counts = launch(SW_COLLECTED_MIN - 1, SW_COLLECTED_MIN, NULL);
+    cr_assert(counts.together == 0 && counts.alone == 1);
+}
+
+Test(combine_alone, nor_is_one_that_a_launch_has_no_room_for)
+{
+    struct counts counts = launch(SW_COLLECTED_MIN + 1, SW_COLLECTED_MIN, NULL);
+    cr_assert(counts.together == 0 && counts.alone == 1);
+}
+
+Test(combine_alone, nor_one_that_hands_entries_back)
+{
+    uint64_t leftovers;
+    struct counts counts = launch(SW_COLLECTED_MIN, SW_COLLECTED_MIN, &leftovers);
+    cr_assert(counts.together == 0 && counts.alone == 1);
+}
