@@ -18,7 +18,7 @@ static size_t cut_all(struct sw_cuda_arrays *arrays, char *base, size_t slot_byt
     char *slots = NULL;
     sw_cuda_cut(&cutter, &slots, geometry->slots_total * slot_bytes);
     sw_cuda_cut(&cutter, &arrays->locks, (buckets + 31) / 32);
-    sw_cuda_cut(&cutter, &arrays->status, segments);
+    sw_cuda_cut(&cutter, &arrays->status, SW_CUDA_STATUS_WORDS(segments));
     sw_cuda_cut(&cutter, &arrays->offsets, segments + 1);
     arrays->slots = slots;
     arrays->hints = NULL;

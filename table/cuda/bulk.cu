@@ -3,8 +3,9 @@
  * bulk.cu - what streams the whole table: merges of large batches, and moves to other arrays.
  *
  * A merge sorts the batch by its segments (the top bits of m) and rebuilds the table (rebuild.cu).
- * What the rebuild cannot do is done another way, on the device, without asking the host: every old
- * entry is inserted into the emptied arrays, then the batch is upserted.
+ * What the rebuild cannot do is done another way, on the device, without asking the host: in place
+ * the batch is upserted; where the entries were to move to other arrays, every old one is inserted
+ * into the emptied arrays first.
  */
 #include <cub/device/device_radix_sort.cuh>
 
@@ -73,6 +74,27 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     for (uint64_t g = start; device.hints != NULL && g < sw_hint_count(table->main.buckets);
          g += step) {
         device.hints[g] = 0;
+    }
+}
+
+/* Moves the stash aside, if there is anything in it. Tombstones move along. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    set_aside_kernel(const struct sw_cuda_device<BITS> device, typename sw_width<BITS>::slot *aside)
+{
+    typedef typename sw_width<BITS>::slot slot;
+    const typename sw_width<BITS>::table *table = &device.table;
+    uint64_t start = (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    uint64_t packs = table->stash.buckets_total * SW_BUCKET_SLOTS * sizeof(slot) / sizeof(uint4);
+    if (device.control->stash_before == 0) {
+        return;
+    }
+    if (start == 0) {
+        table->state->stash_occupied = 0;
+    }
+    for (uint64_t i = start; i < packs; i += (uint64_t)gridDim.x * SW_CUDA_BLOCK) {
+        ((uint4 *)aside)[i] = ((uint4 *)table->stash.slots)[i];
+        ((uint4 *)table->stash.slots)[i] = make_uint4(~0U, ~0U, ~0U, ~0U);
     }
 }
 
@@ -207,6 +229,25 @@ static cudaError_t launch_rebuild(const struct sw_cuda_device<BITS> *device,
                                         batch->count > 0 ? device->offsets : NULL, stream);
 }
 
+/* What the rebuild did not merge is upserted. */
+template <int BITS>
+static cudaError_t launch_rest(const struct sw_cuda_device<BITS> *device,
+                               const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    cudaError_t error = sw_cuda_launch_collect<BITS>(device, batch, true, stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_upsert<BITS>(device, batch, true, stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_moves<BITS>(device, batch, stream);
+    }
+    if (error == cudaSuccess) {
+        merged_kernel<BITS><<<1, 1, 0, stream>>>(*device, *batch);
+        error = cudaGetLastError();
+    }
+    return error;
+}
+
 template <int BITS>
 cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch,
@@ -221,17 +262,36 @@ cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
         move_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, *old);
         error = cudaGetLastError();
     }
-    if (error == cudaSuccess && batch->count > 0) {
-        error = sw_cuda_launch_collect<BITS>(device, batch, true, stream);
+    return error == cudaSuccess && batch->count > 0 ? launch_rest<BITS>(device, batch, stream)
+                                                    : error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_merge_in_place(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_batch<BITS> *batch,
+                                          cudaStream_t stream)
+{
+    cudaError_t error = launch_rebuild<BITS>(device, batch, &device->table, stream);
+    return error == cudaSuccess ? launch_rest<BITS>(device, batch, stream) : error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
+                                    typename sw_width<BITS>::slot *aside, cudaStream_t stream)
+{
+    const struct sw_cuda_batch<BITS> none = {
+    };
+    typename sw_width<BITS>::table old = device->table;
+    cudaError_t error = launch_rebuild<BITS>(device, &none, &device->table, stream);
+    if (error != cudaSuccess || device->table.stash.slots == NULL) {
+        return error;
     }
-    if (error == cudaSuccess && batch->count > 0) {
-        error = sw_cuda_launch_upsert<BITS>(device, batch, true, stream);
-    }
-    if (error == cudaSuccess && batch->count > 0) {
-        error = sw_cuda_launch_moves<BITS>(device, batch, stream);
-    }
+    set_aside_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, aside);
+    error = cudaGetLastError();
     if (error == cudaSuccess) {
-        merged_kernel<BITS><<<1, 1, 0, stream>>>(*device, *batch);
+        old.main.slots = aside; /* nothing but the stash */
+        old.main.buckets_total = 0;
+        move_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, old);
         error = cudaGetLastError();
     }
     return error;
@@ -269,6 +329,10 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
     template cudaError_t sw_cuda_launch_merge<BITS>(                                              \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *,                  \
         const typename sw_width<BITS>::table *, cudaStream_t);                                    \
+    template cudaError_t sw_cuda_launch_merge_in_place<BITS>(                                     \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);   \
+    template cudaError_t sw_cuda_launch_close_up<BITS>(                                           \
+        const struct sw_cuda_device<BITS> *, typename sw_width<BITS>::slot *, cudaStream_t);      \
     template cudaError_t sw_cuda_launch_hints<BITS>(const struct sw_cuda_device<BITS> *,          \
                                                     cudaStream_t);
 INSTANTIATE(64)

@@ -261,6 +261,19 @@ cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch,
                                  const typename sw_width<BITS>::table *old, cudaStream_t stream);
 
+/* The same in place, without other arrays, where the table has entries. What the rebuild cannot do
+ * the upsert does. */
+template <int BITS>
+cudaError_t sw_cuda_launch_merge_in_place(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_batch<BITS> *batch,
+                                          cudaStream_t stream);
+
+/* Takes tombstones out (sw_cuda_launch_bury), in place: sw_cuda_fits_in_place. Entries of the stash
+ * that fit the main array by now move there; `aside` has room for the whole stash. */
+template <int BITS>
+cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
+                                    typename sw_width<BITS>::slot *aside, cudaStream_t stream);
+
 /* Makes all hints exact. Must run alone. */
 template <int BITS>
 cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
@@ -288,7 +301,7 @@ template <int BITS>
 cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
 /* In place of the commit of a batch of nothing but deletes: leaves tombstones, which only a merge
- * without a batch knows how to read. It must follow. */
+ * without a batch and sw_cuda_launch_close_up know how to read. One of them must follow. */
 template <int BITS>
 cudaError_t sw_cuda_launch_bury(const struct sw_cuda_device<BITS> *device,
                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);

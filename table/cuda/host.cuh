@@ -119,8 +119,8 @@ bool sw_cuda_must_grow(const struct sw_cuda_table *table, uint64_t more);
  * `growth`, so nothing of the batch may have been enqueued, and gives `order` up meanwhile: other
  * queues submit while memory is allocated. Returns with `order` held. */
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket);
-/* Enqueues the move to new arrays of the same capacity and with it a batch of upserts of one kind
- * that is sure to fit, or of deletes. False if there is no memory for them: nothing was done. */
+/* Enqueues a batch of upserts of one kind that is sure to fit, or of deletes, which rewrites the
+ * whole table. False if there is no memory for what that takes: nothing was done. */
 template <int BITS>
 bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                     cudaError_t *error);

@@ -17,29 +17,18 @@
 /* x -> max(x + n, e): where the entries of a run end, if those before it end at x. */
 struct sw_run {
     int32_t n;
-    int32_t e;    /* slots, counted from the segment's first home */
-    int32_t home; /* of the last entry, counted likewise; -1 if there is none */
+    int32_t e; /* slots, counted from the segment's first home */
 };
 #define SW_NOWHERE (-(1 << 30))
 
-struct sw_compose {
-    __device__ sw_run operator()(const sw_run &first, const sw_run &second) const
-    {
-        sw_run both;
-        both.n = first.n + second.n;
-        both.e = max(first.e + second.n, second.e);
-        both.home = max(first.home, second.home);
-        return both;
-    }
-};
-
-/* A segment's status word: nothing yet, its own n and e, or where it ends. */
+/* A segment's status word: nothing yet, its own n and e, or where it ends; and then, in place,
+ * whether its entries have been read. */
 #define SW_STATUS_KIND 62
 #define SW_STATUS_OWN 1ULL
 #define SW_STATUS_END 2ULL
+#define SW_STATUS_READ 3ULL
 #define SW_STATUS_N 48
 #define SW_STATUS_E_MASK ((1ULL << SW_STATUS_N) - 1)
-#define SW_FAR_BEFORE (-((int64_t)1 << 60))
 
 static __device__ inline unsigned long long sw_status_load(const unsigned long long *status)
 {
@@ -51,101 +40,86 @@ static __device__ inline void sw_status_store(unsigned long long *status, unsign
     *(volatile unsigned long long *)status = word;
 }
 
-/* A run over segments, in slots of the table. A constant is a run whose n is SW_FAR_BEFORE. */
-struct sw_far_run {
-    int64_t n;
-    int64_t e;
+/* A slot of the table, counted from `origin`, as far away as counts. */
+static __device__ inline int32_t sw_slot_from(int64_t slot, int64_t origin)
+{
+    return (int32_t)min(max(slot - origin, (int64_t)SW_NOWHERE), (int64_t)-SW_NOWHERE);
+}
+
+/* The sum over the lanes up to this one. */
+template <typename WORD> static __device__ inline WORD sw_sum_lanes(WORD x)
+{
+#pragma unroll
+    for (uint32_t distance = 1; distance < 32; distance *= 2) {
+        WORD before = __shfl_up_sync(SW_WARP_ALL, x, distance);
+        x += threadIdx.x % 32 >= distance ? before : 0;
+    }
+    return x;
+}
+
+/* What several segments make together; a constant if the end of one of them is known. */
+struct sw_look_back_run {
+    int32_t n;
+    int32_t e; /* counted from the origin */
+    bool ends;
 };
 
-static __device__ inline sw_far_run sw_far_run_follow(sw_far_run first, sw_far_run second)
+/* Joins a run of each lane, nearer ones first; none before the nearest that ends counts. */
+static __device__ inline sw_look_back_run sw_look_back_join(int32_t n, int32_t e, bool ends)
 {
-    sw_far_run both;
-    both.n = max(first.n + second.n, SW_FAR_BEFORE);
-    both.e = max(first.e + second.n, second.e);
-    return both;
-}
-
-static __device__ inline sw_far_run sw_far_run_shuffle_down(sw_far_run x, int distance)
-{
-    sw_far_run other;
-    other.n = __shfl_down_sync(SW_WARP_ALL, x.n, distance);
-    other.e = __shfl_down_sync(SW_WARP_ALL, x.e, distance);
-    return other;
-}
-
-/* Segment `at`, as a run; *ends if its end is known, and then those before it do not count. Waits
- * until it has told something. Before the first segment nothing ends. */
-static __device__ inline sw_far_run sw_look_back_run(const unsigned long long *status, int64_t at,
-                                                     bool *ends)
-{
-    sw_far_run one = {SW_FAR_BEFORE, SW_FAR_BEFORE};
-    unsigned long long word = 0;
-    *ends = at < 0;
-    if (*ends) {
-        return one;
-    }
-    while ((word = sw_status_load(status + at)) >> SW_STATUS_KIND == 0) {
-    }
-    *ends = word >> SW_STATUS_KIND == SW_STATUS_END;
-    one.n = *ends ? SW_FAR_BEFORE : (int64_t)(word >> SW_STATUS_N & 0x3FFF);
-    one.e = (int64_t)(*ends ? word & ~(SW_STATUS_END << SW_STATUS_KIND) : word & SW_STATUS_E_MASK);
-    return one;
-}
-
-/* Combines the runs of a warp's lanes, farther ones first; valid in lane 0. Past the first lane
- * that ends, lanes do not count. */
-static __device__ inline sw_far_run sw_look_back_warp(sw_far_run own, bool ends, bool *any_ends)
-{
-    uint32_t lane = threadIdx.x % 32;
     uint32_t ended = __ballot_sync(SW_WARP_ALL, ends);
-    *any_ends = ended != 0;
-    if (ended != 0 && lane >= (uint32_t)__ffs((int)ended)) {
-        own.n = 0;
-        own.e = SW_FAR_BEFORE;
-    }
-    for (int distance = 1; distance < 32; distance *= 2) {
-        sw_far_run before = sw_far_run_shuffle_down(own, distance);
-        if (lane + distance < 32) {
-            own = sw_far_run_follow(before, own);
-        }
-    }
-    return own;
+    bool counts = (ended & ((1U << threadIdx.x % 32) - 1)) == 0;
+    sw_look_back_run all;
+    n = counts ? n : 0;
+    int32_t nearer = sw_sum_lanes(n) - n;
+    all.n = (int32_t)__reduce_add_sync(SW_WARP_ALL, (uint32_t)n);
+    all.e = __reduce_max_sync(SW_WARP_ALL, counts ? e + nearer : SW_NOWHERE);
+    all.ends = ended != 0;
+    return all;
 }
 
-/* Where the segments before this one end, in slots of the table; SW_FAR_BEFORE if there are none.
- * Every thread of the block must call it. */
-static __device__ inline int64_t sw_look_back(const unsigned long long *status, uint32_t segment)
+/* Where the segments before this one end, counted from its first slot; SW_NOWHERE if there are
+ * none. Every thread of the block must call it. */
+static __device__ inline int32_t sw_look_back(const unsigned long long *status, uint32_t segment,
+                                              int64_t origin)
 {
-    __shared__ sw_far_run warps[SW_CUDA_REBUILD_BLOCK / 32];
-    __shared__ bool warp_ends[SW_CUDA_REBUILD_BLOCK / 32];
-    __shared__ sw_far_run result;
-    __shared__ bool found;
-    sw_far_run nearer = {0, SW_FAR_BEFORE};
-    /* a thread a segment: a round sees half of those that are ever resident */
-    int64_t nearest = (int64_t)segment - 1 - (int64_t)threadIdx.x;
-    for (;; nearest -= SW_CUDA_REBUILD_BLOCK) {
-        bool ends = false;
-        bool any_ends = false;
-        sw_far_run own = sw_look_back_run(status, nearest, &ends);
-        own = sw_look_back_warp(own, ends, &any_ends);
+    __shared__ sw_look_back_run warps[SW_CUDA_REBUILD_BLOCK / 32];
+    __shared__ sw_look_back_run joined;
+    int32_t x = SW_NOWHERE;
+    int32_t nearer = 0; /* entries of the segments looked at */
+    /* a thread a segment: a round sees about half of those that are ever resident */
+    int64_t at = (int64_t)segment - 1 - (int64_t)threadIdx.x;
+    for (bool found = false; !found; at -= SW_CUDA_REBUILD_BLOCK) {
+        unsigned long long word = SW_STATUS_END << SW_STATUS_KIND; /* before the first of them */
+        while (at >= 0 && (word = sw_status_load(status + at)) >> SW_STATUS_KIND == 0) {
+        }
+        bool ends = word >> SW_STATUS_KIND == SW_STATUS_END;
+        sw_look_back_run own =
+            sw_look_back_join(ends ? 0 : (int32_t)(word >> SW_STATUS_N & 0x3FFF),
+                              sw_slot_from((int64_t)(word & SW_STATUS_E_MASK), origin), ends);
         if (threadIdx.x % 32 == 0) {
             warps[threadIdx.x / 32] = own;
-            warp_ends[threadIdx.x / 32] = any_ends;
         }
         __syncthreads();
-        if (threadIdx.x == 0) {
-            found = false;
-            for (int w = 0; w < SW_CUDA_REBUILD_BLOCK / 32 && !found; w++) {
-                nearer = sw_far_run_follow(warps[w], nearer);
-                found = warp_ends[w];
+        if (threadIdx.x < 32) { /* the warps' runs, nearer ones first, by the lanes of one */
+            own.n = 0;
+            own.e = SW_NOWHERE;
+            own.ends = false;
+            if (threadIdx.x < SW_CUDA_REBUILD_BLOCK / 32) {
+                own = warps[threadIdx.x];
             }
-            result = nearer;
+            own = sw_look_back_join(own.n, own.e, own.ends);
+            if (threadIdx.x == 0) {
+                joined = own;
+            }
         }
         __syncthreads();
-        if (found) {
-            return result.e;
-        }
+        own = joined;
+        x = max(x, own.e + nearer);
+        nearer += own.n;
+        found = own.ends;
     }
+    return segment == 0 ? SW_NOWHERE : x;
 }
 
 /* Tells the segments after this one, and learns from those before it: where they end, counted from
@@ -158,13 +132,22 @@ static __device__ inline int32_t sw_look_back_chain(unsigned long long *status, 
         sw_status_store(status + number,
                         SW_STATUS_OWN << SW_STATUS_KIND | (uint64_t)whole.n << SW_STATUS_N | e);
     }
-    const int64_t before = sw_look_back(status, number);
+    const int32_t x = sw_look_back(status, number, origin);
     if (threadIdx.x == 0) {
-        int64_t own = whole.e < 0 ? SW_FAR_BEFORE : origin + whole.e;
-        int64_t end = max(max(before + whole.n, own), (int64_t)0);
+        int64_t end = max(origin + max(x + whole.n, whole.e), (int64_t)0);
         sw_status_store(status + number, SW_STATUS_END << SW_STATUS_KIND | (unsigned long long)end);
     }
-    return (int32_t)max(before - origin, (int64_t)SW_NOWHERE);
+    return x;
+}
+
+/* The same once all ends are known. */
+static __device__ inline int32_t sw_look_back_known(const unsigned long long *status,
+                                                    uint32_t number, int64_t origin)
+{
+    return number == 0
+               ? SW_NOWHERE
+               : sw_slot_from((int64_t)(sw_status_load(status + number - 1) & SW_STATUS_E_MASK),
+                              origin);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize.cu - other arrays for the table: growth, resizes, and the second set that a merge needs.
+ * resize.cu - other arrays for the table: growth and resizes; and batches that stream the whole
+ * table, which leave it where it is, but for deletes from one with a large cap.
  *
  * The host enqueues the move and from then on launches with the new arrays; the old ones are freed
  * in the order of the stream. The host knows only a bound of the entries, those in flight included,
@@ -13,6 +14,7 @@
  * the table large enough; it never competes for the same memory.
  */
 #include "table/cuda/host.cuh"
+#include "table/cuda/rebuild.cuh"
 
 #include <string.h>
 #include <time.h>
@@ -47,16 +49,13 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table)
     return sw_cuda_may_resize(&table->config);
 }
 
-/* What a move does besides. */
-enum errand { MOVE_ONLY, MOVE_AND_MERGE, MOVE_AND_DELETE };
-
-/* What comes before the new arrays are in use; ends with the wait for reads. */
+/* What comes before entries move, with a batch or without; ends with the wait for reads. */
 template <int BITS>
 static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                           const struct sw_cuda_batch<BITS> *batch, enum errand errand)
+                           const struct sw_cuda_batch<BITS> *batch)
 {
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
-    if (errand != MOVE_AND_DELETE) {
+    if (batch->count == 0 || batch->op != SW_DELETE) {
         cudaError_t error =
             sw_cuda_launch_merge_plan<BITS>(device, batch, geometry->buckets, queue->stream);
         return error == cudaSuccess ? sw_cuda_wait_for_reads(queue) : error;
@@ -93,12 +92,12 @@ static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
            open_arrays(queue, &geometry, arrays);
 }
 
-/* Moves everything to these arrays, and takes them in any case. The stream waits for the last
- * write. The old arrays are freed after, or are the caller's if `replaced` is not NULL. */
+/* Moves everything to these arrays, and carries out a batch on the way, of upserts of one kind or
+ * of deletes; takes the arrays in any case. The stream waits for the last write. The old arrays are
+ * freed after, or are the caller's if `replaced` is not NULL. */
 template <int BITS>
 static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
-                        const struct sw_cuda_batch<BITS> *batch, enum errand errand,
-                        struct sw_cuda_arrays *replaced)
+                        const struct sw_cuda_batch<BITS> *batch, struct sw_cuda_arrays *replaced)
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
@@ -106,14 +105,14 @@ static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arra
     const struct sw_cuda_batch<BITS> none = {
     };
     typename sw_width<BITS>::table old_table = device->table;
-    cudaError_t error = prepare<BITS>(queue, &arrays->geometry, batch, errand);
+    cudaError_t error = prepare<BITS>(queue, &arrays->geometry, batch);
     if (error != cudaSuccess) {
         sw_cuda_arrays_close(arrays, queue->stream); /* the table is lost, with the old ones */
         return error;
     }
     table->arrays = *arrays;
     sw_cuda_arrays_use<BITS>(arrays, device);
-    error = sw_cuda_launch_merge<BITS>(device, errand == MOVE_AND_MERGE ? batch : &none, &old_table,
+    error = sw_cuda_launch_merge<BITS>(device, batch->op == SW_DELETE ? &none : batch, &old_table,
                                        queue->stream);
     if (replaced != NULL) {
         *replaced = old;
@@ -134,8 +133,8 @@ static cudaError_t move_only(struct sw_cuda_queue *queue, struct sw_cuda_arrays 
     };
     table->hints_age = 0;
     table->stream_failed = false; /* there may be memory from now on */
-    return table->slot_bits == 64 ? move<64>(queue, arrays, &narrow, MOVE_ONLY, replaced)
-                                  : move<128>(queue, arrays, &wide, MOVE_ONLY, replaced);
+    return table->slot_bits == 64 ? move<64>(queue, arrays, &narrow, replaced)
+                                  : move<128>(queue, arrays, &wide, replaced);
 }
 
 static void use(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays)
@@ -312,26 +311,89 @@ cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_
     return error;
 }
 
+/* Merges a batch of upserts into the table as it lies. */
+template <int BITS>
+static cudaError_t merge_in_place(struct sw_cuda_queue *queue,
+                                  const struct sw_cuda_batch<BITS> *batch)
+{
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    cudaError_t error =
+        sw_cuda_launch_merge_plan<BITS>(device, batch, device->table.main.buckets, queue->stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    return error == cudaSuccess ? sw_cuda_launch_merge_in_place<BITS>(device, batch, queue->stream)
+                                : error;
+}
+
+/* Deletes entries of the table as it lies. False if there is no memory for a copy of the stash. */
+template <int BITS>
+static bool delete_in_place(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                            cudaError_t *error)
+{
+    typedef typename sw_width<BITS>::slot slot;
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    const size_t bytes = device->table.stash.buckets_total * SW_BUCKET_SLOTS * sizeof(slot);
+    void *aside = NULL;
+    if (bytes != 0 && cudaMallocFromPoolAsync(&aside, bytes, queue->table->pool.memory,
+                                              queue->stream) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    *error = prepare<BITS>(queue, &queue->table->arrays.geometry, batch);
+    if (*error == cudaSuccess) {
+        *error = sw_cuda_launch_close_up<BITS>(device, (slot *)aside, queue->stream);
+    }
+    if (aside != NULL) {
+        (void)cudaFreeAsync(aside, queue->stream);
+    }
+    return true;
+}
+
+/* Carries a batch out on the way to other arrays. False if there is no memory for them. */
+template <int BITS>
+static bool stream_and_move(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                            cudaError_t *error)
+{
+    struct sw_cuda_table *table = queue->table;
+    const struct sw_geometry geometry = table->arrays.geometry;
+    struct sw_cuda_arrays arrays;
+    table->stream_failed = !open_arrays(queue, &geometry, &arrays);
+    if (!table->stream_failed) {
+        *error = move<BITS>(queue, &arrays, batch, NULL);
+    }
+    return !table->stream_failed;
+}
+
 template <int BITS>
 bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                     cudaError_t *error)
 {
     struct sw_cuda_table *table = queue->table;
-    const struct sw_geometry geometry = table->arrays.geometry;
-    enum errand errand = batch->op == SW_DELETE ? MOVE_AND_DELETE : MOVE_AND_MERGE;
-    struct sw_cuda_arrays arrays;
-    if (table->stream_failed || !sw_cuda_can_resize(table)) {
+    const struct sw_geometry *geometry = &table->arrays.geometry;
+    const bool deletes = batch->op == SW_DELETE;
+    const bool in_place =
+        deletes ? sw_cuda_fits_in_place(geometry->buckets, geometry->max_probe)
+                : batch->count >> sw_cuda_segment_bits(geometry->buckets) < SW_CUDA_MERGE_OPS_USUAL;
+    /* only a merge in place is done again one by one where it meets the cap */
+    if (!sw_cuda_can_resize(table) && (deletes || !in_place)) {
+        return false;
+    }
+    if (!in_place && table->stream_failed) {
         return false;
     }
     *error = sw_cuda_wait_for_write(queue);
     if (*error != cudaSuccess) {
         return true;
     }
-    table->stream_failed = !open_arrays(queue, &geometry, &arrays);
-    if (!table->stream_failed) {
-        *error = move<BITS>(queue, &arrays, batch, errand, NULL);
+    if (!in_place) {
+        return stream_and_move<BITS>(queue, batch, error);
     }
-    return !table->stream_failed;
+    if (deletes) {
+        return delete_in_place<BITS>(queue, batch, error);
+    }
+    *error = merge_in_place<BITS>(queue, batch);
+    return true;
 }
 
 template bool sw_cuda_stream<64>(struct sw_cuda_queue *, const struct sw_cuda_batch<64> *,

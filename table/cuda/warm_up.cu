@@ -90,6 +90,16 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
+            error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
+                                                    cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_merge_in_place<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
             error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
@@ -126,6 +136,9 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_merge<BITS>(device, &none, &device->table, stream);
+    }
+    if (error == cudaSuccess) { /* the stash is empty: nothing is set aside */
+        error = sw_cuda_launch_close_up<BITS>(device, NULL, stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_reset<BITS>(device, stream);

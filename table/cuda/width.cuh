@@ -43,6 +43,10 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             return sw_bucket_min_##suffix(held);                                                 \
         }                                                                                        \
+        static __device__ void bucket_sort(slot held[SW_BUCKET_SLOTS])                           \
+        {                                                                                        \
+            sw_bucket_sort_##suffix(held);                                                       \
+        }                                                                                        \
         static __device__ int probe(const slot held[SW_BUCKET_SLOTS], word m, word *value)       \
         {                                                                                        \
             return sw_probe_##suffix(held, m, value);                                            \

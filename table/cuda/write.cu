@@ -10,9 +10,9 @@
 /* What the ways cost, in nanoseconds on an H200 (bench/results/h200/timing). A merge reads and
  * writes the whole table; into an empty one it only writes. An upsert of an absent key at load f
  * moves others along, about 1 / (1 - f)^2 of them. */
-#define MERGE_SLOT_NS 0.022
-#define BUILD_SLOT_NS 0.014
-#define MERGE_OP_NS 0.03
+#define MERGE_SLOT_NS 0.013
+#define BUILD_SLOT_NS 0.009
+#define MERGE_OP_NS 0.05
 #define UPSERT_OP_NS 0.09
 #define UPSERT_NEW_NS 0.08
 #define UPSERT_MOVE_NS 0.005
@@ -100,7 +100,7 @@ template <int BITS> static cudaError_t mind_hints(struct sw_cuda_queue *queue, u
     return sw_cuda_launch_hints<BITS>(sw_cuda_device_of<BITS>(table), queue->stream);
 }
 
-/* Into the empty table as it lies, or into new arrays. False if that is not possible. */
+/* Into the empty table, or among its entries. False if that is not possible. */
 template <int BITS>
 static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                   bool into_empty, cudaError_t *error)
