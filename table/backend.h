@@ -30,6 +30,7 @@ struct sw_backend_facts {
     uint64_t resized;
     uint64_t resize_failed;
     uint64_t epoch;
+    struct sw_way_counters ways[SW_WAY_COUNT]; /* of the batches polled */
     uint32_t together_ops_max; /* operations that submit_together takes, at least 1; 0: there is no
                                   submit_together. Always the same */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.c - the texts of the status codes.
+ * status.c - the texts of the status codes, and the names of ways.
  */
 #include "table/table.h"
 
@@ -14,5 +14,18 @@ const char *sw_status_text(int status)
 #undef SW_STATUS_CASE
     default:
         return "unknown status";
+    }
+}
+
+const char *sw_way_name(enum sw_way way)
+{
+    switch (way) {
+#define SW_WAY_CASE(name, text) \
+    case name:                  \
+        return text;
+        SW_WAY_MAP(SW_WAY_CASE)
+#undef SW_WAY_CASE
+    default:
+        return "unknown";
     }
 }

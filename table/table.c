@@ -258,6 +258,7 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->resized = facts.resized;
     stats->resize_failed = facts.resize_failed;
     stats->epoch = facts.epoch;
+    memcpy(stats->ways, facts.ways, sizeof(stats->ways));
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
     stats->writes = atomic_load_explicit(&table->writes, memory_order_relaxed);
     stats->write_launches =
@@ -440,6 +441,7 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
     batch->matched = 0;
     batch->_stash_change = 0;
     batch->_upserts = 0;
+    batch->_way = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));
     return queue->table->combines ? sw_combine_submit(&queue->lane, batch)
                                   : queue->table->backend->submit(queue->memory, batch);

@@ -244,6 +244,29 @@ struct sw_table_info {
 };
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
 
+/* The ways in which CUDA carries out batches of writes on Robin Hood (table/README.md, "The CUDA
+ * backend"): name, text. */
+#define SW_WAY_MAP(X)            \
+    X(SW_WAY_CELLS, "cells")     \
+    X(SW_WAY_ORDERED, "ordered") \
+    X(SW_WAY_RANGES, "ranges")   \
+    X(SW_WAY_STREAM, "stream")   \
+    X(SW_WAY_GENERAL, "general") \
+    X(SW_WAY_SERIAL, "serial")
+
+enum sw_way {
+#define SW_WAY_ENUM(name, text) name,
+    SW_WAY_MAP(SW_WAY_ENUM) SW_WAY_COUNT
+#undef SW_WAY_ENUM
+};
+/* "cells", "stream", ..: static storage. */
+const char *sw_way_name(enum sw_way way);
+
+struct sw_way_counters {
+    uint64_t batches;
+    uint64_t operations; /* of these */
+};
+
 struct sw_table_stats {
     struct sw_counters counters; /* of all batches whose completion was polled */
     uint64_t occupied;           /* entries held, those of the stash included: inserted - deleted -
@@ -258,6 +281,8 @@ struct sw_table_stats {
                                 what meets the cap; the table stayed as it was */
     uint64_t epoch;          /* cache with an EPOCH policy: of the last SW_BATCH_EPOCH that was
                                 carried out */
+    struct sw_way_counters ways[SW_WAY_COUNT]; /* batches of operations that are not all reads, by
+                                                  the way they went; 0 but for Robin Hood on CUDA */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 
@@ -396,6 +421,7 @@ struct sw_batch {
     uint64_t _ticket;
     int64_t _stash_change; /* entries of the stash after the batch, minus before it */
     uint32_t _upserts;     /* operations of it that may insert */
+    uint32_t _way;         /* CUDA: 1 + enum sw_way; 0: it goes no such way */
 };
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules

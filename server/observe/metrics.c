@@ -134,6 +134,30 @@ static void put_operations(struct page *page, const struct sw_counters *counters
             counters->not_admitted);
 }
 
+static void put_ways(struct page *page, const struct sw_way_counters ways[SW_WAY_COUNT])
+{
+    static const struct {
+        const char *name, *help;
+        size_t offset;
+    } rows[] = {
+        {"sherwood_table_way_batches",
+         "Batches of writes, by the way in which a GPU carried them out (table/README.md); 0 where "
+         "there is one way only.",
+         offsetof(struct sw_way_counters, batches)},
+        {"sherwood_table_way_operations", "Operations of these batches.",
+         offsetof(struct sw_way_counters, operations)},
+    };
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+        family(page, rows[row].name, "counter", rows[row].help);
+        for (unsigned w = 0; w < SW_WAY_COUNT; w++) {
+            const char *base = (const char *)&ways[w];
+            sw_text_printf(page->text, "%s_total{way=\"%s\"} %" PRIu64 "\n", rows[row].name,
+                           sw_way_name((enum sw_way)w),
+                           *(const uint64_t *)(const void *)(base + rows[row].offset));
+        }
+    }
+}
+
 static void put_table(struct page *page, const struct sw_snapshot *snapshot)
 {
     const struct sw_table_info *info = &snapshot->info;
@@ -162,6 +186,7 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
             "Launches that carried these out. A device carries out together what gathers while it "
             "is busy.",
             stats->write_launches);
+    put_ways(page, stats->ways);
     counter(page, "sherwood_table_resizes", "Times the table was resized on request.",
             stats->resized);
     counter(

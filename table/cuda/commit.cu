@@ -150,6 +150,8 @@ static __device__ inline void report(struct sw_cuda_control *control, const stru
     record->leftover_count = control->leftovers;
     record->stash_change =
         control->stash_noted != 0 ? (int64_t)(state->stash_occupied - control->stash_before) : 0;
+    record->serial = control->mode == SW_CUDA_SERIAL;
+    record->fell_back = control->rebuild_failed;
     memset(control, 0, sizeof(*control));
     if (collected) {
         record->done = ticket; /* deal_kernel tells the host */

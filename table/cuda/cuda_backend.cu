@@ -277,6 +277,10 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
     facts->together_ops_max = table->together.operations_max;
+    for (int w = 0; w < SW_WAY_COUNT; w++) {
+        facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
+        facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
+    }
     pthread_mutex_unlock(&table->order);
 }
 

@@ -46,6 +46,7 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     uint64_t resize_failed;
     uint64_t ranged; /* batches that were cut into ranges */
 
+    struct sw_way_counters ways[SW_WAY_COUNT]; /* atomic: of the batches polled so far */
     uint64_t stash;    /* atomic: entries of the stash, after the batches polled so far */
     uint64_t entries;  /* atomic: no more than so many will be held after what was submitted */
     uint32_t new_keys; /* atomic: the share of the upserts that inserted, in recent batches of
@@ -129,6 +130,11 @@ bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS
 template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes);
+
+/* Counts batches, with so many operations together, that went the way of this one, which has been
+ * polled (poll.cu). */
+void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
+                       uint64_t operations);
 
 /* Submitting (queue.cu). Enqueues the reads held back, then the batch unless it is NULL. */
 bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket);

@@ -50,6 +50,26 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
     __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
 }
 
+/* By which way the batch went in the end: what a rebuild cannot do of upserts is done by cells, and
+ * where groups may have to be refused one thread does it all. */
+static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_record *record)
+{
+    const enum sw_way way = (enum sw_way)(batch->_way - 1);
+    if (record->serial != 0) {
+        return SW_WAY_SERIAL;
+    }
+    return way == SW_WAY_STREAM && batch->op != SW_DELETE && record->fell_back != 0 ? SW_WAY_CELLS
+                                                                                    : way;
+}
+
+void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
+                       uint64_t operations)
+{
+    struct sw_way_counters *way = &table->ways[batch->_way - 1];
+    __atomic_fetch_add(&way->batches, batches, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&way->operations, operations, __ATOMIC_RELAXED);
+}
+
 /* Takes the results from the record. Returns the status, SW_PENDING if the batch goes on. */
 static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
@@ -70,6 +90,10 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
     }
     if (batch->kind == SW_BATCH_RESIZE) {
         return queue->resize_status;
+    }
+    if (batch->_way != 0) {
+        batch->_way = 1 + (uint32_t)way_taken(batch, record);
+        sw_cuda_count_way(queue->table, batch, 1, batch->count);
     }
     settle_entries(queue->table, batch);
     note_new_keys(queue->table, batch);

@@ -362,6 +362,9 @@ int sw_cuda_poll_together(void *context, struct sw_together *together)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     int status = sw_cuda_poll(queue, &together->whole);
+    if (status == SW_OK || status == SW_E_FULL) { /* the whole is counted as one of them */
+        sw_cuda_count_way(queue->table, &together->whole, together->count - 1, 0);
+    }
     if (status != SW_PENDING) {
         sw_cuda_together_finish(&queue->table->together, together);
     }

@@ -131,7 +131,8 @@ static bool by_ranges(const struct sw_cuda_table *table, uint32_t count)
 }
 
 template <int BITS>
-static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch)
+static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                          enum sw_way *way)
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     const cudaStream_t stream = queue->stream;
@@ -141,6 +142,7 @@ static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batc
                          batch->op != SW_DELETE &&
                          (batch->op == SW_SET || batch->count > CELLS_MAX);
     queue->table->ranged += ranges;
+    *way = ranges ? SW_WAY_RANGES : ordered ? SW_WAY_ORDERED : SW_WAY_CELLS;
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL; /* to look up */
     }
@@ -186,18 +188,20 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_batch<BITS> rest = *typed; /* what is left for finish to answer */
+    enum sw_way way = SW_WAY_GENERAL;
     cudaError_t error = cudaSuccess;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     batch->_upserts = upserts;
     if (is_large_delete(table, batch, before) && sw_cuda_stream<BITS>(queue, typed, &error)) {
-        /* done: its results are in the scratch */
+        way = SW_WAY_STREAM; /* its results are in the scratch */
     } else if (error == cudaSuccess &&
                is_simple(table, batch, typed->collected, before + upserts)) {
         bool merged = batch->found == NULL && batch->op != SW_DELETE &&
                       is_large(table, batch, before) &&
                       merge<BITS>(queue, typed, before == 0, &error);
+        way = SW_WAY_STREAM;
         if (!merged && error == cudaSuccess) {
-            error = upsert<BITS>(queue, typed);
+            error = upsert<BITS>(queue, typed, &way);
         }
         if (typed->group_count > 1 && batch->op != SW_DELETE && error == cudaSuccess) {
             error =
@@ -215,6 +219,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     } else if (error == cudaSuccess) {
         error = general<BITS>(queue, typed, deletes);
     }
+    batch->_way = 1 + (uint32_t)way;
     if (error == cudaSuccess) {
         error = mind_hints<BITS>(queue, upserts);
     }

@@ -48,6 +48,9 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
     snapshot->stats.grown = 6;
     snapshot->stats.resized = 8;
     snapshot->stats.resize_failed = 9;
+    for (uint64_t w = 0; w < SW_WAY_COUNT; w++) {
+        snapshot->stats.ways[w] = (struct sw_way_counters){600 + w, 7000 + w};
+    }
     snapshot->counters.connected_clients = 5;
     snapshot->counters.arena_bytes = 1 << 20;
     snapshot->counters.arena_used_bytes = 4096;

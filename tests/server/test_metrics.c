@@ -201,6 +201,13 @@ Test(metrics, every_counter_has_its_value)
             cr_assert_eq(sample(&page, series), (double)values[j], "%s", series);
         }
     }
+#define CHECK_WAY(way, name)                                                             \
+    cr_assert_eq(sample(&page, "sherwood_table_way_batches_total{way=\"" name "\"}"),    \
+                 (double)snapshot.stats.ways[way].batches);                              \
+    cr_assert_eq(sample(&page, "sherwood_table_way_operations_total{way=\"" name "\"}"), \
+                 (double)snapshot.stats.ways[way].operations);
+    SW_WAY_MAP(CHECK_WAY)
+#undef CHECK_WAY
     cr_assert_eq(sample(&page, "sherwood_keyspace_hits_total"), (double)table->by_class[0].hits);
     cr_assert_eq(sample(&page, "sherwood_keyspace_misses_total"),
                  (double)table->by_class[0].misses);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_status.c - every status has a text of its own.
+ * test_status.c - every status has a text of its own, and every way of CUDA a name.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -16,4 +16,16 @@ Test(status, texts)
 #undef CHECK
     cr_assert_str_eq(sw_status_text(12345), "unknown status");
     cr_assert_str_eq(sw_status_text(-12345), "unknown status");
+}
+
+Test(status, ways)
+{
+    for (int a = 0; a < SW_WAY_COUNT; a++) {
+        cr_assert_str_neq(sw_way_name((enum sw_way)a), "unknown");
+        for (int b = 0; b < a; b++) {
+            cr_assert_str_neq(sw_way_name((enum sw_way)a), sw_way_name((enum sw_way)b));
+        }
+    }
+    cr_assert_str_eq(sw_way_name(SW_WAY_STREAM), "stream");
+    cr_assert_str_eq(sw_way_name(SW_WAY_COUNT), "unknown");
 }
