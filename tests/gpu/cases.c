@@ -3,6 +3,7 @@
  * cases.c - cases about contents and layout.
  */
 #include "tests/gpu/cases.h"
+#include "tests/gpu/ways.h"
 
 #include <string.h>
 
@@ -37,6 +38,7 @@ bool case_mixed(struct pair *pair, const struct scale *scale, double load)
     if (!pair_range(pair, SW_SET, 0, entries) || !pair_compare(pair, false)) {
         return false;
     }
+    const struct ways before = ways_now(pair);
     for (uint32_t round = 0; round < scale->rounds; round++) {
         if (round % 6 == 5) {
             fill_random(pair, 256, beyond, 10);
@@ -48,7 +50,8 @@ bool case_mixed(struct pair *pair, const struct scale *scale, double load)
             return false;
         }
     }
-    return pair_compare(pair, false) && pair_lookup(pair, 0, beyond);
+    return pair_compare(pair, false) && pair_lookup(pair, 0, beyond) &&
+           ways_taken(pair, &before, WAY(SW_WAY_GENERAL));
 }
 
 /* Batches of one operation each, without an array of operations. */
@@ -70,17 +73,21 @@ bool case_each_operation(struct pair *pair, const struct scale *scale, double lo
     return pair_lookup(pair, 0, universe);
 }
 
-/* Deletes half of a full table at random, then fills it again, then deletes everything. */
+/* Deletes half of a full table at random, in batches that ask for less and less, then fills it
+ * again, then deletes everything. */
 bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
 {
+    const uint32_t count_max = pair->n_max / 4;
     uint64_t entries = entries_at(pair, load);
+    uint32_t turn = 0;
     (void)scale;
     if (!pair_range(pair, SW_SET, 0, entries)) {
         return false;
     }
+    const struct ways before = ways_now(pair);
     for (uint64_t at = 0; at < entries;) {
         uint32_t count = 0;
-        for (; at < entries && count < pair->n_max; at++) {
+        for (; at < entries && count < count_max; at++) {
             if (pair_below(pair, 2) == 0) {
                 pair->in.keys[count++] = pair_key(pair, at);
             }
@@ -88,11 +95,14 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
         pair->in.op = SW_DELETE;
         pair->in.count = count;
         pair->in.group_count = 0;
+        pair->answers = PAIR_ANSWERS_FOUND + (enum pair_answers)(turn++ % 2);
         if (!pair_run(pair, false) || !pair_compare(pair, false)) {
             return false;
         }
     }
-    return pair_lookup(pair, 0, entries) && pair_range(pair, SW_SET, 0, entries) &&
+    pair->answers = PAIR_ANSWERS_DRAWN;
+    return ways_taken(pair, &before, WAYS_OF_ONE_KIND | WAY(SW_WAY_STREAM)) &&
+           pair_lookup(pair, 0, entries) && pair_range(pair, SW_SET, 0, entries) &&
            pair_compare(pair, false) && pair_lookup(pair, 0, entries) &&
            pair_range(pair, SW_DELETE, 0, entries) && pair_compare(pair, false) &&
            pair_lookup(pair, 0, entries);

@@ -6,6 +6,7 @@
  * meets the cap then falls back to another path, so `failures` are not compared here.
  */
 #include "tests/gpu/cases.h"
+#include "tests/gpu/ways.h"
 
 static const enum sw_op UPSERTS[] = {SW_SET, SW_SUM, SW_MIN, SW_MAX};
 #define UPSERT_COUNT (sizeof(UPSERTS) / sizeof(UPSERTS[0]))
@@ -101,6 +102,7 @@ bool case_repeated(struct pair *pair, const struct scale *scale, double load)
     uint64_t some = entries_at(pair, load - 0.5);
     uint32_t turn = 0;
     (void)scale;
+    const struct ways before = ways_now(pair);
     for (size_t o = 0; o < UPSERT_COUNT; o++) {
         for (int p = 0; p < PATTERN_COUNT; p++) {
             for (int filled = 0; filled < 2; filled++) {
@@ -123,7 +125,8 @@ bool case_repeated(struct pair *pair, const struct scale *scale, double load)
             }
         }
     }
-    return pair_lookup(pair, 0, some + pair->n_max);
+    return pair_lookup(pair, 0, some + pair->n_max) &&
+           ways_of_bulk(pair, &before, WAYS_OF_ONE_KIND);
 }
 
 /* Every upsert in batches of more than 2^21 operations, of which repeated keys are found by a sort

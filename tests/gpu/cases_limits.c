@@ -3,6 +3,7 @@
  * cases_limits.c - cases about the probe cap, the maximum load, and several batches at once.
  */
 #include "tests/gpu/cases.h"
+#include "tests/gpu/ways.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -125,10 +126,17 @@ bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double l
     if (!pair_range(pair, SW_SET, 0, limit - 20)) {
         return false;
     }
+    const struct ways before = ways_now(pair);
     for (uint32_t round = 0; round < 2 * scale->rounds; round++) {
         uint32_t count = 1 + (uint32_t)pair_below(pair, 300);
         uint32_t end = 0;
-        fill_random(pair, count, limit + 200, round % 4 == 0 ? 0 : round % 4 == 1 ? 45 : 20);
+        if (round % 4 == 0) { /* some of these are refused */
+            count = 600;
+        }
+        fill_random(pair, count, limit + 200, round % 4 == 1 ? 45 : 20);
+        if (round % 4 == 0) {
+            pair->in.op = SW_SET;
+        }
         while (end < count) {
             end += 1 + (uint32_t)pair_below(pair, 8);
             end = end < count ? end : count;
@@ -138,7 +146,7 @@ bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double l
             return false;
         }
     }
-    return pair_lookup(pair, 0, limit + 200);
+    return pair_lookup(pair, 0, limit + 200) && ways_taken(pair, &before, WAY(SW_WAY_SERIAL));
 }
 
 /* One group: refused as a whole, or admitted because deletes come first. */

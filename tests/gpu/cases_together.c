@@ -5,6 +5,7 @@
 #include "tests/gpu/cases.h"
 #include "tests/gpu/known.h"
 #include "tests/gpu/together.h"
+#include "tests/gpu/ways.h"
 
 /* Keys that no case fills the table with. */
 #define FRESH (1U << 24)
@@ -101,6 +102,7 @@ bool case_together_at_limit(struct pair *pair, const struct scale *scale, double
     uint64_t refused = 0;
     struct together together;
     bool good = open_rounds(pair, &together) && pair_range(pair, SW_SET, 0, limit - 20);
+    const struct ways ways_before = ways_now(pair);
     (void)load;
     for (uint32_t n = 0; good && n < scale->rounds; n++) {
         struct together_round round = draw_round(pair, n, universe);
@@ -111,7 +113,8 @@ bool case_together_at_limit(struct pair *pair, const struct scale *scale, double
         refused += stats_of(pair, 1).counters.refused - before;
         good = good && fill_up(pair, universe);
     }
-    good = good && (refused > 0 || pair_fail(pair, "no group of a round was refused"));
+    good = good && (refused > 0 || pair_fail(pair, "no group of a round was refused")) &&
+           ways_taken(pair, &ways_before, WAY(SW_WAY_SERIAL));
     return close_rounds(pair, &together, good);
 }
 

@@ -139,6 +139,7 @@ int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_b
     pair->owns_tables = true;
     pair->slot_bits = config->slot_bits;
     pair->n_max = config->batch_ops_max;
+    pair->bulk = config->tuning.bulk;
     pair->seed = config->seed;
     for (int s = 0; s < 2; s++) {
         struct sw_table_config mine = *config;
@@ -158,6 +159,7 @@ int pair_share(struct pair *pair, const struct pair *owner, uint64_t random_seed
     memset(pair, 0, sizeof(*pair));
     pair->slot_bits = owner->slot_bits;
     pair->n_max = owner->n_max;
+    pair->bulk = owner->bulk;
     pair->seed = owner->seed;
     pair->side[0].table = owner->side[0].table;
     pair->side[1].table = owner->side[1].table;

@@ -46,8 +46,9 @@ struct pair {
     struct side side[2];
     bool owns_tables;
     uint32_t slot_bits;
-    uint32_t n_max; /* operations of a batch */
-    uint64_t seed;  /* of the tables */
+    uint32_t n_max;      /* operations of a batch */
+    enum sw_choice bulk; /* the tables' tuning of it */
+    uint64_t seed;       /* of the tables */
     uint64_t random;
     uint64_t operations;       /* compared so far */
     enum pair_answers answers; /* of the batches to come */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ways.h - which ways the batches of the tested table went. On a CPU table no batch goes any of
+ * them, and nothing is asked.
+ */
+#ifndef SHERWOOD_TESTS_GPU_WAYS_H
+#define SHERWOOD_TESTS_GPU_WAYS_H
+
+#include "tests/gpu/pair.h"
+
+#define WAY(way) (1U << (way))
+/* Of batches of one kind of upserts, or of deletes, that want no `previous` and are not streamed.
+ */
+#define WAYS_OF_ONE_KIND (WAY(SW_WAY_CELLS) | WAY(SW_WAY_ORDERED) | WAY(SW_WAY_RANGES))
+
+struct ways {
+    struct sw_way_counters counted[SW_WAY_COUNT];
+};
+
+/* What side 1 has counted so far. */
+struct ways ways_now(const struct pair *pair);
+
+/* These fail the pair and return false. Whether batches since then went one of the ways. */
+bool ways_taken(struct pair *pair, const struct ways *since, uint32_t ways);
+/* Batches that may be streamed were, where the tuning says always; they went one of the other ways,
+ * and none was streamed, where it says never; or either. */
+bool ways_of_bulk(struct pair *pair, const struct ways *since, uint32_t others);
+
+#endif
