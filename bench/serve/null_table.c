@@ -46,11 +46,6 @@ static uint64_t setting(const char *name, uint64_t standard)
     return text != NULL ? strtoull(text, NULL, 10) : standard;
 }
 
-const char *sw_status_text(int status)
-{
-    return status == SW_OK ? "ok" : "failed";
-}
-
 /* The real one checks results. */
 int sw_selftest(const struct sw_table_config *table); /* the daemon's (server/selftest.h) */
 int sw_selftest(const struct sw_table_config *table)
