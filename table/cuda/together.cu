@@ -10,7 +10,7 @@
 /* Bytes of values, and of the values before, of one launch. */
 #define VALUE_BYTES_MAX (32U << 20)
 /* While a launch of writes runs no read does: this bounds what a read may wait for. */
-#define OPERATIONS_MAX (1024U * 1024)
+#define OPERATIONS_MAX (512U * 1024)
 
 /* Whether the group of operation i of the part was refused. */
 static __device__ inline bool is_refused(const struct arrays &all, const struct sw_cuda_part *part,
