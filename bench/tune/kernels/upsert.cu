@@ -4,8 +4,8 @@
  * table/cuda/upsert_ordered.cu (ordered), as a shared object.
  *
  * Load is that of the table before the batch. Hit: 1 writes new values for stored keys, 0 inserts
- * fresh ones, which is what large batches come here for: others go by ranges. The sort before an
- * ordered batch is not among what is tuned, and not timed.
+ * fresh ones. The sort before an ordered batch, and the moves that cells list (walk.cu), are not
+ * among what is tuned, and not timed.
  *
  * %TUNES% table/cuda/upsert.cuh
  * %AXIS% Slot{ct} {64,128}

@@ -3,6 +3,7 @@
  * stand.cu - opens a table, fills it, and times passes of the variant over it.
  */
 #include "bench/tune/runner/stand.cuh"
+#include "table/cuda/walk.cuh"
 
 /* Never met: what is timed is not the stash. */
 #define MAX_PROBE (1U << 20)
@@ -243,6 +244,9 @@ static cudaError_t launch_upsert(struct sw_tune_stand<BITS> *stand,
     }
     if (error == cudaSuccess && stand->variant->operation == SW_TUNE_RANGES_SCATTER) {
         error = sw_cuda_launch_upsert_ranges<BITS>(device, batch, stream);
+    }
+    if (error == cudaSuccess && stand->variant->operation != SW_TUNE_UPSERT_ORDERED) {
+        error = sw_cuda_launch_moves<BITS>(device, batch, stream); /* what the others list */
     }
     rest.found = NULL; /* as write.cu has it */
     rest.count = 0;
