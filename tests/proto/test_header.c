@@ -206,6 +206,8 @@ static struct sw_reply largest_reply(void)
     memset(&reply, 0xFF, sizeof(reply)); /* every number and every text as long as it can be */
     reply.has_values = true;
     reply.lacks_found = true;
+    reply.has_scores = true;
+    reply.has_not_admitted = true;
     reply.has_info = true;
     return reply;
 }
