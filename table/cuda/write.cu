@@ -7,9 +7,9 @@
 #include "table/cuda/host.cuh"
 #include "table/cuda/walk.cuh"
 
-/* What the ways cost, in nanoseconds on an H200 (bench/results/h200/timing). A merge reads and
- * writes the whole table; into an empty one it only writes. An upsert of an absent key at load f
- * moves others along, about 1 / (1 - f)^2 of them. */
+/* What the ways cost, in nanoseconds on an H200. A merge reads the whole table twice and writes it
+ * once; into an empty one it only writes. An upsert of an absent key at load f moves others along,
+ * about 1 / (1 - f)^2 of them. */
 #define MERGE_SLOT_NS 0.013
 #define BUILD_SLOT_NS 0.009
 #define MERGE_OP_NS 0.05
