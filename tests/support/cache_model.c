@@ -52,6 +52,20 @@ struct cache_model *cache_model_create(const struct sw_cache_info *info)
     return model;
 }
 
+struct cache_model *cache_model_of_table(const struct sw_table_config *config,
+                                         const struct sw_table_info *info)
+{
+    struct sw_cache_info cache = {
+        .config = {.capacity = info->capacity_slots,
+                   .value_bytes = info->value_bytes,
+                   .mode = config->cache_mode,
+                   .policy = config->cache_policy,
+                   .seed = config->seed},
+        .buckets = info->buckets,
+    };
+    return cache_model_create(&cache);
+}
+
 void cache_model_destroy(struct cache_model *model)
 {
     free(model->entries);

@@ -14,6 +14,9 @@ struct cache_model;
 
 /* The configuration as sw_cache_info tells it. Ends the program if there is no memory. */
 struct cache_model *cache_model_create(const struct sw_cache_info *info);
+/* The model of a table whose engine is the cache. */
+struct cache_model *cache_model_of_table(const struct sw_table_config *config,
+                                         const struct sw_table_info *info);
 void cache_model_destroy(struct cache_model *model);
 
 /* Applies a batch in array order and writes its outputs. */

@@ -66,15 +66,7 @@ static int open_run(struct cache_scores *run, const struct cache_scores_trial *t
         return status;
     }
     sw_table_info(run->table, &run->info);
-    struct sw_cache_info cache = {
-        .config = {.capacity = run->info.capacity_slots,
-                   .value_bytes = run->info.value_bytes,
-                   .mode = trial->config.cache_mode,
-                   .policy = trial->config.cache_policy,
-                   .seed = trial->config.seed},
-        .buckets = run->info.buckets,
-    };
-    run->model = cache_model_create(&cache);
+    run->model = cache_model_of_table(&trial->config, &run->info);
     cut_all(run);
     run->memory = sw_io_alloc(run->table, run->memory_bytes);
     run->expected_value = calloc(1, run->info.value_bytes);

@@ -97,15 +97,7 @@ static int open_run(struct run *run, const struct cache_table_trial *trial, char
         abort();
     }
     sw_table_info(run->table, &run->info);
-    struct sw_cache_info cache = {
-        .config = {.capacity = run->info.capacity_slots,
-                   .value_bytes = run->info.value_bytes,
-                   .mode = trial->config.cache_mode,
-                   .policy = trial->config.cache_policy,
-                   .seed = trial->config.seed},
-        .buckets = run->info.buckets,
-    };
-    run->model = cache_model_create(&cache);
+    run->model = cache_model_of_table(&trial->config, &run->info);
     size_t n = trial->ops_max;
     run->expected = calloc(n, run->info.value_bytes);
     run->left = calloc(n, sizeof(*run->left));

@@ -6,26 +6,11 @@
 #include <criterion/criterion.h>
 
 #include "table/cache/cache_backend.h"
+#include "tests/support/cache_config.h"
 #include "tests/support/cache_table.h"
 #include "tests/support/random.h"
 
 TestSuite(cache_engine, .timeout = 120);
-
-static struct sw_table_config config_of(uint32_t slot_bits, uint32_t value_bytes,
-                                        enum sw_cache_mode mode, enum sw_cache_policy policy)
-{
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.engine = SW_ENGINE_CACHE;
-    config.slot_bits = slot_bits;
-    config.value_bytes = value_bytes;
-    config.cache_mode = mode;
-    config.cache_policy = policy;
-    config.capacity_slots = 700;
-    config.batch_ops_max = 4096;
-    return config;
-}
 
 static void run(uint32_t slot_bits, uint32_t value_bytes)
 {
@@ -37,7 +22,7 @@ static void run(uint32_t slot_bits, uint32_t value_bytes)
                 uint64_t evicted = 0;
                 struct cache_table_trial trial = {
                     .config =
-                        config_of(slot_bits, value_bytes, (enum sw_cache_mode)mode, policies[p]),
+                        cache_config(slot_bits, value_bytes, (enum sw_cache_mode)mode, policies[p]),
                     .seed = random_seed() + seed,
                     .batches = 60,
                     .ops_max = 400,
@@ -69,8 +54,8 @@ Test(cache_engine, newcomers_that_are_turned_away)
     for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
         char fault[256] = "";
         struct cache_table_trial trial = {
-            .config = config_of(mode == SW_CACHE_MEMORY ? 64 : 128, 20, (enum sw_cache_mode)mode,
-                                mode == SW_CACHE_MEMORY ? SW_CACHE_LFU : SW_CACHE_EPOCH_LFU),
+            .config = cache_config(mode == SW_CACHE_MEMORY ? 64 : 128, 20, (enum sw_cache_mode)mode,
+                                   mode == SW_CACHE_MEMORY ? SW_CACHE_LFU : SW_CACHE_EPOCH_LFU),
             .seed = random_seed(),
             .ops_max = 200,
         };
@@ -89,7 +74,7 @@ static void expect_refused(const struct sw_table_config *config, int expected)
 
 Test(cache_engine, refuses)
 {
-    struct sw_table_config config = config_of(128, 64, SW_CACHE_MEMORY, SW_CACHE_LRU);
+    struct sw_table_config config = cache_config(128, 64, SW_CACHE_MEMORY, SW_CACHE_LRU);
     config.value_bytes = 1028;
     expect_refused(&config, SW_E_INVALID);
     config.value_bytes = 64;
@@ -101,7 +86,7 @@ Test(cache_engine, refuses)
 
 Test(cache_engine, tells_what_it_is)
 {
-    struct sw_table_config config = config_of(128, 64, SW_CACHE_MEMORY, SW_CACHE_LFU);
+    struct sw_table_config config = cache_config(128, 64, SW_CACHE_MEMORY, SW_CACHE_LFU);
     struct sw_table *table;
     struct sw_queue *queue;
     struct sw_table_info info;

@@ -6,26 +6,11 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/support/cache_config.h"
 #include "tests/support/cache_scores.h"
 #include "tests/support/random.h"
 
 TestSuite(cache_scores, .timeout = 120);
-
-static struct sw_table_config config_of(uint32_t slot_bits, uint32_t value_bytes,
-                                        enum sw_cache_mode mode, enum sw_cache_policy policy)
-{
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.engine = SW_ENGINE_CACHE;
-    config.slot_bits = slot_bits;
-    config.value_bytes = value_bytes;
-    config.cache_mode = mode;
-    config.cache_policy = policy;
-    config.capacity_slots = 700;
-    config.batch_ops_max = 4096;
-    return config;
-}
 
 /* Every policy and mode; each must have tried what it is about. */
 static void run(uint32_t slot_bits, uint32_t value_bytes, bool floats)
@@ -36,8 +21,8 @@ static void run(uint32_t slot_bits, uint32_t value_bytes, bool floats)
             char fault[256] = "";
             struct cache_scores_seen seen;
             struct cache_scores_trial trial = {
-                .config = config_of(slot_bits, value_bytes, (enum sw_cache_mode)mode,
-                                    (enum sw_cache_policy)policy),
+                .config = cache_config(slot_bits, value_bytes, (enum sw_cache_mode)mode,
+                                       (enum sw_cache_policy)policy),
                 .seed = random_seed(),
                 .batches = 240,
                 .ops_max = 400,
@@ -87,8 +72,8 @@ Test(cache_scores, what_leaves_is_handed_back)
         char fault[256] = "";
         struct cache_scores_seen seen;
         struct cache_scores_trial trial = {
-            .config = config_of(mode == SW_CACHE_MEMORY ? 64 : 128, 20, (enum sw_cache_mode)mode,
-                                SW_CACHE_CUSTOM),
+            .config = cache_config(mode == SW_CACHE_MEMORY ? 64 : 128, 20, (enum sw_cache_mode)mode,
+                                   SW_CACHE_CUSTOM),
             .seed = random_seed(),
             .ops_max = 300,
             .key_count = 4500,
@@ -136,7 +121,7 @@ Test(cache_scores, a_policy_that_makes_its_own)
 {
     for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {
         struct small small;
-        open_small(&small, config_of(128, 64, SW_CACHE_MEMORY, (enum sw_cache_policy)policy));
+        open_small(&small, cache_config(128, 64, SW_CACHE_MEMORY, (enum sw_cache_policy)policy));
         bool own = policy == SW_CACHE_LRU || policy == SW_CACHE_EPOCH_LRU;
         expect(&small, SW_OK);
         small.batch.scores = small.scores;
@@ -156,7 +141,7 @@ Test(cache_scores, a_policy_that_makes_its_own)
 Test(cache_scores, epochs)
 {
     struct small small;
-    open_small(&small, config_of(128, 64, SW_CACHE_MEMORY, SW_CACHE_EPOCH_LRU));
+    open_small(&small, cache_config(128, 64, SW_CACHE_MEMORY, SW_CACHE_EPOCH_LRU));
     small.batch = (struct sw_batch){.kind = SW_BATCH_EPOCH, .epoch = 1ULL << 32};
     expect(&small, SW_E_INVALID);
     small.batch.epoch = UINT32_MAX;
@@ -168,7 +153,7 @@ Test(cache_scores, numbers_wider_than_a_value)
 {
     struct small small;
     struct sw_table_info info;
-    open_small(&small, config_of(64, 20, SW_CACHE_MEMORY, SW_CACHE_LRU));
+    open_small(&small, cache_config(64, 20, SW_CACHE_MEMORY, SW_CACHE_LRU));
     sw_table_info(small.table, &info);
     cr_assert_eq(info.operations >> SW_ADD_U32 & 1, 1);
     cr_assert_eq(info.operations >> SW_ADD_U64 & 1, 0);

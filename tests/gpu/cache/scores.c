@@ -30,14 +30,7 @@ uint64_t case_scores(const struct trial_setting *setting, const struct sw_cache_
             .floats = slot_bits == 64,
             .reads_overlap = setting->backend == SW_BACKEND_CUDA,
         };
-        sw_table_config_init(&trial.config);
-        trial.config.backend = setting->backend;
-        trial.config.engine = SW_ENGINE_CACHE;
-        trial.config.slot_bits = slot_bits;
-        trial.config.value_bytes = config->value_bytes;
-        trial.config.cache_mode = config->mode;
-        trial.config.cache_policy = config->policy;
-        trial.config.seed = setting->seed;
+        trial.config = trial_table(setting, config, slot_bits);
         trial.config.capacity_slots = 8 * trial.key_count;
         trial.config.batch_ops_max = trial.ops_max;
         int failed = cache_scores_run(&trial, &seen, fault, sizeof(fault));

@@ -91,6 +91,21 @@ void trial_from_device(const struct trial_setting *setting, void *to, void *memo
     }
 }
 
+struct sw_table_config trial_table(const struct trial_setting *setting,
+                                   const struct sw_cache_config *config, uint32_t slot_bits)
+{
+    struct sw_table_config table;
+    sw_table_config_init(&table);
+    table.backend = setting->backend;
+    table.engine = SW_ENGINE_CACHE;
+    table.slot_bits = slot_bits;
+    table.value_bytes = config->value_bytes;
+    table.cache_mode = config->mode;
+    table.cache_policy = config->policy;
+    table.seed = setting->seed;
+    return table;
+}
+
 struct sw_cache *trial_cache(const struct trial_setting *setting,
                              const struct sw_cache_config *config, struct sw_cache_info *info)
 {

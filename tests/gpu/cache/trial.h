@@ -30,6 +30,10 @@ void trial_from_device(const struct trial_setting *setting, void *to, void *memo
 struct sw_cache *trial_cache(const struct trial_setting *setting,
                              const struct sw_cache_config *config, struct sw_cache_info *info);
 
+/* The configuration of a table that has such a cache as its engine; its sizes are to be set. */
+struct sw_table_config trial_table(const struct trial_setting *setting,
+                                   const struct sw_cache_config *config, uint32_t slot_bits);
+
 /* A value is `version` and words computed of key, version and place: a torn one, or one of another
  * key, does not check. value_bytes 4: the word is computed of the key alone. */
 void trial_value(void *value, uint32_t value_bytes, uint64_t key, uint32_t version);
