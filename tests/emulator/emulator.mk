@@ -1,0 +1,50 @@
+# The kernels of table/ compiled for the CPU and run under interleavings drawn at random, without CUDA:
+# README.md.
+#   make emulator   build/emulator/test_table_gpu, and the other programs of tests/gpu
+
+EMU := $(BUILD)/emulator
+EMU_CXX := g++
+EMU_SRC := $(wildcard tests/emulator/*.cpp)
+EMU_CUDA := $(wildcard table/cuda/*.cu)
+# Of the engines whose kernels are not here the host's answer: there is no GPU.
+EMU_ABSENT := $(filter-out $(addsuffix absent.c,$(sort $(dir $(EMU_CUDA)))),$(CUDA_ABSENT))
+EMU_INCLUDE := -Itests/emulator/include
+EMU_FLAGS := -std=c++17 -g -pthread $(MACHINE) -D_GNU_SOURCE
+# The compiler tells hooks.cpp of each access of memory; its own runtime is not linked.
+EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=thread -U__SANITIZE_THREAD__ \
+  --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 \
+  -D__CUDACC__ -D__CUDA_ARCH__=900 -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
+
+# What is read through rewrite.py.
+EMU_REWRITTEN := $(wildcard $(foreach d,table table/cuda table/cache table/cache/cuda table/cuckoo table/cuckoo/cuda tests/gpu,\
+  $(foreach e,h inl cu cuh,$(d)/*.$(e))))
+$(EMU)/rewritten: tests/emulator/rewrite.py $(EMU_REWRITTEN)
+	@mkdir -p $(@D)
+	python3 $< $(EMU)/src $(EMU_REWRITTEN)
+	@touch $@
+# Those that did not change keep their time.
+$(EMU)/src/%: $(EMU)/rewritten ;
+
+EMU_OBJ := $(patsubst %.cpp,$(EMU)/obj/%.o,$(EMU_SRC)) $(patsubst %.cu,$(EMU)/obj/%.cu.o,$(EMU_CUDA)) \
+  $(call obj,$(TABLE_SRC) $(EMU_ABSENT))
+$(EMU)/obj/%.cu.o: $(EMU)/src/%.cu
+	@mkdir -p $(@D)
+	@echo "  EMU  $*.cu"
+	@$(EMU_CXX) $(EMU_KERNEL_FLAGS) -MMD -MP -c -o $@ -x c++ $<
+$(EMU)/obj/tests/emulator/%.o: tests/emulator/%.cpp
+	@mkdir -p $(@D)
+	@echo "  CXX  $<"
+	@$(EMU_CXX) $(EMU_FLAGS) -Wall -Wextra -O2 $(EMU_INCLUDE) -MMD -MP -c -o $@ $<
+$(EMU)/libemulated.a: $(EMU_OBJ)
+	@rm -f $@
+	ar qcs $@ $^
+
+EMU_TESTS := test_table_gpu test_ways_gpu
+$(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
+$(EMU)/test_ways_gpu: $(EMU)/obj/tests/gpu/test_ways_gpu.cu.o $(EMU)/libemulated.a
+$(EMU)/test_%:
+	$(EMU_CXX) -pthread -o $@ $^ -lm
+
+.PHONY: emulator
+emulator: $(EMU_TESTS:%=$(EMU)/%) ## the GPU tests with kernels emulated on the CPU
+-include $(shell find $(EMU)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory.hpp - memory that the device reaches.
+ */
+#ifndef SHERWOOD_EMULATOR_MEMORY_HPP
+#define SHERWOOD_EMULATOR_MEMORY_HPP
+
+#include <stddef.h>
+
+#define EMU_DEVICE_BYTES ((size_t)4 << 30)
+
+/* Whether memory is the device's, or the host's that the device reaches. */
+bool emu_is_reached(const void *memory);
+
+/* From here on an access of what is no memory is reported; of this host thread. */
+void emu_watch_faults(void);
+
+#endif

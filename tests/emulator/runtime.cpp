@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * runtime.cpp - streams, events and copies: the CUDA runtime on the host.
+ *
+ * A stream is a list of what is to be done, in order. Without EMU_ASYNC whatever is enqueued is
+ * done before the call returns. With it the device works when the host waits for it, asks it or
+ * looks at what it may have written, and for a moment in each call.
+ */
+#include "memory.hpp"
+#include "schedule.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+struct emu_event {
+    uint64_t recorded, done;
+};
+
+namespace
+{
+
+struct task {
+    std::function<void()> work; /* or a kernel, or the next */
+    std::shared_ptr<emu_launched> kernel;
+    emu_event *wait; /* until `done` is at least `number` */
+    uint64_t number;
+    emu_grid *grid; /* of the kernel, once it is at work */
+};
+
+} // namespace
+
+struct emu_stream {
+    std::deque<task> tasks;
+};
+
+namespace
+{
+
+std::recursive_mutex device; /* guards all that follows, and schedule.cpp */
+std::vector<emu_stream *> streams;
+emu_stream *default_stream;
+__thread emu_stream *own_stream;
+
+/* --- work ------------------------------------------------------------------------------------- */
+
+/* Does what the first task of a stream asks for, as far as it can be done now. True if it is done.
+ */
+bool advance(task *first)
+{
+    if (first->kernel != nullptr) {
+        if (first->grid == NULL) {
+            first->grid = emu_grid_begin(first->kernel.get());
+        }
+        if (!emu_grid_is_done(first->grid)) {
+            return false;
+        }
+        emu_grid_end(first->grid);
+    } else if (first->wait != NULL) {
+        return first->wait->done >= first->number;
+    } else {
+        first->work();
+    }
+    return true;
+}
+
+/* Returns whether any kernel is at work afterwards. */
+bool advance_all()
+{
+    bool busy = false;
+    for (bool changed = true; changed;) {
+        changed = busy = false;
+        for (emu_stream *stream : streams) {
+            while (!stream->tasks.empty() && advance(&stream->tasks.front())) {
+                stream->tasks.pop_front();
+                changed = true;
+            }
+            busy |= !stream->tasks.empty() && stream->tasks.front().grid != NULL;
+        }
+    }
+    return busy;
+}
+
+void work(uint64_t turns)
+{
+    emu_watch_faults();
+    if (advance_all()) {
+        emu_run(turns);
+        advance_all();
+    }
+}
+
+void finish(const emu_stream *stream)
+{
+    while (!stream->tasks.empty()) {
+        work(1 << 20);
+    }
+}
+
+void finish_all()
+{
+    for (size_t i = 0; i < streams.size(); i++) {
+        finish(streams[i]);
+    }
+}
+
+emu_stream *add_stream()
+{
+    streams.push_back(new emu_stream());
+    return streams.back();
+}
+
+emu_stream *stream_of(cudaStream_t stream)
+{
+    emu_stream **special = stream == NULL                  ? &default_stream
+                           : stream == cudaStreamPerThread ? &own_stream
+                                                           : NULL;
+    if (special == NULL) {
+        return stream;
+    }
+    *special = *special != NULL ? *special : add_stream();
+    return *special;
+}
+
+void enqueue(cudaStream_t to, task &&next)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    emu_stream *stream = stream_of(to);
+    stream->tasks.push_back(std::move(next));
+    if (!emu_options_read()->async) {
+        finish(stream);
+    } else if (emu_random() % 2 == 0) {
+        work(1ULL << emu_random() % 12);
+    }
+}
+
+} // namespace
+
+/* --- for launches and hooks ------------------------------------------------------------------- */
+
+void emu_enqueue_kernel(const emu_launched &launched)
+{
+    enqueue(launched.stream,
+            task{nullptr, std::make_shared<emu_launched>(launched), NULL, 0, NULL});
+}
+
+void emu_enqueue_work(cudaStream_t stream, std::function<void()> work)
+{
+    enqueue(stream, task{std::move(work), nullptr, NULL, 0, NULL});
+}
+
+void emu_host_looks(void)
+{
+    if (emu_options_read()->async) {
+        std::lock_guard<std::recursive_mutex> lock(device);
+        work(1ULL << emu_random() % 14);
+    }
+}
+
+/* --- the runtime ------------------------------------------------------------------------------ */
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    return error == cudaSuccess                 ? "cudaSuccess"
+           : error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation"
+                                                : "another error";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorMemoryAllocation ? "out of memory" : cudaGetErrorName(error);
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *number)
+{
+    *number = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int number)
+{
+    return number == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+/* A very small one of the newest kind. */
+#define MULTIPROCESSORS 2
+#define MAJOR 9
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int number)
+{
+    memset(properties, 0, sizeof(*properties));
+    strcpy(properties->name, "an emulated GPU");
+    properties->totalGlobalMem = EMU_DEVICE_BYTES;
+    properties->sharedMemPerBlock = 227 << 10;
+    properties->major = MAJOR;
+    properties->multiProcessorCount = MULTIPROCESSORS;
+    properties->unifiedAddressing = 1;
+    properties->canMapHostMemory = 1;
+    properties->l2CacheSize = 1 << 20;
+    return cudaSetDevice(number);
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
+{
+    *value = attribute == cudaDevAttrMultiProcessorCount      ? MULTIPROCESSORS
+             : attribute == cudaDevAttrComputeCapabilityMajor ? MAJOR
+                                                              : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    finish_all();
+    return cudaSuccess;
+}
+
+/* Of memory that the device does not reach the copy is made before the call returns. */
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind,
+                            cudaStream_t stream)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    emu_enqueue_work(stream, [=] { memcpy(to, from, bytes); });
+    if (!emu_is_reached(to) || !emu_is_reached(from)) {
+        finish(stream_of(stream));
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    cudaMemcpyAsync(to, from, bytes, kind, NULL);
+    return cudaStreamSynchronize(NULL);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
+{
+    emu_enqueue_work(stream, [=] { memset(to, byte, bytes); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *to, int byte, size_t bytes)
+{
+    cudaMemsetAsync(to, byte, bytes, NULL);
+    return cudaStreamSynchronize(NULL);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    *stream = add_stream();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithFlags(stream, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    finish(stream);
+    streams.erase(std::find(streams.begin(), streams.end(), stream));
+    delete stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    work(1ULL << emu_random() % 12);
+    return stream_of(stream)->tasks.empty() ? cudaSuccess : cudaErrorNotReady;
+}
+
+/* Other host threads may enqueue meanwhile. */
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    for (;;) {
+        std::lock_guard<std::recursive_mutex> lock(device);
+        if (stream_of(stream)->tasks.empty()) {
+            return cudaSuccess;
+        }
+        work(1 << 16);
+    }
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    enqueue(stream, task{nullptr, nullptr, event, event->recorded, NULL});
+    return cudaSuccess;
+}
+
+/* Never freed: a stream may still have to wait for it. */
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    static std::deque<emu_event> events;
+    std::lock_guard<std::recursive_mutex> lock(device);
+    events.emplace_back();
+    *event = &events.back();
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int)
+{
+    return cudaEventCreate(event);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    const uint64_t number = ++event->recorded;
+    emu_enqueue_work(stream, [=] { event->done = std::max(event->done, number); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    work(1ULL << emu_random() % 12);
+    return event->done >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    while (cudaEventQuery(event) != cudaSuccess) {
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t)
+{
+    *milliseconds = 1;
+    return cudaSuccess;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * schedule.hpp - the threads of all kernels at work, and who has the turn.
+ *
+ * One host thread at a time may be in here: runtime.cpp sees to it.
+ */
+#ifndef SHERWOOD_EMULATOR_SCHEDULE_HPP
+#define SHERWOOD_EMULATOR_SCHEDULE_HPP
+
+#include <cuda_runtime.h>
+
+/* Read from the environment once, and said on stderr. */
+struct emu_options {
+    uint64_t seed;   /* EMU_SEED: what is drawn when; or drawn itself */
+    unsigned blocks; /* EMU_BLOCKS: of a kernel, how many run at once */
+    bool async;      /* EMU_ASYNC: a launch returns before the kernel has run */
+};
+const emu_options *emu_options_read(void);
+
+uint64_t emu_random(void);
+
+/* A kernel at work. */
+struct emu_grid;
+emu_grid *emu_grid_begin(const emu_launched *launched);
+bool emu_grid_is_done(const emu_grid *grid);
+void emu_grid_end(emu_grid *grid);
+
+/* Runs the kernels at work, until so many turns are over or one of them is done. */
+void emu_run(uint64_t turns);
+
+/* Whether this is a thread of a kernel, and not the host. */
+bool emu_on_device(void);
+/* So many accesses of memory were made by the thread whose turn it is: now and then it is over. */
+void emu_spend(unsigned accesses, const void *at);
+
+/* Says where it happened and ends the program. */
+[[noreturn]] void emu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
