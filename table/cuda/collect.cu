@@ -12,9 +12,10 @@
 static __device__ inline void collect_chunk(const struct arrays &all, uint32_t chunk)
 {
     const struct sw_cuda_together *memory = &all.memory;
-    const struct sw_cuda_part part = all.in.parts[part_of_chunk(all.in.parts, all.parts, chunk)];
-    const uint32_t begin = (chunk - part.first_chunk) * CHUNK;
-    const uint32_t end = part.count - begin < CHUNK ? part.count : begin + CHUNK;
+    const struct sw_cuda_part part = all.in.parts->parts[all.in.parts->of_chunk[chunk]];
+    const uint32_t begin = (chunk - part.first_chunk) * SW_TOGETHER_CHUNK;
+    const uint32_t end =
+        part.count - begin < SW_TOGETHER_CHUNK ? part.count : begin + SW_TOGETHER_CHUNK;
     copy_elements(all.in.keys, (const uint8_t *)part.keys, part.first + begin, begin, end - begin,
                   memory->key_bytes);
     if (part.values != NULL) {

@@ -7,6 +7,7 @@
  *
  * The grids fit the whole batch; the lists' lengths are known on the device only.
  */
+#include "table/cuda/follow.cuh"
 #include "table/cuda/reduce.cuh"
 #include "table/cuda/walk.cuh"
 
@@ -86,13 +87,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
  * operations are in the scratch, where plan.cu has copied them, or else in the arrays of the batch.
  */
 template <int BITS, bool IN_SCRATCH>
-static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
-                                     const struct sw_cuda_batch<BITS> batch)
+static __device__ inline void apply_in_order(const struct sw_cuda_device<BITS> &device,
+                                             const struct sw_cuda_batch<BITS> &batch)
 {
     struct sw_cuda_control *control = device.control;
-    if (control->mode != SW_CUDA_SERIAL) {
-        return;
-    }
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     typename sw_width<BITS>::work work = {};
     work.ops = batch.ops != NULL && IN_SCRATCH ? scratch->ops : batch.ops;
@@ -111,17 +109,32 @@ static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
     control->leftovers = work.leftover_count;
 }
 
-/* The serial kernel removes entries and forgets no hints: then none is valid. */
+template <int BITS, bool IN_SCRATCH>
+static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
+                                     const struct sw_cuda_batch<BITS> batch)
+{
+    if (device.control->mode == SW_CUDA_SERIAL) {
+        apply_in_order<BITS, IN_SCRATCH>(device, batch);
+    }
+}
+
+/* What is applied in order removes entries and forgets no hints: then none is valid. */
+template <int BITS>
+static __device__ inline void forget_all(const struct sw_cuda_device<BITS> &device, uint64_t first,
+                                         uint64_t step)
+{
+    uint64_t count = sw_hint_count(device.table.main.buckets);
+    for (uint64_t g = first; g < count; g += step) {
+        device.hints[g] = 0;
+    }
+}
+
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     forget_kernel(const struct sw_cuda_device<BITS> device)
 {
-    if (device.control->mode != SW_CUDA_SERIAL) {
-        return;
-    }
-    uint64_t count = sw_hint_count(device.table.main.buckets);
-    for (uint64_t g = thread_number(); g < count; g += (uint64_t)gridDim.x * SW_CUDA_BLOCK) {
-        device.hints[g] = 0;
+    if (device.control->mode == SW_CUDA_SERIAL) {
+        forget_all<BITS>(device, thread_number(), (uint64_t)gridDim.x * SW_CUDA_BLOCK);
     }
 }
 
@@ -140,22 +153,40 @@ template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_dev
     memset(device.table.state, 0, sizeof(*device.table.state));
 }
 
+/* By all threads of a block: one alone would wait for memory once a word. */
 static __device__ inline void report(struct sw_cuda_control *control, const struct sw_state *state,
                                      struct sw_cuda_record *record, uint64_t ticket, bool collected)
 {
-    record->counters = control->counters;
-    record->status = control->lost != 0               ? SW_E_DEVICE
-                     : control->counters.refused != 0 ? SW_E_FULL
-                                                      : SW_OK;
-    record->leftover_count = control->leftovers;
-    record->stash_change =
-        control->stash_noted != 0 ? (int64_t)(state->stash_occupied - control->stash_before) : 0;
-    record->serial = control->mode == SW_CUDA_SERIAL;
-    record->fell_back = control->rebuild_failed;
-    memset(control, 0, sizeof(*control));
-    if (collected) {
+    const uint32_t counter_words = sizeof(record->counters) / sizeof(uint64_t);
+    const uint32_t control_words = sizeof(*control) / sizeof(uint64_t);
+    static_assert(sizeof(*control) % sizeof(uint64_t) == 0 &&
+                      sizeof(*control) / sizeof(uint64_t) <= SW_CUDA_BLOCK,
+                  "a thread a word");
+    static_assert(offsetof(struct sw_cuda_control, counters) % sizeof(uint64_t) == 0 &&
+                      sizeof(record->counters) % sizeof(uint64_t) == 0,
+                  "whole words");
+    if (threadIdx.x < counter_words) {
+        ((uint64_t *)&record->counters)[threadIdx.x] =
+            ((const uint64_t *)&control->counters)[threadIdx.x];
+    }
+    if (threadIdx.x == 0) {
+        record->status = control->lost != 0               ? SW_E_DEVICE
+                         : control->counters.refused != 0 ? SW_E_FULL
+                                                          : SW_OK;
+        record->leftover_count = control->leftovers;
+        record->stash_change = control->stash_noted != 0
+                                   ? (int64_t)(state->stash_occupied - control->stash_before)
+                                   : 0;
+        record->serial = control->mode == SW_CUDA_SERIAL;
+        record->fell_back = control->rebuild_failed;
+    }
+    __syncthreads();
+    if (threadIdx.x < control_words) {
+        ((uint64_t *)control)[threadIdx.x] = 0;
+    }
+    if (threadIdx.x == 0 && collected) {
         record->done = ticket; /* deal_kernel tells the host */
-    } else {
+    } else if (threadIdx.x == 0) {
         sw_record_done(record, ticket);
     }
 }
@@ -178,14 +209,28 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         batch.leftover_keys[i] = sw_width<BITS>::unmix(&device.table, entry.m);
         batch.leftover_values[i] = entry.value;
     }
-    /* of a batch that was collected nothing goes to the host yet, and one block has no others to
-     * wait for */
-    const bool last = batch.collected && gridDim.x == 1
-                          ? true
-                          : sw_last_block(&device.control->blocks_done, gridDim.x);
-    if (last && threadIdx.x == 0) {
+    if (sw_last_block(&device.control->blocks_done, gridDim.x)) {
         report(device.control, device.table.state, batch.record, batch.ticket, batch.collected);
     }
+}
+
+/* The end of a batch that was collected and leaves nothing to copy: one block applies it in order
+ * if it was not admitted as a whole, and reports. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    close_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device,
+                 const __grid_constant__ struct sw_cuda_batch<BITS> batch)
+{
+    sw_cuda_follow();
+    const bool in_order = device.control->mode == SW_CUDA_SERIAL;
+    if (in_order && threadIdx.x == 0) {
+        apply_in_order<BITS, false>(device, batch);
+    }
+    if (in_order && device.hints != NULL) {
+        forget_all<BITS>(device, threadIdx.x, SW_CUDA_BLOCK);
+    }
+    __syncthreads();
+    report(device.control, device.table.state, batch.record, batch.ticket, true);
 }
 
 /* The launchers. A kernel that fails to launch ends the sequence. */
@@ -259,6 +304,14 @@ cudaError_t sw_cuda_launch_bury(const struct sw_cuda_device<BITS> *device,
 }
 
 template <int BITS>
+cudaError_t sw_cuda_launch_close(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    return sw_cuda_launch_following(true, close_kernel<BITS>, 1, SW_CUDA_BLOCK, stream, *device,
+                                    *batch);
+}
+
+template <int BITS>
 cudaError_t sw_cuda_launch_clear(const struct sw_cuda_device<BITS> *device, uint64_t slots_total,
                                  cudaStream_t stream)
 {
@@ -298,6 +351,8 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                                      const struct sw_cuda_batch<BITS> *, bool,     \
                                                      cudaStream_t);                                \
     template cudaError_t sw_cuda_launch_serial<BITS>(                                              \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
+    template cudaError_t sw_cuda_launch_close<BITS>(                                               \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_clear<BITS>(const struct sw_cuda_device<BITS> *, uint64_t, \
                                                     cudaStream_t);                                 \

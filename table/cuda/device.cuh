@@ -298,6 +298,12 @@ template <int BITS>
 cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
+/* In place of sw_cuda_launch_serial and _finish, where the batch was collected and neither answers
+ * nor entries that met the cap are left to copy. */
+template <int BITS>
+cudaError_t sw_cuda_launch_close(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+
 /* After a move (a merge without a batch) and before the batch that it was made for. */
 template <int BITS>
 cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);

@@ -9,32 +9,12 @@
 #include "table/cuda/reduce.cuh"
 #include "table/cuda/together.cuh"
 
-/* A block collects or deals so many operations of one part at a time, and as many groups. */
-#define CHUNK 1024
-
 /* What the kernels take. */
 struct arrays {
     struct sw_cuda_together memory;
     struct sw_cuda_collected in;
     uint32_t parts;
 };
-
-/* The part that a chunk is of: the last one that begins at or before it. */
-static __device__ inline uint32_t part_of_chunk(const struct sw_cuda_part *parts, uint32_t count,
-                                                uint32_t chunk)
-{
-    uint32_t low = 0;
-    uint32_t high = count - 1;
-    while (low < high) {
-        uint32_t middle = (low + high + 1) / 2;
-        if (parts[middle].first_chunk <= chunk) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return low;
-}
 
 /* Copies bytes in units, all threads of the block. */
 template <typename UNIT>

@@ -4,6 +4,7 @@
  *
  * What does not is listed, for walk.cu.
  */
+#include "table/cuda/follow.cuh"
 #include "table/cuda/reduce.cuh"
 #include "table/cuda/walk.cuh"
 
@@ -18,6 +19,7 @@ template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     short_insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
+    sw_cuda_follow();
     typedef sw_width<BITS> W;
     struct sw_cuda_control *control = device.control;
     const typename W::view *view = &device.table.main;
@@ -51,6 +53,7 @@ template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     short_removal_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
+    sw_cuda_follow();
     typedef sw_width<BITS> W;
     struct sw_cuda_control *control = device.control;
     const uint64_t buckets = device.table.main.buckets_total;
@@ -95,16 +98,16 @@ template <int BITS>
 cudaError_t sw_cuda_launch_short_inserts(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                          cudaStream_t stream)
 {
-    short_insert_kernel<BITS><<<blocks_for(count), SW_CUDA_BLOCK, 0, stream>>>(*device);
-    return cudaGetLastError();
+    return sw_cuda_launch_following(true, short_insert_kernel<BITS>, blocks_for(count),
+                                    SW_CUDA_BLOCK, stream, *device);
 }
 
 template <int BITS>
 cudaError_t sw_cuda_launch_short_removals(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                           cudaStream_t stream)
 {
-    short_removal_kernel<BITS><<<blocks_for(count), SW_CUDA_BLOCK, 0, stream>>>(*device);
-    return cudaGetLastError();
+    return sw_cuda_launch_following(true, short_removal_kernel<BITS>, blocks_for(count),
+                                    SW_CUDA_BLOCK, stream, *device);
 }
 
 #define INSTANTIATE(BITS)                                                                         \

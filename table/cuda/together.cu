@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "table/cuda/cutter.cuh"
+#include "table/cuda/follow.cuh"
 #include "table/cuda/parts.cuh"
 
 /* Bytes of values, and of the values before, of one launch. */
 #define VALUE_BYTES_MAX (32U << 20)
-/* While a launch of writes runs no read does: this bounds what a read may wait for. */
-#define OPERATIONS_MAX (512U * 1024)
 
 /* Whether the group of operation i of the part was refused. */
 static __device__ inline bool is_refused(const struct arrays &all, const struct sw_cuda_part *part,
@@ -110,32 +109,43 @@ static __device__ inline void count_operation(const struct arrays &all,
     count_one(words, op, found, old, operand, memory->value_bytes, not_admitted);
 }
 
-/* The bits of a chunk, 64 operations a warp at a time, and its counts. */
+/* The bits of a chunk, 32 operations a warp at a time, and its counts. The bits go to the host from
+ * neighbouring threads: alone, each word would be a transaction of its own. */
 static __device__ inline void deal_bits(const struct arrays &all, const struct sw_cuda_part *part,
                                         uint32_t begin, uint32_t end, bool some_refused,
                                         uint32_t *words)
 {
+    __shared__ uint64_t found_bits[SW_TOGETHER_CHUNK / 64];
+    __shared__ uint64_t not_admitted_bits[SW_TOGETHER_CHUNK / 64];
     const struct sw_cuda_together *memory = &all.memory;
     const uint32_t lane = threadIdx.x % 32;
-    for (uint32_t base = begin + threadIdx.x / 32 * 64; base < end; base += SW_CUDA_BLOCK * 2) {
-        uint64_t found_bits = 0;
-        uint64_t not_admitted_bits = 0;
-        for (int half = 0; half < 2; half++) {
-            const uint32_t i = base + half * 32 + lane;
-            bool found = i < end && bit_of(memory->found, part->first + i);
-            bool not_admitted = i < end && memory->not_admitted != NULL &&
-                                bit_of(memory->not_admitted, part->first + i);
-            found_bits |= (uint64_t)__ballot_sync(SW_WARP_ALL, found) << (half * 32);
-            not_admitted_bits |= (uint64_t)__ballot_sync(SW_WARP_ALL, not_admitted) << (half * 32);
-            if (i < end) {
-                count_operation(all, part, i, found, not_admitted, some_refused, words);
-            }
+    for (uint32_t base = begin + threadIdx.x / 32 * 32; base < end; base += SW_CUDA_BLOCK) {
+        const uint32_t i = base + lane;
+        const bool found = i < end && bit_of(memory->found, part->first + i);
+        const bool not_admitted = i < end && memory->not_admitted != NULL &&
+                                  bit_of(memory->not_admitted, part->first + i);
+        const uint32_t found_here = __ballot_sync(SW_WARP_ALL, found);
+        const uint32_t not_admitted_here = __ballot_sync(SW_WARP_ALL, not_admitted);
+        if (lane == 0) { /* low half first */
+            ((uint32_t *)found_bits)[(base - begin) / 32] = found_here;
+            ((uint32_t *)not_admitted_bits)[(base - begin) / 32] = not_admitted_here;
         }
-        if (lane == 0 && part->found != NULL) {
-            part->found[base / 64] = found_bits;
+        if (i < end) {
+            count_operation(all, part, i, found, not_admitted, some_refused, words);
         }
-        if (lane == 0 && part->not_admitted != NULL) {
-            part->not_admitted[base / 64] = not_admitted_bits;
+    }
+    const uint32_t halves = (end - begin + 31) / 32;
+    if (halves % 2 == 1 && threadIdx.x == 0) {
+        ((uint32_t *)found_bits)[halves] = 0;
+        ((uint32_t *)not_admitted_bits)[halves] = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x < (halves + 1) / 2) {
+        if (part->found != NULL) {
+            part->found[begin / 64 + threadIdx.x] = found_bits[threadIdx.x];
+        }
+        if (part->not_admitted != NULL) {
+            part->not_admitted[begin / 64 + threadIdx.x] = not_admitted_bits[threadIdx.x];
         }
     }
 }
@@ -166,10 +176,12 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
 {
     const struct sw_cuda_together *memory = &all.memory;
-    const uint32_t number = part_of_chunk(all.in.parts, all.parts, blockIdx.x);
-    const struct sw_cuda_part part = all.in.parts[number];
-    const uint32_t begin = (blockIdx.x - part.first_chunk) * CHUNK;
-    const uint32_t end = part.count - begin < CHUNK ? part.count : begin + CHUNK;
+    sw_cuda_follow();
+    const uint32_t number = all.in.parts->of_chunk[blockIdx.x];
+    const struct sw_cuda_part part = all.in.parts->parts[number];
+    const uint32_t begin = (blockIdx.x - part.first_chunk) * SW_TOGETHER_CHUNK;
+    const uint32_t end =
+        part.count - begin < SW_TOGETHER_CHUNK ? part.count : begin + SW_TOGETHER_CHUNK;
     uint32_t words[SW_PART_WORDS] = {};
     deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
     add_words(memory->words + number * SW_PART_WORDS, words);
@@ -190,14 +202,15 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         results[w] = __ldcg(&memory->words[w]);
         memory->words[w] = 0;
     }
-    __threadfence_system(); /* by each thread, for what it wrote */
+    const uint64_t ticket = memory->record[0];
+    for (uint32_t w = 1 + threadIdx.x; w < memory->record_bytes / sizeof(uint64_t);
+         w += SW_CUDA_BLOCK) {
+        record[w] = memory->record[w];
+    }
     __syncthreads();
     if (threadIdx.x == 0) {
         *memory->blocks_done = 0;
-        for (uint32_t w = 1; w < memory->record_bytes / sizeof(uint64_t); w++) {
-            record[w] = memory->record[w];
-        }
-        sw_cuda_record_ticket(record, memory->record[0]);
+        sw_cuda_record_ticket(record, ticket);
     }
 }
 
@@ -206,7 +219,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 uint32_t sw_cuda_together_max(uint32_t batch_ops_max, uint32_t key_bytes, uint32_t value_bytes)
 {
     uint32_t most = VALUE_BYTES_MAX / (key_bytes + value_bytes);
-    most = most < OPERATIONS_MAX ? most : OPERATIONS_MAX;
+    most = most < SW_TOGETHER_OPERATIONS_MAX ? most : SW_TOGETHER_OPERATIONS_MAX;
     return batch_ops_max < most ? batch_ops_max : most;
 }
 
@@ -222,7 +235,7 @@ static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
         sw_cuda_cut(&cutter, &in->ops, n);
         sw_cuda_cut(&cutter, &in->group_ends, n);
         sw_cuda_cut(&cutter, &in->group_refused, n);
-        sw_cuda_cut(&cutter, &in->parts, SW_TOGETHER_MAX);
+        sw_cuda_cut(&cutter, &in->parts, 1);
     }
     sw_cuda_cut(&cutter, &memory->previous, n * memory->value_bytes);
     sw_cuda_cut(&cutter, &memory->found, (n + 63) / 64);
@@ -240,7 +253,7 @@ static size_t cut_host(struct sw_cuda_together *memory, void *base)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
     for (int i = 0; i < SW_TOGETHERS; i++) {
-        sw_cuda_cut(&cutter, &memory->staged[i], SW_TOGETHER_MAX);
+        sw_cuda_cut(&cutter, &memory->staged[i], 1);
         sw_cuda_cut(&cutter, &memory->results[i], (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
     }
     return cutter.used;
@@ -296,14 +309,14 @@ void sw_cuda_together_close(struct sw_cuda_together *memory)
 
 static uint32_t chunks_of(uint32_t count)
 {
-    return (count + CHUNK - 1) / CHUNK;
+    return (count + SW_TOGETHER_CHUNK - 1) / SW_TOGETHER_CHUNK;
 }
 
 /* Of all parts. */
 static uint32_t chunks_of_all(const struct sw_cuda_together *memory,
                               const struct sw_together *together)
 {
-    const struct sw_cuda_part *last = &memory->staged[together->number][together->count - 1];
+    const struct sw_cuda_part *last = &memory->staged[together->number]->parts[together->count - 1];
     return last->first_chunk + chunks_of(last->count);
 }
 
@@ -318,7 +331,7 @@ static struct arrays arrays_of(const struct sw_cuda_together *memory,
 static void describe(const struct sw_cuda_together *memory, struct sw_together *together)
 {
     const struct sw_cuda_collected *in = &memory->collected[together->number];
-    struct sw_cuda_part *staged = memory->staged[together->number];
+    struct sw_cuda_parts *staged = memory->staged[together->number];
     const enum sw_op op = together->parts[0]->op;
     bool uniform = true;
     bool values = false;
@@ -328,7 +341,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     uint32_t first_chunk = 0;
     for (uint32_t p = 0; p < together->count; p++) {
         const struct sw_batch *batch = together->parts[p];
-        struct sw_cuda_part *part = &staged[p];
+        struct sw_cuda_part *part = &staged->parts[p];
         *part = {batch->keys,
                  (const uint8_t *)batch->values,
                  batch->ops,
@@ -348,7 +361,9 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
         previous = previous || batch->previous != NULL;
         first += part->count;
         first_group += part->group_count;
-        first_chunk += chunks_of(part->count);
+        for (uint32_t c = chunks_of(part->count); c > 0; c--) {
+            staged->of_chunk[first_chunk++] = (uint16_t)p;
+        }
     }
     struct sw_batch *whole = &together->whole;
     memset(whole, 0, sizeof(*whole));
@@ -372,7 +387,8 @@ cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_
     describe(memory, together);
     const struct arrays all = arrays_of(memory, together);
     cudaError_t error = cudaMemcpyAsync(all.in.parts, memory->staged[together->number],
-                                        together->count * sizeof(*all.in.parts),
+                                        sizeof(all.in.parts->of_chunk) +
+                                            together->count * sizeof(struct sw_cuda_part),
                                         cudaMemcpyHostToDevice, memory->stream);
     if (error != cudaSuccess) {
         return error;
@@ -391,9 +407,9 @@ cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
                                   const struct sw_together *together, const int32_t *status,
                                   void *record, cudaStream_t stream)
 {
-    deal_kernel<<<chunks_of_all(memory, together), SW_CUDA_BLOCK, 0, stream>>>(
-        arrays_of(memory, together), status, memory->results[together->number], (uint64_t *)record);
-    return cudaGetLastError();
+    return sw_cuda_launch_following(true, deal_kernel, chunks_of_all(memory, together),
+                                    SW_CUDA_BLOCK, stream, arrays_of(memory, together), status,
+                                    memory->results[together->number], (uint64_t *)record);
 }
 
 /* The counters of one part. */

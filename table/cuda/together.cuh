@@ -24,6 +24,14 @@
 
 static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a lane takes the reads of a queue");
 
+/* A block collects or deals so many operations of one part at a time, and as many groups. */
+#define SW_TOGETHER_CHUNK 1024
+/* The most operations of a launch. While it runs no read does: this bounds what a read may wait
+ * for. */
+#define SW_TOGETHER_OPERATIONS_MAX (512U * 1024)
+/* And the most chunks: each part may have one that is not full. */
+#define SW_TOGETHER_CHUNKS_MAX (SW_TOGETHER_OPERATIONS_MAX / SW_TOGETHER_CHUNK + SW_TOGETHER_MAX)
+
 /* One part, as kernels see it. */
 struct sw_cuda_part {
     const void *keys;
@@ -40,6 +48,12 @@ struct sw_cuda_part {
     uint32_t first;       /* of its operations among all */
     uint32_t first_group; /* of its groups */
     uint32_t first_chunk; /* of those that are collected or dealt for it */
+};
+
+/* All of a launch. */
+struct sw_cuda_parts {
+    uint16_t of_chunk[SW_TOGETHER_CHUNKS_MAX]; /* which part it is of */
+    struct sw_cuda_part parts[SW_TOGETHER_MAX];
 };
 
 /* What was counted of one part. */
@@ -59,7 +73,7 @@ struct sw_cuda_collected {
     uint8_t *keys, *values, *ops;
     uint32_t *group_ends;
     uint8_t *group_refused; /* the engine's answer; 0 when collected */
-    struct sw_cuda_part *parts;
+    struct sw_cuda_parts *parts;
 };
 
 /* Memory of a table for this. All arrays but those of the host are device memory. */
@@ -77,7 +91,7 @@ struct sw_cuda_together {
     uint32_t *words;           /* [parts][SW_PART_WORDS], zero between launches */
     unsigned int *blocks_done; /* zero between launches */
     void *host;                /* pinned and mapped; the next two lie in it, for each launch */
-    struct sw_cuda_part *staged[SW_TOGETHERS];
+    struct sw_cuda_parts *staged[SW_TOGETHERS];
     uint32_t *results[SW_TOGETHERS]; /* [parts][SW_PART_WORDS] */
     cudaStream_t stream;             /* of collecting */
     cudaEvent_t done[SW_TOGETHERS];  /* collecting is */

@@ -20,6 +20,7 @@
  * entries move in one direction only, and where a key was when it was looked up says on which side
  * it is now.
  */
+#include "table/cuda/follow.cuh"
 #include "table/cuda/reduce.cuh"
 #include "table/cuda/walk.cuh"
 
@@ -264,6 +265,7 @@ template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, WALK_BLOCKS)
     insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
+    sw_cuda_follow();
     struct sw_cuda_control *control = device.control;
     const uint32_t count = sw_is_admitted(control) ? control->long_inserts : 0;
     const uint64_t step = (uint64_t)gridDim.x * (SW_CUDA_BLOCK / LANES);
@@ -373,6 +375,7 @@ template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, WALK_BLOCKS)
     removal_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
+    sw_cuda_follow();
     struct sw_cuda_control *control = device.control;
     const uint32_t count = sw_is_admitted(control) ? control->long_removals : 0;
     const uint64_t step = (uint64_t)gridDim.x * (SW_CUDA_BLOCK / LANES);
@@ -415,8 +418,8 @@ cudaError_t sw_cuda_launch_inserts(const struct sw_cuda_device<BITS> *device, ui
 {
     cudaError_t error = sw_cuda_launch_short_inserts<BITS>(device, count, stream);
     if (error == cudaSuccess) {
-        insert_kernel<BITS><<<walk_blocks(device, count), SW_CUDA_BLOCK, 0, stream>>>(*device);
-        error = cudaGetLastError();
+        error = sw_cuda_launch_following(true, insert_kernel<BITS>, walk_blocks(device, count),
+                                         SW_CUDA_BLOCK, stream, *device);
     }
     return error;
 }
@@ -427,8 +430,8 @@ cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, u
 {
     cudaError_t error = sw_cuda_launch_short_removals<BITS>(device, count, stream);
     if (error == cudaSuccess) {
-        removal_kernel<BITS><<<walk_blocks(device, count), SW_CUDA_BLOCK, 0, stream>>>(*device);
-        error = cudaGetLastError();
+        error = sw_cuda_launch_following(true, removal_kernel<BITS>, walk_blocks(device, count),
+                                         SW_CUDA_BLOCK, stream, *device);
     }
     return error;
 }

@@ -146,6 +146,9 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(device, &batch, stream);
     }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_close<BITS>(device, &batch, stream);
+    }
     return error;
 }
 

@@ -188,6 +188,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_batch<BITS> rest = *typed; /* what is left for finish to answer */
+    bool closes = false;                      /* nothing is, and the batch's arrays are ours */
     enum sw_way way = SW_WAY_GENERAL;
     cudaError_t error = cudaSuccess;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
@@ -203,7 +204,12 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         if (!merged && error == cudaSuccess) {
             error = upsert<BITS>(queue, typed, &way);
         }
-        if (typed->group_count > 1 && batch->op != SW_DELETE && error == cudaSuccess) {
+        rest.found = NULL;
+        if (table->config.stash_slots > 0) {
+            rest.count = 0; /* no left-overs either: a report is all */
+            closes = typed->collected;
+        }
+        if (!closes && typed->group_count > 1 && batch->op != SW_DELETE && error == cudaSuccess) {
             error =
                 sw_cuda_launch_serial<BITS>(sw_cuda_device_of<BITS>(table), typed, queue->stream);
         }
@@ -211,10 +217,6 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
             bool served = __atomic_load_n(&table->stash, __ATOMIC_RELAXED) == 0;
             table->hints_age = served ? 0 : table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
             upserts = 0;
-        }
-        rest.found = NULL;
-        if (table->config.stash_slots > 0) {
-            rest.count = 0; /* no left-overs either: a report is all */
         }
     } else if (error == cudaSuccess) {
         error = general<BITS>(queue, typed, deletes);
@@ -224,7 +226,9 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         error = mind_hints<BITS>(queue, upserts);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), &rest, queue->stream);
+        const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+        error = closes ? sw_cuda_launch_close<BITS>(device, typed, queue->stream)
+                       : sw_cuda_launch_finish<BITS>(device, &rest, queue->stream);
     }
     return error;
 }

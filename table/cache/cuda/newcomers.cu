@@ -288,7 +288,7 @@ template <uint32_t OP>
 static __global__ void __launch_bounds__(NEWCOMERS_THREADS, SW_CACHE_NEWCOMERS_BLOCKS)
     newcomers_kernel(const struct sw_cache_piece piece)
 {
-    sw_cache_follow();
+    sw_cuda_follow();
     const struct sw_cache_slots *slots = &piece.launch.slots;
     uint64_t mine = (uint64_t)blockIdx.x * NEWCOMERS_THREADS + threadIdx.x;
     struct row row = {};
@@ -323,7 +323,7 @@ static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t s
 {
     uint64_t rows = piece->count == 0 ? 1 : sw_cache_first_buckets(&piece->launch.slots);
     uint32_t blocks = (uint32_t)((rows + NEWCOMERS_THREADS - 1) / NEWCOMERS_THREADS);
-    return sw_cache_launch_kernel(true, newcomers_kernel<OP>, blocks, NEWCOMERS_THREADS, stream,
+    return sw_cuda_launch_following(true, newcomers_kernel<OP>, blocks, NEWCOMERS_THREADS, stream,
                                   *piece);
 }
 

@@ -230,7 +230,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
     one_bucket_kernel(const struct sw_cache_piece piece)
 {
     __shared__ struct block block;
-    sw_cache_follow();
+    sw_cuda_follow();
     uint32_t count = min(piece.rows.part_counts[blockIdx.x].ops, PART_OPS);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *piece.rows.rest_count_next = 0;
@@ -250,7 +250,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
 template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return sw_cache_launch_kernel(true, one_bucket_kernel<OP>,
+    return sw_cuda_launch_following(true, one_bucket_kernel<OP>,
                                   sw_cache_parts(&piece->launch.slots, PART_ROWS), THREADS, stream,
                                   *piece);
 }

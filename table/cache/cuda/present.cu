@@ -68,7 +68,7 @@ template <uint32_t OP>
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_PRESENT_BLOCKS)
     rows_kernel(const struct sw_cache_piece piece)
 {
-    sw_cache_follow();
+    sw_cuda_follow();
     const struct sw_cache_slots *slots = &piece.launch.slots;
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
     if (id >= piece.count) {
@@ -126,7 +126,7 @@ cudaError_t sw_cache_launch_present(const struct sw_cache_launch *launch, cudaSt
 template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return sw_cache_launch_kernel(piece->first != 0, rows_kernel<OP>, sw_cache_blocks(piece->count),
+    return sw_cuda_launch_following(piece->first != 0, rows_kernel<OP>, sw_cache_blocks(piece->count),
                                   SW_CACHE_THREADS, stream, *piece);
 }
 

@@ -8,7 +8,7 @@
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     part_kernel(const struct sw_cache_piece piece)
 {
-    sw_cache_follow();
+    sw_cuda_follow();
     const struct sw_cache_rows *rows = &piece.rows;
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
     if (id >= piece.count) {
@@ -29,7 +29,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
 static cudaError_t launch_in_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
     cudaError_t error =
-        sw_cache_launch_kernel(piece->first != 0, part_kernel, sw_cache_blocks(piece->count),
+        sw_cuda_launch_following(piece->first != 0, part_kernel, sw_cache_blocks(piece->count),
                                SW_CACHE_THREADS, stream, *piece);
     if (error != cudaSuccess) {
         return error;

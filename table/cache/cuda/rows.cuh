@@ -30,7 +30,7 @@
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 
-#include "table/cache/cuda/follow.cuh"
+#include "table/cuda/follow.cuh"
 #include "table/cache/cuda/launch.cuh"
 
 /* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a part, and

@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 6)
     values_kernel(const struct sw_cache_piece piece)
 {
     __shared__ struct sw_cache_way ways[SW_CACHE_THREADS];
-    sw_cache_follow();
+    sw_cuda_follow();
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
     struct sw_cache_way way = {NULL, NULL};
     if (id < piece.count) {
@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 6)
 template <enum copying WHICH>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return sw_cache_launch_kernel(true, values_kernel<WHICH>, sw_cache_blocks(piece->count),
+    return sw_cuda_launch_following(true, values_kernel<WHICH>, sw_cache_blocks(piece->count),
                                   SW_CACHE_THREADS, stream, *piece);
 }
 

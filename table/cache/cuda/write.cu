@@ -6,7 +6,7 @@
  * locks of one holds none while it tries again, and after some tries goes on with its next.
  */
 #include "table/cache/cuda/device.cuh"
-#include "table/cache/cuda/follow.cuh"
+#include "table/cuda/follow.cuh"
 #include "table/cache/cuda/repeats.cuh"
 #include "table/cache/cuda/step.cuh"
 
@@ -151,7 +151,7 @@ template <uint32_t OP>
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, SW_CACHE_WRITE_BLOCKS)
     write_kernel(const struct sw_cache_launch launch, const struct some some)
 {
-    sw_cache_follow();
+    sw_cuda_follow();
     struct sw_cache_group g = sw_cache_my_group();
     uint32_t count = some.ids == NULL ? some.count_here : __ldcg(some.count);
     uint32_t at = blockIdx.x * SW_CACHE_THREADS;
@@ -181,7 +181,7 @@ template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_launch *launch, const struct some *some,
                               uint32_t blocks, cudaStream_t stream)
 {
-    return sw_cache_launch_kernel(some->ids != NULL || some->first != 0, write_kernel<OP>, blocks,
+    return sw_cuda_launch_following(some->ids != NULL || some->first != 0, write_kernel<OP>, blocks,
                                   SW_CACHE_THREADS, stream, *launch, *some);
 }
 

@@ -3,17 +3,17 @@
  * follow.cuh - kernels of a batch that follow each other: one begins while the last blocks of the
  * one before it run, and waits for them before it touches memory (programmatic dependent launch).
  */
-#ifndef SHERWOOD_TABLE_CACHE_CUDA_FOLLOW_CUH
-#define SHERWOOD_TABLE_CACHE_CUDA_FOLLOW_CUH
+#ifndef SHERWOOD_TABLE_CUDA_FOLLOW_CUH
+#define SHERWOOD_TABLE_CUDA_FOLLOW_CUH
 
 #include <stdint.h>
 
 #include <cuda_runtime.h>
 
-/* Launches a kernel, which calls sw_cache_follow first of all. `follows`: what is before it on the
+/* Launches a kernel, which calls sw_cuda_follow first of all. `follows`: what is before it on the
  * stream is a kernel that does so too. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
-static cudaError_t sw_cache_launch_kernel(bool follows, void (*kernel)(PARAMETERS...),
+static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMETERS...),
                                           uint32_t blocks, uint32_t threads, cudaStream_t stream,
                                           const ARGUMENTS &...arguments)
 {
@@ -30,7 +30,7 @@ static cudaError_t sw_cache_launch_kernel(bool follows, void (*kernel)(PARAMETER
 }
 
 /* Lets the next kernel begin once all blocks have, and waits until the one before is done. */
-static __device__ __forceinline__ void sw_cache_follow(void)
+static __device__ __forceinline__ void sw_cuda_follow(void)
 {
     cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
