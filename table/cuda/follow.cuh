@@ -14,8 +14,8 @@
  * stream is a kernel that does so too. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMETERS...),
-                                          uint32_t blocks, uint32_t threads, cudaStream_t stream,
-                                          const ARGUMENTS &...arguments)
+                                            uint32_t blocks, uint32_t threads, cudaStream_t stream,
+                                            const ARGUMENTS &...arguments)
 {
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;

@@ -324,7 +324,7 @@ static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t s
     uint64_t rows = piece->count == 0 ? 1 : sw_cache_first_buckets(&piece->launch.slots);
     uint32_t blocks = (uint32_t)((rows + NEWCOMERS_THREADS - 1) / NEWCOMERS_THREADS);
     return sw_cuda_launch_following(true, newcomers_kernel<OP>, blocks, NEWCOMERS_THREADS, stream,
-                                  *piece);
+                                    *piece);
 }
 
 cudaError_t sw_cache_launch_newcomers(const struct sw_cache_piece *piece, cudaStream_t stream)

@@ -251,8 +251,8 @@ template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
     return sw_cuda_launch_following(true, one_bucket_kernel<OP>,
-                                  sw_cache_parts(&piece->launch.slots, PART_ROWS), THREADS, stream,
-                                  *piece);
+                                    sw_cache_parts(&piece->launch.slots, PART_ROWS), THREADS,
+                                    stream, *piece);
 }
 
 /* The kernel of the batch's operation. */

@@ -126,8 +126,9 @@ cudaError_t sw_cache_launch_present(const struct sw_cache_launch *launch, cudaSt
 template <uint32_t OP>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return sw_cuda_launch_following(piece->first != 0, rows_kernel<OP>, sw_cache_blocks(piece->count),
-                                  SW_CACHE_THREADS, stream, *piece);
+    return sw_cuda_launch_following(piece->first != 0, rows_kernel<OP>,
+                                    sw_cache_blocks(piece->count), SW_CACHE_THREADS, stream,
+                                    *piece);
 }
 
 cudaError_t sw_cache_launch_present_in_rows(const struct sw_cache_piece *piece, cudaStream_t stream)

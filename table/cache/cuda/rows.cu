@@ -30,7 +30,7 @@ static cudaError_t launch_in_one(const struct sw_cache_piece *piece, cudaStream_
 {
     cudaError_t error =
         sw_cuda_launch_following(piece->first != 0, part_kernel, sw_cache_blocks(piece->count),
-                               SW_CACHE_THREADS, stream, *piece);
+                                 SW_CACHE_THREADS, stream, *piece);
     if (error != cudaSuccess) {
         return error;
     }

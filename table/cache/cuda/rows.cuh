@@ -30,8 +30,8 @@
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 
-#include "table/cuda/follow.cuh"
 #include "table/cache/cuda/launch.cuh"
+#include "table/cuda/follow.cuh"
 
 /* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a part, and
  * its operations. */

@@ -78,7 +78,7 @@ template <enum copying WHICH>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
     return sw_cuda_launch_following(true, values_kernel<WHICH>, sw_cache_blocks(piece->count),
-                                  SW_CACHE_THREADS, stream, *piece);
+                                    SW_CACHE_THREADS, stream, *piece);
 }
 
 cudaError_t sw_cache_launch_values(const struct sw_cache_piece *piece, cudaStream_t stream)

@@ -6,9 +6,9 @@
  * locks of one holds none while it tries again, and after some tries goes on with its next.
  */
 #include "table/cache/cuda/device.cuh"
-#include "table/cuda/follow.cuh"
 #include "table/cache/cuda/repeats.cuh"
 #include "table/cache/cuda/step.cuh"
+#include "table/cuda/follow.cuh"
 
 /* Blocks of a multiprocessor at a time, at least: more hide more latency, with fewer registers. */
 #ifndef SW_CACHE_WRITE_BLOCKS
@@ -182,7 +182,7 @@ static cudaError_t launch_one(const struct sw_cache_launch *launch, const struct
                               uint32_t blocks, cudaStream_t stream)
 {
     return sw_cuda_launch_following(some->ids != NULL || some->first != 0, write_kernel<OP>, blocks,
-                                  SW_CACHE_THREADS, stream, *launch, *some);
+                                    SW_CACHE_THREADS, stream, *launch, *some);
 }
 
 static cudaError_t launch_op(const struct sw_cache_launch *launch, const struct some *some,
