@@ -3,6 +3,8 @@
  * bulk.cu - what streams the whole table: merges of large batches, and moves to other arrays.
  *
  * A merge sorts the batch by its segments (the top bits of m) and rebuilds the table (rebuild.cu).
+ * Where it is to tell which keys were there, the numbers of the operations are sorted, and their
+ * operands brought after them.
  * What the rebuild cannot do is done another way, on the device, without asking the host: in place
  * the batch is upserted; where the entries were to move to other arrays, every old one is inserted
  * into the emptied arrays first.
@@ -14,6 +16,18 @@
 #include "table/cuda/walk.cuh"
 
 #define MIX_PER_THREAD 4
+
+/* Keeps what is sorted of a batch that wants answers. */
+template <int BITS>
+static __device__ inline void keep(const struct sw_cuda_scratch<BITS> &scratch,
+                                   const struct sw_cuda_batch<BITS> &batch, uint64_t i)
+{
+    scratch.index[i] = (uint32_t)i;
+    scratch.operands[i] = __ldcs(batch.values + i);
+    if (i % 64 == 0) {
+        scratch.found[i / 64] = 0;
+    }
+}
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
@@ -40,7 +54,21 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         uint64_t i = start + k * SW_CUDA_BLOCK;
         if (i < batch.count) {
             device.scratch.m[i] = sw_width<BITS>::mix(&device.table, key[k]);
+            if (batch.found != NULL) {
+                keep<BITS>(device.scratch, batch, i);
+            }
         }
+    }
+}
+
+/* Brings the operands after the numbers of their operations. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    bring_kernel(const struct sw_cuda_scratch<BITS> scratch, uint32_t count)
+{
+    uint64_t i = (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    if (i < count) {
+        scratch.previous[i] = scratch.operands[scratch.index_sorted[i]];
     }
 }
 
@@ -125,14 +153,21 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* One thread. The counters of a batch that the rebuild merged, and its side cell. */
+/* The answers of a batch that the rebuild merged; its counters, and its side cell. */
 template <int BITS>
-static __global__ void merged_kernel(const struct sw_cuda_device<BITS> device,
-                                     const struct sw_cuda_batch<BITS> batch)
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    merged_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
 {
     struct sw_cuda_control *control = device.control;
     struct sw_state *state = device.table.state;
+    const uint64_t word = (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
     if (control->rebuild_failed != 0 || batch.count == 0) {
+        return;
+    }
+    if (batch.found != NULL && word < ((uint64_t)batch.count + 63) / 64) {
+        ((uint64_t *)batch.found)[word] = device.scratch.found[word];
+    }
+    if (word != 0) {
         return;
     }
     uint64_t inserted = control->counters.inserted + (control->side_effect == SW_NET_INSERT);
@@ -145,14 +180,14 @@ static __global__ void merged_kernel(const struct sw_cuda_device<BITS> device,
     control->counters.by_class[SW_CLASS_UPSERT].probes = device.table.main.buckets_total;
 }
 
-template <int BITS>
-static cudaError_t sort(const struct sw_cuda_scratch<BITS> *scratch,
-                        const typename sw_width<BITS>::word *values, void *temporary, size_t *bytes,
-                        uint32_t count, uint32_t bits, cudaStream_t stream)
+template <int BITS, typename VALUE>
+static cudaError_t sort(const struct sw_cuda_scratch<BITS> *scratch, const VALUE *values,
+                        VALUE *sorted, void *temporary, size_t *bytes, uint32_t count,
+                        uint32_t bits, cudaStream_t stream)
 {
     return cub::DeviceRadixSort::SortPairs(
         temporary, *bytes, (const typename sw_width<BITS>::word *)scratch->m, scratch->m_sorted,
-        values, scratch->previous, count, BITS / 2 - (int)bits, BITS / 2, stream);
+        values, sorted, count, BITS / 2 - (int)bits, BITS / 2, stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t *bytes)
@@ -163,8 +198,8 @@ template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t 
     for (uint64_t n = 1; n < 2 * (uint64_t)n_max; n *= 2) {
         size_t need = 0;
         cudaError_t error =
-            sort<BITS>(&none, (const typename sw_width<BITS>::word *)NULL, NULL, &need,
-                       (uint32_t)(n < n_max ? n : n_max), BITS / 2, (cudaStream_t)0);
+            sort<BITS>(&none, (const typename sw_width<BITS>::word *)NULL, none.previous, NULL,
+                       &need, (uint32_t)(n < n_max ? n : n_max), BITS / 2, (cudaStream_t)0);
         if (error != cudaSuccess) {
             return error;
         }
@@ -183,9 +218,21 @@ cudaError_t sw_cuda_launch_order(const struct sw_cuda_device<BITS> *device,
     mix_kernel<BITS><<<(uint32_t)(((uint64_t)batch->count + per_block - 1) / per_block),
                        SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
     cudaError_t error = cudaGetLastError();
+    const struct sw_cuda_scratch<BITS> *scratch = &device->scratch;
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (batch->found == NULL) {
+        return sort<BITS>(scratch, batch->values, scratch->previous, scratch->sort, &bytes,
+                          batch->count, bits, stream);
+    }
+    error = sort<BITS>(scratch, (const uint32_t *)scratch->index, scratch->index_sorted,
+                       scratch->sort, &bytes, batch->count, bits, stream);
     if (error == cudaSuccess) {
-        error = sort<BITS>(&device->scratch, batch->values, device->scratch.sort, &bytes,
-                           batch->count, bits, stream);
+        bring_kernel<BITS>
+            <<<(batch->count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK, SW_CUDA_BLOCK, 0, stream>>>(
+                *scratch, batch->count);
+        error = cudaGetLastError();
     }
     return error;
 }
@@ -223,6 +270,8 @@ static cudaError_t launch_rebuild(const struct sw_cuda_device<BITS> *device,
     if (batch->count > 0) {
         rebuild.m = device->scratch.m_sorted;
         rebuild.values = device->scratch.previous;
+        rebuild.index = device->scratch.index_sorted;
+        rebuild.found = batch->found != NULL ? (uint32_t *)device->scratch.found : NULL;
         rebuild.offsets = device->offsets;
     }
     return sw_cuda_launch_rebuild<BITS>(&rebuild, batch->count,
@@ -242,7 +291,10 @@ static cudaError_t launch_rest(const struct sw_cuda_device<BITS> *device,
         error = sw_cuda_launch_moves<BITS>(device, batch, stream);
     }
     if (error == cudaSuccess) {
-        merged_kernel<BITS><<<1, 1, 0, stream>>>(*device, *batch);
+        const uint64_t words = batch->found != NULL ? ((uint64_t)batch->count + 63) / 64 : 1;
+        merged_kernel<BITS>
+            <<<(uint32_t)((words + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK), SW_CUDA_BLOCK, 0, stream>>>(
+                *device, *batch);
         error = cudaGetLastError();
     }
     return error;

@@ -238,7 +238,8 @@ cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *devi
 template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *blocks);
 
 /* The batch in order of m, stable, by its top `bits`: scratch m_sorted, and the operands in
- * `previous`. Also decides whether the stash has room (control->mode). */
+ * `previous`; where the batch wants `found`, index_sorted too, and scratch found is zero. Also
+ * decides whether the stash has room (control->mode). */
 template <int BITS>
 cudaError_t sw_cuda_launch_order(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch, uint32_t bits,

@@ -5,12 +5,22 @@
  * Far fewer than the entries, they are sorted by counting the next bits of m, then by comparing the
  * few of equal bits; of repeated keys the last stays, or their combination. Then each of them looks
  * for its key among the old entries: it changes the value there, or it is a new entry, and is told
- * its place among all.
+ * its place among all. Where answers are wanted, all operations on a key but the first have found
+ * it, and the first if there is an old entry.
  */
 #ifndef SHERWOOD_TABLE_CUDA_MERGE_CUH
 #define SHERWOOD_TABLE_CUDA_MERGE_CUH
 
 #include "table/cuda/segment.cuh"
+
+/* Notes that operation i of those in order of segments found its key. */
+template <int BITS>
+static __device__ inline void sw_segment_set_found(const struct sw_cuda_rebuild<BITS> &rebuild,
+                                                   uint32_t i)
+{
+    const uint32_t operation = rebuild.index[i];
+    atomicOr(rebuild.found + operation / 32, 1U << operation % 32);
+}
 
 /* Operations on the key without a slot, in order; at most one block has any. By one thread. */
 template <int BITS>
@@ -25,6 +35,9 @@ static __device__ inline void sw_segment_fold_side(const struct sw_cuda_rebuild<
     bool any = false;
     for (uint32_t i = first; i < first + count; i++) {
         if (rebuild.m[i] == W::empty) {
+            if (present && rebuild.found != NULL) {
+                sw_segment_set_found<BITS>(rebuild, i);
+            }
             W::decide(rebuild.op, present, value, rebuild.values[i], &value);
             present = true;
             any = true;
@@ -96,11 +109,12 @@ static __device__ inline bool sw_segment_sum_bins(const sw_segment<BITS> &own,
 }
 
 /* Brings the operations in order, into slots[] behind the old entries: holes for those a later
- * operation stands for. Returns how many places that takes. Ends with a barrier. */
+ * operation stands for. Returns how many places that takes. With answers, index[] then tells of
+ * each place that is no hole the first operation on its key. Ends with a barrier. */
 template <int BITS, bool COMBINE, int ITEMS>
 static __device__ inline uint32_t
 sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BITS> &own,
-                 sw_segment_work<BITS, ITEMS> *memory, sw_item<BITS> items[ITEMS])
+                 sw_segment_work<BITS, ITEMS> *memory, sw_item<BITS> items[ITEMS], bool answers)
 {
     typedef sw_width<BITS> W;
     typename W::word *values = (typename W::word *)(memory + 1);
@@ -132,6 +146,7 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
         uint32_t begin = memory->bins[items[k].at >> 16];
         uint32_t end = memory->bins[(items[k].at >> 16) + 1];
         uint32_t rank = begin;
+        uint32_t first = i;
         bool stays = true;
 #pragma unroll 1
         for (uint32_t g = begin; g < end; g++) {
@@ -141,6 +156,7 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
                 bool later = memory->index[g] > i;
                 stays &= !later;
                 rank += !later;
+                first = min(first, (uint32_t)memory->index[g]);
                 if (COMBINE) {
                     W::decide(rebuild.op, true, items[k].value, values[g], &items[k].value);
                 }
@@ -148,8 +164,22 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
         }
         memory->slots[own.old_count + rank].m = stays ? m : W::empty;
         memory->slots[own.old_count + rank].value = items[k].value;
+        items[k].at = stays ? rank << 16 | first : UINT32_MAX;
+        if (answers && first != i) {
+            sw_segment_set_found<BITS>(rebuild, own.first + i);
+        }
     }
     __syncthreads();
+    if (answers) { /* the bins are no longer looked at */
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            if (k * SW_SEGMENT_BLOCK < own.count && items[k].m != W::empty &&
+                items[k].at != UINT32_MAX) {
+                memory->index[items[k].at >> 16] = (uint16_t)items[k].at;
+            }
+        }
+        __syncthreads();
+    }
     return memory->bins[own.bins_per_thread * SW_SEGMENT_BLOCK];
 }
 
@@ -173,7 +203,7 @@ static __device__ inline uint32_t sw_segment_rank(const sw_segment_memory<BITS> 
 template <int BITS, bool COMBINE, int ITEMS>
 static __device__ inline uint32_t
 sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BITS> &own,
-                 sw_segment_work<BITS, ITEMS> *memory, uint32_t count)
+                 sw_segment_work<BITS, ITEMS> *memory, uint32_t count, bool answers)
 {
     typedef sw_width<BITS> W;
     typename W::slot *slots = memory->slots;
@@ -191,6 +221,9 @@ sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
         if (is_new) {
             rank = sw_segment_rank<BITS>(memory, own.old_count, entry.m);
             is_new = rank == own.old_count || slots[rank].m != entry.m;
+            if (answers && !is_new) {
+                sw_segment_set_found<BITS>(rebuild, own.first + memory->index[i]);
+            }
             if (!is_new && COMBINE) {
                 W::decide(rebuild.op, true, slots[rank].value, entry.value, &slots[rank].value);
             } else if (!is_new) {

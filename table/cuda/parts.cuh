@@ -14,6 +14,7 @@ struct arrays {
     struct sw_cuda_together memory;
     struct sw_cuda_collected in;
     uint32_t parts;
+    bool counts; /* each part apart; else there is one, which is counted as the whole */
 };
 
 /* Copies bytes in units, all threads of the block. */

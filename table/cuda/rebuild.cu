@@ -222,8 +222,10 @@ static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> 
         }
         fits = sw_segment_sum_bins<BITS>(*own, memory);
         if (fits) {
-            uint32_t ordered = sw_segment_order<BITS, combines>(rebuild, *own, memory, items);
-            *fresh = sw_segment_match<BITS, combines>(rebuild, *own, memory, ordered);
+            const bool answers = ROLE != REBUILD_MEASURE && rebuild.found != NULL;
+            uint32_t ordered =
+                sw_segment_order<BITS, combines>(rebuild, *own, memory, items, answers);
+            *fresh = sw_segment_match<BITS, combines>(rebuild, *own, memory, ordered, answers);
         }
     }
     own->old_count = fits ? own->old_count : 0;

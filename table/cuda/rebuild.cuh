@@ -29,9 +29,12 @@ template <int BITS> struct sw_cuda_rebuild {
     uint32_t op;                          /* SET, SUM, MIN or MAX */
     uint32_t shift;                       /* m >> shift is its segment */
     uint32_t segments;
-    const word *m;              /* batch: mixed keys in order of segments, stable; or NULL */
-    const word *values;         /* batch: their operands */
-    const uint32_t *offsets;    /* [segments + 1] where each begins in the batch; or NULL */
+    const word *m;           /* batch: mixed keys in order of segments, stable; or NULL */
+    const word *values;      /* batch: their operands */
+    const uint32_t *index;   /* batch: which operations they are; used only for `found` */
+    uint32_t *found;         /* bits by operation, which become 1 where its key was present before
+                                it; or NULL. If the rebuild fails they are undefined */
+    const uint32_t *offsets; /* [segments + 1] where each begins in the batch; or NULL */
     unsigned long long *status; /* [SW_CUDA_STATUS_WORDS(segments)] */
     struct sw_cuda_control *control;
 };

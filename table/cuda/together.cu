@@ -183,8 +183,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const uint32_t end =
         part.count - begin < SW_TOGETHER_CHUNK ? part.count : begin + SW_TOGETHER_CHUNK;
     uint32_t words[SW_PART_WORDS] = {};
-    deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
-    add_words(memory->words + number * SW_PART_WORDS, words);
+    if (all.counts) {
+        deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
+        add_words(memory->words + number * SW_PART_WORDS, words);
+    }
     if (part.group_refused != NULL) {
         for (uint32_t g = begin + threadIdx.x; g < end && g < part.group_count;
              g += SW_CUDA_BLOCK) {
@@ -320,10 +322,17 @@ static uint32_t chunks_of_all(const struct sw_cuda_together *memory,
     return last->first_chunk + chunks_of(last->count);
 }
 
+/* Whether parts are counted apart, from what each operation found. */
+static bool counts_parts(const struct sw_together *together)
+{
+    return together->whole.found != NULL;
+}
+
 static struct arrays arrays_of(const struct sw_cuda_together *memory,
                                const struct sw_together *together)
 {
-    struct arrays all = {*memory, memory->collected[together->number], together->count};
+    struct arrays all = {*memory, memory->collected[together->number], together->count,
+                         counts_parts(together)};
     return all;
 }
 
@@ -374,7 +383,8 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     whole->keys = in->keys;
     whole->values = values ? in->values : NULL;
     whole->previous = previous || !uniform ? memory->previous : NULL;
-    whole->found = memory->found;
+    const bool one = together->count == 1 && memory->not_admitted == NULL;
+    whole->found = one && staged[0].found == NULL ? NULL : memory->found;
     whole->not_admitted = memory->not_admitted;
     whole->group_count = first_group;
     whole->group_ends = in->group_ends;
@@ -438,7 +448,10 @@ void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_to
         struct sw_batch *part = together->parts[p];
         part->status = whole->status;
         if (good) {
-            part->counters = counters_of(memory->results[together->number] + p * SW_PART_WORDS);
+            part->counters =
+                counts_parts(together)
+                    ? counters_of(memory->results[together->number] + p * SW_PART_WORDS)
+                    : whole->counters;
             part->status = part->counters.refused != 0 ? SW_E_FULL : SW_OK;
         }
     }

@@ -118,7 +118,9 @@ cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
                                   const struct sw_together *together, const int32_t *status,
                                   void *record, cudaStream_t stream);
 /* Once the whole batch is done: sets status and counters of its parts. What is counted only of the
- * whole (probes, failures, evictions, the change of the stash) is told of the first part. */
+ * whole (probes, failures, evictions, the change of the stash) is told of the first part. Parts are
+ * counted by what each operation found: of one part that does not want to know, the engine counts
+ * all, and whole.found is NULL. */
 void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_together *together);
 
 /* submit_together of an engine: calls enqueue(ticket) under the mutex. */

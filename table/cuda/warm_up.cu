@@ -49,6 +49,7 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
     batch.values = batch.keys;
     for (uint32_t op = SW_SET; op <= SW_SUM && error == cudaSuccess; op++) {
         batch.op = op;
+        batch.found = op == SW_SUM ? (uint32_t *)device->scratch.found : NULL;
         error = sw_cuda_launch_order<BITS>(device, &batch, BITS / 2, cudaStreamPerThread);
         if (error == cudaSuccess) {
             error = sw_cuda_launch_upsert_ordered<BITS>(device, &batch, cudaStreamPerThread);

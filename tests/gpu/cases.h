@@ -76,6 +76,7 @@ bool case_threads(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_bulk.c: batches of one upsert, merged in bulk or not */
 bool case_repeated(struct pair *pair, const struct scale *scale, double load);
+bool case_merged_answers(struct pair *pair, const struct scale *scale, double load);
 bool case_alternating(struct pair *pair, const struct scale *scale, double load);
 #define PILE_MAX_PROBE 6 /* or 0 */
 #define RUN_MAX_PROBE 1500

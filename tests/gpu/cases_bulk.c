@@ -2,8 +2,8 @@
  *
  * cases_bulk.c - cases about batches of one upsert: repeated keys, piles, and all else in between.
  *
- * Where a batch asks for no answers a CUDA table may merge it by streaming the whole table. What
- * meets the cap then falls back to another path, so `failures` are not compared here.
+ * Where a batch does not ask for values a CUDA table may merge it by streaming the whole table.
+ * What meets the cap then falls back to another path, so `failures` are not compared here.
  */
 #include "tests/gpu/cases.h"
 #include "tests/gpu/ways.h"
@@ -148,6 +148,30 @@ bool case_beyond_cells(struct pair *pair, const struct scale *scale, double load
         }
     }
     return pair_lookup(pair, 0, old + pair->n_max);
+}
+
+/* Every upsert of keys that no segment has too many of, asking whether they were there: into the
+ * empty table, then onto some of the same keys and new ones. Where bulk is always taken each of
+ * these batches is streamed. */
+bool case_merged_answers(struct pair *pair, const struct scale *scale, double load)
+{
+    static const enum pattern patterns[] = {PATTERN_PAIR, PATTERN_SIDE_ONCE, PATTERN_DISTINCT};
+    const uint32_t count = (uint32_t)entries_at(pair, load / 2);
+    (void)scale;
+    for (size_t i = 0; i < 3 * UPSERT_COUNT; i++) {
+        if (!pair_clear(pair)) {
+            return false;
+        }
+        for (uint64_t old = 0; old <= count / 2; old += count / 2) {
+            const struct ways before = ways_now(pair);
+            fill_pattern(pair, patterns[i % 3], count, old);
+            if (!run_upserts(pair, UPSERTS[i / 3], count, PAIR_ANSWERS_FOUND, false) ||
+                !lookup_side(pair) || !ways_of_bulk(pair, &before, WAYS_OF_ONE_KIND)) {
+                return false;
+            }
+        }
+    }
+    return pair_lookup(pair, 0, 2 * (uint64_t)count);
 }
 
 /* --- all else in between --- */
