@@ -5,11 +5,11 @@
 EMU := $(BUILD)/emulator
 EMU_CXX := g++
 EMU_SRC := $(wildcard tests/emulator/*.cpp)
-EMU_CUDA := $(wildcard table/cuda/*.cu)
+EMU_CUDA := $(CUDA_SRC)
 # Of the engines whose kernels are not here the host's answer: there is no GPU.
 EMU_ABSENT := $(filter-out $(addsuffix absent.c,$(sort $(dir $(EMU_CUDA)))),$(CUDA_ABSENT))
 EMU_INCLUDE := -Itests/emulator/include
-EMU_FLAGS := -std=c++17 -g -pthread $(MACHINE) -D_GNU_SOURCE
+EMU_FLAGS := -std=c++17 -g1 -pthread $(MACHINE) -D_GNU_SOURCE
 # The compiler tells hooks.cpp of each access of memory; its own runtime is not linked.
 EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=thread -U__SANITIZE_THREAD__ \
   --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 \
@@ -27,7 +27,7 @@ $(EMU)/src/%: $(EMU)/rewritten ;
 
 EMU_OBJ := $(patsubst %.cpp,$(EMU)/obj/%.o,$(EMU_SRC)) $(patsubst %.cu,$(EMU)/obj/%.cu.o,$(EMU_CUDA)) \
   $(call obj,$(TABLE_SRC) $(EMU_ABSENT))
-$(EMU)/obj/%.cu.o: $(EMU)/src/%.cu
+$(EMU)/obj/%.cu.o: $(EMU)/src/%.cu tests/emulator/emulator.mk
 	@mkdir -p $(@D)
 	@echo "  EMU  $*.cu"
 	@$(EMU_CXX) $(EMU_KERNEL_FLAGS) -MMD -MP -c -o $@ -x c++ $<
@@ -39,9 +39,20 @@ $(EMU)/libemulated.a: $(EMU_OBJ)
 	@rm -f $@
 	ar qcs $@ $^
 
-EMU_TESTS := test_table_gpu test_ways_gpu
+# Of the tests what calls the CUDA runtime itself.
+$(EMU)/obj/tests/gpu/cache/%.o: tests/gpu/cache/%.c
+	@mkdir -p $(@D)
+	@$(CC) $(REAL_CPPFLAGS) $(EMU_INCLUDE) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
+
+EMU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_gpu test_cuckoo_engine_gpu test_cache_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu: $(EMU)/obj/tests/gpu/test_ways_gpu.cu.o $(EMU)/libemulated.a
+$(EMU)/test_cuckoo_gpu: $(EMU)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(EMU)/libemulated.a
+$(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
+  $(wildcard tests/gpu/together*.c)) $(EMU)/libemulated.a
+$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
+  $(wildcard tests/support/cache_*.c)) \
+  $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread -o $@ $^ -lm
 

@@ -200,8 +200,13 @@ cudaError_t cudaSetDevice(int number)
 #define MULTIPROCESSORS 2
 #define MAJOR 9
 
+/* Asked for when a table is opened: then a case that fails fails alone, too. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int number)
 {
+    {
+        std::lock_guard<std::recursive_mutex> lock(device);
+        emu_draw_anew();
+    }
     memset(properties, 0, sizeof(*properties));
     strcpy(properties->name, "an emulated GPU");
     properties->totalGlobalMem = EMU_DEVICE_BYTES;

@@ -268,11 +268,18 @@ const emu_options *emu_options_read(void)
         options.seed = number_of("EMU_SEED", drawn % 1000000000);
         options.blocks = (unsigned)std::max(number_of("EMU_BLOCKS", 4), (uint64_t)1);
         options.async = number_of("EMU_ASYNC", 0) != 0;
-        random_state = (options.seed + 1) * 0x9e3779b97f4a7c15ULL;
+        emu_draw_anew();
         fprintf(stderr, "emulator: EMU_SEED=%llu EMU_BLOCKS=%u EMU_ASYNC=%d\n",
                 (unsigned long long)options.seed, options.blocks, options.async);
     }
     return &options;
+}
+
+void emu_draw_anew(void)
+{
+    random_state = (emu_options_read()->seed + 1) * 0x9e3779b97f4a7c15ULL;
+    accesses_left = 0;
+    phase_left = 0;
 }
 
 uint64_t emu_random(void)

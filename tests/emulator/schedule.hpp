@@ -18,6 +18,8 @@ struct emu_options {
 const emu_options *emu_options_read(void);
 
 uint64_t emu_random(void);
+/* What is drawn from here on depends on nothing but the seed. */
+void emu_draw_anew(void);
 
 /* A kernel at work. */
 struct emu_grid;

@@ -5,11 +5,11 @@
  * apart: which entries meet the chain bound is a matter of timing). From time to time both audit
  * themselves and every key is looked up.
  *
- *   test_cuckoo_engine_gpu [--quick] [--seed N] [--only TEXT] [--cpu]
+ *   test_cuckoo_engine_gpu [--quick] [--seed N] [--only TEXT] [--one-of N] [--cpu]
  *
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed. --only
- * takes cases whose line holds the text. --cpu compares the CPU table with another one: it checks
- * this program, without a GPU.
+ * takes cases whose line holds the text, --one-of each N-th, other ones for another seed. --cpu
+ * compares the CPU table with another one: it checks this program, without a GPU.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -360,10 +360,17 @@ static bool run_together(struct pair *pair)
 struct run {
     uint64_t seed;
     const char *only;
+    uint64_t one_of; /* 0: all cases */
+    uint64_t number; /* of the next */
     enum sw_backend_kind tested;
     unsigned passed;
     unsigned failed;
 };
+
+static bool is_next(struct run *run)
+{
+    return run->one_of <= 1 || run->number++ % run->one_of == 0;
+}
 
 static void try_case(struct run *run, const struct test_case *test)
 {
@@ -374,7 +381,7 @@ static void try_case(struct run *run, const struct test_case *test)
              " ops %7u rounds %3u bound %u %s",
              test->name, test->slot_bits, test->functions, test->capacity, test->keys, test->ops,
              test->rounds, test->max_probe, test->one_op ? "one op" : "mixed");
-    if (run->only != NULL && strstr(line, run->only) == NULL) {
+    if ((run->only != NULL && strstr(line, run->only) == NULL) || !is_next(run)) {
         return;
     }
     memset(&pair, 0, sizeof(pair));
@@ -431,16 +438,20 @@ int main(int argc, char **argv)
             run.seed = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             run.only = argv[++i];
+        } else if (strcmp(argv[i], "--one-of") == 0 && i + 1 < argc) {
+            run.one_of = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--quick") == 0) {
             quick = true;
         } else if (strcmp(argv[i], "--cpu") == 0) {
             run.tested = SW_BACKEND_CPU;
         } else {
             fprintf(stderr,
-                    "usage: test_cuckoo_engine_gpu [--quick] [--seed N] [--only TEXT] [--cpu]\n");
+                    "usage: test_cuckoo_engine_gpu [--quick] [--seed N] [--only TEXT] [--one-of N] "
+                    "[--cpu]\n");
             return 2;
         }
     }
+    run.number = run.seed;
     printf("seed %" PRIu64 "\n", run.seed);
     all_cases(&run, quick);
     printf("%u passed, %u failed\n", run.passed, run.failed);

@@ -2,16 +2,18 @@
  *
  * test_table_gpu.c - gives the same batches to a CUDA table and a CPU table and compares them.
  *
- *   test_table_gpu [--quick|--full] [--seed N] [--only TEXT] [--one-queue] [--few|--own-choice]
- *                  [--cpu]
+ *   test_table_gpu [--small|--quick|--full] [--seed N] [--only TEXT] [--one-of N] [--one-queue]
+ *                  [--few|--own-choice] [--cpu]
  *   test_table_gpu --huge SLOTS [--seed N] [--cpu]
  *
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed.
- * --quick is for checkers that slow the device down. --only takes cases whose line holds the text,
- * or all of the texts if it is given several times. --one-queue leaves out the cases where streams
- * meet. --few takes of the tunings of a table only the first, with bulk and hints always, and
- * --own-choice none. --huge runs one test of a table of so many 64-bit slots instead. --cpu
- * compares the CPU table with another CPU table: it checks this program, without a GPU.
+ * --quick is for checkers that slow the device down; --small is the same without large batches and
+ * long runs, for kernels that a CPU carries out (tests/emulator/). --only takes cases whose line
+ * holds the text, or all of the texts if it is given several times. --one-of takes each N-th, other
+ * ones for another seed. --one-queue leaves out the cases where streams meet. --few takes of the
+ * tunings of a table only the first, with bulk and hints always, and --own-choice none. --huge runs
+ * one test of a table of so many 64-bit slots instead. --cpu compares the CPU table with another
+ * CPU table: it checks this program, without a GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +33,18 @@ static const struct scale FULL = {
     .hot = 1 << 16,
     .tested = SW_BACKEND_CUDA};
 
+#define SMALL_SLOTS (1U << 13)
+
 #define ONLY_MAX 4
 
 struct options {
     struct scale scale;
     uint64_t seed;
     const char *only[ONLY_MAX]; /* all of them must be in a case's line; NULL: none */
+    uint64_t one_of;            /* 0: all of them */
     uint64_t huge;              /* slots; 0: the cases instead */
     bool quick;
+    bool small;
     bool one_queue;
     uint32_t tuning_max; /* the last tuning taken */
 };
@@ -177,17 +183,25 @@ static bool is_named(const struct options *options, const char *title)
     return true;
 }
 
+/* Too much for a CPU in the place of a GPU. */
+static bool is_large(const struct test_case *test)
+{
+    return test->size != SIZE_MAIN || test->slots > SMALL_SLOTS || test->run == case_pile;
+}
+
 /* Returns how many cases failed; prints the sums. */
 static unsigned run_cases(const struct options *options)
 {
     size_t count;
     const struct test_case *cases = test_cases(&count);
+    uint64_t number = options->seed; /* of the case, among those that could be taken */
     unsigned passed = 0;
     unsigned failed = 0;
     for (size_t c = 0; c < count; c++) {
         const struct test_case *test = &cases[c];
         if ((options->one_queue && test->several_queues) ||
-            (options->quick && (test->slow || test->full_only))) {
+            (options->quick && (test->slow || test->full_only)) ||
+            (options->small && is_large(test))) {
             continue;
         }
         for (uint32_t run = 0; run < 2 * TUNINGS; run++) {
@@ -201,7 +215,8 @@ static unsigned run_cases(const struct options *options)
             config.tuning = tuning_of(run / 2);
             config.seed = options->seed * 0x9e3779b97f4a7c15ULL + config.slot_bits;
             entitle(title, sizeof(title), test, &config, options->seed);
-            if (is_named(options, title)) {
+            if (is_named(options, title) &&
+                (options->one_of <= 1 || number++ % options->one_of == 0)) {
                 bool good = run_case(test, options, &config, title);
                 passed += good;
                 failed += !good;
@@ -222,6 +237,8 @@ static bool read_options(int argc, char **argv, struct options *options)
         if (strcmp(argv[i], "--full") == 0) {
             options->scale = FULL;
             options->quick = false;
+        } else if (strcmp(argv[i], "--small") == 0) {
+            options->small = true;
         } else if (strcmp(argv[i], "--cpu") == 0) {
             tested = SW_BACKEND_CPU;
         } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
@@ -232,6 +249,8 @@ static bool read_options(int argc, char **argv, struct options *options)
                 return false;
             }
             options->only[only++] = argv[++i];
+        } else if (strcmp(argv[i], "--one-of") == 0 && i + 1 < argc) {
+            options->one_of = strtoull(argv[++i], NULL, 0);
         } else if (strcmp(argv[i], "--huge") == 0 && i + 1 < argc) {
             options->huge = strtoull(argv[++i], NULL, 0);
         } else if (strcmp(argv[i], "--one-queue") == 0) {
@@ -242,8 +261,8 @@ static bool read_options(int argc, char **argv, struct options *options)
             options->tuning_max = 1;
         } else if (strcmp(argv[i], "--quick") != 0) {
             fprintf(stderr,
-                    "usage: %s [--quick|--full] [--seed N] [--only TEXT] [--one-queue] "
-                    "[--few|--own-choice] [--huge SLOTS] [--cpu]\n",
+                    "usage: %s [--small|--quick|--full] [--seed N] [--only TEXT] [--one-of N] "
+                    "[--one-queue] [--few|--own-choice] [--huge SLOTS] [--cpu]\n",
                     argv[0]);
             return false;
         }

@@ -420,6 +420,23 @@ static inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, 
 {
     return (unsigned int)(((uint64_t)high << 32 | low) << (by & 31) >> 32);
 }
+/* Byte by byte. */
+template <typename OF> static inline unsigned int emu_bytes(unsigned int a, unsigned int b, OF of)
+{
+    unsigned int all = 0;
+    for (int shift = 0; shift < 32; shift += 8) {
+        all |= (of(a >> shift & 0xff, b >> shift & 0xff) & 0xffU) << shift;
+    }
+    return all;
+}
+static inline unsigned int __vminu4(unsigned int a, unsigned int b)
+{
+    return emu_bytes(a, b, [](unsigned int x, unsigned int y) { return x < y ? x : y; });
+}
+static inline unsigned int __vcmpleu4(unsigned int a, unsigned int b)
+{
+    return emu_bytes(a, b, [](unsigned int x, unsigned int y) { return x <= y ? 0xffU : 0U; });
+}
 template <typename A, typename B> static constexpr inline std::common_type_t<A, B> min(A a, B b)
 {
     typedef std::common_type_t<A, B> common;
