@@ -384,7 +384,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     whole->values = values ? in->values : NULL;
     whole->previous = previous || !uniform ? memory->previous : NULL;
     const bool one = together->count == 1 && memory->not_admitted == NULL;
-    whole->found = one && staged[0].found == NULL ? NULL : memory->found;
+    whole->found = one && together->parts[0]->found == NULL ? NULL : memory->found;
     whole->not_admitted = memory->not_admitted;
     whole->group_count = first_group;
     whole->group_ends = in->group_ends;
