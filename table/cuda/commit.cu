@@ -16,29 +16,51 @@ static __device__ inline uint64_t thread_number(void)
     return (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
 }
 
-/* One thread. Decides as applying the operations in order would, or leaves that to the serial
- * kernel: with nothing inserted nothing can be refused; with nothing deleted the number of entries
- * only grows, so its end tells. */
+/* The batch may not fit. Forgets what it would do, and says who finds out which of its groups are
+ * refused. */
+template <int BITS>
+static __device__ inline void doubt(const struct sw_cuda_device<BITS> &device,
+                                    const struct sw_cuda_batch<BITS> &batch, bool has_room)
+{
+    struct sw_cuda_control *control = device.control;
+    control->may_delete = control->counters.deleted != 0;
+    memset(&control->counters, 0, sizeof(control->counters));
+    if (batch.group_count == 1 && control->may_delete == 0) {
+        control->mode = SW_CUDA_REFUSED;
+        control->counters.refused = batch.count;
+        if (batch.group_refused != NULL) {
+            batch.group_refused[0] = 1;
+        }
+        return;
+    }
+    /* empty ones counted, there may be more than admit.cu has room for */
+    const bool many = batch.group_count > device.scratch.groups.most;
+    control->mode = has_room || many ? SW_CUDA_SERIAL : SW_CUDA_GROUPS;
+    control->updates = 0;
+    control->deletes = 0;
+    control->deletes_in_stash = 0;
+    control->inserts = 0;
+    control->side_effect = SW_NET_NONE;
+}
+
+/* One thread. Decides as applying the operations in order would, or leaves that to others: with
+ * nothing inserted nothing can be refused; with nothing deleted the number of entries only grows,
+ * so its end tells. Once they have found out, all that is folded by then is admitted. */
 template <int BITS>
 static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
-                                    const struct sw_cuda_batch<BITS> batch)
+                                    const struct sw_cuda_batch<BITS> batch, bool has_room)
 {
     struct sw_cuda_control *control = device.control;
     struct sw_state *state = device.table.state;
     uint64_t inserted = control->counters.inserted;
     bool fits = state->occupied + inserted <= device.table.occupied_max &&
                 state->stash_occupied <= device.table.stash_max;
+    if (control->mode != SW_CUDA_UNDECIDED && control->mode != SW_CUDA_AGAIN) {
+        return; /* this is the second time */
+    }
     sw_note_stash(control, state);
-    if (inserted != 0 && !fits) {
-        bool whole = batch.group_count == 1 && control->counters.deleted == 0;
-        memset(&control->counters, 0, sizeof(control->counters));
-        control->mode = whole ? SW_CUDA_REFUSED : SW_CUDA_SERIAL;
-        if (whole) {
-            control->counters.refused = batch.count;
-            if (batch.group_refused != NULL) {
-                batch.group_refused[0] = 1;
-            }
-        }
+    if (control->mode == SW_CUDA_UNDECIDED && inserted != 0 && !fits) {
+        doubt<BITS>(device, batch, has_room);
         return;
     }
     control->mode = SW_CUDA_COMMIT;
@@ -274,11 +296,17 @@ cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
 template <int BITS>
 cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, bool may_delete,
-                                  cudaStream_t stream)
+                                  bool has_room, cudaStream_t stream)
 {
     uint32_t blocks = blocks_for(batch->count);
     cudaError_t error = cudaSuccess;
-    LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch);
+    LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch, has_room);
+    if (!has_room && (may_delete || batch->group_count > 1)) {
+        error = error == cudaSuccess ? sw_cuda_launch_groups<BITS>(device, batch, stream) : error;
+        error =
+            error == cudaSuccess ? sw_cuda_launch_fold_again<BITS>(device, batch, stream) : error;
+        LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch, has_room);
+    }
     LAUNCH(error, update_kernel<BITS>, blocks, SW_CUDA_BLOCK, stream, *device);
     if (may_delete) {
         error = error == cudaSuccess ? sw_cuda_launch_removals<BITS>(device, batch->count, stream)
@@ -298,7 +326,7 @@ cudaError_t sw_cuda_launch_bury(const struct sw_cuda_device<BITS> *device,
                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     cudaError_t error = cudaSuccess;
-    LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch);
+    LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch, true);
     LAUNCH(error, bury_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream, *device);
     return error;
 }
@@ -349,7 +377,7 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
 #define INSTANTIATE(BITS)                                                                          \
     template cudaError_t sw_cuda_launch_commit<BITS>(const struct sw_cuda_device<BITS> *,          \
                                                      const struct sw_cuda_batch<BITS> *, bool,     \
-                                                     cudaStream_t);                                \
+                                                     bool, cudaStream_t);                          \
     template cudaError_t sw_cuda_launch_serial<BITS>(                                              \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_close<BITS>(                                               \

@@ -18,6 +18,24 @@
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* What lies where the lists of n net effects do. */
+template <int BITS> static void share_scratch(struct sw_cuda_scratch<BITS> *scratch, uint64_t n)
+{
+    struct sw_cuda_groups *groups = &scratch->groups;
+    static_assert(sizeof(*scratch->long_removals) >= 4 * sizeof(uint32_t) &&
+                      sizeof(*scratch->long_inserts) >= 2 * sizeof(uint32_t) &&
+                      sizeof(*scratch->updates) >= sizeof(int8_t),
+                  "they have room");
+    groups->most = (uint32_t)n;
+    groups->claims = (uint32_t *)scratch->long_removals;
+    groups->refused = groups->claims + n;
+    groups->ends = groups->refused + n;
+    groups->inserts = groups->ends + n;
+    groups->deletes = (uint32_t *)scratch->long_inserts;
+    groups->peaks = (int32_t *)(groups->deletes + n);
+    groups->effects = (int8_t *)scratch->updates;
+}
+
 /* Returns the bytes of a scratch for n operations. */
 template <int BITS>
 static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uint64_t n,
@@ -53,6 +71,7 @@ static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uin
     if (leftovers) {
         sw_cuda_cut(&cutter, &scratch->leftovers, n);
     }
+    share_scratch<BITS>(scratch, n);
     return cutter.used;
 }
 

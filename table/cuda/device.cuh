@@ -43,8 +43,13 @@ enum sw_cuda_mode {
     SW_CUDA_COMMIT,  /* everything fits: apply the lists */
     SW_CUDA_ASK,     /* the stash has no room: apply if nothing is to be inserted, or refuse */
     SW_CUDA_REFUSED, /* nothing happens */
-    SW_CUDA_SERIAL   /* the limit is in question: one thread applies the operations in order */
+    SW_CUDA_GROUPS,  /* some groups may be refused: find out which (admit.cu) */
+    SW_CUDA_AGAIN,   /* it is known which: fold the others, and commit */
+    SW_CUDA_SERIAL   /* it could not be found out: one thread applies the operations in order */
 };
+
+/* Rounds in which refused groups may be found; most batches need three. */
+#define SW_CUDA_ADMIT_ROUNDS 16
 
 /* The state of the write batch that runs; zero between batches. */
 struct sw_cuda_control {
@@ -68,6 +73,10 @@ struct sw_cuda_control {
     uint32_t crowded;        /* 1: a range has more operations than there is room for */
     uint32_t rebuild_off;    /* 1: known before it starts that the rebuild cannot serve */
     uint32_t rebuild_failed; /* rebuild.cu could not write the table */
+    uint32_t may_delete;    /* of admit.cu: 1: some operation deletes, if all groups are admitted */
+    uint32_t larger_groups; /* 1: a group has more than one operation */
+    uint32_t first_news;    /* ~ the first group refused in the first round */
+    uint32_t admit_news[SW_CUDA_ADMIT_ROUNDS]; /* 1: decided otherwise than in the round before */
     uint32_t lost; /* entries that found no place even in the stash: impossible by the geometry */
     unsigned int blocks_done;
 };
@@ -152,6 +161,20 @@ template <int BITS> struct sw_cuda_ranged {
     uint32_t *lengths;                 /* [SW_CUDA_RANGES_MAX] zero between batches */
 };
 
+/* What is known of a batch's groups while it is found out which are refused (admit.cu). The lists
+ * of what the batch would do are not needed meanwhile: it lies where some of them do. `claims` and
+ * `refused` last until the batch is folded again. */
+struct sw_cuda_groups {
+    uint32_t most;     /* n */
+    uint32_t *claims;  /* [n] of the operations, in sorted order: admit.cuh */
+    uint32_t *refused; /* [n] of the groups, as all that follows but effects: 0 or 1 */
+    uint32_t *ends;
+    uint32_t *inserts; /* of a round */
+    uint32_t *deletes;
+    int32_t *peaks;  /* of groups that do both: entries more while it runs, at most */
+    int8_t *effects; /* [n] of the operations: entries more */
+};
+
 /* How many slots the ranges of a batch of up to count_max operations take. */
 uint64_t sw_cuda_range_slots(uint32_t count_max);
 
@@ -177,7 +200,8 @@ template <int BITS> struct sw_cuda_scratch {
     typename sw_width<BITS>::undo *undo;         /* [n] */
     struct sw_cuda_cells<BITS> cells;            /* [2 n + 1], the last is the side cell's */
     struct sw_cuda_ranged<BITS> ranged;
-    void *sort; /* for the radix sort */
+    struct sw_cuda_groups groups; /* where updates and long_ lists are */
+    void *sort;                   /* for the radix sort */
     size_t sort_bytes;
 };
 
@@ -287,11 +311,21 @@ template <int BITS>
 cudaError_t sw_cuda_launch_plan(const struct sw_cuda_device<BITS> *device,
                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* Takes the decision and carries it out. Must run alone. */
+/* Takes the decision and carries it out. Must run alone. `has_room`: no group can be refused but
+ * for the stash. */
 template <int BITS>
 cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, bool may_delete,
-                                  cudaStream_t stream);
+                                  bool has_room, cudaStream_t stream);
+
+/* Parts of it, where groups may be refused: which they are, if that is asked (SW_CUDA_GROUPS); then
+ * folds the operations of the others (SW_CUDA_AGAIN). */
+template <int BITS>
+cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
+                                      const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
 /* After sw_cuda_launch_upsert or _ranges, for a batch of several groups, all arrays of which are in
  * device memory: applies it in order if it was not admitted as a whole. */

@@ -8,6 +8,7 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
+#include "table/cuda/admit.cuh"
 #include "table/cuda/reduce.cuh"
 
 /* The counters of one thread. A batch has at most 2^28 operations: 32 bits hold any sum of them. */
@@ -18,6 +19,7 @@ struct fold_counts {
     uint32_t inserted;
     uint32_t updated;
     uint32_t deleted;
+    uint32_t refused;
 };
 
 template <int BITS>
@@ -42,9 +44,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Folds the operations on the key at sorted position i into one net effect. The entry it had is
- * *place; the value it gets is *value. */
-template <int BITS>
+/* Folds the operations on the key at sorted position i into one net effect; AGAIN, those of refused
+ * groups are left out. The entry it had is *place; the value it gets is *value. */
+template <int BITS, bool AGAIN>
 static __device__ inline enum sw_cuda_net
 fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<BITS> *batch,
          uint32_t i, typename sw_width<BITS>::place *place, typename sw_width<BITS>::word *value,
@@ -62,6 +64,10 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
         uint32_t index = scratch->index_sorted[j];
         uint32_t op = batch->ops != NULL ? scratch->ops[index] : batch->op;
         typename W::word out = 0;
+        if (AGAIN && sw_is_of_refused(&scratch->groups, j)) {
+            counts->refused++;
+            continue;
+        }
         enum sw_effect effect = W::decide(op, exists, *value, scratch->operands[index], &out);
         scratch->previous[index] = *value;
         if (exists) {
@@ -118,6 +124,7 @@ static __device__ inline void add_counts(struct sw_counters *total,
     sw_warp_add(&sum.inserted, counts->inserted);
     sw_warp_add(&sum.updated, counts->updated);
     sw_warp_add(&sum.deleted, counts->deleted);
+    sw_warp_add(&sum.refused, counts->refused);
     __syncthreads();
     if (threadIdx.x < words && ((uint64_t *)&sum)[threadIdx.x] != 0) {
         atomicAdd((unsigned long long *)total + threadIdx.x,
@@ -125,7 +132,7 @@ static __device__ inline void add_counts(struct sw_counters *total,
     }
 }
 
-template <int BITS>
+template <int BITS, bool AGAIN>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     fold_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
 {
@@ -139,10 +146,13 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     struct fold_counts counts = {};
     enum sw_cuda_net net = SW_NET_NONE;
 
+    if (AGAIN && control->mode != SW_CUDA_AGAIN) {
+        return;
+    }
     if (i < batch.count) {
         m = scratch->m_sorted[i];
         if (i == 0 || scratch->m_sorted[i - 1] != m) {
-            net = fold_run<BITS>(&device, &batch, (uint32_t)i, &place, &value, &counts);
+            net = fold_run<BITS, AGAIN>(&device, &batch, (uint32_t)i, &place, &value, &counts);
         }
     }
     if (net != SW_NET_NONE && m == W::empty) {
@@ -213,15 +223,26 @@ cudaError_t sw_cuda_launch_plan(const struct sw_cuda_device<BITS> *device,
         error = sort<BITS>(&device->scratch, device->scratch.sort, &bytes, batch->count, stream);
     }
     if (error == cudaSuccess) {
-        fold_kernel<BITS><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
+        fold_kernel<BITS, false><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
         error = cudaGetLastError();
     }
     return error;
 }
 
-template cudaError_t sw_cuda_sort_bytes<64>(uint32_t, size_t *);
-template cudaError_t sw_cuda_sort_bytes<128>(uint32_t, size_t *);
-template cudaError_t sw_cuda_launch_plan<64>(const struct sw_cuda_device<64> *,
-                                             const struct sw_cuda_batch<64> *, cudaStream_t);
-template cudaError_t sw_cuda_launch_plan<128>(const struct sw_cuda_device<128> *,
-                                              const struct sw_cuda_batch<128> *, cudaStream_t);
+template <int BITS>
+cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
+                                      const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    uint32_t blocks = (batch->count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
+    fold_kernel<BITS, true><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
+    return cudaGetLastError();
+}
+
+#define INSTANTIATE(BITS)                                                                       \
+    template cudaError_t sw_cuda_sort_bytes<BITS>(uint32_t, size_t *);                          \
+    template cudaError_t sw_cuda_launch_plan<BITS>(                                             \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_launch_fold_again<BITS>(                                       \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+INSTANTIATE(64)
+INSTANTIATE(128)

@@ -178,7 +178,7 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
             error = sw_cuda_launch_plan<BITS>(device, &batch, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
-            error = sw_cuda_launch_commit<BITS>(device, &batch, true, cudaStreamPerThread);
+            error = sw_cuda_launch_commit<BITS>(device, &batch, true, false, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);

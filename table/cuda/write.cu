@@ -171,7 +171,7 @@ static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batc
 
 template <int BITS>
 static cudaError_t general(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                           bool deletes)
+                           bool deletes, bool has_room)
 {
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
     cudaError_t error = sw_cuda_launch_plan<BITS>(device, batch, queue->stream);
@@ -179,7 +179,7 @@ static cudaError_t general(struct sw_cuda_queue *queue, const struct sw_cuda_bat
         error = sw_cuda_wait_for_reads(queue);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_commit<BITS>(device, batch, deletes, queue->stream);
+        error = sw_cuda_launch_commit<BITS>(device, batch, deletes, has_room, queue->stream);
     }
     return error;
 }
@@ -220,7 +220,8 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
             upserts = 0;
         }
     } else if (error == cudaSuccess) {
-        error = general<BITS>(queue, typed, deletes);
+        const bool has_room = before + upserts <= table->arrays.geometry.occupied_max;
+        error = general<BITS>(queue, typed, deletes, has_room);
     }
     batch->_way = 1 + (uint32_t)way;
     if (error == cudaSuccess) {

@@ -70,6 +70,7 @@ bool case_one_home_repeated(struct pair *pair, const struct scale *scale, double
 bool case_scan_long_run(struct pair *pair, const struct scale *scale, double load);
 bool case_one_home_mixed(struct pair *pair, const struct scale *scale, double load);
 bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double load);
+bool case_full(struct pair *pair, const struct scale *scale, double load);
 bool case_refused_whole(struct pair *pair, const struct scale *scale, double load);
 bool case_in_flight(struct pair *pair, const struct scale *scale, double load);
 bool case_threads(struct pair *pair, const struct scale *scale, double load);

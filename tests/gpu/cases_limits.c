@@ -146,7 +146,63 @@ bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double l
             return false;
         }
     }
-    return pair_lookup(pair, 0, limit + 200) && ways_taken(pair, &before, WAY(SW_WAY_SERIAL));
+    return pair_lookup(pair, 0, limit + 200) && ways_taken(pair, &before, WAY(SW_WAY_GENERAL)) &&
+           ways_not_taken(pair, &before, WAY(SW_WAY_SERIAL));
+}
+
+/* What the operations of a batch at the limit are. */
+enum mixture { MIXTURE_SET, MIXTURE_INCREMENT, MIXTURE_UPSERTS, MIXTURE_ALL, MIXTURE_COUNT };
+
+/* A batch of groups of so many operations, 0: of 0 to 7; every third operation on one of few keys
+ * that are there or not. */
+static void fill_groups(struct pair *pair, enum mixture mixture, uint32_t size, uint64_t limit)
+{
+    const uint32_t count = pair->n_max / 2 + (uint32_t)pair_below(pair, pair->n_max / 2);
+    fill_random(pair, count, limit + limit / 3, mixture == MIXTURE_ALL ? 35 : 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (pair_below(pair, 3) == 0) {
+            pair->in.keys[i] = pair_key(pair, limit - 8 + pair_below(pair, 32));
+        }
+    }
+    pair->in.op = mixture == MIXTURE_SET         ? SW_SET
+                  : mixture == MIXTURE_INCREMENT ? SW_INCREMENT
+                                                 : -1;
+    for (uint32_t end = 0; end < count && pair->in.group_count < pair->n_max;) {
+        end += size != 0 ? size : (uint32_t)pair_below(pair, 8);
+        end = end < count && pair->in.group_count + 1 < pair->n_max ? end : count;
+        pair->in.group_ends[pair->in.group_count++] = end;
+    }
+}
+
+/* Large batches of groups of one size, some of which are refused, on a table that has room for none
+ * or for few entries: none is carried out by one thread. */
+bool case_full(struct pair *pair, const struct scale *scale, double load)
+{
+    static const uint32_t sizes[] = {1, 3, 1000, 0};
+    static const uint64_t rooms[] = {0, 1, 2, 5, 300};
+    const uint64_t limit = occupied_max(pair);
+    uint64_t refused = 0;
+    uint32_t turn = 0;
+    (void)scale;
+    (void)load;
+    const struct ways before = ways_now(pair);
+    for (int mixture = 0; mixture < MIXTURE_COUNT; mixture++) {
+        for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+            const uint64_t room = rooms[turn++ % (sizeof(rooms) / sizeof(rooms[0]))];
+            if (!pair_clear(pair) || !pair_range(pair, SW_SET, 0, limit - room)) {
+                return false;
+            }
+            fill_groups(pair, (enum mixture)mixture, sizes[s], limit);
+            if (!pair_run(pair, false) || !pair_compare(pair, false)) {
+                return false;
+            }
+            refused += pair->side[1].batch.counters.refused;
+        }
+    }
+    return (refused > 0 || pair_fail(pair, "no group was refused")) &&
+           pair_lookup(pair, 0, limit + limit / 3) &&
+           ways_taken(pair, &before, WAY(SW_WAY_GENERAL)) &&
+           ways_not_taken(pair, &before, WAY(SW_WAY_SERIAL));
 }
 
 /* One group: refused as a whole, or admitted because deletes come first. */

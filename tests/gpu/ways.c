@@ -53,6 +53,11 @@ bool ways_taken(struct pair *pair, const struct ways *since, uint32_t ways)
     return batches_since(pair, since, ways) > 0 || fail(pair, since, "no batch", ways);
 }
 
+bool ways_not_taken(struct pair *pair, const struct ways *since, uint32_t ways)
+{
+    return batches_since(pair, since, ways) == 0 || fail(pair, since, "a batch", ways);
+}
+
 bool ways_of_bulk(struct pair *pair, const struct ways *since, uint32_t others)
 {
     const uint32_t streamed = WAY(SW_WAY_STREAM);
@@ -60,8 +65,7 @@ bool ways_of_bulk(struct pair *pair, const struct ways *since, uint32_t others)
     case SW_CHOICE_ALWAYS:
         return ways_taken(pair, since, streamed);
     case SW_CHOICE_NEVER:
-        return ways_taken(pair, since, others) && (batches_since(pair, since, streamed) == 0 ||
-                                                   fail(pair, since, "a batch", streamed));
+        return ways_taken(pair, since, others) && ways_not_taken(pair, since, streamed);
     default:
         return ways_taken(pair, since, others | streamed);
     }

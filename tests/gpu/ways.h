@@ -22,6 +22,8 @@ struct ways ways_now(const struct pair *pair);
 
 /* These fail the pair and return false. Whether batches since then went one of the ways. */
 bool ways_taken(struct pair *pair, const struct ways *since, uint32_t ways);
+/* No batch since then did. */
+bool ways_not_taken(struct pair *pair, const struct ways *since, uint32_t ways);
 /* Batches that may be streamed were, where the tuning says always; they went one of the other ways,
  * and none was streamed, where it says never; or either. */
 bool ways_of_bulk(struct pair *pair, const struct ways *since, uint32_t others);
