@@ -14,6 +14,11 @@
  */
 #include "table/cuda/decide.cuh"
 
+/* So many rounds are tried; more of them would take as long as one thread does. */
+#define ROUNDS_MIN 16U
+#define ROUNDS_MAX 256U
+#define OPERATIONS_A_ROUND 16
+
 /* --- the operations --------------------------------------------------------------------------- */
 
 /* Copies where the groups end, and clears what is counted. */
@@ -198,6 +203,9 @@ static __device__ inline bool decide_round(cooperative_groups::grid_group grid,
     const uint64_t most = device.table.occupied_max;
     uint64_t room = state->occupied < most && !round.no_inserts ? most - state->occupied : 0;
     room = min(room, (uint64_t)batch.count);
+    if (start == 0) {
+        control->admit_news[(round.number + 1) % 4] = 0; /* read three rounds ago */
+    }
     tell_effects<BITS>(device.scratch, batch, round, memory, start, step);
     grid.sync();
     if (round.deletes && !round.units) {
@@ -210,7 +218,7 @@ static __device__ inline bool decide_round(cooperative_groups::grid_group grid,
         decide(control, groups, round, memory, 0, batch.group_count, (int32_t)room);
     }
     grid.sync();
-    return control->admit_news[round.number] == 0;
+    return control->admit_news[round.number % 4] == 0;
 }
 
 template <int BITS>
@@ -232,8 +240,9 @@ static __global__ void __launch_bounds__(ADMIT_BLOCK, 1)
     grid.sync();
     struct round round = {0, NONE, control->may_delete != 0, control->larger_groups == 0,
                           device.table.state->stash_occupied > device.table.stash_max};
+    const uint32_t most = min(ROUNDS_MAX, ROUNDS_MIN + batch.count / OPERATIONS_A_ROUND);
     bool decided = false;
-    for (; !decided && round.number < SW_CUDA_ADMIT_ROUNDS; round.number++) {
+    for (; !decided && round.number < most; round.number++) {
         decided = decide_round<BITS>(grid, device, batch, round, &memory);
         round.guessed = round.number == 0 ? ~control->first_news : NONE;
     }

@@ -176,7 +176,7 @@ static __device__ inline void write_decision(struct sw_cuda_control *control,
     const bool is_news = g < count && refused != taken_for_refused(groups, round, g);
     const uint32_t news = __ballot_sync(SW_WARP_ALL, is_news);
     if (news != 0 && threadIdx.x % 32 == (uint32_t)__ffs((int)news) - 1) {
-        control->admit_news[round.number] = 1;
+        control->admit_news[round.number % 4] = 1;
         atomicMax(&control->first_news, ~g); /* of the first round: the first that is refused */
     }
     if (g < count) {

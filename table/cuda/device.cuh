@@ -48,9 +48,6 @@ enum sw_cuda_mode {
     SW_CUDA_SERIAL   /* it could not be found out: one thread applies the operations in order */
 };
 
-/* Rounds in which refused groups may be found; most batches need three. */
-#define SW_CUDA_ADMIT_ROUNDS 16
-
 /* The state of the write batch that runs; zero between batches. */
 struct sw_cuda_control {
     struct sw_counters counters; /* as if applied in order; probes as they were */
@@ -76,7 +73,7 @@ struct sw_cuda_control {
     uint32_t may_delete;    /* of admit.cu: 1: some operation deletes, if all groups are admitted */
     uint32_t larger_groups; /* 1: a group has more than one operation */
     uint32_t first_news;    /* ~ the first group refused in the first round */
-    uint32_t admit_news[SW_CUDA_ADMIT_ROUNDS]; /* 1: decided otherwise than in the round before */
+    uint32_t admit_news[4]; /* of the last rounds in turn: 1: not decided as in the one before */
     uint32_t lost; /* entries that found no place even in the stash: impossible by the geometry */
     unsigned int blocks_done;
 };

@@ -174,6 +174,20 @@ static void fill_groups(struct pair *pair, enum mixture mixture, uint32_t size, 
     }
 }
 
+/* Groups of one operation on a full table: one key is set and deleted in turn, so whether one of
+ * them is refused depends on all before it. */
+static void fill_turns(struct pair *pair, uint64_t limit)
+{
+    fill_random(pair, 2048, limit + limit / 3, 0);
+    for (uint32_t i = 0; i < 2048; i++) {
+        if (i >= 1 && i <= 200) {
+            pair->in.keys[i] = pair_key(pair, i == 1 ? 7 : limit + 1);
+            pair->in.ops[i] = i % 2 == 1 ? (uint8_t)SW_DELETE : (uint8_t)SW_SET;
+        }
+        pair->in.group_ends[pair->in.group_count++] = i + 1;
+    }
+}
+
 /* Large batches of groups of one size, some of which are refused, on a table that has room for none
  * or for few entries: none is carried out by one thread. */
 bool case_full(struct pair *pair, const struct scale *scale, double load)
@@ -199,7 +213,12 @@ bool case_full(struct pair *pair, const struct scale *scale, double load)
             refused += pair->side[1].batch.counters.refused;
         }
     }
-    return (refused > 0 || pair_fail(pair, "no group was refused")) &&
+    if (!pair_clear(pair) || !pair_range(pair, SW_SET, 0, limit)) {
+        return false;
+    }
+    fill_turns(pair, limit);
+    return pair_run(pair, false) && pair_compare(pair, false) &&
+           (refused > 0 || pair_fail(pair, "no group was refused")) &&
            pair_lookup(pair, 0, limit + limit / 3) &&
            ways_taken(pair, &before, WAY(SW_WAY_GENERAL)) &&
            ways_not_taken(pair, &before, WAY(SW_WAY_SERIAL));
