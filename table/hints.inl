@@ -70,11 +70,20 @@ SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *
         return;
     }
     for (uint64_t word = nearest / SW_HINT_WORD + part; 2 * SW_HINT_WORD * word < homes;
-         word += parts) {
-        uint64_t g = SW_HINT_WORD * word;
-        for (uint32_t held = sw_hint_load_word(hints + g); held != 0; g++, held >>= 8) {
-            if (2 * g < homes && sw_hint_speaks_of((uint8_t)held, g, first)) {
-                sw_hint_clear(hints + g);
+         word += (uint64_t)SW_HINT_AHEAD * parts) {
+        uint32_t held[SW_HINT_AHEAD];
+        for (uint32_t i = 0; i < SW_HINT_AHEAD; i++) {
+            const uint64_t g = SW_HINT_WORD * (word + i * parts);
+            held[i] = 2 * g < homes ? sw_hint_load_word(hints + g) : 0;
+        }
+        for (uint32_t i = 0; i < SW_HINT_AHEAD; i++) {
+            const uint64_t g = SW_HINT_WORD * (word + i * parts);
+            uint32_t which = sw_hint_speaking(held[i], g, first);
+            if (2 * (g + SW_HINT_WORD) > homes + 1) { /* the last pairs are of later homes */
+                which &= (1U << (homes > 2 * g ? (homes - 2 * g + 1) / 2 * 8 : 0)) - 1;
+            }
+            if (which != 0) {
+                sw_hint_clear(hints + g, which);
             }
         }
     }

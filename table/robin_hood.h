@@ -84,6 +84,9 @@ SW_HD static inline uint64_t sw_hint_count(uint64_t buckets)
 
 /* What to allocate for them: hint_forget reads whole words. */
 #define SW_HINT_WORD 4
+/* So many words are loaded before the first is looked at: one by one, memory would be waited for as
+ * often. */
+#define SW_HINT_AHEAD 4
 SW_HD static inline uint64_t sw_hint_bytes(uint64_t buckets)
 {
     return (sw_hint_count(buckets) + SW_HINT_WORD - 1) / SW_HINT_WORD * SW_HINT_WORD;
@@ -104,20 +107,37 @@ SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
 #endif
 }
 
-/* Whether the hint of homes 2g and 2g + 1 may speak of buckets from `first` on: it does of those
- * from a home to its start, and of the two homes the odd one has the later start. */
-SW_HD static inline bool sw_hint_speaks_of(uint8_t hint, uint64_t g, uint64_t first)
+/* Of a word of hints, from that of homes 2g and 2g + 1 on, those that speak of buckets from `first`
+ * on: the top bit of the byte of each. A hint does of those from a home to its start, and of its
+ * two homes the odd one has the later start. */
+SW_HD static inline uint32_t sw_hint_speaking(uint32_t word, uint64_t g, uint64_t first)
 {
-    return hint != 0 && (2 * g + 1 >= first || 2 * g + 1 + sw_hint_lead(hint, true) > first);
+    const uint32_t tops = 0x80808080;
+    const uint32_t starts =
+        (word & 0x3f3f3f3f) + (word >> 6 & 0x03030303); /* past the even homes */
+    const uint32_t some = starts + 0x7f7f7f7f;
+    if (2 * g > first) {
+        return some & tops;
+    }
+    if (first - 2 * g >= SW_HINT_REACH + 2 * SW_HINT_WORD) {
+        return 0;
+    }
+    const uint32_t past = (uint32_t)(first - 2 * g + 1) * 0x01010101;
+    return some & (((starts + 0x06040200) | tops) - past) & tops;
 }
 
-/* Several threads may clear the same hint. */
-SW_HD static inline void sw_hint_clear(uint8_t *hint)
+/* Clears hints of a word, those with the top bit of their byte set. Several threads may clear the
+ * same ones. */
+SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 {
 #if defined(__CUDA_ARCH__)
-    *(volatile uint8_t *)hint = 0;
+    atomicAnd((unsigned int *)hints, ~(which / 128 * 255));
 #else
-    __atomic_store_n(hint, 0, __ATOMIC_RELAXED);
+    for (int i = 0; i < SW_HINT_WORD; i++) {
+        if (which >> (8 * i + 7) & 1) {
+            __atomic_store_n(hints + i, 0, __ATOMIC_RELAXED);
+        }
+    }
 #endif
 }
 
