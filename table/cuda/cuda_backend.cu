@@ -34,6 +34,10 @@ template <int BITS> static void share_scratch(struct sw_cuda_scratch<BITS> *scra
     groups->deletes = (uint32_t *)scratch->long_inserts;
     groups->peaks = (int32_t *)(groups->deletes + n);
     groups->effects = (int8_t *)scratch->updates;
+    static_assert(sizeof(*scratch->undo) <=
+                      sizeof(*scratch->long_removals) + sizeof(*scratch->long_inserts),
+                  "both lists, which follow each other");
+    scratch->undo = (typename sw_width<BITS>::undo *)scratch->long_removals;
 }
 
 /* Returns the bytes of a scratch for n operations. */
@@ -57,7 +61,6 @@ static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uin
     sw_cuda_cut(&cutter, &scratch->inserts, n);
     sw_cuda_cut(&cutter, &scratch->long_removals, n);
     sw_cuda_cut(&cutter, &scratch->long_inserts, n);
-    sw_cuda_cut(&cutter, &scratch->undo, n);
     sw_cuda_cut(&cutter, &scratch->cells.m, 2 * n + 1);
     sw_cuda_cut(&cutter, &scratch->cells.value, 2 * n + 1);
     sw_cuda_cut(&cutter, &scratch->cells.last, 2 * n + 1);

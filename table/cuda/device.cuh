@@ -194,7 +194,7 @@ template <int BITS> struct sw_cuda_scratch {
     struct sw_cuda_removal<BITS> *long_removals; /* [n] of these, those that move others */
     typename sw_width<BITS>::slot *long_inserts; /* [n] */
     typename sw_width<BITS>::slot *leftovers;    /* [n]; NULL if the table has a stash */
-    typename sw_width<BITS>::undo *undo;         /* [n] */
+    typename sw_width<BITS>::undo *undo;         /* [n]; where the long_ lists are */
     struct sw_cuda_cells<BITS> cells;            /* [2 n + 1], the last is the side cell's */
     struct sw_cuda_ranged<BITS> ranged;
     struct sw_cuda_groups groups; /* where updates and long_ lists are */
