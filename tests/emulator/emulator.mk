@@ -15,12 +15,12 @@ EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=
   --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 \
   -D__CUDACC__ -D__CUDA_ARCH__=900 -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
 
-# What is read through rewrite.py.
+# What is read through rewrite.py, each time: it writes what has changed.
 EMU_REWRITTEN := $(wildcard $(foreach d,table table/cuda table/cache table/cache/cuda table/cuckoo table/cuckoo/cuda tests/gpu,\
   $(foreach e,h inl cu cuh,$(d)/*.$(e))))
-$(EMU)/rewritten: tests/emulator/rewrite.py $(EMU_REWRITTEN)
+$(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
-	python3 $< $(EMU)/src $(EMU_REWRITTEN)
+	@python3 $< $(EMU)/src $(EMU_REWRITTEN)
 	@touch $@
 # Those that did not change keep their time.
 $(EMU)/src/%: $(EMU)/rewritten ;
@@ -56,6 +56,24 @@ $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gp
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread -o $@ $^ -lm
 
+# Walks of two lanes, one a block, in buckets of two slots, for test_walks.cu; and the same without what
+# makes them right.
+EMU_WALKS := walks walks_without_locks walks_one_lock
+EMU_TINY := --set LANES=2 --set SW_CUDA_BLOCK=2
+$(EMU)/walks/src: EMU_REPLACE :=
+$(EMU)/walks_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 0;' 'return true;'
+# The lock of a stretch is given back before the next one's is taken.
+$(EMU)/walks_one_lock/src: EMU_REPLACE := --replace 'unlock(device.locks, step.lock - 1);' ';' \
+  --replace 'if (!keeps) {' 'if (true) {'
+$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/cuda/walk.cu table/cuda/device.cuh
+	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
+	@touch $@
+$(EMU_WALKS:%=$(EMU)/%/test_walks.o): $(EMU)/%/test_walks.o: $(EMU)/%/src | $(EMU)/rewritten
+	@echo "  EMU  $*"
+	@$(EMU_CXX) -I$</ $(EMU_KERNEL_FLAGS) -DSW_BUCKET_SLOTS=2 -Itests/emulator -MMD -MP -c -o $@ -x c++ $</tests/emulator/test_walks.cu
+$(EMU_WALKS:%=$(EMU)/test_%): $(EMU)/test_%: $(EMU)/%/test_walks.o $(filter $(EMU)/obj/tests/emulator/%,$(EMU_OBJ))
+EMU_TESTS += $(EMU_WALKS:%=test_%)
+
 .PHONY: emulator
 emulator: $(EMU_TESTS:%=$(EMU)/%) ## the GPU tests with kernels emulated on the CPU
--include $(shell find $(EMU)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(EMU) -name '*.d' 2>/dev/null)

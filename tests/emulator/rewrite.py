@@ -3,11 +3,14 @@
 #
 # rewrite.py - CUDA C++ in, C++ for the emulator out.
 #
-#   rewrite.py OUT FILE..
+#   rewrite.py [--set NAME=VALUE].. [--replace OLD NEW].. OUT FILE..
 #
 # Writes each FILE below OUT under its own path, if what is there differs. Lines keep their numbers.
+# --set makes a constant another one; --replace puts something else where OLD stands, which must be
+# in one of the files: for tests that must fail.
 # What C++ has no word for becomes a call of include/: launches, shared variables, inline PTX.
 # Everything else the headers there make C++ of as it is.
+import argparse
 import os
 import re
 import sys
@@ -168,20 +171,34 @@ def inline_ptx(text):
 # -------------------------------------------------------------------------------------------------
 
 
-def rewritten(text, path):
-    for name, value in SMALLER.items():
+def rewritten(text, path, constants, replacements):
+    for name, value in constants.items():
         text = re.sub(r"(#define %s) .*" % name, r"\1 " + value, text)
+    for old, new in replacements:
+        text = text.replace(old, new)
     text = text.replace("__noinline__", "__attribute__((noinline))")  # libstdc++ has that word
     text = inline_ptx(shared_variables(launches(text)))
     return '#line 1 "%s"\n%s' % (path, text)
 
 
 def main():
-    out = sys.argv[1]
-    for path in sys.argv[2:]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--replace", action="append", default=[], nargs=2)
+    parser.add_argument("out")
+    parser.add_argument("files", nargs="+")
+    options = parser.parse_args()
+    constants = {**SMALLER, **dict(one.split("=") for one in options.set)}
+    texts = {}
+    for path in options.files:
         with open(path, encoding="utf-8") as file:
-            new = rewritten(file.read(), path)
-        to = os.path.join(out, path)
+            texts[path] = file.read()
+    for old, _ in options.replace:
+        if not any(old in text for text in texts.values()):
+            sys.exit("rewrite.py: there is no `%s` to replace" % old)
+    for path, text in texts.items():
+        new = rewritten(text, path, constants, options.replace)
+        to = os.path.join(options.out, path)
         if os.path.exists(to):
             with open(to, encoding="utf-8") as file:
                 if file.read() == new:

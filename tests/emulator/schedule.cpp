@@ -95,11 +95,11 @@ void emu::set_waiting(thread *t, thread_state state)
     t->state = state;
 }
 
-void emu::pass_on()
+void emu::pass_on(enum leaving why)
 {
     thread *self = now;
     const bool host_next = turns_left == 0 || ready.empty() || !empty.empty();
-    thread *next = host_next ? NULL : draw_thread();
+    thread *next = host_next ? NULL : is_searching ? search_next(ready, self, why) : draw_thread();
     turns_left -= turns_left > 0;
     accesses_left = draw_turn();
     if (next == self && next != NULL) {
@@ -357,6 +357,12 @@ void emu_spend(unsigned accesses, const void *at)
     if (!on_device || (size_t)((const char *)at - now->stack) < EMU_STACK_BYTES) {
         return;
     }
+    if (is_searching) {
+        if (is_watched(at)) {
+            pass_on(LEAVES_AT_ACCESS);
+        }
+        return;
+    }
     accesses_left -= accesses;
     phase_left -= accesses;
     if (accesses_left <= 0) {
@@ -367,9 +373,16 @@ void emu_spend(unsigned accesses, const void *at)
     }
 }
 
-void emu_meet(void)
+void emu_meet(const void *at)
 {
-    emu_spend(8, NULL);
+    emu_spend(8, at);
+}
+
+void emu_in_vain(void)
+{
+    if (on_device && is_searching) {
+        pass_on(LEAVES_IN_VAIN);
+    }
 }
 
 void emu_fail(const char *format, ...)

@@ -77,8 +77,15 @@ extern thread *now; /* whose turn it is; NULL: the host's */
 /* Whether a thread may have the turn. */
 void set_ready(thread *t);
 void set_waiting(thread *t, thread_state state);
+/* search.cpp, where schedules are not drawn: whose turn comes after that of `self` (NULL: the
+ * host's), who may be among those ready. */
+enum leaving { LEAVES_WAITING, LEAVES_AT_ACCESS, LEAVES_IN_VAIN };
+extern bool is_searching;
+bool is_watched(const void *at);
+thread *search_next(const std::vector<thread *> &ready, thread *self, leaving why);
+
 /* The turn goes to another thread, or to the host. Returns when it is back. */
-void pass_on();
+void pass_on(enum leaving why = LEAVES_WAITING);
 
 /* meet.cpp: a thread has returned; nobody waits for it any more. */
 void have_left(thread *t);

@@ -10,7 +10,7 @@
 
 static inline void __pipeline_memcpy_async(void *to, const void *from, size_t bytes)
 {
-    emu_meet();
+    emu_meet(from);
     memcpy(to, from, bytes);
 }
 static inline void __pipeline_commit(void)

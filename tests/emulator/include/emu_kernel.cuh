@@ -55,8 +55,10 @@ extern const uint3 gridDim __asm__("emu_grid_blocks");
 
 /* --- the schedule (schedule.cpp) -------------------------------------------------------------- */
 
-/* Where a thread may lose its turn to another. */
-void emu_meet(void);
+/* Where a thread may lose its turn to another: before it does something at `at`, if anywhere. */
+void emu_meet(const void *at);
+/* What it did changed nothing: it may be that it has to wait. */
+void emu_in_vain(void);
 
 /* A shared variable of this block; *place is its number once it has one. */
 void *emu_shared(int *place, size_t bytes, const char *name);
@@ -98,21 +100,21 @@ static inline int __syncthreads_count(int predicate)
 }
 static inline void __threadfence(void)
 {
-    emu_meet();
+    emu_meet(NULL);
 }
 static inline void __threadfence_block(void)
 {
-    emu_meet();
+    emu_meet(NULL);
 }
 /* What comes before it the host sees first. */
 static inline void __threadfence_system(void)
 {
     __asm__ volatile("" : : : "memory");
-    emu_meet();
+    emu_meet(NULL);
 }
 static inline void __nanosleep(unsigned int)
 {
-    emu_meet();
+    emu_meet(NULL);
 }
 static inline void cudaTriggerProgrammaticLaunchCompletion(void)
 {
@@ -241,9 +243,13 @@ EMU_PLAIN static inline unsigned int __match_any_sync(unsigned int mask, T value
 
 template <typename T, typename CHANGE> EMU_PLAIN static inline T emu_atomic(T *at, CHANGE change)
 {
-    emu_meet();
-    T before = *(volatile T *)at;
-    *(volatile T *)at = change(before);
+    emu_meet(at);
+    const T before = *(volatile T *)at;
+    const T after = change(before);
+    *(volatile T *)at = after;
+    if (after == before) {
+        emu_in_vain();
+    }
     return before;
 }
 template <typename T> using emu_same = typename std::enable_if<true, T>::type;
@@ -306,9 +312,9 @@ static inline void emu_st_release_gpu_global_u32(uint32_t *at, uint32_t word)
 EMU_PLAIN static inline void emu_ld_relaxed_gpu_v2_u64(uint64_t &low, uint64_t &high,
                                                        const void *at)
 {
-    emu_meet();
+    emu_meet(at);
     low = ((const volatile uint64_t *)at)[0];
-    emu_meet();
+    emu_meet(at);
     high = ((const volatile uint64_t *)at)[1];
 }
 EMU_PLAIN static inline void emu_atom_relaxed_gpu_global_cas_b128(uint64_t &was_low,
@@ -316,7 +322,7 @@ EMU_PLAIN static inline void emu_atom_relaxed_gpu_global_cas_b128(uint64_t &was_
                                                                   uint64_t low, uint64_t high,
                                                                   uint64_t by_low, uint64_t by_high)
 {
-    emu_meet();
+    emu_meet(at);
     volatile uint64_t *word = (volatile uint64_t *)at;
     const uint64_t was[2] = {word[0], word[1]};
     if (was[0] == low && was[1] == high) {
@@ -330,7 +336,7 @@ EMU_PLAIN static inline void emu_atom_relaxed_gpu_global_exch_b128(uint64_t &was
                                                                    uint64_t &was_high, void *at,
                                                                    uint64_t low, uint64_t high)
 {
-    emu_meet();
+    emu_meet(at);
     volatile uint64_t *word = (volatile uint64_t *)at;
     const uint64_t was[2] = {word[0], word[1]};
     word[0] = low;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * search.hpp - every schedule of a small kernel, instead of one that is drawn.
+ *
+ * What is scheduled are blocks: the threads of one go on in a fixed order, so let it be a warp or
+ * less. A block may lose its turn at every access of the memory that is watched, but only so many
+ * times in a run (Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of
+ * Multithreaded Programs", 2007). A turn that ends because the block does, or because an atomic
+ * changed nothing, as where a lock was taken, does not count.
+ */
+#ifndef SHERWOOD_EMULATOR_SEARCH_HPP
+#define SHERWOOD_EMULATOR_SEARCH_HPP
+
+#include <functional>
+#include <stddef.h>
+#include <stdint.h>
+
+struct emu_searched {
+    uint64_t schedules; /* that were run */
+    bool good;          /* every run was; otherwise the last was not */
+};
+
+/* Runs `run`, which makes the same kernels do the same, once for every schedule with at most so
+ * many turns lost at accesses of [from, from + bytes); until one is not good. */
+emu_searched emu_search(const void *from, size_t bytes, unsigned turns_lost,
+                        const std::function<bool()> &run);
+
+#endif
