@@ -92,7 +92,7 @@ void sw_cuda_arrays_use(const struct sw_cuda_arrays *arrays, struct sw_cuda_devi
     device->table.occupied_max = geometry->occupied_max;
     device->table.stash_max = geometry->stash_max;
     device->locks = arrays->locks;
-    device->hints = arrays->hints;
+    device->hints = arrays->hints_stale ? NULL : arrays->hints;
     device->offsets = arrays->offsets;
     device->status = arrays->status;
 }

@@ -14,7 +14,8 @@ struct sw_cuda_arrays {
     size_t bytes;
     void *slots; /* main array, then stash */
     uint32_t *locks;
-    uint8_t *hints; /* NULL if none are kept */
+    uint8_t *hints;   /* NULL if none are kept */
+    bool hints_stale; /* entries left without their being told: kernels are given none */
     uint32_t *offsets;
     unsigned long long *status;
 };

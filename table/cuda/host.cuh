@@ -144,7 +144,16 @@ static inline struct sw_cuda_record *sw_cuda_record_of(const struct sw_cuda_queu
     return (struct sw_cuda_record *)sw_cuda_lane_record(queue, ticket);
 }
 
-/* Whether look-ups are faster with hints, at the load there may be. */
+/* The load there may be: batches in flight count as if they inserted all they can. */
+static inline double sw_cuda_load(const struct sw_cuda_table *table)
+{
+    return (double)__atomic_load_n(&table->entries, __ATOMIC_RELAXED) /
+           (double)(table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
+}
+
+/* Whether look-ups are faster with hints, at the load there may be: where a key is often not in its
+ * home bucket; measured on an H200. */
+#define SW_CUDA_HINTS_LOAD 0.86
 bool sw_cuda_hints_pay(const struct sw_cuda_table *table);
 
 /* Scans (scan.cu). Room for windows of `window` buckets; what was there before is freed. */

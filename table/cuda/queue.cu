@@ -74,14 +74,10 @@ static struct mix mix_of(const struct sw_batch *batch)
     return mix;
 }
 
-/* Hints pay where a key is often not in its home bucket; measured on an H200: from about 0.86. */
-#define HINTS_LOAD_MIN 0.86
-
 bool sw_cuda_hints_pay(const struct sw_cuda_table *table)
 {
-    double capacity = (double)table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
-    double load = (double)__atomic_load_n(&table->entries, __ATOMIC_RELAXED) / capacity;
-    return table->config.tuning.hints == SW_CHOICE_ALWAYS || load > HINTS_LOAD_MIN;
+    return table->config.tuning.hints == SW_CHOICE_ALWAYS ||
+           sw_cuda_load(table) > SW_CUDA_HINTS_LOAD;
 }
 
 /* Launches reads: the batches given, as one. What they follow on the stream was submitted before.

@@ -86,6 +86,37 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
     }
 }
 
+/* Removals up to this load do not tell the hints: nobody reads those before the load is higher, and
+ * to tell them is up to a third of a removal. */
+#define HINTS_TOLD_LOAD 0.85
+
+/* Before a batch: gives the hints up, or makes them anew where they are to be read again. Between
+ * one and the other a hundredth of the slots is filled at least. */
+template <int BITS> static cudaError_t choose_hints(struct sw_cuda_queue *queue, bool deletes)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_arrays *arrays = &table->arrays;
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    cudaError_t error = cudaSuccess;
+    if (!table->has_hints) {
+        return cudaSuccess;
+    }
+    if (arrays->hints_stale && sw_cuda_hints_pay(table)) {
+        arrays->hints_stale = false;
+        table->hints_age = 0;
+        sw_cuda_arrays_use<BITS>(arrays, device);
+        error = cudaMemsetAsync(arrays->hints, 0, sw_hint_count(arrays->geometry.buckets),
+                                queue->stream);
+        return error == cudaSuccess ? sw_cuda_launch_hints<BITS>(device, queue->stream) : error;
+    }
+    if (deletes && !arrays->hints_stale && table->config.tuning.hints != SW_CHOICE_ALWAYS &&
+        sw_cuda_load(table) <= HINTS_TOLD_LOAD) {
+        arrays->hints_stale = true;
+        sw_cuda_arrays_use<BITS>(arrays, device);
+    }
+    return cudaSuccess;
+}
+
 /* Makes the hints exact where upserts have made them poor. */
 template <int BITS> static cudaError_t mind_hints(struct sw_cuda_queue *queue, uint32_t upserts)
 {
@@ -94,7 +125,7 @@ template <int BITS> static cudaError_t mind_hints(struct sw_cuda_queue *queue, u
     double entries = (double)__atomic_load_n(&table->entries, __ATOMIC_RELAXED);
     bool always = table->config.tuning.hints == SW_CHOICE_ALWAYS;
     table->hints_age += upserts;
-    if (!table->has_hints || table->hints_age < slots / HINTS_PART ||
+    if (!table->has_hints || table->arrays.hints_stale || table->hints_age < slots / HINTS_PART ||
         (!always && entries < HINTS_LOAD * (double)slots)) {
         return cudaSuccess;
     }
@@ -192,10 +223,11 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     struct sw_cuda_batch<BITS> rest = *typed; /* what is left for finish to answer */
     bool closes = false;                      /* nothing is, and the batch's arrays are ours */
     enum sw_way way = SW_WAY_GENERAL;
-    cudaError_t error = cudaSuccess;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
+    cudaError_t error = choose_hints<BITS>(queue, deletes);
     batch->_upserts = upserts;
-    if (is_large_delete(table, batch, before) && sw_cuda_stream<BITS>(queue, typed, &error)) {
+    if (error == cudaSuccess && is_large_delete(table, batch, before) &&
+        sw_cuda_stream<BITS>(queue, typed, &error)) {
         way = SW_WAY_STREAM; /* its results are in the scratch */
     } else if (error == cudaSuccess &&
                is_simple(table, batch, typed->collected, before + upserts)) {
