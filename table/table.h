@@ -140,6 +140,15 @@ static inline bool sw_cache_has_epochs(enum sw_cache_policy policy)
 /* "lru", "epoch-lfu", ..: static storage. */
 const char *sw_cache_policy_name(enum sw_cache_policy policy);
 
+/* Cache: how batches that write are carried out on CUDA (table/cache/README.md). Rows are of
+ * THROUGHPUT mode; LOCKS: under the locks of buckets. */
+enum sw_cache_writing {
+    SW_CACHE_WRITING_AUTO, /* what was found to be best for the batch */
+    SW_CACHE_WRITING_LOCKS,
+    SW_CACHE_WRITING_SHORT_ROWS,
+    SW_CACHE_WRITING_LONG_ROWS
+};
+
 /* What a table decides by itself; studies and tests decide otherwise. All zero: the table's choice.
  * Whatever is chosen, the same keys end in the same buckets. */
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
@@ -150,6 +159,7 @@ struct sw_table_tuning {
     uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up and insert
                                   keys: 64, 128, .. 1024; 0: each kernel's own */
     bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
+    enum sw_cache_writing cache_writing; /* CUDA */
 };
 
 /* A field that is not of the engine must be 0, or SW_E_INVALID; but for max_load and stash_slots,

@@ -47,6 +47,14 @@ static __device__ void count(unsigned long long *counts, unsigned long long *tot
     }
 }
 
+static __global__ void expand_kernel(uint8_t *results, const uint64_t *bits, uint64_t count)
+{
+    uint64_t j = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (j < count) {
+        results[j] = bits[j / 64] >> (j % 64) & 1;
+    }
+}
+
 static __device__ void count_begin(unsigned long long *counts)
 {
     if (threadIdx.x < SW_CACHEBENCH_ANSWERS) {
@@ -166,6 +174,12 @@ static bool device_copy(void *to, const void *from, size_t bytes)
            sw_timing_done("copying");
 }
 
+static bool device_expand(uint8_t *results, const uint64_t *bits, uint64_t count)
+{
+    expand_kernel<<<(unsigned)((count + BLOCK - 1) / BLOCK), BLOCK>>>(results, bits, count);
+    return sw_timing_done("expanding bits");
+}
+
 static bool device_draw(const struct sw_cachebench_arrays *arrays,
                         const struct sw_cachebench_draw *draw)
 {
@@ -255,9 +269,19 @@ static bool device_measure_ceilings(uint64_t bytes, uint64_t slots, uint64_t see
 }
 
 static const struct sw_cachebench_place place = {
-    "cuda",       device_choose,        device_describe, device_alloc,
-    device_free,  device_fill,          device_copy,     device_draw,
-    device_judge, device_judge_evicted, device_note,     device_measure_ceilings,
+    "cuda",
+    device_choose,
+    device_describe,
+    device_alloc,
+    device_free,
+    device_fill,
+    device_copy,
+    device_expand,
+    device_draw,
+    device_judge,
+    device_judge_evicted,
+    device_note,
+    device_measure_ceilings,
 };
 
 const struct sw_cachebench_place *sw_cachebench_device(void)

@@ -42,6 +42,7 @@ struct sw_cachebench_wanted {
     int device;
     uint64_t capacity; /* entries */
     uint32_t dim;      /* floats of a value */
+    uint32_t room;     /* operations of a call at most */
     bool custom;       /* the caller gives the scores; else least recently used */
 };
 
@@ -60,6 +61,8 @@ struct sw_cachebench_arrays {
     float *evicted_values;
     uint64_t *evicted_scores;
     uint64_t *evicted_count;
+    uint64_t *bits; /* in the place of results: of libraries that answer as tables do (is_table) */
+    uint64_t *told; /* and of evicted_count: host memory */
 };
 
 struct sw_cachebench_library {
@@ -69,6 +72,8 @@ struct sw_cachebench_library {
     bool on_device_only;
     bool in_place;   /* find_or_insert takes the values from values_out */
     bool fills_only; /* takes no part in the experiment operations */
+    bool is_table; /* answers as table.h has it: bits, and a count on the host; find_or_insert says
+                      what was there before */
     /* NULL with a sentence in `reason`. */
     void *(*open)(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size);
     void (*close)(void *cache);

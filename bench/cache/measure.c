@@ -116,8 +116,7 @@ static bool restore(struct call *call)
     }
     call->table->live += call->operation == SW_CACHEBENCH_ERASE ? again.query.count : 0;
     return sw_cachebench_draw_call(call->table, &again.query, again.generation) &&
-           call->table->library->call(call->table->cache, again.operation,
-                                      &call->table->study->arrays, again.query.count) &&
+           sw_cachebench_call(call->table, again.operation, again.query.count, NULL) &&
            note(&again, true, false) && check(&again, 0);
 }
 
@@ -161,6 +160,10 @@ static bool check_call(struct call *call, uint64_t size_before)
     case SW_CACHEBENCH_INSERT_AND_EVICT:
         return check_evicted(call, size_before);
     case SW_CACHEBENCH_FIND_OR_INSERT:
+        if (call->table->library->is_table) {
+            return judge(call, SW_CACHEBENCH_SEEN_VALUES) && note(call, false, true) &&
+                   check(call, 0);
+        }
         return note(call, false, true) && judge(call, SW_CACHEBENCH_SEEN_VALUES_UNMARKED) &&
                check(call, 0);
     case SW_CACHEBENCH_ACCUM_OR_ASSIGN:
@@ -188,8 +191,6 @@ bool sw_cachebench_measure(struct sw_cachebench_table *table,
     if (!prepare(&call)) {
         return false;
     }
-    double begin = sw_timing_clock();
-    bool done = table->library->call(table->cache, operation, &table->study->arrays, rep->batch);
-    rep->seconds = sw_timing_clock() - begin;
+    bool done = sw_cachebench_call(table, operation, rep->batch, &rep->seconds);
     return done && check_call(&call, size_before);
 }

@@ -60,6 +60,14 @@ static bool host_draw(const struct sw_cachebench_arrays *arrays,
     return true;
 }
 
+static bool host_expand(uint8_t *results, const uint64_t *bits, uint64_t count)
+{
+    for (uint64_t j = 0; j < count; j++) {
+        results[j] = bits[j / 64] >> (j % 64) & 1;
+    }
+    return true;
+}
+
 static uint32_t generation_of(const uint8_t *model, uint64_t number)
 {
     return number < SW_CACHEBENCH_ABSENT ? model[number] : 0;
@@ -139,6 +147,7 @@ const struct sw_cachebench_place sw_cachebench_host = {
     .free = free,
     .fill = host_fill,
     .copy = host_copy,
+    .expand = host_expand,
     .draw = host_draw,
     .judge = host_judge,
     .judge_evicted = host_judge_evicted,

@@ -54,6 +54,8 @@ struct sw_cachebench_place {
     void (*free)(void *memory);              /* NULL is allowed */
     bool (*fill)(void *memory, int byte, size_t bytes);
     bool (*copy)(void *to, const void *from, size_t bytes); /* between any two of host and device */
+    /* results[i] becomes bit i. */
+    bool (*expand)(uint8_t *results, const uint64_t *bits, uint64_t count);
     /* Keys, values, accumulate (1 for those of the window) and, unless NONE, scores. */
     bool (*draw)(const struct sw_cachebench_arrays *arrays, const struct sw_cachebench_draw *draw);
     /* Answers of a call against the model. Adds to the verdict. */

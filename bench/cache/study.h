@@ -80,6 +80,10 @@ uint64_t sw_cachebench_window(const struct sw_cachebench_table *table);
 /* The number from which on every stored one must be found. */
 uint64_t sw_cachebench_sure_from(const struct sw_cachebench_table *table);
 
+/* A call of the library; *seconds (NULL is allowed) is what it took. */
+bool sw_cachebench_call(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
+                        uint64_t count, double *seconds);
+
 /* Draws keys and values. */
 bool sw_cachebench_draw_call(struct sw_cachebench_table *table,
                              const struct sw_cachebench_query *query, uint32_t generation);

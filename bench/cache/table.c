@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/cache/study.h"
@@ -35,10 +36,13 @@ bool sw_cachebench_arrays_open(struct sw_cachebench_study *study, uint64_t room,
     arrays->evicted_values = place->alloc(room * value_bytes);
     arrays->evicted_scores = place->alloc(room * sizeof(*arrays->evicted_scores));
     arrays->evicted_count = place->alloc(sizeof(*arrays->evicted_count));
+    arrays->bits = place->alloc((room + 63) / 64 * sizeof(*arrays->bits));
+    arrays->told = calloc(1, sizeof(*arrays->told));
     if (arrays->keys != NULL && arrays->values != NULL && (!custom || arrays->scores != NULL) &&
         arrays->accumulate != NULL && arrays->values_out != NULL && arrays->places != NULL &&
         arrays->results != NULL && arrays->evicted_keys != NULL && arrays->evicted_values != NULL &&
-        arrays->evicted_scores != NULL && arrays->evicted_count != NULL) {
+        arrays->evicted_scores != NULL && arrays->evicted_count != NULL && arrays->bits != NULL &&
+        arrays->told != NULL) {
         return true;
     }
     sw_cachebench_arrays_close(study);
@@ -49,13 +53,14 @@ bool sw_cachebench_arrays_open(struct sw_cachebench_study *study, uint64_t room,
 void sw_cachebench_arrays_close(struct sw_cachebench_study *study)
 {
     struct sw_cachebench_arrays *arrays = &study->arrays;
-    void *memory[] = {arrays->keys,           arrays->values,       arrays->scores,
-                      arrays->accumulate,     arrays->values_out,   arrays->places,
-                      arrays->results,        arrays->evicted_keys, arrays->evicted_values,
-                      arrays->evicted_scores, arrays->evicted_count};
+    void *memory[] = {arrays->keys,           arrays->values,        arrays->scores,
+                      arrays->accumulate,     arrays->values_out,    arrays->places,
+                      arrays->results,        arrays->evicted_keys,  arrays->evicted_values,
+                      arrays->evicted_scores, arrays->evicted_count, arrays->bits};
     for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
         study->place->free(memory[i]);
     }
+    free(arrays->told);
     memset(arrays, 0, sizeof(*arrays));
 }
 
@@ -64,6 +69,7 @@ bool sw_cachebench_poison(struct sw_cachebench_table *table, uint64_t count)
     const struct sw_cachebench_place *place = table->study->place;
     const struct sw_cachebench_arrays *arrays = &table->study->arrays;
     return place->fill(arrays->results, POISON, count) &&
+           place->fill(arrays->bits, POISON, (count + 63) / 64 * sizeof(*arrays->bits)) &&
            place->fill(arrays->values_out, POISON, count * table->dim * sizeof(float)) &&
            place->fill(arrays->places, 0, count * sizeof(*arrays->places));
 }
@@ -156,6 +162,7 @@ bool sw_cachebench_table_open(struct sw_cachebench_study *study,
         .device = study->options->device,
         .capacity = subject->capacity,
         .dim = subject->dim,
+        .room = (uint32_t)study->arrays.room,
         .custom = scores != SW_CACHEBENCH_SCORES_NONE,
     };
     memset(table, 0, sizeof(*table));
@@ -195,6 +202,35 @@ bool sw_cachebench_table_clear(struct sw_cachebench_table *table)
            table->study->place->fill(table->model, 0, table->numbers_max);
 }
 
+/* Puts what a table answered where those answers are that others give. */
+static bool translate(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
+                      uint64_t count)
+{
+    const struct sw_cachebench_place *place = table->study->place;
+    const struct sw_cachebench_arrays *arrays = &table->study->arrays;
+    switch (operation) {
+    case SW_CACHEBENCH_FIND:
+    case SW_CACHEBENCH_CONTAINS:
+    case SW_CACHEBENCH_FIND_OR_INSERT:
+        return place->expand(arrays->results, arrays->bits, count);
+    case SW_CACHEBENCH_INSERT_AND_EVICT:
+        return place->copy(arrays->evicted_count, arrays->told, sizeof(*arrays->told));
+    default:
+        return true;
+    }
+}
+
+bool sw_cachebench_call(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
+                        uint64_t count, double *seconds)
+{
+    double begin = sw_timing_clock();
+    bool done = table->library->call(table->cache, operation, &table->study->arrays, count);
+    if (seconds != NULL) {
+        *seconds = sw_timing_clock() - begin;
+    }
+    return done && (!table->library->is_table || translate(table, operation, count));
+}
+
 bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t count, double *seconds)
 {
     struct sw_cachebench_query query = sw_cachebench_sequence(table, table->next, count);
@@ -202,12 +238,7 @@ bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t coun
     if (!sw_cachebench_draw_call(table, &query, 1)) {
         return false;
     }
-    double begin = sw_timing_clock();
-    bool done = table->library->call(table->cache, SW_CACHEBENCH_INSERT_OR_ASSIGN,
-                                     &table->study->arrays, count);
-    if (seconds != NULL) {
-        *seconds = sw_timing_clock() - begin;
-    }
+    bool done = sw_cachebench_call(table, SW_CACHEBENCH_INSERT_OR_ASSIGN, count, seconds);
     table->next += count;
     table->live += count;
     return done && table->study->place->note(table->model, &note);
@@ -276,12 +307,7 @@ bool sw_cachebench_check_find(struct sw_cachebench_table *table,
     if (!sw_cachebench_poison(table, query->count)) {
         return false;
     }
-    double begin = sw_timing_clock();
-    bool done =
-        table->library->call(table->cache, SW_CACHEBENCH_FIND, &study->arrays, query->count);
-    if (seconds != NULL) {
-        *seconds = sw_timing_clock() - begin;
-    }
+    bool done = sw_cachebench_call(table, SW_CACHEBENCH_FIND, query->count, seconds);
     return done && study->place->judge(&study->arrays, table->model, &judged, verdict);
 }
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "table/cache/cache_backend.h"
+#include "table/cache/check.h"
 #include "table/cache/cpu.h"
-#include "table/cache/driver.h"
 #include "table/cache/growth.h"
 #include "table/cache/operate.inl"
 #include "table/cache/table_ops.h"

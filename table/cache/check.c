@@ -2,7 +2,7 @@
  *
  * check.c - audits a cache: the invariants of README.md, slot by slot.
  */
-#include "table/cache/driver.h"
+#include "table/cache/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>

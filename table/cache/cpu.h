@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu.h - batches on host memory, one thread each.
+ * cpu.h - a cache in host memory.
  *
- * Threads: any number at a time that read; one that writes, alone.
+ * Threads: any number at a time that find and touch; one that does anything else, alone.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CPU_H
 #define SHERWOOD_TABLE_CACHE_CPU_H
 
+#include "table/cache/score.h"
 #include "table/cache/slots.h"
-#include "table/cache/work.h"
 
 /* Allocates the arrays of an empty cache, whose sizes `slots` gives; *bytes receives how much.
  * NULL, with a sentence in `reason`, if there is no memory for them. sw_memory_unmap gives them
@@ -17,12 +17,6 @@ void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char 
                             size_t reason_size);
 /* Removes everything. */
 void sw_cache_cpu_empty(const struct sw_cache_slots *slots);
-
-/* Carry out a valid batch, in array order. `counters` receives what it did. */
-void sw_cache_cpu_read(const struct sw_cache_slots *slots, const struct sw_cache_work *work,
-                       struct sw_cache_counters *counters);
-void sw_cache_cpu_write(const struct sw_cache_slots *slots, const struct sw_cache_work *work,
-                        struct sw_cache_counters *counters);
 
 /* The slot of a key, or SW_CACHE_NOWHERE. */
 uint64_t sw_cache_cpu_find(const struct sw_cache_slots *slots, uint64_t key);
@@ -34,7 +28,5 @@ uint64_t sw_cache_cpu_touch(const struct sw_cache_slots *slots, const struct sw_
 /* Copies all entries to an empty cache, of another number of buckets, with their scores. Returns
  * how many found no room there, or had to leave for others. */
 uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_cache_slots *to);
-
-void sw_cache_cpu_list(const struct sw_cache_slots *slots, const struct sw_cache_export *what);
 
 #endif

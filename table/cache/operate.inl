@@ -5,8 +5,8 @@
  * Included where operations are carried out. Nothing else may touch the key's buckets meanwhile: on
  * the CPU the batch is alone; on CUDA the group holds the locks of both, or they are its own.
  */
+#include "table/cache/acts.h"
 #include "table/cache/bucket.inl"
-#include "table/cache/work.h"
 #include "table/once.h"
 
 struct sw_cache_step {
@@ -28,8 +28,8 @@ struct sw_cache_sink {
     uint64_t *count;
 };
 
-/* Values that an operation moves: first one that is read or leaves, out of the cache (or an echo of
- * its own), then one that is written to a slot or added to it. from NULL: none. The same in every
+/* Values that an operation moves: first one that is read or leaves, out of the cache,
+ * then one that is written to a slot or added to it. from NULL: none. The same in every
  * lane. */
 struct sw_cache_moves {
     const uint8_t *out_from;
@@ -294,10 +294,6 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
     if (resident != SW_CACHE_NOWHERE) {
         sw_cache_hit(g, slots, time, step, resident, moves);
         return SW_CACHE_HIT;
-    }
-    if (step->acts & SW_CACHE_ACT_ECHO) {
-        moves->out_from = step->value;
-        moves->out_to = step->out;
     }
     if (!(step->acts & SW_CACHE_ACT_INSERT)) {
         return SW_CACHE_MISS;

@@ -5,7 +5,8 @@
 #ifndef SHERWOOD_TABLE_CACHE_TABLE_OPS_H
 #define SHERWOOD_TABLE_CACHE_TABLE_OPS_H
 
-#include "table/cache/work.h"
+#include "table/cache/acts.h"
+#include "table/cache/score.h"
 #include "table/once.h"
 
 SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)

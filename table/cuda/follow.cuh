@@ -11,11 +11,12 @@
 #include <cuda_runtime.h>
 
 /* Launches a kernel, which calls sw_cuda_follow first of all. `follows`: what is before it on the
- * stream is a kernel that does so too. */
+ * stream is a kernel that does so too. With so many bytes of dynamic shared memory. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
-static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMETERS...),
-                                            uint32_t blocks, uint32_t threads, cudaStream_t stream,
-                                            const ARGUMENTS &...arguments)
+static cudaError_t sw_cuda_launch_following_with(bool follows, void (*kernel)(PARAMETERS...),
+                                                 uint32_t blocks, uint32_t threads,
+                                                 uint32_t shared_bytes, cudaStream_t stream,
+                                                 const ARGUMENTS &...arguments)
 {
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -23,10 +24,20 @@ static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMET
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = 1;
     return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+/* The same without such memory. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMETERS...),
+                                            uint32_t blocks, uint32_t threads, cudaStream_t stream,
+                                            const ARGUMENTS &...arguments)
+{
+    return sw_cuda_launch_following_with(follows, kernel, blocks, threads, 0, stream, arguments...);
 }
 
 /* Lets the next kernel begin once all blocks have, and waits until the one before is done. */

@@ -17,15 +17,14 @@
 
 static const struct {
     const char *name;
-    uint64_t (*run)(const struct trial_setting *, const struct sw_cache_config *);
+    uint64_t (*run)(const struct trial_setting *, const struct sw_table_config *);
     bool one_size; /* of values */
-    bool custom;   /* that policy only */
+    bool two;      /* policies only: LRU and CUSTOM */
 } cases[] = {
-    {"exact", case_exact, false, false},       {"one_by_one", case_one_by_one, true, false},
-    {"pressure", case_pressure, false, false}, {"streams", case_streams, true, false},
-    {"repeats", case_repeats, true, false},    {"table", case_table, false, false},
-    {"scores", case_scores, false, false},     {"growth", case_growth, true, false},
-    {"retention", case_retention, true, true}, {"together", case_together, true, false},
+    {"one_by_one", case_one_by_one, true, false}, {"pressure", case_pressure, false, false},
+    {"table", case_table, false, false},          {"scores", case_scores, false, false},
+    {"growth", case_growth, true, false},         {"retention", case_retention, true, true},
+    {"together", case_together, true, false},
 };
 
 static const char *const policies[] = {"lru", "lfu", "epoch_lru", "epoch_lfu", "custom"};
@@ -36,11 +35,12 @@ static uint64_t next;   /* the number of what comes next */
 static uint64_t passed;
 
 static uint64_t run_one(const struct trial_setting *setting, size_t number,
-                        const struct sw_cache_config *config)
+                        const struct sw_table_config *config)
 {
     printf("%s %s %s %u bytes, %s\n", cases[number].name,
-           config->mode == SW_CACHE_MEMORY ? "memory" : "throughput", policies[config->policy],
-           config->value_bytes, writings[config->writing]);
+           config->cache_mode == SW_CACHE_MEMORY ? "memory" : "throughput",
+           policies[config->cache_policy], config->value_bytes,
+           writings[config->tuning.cache_writing]);
     uint64_t faults = cases[number].run(setting, config);
     printf("%s\n", faults == 0 ? "  ok" : "  FAILED");
     fflush(stdout);
@@ -50,13 +50,13 @@ static uint64_t run_one(const struct trial_setting *setting, size_t number,
 
 /* A case in each way of writing. */
 static uint64_t run_ways(const struct trial_setting *setting, size_t number,
-                         struct sw_cache_config config)
+                         struct sw_table_config config)
 {
     uint64_t failed = 0;
-    int last = config.mode == SW_CACHE_THROUGHPUT ? SW_CACHE_WRITING_LONG_ROWS
-                                                  : SW_CACHE_WRITING_SHORT_ROWS;
+    int last = config.cache_mode == SW_CACHE_THROUGHPUT ? SW_CACHE_WRITING_LONG_ROWS
+                                                        : SW_CACHE_WRITING_SHORT_ROWS;
     for (int writing = SW_CACHE_WRITING_LOCKS; writing <= last; writing++) {
-        config.writing = (enum sw_cache_writing)writing;
+        config.tuning.cache_writing = (enum sw_cache_writing)writing;
         if (one_of <= 1 || next++ % one_of == 0) {
             failed += run_one(setting, number, &config);
         }
@@ -72,12 +72,15 @@ static uint64_t run_case(const struct trial_setting *setting, size_t number)
     for (size_t s = 0; s < last; s++) {
         for (int mode = SW_CACHE_MEMORY; mode <= SW_CACHE_THROUGHPUT; mode++) {
             for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {
-                struct sw_cache_config config = {
-                    .value_bytes = sizes[s],
-                    .mode = (enum sw_cache_mode)mode,
-                    .policy = (enum sw_cache_policy)policy,
-                };
-                if (policy != SW_CACHE_CUSTOM && cases[number].custom) {
+                struct sw_table_config config;
+                sw_table_config_init(&config);
+                config.backend = setting->backend;
+                config.engine = SW_ENGINE_CACHE;
+                config.seed = setting->seed;
+                config.value_bytes = sizes[s];
+                config.cache_mode = (enum sw_cache_mode)mode;
+                config.cache_policy = (enum sw_cache_policy)policy;
+                if (cases[number].two && policy != SW_CACHE_LRU && policy != SW_CACHE_CUSTOM) {
                     continue;
                 }
                 failed += run_ways(setting, number, config);

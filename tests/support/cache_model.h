@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache_model.h - what a cache must answer: the plainest code that follows cache.h.
+ * cache_model.h - what a cache must answer: the plainest code that follows table.h.
  *
  * Of the cache's own code it uses only where a key may lie. A bucket is searched slot by slot; the
  * entry that leaves is found by looking at every score.
@@ -12,18 +12,31 @@
 
 struct cache_model;
 
-/* The configuration as sw_cache_info tells it. Ends the program if there is no memory. */
-struct cache_model *cache_model_create(const struct sw_cache_info *info);
-/* The model of a table whose engine is the cache. */
+/* The model of a table whose engine is the cache. Ends the program if there is no memory. */
 struct cache_model *cache_model_of_table(const struct sw_table_config *config,
                                          const struct sw_table_info *info);
 void cache_model_destroy(struct cache_model *model);
 
-/* Applies a batch in array order and writes its outputs. */
-void cache_model_apply(struct cache_model *model, const struct sw_cache_batch *batch);
+/* One operation: what it does to its key's entry, and whether it makes one where there is none. */
+struct cache_model_step {
+    uint64_t key;
+    const void *value;             /* of those that add, write or insert */
+    uint64_t given;                /* to the score */
+    enum sw_cache_element element; /* of what is added */
+    bool adds, writes, uses, erases, inserts;
+    /* What leaves for a newcomer; each may be NULL. */
+    uint64_t *evicted_key;
+    void *evicted_value;
+    uint64_t *evicted_score;
+};
+
+/* Applies it. A use takes a tick of the clock, and is a round. */
+enum sw_cache_result cache_model_apply(struct cache_model *model,
+                                       const struct cache_model_step *step);
 void cache_model_clear(struct cache_model *model);
 void cache_model_set_epoch(struct cache_model *model, uint64_t epoch);
-/* The clock and the rounds of the batch that is applied next; otherwise they go on by themselves.
+/* The clock and the rounds of the operation that is applied next; otherwise they go on by
+ * themselves.
  */
 void cache_model_set_time(struct cache_model *model, uint64_t clock, uint64_t rounds);
 /* Removes the entries with min <= score <= max. */

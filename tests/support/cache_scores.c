@@ -117,63 +117,42 @@ static enum sw_cache_element element_of(enum sw_op op)
                                                           : SW_CACHE_U64;
 }
 
-/* The cache's operation that does what `op` does to a present key; SW_CACHE_CONTAINS if that is
- * nothing. */
-static enum sw_cache_op hit_op(enum sw_op op)
+static bool uses(enum sw_op op)
 {
-    switch (op) {
-    case SW_SET:
-    case SW_SET_PRESENT:
-        return SW_CACHE_ASSIGN;
-    case SW_SET_VALUE:
-        return SW_CACHE_ASSIGN_VALUES;
-    case SW_DELETE:
-        return SW_CACHE_ERASE;
-    case SW_GET:
-    case SW_FIND_OR_INSERT:
-    case SW_SET_SCORE:
-        return SW_CACHE_ASSIGN_SCORES;
-    default:
-        return adds(op) ? SW_CACHE_ACCUM_OR_ASSIGN : SW_CACHE_CONTAINS;
-    }
+    return op == SW_SET || op == SW_SET_PRESENT || op == SW_GET || op == SW_FIND_OR_INSERT ||
+           op == SW_SET_SCORE || adds(op);
 }
 
-/* Applies one operation of the table to the model; `before` is the score of a present key. */
+/* Applies operation `i` to the model: `op` on a key that is present, with the score `before`, or
+ * absent. */
 static enum sw_cache_result apply(struct cache_scores *run, enum sw_op op, uint64_t key,
                                   bool present, uint64_t before, uint32_t i)
 {
-    static const uint8_t adds_only = 1;
     const enum sw_cache_policy policy = run->trial->config.cache_policy;
-    uint8_t result = SW_CACHE_MISS;
-    uint64_t left = 0;
+    const size_t bytes = run->info.value_bytes;
     uint64_t given = policy == SW_CACHE_CUSTOM ? 0 : 1;
     given = run->batch.scores != NULL ? run->scores[i] : given;
     if (policy == SW_CACHE_CUSTOM && present && (run->batch.scores == NULL || op == SW_GET)) {
         given = before; /* it keeps its score */
     }
-    struct sw_cache_batch batch = {
-        .op = present ? hit_op(op) : SW_CACHE_INSERT_AND_EVICT,
-        .count = 1,
-        .keys = &key,
-        .values = run->values + (size_t)i * run->info.value_bytes,
-        .scores = &given,
-        .accumulate = present && adds(op) ? &adds_only : NULL,
+    struct cache_model_step step = {
+        .key = key,
+        .value = run->values + i * bytes,
+        .given = given,
         .element = element_of(op),
-        .results = &result,
+        .adds = adds(op),
+        .writes = op == SW_SET || op == SW_SET_PRESENT || op == SW_SET_VALUE,
+        .uses = uses(op),
+        .erases = op == SW_DELETE,
+        .inserts = inserts(op),
+        .evicted_key = run->must_keys + run->expected_left,
+        .evicted_value = run->must_values + run->expected_left * bytes,
+        .evicted_score = run->must_scores + run->expected_left,
     };
-    if (!present && !inserts(op)) {
-        return SW_CACHE_MISS;
-    }
-    if (!present) {
-        batch.evicted_keys = run->must_keys + run->expected_left;
-        batch.evicted_values = run->must_values + run->expected_left * run->info.value_bytes;
-        batch.evicted_scores = run->must_scores + run->expected_left;
-        batch.evicted_count = &left;
-    }
     cache_model_set_time(run->model, run->clock + i, run->rounds);
-    cache_model_apply(run->model, &batch);
-    run->expected_left += left;
-    return (enum sw_cache_result)result;
+    enum sw_cache_result result = cache_model_apply(run->model, &step);
+    run->expected_left += result == SW_CACHE_REPLACED;
+    return result;
 }
 
 static void count(struct cache_scores *run, enum sw_op op, bool found, enum sw_cache_result result)
@@ -319,6 +298,9 @@ static void draw_arrays(struct cache_scores *run, bool reads)
         bool hot = cache_scores_below(run, 4) == 0; /* a few keys again and again */
         uint64_t key = cache_scores_below(run, hot ? 4 : run->trial->key_count);
         key = key == 0 ? UINT64_MAX : key;
+        if (run->trial->hot_share != 0 && cache_scores_below(run, run->trial->hot_share) == 0) {
+            key = 1;
+        }
         memcpy(run->keys + (size_t)i * run->info.key_bytes, &key, run->info.key_bytes);
         run->ops[i] = (uint8_t)draw_op(run, reads);
         run->scores[i] = draw_score(run);
@@ -327,6 +309,22 @@ static void draw_arrays(struct cache_scores *run, bool reads)
         uint32_t word = (uint32_t)random_next(&run->random);
         float number = (float)(word % 1000);
         memcpy(run->values + i, run->trial->floats ? (void *)&number : (void *)&word, 4);
+    }
+}
+
+/* A batch of one operation that asks for no answer but bits, if for any. */
+static void draw_plain(struct cache_scores *run, enum sw_op op)
+{
+    run->batch.op = op;
+    run->batch.ops = NULL;
+    run->batch.scores_out = NULL;
+    run->batch.previous = NULL;
+    run->batch.leftover_keys = NULL;
+    run->batch.leftover_values = NULL;
+    run->batch.leftover_scores = NULL;
+    if (cache_scores_below(run, 2) == 0) {
+        run->batch.found = NULL;
+        run->batch.not_admitted = NULL;
     }
 }
 
@@ -350,6 +348,10 @@ static void draw(struct cache_scores *run, bool reads)
         .leftover_values = left && cache_scores_below(run, 3) > 0 ? run->left_values : NULL,
         .leftover_scores = left && cache_scores_below(run, 3) > 0 ? run->left_scores : NULL,
     };
+    uint64_t kind = cache_scores_below(run, 6);
+    if (!reads && kind < 2) {
+        draw_plain(run, kind == 0 ? SW_SET : SW_DELETE);
+    }
     draw_arrays(run, reads);
     for (uint32_t i = 0; i < run->batch.count && run->batch.ops != NULL; i++) {
         if (run->trial->config.cache_policy == SW_CACHE_CUSTOM && !scored &&

@@ -14,6 +14,7 @@ struct cache_scores_trial {
     uint32_t batches;
     uint32_t ops_max;   /* operations of a batch, at most */
     uint64_t key_count; /* keys there are */
+    uint32_t hot_share; /* one operation in so many is of one key; 0: none is */
     bool floats;        /* values are of 32-bit floats; otherwise of integers */
     bool reads_overlap; /* the reads of a batch overlap: what scores_out says of a repeated key is
                            that of one of them */

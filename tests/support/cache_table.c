@@ -2,8 +2,7 @@
  *
  * cache_table.c - a table whose engine is the cache, against the model.
  *
- * The model carries out a table's operation as one batch of the cache or two. Its clock runs
- * differently then, but orders the uses of LRU in the same way.
+ * The model's clock runs differently, but orders the uses of LRU in the same way.
  */
 #include "tests/support/cache_table.h"
 
@@ -134,29 +133,28 @@ static void close_run(struct run *run)
 
 /* --- what must be ----------------------------------------------------------------------------- */
 
-/* One operation of the cache on the model; what leaves is listed. */
-static enum sw_cache_result apply(struct run *run, enum sw_cache_op op, bool touch, uint64_t key,
-                                  const uint8_t *value, uint8_t *value_out)
+/* One operation on the model; what leaves is listed. */
+static enum sw_cache_result apply(struct run *run, enum sw_op op, uint64_t key,
+                                  const uint8_t *value)
 {
-    uint8_t result = SW_CACHE_MISS;
-    uint64_t left = 0;
-    struct sw_cache_batch batch = {
-        .op = op,
-        .count = 1,
-        .keys = &key,
-        .values = value,
-        .values_out = value_out,
-        .touch = touch,
-        .results = &result,
+    struct cache_model_step step = {
+        .key = key,
+        .value = value,
+        .given = 1,
+        .writes = op == SW_SET || op == SW_SET_PRESENT,
+        .uses = op == SW_SET || op == SW_SET_PRESENT || op == SW_GET,
+        .erases = op == SW_DELETE,
+        .inserts = op == SW_SET || op == SW_SET_ABSENT,
+        .evicted_key = run->left + run->left_count,
+        .evicted_value = run->left_values + run->left_count * run->info.value_bytes,
     };
-    if (op == SW_CACHE_INSERT_AND_EVICT) {
-        batch.evicted_keys = run->left + run->left_count;
-        batch.evicted_values = run->left_values + run->left_count * run->info.value_bytes;
-        batch.evicted_count = &left;
+    if (op == SW_SET_ABSENT) { /* a newcomer has a tick of its own, too */
+        uint64_t score;
+        step.uses = cache_model_find(run->model, key, &score) == NULL;
     }
-    cache_model_apply(run->model, &batch);
-    run->left_count += left;
-    return (enum sw_cache_result)result;
+    enum sw_cache_result result = cache_model_apply(run->model, &step);
+    run->left_count += result == SW_CACHE_REPLACED;
+    return result;
 }
 
 /* What operation `i` must answer; its counters. Returns whether the key must be found. */
@@ -168,13 +166,14 @@ static bool expect(struct run *run, uint32_t i, bool *not_admitted)
     uint8_t *previous = run->expected + (size_t)i * bytes;
     enum sw_op op = (enum sw_op)run->batch.ops[i];
     memset(previous, 0, bytes);
-    bool found = apply(run, SW_CACHE_FIND, op == SW_GET, key, NULL, previous) == SW_CACHE_HIT;
-    enum sw_cache_result result = SW_CACHE_MISS;
-    if (op == SW_SET || (op == SW_SET_ABSENT && !found) || (op == SW_SET_PRESENT && found)) {
-        result = apply(run, SW_CACHE_INSERT_AND_EVICT, false, key, value, NULL);
-    } else if (op == SW_DELETE) {
-        apply(run, SW_CACHE_ERASE, false, key, NULL, NULL);
+    uint64_t score;
+    const void *held = cache_model_find(run->model, key, &score);
+    bool found = held != NULL;
+    if (found) {
+        memcpy(previous, held, bytes);
     }
+    enum sw_cache_result result = apply(run, op, key, value);
+    bool writes = op == SW_SET || op == SW_SET_PRESENT;
     struct sw_counters *counters = &run->counters;
     struct sw_op_counters *its_class = &counters->by_class[op == SW_GET      ? SW_CLASS_GET
                                                            : op == SW_DELETE ? SW_CLASS_DELETE
@@ -183,7 +182,7 @@ static bool expect(struct run *run, uint32_t i, bool *not_admitted)
     its_class->hits += found;
     its_class->misses += !found;
     counters->inserted += result == SW_CACHE_INSERTED || result == SW_CACHE_REPLACED;
-    counters->updated += result == SW_CACHE_HIT;
+    counters->updated += writes && found;
     counters->deleted += op == SW_DELETE && found;
     counters->evicted += result == SW_CACHE_REPLACED;
     *not_admitted = result == SW_CACHE_REFUSED;

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "table/cache/driver.h"
+#include "table/cache/check.h"
 
 #define BUCKETS 4
 #define SLOTS (BUCKETS * SW_CACHE_BUCKET_SLOTS)

@@ -36,7 +36,6 @@ static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
     sw_cuda_cut(&cutter, &slots->marks, capacity);
     sw_cuda_cut(&cutter, &slots->heads, slots->buckets);
     sw_cuda_cut(&cutter, &arrays->totals, 1);
-    sw_cuda_cut(&cutter, &arrays->tallies, SW_CACHE_STREAMS_MAX);
     if (arrays->rows.ops_max > 0) {
         cut_rows(&cutter, &arrays->rows, slots);
     }
@@ -79,6 +78,7 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
 {
     *arrays = sw_cache_arrays();
     arrays->slots = *slots;
+    arrays->writing = writing;
     if (writing != SW_CACHE_WRITING_LOCKS) {
         choose_rows(&arrays->rows, slots, writing);
     }
@@ -88,13 +88,7 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
         return error;
     }
     cut(arrays, arrays->memory);
-    struct sw_cache_launch launch = sw_cache_launch();
-    launch.slots = arrays->slots;
-    launch.totals.cache = arrays->totals;
     error = cudaMemset(arrays->totals, 0, sizeof(*arrays->totals));
-    if (error == cudaSuccess) {
-        error = cudaMemset(arrays->tallies, 0, SW_CACHE_STREAMS_MAX * sizeof(*arrays->tallies));
-    }
     if (error == cudaSuccess) {
         error = cudaMemset(arrays->slots.heads, 0, slots->buckets * sizeof(*slots->heads));
     }
@@ -102,7 +96,7 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
         error = clear_rows(&arrays->rows, slots);
     }
     if (error == cudaSuccess) {
-        error = sw_cache_launch_clear(&launch, NULL);
+        error = sw_cache_launch_clear(&arrays->slots, arrays->totals, NULL, NULL);
     }
     if (error == cudaSuccess) {
         error = cudaStreamSynchronize(NULL);

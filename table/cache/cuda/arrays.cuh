@@ -5,14 +5,14 @@
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_ARRAYS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_ARRAYS_CUH
 
+#include "table/cache/check.h"
 #include "table/cache/cuda/rows.cuh"
-#include "table/cache/driver.h"
 
 struct sw_cache_arrays {
     struct sw_cache_slots slots;
     struct sw_cache_counters *totals;
-    struct sw_cache_tally *tallies; /* [SW_CACHE_STREAMS_MAX] */
     struct sw_cache_rows rows;
+    enum sw_cache_writing writing;
     void *memory;
     uint64_t bytes;
 };

@@ -16,22 +16,47 @@ namespace
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
+/* Operations of a piece that is put in bins; bins. */
+uint32_t piece_ops_max(uint32_t batch_ops_max)
+{
+    return batch_ops_max < SW_CACHE_BINS_PIECE_MAX ? batch_ops_max : SW_CACHE_BINS_PIECE_MAX;
+}
+
+uint32_t bins_of(uint32_t ops_max)
+{
+    uint32_t bins = 1024;
+    while (bins < 2 * ops_max) {
+        bins *= 2;
+    }
+    return bins;
+}
+
+void cut_bins(struct sw_cuda_cutter *cutter, struct sw_cache_bins *bins, uint32_t ops_max)
+{
+    uint64_t count = bins_of(ops_max);
+    bins->ops_max = ops_max;
+    bins->mask = (uint32_t)count - 1;
+    sw_cuda_cut(cutter, &bins->counts, count);
+    sw_cuda_cut(cutter, &bins->firsts, count);
+    sw_cuda_cut(cutter, &bins->ranks, ops_max);
+    sw_cuda_cut(cutter, &bins->ids, ops_max);
+    sw_cuda_cut(cutter, &bins->sorted, ops_max);
+    sw_cuda_cut(cutter, &bins->few, ops_max);
+    sw_cuda_cut(cutter, &bins->many, ops_max / SW_CACHE_BIN_FEW + 1);
+    sw_cuda_cut(cutter, &bins->numbers, 1);
+}
+
 /* Cuts the scratch out of memory at `base`; returns how much it needs. */
-size_t cut_scratch(struct sw_cache_scratch *scratch, void *base, uint64_t n, size_t sort_bytes)
+size_t cut_scratch(struct sw_cache_scratch *scratch, void *base, uint32_t n)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
-    char *sort = NULL;
     sw_cuda_cut(&cutter, &scratch->keys, n);
     sw_cuda_cut(&cutter, &scratch->ops, n);
-    sw_cuda_cut(&cutter, &scratch->hashes, n);
-    sw_cuda_cut(&cutter, &scratch->sorted_hashes, n);
-    sw_cuda_cut(&cutter, &scratch->indexes, n);
-    sw_cuda_cut(&cutter, &scratch->sorted_indexes, n);
     sw_cuda_cut(&cutter, &scratch->results, n);
     sw_cuda_cut(&cutter, &scratch->left, n);
-    sw_cuda_cut(&cutter, &sort, sort_bytes);
-    scratch->sort = sort;
-    scratch->sort_bytes = sort_bytes;
+    sw_cuda_cut(&cutter, &scratch->places, n);
+    sw_cuda_cut(&cutter, &scratch->zeros, SW_CACHE_VALUE_BYTES_MAX);
+    cut_bins(&cutter, &scratch->bins, piece_ops_max(n));
     return cutter.used;
 }
 
@@ -45,21 +70,29 @@ void table_close(void *context)
     free(table);
 }
 
-cudaError_t allocate(struct sw_cache_cuda_table *table, const struct sw_cache_slots *slots)
+/* The zeros among the scratch, and what is zero between batches. */
+cudaError_t clear_scratch(const struct sw_cache_scratch *scratch)
 {
-    size_t sort_bytes = 0;
-    cudaError_t error = sw_cache_sort_bytes(table->batch_ops_max, &sort_bytes);
-    if (error != cudaSuccess) {
-        return error;
+    const struct sw_cache_bins *bins = &scratch->bins;
+    cudaError_t error = cudaMemset(scratch->zeros, 0, SW_CACHE_VALUE_BYTES_MAX);
+    if (error == cudaSuccess) {
+        error = cudaMemset(bins->counts, 0, (bins->mask + 1ULL) * sizeof(*bins->counts));
     }
-    size_t bytes = cut_scratch(&table->scratch, NULL, table->batch_ops_max, sort_bytes);
-    error = sw_cache_arrays_open(&table->arrays, slots, SW_CACHE_WRITING_LOCKS);
+    return error == cudaSuccess ? cudaMemset(bins->numbers, 0, sizeof(*bins->numbers)) : error;
+}
+
+cudaError_t allocate(struct sw_cache_cuda_table *table, const struct sw_cache_slots *slots,
+                     enum sw_cache_writing writing)
+{
+    size_t bytes = cut_scratch(&table->scratch, NULL, table->batch_ops_max);
+    cudaError_t error = sw_cache_arrays_open(&table->arrays, slots, writing);
     table->bytes = table->arrays.bytes + bytes;
     if (error == cudaSuccess) {
         error = cudaMalloc(&table->scratch_memory, bytes);
     }
     if (error == cudaSuccess) {
-        cut_scratch(&table->scratch, table->scratch_memory, table->batch_ops_max, sort_bytes);
+        cut_scratch(&table->scratch, table->scratch_memory, table->batch_ops_max);
+        error = clear_scratch(&table->scratch);
     }
     return error;
 }
@@ -86,7 +119,7 @@ cudaError_t warm_up(struct sw_cache_cuda_table *table)
     nothing.key_bytes = table->key_bytes;
     cudaError_t error =
         sw_cache_table_move_warm_up(&table->arrays.slots, &table->arrays.totals->evicted);
-    return error == cudaSuccess ? sw_cache_table_warm_up(&nothing, table->batch_ops_max) : error;
+    return error == cudaSuccess ? sw_cache_table_warm_up(&nothing, &table->arrays.rows) : error;
 }
 
 int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
@@ -109,7 +142,7 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
     table->growth.two = slots.two != 0;
     cudaError_t error = sw_cuda_owner_open(table, config->device);
     if (error == cudaSuccess) {
-        error = allocate(table, &slots);
+        error = allocate(table, &slots, config->tuning.cache_writing);
     }
     if (error == cudaSuccess) {
         error = open_together(table);
@@ -263,13 +296,13 @@ cudaError_t enqueue_scan(struct sw_cache_cuda_queue *queue, struct sw_batch *bat
     uint64_t first = sw_cache_growth_slot(growth, batch->cursor);
     first = first < capacity ? first : capacity;
     uint64_t slots = batch->count < capacity - first ? batch->count : capacity - first;
-    struct sw_cache_export what = sw_cache_export();
+    struct sw_cache_window what = sw_cache_window();
     batch->cursor = first + slots < capacity ? sw_cache_growth_cursor(growth, first + slots) : 0;
     what.first = first;
     what.slots = slots;
     what.score_min = batch->by_score ? batch->score_min : 0;
     what.score_max = batch->by_score ? batch->score_max : UINT64_MAX;
-    what.keys = (uint64_t *)batch->scan_keys;
+    what.keys = batch->scan_keys;
     what.values = batch->scan_values;
     what.scores = batch->scan_scores;
     return sw_cache_table_scan(all, &what, queue->stream);
@@ -315,7 +348,7 @@ cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     case SW_BATCH_RESIZE: /* which was carried out before */
         return sw_cache_table_end(all, queue->stream);
     default:
-        return sw_cache_table_write(all, queue->stream);
+        return sw_cache_table_write(all, &queue->table->arrays.rows, queue->stream);
     }
 }
 
@@ -411,7 +444,7 @@ cudaError_t enqueue_together(struct sw_cache_cuda_queue *queue, struct sw_togeth
     if (error == cudaSuccess) {
         struct sw_cache_table_batch all = typed(queue, &together->whole, ticket);
         all.record = (struct sw_cache_record *)memory->record;
-        error = sw_cache_table_write(&all, queue->stream);
+        error = sw_cache_table_write(&all, &queue->table->arrays.rows, queue->stream);
     }
     if (error == cudaSuccess) {
         error =

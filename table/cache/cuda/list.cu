@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * list.cu - exports entries, and empties a cache.
+ * list.cu - lists entries, and empties a cache.
  */
 #include "table/cache/cuda/launch.cuh"
 #include "table/cache/operate.inl"
@@ -34,7 +34,7 @@ static __device__ uint32_t sum_before(uint32_t mine, uint32_t *total)
 
 /* Which of the four slots from `slot` on are to be listed: bit k for the k-th. */
 static __device__ __forceinline__ uint32_t chosen(const struct sw_cache_slots *slots,
-                                                  const struct sw_cache_export *what, uint64_t slot)
+                                                  const struct sw_cache_window *what, uint64_t slot)
 {
     uint32_t bits = 0;
     for (uint32_t k = 0; k < 4 && slot + k < what->first + what->slots; k++) {
@@ -47,10 +47,10 @@ static __device__ __forceinline__ uint32_t chosen(const struct sw_cache_slots *s
 }
 
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
-    list_kernel(const struct sw_cache_launch launch, const struct sw_cache_export what,
-                uint32_t key_bytes)
+    list_kernel(const struct sw_cache_slots slots_of, struct sw_cache_tally *tally,
+                const struct sw_cache_window what, uint32_t key_bytes)
 {
-    const struct sw_cache_slots *slots = &launch.slots;
+    const struct sw_cache_slots *slots = &slots_of;
     __shared__ uint64_t begin;
     __shared__ uint16_t listed[TILE];
     uint64_t tile = what.first + (uint64_t)blockIdx.x * TILE;
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     uint32_t total;
     uint32_t at = sum_before(sw_cache_bits(bits), &total);
     if (threadIdx.x == 0 && total > 0) {
-        begin = atomicAdd((unsigned long long *)&launch.tally->listed, (unsigned long long)total);
+        begin = atomicAdd((unsigned long long *)&tally->listed, (unsigned long long)total);
     }
     __syncthreads();
     for (; bits != 0; bits &= bits - 1) {
@@ -68,7 +68,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
         if (key_bytes == 4) {
             ((uint32_t *)what.keys)[begin + at] = (uint32_t)sw_cache_entry_at(slots, slot + k)->key;
         } else {
-            what.keys[begin + at] = sw_cache_entry_at(slots, slot + k)->key;
+            ((uint64_t *)what.keys)[begin + at] = sw_cache_entry_at(slots, slot + k)->key;
         }
         if (what.scores != NULL) {
             what.scores[begin + at] = __ldcg(&sw_cache_entry_at(slots, slot + k)->score);
@@ -82,45 +82,44 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
             (const uint32_t *)sw_cache_value_at(slots, tile + listed[i / words]);
         ((uint32_t *)what.values)[begin * words + i] = __ldcs(value + i % words);
     }
-    if (threadIdx.x == 0) {
-        sw_cache_end_block(launch.tally, &launch.totals);
-    }
 }
 
-cudaError_t sw_cache_launch_list(const struct sw_cache_launch *launch,
-                                 const struct sw_cache_export *what, uint32_t key_bytes,
+cudaError_t sw_cache_launch_list(const struct sw_cache_slots *slots, struct sw_cache_tally *tally,
+                                 const struct sw_cache_window *what, uint32_t key_bytes,
                                  cudaStream_t stream)
 {
     uint32_t blocks = what->slots == 0 ? 1 : (uint32_t)((what->slots + TILE - 1) / TILE);
-    list_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch, *what, key_bytes);
+    list_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*slots, tally, *what, key_bytes);
     return cudaGetLastError();
 }
 
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
-    clear_kernel(const struct sw_cache_launch launch)
+    clear_kernel(const struct sw_cache_slots slots, struct sw_cache_counters *totals,
+                 struct sw_cache_counters *cleared)
 {
     uint64_t threads = (uint64_t)gridDim.x * SW_CACHE_THREADS;
     uint64_t thread = (uint64_t)blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    uint64_t capacity = launch.slots.buckets * SW_CACHE_BUCKET_SLOTS;
+    uint64_t capacity = slots.buckets * SW_CACHE_BUCKET_SLOTS;
     for (uint64_t i = thread; i < capacity / 16; i += threads) {
-        ((uint4 *)launch.slots.digests)[i] = uint4();
+        ((uint4 *)slots.digests)[i] = uint4();
     }
-    for (uint64_t i = thread; i < launch.slots.buckets; i += threads) {
-        launch.slots.heads[i].shift = SW_CACHE_UNMARKED;
+    for (uint64_t i = thread; i < slots.buckets; i += threads) {
+        slots.heads[i].shift = SW_CACHE_UNMARKED;
     }
     if (thread == 0) {
-        struct sw_cache_counters *totals = launch.totals.cache;
         struct sw_cache_counters emptied = sw_cache_counters();
         emptied.erased = totals->inserted - totals->erased - totals->evicted;
         sw_cache_add_counters(totals, &emptied);
-        sw_cache_add_counters(launch.totals.batch, &emptied);
+        sw_cache_add_counters(cleared, &emptied);
     }
 }
 
-cudaError_t sw_cache_launch_clear(const struct sw_cache_launch *launch, cudaStream_t stream)
+cudaError_t sw_cache_launch_clear(const struct sw_cache_slots *slots,
+                                  struct sw_cache_counters *totals,
+                                  struct sw_cache_counters *cleared, cudaStream_t stream)
 {
-    uint64_t threads = launch->slots.buckets * (SW_CACHE_BUCKET_SLOTS / 16);
+    uint64_t threads = slots->buckets * (SW_CACHE_BUCKET_SLOTS / 16);
     uint32_t blocks = sw_cache_blocks(threads < (1U << 24) ? threads : 1U << 24);
-    clear_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*launch);
+    clear_kernel<<<blocks, SW_CACHE_THREADS, 0, stream>>>(*slots, totals, cleared);
     return cudaGetLastError();
 }

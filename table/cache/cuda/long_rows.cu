@@ -16,5 +16,5 @@
 
 cudaError_t sw_cache_launch_long_rows(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return launch_op(piece, stream);
+    return launch(piece, stream);
 }

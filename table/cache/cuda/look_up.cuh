@@ -29,6 +29,14 @@ static __device__ __forceinline__ uint64_t sw_cache_find_one(const struct sw_cac
     return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + at;
 }
 
+/* Erases the entry at `slot`, beside others that do; whether this one did. */
+static __device__ __forceinline__ bool sw_cache_clear_digest(const struct sw_cache_slots *slots,
+                                                             uint64_t slot)
+{
+    uint32_t digest = 0xffU << (8 * (slot % 4));
+    return (atomicAnd((uint32_t *)(slots->digests + slot / 4 * 4), ~digest) & digest) != 0;
+}
+
 /* Copies the values at the slots of a warp's lanes to consecutive places, in units of T: each lane
  * takes every 32nd unit of all of them. `out` is where lane 0's value goes. */
 template <typename T, bool ZERO>

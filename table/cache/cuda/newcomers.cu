@@ -60,7 +60,7 @@ static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_piece
     for (alike &= row->writes; alike != 0; alike &= alike - 1) {
         uint32_t rank = (uint32_t)__ffs((int)alike) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[rank]);
-        if (SW_CACHE_PLACE_NUMBER(piece->rows.places[id]) == slot) {
+        if (SW_CACHE_PLACE_SLOT(piece->rows.places[id]) == slot) {
             return rank;
         }
     }
@@ -86,7 +86,20 @@ static __device__ __forceinline__ void go_on(const struct sw_cache_piece *piece,
 {
     if (row->left != 0) {
         row->id = SW_CACHE_ROW_ID(row->entries[__ffs((int)row->left) - 1]);
-        row->key = piece->launch.work.batch.keys[piece->first + row->id];
+        row->key = piece->batch.scratch.keys[piece->first + row->id];
+    }
+}
+
+/* Puts the operations of a row in the order of their numbers. */
+static __device__ __forceinline__ void sort_entries(uint32_t *entries, uint32_t count)
+{
+    for (uint32_t r = 1; r < count; r++) {
+        uint32_t entry = entries[r];
+        uint32_t at = r;
+        for (; at > 0 && SW_CACHE_ROW_ID(entries[at - 1]) > SW_CACHE_ROW_ID(entry); at--) {
+            entries[at] = entries[at - 1];
+        }
+        entries[at] = entry;
     }
 }
 
@@ -123,28 +136,28 @@ static __device__ __forceinline__ void take_hits(const struct sw_cache_piece *pi
             uint32_t r = (uint32_t)__ffs((int)hits) - 1;
             uint32_t entry = row->entries[r];
             uint64_t place = piece->rows.places[SW_CACHE_ROW_ID(entry)];
-            take_slot(piece, row, r, SW_CACHE_ROW_CODE(entry), SW_CACHE_PLACE_NUMBER(place));
+            take_slot(piece, row, r, SW_CACHE_ROW_CODE(entry), SW_CACHE_PLACE_SLOT(place));
         }
     }
 }
 
 /* Opens the row of a bucket, and empties it for the next piece. All lanes; `has`: there is one. */
-template <uint32_t OP>
 static __device__ __forceinline__ void open_row(const struct sw_cache_piece *piece, bool has,
                                                 uint64_t bucket, struct row *row)
 {
     struct sw_cache_group alone = {0, 0, 0};
-    const struct sw_cache_slots *slots = &piece->launch.slots;
-    uint32_t count = has ? min(piece->rows.counts[bucket], (uint32_t)SW_CACHE_ROW) : 0;
-    row->entries = piece->rows.entries + bucket * SW_CACHE_ROW;
-    read_entries(row, count);
+    const struct sw_cache_slots *slots = &piece->batch.slots;
+    uint32_t count = has ? piece->rows.counts[bucket] : 0;
+    uint32_t *entries = piece->rows.entries + bucket * SW_CACHE_ROW;
     if (count != 0) {
         piece->rows.counts[bucket] = 0;
     }
-    if (sw_cache_acts(OP, false) & SW_CACHE_ACT_WRITE) {
-        take_hits(piece, row, count);
-    }
-    row->left = sw_cache_op_inserts(OP) ? row->absent : 0;
+    count = count <= SW_CACHE_ROW ? count : 0; /* those of a full row come later */
+    sort_entries(entries, count);
+    row->entries = entries;
+    read_entries(row, count);
+    take_hits(piece, row, count);
+    row->left = row->absent;
     if (row->left != 0) {
         row->head.base = __ldcg(&slots->heads[bucket].base);
         row->head.shift = __ldcg(&slots->heads[bucket].shift);
@@ -154,51 +167,46 @@ static __device__ __forceinline__ void open_row(const struct sw_cache_piece *pie
     }
 }
 
-/* An earlier operation of the row that made an entry of the key at hand, which is still there; or
- * SW_CACHE_NONE. *slot becomes the entry's. */
-static __device__ __forceinline__ uint32_t made_before(const struct sw_cache_piece *piece,
-                                                       const struct row *row, uint32_t rank,
-                                                       uint32_t digest, uint64_t *slot)
+/* Whether an earlier operation of the row made an entry of the key at hand, which is still there:
+ * *slot becomes the entry's. */
+static __device__ __forceinline__ bool made_before(const struct sw_cache_piece *piece,
+                                                   const struct row *row, uint32_t rank,
+                                                   uint32_t digest, uint64_t *slot)
 {
     uint32_t earlier = sw_cache_equal(&row->codes, digest) & row->absent & row->writes;
     for (earlier &= (1U << rank) - 1; earlier != 0; earlier &= earlier - 1) {
         uint32_t r = (uint32_t)__ffs((int)earlier) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[r]);
-        if (piece->launch.work.batch.keys[piece->first + id] == row->key) {
+        if (piece->batch.scratch.keys[piece->first + id] == row->key) {
             /* what left a second bucket for another row may have been made again by a later one */
-            *slot = SW_CACHE_PLACE_NUMBER(piece->rows.places[id]);
-            if (__ldcg(&sw_cache_entry_at(&piece->launch.slots, *slot)->key) == row->key) {
-                return r;
+            *slot = SW_CACHE_PLACE_SLOT(piece->rows.places[id]);
+            if (__ldcg(&sw_cache_entry_at(&piece->batch.slots, *slot)->key) == row->key) {
+                return true;
             }
         }
     }
-    return SW_CACHE_NONE;
+    return false;
 }
 
-/* The key at hand has an entry at `slot`, which operation `maker` of the row made. */
-template <uint32_t OP>
+/* What is given to the score of the operation at hand. */
+static __device__ __forceinline__ uint64_t given_of(const struct sw_cache_piece *piece,
+                                                    const struct row *row)
+{
+    return sw_cache_table_given(piece->batch.scores, piece->batch.slots.policy,
+                                piece->first + row->id);
+}
+
+/* The key at hand has an entry at `slot`, which an operation of the row has made. */
 static __device__ __forceinline__ void use_again(const struct sw_cache_piece *piece,
                                                  const struct sw_cache_home *home, struct row *row,
-                                                 uint32_t rank, uint32_t maker, uint64_t slot)
+                                                 uint32_t rank, uint64_t slot)
 {
-    const struct sw_cache_slots *slots = &piece->launch.slots;
-    const struct sw_cache_batch *batch = &piece->launch.work.batch;
+    const struct sw_cache_slots *slots = &piece->batch.slots;
     struct sw_cache_entry *entry = sw_cache_entry_at(slots, slot);
-    uint64_t index = piece->first + row->id;
-    uint64_t score =
-        sw_cache_score_used(slots->policy, &piece->launch.work.time, index,
-                            sw_cache_given(&piece->launch.work, index), __ldcg(&entry->score));
-    entry->score = score;
-    if (OP == SW_CACHE_FIND_OR_INSERT) {
-        uint64_t from = SW_CACHE_PLACE_BATCH | SW_CACHE_ROW_ID(row->entries[maker]);
-        piece->rows.places[row->id] = sw_cache_place(from, SW_CACHE_HIT);
-        if (batch->scores_out != NULL) {
-            batch->scores_out[index] = score;
-        }
-    } else {
-        piece->rows.places[row->id] = sw_cache_place(slot, SW_CACHE_HIT);
-        take_slot(piece, row, rank, sw_cache_row_code(home, slot), slot);
-    }
+    entry->score = sw_cache_score_used(slots->policy, &piece->batch.time, piece->first + row->id,
+                                       given_of(piece, row), __ldcg(&entry->score));
+    piece->rows.places[row->id] = sw_cache_place(slot, SW_CACHE_HIT);
+    take_slot(piece, row, rank, sw_cache_row_code(home, slot), slot);
 }
 
 /* An empty slot for a newcomer: in the bucket that has more of them. SW_CACHE_NOWHERE: neither has
@@ -208,8 +216,7 @@ static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_piec
                                                       struct row *row)
 {
     struct sw_cache_group alone = {0, 0, 0};
-    struct sw_cache_line line =
-        sw_cache_read_line(alone, piece->launch.slots.digests, home->second);
+    struct sw_cache_line line = sw_cache_read_line(alone, piece->batch.slots.digests, home->second);
     struct sw_cache_set second = sw_cache_match(&line, 0);
     if (sw_cache_count(&second) > sw_cache_count(&row->empty)) {
         return home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &second);
@@ -221,13 +228,12 @@ static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_piec
 }
 
 /* Makes an entry of the key at hand at `slot`. */
-template <uint32_t OP>
-static __device__ __forceinline__ void
-make_entry(const struct sw_cache_piece *piece, const struct sw_cache_home *home,
-           const struct row *row, uint64_t slot, uint64_t score)
+static __device__ __forceinline__ void make_entry(const struct sw_cache_piece *piece,
+                                                  const struct sw_cache_home *home,
+                                                  const struct row *row, uint64_t slot,
+                                                  uint64_t score)
 {
-    const struct sw_cache_slots *slots = &piece->launch.slots;
-    const struct sw_cache_batch *batch = &piece->launch.work.batch;
+    const struct sw_cache_slots *slots = &piece->batch.slots;
     uint64_t bucket = slot / SW_CACHE_BUCKET_SLOTS;
     slots->digests[slot] = (uint8_t)home->digest;
     sw_cache_set_entry(slots, slot, row->key, score);
@@ -237,29 +243,24 @@ make_entry(const struct sw_cache_piece *piece, const struct sw_cache_home *home,
         uint32_t mark = sw_cache_mark_of(row->head.base, row->head.shift, score);
         slots->marks[slot] = (uint8_t)mark;
     }
-    if (OP == SW_CACHE_FIND_OR_INSERT && batch->scores_out != NULL) {
-        batch->scores_out[piece->first + row->id] = score;
-    }
 }
 
 /* Carries the operation at hand out, and goes on. Returns SW_CACHE_NOWHERE, or a bucket that must
  * have marks first: nothing was done then. */
-template <uint32_t OP>
 static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece *piece,
                                                      const struct sw_cache_home *home,
                                                      struct row *row)
 {
     struct sw_cache_group alone = {0, 0, 0};
-    struct sw_cache_slots slots = piece->launch.slots;
+    struct sw_cache_slots slots = piece->batch.slots;
     uint32_t rank = (uint32_t)__ffs((int)row->left) - 1;
     uint64_t index = piece->first + row->id;
     uint64_t slot = SW_CACHE_NOWHERE;
-    uint32_t maker = made_before(piece, row, rank, home->digest, &slot);
-    if (maker != SW_CACHE_NONE) {
-        use_again<OP>(piece, home, row, rank, maker, slot);
+    if (made_before(piece, row, rank, home->digest, &slot)) {
+        use_again(piece, home, row, rank, slot);
     } else {
-        uint64_t score = sw_cache_score_new(slots.policy, &piece->launch.work.time, index,
-                                            sw_cache_given(&piece->launch.work, index));
+        uint64_t score =
+            sw_cache_score_new(slots.policy, &piece->batch.time, index, given_of(piece, row));
         enum sw_cache_result result = SW_CACHE_INSERTED;
         slot = empty_slot(piece, home, row);
         if (slot == SW_CACHE_NOWHERE) {
@@ -273,7 +274,7 @@ static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece
         }
         uint64_t place = SW_CACHE_PLACE_NONE;
         if (slot != SW_CACHE_NOWHERE) {
-            make_entry<OP>(piece, home, row, slot, score);
+            make_entry(piece, home, row, slot, score);
             take_slot(piece, row, rank, sw_cache_row_code(home, slot), slot);
             place = slot;
         }
@@ -284,19 +285,18 @@ static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece
     return SW_CACHE_NOWHERE;
 }
 
-template <uint32_t OP>
 static __global__ void __launch_bounds__(NEWCOMERS_THREADS, SW_CACHE_NEWCOMERS_BLOCKS)
     newcomers_kernel(const struct sw_cache_piece piece)
 {
     sw_cuda_follow();
-    const struct sw_cache_slots *slots = &piece.launch.slots;
+    const struct sw_cache_slots *slots = &piece.batch.slots;
     uint64_t mine = (uint64_t)blockIdx.x * NEWCOMERS_THREADS + threadIdx.x;
     struct row row = {};
     if (mine == 0) {
         *piece.rows.rest_count_next = 0;
     }
-    open_row<OP>(&piece, mine < sw_cache_first_buckets(slots), mine, &row);
-    while (sw_cache_op_inserts(OP) && __any_sync(0xffffffffU, row.left != 0)) {
+    open_row(&piece, mine < sw_cache_first_buckets(slots), mine, &row);
+    while (__any_sync(0xffffffffU, row.left != 0)) {
         struct sw_cache_home home = sw_cache_home_of(slots, row.key);
         uint32_t *lock = &slots->heads[home.second].lock;
         uint64_t unmarked = SW_CACHE_NOWHERE;
@@ -304,7 +304,7 @@ static __global__ void __launch_bounds__(NEWCOMERS_THREADS, SW_CACHE_NEWCOMERS_B
         if (row.left != 0) {
             locked = sw_cache_try_lock(lock);
             if (locked) {
-                unmarked = carry_out<OP>(&piece, &home, &row);
+                unmarked = carry_out(&piece, &home, &row);
             }
         }
         sw_cache_make_marks_of(slots, unmarked);
@@ -318,23 +318,10 @@ static __global__ void __launch_bounds__(NEWCOMERS_THREADS, SW_CACHE_NEWCOMERS_B
     }
 }
 
-template <uint32_t OP>
-static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
-{
-    uint64_t rows = piece->count == 0 ? 1 : sw_cache_first_buckets(&piece->launch.slots);
-    uint32_t blocks = (uint32_t)((rows + NEWCOMERS_THREADS - 1) / NEWCOMERS_THREADS);
-    return sw_cuda_launch_following(true, newcomers_kernel<OP>, blocks, NEWCOMERS_THREADS, stream,
-                                    *piece);
-}
-
 cudaError_t sw_cache_launch_newcomers(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    switch (piece->launch.work.batch.op) {
-    case SW_CACHE_INSERT_OR_ASSIGN:
-        return launch_one<SW_CACHE_INSERT_OR_ASSIGN>(piece, stream);
-    case SW_CACHE_FIND_OR_INSERT:
-        return launch_one<SW_CACHE_FIND_OR_INSERT>(piece, stream);
-    default:
-        return launch_one<SW_CACHE_ASSIGN>(piece, stream);
-    }
+    uint64_t rows = piece->count == 0 ? 1 : sw_cache_first_buckets(&piece->batch.slots);
+    uint32_t blocks = (uint32_t)((rows + NEWCOMERS_THREADS - 1) / NEWCOMERS_THREADS);
+    return sw_cuda_launch_following(true, newcomers_kernel, blocks, NEWCOMERS_THREADS, stream,
+                                    *piece);
 }

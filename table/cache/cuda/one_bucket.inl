@@ -20,13 +20,10 @@
 #include "table/cache/cuda/marks.cuh"
 #include "table/cache/cuda/moves.cuh"
 #include "table/cache/cuda/rows.cuh"
-#include "table/cache/cuda/step.cuh"
+#include "table/cache/cuda/table_step.cuh"
 
 #define THREADS (PART_ROWS * SW_CACHE_LANES)
 #define GROUPS (32 / SW_CACHE_LANES) /* of a warp */
-
-/* A warp's lists have room for what its groups list then. */
-#define ROOM (LISTED + GROUPS)
 
 /* How often each result was, in bits of a number. */
 #if ROW_OPS < 32
@@ -37,6 +34,13 @@ typedef uint64_t row_results;
 #define RESULT_BITS 8
 #endif
 
+/* An operation of a row: its number in the piece, by which a row is sorted, above its place in the
+ * part. */
+#define OP_BITS 10
+#define OP_AT(op) ((op) & ((1U << OP_BITS) - 1))
+static_assert(PART_OPS <= 1U << OP_BITS && SW_CACHE_ROWS_MAX <= 1U << (32 - OP_BITS),
+              "both numbers have room in one");
+
 /* What the threads of a block share: the operations of a part, in rows. */
 struct block {
     struct op {
@@ -44,9 +48,8 @@ struct block {
         uint32_t id; /* its number in the piece */
         uint32_t digest;
     } ops[PART_OPS];
-    struct sw_cache_way ways[THREADS / 32][SW_CACHE_LIST_COUNT][ROOM];
     uint32_t counts[PART_ROWS];        /* operations of each row */
-    uint16_t rows[ROW_OPS][PART_ROWS]; /* [r][row]: its operation r */
+    uint32_t rows[ROW_OPS][PART_ROWS]; /* [r][row]: its operation r, see OP_AT */
     uint64_t awaited[PART_ROWS][2];    /* a bit a slot: a listed value goes there */
 };
 
@@ -69,35 +72,57 @@ static __device__ __forceinline__ uint32_t my_row(void)
 static __device__ __forceinline__ const struct block::op *op_at(const struct block *block,
                                                                 uint32_t r)
 {
-    return block->ops + block->rows[r][my_row()];
+    return block->ops + OP_AT(block->rows[r][my_row()]);
+}
+
+/* What a row's operation does, and where entries that leave are listed. */
+template <bool PLAIN>
+static __device__ __forceinline__ struct sw_cache_step
+step_of(const struct sw_cache_table_batch *batch, struct sw_cache_group g, uint64_t index,
+        uint64_t key, struct sw_cache_sink *sink)
+{
+    struct sw_cache_step step = sw_cache_table_step(batch, index, key, batch->op);
+    if (PLAIN) {
+        step.acts = SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
+        step.score_out = NULL;
+        *sink = {NULL, NULL, NULL, NULL};
+        return step;
+    }
+    *sink = sw_cache_table_sink(batch);
+    if (g.lane == 0 && step.score_out != NULL) {
+        *step.score_out = 0; /* of a key that is absent then */
+    }
+    return step;
 }
 
 /* Carries the operation at hand out, but for values, and goes on; unless the bucket must have marks
- * first, which *unmarked becomes. */
-template <uint32_t OP>
+ * first, which *unmarked becomes. *zeros: where the value of an absent key goes, or NULL. */
+template <bool PLAIN>
 static __device__ __forceinline__ void
 carry_out(const struct sw_cache_piece *piece, struct sw_cache_group g, const struct block *block,
-          struct row *row, struct sw_cache_moves *moves, uint64_t *unmarked)
+          struct row *row, struct sw_cache_moves *moves, uint8_t **zeros, uint64_t *unmarked)
 {
-    const struct sw_cache_launch *launch = &piece->launch;
-    struct sw_cache_slots slots = launch->slots;
+    const struct sw_cache_table_batch *batch = &piece->batch;
+    struct sw_cache_slots slots = batch->slots;
     slots.two = 0;
     struct block::op op = *op_at(block, row->at);
     struct sw_cache_home home = {row->bucket, row->bucket, op.digest};
     uint64_t index = piece->first + op.id;
-    struct sw_cache_step step =
-        sw_cache_step_of<OP>(launch, index, op.key, sw_cache_given(&launch->work, index));
-    struct sw_cache_sink sink = sw_cache_sink_of<OP>(launch);
+    struct sw_cache_sink sink;
+    struct sw_cache_step step = step_of<PLAIN>(batch, g, index, op.key, &sink);
     uint32_t result =
-        sw_cache_try_operate(g, &slots, &launch->work.time, &step, &home, &sink, moves, unmarked);
+        sw_cache_try_operate(g, &slots, &batch->time, &step, &home, &sink, moves, unmarked);
     if (*unmarked != SW_CACHE_NOWHERE) {
         *moves = SW_CACHE_NO_MOVES;
         return;
     }
+    if (!PLAIN && result != SW_CACHE_HIT && batch->previous != NULL) {
+        *zeros = step.out;
+    }
     row->results += (row_results)1 << (RESULT_BITS * result);
     row->at++;
-    if (g.lane == 0 && launch->work.batch.results != NULL) {
-        launch->work.batch.results[index] = (uint8_t)result;
+    if (g.lane == 0) {
+        sw_cache_note(batch, index, result);
     }
     sw_cache_join(g);
 }
@@ -130,52 +155,74 @@ static __device__ __forceinline__ void await_nothing(struct block *block)
 
 /* Carries out the rows of a warp's groups. Values are moved when many are listed, when one must
  * wait for a listed one, and at the end. All lanes. */
-template <uint32_t OP>
+template <bool PLAIN>
 static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_piece *piece,
                                                       struct sw_cache_group g, struct block *block,
                                                       struct row *row)
 {
+    /* and what its groups list then: two values that go out of one that is not plain */
+    constexpr uint32_t ROOM = LISTED + GROUPS * (PLAIN ? 1 : 2);
+    __shared__ struct sw_cache_way ways[THREADS / 32][SW_CACHE_LISTS(PLAIN)][ROOM];
     struct sw_cache_lists<ROOM> lists = {
     };
-    lists.ways = block->ways[threadIdx.x / 32];
+    lists.ways = ways[threadIdx.x / 32];
     do {
         struct sw_cache_moves moves = SW_CACHE_NO_MOVES;
+        uint8_t *zeros = NULL;
         uint64_t unmarked = SW_CACHE_NOWHERE;
         bool left = __any_sync(0xffffffffU, row->at < row->count);
         if (row->at < row->count) {
-            carry_out<OP>(piece, g, block, row, &moves, &unmarked);
+            carry_out<PLAIN>(piece, g, block, row, &moves, &zeros, &unmarked);
         }
         if (g.lane != 0) {
             moves = SW_CACHE_NO_MOVES;
+            zeros = NULL;
             unmarked = SW_CACHE_NOWHERE;
         }
-        sw_cache_make_marks_of(&piece->launch.slots, unmarked);
-        if (!left || max(lists.counts[0], lists.counts[1]) > LISTED ||
-            __any_sync(0xffffffffU, must_wait(block, &moves))) {
-            sw_cache_move_listed<OP>(&piece->launch, &lists);
+        sw_cache_make_marks_of(&piece->batch.slots, unmarked);
+        if (!left || lists.most > LISTED || __any_sync(0xffffffffU, must_wait(block, &moves))) {
+            sw_cache_move_listed<PLAIN>(piece->batch.slots.value_bytes,
+                                        sw_cache_table_element(piece->batch.op), &lists);
             await_nothing(block);
         }
-        sw_cache_list_moves<OP>(&piece->launch.slots, &lists, &moves);
+        sw_cache_list_moves<PLAIN>(&piece->batch.slots, &lists, &moves);
+        if (!PLAIN) {
+            sw_cache_list_value(&lists, SW_CACHE_LIST_OUT, zeros != NULL,
+                                piece->batch.scratch.zeros, zeros);
+        }
         await(block, &moves);
-    } while (__any_sync(0xffffffffU, row->at < row->count) || lists.counts[0] != 0 ||
-             lists.counts[1] != 0);
+    } while (__any_sync(0xffffffffU, row->at < row->count) || lists.most != 0);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Puts the operations of a part in rows, and empties it for the next piece; what a row has no room
- * for is left for later. All threads of a block. */
-static __device__ __forceinline__ void open_part(const struct sw_cache_piece *piece,
+/* Of a row that has room for its operations, puts this one behind all with lower numbers, by what
+ * was put there in any order. */
+static __device__ __forceinline__ uint32_t rank_in_row(const struct block *block, uint32_t row,
+                                                       uint32_t op)
+{
+    uint32_t rank = 0;
+    for (uint32_t r = 0; r < block->counts[row]; r++) {
+        rank += block->rows[r][row] < op;
+    }
+    return rank;
+}
+
+/* Puts the operations of a part in rows, in order, and empties it for the next piece. A part that
+ * was full, and a row that is, is left for later, whole: who comes later comes behind all others of
+ * its bucket. All threads of a block; false if nothing is left to do. */
+static __device__ __forceinline__ bool open_part(const struct sw_cache_piece *piece,
                                                  struct block *block, uint32_t count)
 {
     constexpr uint32_t EACH = (PART_OPS + THREADS - 1) / THREADS;
     const struct sw_cache_rows *rows = &piece->rows;
     const struct sw_cache_part_op *part = rows->parts + (uint64_t)blockIdx.x * PART_OPS;
+    bool full = count > PART_OPS;
     struct sw_cache_part_op mine[EACH];
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
         uint32_t i = threadIdx.x + k * THREADS;
-        mine[k] = i < count ? part[i] : sw_cache_part_op();
+        mine[k] = i < min(count, PART_OPS) ? part[i] : sw_cache_part_op();
     }
     block->counts[my_row()] = 0;
     await_nothing(block);
@@ -186,23 +233,67 @@ static __device__ __forceinline__ void open_part(const struct sw_cache_piece *pi
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
         uint32_t i = threadIdx.x + k * THREADS;
-        if (i < count) {
-            const uint64_t *key = piece->launch.work.batch.keys + piece->first + mine[k].id;
+        sw_cache_leave_for_later(rows, full && i < PART_OPS, mine[k].id);
+        if (i < count && !full) {
+            const uint64_t *key = piece->batch.scratch.keys + piece->first + mine[k].id;
             __pipeline_memcpy_async(&block->ops[i].key, key, sizeof(*key));
             block->ops[i].id = mine[k].id;
             block->ops[i].digest = SW_CACHE_PART_DIGEST(mine[k].code);
             uint32_t row = SW_CACHE_PART_ROW(mine[k].code);
             uint32_t r = atomicAdd(block->counts + row, 1U);
             if (r < ROW_OPS) {
-                block->rows[r][row] = (uint16_t)i;
-            } else {
-                rows->rest[atomicAdd(rows->rest_count, 1U)] = mine[k].id;
+                block->rows[r][row] = mine[k].id << OP_BITS | i;
             }
         }
     }
     __pipeline_commit();
+    if (full) {
+        return false;
+    }
+    __syncthreads();
+    uint32_t ranks[EACH];
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+        uint32_t i = threadIdx.x + k * THREADS;
+        uint32_t row = SW_CACHE_PART_ROW(mine[k].code);
+        bool fits = block->counts[row] <= ROW_OPS;
+        ranks[k] = SW_CACHE_NONE;
+        if (i < count && fits) {
+            ranks[k] = rank_in_row(block, row, mine[k].id << OP_BITS | i);
+        }
+        sw_cache_leave_for_later(rows, i < count && !fits, mine[k].id);
+    }
+    __syncthreads();
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+        uint32_t i = threadIdx.x + k * THREADS;
+        if (ranks[k] != SW_CACHE_NONE) {
+            block->rows[ranks[k]][SW_CACHE_PART_ROW(mine[k].code)] = mine[k].id << OP_BITS | i;
+        }
+    }
     __pipeline_wait_prior(0);
     __syncthreads();
+    return true;
+}
+
+/* Adds how often each result was to what the batch did. One thread. */
+static __device__ __forceinline__ void add_counts(const struct sw_cache_table_batch *batch,
+                                                  const uint32_t *counts)
+{
+    uint64_t *words = batch->tally->words;
+    uint64_t *its_class = words + SW_CACHE_WORD_CLASS + 3 * sw_cache_table_class(batch->op);
+    uint32_t inserted = counts[SW_CACHE_INSERTED] + counts[SW_CACHE_REPLACED];
+    uint32_t misses = inserted + counts[SW_CACHE_MISS] + counts[SW_CACHE_REFUSED];
+    uint32_t writes = SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD;
+    sw_cache_add_to(&its_class[0], misses);
+    sw_cache_add_to(&its_class[1], counts[SW_CACHE_HIT]);
+    sw_cache_add_to(&its_class[2], misses + counts[SW_CACHE_HIT]);
+    if (sw_cache_acts_of(batch, batch->op) & writes) {
+        sw_cache_add_to(&words[SW_CACHE_WORD_UPDATED], counts[SW_CACHE_HIT]);
+    }
+    sw_cache_add_to(&words[SW_CACHE_WORD_INSERTED], inserted);
+    sw_cache_add_to(&words[SW_CACHE_WORD_EVICTED], counts[SW_CACHE_REPLACED]);
+    sw_cache_add_to(&words[SW_CACHE_WORD_NOT_ADMITTED], counts[SW_CACHE_REFUSED]);
 }
 
 /* Adds what the rows of a block did to the tally. All threads; `results` of lanes 0. */
@@ -221,57 +312,40 @@ static __device__ __forceinline__ void count_rows(const struct sw_cache_piece *p
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        sw_cache_add_results(piece->launch.tally, counts, false);
+        add_counts(&piece->batch, counts);
     }
 }
 
-template <uint32_t OP>
+template <bool PLAIN>
 static __global__ void __launch_bounds__(THREADS, BLOCKS)
     one_bucket_kernel(const struct sw_cache_piece piece)
 {
     __shared__ struct block block;
     sw_cuda_follow();
-    uint32_t count = min(piece.rows.part_counts[blockIdx.x].ops, PART_OPS);
+    uint32_t count = piece.rows.part_counts[blockIdx.x].ops;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *piece.rows.rest_count_next = 0;
     }
-    if (count == 0) {
+    if (count == 0 || !open_part(&piece, &block, count)) {
         return;
     }
-    open_part(&piece, &block, count);
     struct row row = {};
     row.bucket = (uint64_t)blockIdx.x * PART_ROWS + my_row();
-    row.count = min(block.counts[my_row()], (uint32_t)ROW_OPS);
+    row.count = block.counts[my_row()] <= ROW_OPS ? block.counts[my_row()] : 0;
     struct sw_cache_group g = sw_cache_my_group();
-    carry_out_rows<OP>(&piece, g, &block, &row);
+    carry_out_rows<PLAIN>(&piece, g, &block, &row);
     count_rows(&piece, g.lane == 0 ? row.results : 0);
 }
 
-template <uint32_t OP>
+template <bool PLAIN>
 static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return sw_cuda_launch_following(true, one_bucket_kernel<OP>,
-                                    sw_cache_parts(&piece->launch.slots, PART_ROWS), THREADS,
-                                    stream, *piece);
+    return sw_cuda_launch_following(true, one_bucket_kernel<PLAIN>,
+                                    sw_cache_parts(&piece->batch.slots, PART_ROWS), THREADS, stream,
+                                    *piece);
 }
 
-/* The kernel of the batch's operation. */
-static cudaError_t launch_op(const struct sw_cache_piece *piece, cudaStream_t stream)
+static cudaError_t launch(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    switch (piece->launch.work.batch.op) {
-    case SW_CACHE_INSERT_OR_ASSIGN:
-        return launch_one<SW_CACHE_INSERT_OR_ASSIGN>(piece, stream);
-    case SW_CACHE_INSERT_AND_EVICT:
-        return launch_one<SW_CACHE_INSERT_AND_EVICT>(piece, stream);
-    case SW_CACHE_FIND_OR_INSERT:
-        return launch_one<SW_CACHE_FIND_OR_INSERT>(piece, stream);
-    case SW_CACHE_ACCUM_OR_ASSIGN:
-        return launch_one<SW_CACHE_ACCUM_OR_ASSIGN>(piece, stream);
-    case SW_CACHE_ASSIGN:
-        return launch_one<SW_CACHE_ASSIGN>(piece, stream);
-    case SW_CACHE_ASSIGN_SCORES:
-        return launch_one<SW_CACHE_ASSIGN_SCORES>(piece, stream);
-    default:
-        return launch_one<SW_CACHE_ASSIGN_VALUES>(piece, stream);
-    }
+    return piece->plain ? launch_one<true>(piece, stream) : launch_one<false>(piece, stream);
 }

@@ -22,13 +22,10 @@ SW_HD static inline uint32_t sw_cache_row_code(const struct sw_cache_home *home,
 }
 
 /* What became of an operation, and where its value goes: bits 0 to 47 are the slot to write, bits
- * 48 to 50 its enum sw_cache_result, or SW_CACHE_ROW_REST if it is none of the row's; then there is
- * one of these, or none. */
+ * 48 to 50 its enum sw_cache_result, or SW_CACHE_ROW_REST if it is none of the row's; and the next,
+ * or not. */
 #define SW_CACHE_PLACE_NONE (1ULL << 61) /* nowhere */
-#define SW_CACHE_PLACE_READ (1ULL << 62) /* the slot is to be read */
-#define SW_CACHE_PLACE_BATCH \
-    (1ULL << 63) /* to be read is what this operation of the piece brings */
-#define SW_CACHE_PLACE_NUMBER(place) ((place) & ((1ULL << 48) - 1))
+#define SW_CACHE_PLACE_SLOT(place) ((place) & ((1ULL << 48) - 1))
 #define SW_CACHE_PLACE_RESULT(place) ((uint32_t)((place) >> 48) & 7)
 #define SW_CACHE_ROW_REST 7U
 

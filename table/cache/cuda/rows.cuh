@@ -3,34 +3,35 @@
  * rows.cuh - large batches that write, without a lock for each operation.
  *
  * The operations of a batch, or of a piece of it, are put in rows, one a first bucket. A thread or
- * a group of lanes carries out a row, and nobody else changes its first bucket meanwhile. In
- * THROUGHPUT mode that is all there is:
+ * a group of lanes carries out a row, sorted by the numbers of its operations, and nobody else
+ * changes its first bucket meanwhile. In THROUGHPUT mode that is all there is:
  *
- *   part          a thread an operation: puts it in its part, which is some rows
- *   one_bucket    a block a part: puts its operations in rows, then carries them out. Where buckets
- *                 are many, rows are short, and a thread carries one out; where they are few, rows
- *                 are long, and 8 lanes do (one_bucket.inl, short_rows.cu, long_rows.cu)
+ *   part          puts each operation in its part, which is some rows
+ *   one_bucket    a block a part: puts its operations in rows, and carries them out. Where buckets
+ *                 are many, rows are short: a thread does one. Where they are few, rows are long: 8
+ *                 lanes do (one_bucket.inl, short_rows.cu, long_rows.cu)
  *
  * In MEMORY mode others may change second buckets, which are never first ones:
  *
- *   present     a thread an operation: looks the key up, uses its entry, and puts the operation in
- *               the row of its key's first bucket
- *   newcomers   a thread a row: of operations that write the same entry all but one lose their
- *               place; absent keys become entries, one after the other; second buckets are locked
- *               while a newcomer looks for a place
- *   values      copies values to and from their places, as one stream, and answers
+ *   count         counts the operations of each row
+ *   present       looks each key up, uses its entry, and puts the operation in its row
+ *   newcomers     a thread a row: of operations that write the same entry all but the last lose
+ *                 their place; absent keys become entries, one after the other; second buckets are
+ *                 locked while a newcomer looks for a place
+ *   values        copies values to their places, as one stream, and answers
  *
- * Then in both modes
+ * A row that is full is left whole, for what comes then in both modes:
  *
- *   write_some  carries out what there was no room for, under locks (write.cu)
+ *   bins          carry out what there was no room for (bins.cuh)
  *
- * So a batch equals one order of its operations: in THROUGHPUT mode row by row, in MEMORY mode
- * those whose keys are present before the others; then the rest.
+ * So a batch equals one order of its operations, in which those of each key are in array order: in
+ * THROUGHPUT mode row by row, in MEMORY mode those whose keys are present before the others; then
+ * the rest.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 
-#include "table/cache/cuda/launch.cuh"
+#include "table/cache/cuda/table.cuh"
 #include "table/cuda/follow.cuh"
 
 /* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a part, and
@@ -47,7 +48,7 @@
 
 /* A cache takes as many operations at a time as it has rows times this: a part or a row that is
  * full is rare. At most ROWS_MAX. If that is fewer than ROWS_MIN, it has no rows, nor has a batch
- * of fewer operations (unless sw_cache_config says how batches are carried out). */
+ * of fewer operations (unless the tuning says how batches are carried out). */
 #define SW_CACHE_ROW_SHARE 4
 #define SW_CACHE_LONG_ROW_SHARE 32
 #define SW_CACHE_ROWS_MAX (1U << 21)
@@ -93,11 +94,30 @@ struct sw_cache_rows {
 
 /* Operations of a batch from `first` on. */
 struct sw_cache_piece {
-    struct sw_cache_launch launch;
+    struct sw_cache_table_batch batch;
     struct sw_cache_rows rows;
     uint64_t first;
     uint32_t count;
+    bool plain; /* it is a SET, and nothing but bits is answered */
 };
+
+/* Leaves an operation of a piece for later, of each lane that has one. All lanes of a warp. */
+static __device__ __forceinline__ void sw_cache_leave_for_later(const struct sw_cache_rows *rows,
+                                                                bool has, uint32_t id)
+{
+    uint32_t lanes = __ballot_sync(0xffffffffU, has);
+    if (lanes == 0) {
+        return;
+    }
+    uint32_t at = 0;
+    if (threadIdx.x % 32 == 0) {
+        at = atomicAdd(rows->rest_count, (uint32_t)__popc(lanes));
+    }
+    at = __shfl_sync(0xffffffffU, at, 0);
+    if (has) {
+        rows->rest[at + (uint32_t)__popc(lanes & ((1U << threadIdx.x % 32) - 1))] = id;
+    }
+}
 
 /* Buckets that are first ones. */
 SW_HD static inline uint64_t sw_cache_first_buckets(const struct sw_cache_slots *slots)
@@ -133,44 +153,20 @@ static inline uint32_t sw_cache_rows_max(const struct sw_cache_slots *slots, boo
     return wanted < SW_CACHE_ROWS_MAX ? (uint32_t)wanted : SW_CACHE_ROWS_MAX;
 }
 
-/* Whether a batch needs neither rows nor locks: what is present is used or erased. */
-static inline bool sw_cache_is_of_present(const struct sw_cache_slots *slots,
-                                          const struct sw_cache_batch *batch)
-{
-    return batch->op == SW_CACHE_ERASE ||
-           (batch->op == SW_CACHE_ASSIGN_SCORES && slots->policy != SW_CACHE_CUSTOM);
-}
-
-/* Whether an operation may be carried out by rows. (In MEMORY mode what leaves a second bucket may
- * be a value that another row brings, and sums have an order.) */
-static inline bool sw_cache_op_suits_rows(const struct sw_cache_slots *slots, enum sw_cache_op op)
-{
-    return !slots->two || (op != SW_CACHE_ACCUM_OR_ASSIGN && op != SW_CACHE_INSERT_AND_EVICT);
-}
-
-/* Whether a batch is carried out by rows. */
-static inline bool sw_cache_rows_suit(const struct sw_cache_slots *slots,
-                                      const struct sw_cache_rows *rows,
-                                      const struct sw_cache_batch *batch)
-{
-    return rows->ops_max > 0 && batch->count >= rows->ops_min &&
-           batch->count <= (uint64_t)rows->ops_max * SW_CACHE_PIECES_MAX &&
-           sw_cache_op_suits_rows(slots, batch->op);
-}
-
-cudaError_t sw_cache_launch_rows(const struct sw_cache_launch *launch, struct sw_cache_rows *rows,
-                                 cudaStream_t stream);
-
-/* Launches each kernel once, on nothing. */
-cudaError_t sw_cache_warm_up_rows(const struct sw_cache_launch *launch, struct sw_cache_rows *rows,
-                                  cudaStream_t stream);
+/* Whether a batch is carried out by rows: one operation of every key; in MEMORY mode SET, where
+ * nothing is answered but bits. (What leaves a second bucket there may be a value that another row
+ * brings.) Not DELETE. And that. */
+bool sw_cache_rows_suit(const struct sw_cache_table_batch *batch, const struct sw_cache_rows *rows);
+cudaError_t sw_cache_launch_rows(const struct sw_cache_table_batch *batch,
+                                 struct sw_cache_rows *rows, cudaStream_t stream);
+/* Launches the kernels for no operation. */
+cudaError_t sw_cache_warm_up_rows(const struct sw_cache_table_batch *batch,
+                                  struct sw_cache_rows *rows, cudaStream_t stream);
 
 /* The kernels. */
 cudaError_t sw_cache_launch_short_rows(const struct sw_cache_piece *piece, cudaStream_t stream);
 cudaError_t sw_cache_launch_long_rows(const struct sw_cache_piece *piece, cudaStream_t stream);
-cudaError_t sw_cache_launch_present(const struct sw_cache_launch *launch, cudaStream_t stream);
-cudaError_t sw_cache_launch_present_in_rows(const struct sw_cache_piece *piece,
-                                            cudaStream_t stream);
+cudaError_t sw_cache_launch_present(const struct sw_cache_piece *piece, cudaStream_t stream);
 cudaError_t sw_cache_launch_newcomers(const struct sw_cache_piece *piece, cudaStream_t stream);
 cudaError_t sw_cache_launch_values(const struct sw_cache_piece *piece, cudaStream_t stream);
 

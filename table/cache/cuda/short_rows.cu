@@ -14,5 +14,5 @@
 
 cudaError_t sw_cache_launch_short_rows(const struct sw_cache_piece *piece, cudaStream_t stream)
 {
-    return launch_op(piece, stream);
+    return launch(piece, stream);
 }

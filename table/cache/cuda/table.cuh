@@ -2,8 +2,9 @@
  *
  * table.cuh - the cache as a table's engine on CUDA: a batch as its kernels see it.
  *
- * A batch with writes takes effect in array order where a key is repeated: its operations are
- * sorted by a hash of their keys, and one group carries out those of equal hash one by one.
+ * A batch with writes takes effect in array order where a key is repeated. A large one of one
+ * operation goes by rows (rows.cuh), sorted by the numbers of their operations; what rows have no
+ * room for, and every other batch, goes by bins (bins.cuh).
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_TABLE_CUH
@@ -38,19 +39,53 @@ struct sw_cache_table_tally {
     uint32_t blocks;
 };
 
+/* Operations whose keys have the same bits of a hash, in array order: part of an array of
+ * numbers of operations. */
+struct sw_cache_bin {
+    uint32_t first;
+    uint32_t count;
+};
+
+/* While a piece of a batch is put in bins; all zero between pieces. */
+struct sw_cache_bin_numbers {
+    uint32_t placed; /* operations */
+    uint32_t few;    /* bins with few of them, and with many */
+    uint32_t many;
+    uint32_t taken; /* bins of many that some block has taken */
+    uint32_t blocks;
+};
+
+/* Operations of a bin that a group carries out; of more a block does. */
+#define SW_CACHE_BIN_FEW 32U
+/* Operations of a piece at most. */
+#define SW_CACHE_BINS_PIECE_MAX (1U << 21)
+
+/* Device memory for putting a piece of up to ops_max operations in bins. */
+struct sw_cache_bins {
+    uint32_t ops_max;
+    uint32_t mask;             /* their number, a power of two, less 1 */
+    uint32_t *counts;          /* [mask + 1], all zero between pieces */
+    uint32_t *firsts;          /* [mask + 1] */
+    uint32_t *ranks;           /* [ops_max] by operation: which one it is of its bin */
+    uint32_t *ids;             /* [ops_max] operations by bin, in any order */
+    uint32_t *sorted;          /* [ops_max] the same in order, where they are many */
+    struct sw_cache_bin *few;  /* [ops_max] */
+    struct sw_cache_bin *many; /* [ops_max / SW_CACHE_BIN_FEW + 1] */
+    struct sw_cache_bin_numbers *numbers;
+};
+
 /* Device memory for a batch with writes, of batch_ops_max operations; writes take turns. */
 struct sw_cache_scratch {
     uint64_t *keys; /* of the batch, which lie in host memory, and its operations */
     uint8_t *ops;
-    uint32_t *hashes;
-    uint32_t *sorted_hashes;
-    uint32_t *indexes;
-    uint32_t *sorted_indexes;
-    uint8_t *results; /* by operation: enum sw_cache_result */
+    uint8_t *results; /* by operation: enum sw_cache_result; where an answer is wanted */
     uint64_t *left;   /* keys of entries that left */
-    void *sort;
-    size_t sort_bytes;
+    uint64_t *places; /* slots of keys that are erased */
+    uint8_t *zeros;   /* [SW_CACHE_VALUE_BYTES_MAX] */
+    struct sw_cache_bins bins;
 };
+
+struct sw_cache_rows;
 
 struct sw_cache_table_batch {
     struct sw_cache_slots slots;
@@ -78,11 +113,12 @@ struct sw_cache_table_batch {
 
 /* Launchers. The last kernel of each fills the record. */
 cudaError_t sw_cache_table_read(const struct sw_cache_table_batch *batch, cudaStream_t stream);
-cudaError_t sw_cache_table_write(const struct sw_cache_table_batch *batch, cudaStream_t stream);
+cudaError_t sw_cache_table_write(const struct sw_cache_table_batch *batch,
+                                 struct sw_cache_rows *rows, cudaStream_t stream);
 cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 /* Keys are of key_bytes; the record has the count. */
 cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch,
-                                const struct sw_cache_export *what, cudaStream_t stream);
+                                const struct sw_cache_window *what, cudaStream_t stream);
 /* Entries with min <= score <= max: counted, in record->listed, or erased. */
 cudaError_t sw_cache_table_count(const struct sw_cache_table_batch *batch, uint64_t min,
                                  uint64_t max, cudaStream_t stream);
@@ -94,9 +130,10 @@ cudaError_t sw_cache_table_end(const struct sw_cache_table_batch *batch, cudaStr
 /* Launches every kernel of the above once, on an empty table, so that none is loaded while it
  * serves. `batch` is one of no operations that has the table's slots, scratch, key_bytes and
  * totals. Returns when all is done. */
-cudaError_t sw_cache_table_warm_up(const struct sw_cache_table_batch *batch, uint32_t ops_max);
+cudaError_t sw_cache_table_warm_up(const struct sw_cache_table_batch *batch,
+                                   struct sw_cache_rows *rows);
 
-/* Bytes that sorting `count` operations needs. */
-cudaError_t sw_cache_sort_bytes(uint32_t count, size_t *bytes);
+/* One operation, of every key: nothing but DELETE. Fills the record. */
+cudaError_t sw_cache_table_delete(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 
 #endif

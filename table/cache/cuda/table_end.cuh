@@ -27,6 +27,23 @@ static __device__ __forceinline__ void sw_cache_fill_class(struct sw_op_counters
     counters->probes = __ldcg(words + 2);
 }
 
+/* Adds what kernels counted that carry out SETs of the cache, with two buckets a key (rows.cuh). */
+static __device__ __forceinline__ void sw_cache_add_sets(struct sw_counters *counters,
+                                                         const struct sw_cache_counters *sets)
+{
+    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
+    uint64_t hits = __ldcg(&sets->hits);
+    uint64_t misses = __ldcg(&sets->misses);
+    upserts->operations += hits + misses;
+    upserts->hits += hits;
+    upserts->misses += misses;
+    upserts->probes += 2 * (hits + misses);
+    counters->updated += hits;
+    counters->inserted += __ldcg(&sets->inserted);
+    counters->evicted += __ldcg(&sets->evicted);
+    counters->not_admitted += __ldcg(&sets->not_admitted);
+}
+
 /* By one thread, after everything else of the batch. */
 static __device__ __forceinline__ void
 sw_cache_fill_record(const struct sw_cache_table_batch *batch)
@@ -42,6 +59,7 @@ sw_cache_fill_record(const struct sw_cache_table_batch *batch)
     counters.deleted = __ldcg(words + SW_CACHE_WORD_DELETED);
     counters.evicted = __ldcg(words + SW_CACHE_WORD_EVICTED);
     counters.not_admitted = __ldcg(words + SW_CACHE_WORD_NOT_ADMITTED);
+    sw_cache_add_sets(&counters, &tally->list.counters);
     struct sw_cache_counters sum = sw_cache_counters();
     sum.inserted = counters.inserted;
     sum.erased = counters.deleted;

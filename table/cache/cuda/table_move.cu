@@ -79,7 +79,7 @@ cudaError_t sw_cache_table_move(struct sw_cache_arrays *arrays, uint64_t buckets
     struct sw_cache_slots sizes = arrays->slots;
     struct sw_cache_arrays fresh;
     sizes.buckets = buckets;
-    cudaError_t error = sw_cache_arrays_open(&fresh, &sizes, SW_CACHE_WRITING_LOCKS);
+    cudaError_t error = sw_cache_arrays_open(&fresh, &sizes, arrays->writing);
     if (error != cudaSuccess) {
         return error;
     }

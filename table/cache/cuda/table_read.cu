@@ -110,21 +110,15 @@ cudaError_t sw_cache_table_end(const struct sw_cache_table_batch *batch, cudaStr
 
 cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaStream_t stream)
 {
-    struct sw_cache_launch launch = sw_cache_launch();
-    launch.slots = batch->slots;
-    launch.totals.cache = batch->totals;
-    launch.totals.batch = &batch->tally->cleared;
-    cudaError_t error = sw_cache_launch_clear(&launch, stream);
+    cudaError_t error =
+        sw_cache_launch_clear(&batch->slots, batch->totals, &batch->tally->cleared, stream);
     return error == cudaSuccess ? sw_cache_table_end(batch, stream) : error;
 }
 
 cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch,
-                                const struct sw_cache_export *what, cudaStream_t stream)
+                                const struct sw_cache_window *what, cudaStream_t stream)
 {
-    struct sw_cache_launch launch = sw_cache_launch();
-    launch.slots = batch->slots;
-    launch.tally = &batch->tally->list;
-    launch.totals.keep = true;
-    cudaError_t error = sw_cache_launch_list(&launch, what, batch->key_bytes, stream);
+    cudaError_t error =
+        sw_cache_launch_list(&batch->slots, &batch->tally->list, what, batch->key_bytes, stream);
     return error == cudaSuccess ? sw_cache_table_end(batch, stream) : error;
 }

@@ -193,26 +193,16 @@ static void run(struct growth *growth, uint64_t most)
     sw_io_free(growth->table, growth->previous, (size_t)growth->n * bytes);
 }
 
-uint64_t case_growth(const struct trial_setting *setting, const struct sw_cache_config *config)
+uint64_t case_growth(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     struct growth growth = {.faults = {"growth", 0}, .n = 512};
-    struct sw_table_config table;
+    struct sw_table_config table = *config;
     char reason[256] = "";
     uint64_t most = 4096ULL * setting->scale;
-    if (config->writing != SW_CACHE_WRITING_LOCKS) {
-        return 0; /* a table's batches are carried out in one way */
-    }
-    sw_table_config_init(&table);
-    table.backend = setting->backend;
-    table.engine = SW_ENGINE_CACHE;
-    table.value_bytes = config->value_bytes;
-    table.cache_mode = config->mode;
-    table.cache_policy = config->policy;
-    table.seed = setting->seed;
     table.capacity_slots = 256;
     table.max_capacity_slots = most;
     table.batch_ops_max = growth.n;
-    growth.custom = config->policy == SW_CACHE_CUSTOM;
+    growth.custom = config->cache_policy == SW_CACHE_CUSTOM;
     growth.random.state = setting->seed;
     if (sw_table_create(&table, &growth.table, reason, sizeof(reason)) != SW_OK) {
         trial_fault(&growth.faults, "%s", reason);

@@ -17,13 +17,12 @@
 struct pressure {
     const struct trial_setting *setting;
     struct trial_faults faults;
-    struct sw_cache *cache;
-    struct sw_cache_info info;
+    struct trial_cache cache;
+    struct sw_table_config config;
     struct sw_cache_slots where; /* for sw_cache_home_of */
     struct random random;
     uint32_t ops;
     uint32_t version;
-    void *stream;
     uint64_t *keys;
     uint64_t *scores;
     uint8_t *values;
@@ -31,42 +30,43 @@ struct pressure {
     uint64_t *evicted_keys;
     uint64_t *evicted_scores;
     uint8_t *evicted_values;
-    uint64_t *evicted_count;
-    struct sw_cache_counters *counters;
+    uint64_t *found;
+    uint64_t *not_admitted;
+    uint64_t evicted_count;
+    struct sw_counters counters;
 };
 
 static void open_pressure(struct pressure *p, const struct trial_setting *setting,
-                          const struct sw_cache_config *config, const char *name)
+                          const struct sw_table_config *config, const char *name)
 {
     memset(p, 0, sizeof(*p));
     p->setting = setting;
     p->faults.name = name;
-    p->cache = trial_cache(setting, config, &p->info);
-    p->where.buckets = p->info.buckets;
-    p->where.seed = p->info.config.seed;
-    p->where.two = p->info.config.mode == SW_CACHE_MEMORY;
+    p->config = *config;
+    trial_open(&p->cache, config);
+    p->where.buckets = p->cache.info.buckets;
+    p->where.seed = config->seed;
+    p->where.two = config->cache_mode == SW_CACHE_MEMORY;
     p->random.state = setting->seed;
-    p->ops = (uint32_t)p->info.config.capacity;
-    p->stream = trial_stream(setting);
+    p->ops = (uint32_t)p->cache.info.capacity_slots;
     size_t numbers = p->ops * sizeof(uint64_t);
     p->keys = trial_pinned(setting, numbers);
     p->scores = trial_pinned(setting, numbers);
     p->evicted_keys = trial_pinned(setting, numbers);
     p->evicted_scores = trial_pinned(setting, numbers);
-    p->evicted_count = trial_pinned(setting, sizeof(uint64_t));
     p->values = trial_pinned(setting, (size_t)p->ops * config->value_bytes);
     p->evicted_values = trial_pinned(setting, (size_t)p->ops * config->value_bytes);
-    p->results = trial_pinned(setting, p->ops);
-    p->counters = trial_pinned(setting, sizeof(*p->counters));
+    p->results = calloc(p->ops, 1);
+    p->found = trial_pinned(setting, (p->ops + 63) / 64 * sizeof(uint64_t));
+    p->not_admitted = trial_pinned(setting, (p->ops + 63) / 64 * sizeof(uint64_t));
 }
 
 static uint64_t close_pressure(struct pressure *p)
 {
-    void *memory[] = {p->keys,          p->scores,         p->values,
-                      p->results,       p->evicted_keys,   p->evicted_scores,
-                      p->evicted_count, p->evicted_values, p->counters};
-    sw_cache_destroy(p->cache);
-    trial_end_stream(p->setting, p->stream);
+    void *memory[] = {p->keys,           p->scores,         p->values, p->evicted_keys,
+                      p->evicted_scores, p->evicted_values, p->found,  p->not_admitted};
+    trial_close(&p->cache);
+    free(p->results);
     for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
         trial_unpin(p->setting, memory[i]);
     }
@@ -76,7 +76,7 @@ static uint64_t close_pressure(struct pressure *p)
 /* Random keys of `key_count`, random scores, and a value of a version of its own each. */
 static void draw(struct pressure *p, uint64_t key_count)
 {
-    uint32_t bytes = p->info.config.value_bytes;
+    uint32_t bytes = p->config.value_bytes;
     for (uint32_t i = 0; i < p->ops; i++) {
         p->keys[i] = random_below(&p->random, key_count);
         p->scores[i] = random_below(&p->random, 1 << 20);
@@ -84,32 +84,36 @@ static void draw(struct pressure *p, uint64_t key_count)
     }
 }
 
-static struct sw_cache_batch insert_batch(struct pressure *p)
+static struct sw_batch insert_batch(const struct pressure *p)
 {
-    enum sw_cache_policy policy = p->info.config.policy;
-    bool timed = policy == SW_CACHE_LRU || policy == SW_CACHE_EPOCH_LRU;
-    memset(p->counters, 0, sizeof(*p->counters));
-    memset(p->results, 0xa5, p->ops);
-    *p->evicted_count = UINT64_MAX;
-    return (struct sw_cache_batch){
-        .op = SW_CACHE_INSERT_AND_EVICT,
+    return (struct sw_batch){
+        .op = SW_SET,
         .count = p->ops,
         .keys = p->keys,
         .values = p->values,
-        .scores = timed ? NULL : p->scores,
-        .results = p->results,
-        .evicted_keys = p->evicted_keys,
-        .evicted_values = p->evicted_values,
-        .evicted_scores = p->evicted_scores,
-        .evicted_count = p->evicted_count,
-        .counters = p->counters,
+        .scores = sw_cache_takes_scores(p->config.cache_policy) ? p->scores : NULL,
+        .found = p->found,
+        .not_admitted = p->not_admitted,
     };
+}
+
+/* Runs it, and notes what became of each operation. */
+static void run(struct pressure *p, struct sw_batch *batch)
+{
+    trial_expect(&p->faults, sw_batch_run(p->cache.queue, batch), "run");
+    p->counters = batch->counters;
+    p->evicted_count = batch->leftover_count;
+    for (uint32_t i = 0; i < batch->count && batch->found != NULL; i++) {
+        bool found = (p->found[i / 64] >> (i % 64) & 1) != 0;
+        bool refused = (p->not_admitted[i / 64] >> (i % 64) & 1) != 0;
+        p->results[i] = found ? SW_CACHE_HIT : refused ? SW_CACHE_REFUSED : SW_CACHE_INSERTED;
+    }
 }
 
 static void check_values(struct pressure *p, const uint64_t *keys, const uint8_t *values,
                          uint64_t count, const char *of)
 {
-    uint32_t bytes = p->info.config.value_bytes;
+    uint32_t bytes = p->config.value_bytes;
     for (uint64_t i = 0; i < count; i++) {
         if (!trial_value_checks(values + i * bytes, bytes, keys[i])) {
             trial_fault(&p->faults, "a torn or foreign value of key %llu, %s",
@@ -127,17 +131,17 @@ static void check_conservation(struct pressure *p, const struct trial_contents *
     uint64_t came = before->count;
     memcpy(left, before->keys, before->count * sizeof(*left));
     for (uint32_t i = 0; i < p->ops; i++) {
-        if (p->results[i] == SW_CACHE_INSERTED || p->results[i] == SW_CACHE_REPLACED) {
+        if (p->results[i] == SW_CACHE_INSERTED) {
             left[came++] = p->keys[i];
         }
     }
-    uint64_t went = after->count + *p->evicted_count;
-    if (*p->evicted_count > p->ops || came != went) {
+    uint64_t went = after->count + p->evicted_count;
+    if (p->evicted_count > p->ops || came != went) {
         trial_fault(&p->faults, "%llu were or came, %llu stayed or went", (unsigned long long)came,
                     (unsigned long long)went);
     } else {
         memcpy(right, after->keys, after->count * sizeof(*right));
-        memcpy(right + after->count, p->evicted_keys, *p->evicted_count * sizeof(*right));
+        memcpy(right + after->count, p->evicted_keys, p->evicted_count * sizeof(*right));
         trial_sort(left, came);
         trial_sort(right, went);
         if (memcmp(left, right, came * sizeof(*left)) != 0) {
@@ -150,16 +154,16 @@ static void check_conservation(struct pressure *p, const struct trial_contents *
 
 static void check_counters(struct pressure *p)
 {
-    struct sw_cache_counters sum = {0};
+    const struct sw_op_counters *upserts = &p->counters.by_class[SW_CLASS_UPSERT];
+    uint64_t counts[SW_CACHE_REFUSED + 1] = {0};
     for (uint32_t i = 0; i < p->ops; i++) {
-        sum.hits += p->results[i] == SW_CACHE_HIT;
-        sum.misses += p->results[i] != SW_CACHE_HIT;
-        sum.inserted += p->results[i] == SW_CACHE_INSERTED || p->results[i] == SW_CACHE_REPLACED;
-        sum.evicted += p->results[i] == SW_CACHE_REPLACED;
-        sum.not_admitted += p->results[i] == SW_CACHE_REFUSED;
+        counts[p->results[i]]++;
     }
-    if (memcmp(&sum, p->counters, sizeof(sum)) != 0 || sum.evicted != *p->evicted_count) {
-        trial_fault(&p->faults, "the counters are not those of the results");
+    if (upserts->hits != counts[SW_CACHE_HIT] || upserts->operations != p->ops ||
+        p->counters.updated != counts[SW_CACHE_HIT] ||
+        p->counters.inserted != counts[SW_CACHE_INSERTED] ||
+        p->counters.not_admitted != counts[SW_CACHE_REFUSED]) {
+        trial_fault(&p->faults, "the counters are not those of the answers");
     }
 }
 
@@ -168,8 +172,8 @@ static void check_counters(struct pressure *p)
  * of both is lower than everything in either. */
 static uint64_t *lowest_scores(const struct pressure *p, const struct trial_contents *contents)
 {
-    uint64_t *lowest = malloc(p->info.buckets * sizeof(*lowest));
-    memset(lowest, 0xff, p->info.buckets * sizeof(*lowest));
+    uint64_t *lowest = malloc(p->where.buckets * sizeof(*lowest));
+    memset(lowest, 0xff, p->where.buckets * sizeof(*lowest));
     for (uint64_t i = 0; i < contents->count; i++) {
         struct sw_cache_home home = sw_cache_home_of(&p->where, contents->keys[i]);
         uint64_t score = contents->scores[i];
@@ -184,7 +188,7 @@ static uint64_t *lowest_scores(const struct pressure *p, const struct trial_cont
 static void check_order(struct pressure *p, const struct trial_contents *after)
 {
     uint64_t *lowest = lowest_scores(p, after);
-    for (uint64_t i = 0; i < *p->evicted_count; i++) {
+    for (uint64_t i = 0; i < p->evicted_count; i++) {
         struct sw_cache_home home = sw_cache_home_of(&p->where, p->evicted_keys[i]);
         if (p->evicted_scores[i] > lowest[home.first]) {
             trial_fault(&p->faults, "one with score %llu left, one with %llu stayed",
@@ -204,18 +208,24 @@ static void check_order(struct pressure *p, const struct trial_contents *after)
 
 static void insert_and_check(struct pressure *p, bool distinct)
 {
-    struct trial_contents *before = trial_contents(p->setting, p->cache);
-    struct sw_cache_batch batch = insert_batch(p);
-    trial_expect(&p->faults, sw_cache_submit(p->cache, &batch, p->stream), "submit");
-    trial_expect(&p->faults, sw_cache_wait(p->cache, p->stream), "wait");
-    trial_audit(&p->faults, p->cache);
-    struct trial_contents *after = trial_contents(p->setting, p->cache);
+    struct trial_contents *before = trial_contents(p->setting, &p->cache);
+    struct sw_batch batch = insert_batch(p);
+    batch.leftover_keys = p->evicted_keys;
+    batch.leftover_values = p->evicted_values;
+    batch.leftover_scores = p->evicted_scores;
+    run(p, &batch);
+    trial_audit(&p->faults, &p->cache);
+    struct trial_contents *after = trial_contents(p->setting, &p->cache);
     check_counters(p);
+    if (p->evicted_count != p->counters.evicted) {
+        trial_fault(&p->faults, "%llu left, %llu are listed",
+                    (unsigned long long)p->counters.evicted, (unsigned long long)p->evicted_count);
+    }
     check_conservation(p, before, after);
     check_values(p, after->keys, after->values, after->count, "which stayed");
-    if (*p->evicted_count <= p->ops) {
-        check_values(p, p->evicted_keys, p->evicted_values, *p->evicted_count, "which left");
-        if (distinct && !p->where.two && p->info.config.policy == SW_CACHE_CUSTOM) {
+    if (p->evicted_count <= p->ops) {
+        check_values(p, p->evicted_keys, p->evicted_values, p->evicted_count, "which left");
+        if (distinct && !p->where.two && p->config.cache_policy == SW_CACHE_CUSTOM) {
             check_order(p, after);
         }
     }
@@ -223,50 +233,77 @@ static void insert_and_check(struct pressure *p, bool distinct)
     trial_contents_free(after);
 }
 
-/* Erases half of what is there, each key twice: one of the two finds it. */
-static void erase_and_check(struct pressure *p)
+/* The same where nobody asks who left: in MEMORY mode it is carried out otherwise. */
+static void insert_plainly(struct pressure *p)
 {
-    struct trial_contents *before = trial_contents(p->setting, p->cache);
-    uint32_t count = (uint32_t)(before->count / 2);
-    for (uint32_t i = 0; i < count; i++) {
-        p->keys[i] = before->keys[i / 2 * 2];
-    }
-    struct sw_cache_batch batch = {
-        .op = SW_CACHE_ERASE, .count = count, .keys = p->keys, .results = p->results};
-    trial_expect(&p->faults, sw_cache_submit(p->cache, &batch, p->stream), "submit");
-    trial_audit(&p->faults, p->cache);
-    struct trial_contents *after = trial_contents(p->setting, p->cache);
-    uint64_t hits = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        hits += p->results[i] == SW_CACHE_HIT;
-    }
-    if (hits != (count + 1) / 2 || after->count != before->count - hits) {
-        trial_fault(&p->faults, "%llu of %u erased, %llu entries then", (unsigned long long)hits,
-                    count, (unsigned long long)after->count);
+    struct trial_contents *before = trial_contents(p->setting, &p->cache);
+    struct sw_batch batch = insert_batch(p);
+    run(p, &batch);
+    trial_audit(&p->faults, &p->cache);
+    struct trial_contents *after = trial_contents(p->setting, &p->cache);
+    check_counters(p);
+    check_values(p, after->keys, after->values, after->count, "which stayed");
+    if (before->count + p->counters.inserted != after->count + p->counters.evicted) {
+        trial_fault(&p->faults, "%llu were, %llu came, %llu left, %llu are",
+                    (unsigned long long)before->count, (unsigned long long)p->counters.inserted,
+                    (unsigned long long)p->counters.evicted, (unsigned long long)after->count);
     }
     trial_contents_free(before);
     trial_contents_free(after);
 }
 
-uint64_t case_pressure(const struct trial_setting *setting, const struct sw_cache_config *config)
+/* Erases half of what is there, each key twice: the first of the two finds it. */
+static void erase_and_check(struct pressure *p, bool answers)
+{
+    struct trial_contents *before = trial_contents(p->setting, &p->cache);
+    uint32_t count = (uint32_t)(before->count / 2);
+    uint64_t wrong = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        p->keys[i] = before->keys[i / 2 * 2];
+    }
+    struct sw_batch batch = {.op = SW_DELETE,
+                             .count = count,
+                             .keys = p->keys,
+                             .found = answers ? p->found : NULL,
+                             .not_admitted = answers ? p->not_admitted : NULL};
+    run(p, &batch);
+    trial_audit(&p->faults, &p->cache);
+    struct trial_contents *after = trial_contents(p->setting, &p->cache);
+    for (uint32_t i = 0; i < count && answers; i++) {
+        wrong += (p->results[i] == SW_CACHE_HIT) != (i % 2 == 0);
+    }
+    if (wrong != 0 || p->counters.deleted != (count + 1) / 2 ||
+        after->count != before->count - p->counters.deleted) {
+        trial_fault(&p->faults, "%llu of %u erased, %llu entries then; %llu are wrong",
+                    (unsigned long long)p->counters.deleted, count,
+                    (unsigned long long)after->count, (unsigned long long)wrong);
+    }
+    trial_contents_free(before);
+    trial_contents_free(after);
+}
+
+uint64_t case_pressure(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     struct pressure p;
-    struct sw_cache_config mine = *config;
-    mine.capacity = 1024 * setting->scale;
+    struct sw_table_config mine = *config;
+    mine.capacity_slots = 1024 * setting->scale;
+    mine.batch_ops_max = (uint32_t)mine.capacity_slots;
     open_pressure(&p, setting, &mine, "pressure");
     for (uint32_t round = 0; round < 4 && p.faults.count == 0; round++) {
         /* few keys: repeated in the batch; then many, among them newcomers for every slot */
-        draw(&p, mine.capacity / 2);
+        draw(&p, mine.capacity_slots / 2);
         insert_and_check(&p, false);
-        draw(&p, 4 * mine.capacity);
+        draw(&p, 4 * mine.capacity_slots);
         insert_and_check(&p, false);
-        draw(&p, mine.capacity);
+        draw(&p, 2 * mine.capacity_slots);
+        insert_plainly(&p);
+        draw(&p, mine.capacity_slots);
         for (uint32_t i = 0; i < p.ops; i++) {
             p.keys[i] = ((uint64_t)round + 1) << 40 | i;
             trial_value(p.values + (size_t)i * mine.value_bytes, mine.value_bytes, p.keys[i], i);
         }
         insert_and_check(&p, true);
-        erase_and_check(&p);
+        erase_and_check(&p, round % 2 == 0);
     }
     return close_pressure(&p);
 }
@@ -281,7 +318,7 @@ struct retention {
 static struct retention offer_all(struct pressure *p)
 {
     struct retention retention = {0, 0};
-    uint64_t capacity = p->info.config.capacity;
+    uint64_t capacity = p->cache.info.capacity_slots;
     uint64_t held = 0;
     p->ops = (uint32_t)(capacity / 512);
     for (uint64_t next = 0; next < capacity; next += p->ops) {
@@ -291,16 +328,15 @@ static struct retention offer_all(struct pressure *p)
             p->scores[k] = (uint32_t)(p->keys[k] * 2654435761U);
             trial_value(p->values + (size_t)k * 4, 4, p->keys[k], 0);
         }
-        struct sw_cache_batch batch = insert_batch(p);
-        trial_expect(&p->faults, sw_cache_submit(p->cache, &batch, p->stream), "submit");
-        trial_expect(&p->faults, sw_cache_wait(p->cache, p->stream), "wait");
-        if (retention.undisputed == 0 && p->counters->evicted + p->counters->not_admitted > 0) {
+        struct sw_batch batch = insert_batch(p);
+        run(p, &batch);
+        if (retention.undisputed == 0 && p->counters.evicted + p->counters.not_admitted > 0) {
             retention.undisputed = (double)held / (double)capacity;
         }
-        held += p->counters->inserted - p->counters->evicted;
+        held += p->counters.inserted - p->counters.evicted;
     }
-    trial_audit(&p->faults, p->cache);
-    struct trial_contents *after = trial_contents(p->setting, p->cache);
+    trial_audit(&p->faults, &p->cache);
+    struct trial_contents *after = trial_contents(p->setting, &p->cache);
     retention.held = (double)after->count / (double)capacity;
     if (after->count != held) {
         trial_fault(&p->faults, "%llu entries, %llu counted", (unsigned long long)after->count,
@@ -319,23 +355,27 @@ static struct retention offer_all(struct pressure *p)
 
 /* How many of as many keys as slots stay, and when the first leaves; the CPU backend with the same
  * keys says what is right. In MEMORY mode it must also be what two buckets promise. */
-uint64_t case_retention(const struct trial_setting *setting, const struct sw_cache_config *config)
+uint64_t case_retention(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     struct trial_setting on_cpu = *setting;
-    struct sw_cache_config mine = *config;
+    struct sw_table_config right_one;
+    struct sw_table_config mine = *config;
     struct pressure p;
     struct pressure reference;
-    mine.capacity = RETENTION_SLOTS;
+    mine.capacity_slots = RETENTION_SLOTS;
+    mine.batch_ops_max = RETENTION_SLOTS;
     mine.value_bytes = 4;
     on_cpu.backend = SW_BACKEND_CPU;
-    open_pressure(&reference, &on_cpu, &mine, "retention on the CPU");
+    right_one = mine;
+    right_one.backend = SW_BACKEND_CPU;
+    open_pressure(&reference, &on_cpu, &right_one, "retention on the CPU");
     struct retention right = offer_all(&reference);
     uint64_t faults = close_pressure(&reference);
     open_pressure(&p, setting, &mine, "retention");
     struct retention got = offer_all(&p);
     printf(
         "  %llu slots: retention %.5f, nobody left before load %.3f (in array order %.5f, %.3f)\n",
-        (unsigned long long)p.info.config.capacity, got.held, got.undisputed, right.held,
+        (unsigned long long)p.cache.info.capacity_slots, got.held, got.undisputed, right.held,
         right.undisputed);
     if (got.held < right.held - RETENTION_TOLERANCE) {
         trial_fault(&p.faults, "retention may be %.4f below that in array order",

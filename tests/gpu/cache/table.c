@@ -9,12 +9,12 @@
 
 #include "tests/support/cache_table.h"
 
-uint64_t case_table(const struct trial_setting *setting, const struct sw_cache_config *config)
+uint64_t case_table(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     uint64_t faults = 0;
     char fault[256] = "";
     uint64_t evicted = 0;
-    if (config->policy == SW_CACHE_CUSTOM || config->policy == SW_CACHE_EPOCH_LRU) {
+    if (config->cache_policy == SW_CACHE_CUSTOM || config->cache_policy == SW_CACHE_EPOCH_LRU) {
         return 0; /* none of a table's, or not followed by the model */
     }
     for (uint32_t slot_bits = 64; slot_bits <= 128; slot_bits += 64) {
@@ -24,7 +24,8 @@ uint64_t case_table(const struct trial_setting *setting, const struct sw_cache_c
             .ops_max = 500 * setting->scale,
             .key_count = 1000 * setting->scale,
         };
-        trial.config = trial_table(setting, config, slot_bits);
+        trial.config = *config;
+        trial.config.slot_bits = slot_bits;
         trial.config.capacity_slots = 8 * trial.key_count;
         trial.config.batch_ops_max = trial.ops_max;
         if (cache_table_run(&trial, &evicted, fault, sizeof(fault)) != 0 || evicted != 0) {
@@ -32,7 +33,7 @@ uint64_t case_table(const struct trial_setting *setting, const struct sw_cache_c
             faults++;
         }
         trial.config.capacity_slots = 4 * trial.ops_max;
-        if (config->policy != SW_CACHE_LRU &&
+        if (config->cache_policy != SW_CACHE_LRU &&
             cache_table_turn_away(&trial, fault, sizeof(fault)) != 0) {
             printf("  newcomers turned away: %s\n", fault);
             faults++;

@@ -15,19 +15,12 @@
 #define KEYS 1000
 #define OPERATIONS 6000 /* of a round */
 
-static struct sw_table_config configuration(const struct trial_setting *setting,
-                                            const struct sw_cache_config *config,
+static struct sw_table_config configuration(const struct sw_table_config *config,
                                             uint32_t slot_bits, uint32_t value_bytes)
 {
-    struct sw_table_config table;
-    sw_table_config_init(&table);
-    table.backend = setting->backend;
-    table.engine = SW_ENGINE_CACHE;
+    struct sw_table_config table = *config;
     table.slot_bits = slot_bits;
     table.value_bytes = value_bytes;
-    table.cache_mode = config->mode;
-    table.cache_policy = config->policy;
-    table.seed = setting->seed;
     table.batch_ops_max = OPERATIONS;
     return table;
 }
@@ -260,21 +253,21 @@ static void turned_away(struct trial_faults *faults, const struct trial_setting 
     sw_table_destroy(table);
 }
 
-uint64_t case_together(const struct trial_setting *setting, const struct sw_cache_config *config)
+uint64_t case_together(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     static const uint32_t sizes[] = {4, 8, 24, 64};
     struct trial_faults faults = {.name = "together"};
-    if (config->policy == SW_CACHE_CUSTOM || config->policy == SW_CACHE_EPOCH_LRU ||
-        config->writing != SW_CACHE_WRITING_LOCKS) {
+    if (config->cache_policy == SW_CACHE_CUSTOM || config->cache_policy == SW_CACHE_EPOCH_LRU ||
+        config->tuning.cache_writing != SW_CACHE_WRITING_LOCKS) {
         return 0; /* none of a table's, or not to be chosen there */
     }
     for (uint32_t slot_bits = 64; slot_bits <= 128; slot_bits += 64) {
         for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-            with_room(&faults, setting, configuration(setting, config, slot_bits, sizes[s]));
+            with_room(&faults, setting, configuration(config, slot_bits, sizes[s]));
         }
     }
-    if (config->policy != SW_CACHE_LRU) {
-        turned_away(&faults, setting, configuration(setting, config, 128, 8));
+    if (config->cache_policy != SW_CACHE_LRU) {
+        turned_away(&faults, setting, configuration(config, 128, 8));
     }
     return faults.count;
 }

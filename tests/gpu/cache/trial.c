@@ -50,76 +50,21 @@ void trial_unpin(const struct trial_setting *setting, void *memory)
     }
 }
 
-void *trial_stream(const struct trial_setting *setting)
+void trial_open(struct trial_cache *cache, const struct sw_table_config *config)
 {
-    cudaStream_t stream = NULL;
-    if (setting->backend != SW_BACKEND_CPU) {
-        must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    }
-    return stream;
-}
-
-void trial_end_stream(const struct trial_setting *setting, void *stream)
-{
-    if (setting->backend != SW_BACKEND_CPU) {
-        must(cudaStreamDestroy((cudaStream_t)stream), "cudaStreamDestroy");
-    }
-}
-
-void *trial_on_device(const struct trial_setting *setting, const void *from, size_t bytes)
-{
-    void *memory = NULL;
-    if (setting->backend == SW_BACKEND_CPU) {
-        memory = allocate(bytes);
-        memcpy(memory, from, bytes);
-        return memory;
-    }
-    must(cudaMalloc(&memory, bytes), "cudaMalloc");
-    must(cudaMemcpy(memory, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    return memory;
-}
-
-void trial_from_device(const struct trial_setting *setting, void *to, void *memory, size_t bytes)
-{
-    if (setting->backend == SW_BACKEND_CPU) {
-        memcpy(to, memory, bytes);
-        free(memory);
-    } else {
-        must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-        must(cudaMemcpy(to, memory, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
-        must(cudaFree(memory), "cudaFree");
-    }
-}
-
-struct sw_table_config trial_table(const struct trial_setting *setting,
-                                   const struct sw_cache_config *config, uint32_t slot_bits)
-{
-    struct sw_table_config table;
-    sw_table_config_init(&table);
-    table.backend = setting->backend;
-    table.engine = SW_ENGINE_CACHE;
-    table.slot_bits = slot_bits;
-    table.value_bytes = config->value_bytes;
-    table.cache_mode = config->mode;
-    table.cache_policy = config->policy;
-    table.seed = setting->seed;
-    return table;
-}
-
-struct sw_cache *trial_cache(const struct trial_setting *setting,
-                             const struct sw_cache_config *config, struct sw_cache_info *info)
-{
-    struct sw_cache_config mine = *config;
-    struct sw_cache *cache;
     char reason[256];
-    mine.backend = setting->backend;
-    mine.seed = setting->seed;
-    if (sw_cache_create(&mine, &cache, reason, sizeof(reason)) != SW_OK) {
-        printf("sw_cache_create: %s\n", reason);
+    if (sw_table_create(config, &cache->table, reason, sizeof(reason)) != SW_OK ||
+        sw_queue_create(cache->table, &cache->queue) != SW_OK) {
+        printf("sw_table_create: %s\n", reason);
         exit(2);
     }
-    sw_cache_info(cache, info);
-    return cache;
+    sw_table_info(cache->table, &cache->info);
+}
+
+void trial_close(struct trial_cache *cache)
+{
+    sw_queue_destroy(cache->queue);
+    sw_table_destroy(cache->table);
 }
 
 static uint32_t word_of(uint64_t key, uint32_t version, uint32_t place)
@@ -165,33 +110,35 @@ void trial_sort(uint64_t *numbers, uint64_t count)
     qsort(numbers, count, sizeof(*numbers), compare);
 }
 
-struct trial_contents *trial_contents(const struct trial_setting *setting, struct sw_cache *cache)
+struct trial_contents *trial_contents(const struct trial_setting *setting,
+                                      struct trial_cache *cache)
 {
-    struct sw_cache_info info;
-    sw_cache_info(cache, &info);
-    uint64_t capacity = info.config.capacity;
-    uint32_t bytes = info.config.value_bytes;
+    uint64_t capacity = cache->info.capacity_slots;
+    uint32_t bytes = cache->info.value_bytes;
     uint64_t *keys = trial_pinned(setting, capacity * sizeof(*keys));
     uint64_t *scores = trial_pinned(setting, capacity * sizeof(*scores));
     uint8_t *values = trial_pinned(setting, capacity * bytes);
-    uint64_t *count = trial_pinned(setting, sizeof(*count));
-    struct sw_cache_export what = {
-        .slots = capacity, .keys = keys, .scores = scores, .values = values, .count = count};
-    if (sw_cache_export_batch(cache, &what, NULL) != SW_OK || sw_cache_wait(cache, NULL) != SW_OK) {
-        printf("sw_cache_export_batch failed\n");
+    struct sw_batch scan = {.kind = SW_BATCH_SCAN,
+                            .count = (uint32_t)capacity,
+                            .scan_keys = keys,
+                            .scan_values = values,
+                            .scan_scores = scores};
+    if (sw_batch_run(cache->queue, &scan) != SW_OK || scan.cursor != 0) {
+        printf("a scan failed\n");
         exit(2);
     }
+    uint64_t count = scan.scan_count;
     struct trial_contents *contents = allocate(sizeof(*contents));
-    contents->count = *count;
-    contents->keys = allocate(*count * sizeof(*keys));
-    contents->scores = allocate(*count * sizeof(*scores));
-    contents->values = allocate(*count * bytes);
-    struct pair *pairs = allocate(*count * sizeof(*pairs));
-    for (uint64_t i = 0; i < *count; i++) {
+    contents->count = count;
+    contents->keys = allocate(count * sizeof(*keys));
+    contents->scores = allocate(count * sizeof(*scores));
+    contents->values = allocate(count * bytes);
+    struct pair *pairs = allocate(count * sizeof(*pairs));
+    for (uint64_t i = 0; i < count; i++) {
         pairs[i] = (struct pair){keys[i], i};
     }
-    qsort(pairs, *count, sizeof(*pairs), compare);
-    for (uint64_t i = 0; i < *count; i++) {
+    qsort(pairs, count, sizeof(*pairs), compare);
+    for (uint64_t i = 0; i < count; i++) {
         contents->keys[i] = pairs[i].key;
         contents->scores[i] = scores[pairs[i].place];
         memcpy(contents->values + i * bytes, values + pairs[i].place * bytes, bytes);
@@ -200,7 +147,6 @@ struct trial_contents *trial_contents(const struct trial_setting *setting, struc
     trial_unpin(setting, keys);
     trial_unpin(setting, scores);
     trial_unpin(setting, values);
-    trial_unpin(setting, count);
     return contents;
 }
 
@@ -233,11 +179,11 @@ void trial_expect(struct trial_faults *faults, int status, const char *what)
     }
 }
 
-void trial_audit(struct trial_faults *faults, struct sw_cache *cache)
+void trial_audit(struct trial_faults *faults, struct trial_cache *cache)
 {
     char violation[256] = "";
-    int status = sw_cache_check(cache, violation, sizeof(violation));
+    int status = sw_table_check(cache->table, violation, sizeof(violation));
     if (status != SW_OK) {
-        trial_fault(faults, "the scanner says %s: %s", sw_status_text(status), violation);
+        trial_fault(faults, "%s: %s", sw_status_text(status), violation);
     }
 }

@@ -10,6 +10,7 @@
 #define SHERWOOD_TESTS_GPU_CACHE_TRIAL_H
 
 #include "table/cache/cache.h"
+#include "table/table.h"
 #include "tests/support/random.h"
 
 /* How the program was started. */
@@ -19,20 +20,18 @@ struct trial_setting {
     uint32_t scale; /* 1: as small as makes sense; 16: full */
 };
 
-/* Memory that batches may point into: pinned, or device memory with a copy of it on the host. */
+/* Memory that batches may point into. */
 void *trial_pinned(const struct trial_setting *setting, size_t bytes);
 void trial_unpin(const struct trial_setting *setting, void *memory);
-void *trial_stream(const struct trial_setting *setting);
-void trial_end_stream(const struct trial_setting *setting, void *stream);
-void *trial_on_device(const struct trial_setting *setting, const void *from, size_t bytes);
-void trial_from_device(const struct trial_setting *setting, void *to, void *memory, size_t bytes);
 
-struct sw_cache *trial_cache(const struct trial_setting *setting,
-                             const struct sw_cache_config *config, struct sw_cache_info *info);
-
-/* The configuration of a table that has such a cache as its engine; its sizes are to be set. */
-struct sw_table_config trial_table(const struct trial_setting *setting,
-                                   const struct sw_cache_config *config, uint32_t slot_bits);
+/* A table and a queue of it. */
+struct trial_cache {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    struct sw_table_info info;
+};
+void trial_open(struct trial_cache *cache, const struct sw_table_config *config);
+void trial_close(struct trial_cache *cache);
 
 /* A value is `version` and words computed of key, version and place: a torn one, or one of another
  * key, does not check. value_bytes 4: the word is computed of the key alone. */
@@ -46,7 +45,8 @@ struct trial_contents {
     uint64_t *scores;
     uint8_t *values;
 };
-struct trial_contents *trial_contents(const struct trial_setting *setting, struct sw_cache *cache);
+struct trial_contents *trial_contents(const struct trial_setting *setting,
+                                      struct trial_cache *cache);
 void trial_contents_free(struct trial_contents *contents);
 
 /* Prints, and counts, what is wrong; at most a few lines of a case. */
@@ -57,23 +57,20 @@ struct trial_faults {
 __attribute__((format(printf, 2, 3))) void trial_fault(struct trial_faults *faults,
                                                        const char *format, ...);
 void trial_expect(struct trial_faults *faults, int status, const char *what);
-/* The scanner; and that the size is that of the contents. */
-void trial_audit(struct trial_faults *faults, struct sw_cache *cache);
+/* The scanner. */
+void trial_audit(struct trial_faults *faults, struct trial_cache *cache);
 
 /* Sorts numbers. */
 void trial_sort(uint64_t *numbers, uint64_t count);
 
-/* The cases (exact.c, growth.c, pressure.c, repeats.c, scores.c, streams.c, table.c, together.c).
- */
-uint64_t case_exact(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_growth(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_one_by_one(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_pressure(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_retention(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_repeats(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_scores(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_streams(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_table(const struct trial_setting *setting, const struct sw_cache_config *config);
-uint64_t case_together(const struct trial_setting *setting, const struct sw_cache_config *config);
+/* The cases (growth.c, pressure.c, scores.c, table.c, together.c): of a cache like `config`, whose
+ * sizes they set. */
+uint64_t case_growth(const struct trial_setting *setting, const struct sw_table_config *config);
+uint64_t case_one_by_one(const struct trial_setting *setting, const struct sw_table_config *config);
+uint64_t case_pressure(const struct trial_setting *setting, const struct sw_table_config *config);
+uint64_t case_retention(const struct trial_setting *setting, const struct sw_table_config *config);
+uint64_t case_scores(const struct trial_setting *setting, const struct sw_table_config *config);
+uint64_t case_table(const struct trial_setting *setting, const struct sw_table_config *config);
+uint64_t case_together(const struct trial_setting *setting, const struct sw_table_config *config);
 
 #endif

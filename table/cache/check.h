@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * check.h - the scanner: audits a cache that nobody uses meanwhile.
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CHECK_H
+#define SHERWOOD_TABLE_CACHE_CHECK_H
+
+#include "table/cache/score.h"
+#include "table/cache/slots.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What scanners look at: host memory. */
+struct sw_cache_snapshot {
+    struct sw_cache_slots slots; /* without values */
+    void *memory;                /* what must be freed; or NULL */
+    struct sw_cache_counters counters;
+};
+
+/* SW_OK, or SW_E_INVALID with the first violation as text. */
+int sw_cache_check_snapshot(const struct sw_cache_snapshot *snapshot, char *violation,
+                            size_t violation_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bins.cu - operations of a table's batch in bins, and those of bins that have few (bins.cuh).
+ */
+#include "table/cache/cuda/bins.cuh"
+#include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/table_step.cuh"
+#include "table/cuda/follow.cuh"
+
+/* Blocks for a list, of which the host does not know how long it is; mostly it is empty. */
+#define LISTED_BLOCKS 264U
+
+/* --- bins ------------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ uint32_t count_of(const struct sw_cache_chosen *chosen)
+{
+    return chosen->ids == NULL ? chosen->count : __ldcg(chosen->listed);
+}
+
+static __device__ __forceinline__ uint32_t id_at(const struct sw_cache_chosen *chosen, uint32_t i)
+{
+    return chosen->ids == NULL ? i : chosen->ids[i];
+}
+
+static __device__ __forceinline__ uint32_t bin_of(const struct sw_cache_table_batch *batch,
+                                                  uint64_t key)
+{
+    return (uint32_t)sw_mix_64(key, batch->slots.seed) & batch->scratch.bins.mask;
+}
+
+static __device__ __forceinline__ uint32_t lanes_before(uint32_t lanes)
+{
+    return (uint32_t)__popc(lanes & ((1U << threadIdx.x % 32) - 1));
+}
+
+/* Adds the lanes that have one to *count, all at once; where each of them begins. All lanes. */
+static __device__ __forceinline__ uint32_t append(uint32_t *count, bool has)
+{
+    uint32_t lanes = __ballot_sync(0xffffffffU, has);
+    uint32_t base = 0;
+    if (threadIdx.x % 32 == 0 && lanes != 0) {
+        base = atomicAdd(count, (uint32_t)__popc(lanes));
+    }
+    return __shfl_sync(0xffffffffU, base, 0) + lanes_before(lanes);
+}
+
+/* Which one of its bin an operation is. Lanes of one bin add themselves together: what many have in
+ * common would wait for each other. All lanes. */
+static __device__ __forceinline__ uint32_t rank_in(uint32_t *counts, uint32_t bin, bool valid)
+{
+    uint32_t alike = __match_any_sync(0xffffffffU, valid ? bin : 0xffffffffU);
+    uint32_t first = (uint32_t)__ffs((int)alike) - 1;
+    uint32_t base = 0;
+    if (valid && threadIdx.x % 32 == first) {
+        base = atomicAdd(counts + bin, (uint32_t)__popc(alike));
+    }
+    return __shfl_sync(0xffffffffU, base, (int)first) + lanes_before(alike);
+}
+
+static __global__ void __launch_bounds__(SW_CACHE_THREADS)
+    count_kernel(const struct sw_cache_table_batch batch, const struct sw_cache_chosen chosen)
+{
+    const struct sw_cache_bins *bins = &batch.scratch.bins;
+    sw_cuda_follow();
+    uint32_t count = count_of(&chosen);
+    for (uint32_t first = blockIdx.x * SW_CACHE_THREADS; first < count;
+         first += gridDim.x * SW_CACHE_THREADS) {
+        bool valid = first + threadIdx.x < count;
+        uint32_t id = valid ? id_at(&chosen, first + threadIdx.x) : 0;
+        uint64_t key = 0;
+        if (valid) {
+            uint64_t index = chosen.first + id;
+            key = chosen.ids == NULL ? sw_cache_take_in(&batch, index) : batch.scratch.keys[index];
+        }
+        uint32_t rank = rank_in(bins->counts, bin_of(&batch, key), valid);
+        if (valid) {
+            bins->ranks[id] = rank;
+        }
+    }
+}
+
+/* The operation of a bin that came first says where all of them begin. */
+static __global__ void __launch_bounds__(SW_CACHE_THREADS)
+    begin_kernel(const struct sw_cache_table_batch batch, const struct sw_cache_chosen chosen)
+{
+    const struct sw_cache_bins *bins = &batch.scratch.bins;
+    sw_cuda_follow();
+    uint32_t count = count_of(&chosen);
+    for (uint32_t first = blockIdx.x * SW_CACHE_THREADS; first < count;
+         first += gridDim.x * SW_CACHE_THREADS) {
+        uint32_t its_bin = 0;
+        uint32_t its_count = 0;
+        if (first + threadIdx.x < count) {
+            uint32_t id = id_at(&chosen, first + threadIdx.x);
+            its_bin = bin_of(&batch, batch.scratch.keys[chosen.first + id]);
+            its_count = bins->ranks[id] == 0 ? __ldcg(bins->counts + its_bin) : 0;
+        }
+        uint32_t before = its_count;
+#pragma unroll
+        for (uint32_t step = 1; step < 32; step *= 2) {
+            uint32_t other = __shfl_up_sync(0xffffffffU, before, step);
+            before += threadIdx.x % 32 >= step ? other : 0;
+        }
+        uint32_t base = 0;
+        if (threadIdx.x % 32 == 31 && before != 0) {
+            base = atomicAdd(&bins->numbers->placed, before);
+        }
+        struct sw_cache_bin bin = {__shfl_sync(0xffffffffU, base, 31) + before - its_count,
+                                   its_count};
+        bool few = its_count > 0 && its_count <= SW_CACHE_BIN_FEW;
+        bool many = its_count > SW_CACHE_BIN_FEW;
+        uint32_t at_few = append(&bins->numbers->few, few);
+        uint32_t at_many = append(&bins->numbers->many, many);
+        if (its_count > 0) {
+            bins->firsts[its_bin] = bin.first;
+        }
+        if (few) {
+            bins->few[at_few] = bin;
+        }
+        if (many) {
+            bins->many[at_many] = bin;
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(SW_CACHE_THREADS)
+    place_kernel(const struct sw_cache_table_batch batch, const struct sw_cache_chosen chosen)
+{
+    const struct sw_cache_bins *bins = &batch.scratch.bins;
+    sw_cuda_follow();
+    uint32_t count = count_of(&chosen);
+    for (uint32_t i = blockIdx.x * SW_CACHE_THREADS + threadIdx.x; i < count;
+         i += gridDim.x * SW_CACHE_THREADS) {
+        uint32_t id = id_at(&chosen, i);
+        uint32_t bin = bin_of(&batch, batch.scratch.keys[chosen.first + id]);
+        uint32_t rank = bins->ranks[id];
+        bins->ids[bins->firsts[bin] + rank] = id;
+        if (rank == 0) {
+            bins->counts[bin] = 0;
+        }
+    }
+}
+
+/* --- few operations --------------------------------------------------------------------------- */
+
+/* What a group has to do of a bin. Each lane has some of the operations. */
+struct todo {
+    uint32_t ids[SW_CACHE_BIN_FEW / SW_CACHE_LANES];
+    uint32_t from; /* numbers below are done */
+};
+
+static __device__ __forceinline__ void
+open_bin(struct sw_cache_group g, const struct sw_cache_bins *bins, uint32_t at, struct todo *todo)
+{
+    struct sw_cache_bin bin = bins->few[at];
+#pragma unroll
+    for (uint32_t k = 0; k < SW_CACHE_BIN_FEW / SW_CACHE_LANES; k++) {
+        uint32_t i = k * SW_CACHE_LANES + g.lane;
+        todo->ids[k] = i < bin.count ? bins->ids[bin.first + i] : SW_CACHE_NONE;
+    }
+    todo->from = 0;
+}
+
+/* The lowest number that is not done, or SW_CACHE_NONE. */
+static __device__ __forceinline__ uint32_t next_of(struct sw_cache_group g, const struct todo *todo)
+{
+    uint32_t least = SW_CACHE_NONE;
+#pragma unroll
+    for (uint32_t k = 0; k < SW_CACHE_BIN_FEW / SW_CACHE_LANES; k++) {
+        least = todo->ids[k] >= todo->from ? min(least, todo->ids[k]) : least;
+    }
+    return sw_cache_min(g, least);
+}
+
+/* Carries out the next operations of a bin while they are of one key, under its locks. Returns the
+ * first that is left, or SW_CACHE_NONE; if others have the locks, nothing was done. */
+static __device__ __forceinline__ uint32_t carry_out_some(struct sw_cache_group g,
+                                                          const struct sw_cache_table_batch *batch,
+                                                          uint64_t first, uint32_t id,
+                                                          struct todo *todo, uint32_t *words,
+                                                          bool *progress)
+{
+    uint64_t key = batch->scratch.keys[first + id];
+    struct sw_cache_home home = sw_cache_home_of(&batch->slots, key);
+    uint32_t *lock = sw_cache_my_lock(g, &batch->slots, &home);
+    *progress = sw_cache_try_home(g, lock);
+    if (!*progress) {
+        return id;
+    }
+    do {
+        sw_cache_carry_out(g, batch, &home, key, first + id, words);
+        todo->from = id + 1;
+        id = next_of(g, todo);
+    } while (id != SW_CACHE_NONE && batch->scratch.keys[first + id] == key);
+    sw_cache_leave_home(g, lock);
+    return id;
+}
+
+/* Each group carries out one bin after the other. A group holds no lock when it waits for one. */
+static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
+    few_kernel(const struct sw_cache_table_batch batch, uint64_t first)
+{
+    __shared__ uint32_t words[SW_CACHE_WORD_COUNT];
+    const struct sw_cache_bins *bins = &batch.scratch.bins;
+    sw_cuda_follow();
+    uint32_t count = __ldcg(&bins->numbers->few);
+    uint32_t groups = SW_CACHE_THREADS / SW_CACHE_LANES;
+    if (blockIdx.x * groups >= count) {
+        return;
+    }
+    sw_cache_open_words(words);
+    struct sw_cache_group g = sw_cache_my_group();
+    uint32_t at = blockIdx.x * groups + threadIdx.x / SW_CACHE_LANES;
+    uint32_t id = SW_CACHE_NONE;
+    struct todo todo;
+    while (__any_sync(0xffffffffU, at < count)) {
+        bool progress = false;
+        if (at < count) {
+            if (id == SW_CACHE_NONE) {
+                open_bin(g, bins, at, &todo);
+                id = next_of(g, &todo);
+            }
+            id = carry_out_some(g, &batch, first, id, &todo, words, &progress);
+            at += id == SW_CACHE_NONE ? gridDim.x * groups : 0;
+        }
+        if (!__any_sync(0xffffffffU, progress)) {
+            sw_cache_pause();
+        }
+    }
+    sw_cache_close_words(&batch, words);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+cudaError_t sw_cache_launch_bins(const struct sw_cache_table_batch *batch,
+                                 const struct sw_cache_chosen *chosen, bool follows,
+                                 cudaStream_t stream)
+{
+    bool listed = chosen->ids != NULL;
+    uint32_t blocks = listed ? LISTED_BLOCKS : sw_cache_blocks(chosen->count);
+    uint64_t groups = (uint64_t)chosen->count * SW_CACHE_LANES;
+    uint32_t few_blocks = sw_cache_look_up_blocks(listed ? UINT32_MAX : groups);
+    cudaError_t error = sw_cuda_launch_following(follows, count_kernel, blocks, SW_CACHE_THREADS,
+                                                 stream, *batch, *chosen);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_following(true, begin_kernel, blocks, SW_CACHE_THREADS, stream,
+                                         *batch, *chosen);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_following(true, place_kernel, blocks, SW_CACHE_THREADS, stream,
+                                         *batch, *chosen);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_following(true, few_kernel, few_blocks, SW_CACHE_THREADS, stream,
+                                         *batch, chosen->first);
+    }
+    return error == cudaSuccess ? sw_cache_launch_many(batch, chosen->first, chosen->count, stream)
+                                : error;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * many.cu - bins of many operations: a block carries one out, in order (bins.cuh). What comes after
+ * the operation that finds or makes an entry is folded, while the buckets are locked (fold.cuh).
+ */
+#include "table/cache/cuda/bins.cuh"
+#include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/fold.cuh"
+#include "table/cuda/follow.cuh"
+
+#define BLOCKS_MAX 264U
+
+/* Numbers of operations are sorted so many at a time, a bit each; a thread has WORDS of the words,
+ * and lies one word further from its neighbour: they begin in different banks of memory. */
+#define WORDS 16U
+#define SORTED_AT_ONCE (32 * WORDS * THREADS)
+
+static_assert((WORDS + 1) * THREADS * 4 <= ARENA_BYTES, "the bits have room");
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+/* Writes the numbers of a bin's operations, all below `limit`, in ascending order. All threads. */
+static __device__ __forceinline__ void sort(const struct sw_cache_bins *bins, struct block *block,
+                                            uint32_t *bits, struct sw_cache_bin bin, uint32_t limit)
+{
+    uint32_t *sorted = bins->sorted + bin.first;
+    for (uint32_t base = 0; base < limit; base += SORTED_AT_ONCE) {
+        uint32_t *its = bits + threadIdx.x * (WORDS + 1);
+        for (uint32_t w = 0; w < WORDS; w++) {
+            its[w] = 0;
+        }
+        __syncthreads();
+#pragma unroll 4
+        for (uint32_t i = threadIdx.x; i < bin.count; i += THREADS) {
+            uint32_t id = bins->ids[bin.first + i] - base;
+            if (id < SORTED_AT_ONCE) {
+                uint32_t word = id / 32;
+                atomicOr(bits + word + word / WORDS, 1U << id % 32);
+            }
+        }
+        __syncthreads();
+        uint32_t count = 0;
+        for (uint32_t w = 0; w < WORDS; w++) {
+            count += (uint32_t)__popc(its[w]);
+        }
+        uint32_t total;
+        uint32_t at = sum_before(block, count, &total);
+        for (uint32_t w = 0; w < WORDS; w++) {
+            for (uint32_t word = its[w]; word != 0; word &= word - 1) {
+                sorted[at++] =
+                    base + (threadIdx.x * WORDS + w) * 32 + (uint32_t)__ffs((int)word) - 1;
+            }
+        }
+        sorted += total;
+        __syncthreads();
+    }
+}
+
+/* --- operations that are not folded ----------------------------------------------------------- */
+
+/* The slot of the block's key. By a group. */
+static __device__ __forceinline__ uint64_t seek(struct sw_cache_group g,
+                                                const struct sw_cache_slots *slots,
+                                                const struct sw_cache_home *home, uint64_t key)
+{
+    struct sw_cache_line first = sw_cache_read_line(g, slots->digests, home->first);
+    struct sw_cache_line second = first;
+    if (slots->two) {
+        second = sw_cache_read_line(g, slots->digests, home->second);
+    }
+    return sw_cache_seek_home(g, slots, home, &first, &second, key);
+}
+
+/* Takes the locks of the block's key, and finds it. All threads. */
+static __device__ __forceinline__ void lock(const struct sw_cache_table_batch *batch,
+                                            struct block *block)
+{
+    if (threadIdx.x < SW_CACHE_LANES) {
+        struct sw_cache_group g = sw_cache_my_group();
+        struct sw_cache_home home = sw_cache_home_of(&batch->slots, block->key);
+        uint32_t *its = sw_cache_my_lock(g, &batch->slots, &home);
+        while (!sw_cache_try_home(g, its)) {
+            sw_cache_pause();
+        }
+        uint64_t slot = seek(g, &batch->slots, &home, block->key);
+        if (g.lane == 0) {
+            block->slot = slot;
+        }
+    }
+    __syncthreads();
+}
+
+static __device__ __forceinline__ void unlock(const struct sw_cache_table_batch *batch,
+                                              struct block *block)
+{
+    __syncthreads();
+    if (threadIdx.x < SW_CACHE_LANES) {
+        struct sw_cache_group g = sw_cache_my_group();
+        struct sw_cache_home home = sw_cache_home_of(&batch->slots, block->key);
+        sw_cache_leave_home(g, sw_cache_my_lock(g, &batch->slots, &home));
+    }
+    __syncthreads();
+}
+
+/* Carries out the operation at `place` as any other, and finds the key again. All threads. */
+static __device__ __forceinline__ void carry_out_one(const struct sw_cache_table_batch *batch,
+                                                     struct block *block, uint32_t place)
+{
+    __syncthreads();
+    if (threadIdx.x < SW_CACHE_LANES) {
+        struct sw_cache_group g = sw_cache_my_group();
+        struct sw_cache_home home = sw_cache_home_of(&batch->slots, block->key);
+        uint32_t result =
+            sw_cache_carry_out(g, batch, &home, block->key, block->indexes[place], block->words);
+        uint64_t slot = seek(g, &batch->slots, &home, block->key);
+        if (g.lane == 0) {
+            block->result = result;
+            block->slot = slot;
+        }
+    }
+    __syncthreads();
+}
+
+/* --- bins ------------------------------------------------------------------------------------- */
+
+/* From `done` on, the key is absent: goes to the operation that makes an entry of it, or may; what
+ * comes before that changes nothing. Newcomers with a score of at most *refused were turned away
+ * (UINT64_MAX: none yet), and nothing has changed since. Returns what is done then. All threads. */
+static __device__ __forceinline__ uint32_t enter(const struct sw_cache_table_batch *batch,
+                                                 struct block *block, const struct mine *mine,
+                                                 uint32_t done, uint32_t count_all,
+                                                 uint64_t *refused, bool *was_refused)
+{
+    uint64_t score =
+        sw_cache_score_new(batch->slots.policy, &batch->time, mine->index, mine->given);
+    bool tries = (mine->acts & SW_CACHE_ACT_INSERT) != 0 && !(*was_refused && score <= *refused);
+    bool left = threadIdx.x >= done && threadIdx.x < count_all;
+    uint32_t until = first_of(block, left && tries, count_all);
+    miss(batch, block, mine, left && threadIdx.x < until);
+    if (until == count_all) {
+        return until;
+    }
+    if (threadIdx.x == until) {
+        block->score = score;
+    }
+    carry_out_one(batch, block, until);
+    if (block->result == SW_CACHE_REFUSED) {
+        *refused = block->score;
+        *was_refused = true;
+    }
+    return until + 1;
+}
+
+/* Carries out the first `count_all` operations of a tile, all of the block's key. All threads. */
+static __device__ __forceinline__ void carry_out_key(const struct sw_cache_table_batch *batch,
+                                                     struct block *block, uint8_t *arena,
+                                                     const struct mine *mine, uint32_t count_all)
+{
+    uint64_t refused = 0;
+    bool was_refused = false;
+    lock(batch, block);
+    for (uint32_t done = 0; done < count_all;) {
+        uint64_t slot = block->slot;
+        if (slot == SW_CACHE_NOWHERE) {
+            done = enter(batch, block, mine, done, count_all, &refused, &was_refused);
+            continue;
+        }
+        if (threadIdx.x == done) {
+            block->kind = mine->kind;
+        }
+        __syncthreads();
+        uint32_t kind = block->kind;
+        bool other = threadIdx.x > done && threadIdx.x < count_all && mine->kind != kind;
+        uint32_t until = first_of(block, other, count_all);
+        if (kind == KIND_ERASES) {
+            carry_out_one(batch, block, done);
+            was_refused = false;
+            done++;
+        } else {
+            fold(batch, block, arena, mine, slot, kind, done, until);
+            done = until;
+        }
+    }
+    unlock(batch, block);
+}
+
+static __device__ __forceinline__ uint32_t kind_of(uint32_t op, uint32_t acts)
+{
+    if (acts & SW_CACHE_ACT_ERASE) {
+        return KIND_ERASES;
+    }
+    return acts & SW_CACHE_ACT_ADD ? KIND_ADDS + sw_cache_table_element(op) : KIND_PLAIN;
+}
+
+/* Carries out the operations of a bin, in order: a tile of as many as there are threads, or of
+ * fewer that have one key. All threads. */
+static __device__ __forceinline__ void carry_out_bin(const struct sw_cache_table_batch *batch,
+                                                     struct block *block, uint8_t *arena,
+                                                     struct sw_cache_bin bin, uint64_t first)
+{
+    const uint32_t *sorted = batch->scratch.bins.sorted + bin.first;
+    for (uint32_t at = 0; at < bin.count;) {
+        uint32_t left = min(bin.count - at, (uint32_t)THREADS);
+        struct mine mine = {};
+        uint64_t key = 0;
+        if (threadIdx.x < left) {
+            mine.index = first + __ldcg(sorted + at + threadIdx.x);
+            key = batch->scratch.keys[mine.index];
+            mine.op = sw_cache_op_of(batch, mine.index);
+            mine.acts = sw_cache_acts_of(batch, mine.op);
+            mine.given = sw_cache_table_given(batch->scores, batch->slots.policy, mine.index);
+            mine.kind = kind_of(mine.op, mine.acts);
+        }
+        block->indexes[threadIdx.x] = (uint32_t)mine.index;
+        if (threadIdx.x == 0) {
+            block->key = key;
+        }
+        __syncthreads();
+        bool other = threadIdx.x < left && key != block->key;
+        uint32_t until = first_of(block, other, left);
+        carry_out_key(batch, block, arena, &mine, until);
+        at += until;
+    }
+}
+
+/* The next bin that no block has taken. All threads. */
+static __device__ __forceinline__ uint32_t take_bin(const struct sw_cache_bins *bins,
+                                                    struct block *block)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        block->taken = atomicAdd(&bins->numbers->taken, 1U);
+    }
+    __syncthreads();
+    return block->taken;
+}
+
+/* By one thread of each block: the last one leaves zeros. */
+static __device__ __forceinline__ void end_block(const struct sw_cache_bins *bins)
+{
+    __threadfence();
+    if (atomicAdd(&bins->numbers->blocks, 1U) == gridDim.x - 1) {
+        *bins->numbers = sw_cache_bin_numbers();
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    many_kernel(const struct sw_cache_table_batch batch, uint64_t first, uint32_t limit)
+{
+    __shared__ struct block block;
+    extern __shared__ uint4 arena[];
+    const struct sw_cache_bins *bins = &batch.scratch.bins;
+    sw_cuda_follow();
+    uint32_t count_all = __ldcg(&bins->numbers->many);
+    if (count_all > 0) {
+        sw_cache_open_words(block.words);
+        for (uint32_t at = take_bin(bins, &block); at < count_all; at = take_bin(bins, &block)) {
+            struct sw_cache_bin bin = bins->many[at];
+            sort(bins, &block, (uint32_t *)arena, bin, limit);
+            carry_out_bin(&batch, &block, (uint8_t *)arena, bin, first);
+        }
+        sw_cache_close_words(&batch, block.words);
+    }
+    if (threadIdx.x == 0) {
+        end_block(bins);
+    }
+}
+
+cudaError_t sw_cache_allow_many(void)
+{
+    return cudaFuncSetAttribute(many_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                (int)ARENA_BYTES);
+}
+
+cudaError_t sw_cache_launch_many(const struct sw_cache_table_batch *batch, uint64_t first,
+                                 uint32_t limit, cudaStream_t stream)
+{
+    uint32_t bins_max = limit / SW_CACHE_BIN_FEW + 1;
+    uint32_t blocks = bins_max < BLOCKS_MAX ? bins_max : BLOCKS_MAX;
+    return sw_cuda_launch_following_with(true, many_kernel, blocks, THREADS, ARENA_BYTES, stream,
+                                         *batch, first, limit);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table_step.cuh - one operation of a table's batch: what it does, by a group under the locks of
+ * its key's buckets, and how it is counted. Included after operate.inl.
+ */
+#ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_STEP_CUH
+#define SHERWOOD_TABLE_CACHE_CUDA_TABLE_STEP_CUH
+
+#include "table/cache/cuda/table.cuh"
+
+/* Loads the key and the operation of number `index`, which may lie in host memory. */
+static __device__ __forceinline__ uint64_t
+sw_cache_take_in(const struct sw_cache_table_batch *batch, uint64_t index)
+{
+    uint64_t key = sw_cache_table_key(batch->keys, batch->key_bytes, index);
+    batch->scratch.keys[index] = key;
+    if (batch->ops != NULL) {
+        batch->scratch.ops[index] = batch->ops[index];
+    }
+    return key;
+}
+
+static __device__ __forceinline__ uint32_t sw_cache_op_of(const struct sw_cache_table_batch *batch,
+                                                          uint64_t index)
+{
+    return batch->ops != NULL ? batch->scratch.ops[index] : batch->op;
+}
+
+static __device__ __forceinline__ uint32_t
+sw_cache_acts_of(const struct sw_cache_table_batch *batch, uint32_t op)
+{
+    return sw_cache_table_uses(sw_cache_table_acts(op, batch->previous != NULL), op,
+                               batch->slots.policy, batch->scores != NULL);
+}
+
+/* What an operation does; `index` is its place in the batch. */
+static __device__ __forceinline__ struct sw_cache_step
+sw_cache_table_step(const struct sw_cache_table_batch *batch, uint64_t index, uint64_t key,
+                    uint32_t op)
+{
+    uint64_t offset = index * batch->slots.value_bytes;
+    struct sw_cache_step step;
+    step.acts = sw_cache_acts_of(batch, op);
+    step.element = sw_cache_table_element(op);
+    step.key = key;
+    step.index = index;
+    step.given = sw_cache_table_given(batch->scores, batch->slots.policy, index);
+    step.value = batch->values + offset;
+    step.out = batch->previous + offset;
+    step.score_out = batch->scores_out == NULL ? NULL : batch->scores_out + index;
+    return step;
+}
+
+/* Where entries that leave are listed. */
+static __device__ __forceinline__ struct sw_cache_sink
+sw_cache_table_sink(const struct sw_cache_table_batch *batch)
+{
+    struct sw_cache_sink sink = {NULL, NULL, NULL, NULL};
+    if (batch->leftover_keys != NULL) {
+        sink.keys = batch->scratch.left;
+        sink.values = batch->leftover_values;
+        sink.scores = batch->leftover_scores;
+        sink.count = &batch->tally->list.listed;
+    }
+    return sink;
+}
+
+/* Notes what became of an operation, if that will be answered. */
+static __device__ __forceinline__ void sw_cache_note(const struct sw_cache_table_batch *batch,
+                                                     uint64_t index, uint32_t result)
+{
+    if (batch->found != NULL || batch->not_admitted != NULL) {
+        batch->scratch.results[index] = (uint8_t)result;
+    }
+}
+
+/* Counts an operation in the block's words. */
+static __device__ __forceinline__ void
+sw_cache_count_one(uint32_t *words, uint32_t buckets, uint32_t op, uint32_t acts, uint32_t result)
+{
+    bool hit = result == SW_CACHE_HIT;
+    uint32_t *its_class = words + SW_CACHE_WORD_CLASS + 3 * sw_cache_table_class(op);
+    atomicAdd(&its_class[hit], 1U);
+    atomicAdd(&its_class[2], buckets);
+    if (hit && (acts & (SW_CACHE_ACT_WRITE | SW_CACHE_ACT_ADD))) {
+        atomicAdd(&words[SW_CACHE_WORD_UPDATED], 1U);
+    }
+    if (hit && (acts & SW_CACHE_ACT_ERASE)) {
+        atomicAdd(&words[SW_CACHE_WORD_DELETED], 1U);
+    }
+    if (result == SW_CACHE_INSERTED || result == SW_CACHE_REPLACED) {
+        atomicAdd(&words[SW_CACHE_WORD_INSERTED], 1U);
+    }
+    if (result == SW_CACHE_REPLACED) {
+        atomicAdd(&words[SW_CACHE_WORD_EVICTED], 1U);
+    }
+    if (result == SW_CACHE_REFUSED) {
+        atomicAdd(&words[SW_CACHE_WORD_NOT_ADMITTED], 1U);
+    }
+}
+
+/* A block's words, in shared memory: begins and ends with them. All threads. */
+static __device__ __forceinline__ void sw_cache_open_words(uint32_t *words)
+{
+    if (threadIdx.x < SW_CACHE_WORD_COUNT) {
+        words[threadIdx.x] = 0;
+    }
+    __syncthreads();
+}
+
+static __device__ __forceinline__ void
+sw_cache_close_words(const struct sw_cache_table_batch *batch, const uint32_t *words)
+{
+    __syncthreads();
+    if (threadIdx.x < SW_CACHE_WORD_COUNT) {
+        sw_cache_add_to(&batch->tally->words[threadIdx.x], words[threadIdx.x]);
+    }
+}
+
+static __device__ __forceinline__ void sw_cache_zero_value(struct sw_cache_group g, uint8_t *value,
+                                                           uint32_t bytes)
+{
+    for (uint32_t at = g.lane; at < bytes / 4; at += SW_CACHE_LANES) {
+        ((uint32_t *)value)[at] = 0;
+    }
+}
+
+#if SW_CACHE_LANES > 1
+
+/* Under the locks: operation `index`. Its result, in every lane. */
+static __device__ __forceinline__ uint32_t
+sw_cache_carry_out(struct sw_cache_group g, const struct sw_cache_table_batch *batch,
+                   const struct sw_cache_home *home, uint64_t key, uint64_t index, uint32_t *words)
+{
+    uint32_t op = sw_cache_op_of(batch, index);
+    struct sw_cache_step step = sw_cache_table_step(batch, index, key, op);
+    struct sw_cache_sink sink = sw_cache_table_sink(batch);
+    if (g.lane == 0 && step.score_out != NULL) {
+        *step.score_out = 0; /* of a key that is absent then */
+    }
+    step.score_out = step.acts & SW_CACHE_ACT_ERASE ? NULL : step.score_out;
+    uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, home, &sink);
+    if (result != SW_CACHE_HIT && batch->previous != NULL) {
+        sw_cache_zero_value(g, step.out, batch->slots.value_bytes);
+    }
+    if (g.lane == 0) {
+        sw_cache_note(batch, index, result);
+        sw_cache_count_one(words, batch->slots.two ? 2 : 1, op, step.acts, result);
+    }
+    sw_cache_join(g);
+    return result;
+}
+
+#endif
+
+#endif
