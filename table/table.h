@@ -154,10 +154,10 @@ enum sw_cache_writing {
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
 struct sw_table_tuning {
     enum sw_choice bulk;       /* CUDA: carry out upserts or deletes by streaming the whole table */
-    enum sw_choice ranges;     /* CUDA: cut batches of one kind into ranges */
+    enum sw_choice ranges;     /* CUDA: cut batches that are sure to fit into ranges */
     enum sw_choice hints;      /* CUDA: keep displacement hints (table/README.md) */
-    uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up and insert
-                                  keys: 64, 128, .. 1024; 0: each kernel's own */
+    uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up keys:
+                                  64, 128, .. 1024; 0: each kernel's own */
     bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
     enum sw_cache_writing cache_writing; /* CUDA */
 };
@@ -257,8 +257,6 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
 /* The ways in which CUDA carries out batches of writes on Robin Hood (table/README.md, "The CUDA
  * backend"): name, text. */
 #define SW_WAY_MAP(X)            \
-    X(SW_WAY_CELLS, "cells")     \
-    X(SW_WAY_ORDERED, "ordered") \
     X(SW_WAY_RANGES, "ranges")   \
     X(SW_WAY_STREAM, "stream")   \
     X(SW_WAY_GENERAL, "general") \
@@ -269,7 +267,7 @@ enum sw_way {
     SW_WAY_MAP(SW_WAY_ENUM) SW_WAY_COUNT
 #undef SW_WAY_ENUM
 };
-/* "cells", "stream", ..: static storage. */
+/* "ranges", "stream", ..: static storage. */
 const char *sw_way_name(enum sw_way way);
 
 struct sw_way_counters {

@@ -208,10 +208,13 @@ template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t 
     return cudaSuccess;
 }
 
+/* The batch in order of m, stable, by its top `bits`: scratch m_sorted, and the operands in
+ * `previous`; where the batch wants `found`, index_sorted too, and scratch found is zero. Also
+ * decides whether the stash has room (control->mode). */
 template <int BITS>
-cudaError_t sw_cuda_launch_order(const struct sw_cuda_device<BITS> *device,
-                                 const struct sw_cuda_batch<BITS> *batch, uint32_t bits,
-                                 cudaStream_t stream)
+static cudaError_t launch_order(const struct sw_cuda_device<BITS> *device,
+                                const struct sw_cuda_batch<BITS> *batch, uint32_t bits,
+                                cudaStream_t stream)
 {
     const uint32_t per_block = SW_CUDA_BLOCK * MIX_PER_THREAD;
     size_t bytes = device->scratch.sort_bytes;
@@ -246,7 +249,7 @@ cudaError_t sw_cuda_launch_merge_plan(const struct sw_cuda_device<BITS> *device,
         note_kernel<BITS><<<1, 1, 0, stream>>>(*device);
         return cudaGetLastError();
     }
-    return sw_cuda_launch_order<BITS>(device, batch, sw_cuda_segment_bits(buckets), stream);
+    return launch_order<BITS>(device, batch, sw_cuda_segment_bits(buckets), stream);
 }
 
 template <int BITS>
@@ -283,12 +286,9 @@ template <int BITS>
 static cudaError_t launch_rest(const struct sw_cuda_device<BITS> *device,
                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    cudaError_t error = sw_cuda_launch_collect<BITS>(device, batch, true, stream);
+    cudaError_t error = sw_cuda_launch_unmerged<BITS>(device, batch, stream);
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_upsert<BITS>(device, batch, true, stream);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_moves<BITS>(device, batch, stream);
+        error = sw_cuda_launch_inserts<BITS>(device, batch->count, stream);
     }
     if (error == cudaSuccess) {
         const uint64_t words = batch->found != NULL ? ((uint64_t)batch->count + 63) / 64 : 1;
@@ -370,22 +370,19 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
     return cudaGetLastError();
 }
 
-#define INSTANTIATE(BITS)                                                                         \
-    template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *);                      \
-    template cudaError_t sw_cuda_launch_order<BITS>(const struct sw_cuda_device<BITS> *,          \
-                                                    const struct sw_cuda_batch<BITS> *, uint32_t, \
-                                                    cudaStream_t);                                \
-    template cudaError_t sw_cuda_launch_merge_plan<BITS>(const struct sw_cuda_device<BITS> *,     \
-                                                         const struct sw_cuda_batch<BITS> *,      \
-                                                         uint64_t, cudaStream_t);                 \
-    template cudaError_t sw_cuda_launch_merge<BITS>(                                              \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *,                  \
-        const typename sw_width<BITS>::table *, cudaStream_t);                                    \
-    template cudaError_t sw_cuda_launch_merge_in_place<BITS>(                                     \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);   \
-    template cudaError_t sw_cuda_launch_close_up<BITS>(                                           \
-        const struct sw_cuda_device<BITS> *, typename sw_width<BITS>::slot *, cudaStream_t);      \
-    template cudaError_t sw_cuda_launch_hints<BITS>(const struct sw_cuda_device<BITS> *,          \
+#define INSTANTIATE(BITS)                                                                       \
+    template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *);                    \
+    template cudaError_t sw_cuda_launch_merge_plan<BITS>(const struct sw_cuda_device<BITS> *,   \
+                                                         const struct sw_cuda_batch<BITS> *,    \
+                                                         uint64_t, cudaStream_t);               \
+    template cudaError_t sw_cuda_launch_merge<BITS>(                                            \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *,                \
+        const typename sw_width<BITS>::table *, cudaStream_t);                                  \
+    template cudaError_t sw_cuda_launch_merge_in_place<BITS>(                                   \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_launch_close_up<BITS>(                                         \
+        const struct sw_cuda_device<BITS> *, typename sw_width<BITS>::slot *, cudaStream_t);    \
+    template cudaError_t sw_cuda_launch_hints<BITS>(const struct sw_cuda_device<BITS> *,        \
                                                     cudaStream_t);
 INSTANTIATE(64)
 INSTANTIATE(128)

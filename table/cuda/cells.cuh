@@ -10,6 +10,13 @@
 /* In a cell's `last`. */
 #define PRESENT (1U << 31)
 
+/* Whether operations on the same key make one of them all, in any order; of others the last or the
+ * first counts. */
+static __device__ inline bool combines(uint32_t op)
+{
+    return op == SW_SUM || op == SW_MIN || op == SW_MAX;
+}
+
 template <typename T> static __device__ inline void atomic_max(T *at, T value)
 {
     if (sizeof(T) == 8) {
@@ -134,7 +141,7 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
     uint32_t cell = scratch->index_sorted[i];
     typename W::word operand = scratch->operands[i];
     typename W::place place;
-    if (batch.op != SW_SET) {
+    if (combines(batch.op)) {
         operand = cells->value[cell];
         operand = batch.op == SW_MIN ? (typename W::word) ~operand : operand;
     }
@@ -142,12 +149,12 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
     place = W::locate_hinted(&device.table, device.hints, entry->m, probes);
     if (place.found) {
         W::decide(batch.op, true, place.value, operand, &operand);
-        if (batch.found != NULL) {
+        if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
             cells->last[cell] |= PRESENT; /* of this key's operations only this one writes */
         }
     }
     entry->value = operand;
-    return write_one<BITS>(device, place, *entry);
+    return (place.found || batch.op != SW_SET_PRESENT) && write_one<BITS>(device, place, *entry);
 }
 
 /* Whether the key of operation i was there before it. After all keys were applied. */
@@ -158,7 +165,7 @@ static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scra
     uint32_t cell = scratch->index_sorted[i];
     bool present = (scratch->cells.last[cell] & PRESENT) != 0;
     bool first = ~scratch->cells.first[cell] == (uint32_t)i;
-    return op == SW_DELETE ? present && first : present || !first;
+    return op == SW_DELETE ? present && first : op == SW_SET_PRESENT ? present : present || !first;
 }
 
 /* Makes the cell of operation i what it was before the batch. */
@@ -173,7 +180,7 @@ static __device__ inline void free_cell(const struct sw_cuda_device<BITS> &devic
     if (batch.found != NULL) {
         cells->first[cell] = 0;
     }
-    if (batch.op != SW_SET) {
+    if (combines(batch.op)) {
         cells->value[cell] = 0;
     }
 }

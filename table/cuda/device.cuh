@@ -36,7 +36,7 @@ struct sw_cuda_tally {
     unsigned int blocks_done;
 };
 
-/* What becomes of a write batch. Taken by admit_kernel or collect_kernel, read by every kernel
+/* What becomes of a write batch. Taken by admit_kernel or scatter_kernel, read by every kernel
  * after it. */
 enum sw_cuda_mode {
     SW_CUDA_UNDECIDED,
@@ -52,20 +52,19 @@ enum sw_cuda_mode {
 struct sw_cuda_control {
     struct sw_counters counters; /* as if applied in order; probes as they were */
     uint64_t side_value;
-    uint64_t ordered_inserts; /* of a batch in order, by upsert.cu */
-    uint64_t stash_before;    /* its entries before the batch, and before the move made for it */
-    uint32_t stash_noted;     /* 1: stash_before is set */
-    uint32_t side_effect;     /* what becomes of the side cell: enum sw_cuda_net */
-    uint32_t mode;            /* enum sw_cuda_mode */
-    uint32_t updates;         /* lengths of the lists in the scratch */
+    uint64_t stash_before; /* its entries before the batch, and before the move made for it */
+    uint32_t stash_noted;  /* 1: stash_before is set */
+    uint32_t side_effect;  /* what becomes of the side cell: enum sw_cuda_net */
+    uint32_t mode;         /* enum sw_cuda_mode */
+    uint32_t updates;      /* lengths of the lists in the scratch */
     uint32_t deletes;
     uint32_t deletes_in_stash;
     uint32_t inserts;
     uint32_t long_removals;
     uint32_t long_inserts;
     uint32_t absent;        /* SW_CUDA_ASK: 1 if a key of the batch is absent */
-    uint32_t side_inserts;  /* of the upsert path: 1 if it filled the side cell */
-    uint32_t side_removals; /* likewise: 1 if it emptied it */
+    uint32_t side_inserts;  /* by ranges: 1 if the side cell was filled */
+    uint32_t side_removals; /* likewise: 1 if it was emptied */
     uint32_t leftovers;
     uint32_t crowded;        /* 1: a range has more operations than there is room for */
     uint32_t rebuild_off;    /* 1: known before it starts that the rebuild cannot serve */
@@ -131,31 +130,36 @@ template <int BITS> struct sw_cuda_removal {
     typename sw_width<BITS>::word m;
 };
 
-/* One key of a batch of upserts, found by hashing: what its operations make together. All zero, but
- * for m, between batches. */
+/* One key of a batch, found by hashing: what its operations, of one kind, make together. All zero,
+ * but for m, between batches. */
 template <int BITS> struct sw_cuda_cells {
     typedef typename sw_width<BITS>::word word;
     word *m;         /* EMPTY: free */
-    word *value;     /* SUM: of the operands; MIN, MAX: the extreme, as a maximum; SET: unused */
+    word *value;     /* SUM: of the operands; MIN, MAX: the extreme, as a maximum; else unused */
     uint32_t *last;  /* 1 + the last operation; the top bit once the key was seen to be present */
     uint32_t *first; /* ~ the first operation */
 };
 
-/* Batches of upserts up to this size may be cut into ranges (ranges.cu); so many at most. */
+/* Batches up to this size may be cut into ranges (ranges.cu); so many at most. */
 #define SW_CUDA_RANGED_MAX (1U << 22)
 #define SW_CUDA_RANGES_MAX 4096
+/* The last kernel of these has no more blocks, and its sort so many counters. */
+#define SW_CUDA_REST_BLOCKS_MAX 512
+#define SW_CUDA_CROWD_COUNTS (256 * (SW_CUDA_REST_BLOCKS_MAX + 1))
 
 /* An operation on its way to its range: written at once, in whole sectors. */
 template <int BITS> struct alignas(BITS / 4) sw_cuda_moved {
     typename sw_width<BITS>::word m;
     typename sw_width<BITS>::word operand;
-    uint32_t operation;
+    uint32_t operation; /* its number; where several kinds are, above NUMBER_BITS (in_order.cuh) the
+                           kind */
 };
 
 /* The operations of a batch, range by range. */
 template <int BITS> struct sw_cuda_ranged {
     struct sw_cuda_moved<BITS> *moved; /* [sw_cuda_range_slots] */
     uint32_t *lengths;                 /* [SW_CUDA_RANGES_MAX] zero between batches */
+    uint32_t *counts;                  /* [SW_CUDA_CROWD_COUNTS] */
 };
 
 /* What is known of a batch's groups while it is found out which are refused (admit.cu). The lists
@@ -211,7 +215,7 @@ template <int BITS> struct sw_cuda_device {
     unsigned long long *status;
     struct sw_cuda_scratch<BITS> scratch;
     struct sw_cuda_control *control;
-    uint32_t block_size; /* of the kernels that look up and insert keys; 0: each kernel's own */
+    uint32_t block_size; /* of the kernels that look up keys; 0: each kernel's own */
     uint32_t multiprocessors;
     int arch;             /* compute capability, 90 for 9.0: which policy (policy.cuh) */
     uint32_t rest_blocks; /* of the last kernel of a batch by ranges (sw_cuda_range_blocks) */
@@ -232,50 +236,32 @@ template <int BITS, int N>
 cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool use_hints,
                                struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream);
 
-/* A batch of upserts of one kind (SET, SUM, MIN or MAX) that is sure to fit and wants no previous
- * values, in two parts; the first does not touch the table. If `only_if_failed`, both do nothing
- * unless control->rebuild_failed. */
-template <int BITS>
-cudaError_t sw_cuda_launch_collect(const struct sw_cuda_device<BITS> *device,
-                                   const struct sw_cuda_batch<BITS> *batch, bool only_if_failed,
-                                   cudaStream_t stream);
-template <int BITS>
-cudaError_t sw_cuda_launch_upsert(const struct sw_cuda_device<BITS> *device,
-                                  const struct sw_cuda_batch<BITS> *batch, bool only_if_failed,
-                                  cudaStream_t stream);
-
-/* Such a batch of at most SW_CUDA_RANGED_MAX by ranges of m; again the first part does not touch
- * the table. */
+/* A batch of at most SW_CUDA_RANGED_MAX operations of any kinds that is sure to fit, by ranges of
+ * m, in two parts; the first does not touch the table. What moves others is listed: removals come
+ * first. Where inserts are refused since the stash holds too much, a batch of several kinds is left
+ * to sw_cuda_launch_serial. */
 template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 template <int BITS>
-cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *device,
-                                         const struct sw_cuda_batch<BITS> *batch,
-                                         cudaStream_t stream);
+cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
 /* How many blocks the last kernel of these may have on this device: they wait for each other, so
  * all of them must run at once. An error if not even one a multiprocessor fits. */
 template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *blocks);
 
-/* The batch in order of m, stable, by its top `bits`: scratch m_sorted, and the operands in
- * `previous`; where the batch wants `found`, index_sorted too, and scratch found is zero. Also
- * decides whether the stash has room (control->mode). */
+/* A batch of upserts of one kind (SET, SUM, MIN or MAX) that wants no previous values and could not
+ * be merged (control->rebuild_failed); else nothing happens. */
 template <int BITS>
-cudaError_t sw_cuda_launch_order(const struct sw_cuda_device<BITS> *device,
-                                 const struct sw_cuda_batch<BITS> *batch, uint32_t bits,
-                                 cudaStream_t stream);
+cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
+                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* Such a batch that wants no answers at all, after sw_cuda_launch_order by all bits. */
-template <int BITS>
-cudaError_t sw_cuda_launch_upsert_ordered(const struct sw_cuda_device<BITS> *device,
-                                          const struct sw_cuda_batch<BITS> *batch,
-                                          cudaStream_t stream);
-
-/* The same batch by a rebuild: merges it with the entries of `old` (slots NULL: none; the table is
- * then known to be empty) into the arrays of `device`, which must be EMPTY from the last home
- * bucket on, and where old.slots is not NULL everywhere. What the rebuild cannot do the upsert
- * does, after a copy by inserts. count may be 0. Bytes of temporary storage as for the sort. */
+/* A batch of upserts of one kind (SET, SUM, MIN or MAX) that is sure to fit and wants no previous
+ * values, by a rebuild: merges it with the entries of `old` (slots NULL: none; the table is then
+ * known to be empty) into the arrays of `device`, which must be EMPTY from the last home bucket on,
+ * and where old.slots is not NULL everywhere. What the rebuild cannot do the upsert does, after a
+ * copy by inserts. count may be 0. Bytes of temporary storage as for the sort. */
 template <int BITS>
 cudaError_t sw_cuda_launch_merge_plan(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, uint64_t buckets,
@@ -324,8 +310,9 @@ template <int BITS>
 cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* After sw_cuda_launch_upsert or _ranges, for a batch of several groups, all arrays of which are in
- * device memory: applies it in order if it was not admitted as a whole. */
+/* After sw_cuda_launch_ranges or a merge, for a batch that has several groups, all arrays of which
+ * are in device memory, or operations of several kinds: applies it in order if it was not admitted
+ * as a whole. */
 template <int BITS>
 cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);

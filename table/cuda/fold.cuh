@@ -13,11 +13,10 @@
 #define RANGE_WANTED 1024
 #define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
 #define FOLD_CELLS 2048
-#define NO_CELL 0xffffffffU
 #define ALIVE 0xffffU
+#define SEEN 0xfffeU /* alive, and its key is present */
 
-static_assert(FOLD_CELLS > RANGE_ROOM && RANGE_ROOM < ALIVE,
-              "probing ends, and entries have names");
+static_assert(FOLD_CELLS > RANGE_ROOM && RANGE_ROOM < SEEN, "probing ends, and entries have names");
 
 /* One range's operations, in shared memory. */
 template <int BITS> struct fold {
@@ -25,7 +24,7 @@ template <int BITS> struct fold {
     uint32_t operation[RANGE_ROOM]; /* where answers are wanted, the key's first one in the end */
     uint32_t cells[FOLD_CELLS];     /* a hash table of the keys: 1 + the entry for its key so far */
     uint16_t gave_way[RANGE_ROOM];  /* to the entry that stands for its key, or to one that gave way
-                                       itself; or ALIVE */
+                                       itself; or ALIVE or SEEN */
 };
 
 /* Adds an operand to the entry that stands for its key. */
@@ -57,7 +56,7 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
         } else if (op == SW_DELETE) {
             fold->gave_way[e] = (uint16_t)(held - 1);
             return false;
-        } else if (op != SW_SET) {
+        } else if (combines(op)) {
             combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
             fold->gave_way[e] = (uint16_t)(held - 1);
             return false;
@@ -71,11 +70,14 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
     }
 }
 
+/* The entry that stands for the key of entry e. */
 template <int BITS>
-static __device__ inline void set_found(const struct sw_cuda_device<BITS> &device,
-                                        uint32_t operation)
+static __device__ inline uint32_t root_of(const struct fold<BITS> *fold, uint32_t e)
 {
-    atomicOr((uint32_t *)device.scratch.found + operation / 32, 1U << operation % 32);
+    while (fold->gave_way[e] < SEEN) {
+        e = fold->gave_way[e];
+    }
+    return e;
 }
 
 /* Operations after the first on their key found it, unless the first deleted it; the first is noted
@@ -86,25 +88,39 @@ static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &d
                                             const struct sw_cuda_moved<BITS> *moved, uint32_t count)
 {
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
-        uint32_t root = e;
-        while (fold->gave_way[root] != ALIVE) {
-            root = fold->gave_way[root];
-        }
+        const uint32_t root = root_of<BITS>(fold, e);
         if (root != e) {
             atomicMin(&fold->operation[root], fold->operation[e]);
         }
     }
     __syncthreads();
     for (uint32_t e = threadIdx.x; e < count && op != SW_DELETE; e += THREADS) {
-        uint32_t root = e;
-        while (fold->gave_way[root] != ALIVE) {
-            root = fold->gave_way[root];
-        }
+        const uint32_t root = root_of<BITS>(fold, e);
         if (moved[e].operation != fold->operation[root]) {
             set_found<BITS>(device, moved[e].operation);
         }
     }
     __syncthreads();
+}
+
+/* SET_PRESENT: all operations on a key that is present find it. Returns how many of this thread's
+ * do. By all threads of the block. */
+template <int BITS, int THREADS>
+static __device__ inline uint64_t find_seen(const struct sw_cuda_device<BITS> &device,
+                                            const struct fold<BITS> *fold, bool answers,
+                                            const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    uint64_t hits = 0;
+    __syncthreads();
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        if (fold->gave_way[root_of<BITS>(fold, e)] == SEEN) {
+            hits++;
+            if (answers) {
+                set_found<BITS>(device, moved[e].operation);
+            }
+        }
+    }
+    return hits;
 }
 
 /* Reads a range's operations and folds them. By all threads of the block. */
@@ -128,7 +144,7 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         repeated |= !fold_one<BITS>(fold, op, e);
     }
-    if (__syncthreads_or(repeated) && answers) {
+    if (__syncthreads_or(repeated) && answers && op != SW_SET_PRESENT) {
         find_repeated<BITS, THREADS>(device, fold, op, moved, count);
     }
 }

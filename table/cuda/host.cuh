@@ -19,9 +19,8 @@
 
 /* Batches of fewer operations are never streamed. */
 #define SW_CUDA_LARGE_MIN 65536
-/* Batches of so many operations of one kind are cut into ranges (write.cu). Of upserts each tells
- * what share of the keys was new (poll.cu). */
-#define SW_CUDA_RANGES_MIN (1U << 14)
+/* Batches of so many upserts tell what share of their keys was new (poll.cu). */
+#define SW_CUDA_NEW_KEYS_MIN (1U << 14)
 #define SW_CUDA_NEW_KEYS_ALL 1024
 
 struct sw_cuda_table : sw_cuda_lane_owner {
@@ -30,7 +29,7 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     bool has_hints;
     pthread_mutex_t growth;
     struct sw_cuda_pool pool;         /* what the arrays lie in */
-    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `ranged` */
+    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `resize_failed` */
     struct sw_state *state;           /* device */
     struct sw_cuda_control *control;  /* device */
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */
@@ -44,13 +43,12 @@ struct sw_cuda_table : sw_cuda_lane_owner {
     uint64_t grown;         /* as in sw_backend_facts */
     uint64_t resized;
     uint64_t resize_failed;
-    uint64_t ranged; /* batches that were cut into ranges */
 
     struct sw_way_counters ways[SW_WAY_COUNT]; /* atomic: of the batches polled so far */
     uint64_t stash;    /* atomic: entries of the stash, after the batches polled so far */
     uint64_t entries;  /* atomic: no more than so many will be held after what was submitted */
     uint32_t new_keys; /* atomic: the share of the upserts that inserted, in recent batches of
-                          SW_CUDA_RANGES_MIN and more, in parts of SW_CUDA_NEW_KEYS_ALL; an
+                          SW_CUDA_NEW_KEYS_MIN and more, in parts of SW_CUDA_NEW_KEYS_ALL; an
                           estimate for the next one */
 };
 

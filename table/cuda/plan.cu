@@ -9,18 +9,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "table/cuda/admit.cuh"
-#include "table/cuda/reduce.cuh"
-
-/* The counters of one thread. A batch has at most 2^28 operations: 32 bits hold any sum of them. */
-struct fold_counts {
-    uint32_t operations[SW_CLASS_COUNT];
-    uint32_t hits[SW_CLASS_COUNT];
-    uint64_t probes[SW_CLASS_COUNT];
-    uint32_t inserted;
-    uint32_t updated;
-    uint32_t deleted;
-    uint32_t refused;
-};
+#include "table/cuda/counts.cuh"
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
@@ -73,21 +62,15 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
         if (exists) {
             atomicOr((uint32_t *)scratch->found + index / 32, 1U << (index % 32));
         }
-#pragma unroll
-        for (int c = 0; c < SW_CLASS_COUNT; c++) {
-            bool mine = c == (int)sw_op_class_of(op);
-            counts->operations[c] += mine;
-            counts->hits[c] += mine && exists;
-            counts->probes[c] += mine && j == i ? probes : 0;
+        count_operation(counts, op, exists, effect);
+        if (j == i) {
+            count_probes(counts, op, probes);
         }
         if (effect == SW_EFFECT_WRITE) {
-            counts->updated += exists;
-            counts->inserted += !exists;
             *value = out;
             exists = true;
             written = true;
         } else if (effect == SW_EFFECT_REMOVE) {
-            counts->deleted++;
             *value = 0;
             exists = false;
         }
@@ -96,40 +79,6 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
         return !exists ? SW_NET_DELETE : written ? SW_NET_UPDATE : SW_NET_NONE;
     }
     return exists ? SW_NET_INSERT : SW_NET_NONE;
-}
-
-/* Adds a block's counters to the control block's. Every thread of the block must call it. */
-static __device__ inline void add_counts(struct sw_counters *total,
-                                         const struct fold_counts *counts)
-{
-    __shared__ struct sw_counters sum;
-    const uint32_t words = sizeof(sum) / sizeof(uint64_t);
-    static_assert(sizeof(sum) % sizeof(uint64_t) == 0, "an array of 64-bit counters");
-    static_assert(sizeof(sum) / sizeof(uint64_t) <= SW_CUDA_BLOCK, "a thread a counter");
-    if (threadIdx.x < words) {
-        ((uint64_t *)&sum)[threadIdx.x] = 0;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int c = 0; c < SW_CLASS_COUNT; c++) {
-        uint32_t operations = __reduce_add_sync(SW_WARP_ALL, counts->operations[c]);
-        uint32_t hits = __reduce_add_sync(SW_WARP_ALL, counts->hits[c]);
-        sw_warp_add(&sum.by_class[c].probes, counts->probes[c]);
-        if (threadIdx.x % 32 == 0 && operations != 0) {
-            atomicAdd((unsigned long long *)&sum.by_class[c].operations, operations);
-            atomicAdd((unsigned long long *)&sum.by_class[c].hits, hits);
-            atomicAdd((unsigned long long *)&sum.by_class[c].misses, operations - hits);
-        }
-    }
-    sw_warp_add(&sum.inserted, counts->inserted);
-    sw_warp_add(&sum.updated, counts->updated);
-    sw_warp_add(&sum.deleted, counts->deleted);
-    sw_warp_add(&sum.refused, counts->refused);
-    __syncthreads();
-    if (threadIdx.x < words && ((uint64_t *)&sum)[threadIdx.x] != 0) {
-        atomicAdd((unsigned long long *)total + threadIdx.x,
-                  (unsigned long long)((uint64_t *)&sum)[threadIdx.x]);
-    }
 }
 
 template <int BITS, bool AGAIN>

@@ -65,23 +65,3 @@ template <> struct sw_policy_ranges_scatter<90, 128> {
  */
 
 #endif
-
-#ifdef SW_POLICY_UPSERT
-
-/* Slot=64 Operation=cells: base
- * tpb_256.tpm_1024.grd_4096.hin_1; of 2 variants of 24 the best scored 1.0000 (min 1.0000).
- */
-
-/* Slot=64 Operation=ordered: base
- * tpb_256.tpm_1024.hin_1; of 2 variants of 12 the best scored 1.0000 (min 1.0000).
- */
-
-/* Slot=128 Operation=cells: base
- * tpb_256.tpm_1024.grd_4096.hin_1; of 2 variants of 24 the best scored 1.0000 (min 1.0000).
- */
-
-/* Slot=128 Operation=ordered: base
- * tpb_256.tpm_1024.hin_1; of 2 variants of 12 the best scored 1.0000 (min 1.0000).
- */
-
-#endif

@@ -41,7 +41,7 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
     uint32_t before = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
     uint32_t now = SW_CUDA_NEW_KEYS_ALL;
     if (batch->kind == SW_BATCH_OPERATIONS) {
-        if (batch->_upserts < SW_CUDA_RANGES_MIN) {
+        if (batch->_upserts < SW_CUDA_NEW_KEYS_MIN) {
             return;
         }
         now = (uint32_t)(batch->counters.inserted * SW_CUDA_NEW_KEYS_ALL / batch->_upserts);
@@ -50,15 +50,15 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
     __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
 }
 
-/* By which way the batch went in the end: what a rebuild cannot do of upserts is done by cells, and
- * where groups may have to be refused one thread does it all. */
+/* By which way the batch went in the end: what a rebuild cannot do of upserts is done as what
+ * crowds a range is, and where groups may have to be refused one thread does it all. */
 static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_record *record)
 {
     const enum sw_way way = (enum sw_way)(batch->_way - 1);
     if (record->serial != 0) {
         return SW_WAY_SERIAL;
     }
-    return way == SW_WAY_STREAM && batch->op != SW_DELETE && record->fell_back != 0 ? SW_WAY_CELLS
+    return way == SW_WAY_STREAM && batch->op != SW_DELETE && record->fell_back != 0 ? SW_WAY_RANGES
                                                                                     : way;
 }
 

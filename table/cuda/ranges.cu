@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranges.cu - batches of upserts of one kind that are sure to fit, or of deletes, range by range:
- * three kernels.
+ * ranges.cu - batches that are sure to fit, range by range: three kernels.
  *
  * The batch is cut into ranges of m, so that a block finds the repeated keys of one range in shared
  * memory and looks its keys up in buckets that lie near each other. It writes the keys that are
  * present; those to insert or to remove are listed, for walk.cu: nothing moves here.
  *
+ * Of operations of one kind, of which no `previous` is wanted, most may be folded in any order
+ * (fold.cuh); others are folded in array order (range_in_order.cuh).
+ *
  * A range with far more operations than its share, because keys are repeated, is left to the last
- * kernel, where all blocks do it together, by cells.
+ * kernel, where all blocks do it together (crowd.cuh).
  */
-#include <cooperative_groups.h>
-
-#include "table/cuda/fold.cuh"
+#include "table/cuda/crowd.cuh"
+#include "table/cuda/range_in_order.cuh"
+#include "table/cuda/range_plan.cuh"
 
 /* Base, and what may be tried in its place. Of the first kernel: threads of a block, and operations
  * of a thread. Of the second: threads of a block, for how many threads a multiprocessor there are
@@ -57,36 +59,6 @@ template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
     static constexpr int blocks_min = RESIDENT / BLOCK;
 };
 
-/* The last kernel's blocks; all of them run at once, so there are fewer where fewer fit. */
-#define REST_THREADS 256
-#define REST_BLOCKS_PER_SM 2
-
-#define RANGES_MIN 256
-
-struct plan {
-    uint32_t ranges; /* a power of two */
-    uint32_t ranges_log2;
-    uint32_t room;
-};
-
-static struct plan plan_of(uint32_t count)
-{
-    struct plan plan = {RANGES_MIN, 0, 0};
-    while ((uint64_t)plan.ranges * RANGE_WANTED < count && plan.ranges < SW_CUDA_RANGES_MAX) {
-        plan.ranges *= 2;
-    }
-    while (1U << plan.ranges_log2 < plan.ranges) {
-        plan.ranges_log2++;
-    }
-    uint32_t share = (count + plan.ranges - 1) / plan.ranges;
-    uint32_t root = 1;
-    while (root * root < share) {
-        root++;
-    }
-    plan.room = (share + 8 * root + 31) / 32 * 32;
-    return plan;
-}
-
 /* It grows with the batch, also where the number of ranges does. */
 uint64_t sw_cuda_range_slots(uint32_t count_max)
 {
@@ -94,24 +66,35 @@ uint64_t sw_cuda_range_slots(uint32_t count_max)
     return (uint64_t)plan.ranges * plan.room;
 }
 
+/* Whether the batch may insert. Of one of several kinds that only applying it in order tells. */
 template <int BITS>
-static __device__ inline uint32_t range_of(typename sw_width<BITS>::word m, struct plan plan)
+static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &device,
+                                          const struct sw_cuda_batch<BITS> &batch)
 {
-    return (uint32_t)(m >> (BITS / 2 - plan.ranges_log2));
+    const bool inserts = batch.op != SW_DELETE && batch.op != SW_SET_PRESENT;
+    if (batch.ops == NULL) {
+        return inserts ? sw_mode_of_upserts(&device.table) : (uint32_t)SW_CUDA_COMMIT;
+    }
+    return sw_mode_of_upserts(&device.table) == SW_CUDA_COMMIT ? SW_CUDA_COMMIT : SW_CUDA_SERIAL;
 }
 
-/* By all threads of the batch: whether it may insert (control->mode). */
+/* By all threads of the batch: whether it may insert (control->mode). Where operations of one kind
+ * insert, one of them would do so as the first of all. */
 template <int BITS>
-static __device__ inline void ask(const struct sw_cuda_device<BITS> &device, uint32_t op,
-                                  bool first, bool some, typename sw_width<BITS>::word m)
+static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
+                                  const struct sw_cuda_batch<BITS> &batch, uint64_t i,
+                                  typename sw_width<BITS>::word m)
 {
-    uint32_t mode = op == SW_DELETE ? (uint32_t)SW_CUDA_COMMIT : sw_mode_of_upserts(&device.table);
-    if (first) {
+    typedef sw_width<BITS> W;
+    const uint32_t mode = mode_of<BITS>(device, batch);
+    if (i == 0) {
         device.control->mode = mode;
         sw_note_stash(device.control, device.table.state);
     }
     uint64_t probes = 0;
-    if (mode == SW_CUDA_ASK && some && !sw_width<BITS>::locate(&device.table, m, &probes).found) {
+    typename W::word out = 0;
+    if (mode == SW_CUDA_ASK && i < batch.count && !W::locate(&device.table, m, &probes).found &&
+        W::decide(batch.op, false, 0, operand_of<BITS>(batch, i), &out) == SW_EFFECT_WRITE) {
         device.control->absent = 1;
     }
 }
@@ -129,6 +112,22 @@ static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cud
     }
 }
 
+/* Takes places in the ranges for the operations that a block has of each. */
+template <int BITS, int THREADS>
+static __device__ inline void take_places(const struct sw_cuda_device<BITS> &device,
+                                          const struct plan &plan, uint32_t *taken)
+{
+    for (uint32_t r = threadIdx.x; r < plan.ranges; r += THREADS) {
+        uint32_t here = taken[r];
+        if (here != 0) {
+            taken[r] = atomicAdd(&device.scratch.ranged.lengths[r], here);
+            if (taken[r] + here > plan.room) {
+                device.control->crowded = 1;
+            }
+        }
+    }
+}
+
 /* Brings the operations to their ranges, in no order. */
 template <int BITS, int THREADS, int KEYS>
 static __global__ void __launch_bounds__(THREADS)
@@ -137,7 +136,6 @@ static __global__ void __launch_bounds__(THREADS)
 {
     typedef sw_width<BITS> W;
     __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
-    const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
     typename W::word m[KEYS];
     uint32_t rank[KEYS];
     uint64_t start = (uint64_t)blockIdx.x * THREADS * KEYS + threadIdx.x;
@@ -157,19 +155,11 @@ static __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
         m[k] = W::mix(&device.table, m[k]);
-        ask<BITS>(device, batch.op, i == 0, i < batch.count, m[k]);
+        ask<BITS>(device, batch, i, m[k]);
         rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], plan)], 1U) : 0;
     }
     __syncthreads();
-    for (uint32_t r = threadIdx.x; r < plan.ranges; r += THREADS) {
-        uint32_t here = taken[r];
-        if (here != 0) {
-            taken[r] = atomicAdd(&ranged.lengths[r], here);
-            if (taken[r] + here > plan.room) {
-                device.control->crowded = 1;
-            }
-        }
-    }
+    take_places<BITS, THREADS>(device, plan, taken);
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
@@ -180,10 +170,11 @@ static __global__ void __launch_bounds__(THREADS)
         uint32_t range = range_of<BITS>(m[k], plan);
         uint32_t at = taken[range] + rank[k];
         if (at < plan.room) {
+            const uint32_t op = plan.in_order ? op_of<BITS>(batch, i) : 0;
             struct sw_cuda_moved<BITS> moved = {
-                m[k], batch.op != SW_DELETE ? batch.values[i] : 0, (uint32_t)i
+                m[k], operand_of<BITS>(batch, i), op << NUMBER_BITS | (uint32_t)i
             };
-            move<BITS>(&ranged.moved[(uint64_t)range * plan.room + at], moved);
+            move<BITS>(&device.scratch.ranged.moved[(uint64_t)range * plan.room + at], moved);
         }
     }
 }
@@ -192,7 +183,7 @@ static __global__ void __launch_bounds__(THREADS)
  * those that have one. */
 template <int BITS>
 static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &device,
-                                           const struct fold<BITS> *fold, uint32_t op, uint32_t e,
+                                           struct fold<BITS> *fold, uint32_t op, uint32_t e,
                                            bool stands, bool answers, uint64_t *probes)
 {
     typedef sw_width<BITS> W;
@@ -202,8 +193,12 @@ static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &de
         entry = fold->entries[e];
         typename W::place place = W::locate_hinted(&device.table, device.hints, entry.m, probes);
         W::decide(op, place.found, place.value, entry.value, &entry.value);
-        absent = write_one<BITS>(device, place, entry);
-        if (answers && place.found) {
+        if (place.found || op != SW_SET_PRESENT) {
+            absent = write_one<BITS>(device, place, entry);
+        }
+        if (op == SW_SET_PRESENT) {
+            fold->gave_way[e] = place.found ? SEEN : ALIVE;
+        } else if (answers && place.found) {
             set_found<BITS>(device, fold->operation[e]);
         }
     }
@@ -231,7 +226,19 @@ static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &de
     }
 }
 
-/* A block looks up a range. */
+/* The block's range; or none, if it has too many operations for it. */
+template <int BITS>
+static __device__ inline const struct sw_cuda_moved<BITS> *
+range_of_block(const struct sw_cuda_device<BITS> &device, const struct plan &plan,
+               uint32_t *count) {
+    const struct sw_cuda_ranged<BITS> *ranged = &device.scratch.ranged;
+    *count = ranged->lengths[blockIdx.x];
+    return sw_is_admitted(device.control) && *count <= plan.room
+               ? ranged->moved + (uint64_t)blockIdx.x * plan.room
+               : NULL;
+}
+
+/* A block looks up a range, of operations of one kind. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
@@ -239,14 +246,12 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
 {
     constexpr int THREADS = SHAPE::block;
     __shared__ struct fold<BITS> fold;
-    const struct sw_cuda_ranged<BITS> ranged = device.scratch.ranged;
-    struct sw_cuda_control *control = device.control;
-    const uint32_t count = ranged.lengths[blockIdx.x];
-    if (!sw_is_admitted(control) || count > plan.room) {
+    uint32_t count = 0;
+    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, plan, &count);
+    if (moved == NULL) {
         return;
     }
-    fold_range<BITS, THREADS>(device, &fold, op, answers,
-                              ranged.moved + (uint64_t)blockIdx.x * plan.room, count);
+    fold_range<BITS, THREADS>(device, &fold, op, answers, moved, count);
     uint64_t probes = 0;
     for (uint32_t first = 0; first < count; first += THREADS) {
         const uint32_t e = first + threadIdx.x;
@@ -257,83 +262,92 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
             upsert_entry<BITS>(device, &fold, op, e, stands, answers, &probes);
         }
     }
-    const enum sw_op_class of_class = op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
-    sw_block_add(&control->counters.by_class[of_class].probes, probes);
+    struct sw_op_counters *counters = &device.control->counters.by_class[sw_op_class_of(op)];
+    sw_block_add(&counters->probes, probes);
+    if (op == SW_SET_PRESENT) {
+        sw_block_add(&counters->hits,
+                     find_seen<BITS, THREADS>(device, &fold, answers, moved, count));
+    }
 }
 
-/* The ranges left out: phases of all blocks together, by cells. */
+/* The same of operations of any kinds. */
+template <int BITS, typename SHAPE>
+static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
+    range_in_order_kernel(const struct sw_cuda_device<BITS> device,
+                          const struct wanted<BITS> wanted, struct plan plan)
+{
+    __shared__ struct range<BITS> range;
+    uint32_t count = 0;
+    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, plan, &count);
+    if (moved != NULL) {
+        apply_range<BITS, SHAPE::block>(device, wanted, &range, moved, count);
+    }
+}
+
+/* The operations of the ranges left out: finds their cells; the others have none. */
 template <int BITS>
-static __device__ inline void crowded_ranges(const struct sw_cuda_device<BITS> &device,
-                                             const struct sw_cuda_batch<BITS> &batch,
-                                             struct plan plan, uint64_t start, uint64_t step)
+static __device__ inline void collect_crowd(const struct sw_cuda_device<BITS> &device,
+                                            const struct sw_cuda_batch<BITS> &batch,
+                                            const struct plan &plan, const struct crowd &crowd)
 {
     typedef sw_width<BITS> W;
-    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    uint64_t probes = 0;
-    for (uint64_t i = start; i < batch.count; i += step) {
+    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
         typename W::word m = W::mix(&device.table, batch.keys[i]);
-        if (scratch->ranged.lengths[range_of<BITS>(m, plan)] > plan.room) {
-            collect_one<BITS>(device, batch, i, m);
-        } else {
+        if (scratch->ranged.lengths[range_of<BITS>(m, plan)] <= plan.room) {
             scratch->index_sorted[i] = NO_CELL;
+        } else if (plan.in_order) {
+            scratch->m[i] = m;
+            scratch->operands[i] = operand_of<BITS>(batch, i);
+            scratch->ops[i] = (uint8_t)op_of<BITS>(batch, i);
+            scratch->index_sorted[i] = claim_cell<BITS>(scratch->cells, m, batch.count);
+        } else {
+            collect_one<BITS>(device, batch, i, m);
         }
     }
-    grid.sync();
-    for (uint64_t i = start; i < batch.count; i += step) {
-        typename W::slot entry;
-        struct sw_cuda_removal<BITS> removal;
-        if (scratch->index_sorted[i] == NO_CELL || !stands_for_key<BITS>(scratch, i)) {
-            continue;
-        }
-        if (batch.op == SW_DELETE) {
-            if (remove_cell<BITS>(device, i, batch.found != NULL, &removal, &probes)) {
-                scratch->deletes[atomicAdd(&device.control->deletes, 1U)] = removal;
-            }
-        } else if (apply_one<BITS>(device, batch, i, &entry, &probes)) {
-            scratch->inserts[atomicAdd(&device.control->inserts, 1U)] = entry;
-        }
-    }
-    sw_warp_add(&device.control->counters.by_class[sw_op_class_of(batch.op)].probes, probes);
-    grid.sync();
-    for (uint64_t i = start; i < batch.count; i += step) {
-        if (batch.found != NULL && scratch->index_sorted[i] != NO_CELL &&
-            was_found<BITS>(scratch, batch.op, i)) {
-            set_found<BITS>(device, (uint32_t)i);
-        }
-    }
-    grid.sync();
-    for (uint64_t i = start; i < batch.count; i += step) {
-        if (scratch->index_sorted[i] != NO_CELL) {
-            free_cell<BITS>(device, batch, i);
+}
+
+/* Copies the answers to where the batch wants them. */
+template <int BITS>
+static __device__ inline void
+copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+             const struct wanted<BITS> &wanted, const struct crowd &crowd)
+{
+    typedef typename sw_width<BITS>::word word;
+    copy_found<BITS>(device, batch, crowd);
+    if (wanted.previous != batch.previous) {
+        for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+            batch.previous[i] = ((volatile word *)wanted.previous)[i];
         }
     }
 }
 
 /* All blocks together: the ranges left out, the answers and the counters. */
 template <int BITS>
-static __global__ void __launch_bounds__(REST_THREADS)
+static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
     rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
-                struct plan plan)
+                const struct wanted<BITS> wanted, struct plan plan)
 {
     struct sw_cuda_control *control = device.control;
-    uint64_t start = (uint64_t)blockIdx.x * REST_THREADS + threadIdx.x;
-    uint64_t step = (uint64_t)gridDim.x * REST_THREADS;
+    const struct crowd crowd = crowd_of_thread();
     if (sw_is_admitted(control)) {
         if (control->crowded != 0) {
-            crowded_ranges<BITS>(device, batch, plan, start, step);
+            collect_crowd<BITS>(device, batch, plan, crowd);
+            cooperative_groups::this_grid().sync();
+            if (plan.in_order) {
+                apply_in_order<BITS>(device, batch, wanted, crowd);
+            } else {
+                apply_cells<BITS>(device, batch, crowd);
+            }
         }
-        uint64_t words = batch.found != NULL ? ((uint64_t)batch.count + 63) / 64 * 2 : 0;
-        for (uint64_t w = start; w < words; w += step) {
-            batch.found[w] = ((volatile uint32_t *)device.scratch.found)[w];
-        }
+        copy_answers<BITS>(device, batch, wanted, crowd);
     }
-    for (uint64_t r = start; r < plan.ranges; r += step) {
+    for (uint64_t r = crowd.start; r < plan.ranges; r += crowd.step) {
         device.scratch.ranged.lengths[r] = 0;
     }
     if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
         control->blocks_done = 0;
-        conclude<BITS>(device, batch);
+        conclude<BITS>(device, batch, plan.in_order);
     }
 }
 
@@ -343,9 +357,22 @@ static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
 {
     const uint32_t share = POLICY::tps * POLICY::kps;
     scatter_kernel<BITS, POLICY::tps, POLICY::kps>
-        <<<batch->count / share + 1, POLICY::tps, 0, stream>>>(*device, *batch,
-                                                               plan_of(batch->count));
+        <<<(batch->count + share - 1) / share, POLICY::tps, 0, stream>>>(*device, *batch,
+                                                                         plan_for<BITS>(batch));
     return cudaGetLastError();
+}
+
+/* `previous` of a batch whose arrays are the host's goes to the scratch first. */
+template <int BITS>
+static struct wanted<BITS> wanted_of(const struct sw_cuda_device<BITS> *device,
+                                     const struct sw_cuda_batch<BITS> *batch) {
+    struct wanted<BITS> wanted = {
+        batch->previous, batch->found != NULL
+    };
+    if (batch->previous != NULL && !batch->collected) {
+        wanted.previous = device->scratch.previous;
+    }
+    return wanted;
 }
 
 template <int BITS, typename POLICY>
@@ -358,8 +385,13 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
     if (!POLICY::hin) {
         to.hints = NULL;
     }
-    range_kernel<BITS, shape>
-        <<<plan.ranges, POLICY::tpb, 0, stream>>>(to, batch->op, batch->found != NULL, plan);
+    if (plan.in_order) {
+        range_in_order_kernel<BITS, shape>
+            <<<plan.ranges, POLICY::tpb, 0, stream>>>(to, wanted_of<BITS>(device, batch), plan);
+    } else {
+        range_kernel<BITS, shape>
+            <<<plan.ranges, POLICY::tpb, 0, stream>>>(to, batch->op, batch->found != NULL, plan);
+    }
     return cudaGetLastError();
 }
 
@@ -376,14 +408,14 @@ cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *device,
-                                         const struct sw_cuda_batch<BITS> *batch,
-                                         cudaStream_t stream)
+cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     struct sw_cuda_device<BITS> to = *device;
     struct sw_cuda_batch<BITS> what = *batch;
-    struct plan plan = plan_of(batch->count);
-    void *arguments[] = {&to, &what, &plan};
+    struct wanted<BITS> wanted = wanted_of<BITS>(device, batch);
+    struct plan plan = plan_for<BITS>(batch);
+    void *arguments[] = {&to, &what, &wanted, &plan};
     cudaError_t error = cudaSuccess;
     switch (SW_POLICY_ARCH(device)) {
     case 90:
@@ -396,7 +428,7 @@ cudaError_t sw_cuda_launch_upsert_ranges(const struct sw_cuda_device<BITS> *devi
         return error;
     }
     return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>, dim3(device->rest_blocks),
-                                       dim3(REST_THREADS), arguments, 0, stream);
+                                       dim3(CROWD_THREADS), arguments, 0, stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *blocks)
@@ -406,13 +438,14 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *block
     cudaError_t error =
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
     if (error == cudaSuccess) {
-        error =
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, rest_kernel<BITS>, REST_THREADS, 0);
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, rest_kernel<BITS>,
+                                                              CROWD_THREADS, 0);
     }
     if (error == cudaSuccess && fit < 1) {
         error = cudaErrorLaunchOutOfResources;
     }
-    *blocks = (uint32_t)(multiprocessors * (fit < REST_BLOCKS_PER_SM ? fit : REST_BLOCKS_PER_SM));
+    *blocks = (uint32_t)(multiprocessors * (fit < CROWD_BLOCKS_PER_SM ? fit : CROWD_BLOCKS_PER_SM));
+    *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
     return error;
 }
 
@@ -420,7 +453,7 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *block
     template cudaError_t sw_cuda_range_blocks<BITS>(int, uint32_t *);                           \
     template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
-    template cudaError_t sw_cuda_launch_upsert_ranges<BITS>(                                    \
+    template cudaError_t sw_cuda_launch_ranges<BITS>(                                           \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
 #ifdef SW_TUNE
 INSTANTIATE(SW_TUNE_SLOT)

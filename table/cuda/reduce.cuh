@@ -113,6 +113,15 @@ static __device__ inline void sw_count_upserts(struct sw_counters *counters, uin
     counters->updated = count - inserted;
 }
 
+/* The counters of `count` SET_PRESENTs, of which as many as counted found their keys. */
+static __device__ inline void sw_count_updates(struct sw_counters *counters, uint64_t count)
+{
+    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
+    upserts->operations = count;
+    upserts->misses = count - upserts->hits;
+    counters->updated = upserts->hits;
+}
+
 /* The counters of `count` deletes, `deleted` of which found their keys. */
 static __device__ inline void sw_count_deletes(struct sw_counters *counters, uint64_t count,
                                                uint64_t deleted)

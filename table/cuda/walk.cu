@@ -436,20 +436,10 @@ cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, u
     return error;
 }
 
-template <int BITS>
-cudaError_t sw_cuda_launch_moves(const struct sw_cuda_device<BITS> *device,
-                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
-{
-    return batch->op == SW_DELETE ? sw_cuda_launch_removals<BITS>(device, batch->count, stream)
-                                  : sw_cuda_launch_inserts<BITS>(device, batch->count, stream);
-}
-
 #define INSTANTIATE(BITS)                                                                   \
     template cudaError_t sw_cuda_launch_inserts<BITS>(const struct sw_cuda_device<BITS> *,  \
                                                       uint32_t, cudaStream_t);              \
     template cudaError_t sw_cuda_launch_removals<BITS>(const struct sw_cuda_device<BITS> *, \
-                                                       uint32_t, cudaStream_t);             \
-    template cudaError_t sw_cuda_launch_moves<BITS>(                                        \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+                                                       uint32_t, cudaStream_t);
 INSTANTIATE(64)
 INSTANTIATE(128)

@@ -20,11 +20,6 @@ template <int BITS>
 cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                     cudaStream_t stream);
 
-/* Carries out the lists that a batch of upserts or deletes of one kind has left. */
-template <int BITS>
-cudaError_t sw_cuda_launch_moves(const struct sw_cuda_device<BITS> *device,
-                                 const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
-
 /* The first parts of these, by threads alone: what they leave is in scratch.long_inserts and
  * scratch.long_removals. */
 template <int BITS>

@@ -40,7 +40,45 @@ static cudaError_t warm_up_gets(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-/* SETs of key 0, by an upsert and by a merge into the empty table; then it is emptied again. */
+/* Reports, empties the table, and reports that. */
+template <int BITS>
+static cudaError_t finish_and_clear(const struct sw_cuda_device<BITS> *device,
+                                    const struct sw_cuda_batch<BITS> *batch, uint64_t slots_total)
+{
+    cudaError_t error = sw_cuda_launch_finish<BITS>(device, batch, cudaStreamPerThread);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
+    }
+    return error == cudaSuccess ? sw_cuda_launch_finish<BITS>(device, batch, cudaStreamPerThread)
+                                : error;
+}
+
+/* SETs of key 0 by ranges, in any order and in array order. */
+template <int BITS>
+static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
+                                  struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
+{
+    cudaError_t error = cudaSuccess;
+    batch.op = SW_SET;
+    batch.values = batch.keys;
+    batch.collected = true;
+    for (int in_order = 0; in_order < 2 && error == cudaSuccess; in_order++) {
+        batch.previous = in_order != 0 ? device->scratch.previous : NULL;
+        error = sw_cuda_launch_scatter<BITS>(device, &batch, cudaStreamPerThread);
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_ranges<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            batch.previous = NULL;
+            batch.collected = false;
+            error = finish_and_clear<BITS>(device, &batch, slots_total);
+            batch.collected = true;
+        }
+    }
+    return error;
+}
+
+/* SETs of key 0, merged into the empty table; then it is emptied again. */
 template <int BITS>
 static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
                                 struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
@@ -50,38 +88,6 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
     for (uint32_t op = SW_SET; op <= SW_SUM && error == cudaSuccess; op++) {
         batch.op = op;
         batch.found = op == SW_SUM ? (uint32_t *)device->scratch.found : NULL;
-        error = sw_cuda_launch_order<BITS>(device, &batch, BITS / 2, cudaStreamPerThread);
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_upsert_ordered<BITS>(device, &batch, cudaStreamPerThread);
-        }
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
-        }
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
-        }
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
-        }
-        if (error != cudaSuccess) {
-            break;
-        }
-        error = sw_cuda_launch_scatter<BITS>(device, &batch, cudaStreamPerThread);
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_upsert_ranges<BITS>(device, &batch, cudaStreamPerThread);
-        }
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
-        }
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
-        }
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
-        }
-        if (error != cudaSuccess) {
-            break;
-        }
         error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
                                                 cudaStreamPerThread);
         if (error == cudaSuccess) {
@@ -185,6 +191,9 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
         }
         if (error == cudaSuccess) {
             error = warm_up_sets<BITS>(device, batch, slots_total);
+        }
+        if (error == cudaSuccess) {
+            error = warm_up_ranges<BITS>(device, batch, slots_total);
         }
         if (error == cudaSuccess) {
             error = warm_up_moves<BITS>(device, batch);

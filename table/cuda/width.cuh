@@ -70,12 +70,6 @@ template <int BITS> struct sw_width;
             return sw_locate_from_##suffix(                                                      \
                 t, m, m == empty ? 0 : sw_hint_start_##suffix(&t->main, hints, m), probes);      \
         }                                                                                        \
-        static __device__ bool insert_hinted(const view *v, const uint8_t *hints, slot *hand,    \
-                                             uint64_t *probes)                                   \
-        {                                                                                        \
-            return sw_insert_absent_from_##suffix(                                               \
-                v, hand, sw_hint_start_##suffix(v, hints, hand->m), probes);                     \
-        }                                                                                        \
         static __device__ bool insert_before(const view *v, const uint8_t *hints, slot *hand,    \
                                              uint64_t limit, uint64_t *probes)                   \
         {                                                                                        \

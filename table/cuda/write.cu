@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * write.cu - which way a write batch goes: by upsert, by merge, by a rebuild without the deleted
+ * write.cu - which way a write batch goes: by ranges, by merge, by a rebuild without the deleted
  * entries, or by the general path. table/README.md, "The CUDA backend", has the table of them. All
  * leave the same entries in the same buckets.
  */
@@ -21,30 +21,33 @@
 /* A removal moves others back. */
 #define DELETE_OP_NS 0.25
 #define DELETE_MOVE_NS 0.012
-/* Below so many operations sorting is not worth its dozen of launches. */
-#define ORDER_MIN (1U << 18)
-/* Above so many operations that want answers, the cells of an upsert leave the L2 cache. */
-#define CELLS_MAX (1U << 21)
 
 /* Hints are made exact again after so many upserts, a part of the slots. */
 #define HINTS_PART 32
 /* Only at a load at which anybody reads them. */
 #define HINTS_LOAD 0.8
 
-/* A batch of deletes, or one of upserts that can be refused only because of the stash. Where the
- * latter has groups, and some are refused, it is applied again from its arrays, which must then be
- * the table's. */
-static bool is_simple(const struct sw_cuda_table *table, const struct sw_batch *batch,
-                      bool collected, uint64_t entries)
+/* Whether the entries of a table are sure to stay within the limit while a batch is carried out,
+ * of which some groups may be refused only because of the stash. Then it is applied again from its
+ * arrays, which must be the table's. */
+static bool is_certain(const struct sw_cuda_table *table, const struct sw_batch *batch,
+                       bool collected, uint64_t before, uint32_t upserts)
 {
-    bool op =
-        batch->op == SW_SET || batch->op == SW_SUM || batch->op == SW_MIN || batch->op == SW_MAX;
-    if (batch->ops != NULL || batch->previous != NULL ||
-        (batch->found != NULL && batch->count > CELLS_MAX)) {
-        return false;
+    const struct sw_geometry *geometry = &table->arrays.geometry;
+    if (upserts == 0) {
+        return true;
     }
-    return batch->op == SW_DELETE || (op && (batch->group_count <= 1 || collected) &&
-                                      entries <= table->arrays.geometry.occupied_max);
+    return (batch->group_count <= 1 || collected) && before + upserts <= geometry->occupied_max &&
+           (batch->ops == NULL ||
+            __atomic_load_n(&table->stash, __ATOMIC_RELAXED) <= geometry->stash_max);
+}
+
+/* Whether a batch may be merged. */
+static bool is_mergeable(const struct sw_batch *batch)
+{
+    const bool op =
+        batch->op == SW_SET || batch->op == SW_SUM || batch->op == SW_MIN || batch->op == SW_MAX;
+    return op && batch->ops == NULL && batch->previous == NULL;
 }
 
 /* Whether to rebuild the table without the deleted entries. */
@@ -154,50 +157,51 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
     return true;
 }
 
-/* Whether to cut a batch into ranges: where a block for each has something to do. */
-static bool by_ranges(const struct sw_cuda_table *table, uint32_t count)
+/* Whether a batch that is certain to fit is cut into ranges. */
+static bool is_ranged(const struct sw_cuda_table *table, const struct sw_batch *batch)
 {
-    return table->config.tuning.ranges == SW_CHOICE_ALWAYS
-               ? count <= SW_CUDA_RANGED_MAX
-               : table->config.tuning.ranges == SW_CHOICE_AUTO && count >= SW_CUDA_RANGES_MIN &&
-                     count <= SW_CUDA_RANGED_MAX;
+    return table->config.tuning.ranges != SW_CHOICE_NEVER && batch->count <= SW_CUDA_RANGED_MAX;
+}
+
+/* What a batch by ranges has listed. Look-ups and inserts may do without hints; removals must
+ * forget those that are there. */
+template <int BITS>
+static cudaError_t
+move_listed(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *device,
+            const struct sw_cuda_batch<BITS> *batch, uint32_t upserts, bool deletes)
+{
+    cudaError_t error = cudaSuccess;
+    if (deletes) {
+        error = sw_cuda_launch_removals<BITS>(sw_cuda_device_of<BITS>(queue->table), batch->count,
+                                              queue->stream);
+    }
+    if (error == cudaSuccess && upserts > 0 &&
+        (batch->ops != NULL || batch->op != SW_SET_PRESENT)) {
+        error = sw_cuda_launch_inserts<BITS>(device, batch->count, queue->stream);
+    }
+    return error;
 }
 
 template <int BITS>
-static cudaError_t upsert(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                          enum sw_way *way)
+static cudaError_t by_ranges(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                             uint32_t upserts, bool deletes)
 {
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     const cudaStream_t stream = queue->stream;
-    const bool ranges = by_ranges(queue->table, batch->count);
-    /* a run of equal keys is summed by one thread, cells by all */
-    const bool ordered = !ranges && batch->found == NULL && batch->count >= ORDER_MIN &&
-                         batch->op != SW_DELETE &&
-                         (batch->op == SW_SET || batch->count > CELLS_MAX);
-    queue->table->ranged += ranges;
-    *way = ranges ? SW_WAY_RANGES : ordered ? SW_WAY_ORDERED : SW_WAY_CELLS;
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL; /* to look up */
     }
-    cudaError_t error = ranges    ? sw_cuda_launch_scatter<BITS>(&device, batch, stream)
-                        : ordered ? sw_cuda_launch_order<BITS>(&device, batch, BITS / 2, stream)
-                                  : sw_cuda_launch_collect<BITS>(&device, batch, false, stream);
+    cudaError_t error = sw_cuda_launch_scatter<BITS>(&device, batch, stream);
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
     }
-    if (error != cudaSuccess) {
-        return error;
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_ranges<BITS>(&device, batch, stream);
     }
-    error = ranges    ? sw_cuda_launch_upsert_ranges<BITS>(&device, batch, stream)
-            : ordered ? sw_cuda_launch_upsert_ordered<BITS>(&device, batch, stream)
-                      : sw_cuda_launch_upsert<BITS>(&device, batch, false, stream);
-    if (error != cudaSuccess || ordered) {
-        return error;
+    if (error == cudaSuccess) {
+        error = move_listed<BITS>(queue, &device, batch, upserts, deletes);
     }
-    if (batch->op == SW_DELETE) { /* inserts leave hints valid */
-        device.hints = sw_cuda_device_of<BITS>(queue->table)->hints;
-    }
-    return sw_cuda_launch_moves<BITS>(&device, batch, stream);
+    return error;
 }
 
 template <int BITS>
@@ -215,56 +219,69 @@ static cudaError_t general(struct sw_cuda_queue *queue, const struct sw_cuda_bat
     return error;
 }
 
+/* The end of a batch whose answers are where it wants them. A table with a stash has no left-overs,
+ * so that a report is all. */
+template <int BITS>
+static cudaError_t finish(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
+                          bool may_refuse)
+{
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    const bool leaves_over = queue->table->config.stash_slots == 0;
+    struct sw_cuda_batch<BITS> rest = *batch;
+    if (batch->collected && !leaves_over) {
+        return sw_cuda_launch_close<BITS>(device, batch, queue->stream);
+    }
+    cudaError_t error =
+        may_refuse ? sw_cuda_launch_serial<BITS>(device, batch, queue->stream) : cudaSuccess;
+    rest.found = NULL;
+    rest.previous = NULL;
+    rest.count = leaves_over ? batch->count : 0;
+    return error == cudaSuccess ? sw_cuda_launch_finish<BITS>(device, &rest, queue->stream) : error;
+}
+
 template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes)
 {
     struct sw_cuda_table *table = queue->table;
-    struct sw_cuda_batch<BITS> rest = *typed; /* what is left for finish to answer */
-    bool closes = false;                      /* nothing is, and the batch's arrays are ours */
-    enum sw_way way = SW_WAY_GENERAL;
+    enum sw_way way = SW_WAY_STREAM;
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     cudaError_t error = choose_hints<BITS>(queue, deletes);
+    const bool is_sure = is_certain(table, batch, typed->collected, before, upserts);
+    /* the stash may hold too much for some groups, or some operation of several kinds */
+    const bool may_refuse = upserts > 0 && (typed->group_count > 1 || typed->ops != NULL);
+    bool answered = false; /* there is nothing left for a last kernel to answer */
+    uint32_t unhinted = upserts;
     batch->_upserts = upserts;
     if (error == cudaSuccess && is_large_delete(table, batch, before) &&
         sw_cuda_stream<BITS>(queue, typed, &error)) {
-        way = SW_WAY_STREAM; /* its results are in the scratch */
-    } else if (error == cudaSuccess &&
-               is_simple(table, batch, typed->collected, before + upserts)) {
-        bool merged = batch->op != SW_DELETE && is_large(table, batch, before) &&
-                      merge<BITS>(queue, typed, before == 0, &error);
-        way = SW_WAY_STREAM;
-        if (!merged && error == cudaSuccess) {
-            error = upsert<BITS>(queue, typed, &way);
-        }
-        rest.found = NULL;
-        if (table->config.stash_slots > 0) {
-            rest.count = 0; /* no left-overs either: a report is all */
-            closes = typed->collected;
-        }
-        if (!closes && typed->group_count > 1 && batch->op != SW_DELETE && error == cudaSuccess) {
-            error =
-                sw_cuda_launch_serial<BITS>(sw_cuda_device_of<BITS>(table), typed, queue->stream);
-        }
-        if (merged) { /* with hints, unless the stash was in use and the rebuild could not serve */
-            bool served = __atomic_load_n(&table->stash, __ATOMIC_RELAXED) == 0;
-            table->hints_age = served ? 0 : table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
-            upserts = 0;
-        }
+        /* its results are in the scratch */
+    } else if (error == cudaSuccess && is_sure && is_mergeable(batch) &&
+               is_large(table, batch, before) && merge<BITS>(queue, typed, before == 0, &error)) {
+        /* with hints, unless the stash was in use and the rebuild could not serve */
+        bool served = __atomic_load_n(&table->stash, __ATOMIC_RELAXED) == 0;
+        table->hints_age = served ? 0 : table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+        unhinted = 0;
+        answered = true;
+    } else if (error == cudaSuccess && is_sure && is_ranged(table, batch)) {
+        way = SW_WAY_RANGES;
+        error = by_ranges<BITS>(queue, typed, upserts, deletes);
+        answered = true;
     } else if (error == cudaSuccess) {
         const bool has_room = before + upserts <= table->arrays.geometry.occupied_max;
+        way = SW_WAY_GENERAL;
         error = general<BITS>(queue, typed, deletes, has_room);
     }
     batch->_way = 1 + (uint32_t)way;
     if (error == cudaSuccess) {
-        error = mind_hints<BITS>(queue, upserts);
+        error = mind_hints<BITS>(queue, unhinted);
     }
-    if (error == cudaSuccess) {
-        const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-        error = closes ? sw_cuda_launch_close<BITS>(device, typed, queue->stream)
-                       : sw_cuda_launch_finish<BITS>(device, &rest, queue->stream);
+    if (error != cudaSuccess) {
+        return error;
     }
-    return error;
+    return answered
+               ? finish<BITS>(queue, typed, may_refuse)
+               : sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), typed, queue->stream);
 }
 
 template cudaError_t sw_cuda_write<64>(struct sw_cuda_queue *, struct sw_batch *,

@@ -51,7 +51,7 @@ bool case_mixed(struct pair *pair, const struct scale *scale, double load)
         }
     }
     return pair_compare(pair, false) && pair_lookup(pair, 0, beyond) &&
-           ways_taken(pair, &before, WAY(SW_WAY_GENERAL));
+           ways_taken(pair, &before, way_where_certain(pair));
 }
 
 /* Batches of one operation each, without an array of operations. */
@@ -101,7 +101,7 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
         }
     }
     pair->answers = PAIR_ANSWERS_DRAWN;
-    return ways_taken(pair, &before, WAYS_OF_ONE_KIND | WAY(SW_WAY_STREAM)) &&
+    return ways_taken(pair, &before, way_where_certain(pair) | WAY(SW_WAY_STREAM)) &&
            pair_lookup(pair, 0, entries) && pair_range(pair, SW_SET, 0, entries) &&
            pair_compare(pair, false) && pair_lookup(pair, 0, entries) &&
            pair_range(pair, SW_DELETE, 0, entries) && pair_compare(pair, false) &&

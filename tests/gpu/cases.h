@@ -83,7 +83,11 @@ bool case_alternating(struct pair *pair, const struct scale *scale, double load)
 #define RUN_MAX_PROBE 1500
 bool case_pile(struct pair *pair, const struct scale *scale, double load);
 bool case_long_run(struct pair *pair, const struct scale *scale, double load);
-bool case_beyond_cells(struct pair *pair, const struct scale *scale, double load);
+bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double load);
+
+/* cases_ranges.c: batches that are carried out range by range */
+bool case_hot_keys(struct pair *pair, const struct scale *scale, double load);
+bool case_small(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_growth.c: growth and resizing */
 bool case_growth(struct pair *pair, const struct scale *scale, double load);

@@ -126,15 +126,16 @@ bool case_repeated(struct pair *pair, const struct scale *scale, double load)
         }
     }
     return pair_lookup(pair, 0, some + pair->n_max) &&
-           ways_of_bulk(pair, &before, WAYS_OF_ONE_KIND);
+           ways_of_bulk(pair, &before, way_where_certain(pair));
 }
 
-/* Every upsert in batches of more than 2^21 operations, of which repeated keys are found by a sort
- * where bulk and ranges are never taken: no answers are asked for. */
-bool case_beyond_cells(struct pair *pair, const struct scale *scale, double load)
+/* Every upsert in batches of more than 2^22 operations, where bulk is never taken: no answers are
+ * asked for. */
+bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double load)
 {
     static const enum pattern patterns[] = {PATTERN_OLD, PATTERN_PAIR, PATTERN_SIDE_ONCE};
     uint64_t old = entries_at(pair, load);
+    const struct ways before = ways_now(pair);
     (void)scale;
     for (size_t o = 0; o < UPSERT_COUNT; o++) {
         enum pattern pattern = patterns[o % 3];
@@ -147,7 +148,8 @@ bool case_beyond_cells(struct pair *pair, const struct scale *scale, double load
             return false;
         }
     }
-    return pair_lookup(pair, 0, old + pair->n_max);
+    return pair_lookup(pair, 0, old + pair->n_max) &&
+           ways_of_bulk(pair, &before, WAY(SW_WAY_GENERAL));
 }
 
 /* Every upsert of keys that no segment has too many of, asking whether they were there: into the
@@ -166,7 +168,7 @@ bool case_merged_answers(struct pair *pair, const struct scale *scale, double lo
             const struct ways before = ways_now(pair);
             fill_pattern(pair, patterns[i % 3], count, old);
             if (!run_upserts(pair, UPSERTS[i / 3], count, PAIR_ANSWERS_FOUND, false) ||
-                !lookup_side(pair) || !ways_of_bulk(pair, &before, WAYS_OF_ONE_KIND)) {
+                !lookup_side(pair) || !ways_of_bulk(pair, &before, way_where_certain(pair))) {
                 return false;
             }
         }

@@ -217,7 +217,7 @@ bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load)
                    delete_step(&known, answers, pair->n_max);
         }
         if (good && answers >= PAIR_ANSWERS_FOUND) {
-            good = ways_of_bulk(pair, &before, WAYS_OF_ONE_KIND);
+            good = ways_of_bulk(pair, &before, way_where_certain(pair));
         }
         good = good && pair_resize(pair, capacity, SW_OK) && pair_compare(pair, false);
     }

@@ -140,6 +140,7 @@ int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_b
     pair->slot_bits = config->slot_bits;
     pair->n_max = config->batch_ops_max;
     pair->bulk = config->tuning.bulk;
+    pair->ranges = config->tuning.ranges;
     pair->seed = config->seed;
     for (int s = 0; s < 2; s++) {
         struct sw_table_config mine = *config;
@@ -160,6 +161,7 @@ int pair_share(struct pair *pair, const struct pair *owner, uint64_t random_seed
     pair->slot_bits = owner->slot_bits;
     pair->n_max = owner->n_max;
     pair->bulk = owner->bulk;
+    pair->ranges = owner->ranges;
     pair->seed = owner->seed;
     pair->side[0].table = owner->side[0].table;
     pair->side[1].table = owner->side[1].table;

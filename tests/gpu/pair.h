@@ -48,7 +48,8 @@ struct pair {
     uint32_t slot_bits;
     uint32_t n_max;      /* operations of a batch */
     enum sw_choice bulk; /* the tables' tuning of it */
-    uint64_t seed;       /* of the tables */
+    enum sw_choice ranges;
+    uint64_t seed; /* of the tables */
     uint64_t random;
     uint64_t operations;       /* compared so far */
     enum pair_answers answers; /* of the batches to come */

@@ -18,6 +18,11 @@ struct ways ways_now(const struct pair *pair)
     return now;
 }
 
+uint32_t way_where_certain(const struct pair *pair)
+{
+    return pair->ranges == SW_CHOICE_NEVER ? WAY(SW_WAY_GENERAL) : WAY(SW_WAY_RANGES);
+}
+
 /* Batches that went one of the ways. */
 static uint64_t batches_since(const struct pair *pair, const struct ways *since, uint32_t ways)
 {

@@ -9,16 +9,15 @@
 #include "tests/gpu/pair.h"
 
 #define WAY(way) (1U << (way))
-/* Of batches of one kind of upserts, or of deletes, that want no `previous` and are not streamed.
- */
-#define WAYS_OF_ONE_KIND (WAY(SW_WAY_CELLS) | WAY(SW_WAY_ORDERED) | WAY(SW_WAY_RANGES))
-
 struct ways {
     struct sw_way_counters counted[SW_WAY_COUNT];
 };
 
 /* What side 1 has counted so far. */
 struct ways ways_now(const struct pair *pair);
+
+/* Of batches of up to 2^22 operations that are sure to fit and are not streamed. */
+uint32_t way_where_certain(const struct pair *pair);
 
 /* These fail the pair and return false. Whether batches since then went one of the ways. */
 bool ways_taken(struct pair *pair, const struct ways *since, uint32_t ways);

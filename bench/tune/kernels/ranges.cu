@@ -3,14 +3,15 @@
  * ranges.cu - upserts by ranges, to be tuned: the first kernel of table/cuda/ranges.cu (scatter),
  * or those after it (apply), as a shared object.
  *
- * All keys are stored: the table takes this way where few are new.
+ * Load is that of the table before the batch. Hit: 1 writes new values for stored keys, 0 inserts
+ * fresh ones. The moves that are listed (walk.cu) are not among what is tuned, and not timed.
  *
  * %TUNES% table/cuda/ranges.cu
  * %AXIS% Slot{ct} {64,128}
  * %AXIS% Operation{ct} {scatter,apply}
  * %AXIS% Load {0.5,0.85,0.95}
- * %AXIS% Batch{io} {2^14,2^16,2^20,2^22}
- * %AXIS% Hit {1}
+ * %AXIS% Batch{io} {2^12,2^14,2^16,2^20}
+ * %AXIS% Hit{io} {1,0}
  */
 #include "table/cuda/ranges.cu"
 
@@ -24,7 +25,7 @@ static cudaError_t launch_variant(const void *device, void *work, cudaStream_t s
 #ifdef SW_TUNE_OPERATION_scatter
     return sw_cuda_launch_scatter<SW_TUNE_SLOT>(of, batch, stream);
 #else
-    return sw_cuda_launch_upsert_ranges<SW_TUNE_SLOT>(of, batch, stream);
+    return sw_cuda_launch_ranges<SW_TUNE_SLOT>(of, batch, stream);
 #endif
 }
 

@@ -14,8 +14,6 @@
 enum sw_tune_operation {
     SW_TUNE_GET,            /* sw_cuda_reads<BITS, 1>, no hints */
     SW_TUNE_GET_HINTED,     /* the same, with hints */
-    SW_TUNE_UPSERT_CELLS,   /* sw_cuda_batch<BITS>, of SET, with `found` */
-    SW_TUNE_UPSERT_ORDERED, /* sw_cuda_batch<BITS>, of SET, after sw_cuda_launch_order */
     SW_TUNE_RANGES_SCATTER, /* sw_cuda_batch<BITS>, of SET, with `found`: the first launch */
     SW_TUNE_RANGES_APPLY    /* the same: what follows it */
 };

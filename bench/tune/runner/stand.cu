@@ -228,9 +228,7 @@ static cudaError_t launch_upsert(struct sw_tune_stand<BITS> *stand,
     cudaStream_t stream = stand->queue->stream;
     struct sw_cuda_batch<BITS> rest = *batch;
     cudaError_t error = cudaSuccess;
-    if (stand->variant->operation == SW_TUNE_UPSERT_ORDERED) {
-        error = sw_cuda_launch_order<BITS>(device, batch, BITS / 2, stream);
-    } else if (stand->variant->operation == SW_TUNE_RANGES_APPLY) {
+    if (stand->variant->operation == SW_TUNE_RANGES_APPLY) {
         error = sw_cuda_launch_scatter<BITS>(device, batch, stream);
     }
     if (error == cudaSuccess) {
@@ -243,10 +241,10 @@ static cudaError_t launch_upsert(struct sw_tune_stand<BITS> *stand,
         error = cudaEventRecord(stand->ended, stream);
     }
     if (error == cudaSuccess && stand->variant->operation == SW_TUNE_RANGES_SCATTER) {
-        error = sw_cuda_launch_upsert_ranges<BITS>(device, batch, stream);
+        error = sw_cuda_launch_ranges<BITS>(device, batch, stream);
     }
-    if (error == cudaSuccess && stand->variant->operation != SW_TUNE_UPSERT_ORDERED) {
-        error = sw_cuda_launch_moves<BITS>(device, batch, stream); /* what the others list */
+    if (error == cudaSuccess) { /* what was listed */
+        error = sw_cuda_launch_inserts<BITS>(device, batch->count, stream);
     }
     rest.found = NULL; /* as write.cu has it */
     rest.count = 0;
@@ -280,7 +278,7 @@ static bool upsert_once(struct sw_tune_stand<BITS> *stand, double *seconds,
     batch.count = stand->batch;
     batch.keys = stand->keys;
     batch.values = stand->values;
-    batch.found = stand->variant->operation != SW_TUNE_UPSERT_ORDERED ? stand->found : NULL;
+    batch.found = stand->found;
     batch.record = stand->record;
     batch.ticket = stand->passes;
     batch.group_count = 1;
@@ -326,11 +324,8 @@ static bool check_upserts(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_T
     if (!sw_tune_good(error, "clearing answers", why) || !upsert_once(stand, &seconds, why)) {
         return false;
     }
-    if (stand->variant->operation != SW_TUNE_UPSERT_ORDERED &&
-        !sw_tune_verify<BITS>(stand, SW_TUNE_WAS_FOUND, why)) {
-        return false;
-    }
-    return sw_tune_run_batch<BITS>(stand, SW_GET, 0, stand->batch, why) &&
+    return sw_tune_verify<BITS>(stand, SW_TUNE_WAS_FOUND, why) &&
+           sw_tune_run_batch<BITS>(stand, SW_GET, 0, stand->batch, why) &&
            sw_tune_verify<BITS>(stand, SW_TUNE_ALL_STORED, why) && take_back(stand, why);
 }
 

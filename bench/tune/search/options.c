@@ -67,8 +67,8 @@ static void print_help(const char *program)
         "\n"
         "Builds the variants of kernels, checks their answers, times them, and stores the times.\n"
         "What can be varied stands in comments of the kernels' files: bench/tune/README.md. Runs\n"
-        "from the root of the source tree. Without a KERNEL: bench/tune/kernels/get.cu, upsert.cu\n"
-        "and ranges.cu. Arguments behind -- go to the programs that run variants.\n"
+        "from the root of the source tree. Without a KERNEL: bench/tune/kernels/get.cu and\n"
+        "ranges.cu. Arguments behind -- go to the programs that run variants.\n"
         "\n"
         "What:\n"
         "  -a, --axis FILTER       only these values of a workload axis, \"Slot{ct}=[64,128]\" or\n"
@@ -253,9 +253,8 @@ static bool take_rest(struct sw_tune_search_options *options, int argc, char **a
     }
     if (options->file_count == 0) {
         options->files[0] = "bench/tune/kernels/get.cu";
-        options->files[1] = "bench/tune/kernels/upsert.cu";
-        options->files[2] = "bench/tune/kernels/ranges.cu";
-        options->file_count = 3;
+        options->files[1] = "bench/tune/kernels/ranges.cu";
+        options->file_count = 2;
     }
     return options->builds || options->runs ||
            sw_tune_refuse(reason, "--build-only and --no-build leave nothing to do");
