@@ -100,6 +100,18 @@ static void open_grid_barrier(emu_grid *g)
     }
 }
 
+void go_on(emu_grid *g)
+{
+    g->before = NULL;
+    for (block *b : g->resident) {
+        for (thread &t : b->threads) {
+            if (t.state == FOLLOWING) {
+                set_ready(&t);
+            }
+        }
+    }
+}
+
 void have_left(thread *t)
 {
     warp *w = t->company;
@@ -143,6 +155,20 @@ void emu_grid_barrier(void)
     set_waiting(now, AT_GRID_BARRIER);
     open_grid_barrier(g);
     pass_on();
+}
+
+void emu_let_follow(void)
+{
+    now->home->grid->letting += !now->lets_follow;
+    now->lets_follow = true;
+}
+
+void emu_follow(void)
+{
+    if (now->home->grid->before != NULL) {
+        set_waiting(now, FOLLOWING);
+        pass_on();
+    }
 }
 
 const emu_told *emu_tell(emu_telling kind, unsigned mask, uint64_t word)

@@ -53,7 +53,7 @@ bool advance(task *first)
 {
     if (first->kernel != nullptr) {
         if (first->grid == NULL) {
-            first->grid = emu_grid_begin(first->kernel.get());
+            first->grid = emu_grid_begin(first->kernel.get(), NULL);
         }
         if (!emu_grid_is_done(first->grid)) {
             return false;
@@ -67,6 +67,22 @@ bool advance(task *first)
     return true;
 }
 
+/* Kernels that may begin before the one before them is done. */
+void begin_followers(emu_stream *stream)
+{
+    for (size_t i = 0; i + 1 < stream->tasks.size(); i++) {
+        const task &first = stream->tasks[i];
+        task *next = &stream->tasks[i + 1];
+        if (first.grid == NULL || !emu_grid_lets_follow(first.grid) || next->kernel == nullptr ||
+            !next->kernel->follows) {
+            return;
+        }
+        if (next->grid == NULL) {
+            next->grid = emu_grid_begin(next->kernel.get(), first.grid);
+        }
+    }
+}
+
 /* Returns whether any kernel is at work afterwards. */
 bool advance_all()
 {
@@ -78,6 +94,7 @@ bool advance_all()
                 stream->tasks.pop_front();
                 changed = true;
             }
+            begin_followers(stream);
             busy |= !stream->tasks.empty() && stream->tasks.front().grid != NULL;
         }
     }
@@ -96,7 +113,7 @@ void work(uint64_t turns)
 void finish(const emu_stream *stream)
 {
     while (!stream->tasks.empty()) {
-        work(1 << 20);
+        work(emu_options_read()->async ? 1ULL << emu_random() % 14 : 1 << 20);
     }
 }
 
@@ -300,7 +317,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
         if (stream_of(stream)->tasks.empty()) {
             return cudaSuccess;
         }
-        work(1 << 16);
+        work(1ULL << emu_random() % 14);
     }
 }
 

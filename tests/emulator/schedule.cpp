@@ -28,7 +28,11 @@ uint3 emu_block_threads = {1, 1, 1}, emu_grid_blocks = {1, 1, 1};
 namespace
 {
 
-const char *const STATES[] = {"ready", "at __syncthreads", "at grid.sync", "at a warp's operation",
+const char *const STATES[] = {"ready",
+                              "at __syncthreads",
+                              "at grid.sync",
+                              "waiting for the kernel before",
+                              "at a warp's operation",
                               "done"};
 
 /* What lies behind a shared variable, and what is in one before it is written. */
@@ -156,6 +160,7 @@ void run_thread()
     if (--b->live == 0) {
         empty.push_back(b);
     }
+    emu_let_follow();
     have_left(self);
     pass_on();
     abort();
@@ -290,11 +295,12 @@ uint64_t emu_random(void)
     return (random_state * 0x2545f4914f6cdd1dULL) >> 16;
 }
 
-emu_grid *emu_grid_begin(const emu_launched *launched)
+emu_grid *emu_grid_begin(const emu_launched *launched, emu_grid *before)
 {
     emu_grid *g = new emu_grid();
     g->launched = *launched;
     g->total = launched->blocks.x;
+    g->before = before;
     if (g->total == 0 || launched->threads.x == 0 || launched->threads.x > 1024 ||
         launched->blocks.y * launched->blocks.z * launched->threads.y * launched->threads.z != 1) {
         emu_fail("kernel %s: launched with %u blocks of %u threads", launched->name, g->total,
@@ -311,8 +317,18 @@ bool emu_grid_is_done(const emu_grid *grid)
     return grid->ended == grid->total;
 }
 
+bool emu_grid_lets_follow(const emu_grid *grid)
+{
+    return grid->letting == (uint64_t)grid->total * grid->launched.threads.x;
+}
+
 void emu_grid_end(emu_grid *grid)
 {
+    for (emu_grid *g : grids) {
+        if (g->before == grid) {
+            go_on(g);
+        }
+    }
     grids.erase(std::find(grids.begin(), grids.end(), grid));
     delete grid;
 }

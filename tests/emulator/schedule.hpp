@@ -23,7 +23,9 @@ void emu_draw_anew(void);
 
 /* A kernel at work. */
 struct emu_grid;
-emu_grid *emu_grid_begin(const emu_launched *launched);
+/* `before`: the kernel that it follows, if that one is at work; or NULL. */
+emu_grid *emu_grid_begin(const emu_launched *launched, emu_grid *before);
+bool emu_grid_lets_follow(const emu_grid *grid);
 bool emu_grid_is_done(const emu_grid *grid);
 void emu_grid_end(emu_grid *grid);
 

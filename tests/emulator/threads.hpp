@@ -13,7 +13,7 @@
 namespace emu
 {
 
-enum thread_state { READY, AT_BARRIER, AT_GRID_BARRIER, TELLING, DONE };
+enum thread_state { READY, AT_BARRIER, AT_GRID_BARRIER, FOLLOWING, TELLING, DONE };
 
 struct heard {
     emu_told told;
@@ -37,6 +37,7 @@ struct thread {
     uint64_t word;
     heard *ear;
     int result; /* of the last barrier */
+    bool lets_follow;
 };
 
 struct warp {
@@ -67,6 +68,8 @@ struct emu_grid {
     unsigned begun, ended, total; /* blocks */
     std::vector<emu::block *> resident;
     unsigned live, waiting; /* threads; at the grid's barrier */
+    uint64_t letting;       /* threads that let the next kernel begin, or have returned */
+    emu_grid *before;       /* the kernel that this one follows, if it is at work */
 };
 
 namespace emu
@@ -89,6 +92,8 @@ void pass_on(enum leaving why = LEAVES_WAITING);
 
 /* meet.cpp: a thread has returned; nobody waits for it any more. */
 void have_left(thread *t);
+/* The kernel that this one follows is done. */
+void go_on(emu_grid *g);
 /* It will not look at what it was told again. */
 void stop_listening(thread *t);
 

@@ -67,6 +67,10 @@ void *emu_dynamic_shared(void);
 enum emu_barrier_kind { EMU_SYNC, EMU_SYNC_OR, EMU_SYNC_AND, EMU_SYNC_COUNT };
 int emu_barrier(enum emu_barrier_kind kind, int predicate);
 void emu_grid_barrier(void);
+/* The kernel after this one may begin, once all threads have said so or returned. */
+void emu_let_follow(void);
+/* Returns when the kernel before this one is done. */
+void emu_follow(void);
 
 /* What the lanes of a warp told each other. */
 struct emu_told {
@@ -118,9 +122,11 @@ static inline void __nanosleep(unsigned int)
 }
 static inline void cudaTriggerProgrammaticLaunchCompletion(void)
 {
+    emu_let_follow();
 }
 static inline void cudaGridDependencySynchronize(void)
 {
+    emu_follow();
 }
 
 /* --- warps ------------------------------------------------------------------------------------ */

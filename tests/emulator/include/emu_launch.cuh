@@ -22,6 +22,8 @@ struct emu_launched {
     size_t shared_bytes;
     cudaStream_t stream;
     bool together; /* all blocks run at once: a cooperative launch */
+    bool follows;  /* may begin once the kernel before it on the stream lets it: programmatic
+                      dependent launch */
     const char *name, *file;
     int line;
     std::function<void()> body; /* what each thread does */
@@ -32,7 +34,7 @@ void emu_enqueue_work(cudaStream_t stream, std::function<void()> work);
 static inline emu_launched emu_shape(dim3 blocks, dim3 threads, size_t shared_bytes = 0,
                                      cudaStream_t stream = 0)
 {
-    return emu_launched{blocks, threads, shared_bytes, stream, false, "", "", 0, nullptr};
+    return emu_launched{blocks, threads, shared_bytes, stream, false, false, "", "", 0, nullptr};
 }
 
 /* The arguments are copied when the kernel is launched, as parameters of the kernel's types. */
@@ -87,10 +89,13 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
                                              void (*kernel)(PARAMETERS...),
                                              ARGUMENTS &&...arguments)
 {
-    emu_launch_at(
-        "", 0,
-        emu_shape(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream),
-        "a kernel of cudaLaunchKernelEx", kernel, std::forward<ARGUMENTS>(arguments)...);
+    emu_launched launched =
+        emu_shape(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
+    for (unsigned int a = 0; a < config->numAttrs; a++) {
+        launched.follows |= config->attrs[a].val.programmaticStreamSerializationAllowed != 0;
+    }
+    emu_launch_at("", 0, launched, "a kernel of cudaLaunchKernelEx", kernel,
+                  std::forward<ARGUMENTS>(arguments)...);
     return cudaSuccess;
 }
 
