@@ -34,12 +34,12 @@ static bool is_certain(const struct sw_cuda_table *table, const struct sw_batch 
                        bool collected, uint64_t before, uint32_t upserts)
 {
     const struct sw_geometry *geometry = &table->arrays.geometry;
-    if (upserts == 0) {
-        return true;
+    if (batch->ops != NULL &&
+        __atomic_load_n(&table->stash, __ATOMIC_RELAXED) > geometry->stash_max) {
+        return false; /* one thread would apply it */
     }
-    return (batch->group_count <= 1 || collected) && before + upserts <= geometry->occupied_max &&
-           (batch->ops == NULL ||
-            __atomic_load_n(&table->stash, __ATOMIC_RELAXED) <= geometry->stash_max);
+    return upserts == 0 ||
+           ((batch->group_count <= 1 || collected) && before + upserts <= geometry->occupied_max);
 }
 
 /* Whether a batch may be merged. */
@@ -248,8 +248,9 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     cudaError_t error = choose_hints<BITS>(queue, deletes);
     const bool is_sure = is_certain(table, batch, typed->collected, before, upserts);
-    /* the stash may hold too much for some groups, or some operation of several kinds */
-    const bool may_refuse = upserts > 0 && (typed->group_count > 1 || typed->ops != NULL);
+    /* the stash may hold too much for some groups, or for a batch of several kinds, whatever they
+     * are: that it has no upserts only the host knows */
+    const bool may_refuse = typed->ops != NULL || (upserts > 0 && typed->group_count > 1);
     bool answered = false; /* there is nothing left for a last kernel to answer */
     uint32_t unhinted = upserts;
     batch->_upserts = upserts;
