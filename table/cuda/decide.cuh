@@ -85,7 +85,9 @@ static __device__ inline struct need need_of(const struct sw_cuda_groups *groups
     }
     const int32_t inserts = (int32_t)groups->inserts[g];
     const int32_t deletes = (int32_t)groups->deletes[g];
-    const int32_t peak = inserts == 0 || deletes == 0 ? inserts : groups->peaks[g];
+    /* where no entry may be inserted none may take the place of a deleted one either */
+    const bool alone = inserts == 0 || deletes == 0 || round.no_inserts;
+    const int32_t peak = alone ? inserts : groups->peaks[g];
     return {peak, round.no_inserts ? 0 : inserts - deletes};
 }
 
