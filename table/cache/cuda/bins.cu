@@ -6,6 +6,7 @@
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/table_step.cuh"
 #include "table/cuda/follow.cuh"
+#include "table/cuda/reduce.cuh"
 
 /* Blocks for a list, of which the host does not know how long it is; mostly it is empty. */
 #define LISTED_BLOCKS 264U
@@ -31,17 +32,6 @@ static __device__ __forceinline__ uint32_t bin_of(const struct sw_cache_table_ba
 static __device__ __forceinline__ uint32_t lanes_before(uint32_t lanes)
 {
     return (uint32_t)__popc(lanes & ((1U << threadIdx.x % 32) - 1));
-}
-
-/* Adds the lanes that have one to *count, all at once; where each of them begins. All lanes. */
-static __device__ __forceinline__ uint32_t append(uint32_t *count, bool has)
-{
-    uint32_t lanes = __ballot_sync(0xffffffffU, has);
-    uint32_t base = 0;
-    if (threadIdx.x % 32 == 0 && lanes != 0) {
-        base = atomicAdd(count, (uint32_t)__popc(lanes));
-    }
-    return __shfl_sync(0xffffffffU, base, 0) + lanes_before(lanes);
 }
 
 /* Which one of its bin an operation is. Lanes of one bin add themselves together: what many have in
@@ -109,8 +99,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
                                    its_count};
         bool few = its_count > 0 && its_count <= SW_CACHE_BIN_FEW;
         bool many = its_count > SW_CACHE_BIN_FEW;
-        uint32_t at_few = append(&bins->numbers->few, few);
-        uint32_t at_many = append(&bins->numbers->many, many);
+        uint32_t at_few = sw_list_append(&bins->numbers->few, few);
+        uint32_t at_many = sw_list_append(&bins->numbers->many, many);
         if (its_count > 0) {
             bins->firsts[its_bin] = bin.first;
         }
@@ -143,31 +133,33 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
 
 /* --- few operations --------------------------------------------------------------------------- */
 
-/* What a group has to do of a bin. Each lane has some of the operations. */
-struct todo {
+/* A group's bin: each lane has its share of the operations. */
+struct share {
     uint32_t ids[SW_CACHE_BIN_FEW / SW_CACHE_LANES];
     uint32_t from; /* numbers below are done */
 };
 
-static __device__ __forceinline__ void
-open_bin(struct sw_cache_group g, const struct sw_cache_bins *bins, uint32_t at, struct todo *todo)
+static __device__ __forceinline__ void open_bin(struct sw_cache_group g,
+                                                const struct sw_cache_bins *bins, uint32_t at,
+                                                struct share *share)
 {
     struct sw_cache_bin bin = bins->few[at];
 #pragma unroll
     for (uint32_t k = 0; k < SW_CACHE_BIN_FEW / SW_CACHE_LANES; k++) {
         uint32_t i = k * SW_CACHE_LANES + g.lane;
-        todo->ids[k] = i < bin.count ? bins->ids[bin.first + i] : SW_CACHE_NONE;
+        share->ids[k] = i < bin.count ? bins->ids[bin.first + i] : SW_CACHE_NONE;
     }
-    todo->from = 0;
+    share->from = 0;
 }
 
 /* The lowest number that is not done, or SW_CACHE_NONE. */
-static __device__ __forceinline__ uint32_t next_of(struct sw_cache_group g, const struct todo *todo)
+static __device__ __forceinline__ uint32_t next_of(struct sw_cache_group g,
+                                                   const struct share *share)
 {
     uint32_t least = SW_CACHE_NONE;
 #pragma unroll
     for (uint32_t k = 0; k < SW_CACHE_BIN_FEW / SW_CACHE_LANES; k++) {
-        least = todo->ids[k] >= todo->from ? min(least, todo->ids[k]) : least;
+        least = share->ids[k] >= share->from ? min(least, share->ids[k]) : least;
     }
     return sw_cache_min(g, least);
 }
@@ -177,7 +169,7 @@ static __device__ __forceinline__ uint32_t next_of(struct sw_cache_group g, cons
 static __device__ __forceinline__ uint32_t carry_out_some(struct sw_cache_group g,
                                                           const struct sw_cache_table_batch *batch,
                                                           uint64_t first, uint32_t id,
-                                                          struct todo *todo, uint32_t *words,
+                                                          struct share *share, uint32_t *words,
                                                           bool *progress)
 {
     uint64_t key = batch->scratch.keys[first + id];
@@ -189,8 +181,8 @@ static __device__ __forceinline__ uint32_t carry_out_some(struct sw_cache_group 
     }
     do {
         sw_cache_carry_out(g, batch, &home, key, first + id, words);
-        todo->from = id + 1;
-        id = next_of(g, todo);
+        share->from = id + 1;
+        id = next_of(g, share);
     } while (id != SW_CACHE_NONE && batch->scratch.keys[first + id] == key);
     sw_cache_leave_home(g, lock);
     return id;
@@ -212,15 +204,15 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
     struct sw_cache_group g = sw_cache_my_group();
     uint32_t at = blockIdx.x * groups + threadIdx.x / SW_CACHE_LANES;
     uint32_t id = SW_CACHE_NONE;
-    struct todo todo;
+    struct share share;
     while (__any_sync(0xffffffffU, at < count)) {
         bool progress = false;
         if (at < count) {
             if (id == SW_CACHE_NONE) {
-                open_bin(g, bins, at, &todo);
-                id = next_of(g, &todo);
+                open_bin(g, bins, at, &share);
+                id = next_of(g, &share);
             }
-            id = carry_out_some(g, &batch, first, id, &todo, words, &progress);
+            id = carry_out_some(g, &batch, first, id, &share, words, &progress);
             at += id == SW_CACHE_NONE ? gridDim.x * groups : 0;
         }
         if (!__any_sync(0xffffffffU, progress)) {
