@@ -125,11 +125,10 @@ template <int BITS> static cudaError_t mind_hints(struct sw_cuda_queue *queue, u
 {
     struct sw_cuda_table *table = queue->table;
     uint64_t slots = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
-    double entries = (double)__atomic_load_n(&table->entries, __ATOMIC_RELAXED);
     bool always = table->config.tuning.hints == SW_CHOICE_ALWAYS;
     table->hints_age += upserts;
     if (!table->has_hints || table->arrays.hints_stale || table->hints_age < slots / HINTS_PART ||
-        (!always && entries < HINTS_LOAD * (double)slots)) {
+        (!always && sw_cuda_load(table) < HINTS_LOAD)) {
         return cudaSuccess;
     }
     table->hints_age = 0;
