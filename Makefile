@@ -1,7 +1,7 @@
 # Sherwood. `make help` lists the targets. README.md explains the two that matter: run and test.
 #
 # Sources are found by folder, so adding a file needs no edit here:
-#   table/*.c table/*/*.c table/cuda/*.cu table/*/cuda/*.cu
+#   table/*.c table/*/*.c table/*/cpu/*.c table/device/*.cu table/*/cuda/*.cu
 #                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
 #   server/*.c server/*/*.c                    -> libserver.a, sherwoodd (main.c)
@@ -68,7 +68,7 @@ REAL_LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE)) $(HARDEN_LD) $(LDFLAG
 FLAGS := $(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) $(REAL_LDFLAGS) $(if $(NVCC),with,without) CUDA
 
 # --- sources -------------------------------------------------------------------------------------
-TABLE_SRC := $(wildcard table/*.c table/cpu/*.c table/cuckoo/*.c table/cache/*.c)
+TABLE_SRC := $(wildcard table/*.c table/*/*.c table/*/cpu/*.c)
 PROTO_SRC := $(wildcard proto/*.c)
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 CLIENT_SRC := $(wildcard client/*.c)
@@ -77,8 +77,8 @@ LOAD_SRC := $(wildcard bench/load/*.c)
 TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-CUDA_SRC := $(wildcard table/cuda/*.cu table/cuckoo/cuda/*.cu table/cache/cuda/*.cu)
-CUDA_ABSENT := $(wildcard table/cuda/absent.c table/cuckoo/cuda/absent.c table/cache/cuda/absent.c)
+CUDA_SRC := $(wildcard table/device/*.cu table/*/cuda/*.cu)
+CUDA_ABSENT := $(wildcard table/*/cuda/absent.c)
 GPU_TEST_SRC := $(wildcard tests/gpu/*.cu tests/gpu/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))

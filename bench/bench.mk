@@ -198,7 +198,7 @@ bench-tune-shapes: ## build the tuner's runners for buckets of 2 and of 8 slots
 # What bench/tune/prove links the timing study from, with nvcc alone: everything as it is built here
 # but the kernels' files that read an exported header, which of them these are, and how they are
 # compiled.
-READS_POLICY = grep -qs 'table/cuda/policy.cuh' $${object%.o}.d
+READS_POLICY = grep -qs 'table/robin_hood/cuda/policy.cuh' $${object%.o}.d
 .PHONY: tune-link
 tune-link: $(TUNE)/link/timing.a $(TUNE)/link/table.a
 	@echo '$(NVCCFLAGS)' >$(TUNE)/link/flags

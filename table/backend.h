@@ -8,8 +8,8 @@
 #ifndef SHERWOOD_TABLE_BACKEND_H
 #define SHERWOOD_TABLE_BACKEND_H
 
-#include "table/geometry.h"
-#include "table/robin_hood.h"
+#include "table/robin_hood/geometry.h"
+#include "table/robin_hood/robin_hood.h"
 #include "table/table.h"
 
 #ifdef __cplusplus

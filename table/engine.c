@@ -7,7 +7,7 @@
 #include "table/cache/cache_backend.h"
 #include "table/config.h"
 #include "table/cuckoo/cuckoo_backend.h"
-#include "table/geometry.h"
+#include "table/robin_hood/geometry.h"
 
 static int robin_hood_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {

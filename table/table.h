@@ -20,8 +20,8 @@
  * Memory: everything is allocated by sw_table_create and sw_queue_create, nothing per batch; only a
  * table that grows, or is told to resize, takes new arrays and gives the old ones back.
  */
-#ifndef SHERWOOD_TABLE_H
-#define SHERWOOD_TABLE_H
+#ifndef SHERWOOD_TABLE_TABLE_H
+#define SHERWOOD_TABLE_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

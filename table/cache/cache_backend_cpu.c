@@ -13,9 +13,9 @@
 #include "table/cache/growth.h"
 #include "table/cache/operate.inl"
 #include "table/cache/table_ops.h"
-#include "table/cpu/memory.h"
-#include "table/cpu/parts.h"
-#include "table/cpu/phase_lock.h"
+#include "table/host/memory.h"
+#include "table/host/parts.h"
+#include "table/host/phase_lock.h"
 
 struct cache_table {
     struct sw_cache_slots slots;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "table/cache/operate.inl"
-#include "table/cpu/memory.h"
+#include "table/host/memory.h"
 
 static const struct sw_cache_group alone = {0, 1, 0};
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/cpu/memory.h"
-#include "table/cpu/parts.h"
-#include "table/cpu/phase_lock.h"
-#include "table/cpu/pool.h"
+#include "table/host/memory.h"
+#include "table/host/parts.h"
+#include "table/host/phase_lock.h"
+#include "table/host/pool.h"
 #include "table/cuckoo/cuckoo_backend.h"
 
 #define THREADS_MAX 64

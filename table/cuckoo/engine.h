@@ -9,7 +9,7 @@
 #define SHERWOOD_TABLE_CUCKOO_ENGINE_H
 
 #include "table/cuckoo/cuckoo.h"
-#include "table/robin_hood.h"
+#include "table/robin_hood/robin_hood.h"
 
 #ifdef __cplusplus
 extern "C" {

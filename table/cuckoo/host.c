@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/cpu/memory.h"
+#include "table/host/memory.h"
 #include "table/cuckoo/ops.h"
 #include "table/once.h"
 

@@ -16,7 +16,7 @@ EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=
   -D__CUDACC__ -D__CUDA_ARCH__=900 -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
 
 # What is read through rewrite.py, each time: it writes what has changed.
-EMU_REWRITTEN := $(wildcard $(foreach d,table table/cuda table/cache table/cache/cuda table/cuckoo table/cuckoo/cuda tests/gpu,\
+EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda tests/gpu,\
   $(foreach e,h inl cu cuh,$(d)/*.$(e))))
 $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
@@ -65,7 +65,7 @@ $(EMU)/walks_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 
 # The lock of a stretch is given back before the next one's is taken.
 $(EMU)/walks_one_lock/src: EMU_REPLACE := --replace 'unlock(device.locks, step.lock - 1);' ';' \
   --replace 'if (!keeps) {' 'if (true) {'
-$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/cuda/walk.cu table/cuda/device.cuh
+$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/walk.cu table/robin_hood/cuda/device.cuh
 	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
 	@touch $@
 $(EMU_WALKS:%=$(EMU)/%/test_walks.o): $(EMU)/%/test_walks.o: $(EMU)/%/src | $(EMU)/rewritten

@@ -11,7 +11,7 @@
 enum case_size {
     SIZE_MAIN,
     SIZE_FOLDED, /* batches in which one key is repeated more often than a segment of the bulk path
-                    has room for (table/cuda/) */
+                    has room for (table/robin_hood/cuda/) */
     SIZE_BIG,    /* batches larger than 2^18, from which other kernels answer reads */
     SIZE_COUNT
 };

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/cuda/host.cuh"
+#include "table/robin_hood/cuda/host.cuh"
 
 namespace
 {

@@ -413,7 +413,7 @@ def proof():
         runs = (folder.path / "runs").read_text().split()
         check(len(runs) >= 4, runs)
         equal(runs, [str(folder.path / n) for n in ("before", "after")] * (len(runs) // 2))
-        check("unr_2.blk_192.pre_1" in (out / "after/table/cuda/policy_cpu.h").read_text(), "header")
+        check("unr_2.blk_192.pre_1" in (out / "after/table/robin_hood/cuda/policy_cpu.h").read_text(), "header")
         check("synthetic[Width=64], synthetic model coverage: 40 / 40" in
               (out / "tables.txt").read_text(), "tables.txt")
         equal((out / "raw.csv").read_text().splitlines()[0],

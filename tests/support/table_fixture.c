@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/geometry.h"
+#include "table/robin_hood/geometry.h"
 #include "table/mix.h"
 
 #define ULL(x) ((unsigned long long)(x))

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "table/cpu/parallel.h"
+#include "table/robin_hood/cpu/parallel.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(adversarial, .timeout = 120);

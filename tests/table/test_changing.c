@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/cpu/parallel.h"
+#include "table/robin_hood/cpu/parallel.h"
 #include "table/mix.h"
 #include "tests/support/random.h"
 

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "table/check.h"
+#include "table/robin_hood/check.h"
 
 /* 16 home buckets, cap 2, a stash of 2 + 2 buckets; home(m) is the top 4 bits of m. */
 enum { BUCKETS = 16, CAP = 2, STASH = 2, SLOTS = (BUCKETS + CAP + 2 * STASH) * SW_BUCKET_SLOTS };

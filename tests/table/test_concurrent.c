@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "table/cpu/parallel.h"
+#include "table/robin_hood/cpu/parallel.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(concurrent, .timeout = 120);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "table/geometry.h"
+#include "table/robin_hood/geometry.h"
 
 TestSuite(geometry, .timeout = 60);
 

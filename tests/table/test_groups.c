@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/robin_hood.h"
+#include "table/robin_hood/robin_hood.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(groups, .timeout = 60);

@@ -6,8 +6,8 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "table/cpu/resize.h"
-#include "table/geometry.h"
+#include "table/robin_hood/cpu/resize.h"
+#include "table/robin_hood/geometry.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(growth, .timeout = 120);

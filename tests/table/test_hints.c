@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/robin_hood.h"
+#include "table/robin_hood/robin_hood.h"
 #include "tests/support/random.h"
 
 TestSuite(hints, .timeout = 120);
@@ -20,7 +20,7 @@ struct seen {
 };
 
 #define RH_BODY "tests/table/test_hints.inl"
-#include "table/each_width.inl"
+#include "table/robin_hood/each_width.inl"
 
 Test(hints, encoding)
 {

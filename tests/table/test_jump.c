@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "table/robin_hood.h"
+#include "table/robin_hood/robin_hood.h"
 #include "tests/support/random.h"
 
 struct bed {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/cpu/parallel.h"
-#include "table/robin_hood.h"
+#include "table/robin_hood/cpu/parallel.h"
+#include "table/robin_hood/robin_hood.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(parallel, .timeout = 120);

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "table/cpu/phase_lock.h"
+#include "table/host/phase_lock.h"
 
 TestSuite(phase_lock, .timeout = 60);
 

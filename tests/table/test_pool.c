@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "table/cpu/pool.h"
+#include "table/host/pool.h"
 #include "table/table.h"
 
 TestSuite(pool, .timeout = 60);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/robin_hood.h"
+#include "table/robin_hood/robin_hood.h"
 #include "tests/support/random.h"
 
 TestSuite(rebuild, .timeout = 120);

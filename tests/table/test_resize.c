@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "table/geometry.h"
+#include "table/robin_hood/geometry.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(resize, .timeout = 120);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/robin_hood.h"
+#include "table/robin_hood/robin_hood.h"
 #include "tests/support/random.h"
 
 TestSuite(robin_hood, .timeout = 120);

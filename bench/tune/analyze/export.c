@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * export.c - chooses, and writes headers. table/cuda/policy.cuh reads them.
+ * export.c - chooses, and writes headers. table/robin_hood/cuda/policy.cuh reads them.
  */
 #include "bench/tune/analyze/export.h"
 

@@ -76,7 +76,7 @@ static void print_help(const char *program)
         "      --script            prints the plots' gnuplot script and runs nothing\n"
         "      --files FOLDER      writes raw.csv (every point of every variant) and summary.csv\n"
         "                          (coverage, the best, the choice) there\n"
-        "      --headers FOLDER    where --export writes; made if it is not there (table/cuda)\n"
+        "      --headers FOLDER    where --export writes; made if it is not there (table/robin_hood/cuda)\n"
         "      --loss-max PERCENT  (2)\n"
         "      --gain-min PERCENT  a choice with a lower gain in score than this leaves base "
         "(3)\n"
@@ -190,7 +190,7 @@ static void set_defaults(struct sw_tune_analyze_options *options)
     (void)regcomp(&options->variants, "", REG_EXTENDED | REG_NOSUB);
     options->db = "build/tune.db";
     options->folder = "build/tune/plots";
-    options->headers = "table/cuda";
+    options->headers = "table/robin_hood/cuda";
     options->loss_max = 0.02;
     options->gain_min = 0.03;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * get.cu - look-ups, to be tuned: the kernel of table/cuda/get.cu, as a shared object.
+ * get.cu - look-ups, to be tuned: the kernel of table/robin_hood/cuda/get.cu, as a shared object.
  *
  * Hit: the part of the keys that are stored.
  *
- * %TUNES% table/cuda/get.cu
+ * %TUNES% table/robin_hood/cuda/get.cu
  * %AXIS% Slot{ct} {64,128}
  * %AXIS% Operation{ct} {plain,hinted}
  * %AXIS% Load {0.5,0.75,0.85,0.95}
  * %AXIS% Batch{io} {2^16,2^20,2^24,2^27}
  * %AXIS% Hit {1,0}
  */
-#include "table/cuda/get.cu"
+#include "table/robin_hood/cuda/get.cu"
 
 #include "bench/tune/kernels/variant.cuh"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranges.cu - upserts by ranges, to be tuned: the first kernel of table/cuda/ranges.cu (scatter),
+ * ranges.cu - upserts by ranges, to be tuned: the first kernel of table/robin_hood/cuda/ranges.cu (scatter),
  * or those after it (apply), as a shared object.
  *
  * Load is that of the table before the batch. Hit: 1 writes new values for stored keys, 0 inserts
  * fresh ones. The moves that are listed (walk.cu) are not among what is tuned, and not timed.
  *
- * %TUNES% table/cuda/ranges.cu
+ * %TUNES% table/robin_hood/cuda/ranges.cu
  * %AXIS% Slot{ct} {64,128}
  * %AXIS% Operation{ct} {scatter,apply}
  * %AXIS% Load {0.5,0.85,0.95}
  * %AXIS% Batch{io} {2^12,2^14,2^16,2^20}
  * %AXIS% Hit{io} {1,0}
  */
-#include "table/cuda/ranges.cu"
+#include "table/robin_hood/cuda/ranges.cu"
 
 #include "bench/tune/kernels/variant.cuh"
 

@@ -8,7 +8,7 @@
 #ifndef SHERWOOD_BENCH_TUNE_KERNELS_VARIANT_CUH
 #define SHERWOOD_BENCH_TUNE_KERNELS_VARIANT_CUH
 
-#include "table/cuda/device.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 
 /* What `work` of launch is. */
 enum sw_tune_operation {

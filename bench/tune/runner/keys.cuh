@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "table/cuda/width.cuh"
+#include "table/robin_hood/cuda/width.cuh"
 
 #define SW_TUNE_FRESH (1ULL << 31)
 

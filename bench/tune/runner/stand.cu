@@ -3,7 +3,7 @@
  * stand.cu - opens a table, fills it, and times passes of the variant over it.
  */
 #include "bench/tune/runner/stand.cuh"
-#include "table/cuda/walk.cuh"
+#include "table/robin_hood/cuda/walk.cuh"
 
 /* Never met: what is timed is not the stash. */
 #define MAX_PROBE (1U << 20)

@@ -12,7 +12,7 @@
 #include "bench/tune/kernels/variant.cuh"
 #include "bench/tune/runner/keys.cuh"
 #include "table/backend.h"
-#include "table/cuda/host.cuh"
+#include "table/robin_hood/cuda/host.cuh"
 
 /* Operations of the batches that fill the table; upserts are no larger. */
 #define SW_TUNE_FILL_MAX (1U << 24)

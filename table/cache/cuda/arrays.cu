@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "table/cuda/cutter.cuh"
+#include "table/device/cutter.cuh"
 
 static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows,
                      const struct sw_cache_slots *slots)

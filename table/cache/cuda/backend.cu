@@ -9,7 +9,7 @@
 #include "table/cache/cache_backend.h"
 #include "table/cache/cuda/backend.cuh"
 #include "table/cache/cuda/table_move.cuh"
-#include "table/cuda/cutter.cuh"
+#include "table/device/cutter.cuh"
 
 namespace
 {

@@ -5,8 +5,8 @@
 #include "table/cache/cuda/bins.cuh"
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/table_step.cuh"
-#include "table/cuda/follow.cuh"
-#include "table/cuda/reduce.cuh"
+#include "table/device/follow.cuh"
+#include "table/device/reduce.cuh"
 
 /* Blocks for a list, of which the host does not know how long it is; mostly it is empty. */
 #define LISTED_BLOCKS 264U

@@ -6,7 +6,7 @@
 #include "table/cache/cuda/bins.cuh"
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/fold.cuh"
-#include "table/cuda/follow.cuh"
+#include "table/device/follow.cuh"
 
 #define BLOCKS_MAX 264U
 

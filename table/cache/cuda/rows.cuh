@@ -32,7 +32,7 @@
 #define SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 
 #include "table/cache/cuda/table.cuh"
-#include "table/cuda/follow.cuh"
+#include "table/device/follow.cuh"
 
 /* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a part, and
  * its operations. */

@@ -11,7 +11,7 @@
 
 #include "table/cache/cuda/launch.cuh"
 #include "table/cache/table_ops.h"
-#include "table/cuda/lane.cuh"
+#include "table/device/lane.cuh"
 
 /* What a batch tells the host, in mapped memory. */
 struct sw_cache_record {

@@ -9,7 +9,7 @@
 #define SHERWOOD_TABLE_CUCKOO_CUDA_BACKEND_CUH
 
 #include "table/cuckoo/cuda/engine.cuh"
-#include "table/cuda/together.cuh"
+#include "table/device/together.cuh"
 
 struct sw_cuckoo_device_table : sw_cuda_lane_owner {
     struct sw_table_config config;

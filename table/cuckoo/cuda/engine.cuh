@@ -15,7 +15,7 @@
 
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/cuckoo/cuda/kind.cuh"
-#include "table/cuda/lane.cuh"
+#include "table/device/lane.cuh"
 
 #define SW_CUCKOO_ENGINE_BLOCK 256
 /* For kernels that loop, and often have nothing to do: enough to fill any GPU. */

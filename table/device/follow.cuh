@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * follow.cuh - kernels of a batch that follow each other: one begins while the last blocks of the
+ * one before it run, and waits for them before it touches memory (programmatic dependent launch).
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
+#define SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
+
+#include <stdint.h>
+
+#include <cuda_runtime.h>
+
+/* Launches a kernel, which calls sw_cuda_follow first of all. `follows`: what is before it on the
+ * stream is a kernel that does so too. With so many bytes of dynamic shared memory. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+static cudaError_t sw_cuda_launch_following_with(bool follows, void (*kernel)(PARAMETERS...),
+                                                 uint32_t blocks, uint32_t threads,
+                                                 uint32_t shared_bytes, cudaStream_t stream,
+                                                 const ARGUMENTS &...arguments)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = follows;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+/* The same without such memory. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMETERS...),
+                                            uint32_t blocks, uint32_t threads, cudaStream_t stream,
+                                            const ARGUMENTS &...arguments)
+{
+    return sw_cuda_launch_following_with(follows, kernel, blocks, threads, 0, stream, arguments...);
+}
+
+/* Lets the next kernel begin once all blocks have, and waits until the one before is done. */
+static __device__ __forceinline__ void sw_cuda_follow(void)
+{
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+}
+
+#endif

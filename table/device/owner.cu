@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * owner.cu - what a table of any engine does to live on a device: choosing it, saying why it cannot
+ * serve, memory that host and device share, and the one flag that says that all is lost.
+ */
+#include "table/device/lane.cuh"
+
+#include <stdio.h>
+
+bool sw_cuda_check(struct sw_cuda_lane_owner *owner, cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess) {
+        return true;
+    }
+    if (__atomic_exchange_n(&owner->lost, 1, __ATOMIC_RELAXED) == 0) {
+        fprintf(stderr, "cuda: %s failed, the table is lost: %s (%s)\n", what,
+                cudaGetErrorString(error), cudaGetErrorName(error));
+    }
+    return false;
+}
+
+int sw_cuda_choose_device(int ordinal, struct cudaDeviceProp *properties, char *reason,
+                          size_t reason_size)
+{
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess && (ordinal < 0 || ordinal >= count)) {
+        snprintf(reason, reason_size, "there is no CUDA device %d, only %d of them", ordinal,
+                 count);
+        return SW_E_NODEVICE;
+    }
+    if (error == cudaSuccess) {
+        error = cudaSetDevice(ordinal);
+    }
+    if (error == cudaSuccess) {
+        error = cudaGetDeviceProperties(properties, ordinal);
+    }
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        snprintf(reason, reason_size, "the CUDA runtime says: %s", cudaGetErrorString(error));
+        return SW_E_NODEVICE;
+    }
+    if (!properties->unifiedAddressing || !properties->canMapHostMemory) {
+        snprintf(reason, reason_size, "%s cannot reach host memory by the host's addresses",
+                 properties->name);
+        return SW_E_NODEVICE;
+    }
+    snprintf(reason, reason_size, "%s", properties->name);
+    return SW_OK;
+}
+
+int sw_cuda_explain(cudaError_t error, uint64_t bytes, char *reason, size_t reason_size)
+{
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    (void)cudaGetLastError();
+    if (error != cudaErrorMemoryAllocation) {
+        snprintf(reason, reason_size, "the CUDA device cannot be used: %s",
+                 cudaGetErrorString(error));
+        return SW_E_NODEVICE;
+    }
+    (void)cudaMemGetInfo(&free_bytes, &total_bytes);
+    snprintf(reason, reason_size,
+             "the table needs %llu bytes of device memory, %llu are free: choose a smaller "
+             "capacity or smaller batches",
+             (unsigned long long)bytes, (unsigned long long)free_bytes);
+    return SW_E_NOMEM;
+}
+
+cudaError_t sw_cuda_owner_open(struct sw_cuda_lane_owner *owner, int device)
+{
+    owner->device = device;
+    /* the default attributes of Linux need no resources, so this cannot fail */
+    pthread_mutex_init(&owner->order, NULL);
+    return cudaEventCreateWithFlags(&owner->write_done, cudaEventDisableTiming);
+}
+
+void sw_cuda_owner_close(struct sw_cuda_lane_owner *owner)
+{
+    (void)cudaSetDevice(owner->device);
+    if (owner->write_done != NULL) {
+        (void)cudaEventDestroy(owner->write_done);
+    }
+    pthread_mutex_destroy(&owner->order);
+}
+
+void *sw_cuda_io_alloc(const struct sw_cuda_lane_owner *owner, size_t bytes)
+{
+    void *memory = NULL;
+    size_t some = bytes > 0 ? bytes : 1; /* of 0 bytes the runtime makes NULL and no error */
+    if (cudaSetDevice(owner->device) != cudaSuccess ||
+        cudaHostAlloc(&memory, some, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
+        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
+        return NULL;
+    }
+    return memory;
+}
+
+void sw_cuda_io_free(const struct sw_cuda_lane_owner *owner, void *memory)
+{
+    (void)cudaSetDevice(owner->device);
+    (void)cudaFreeHost(memory);
+}

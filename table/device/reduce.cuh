@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reduce.cuh - sums over warps and blocks, and the end of a grid.
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_REDUCE_CUH
+#define SHERWOOD_TABLE_DEVICE_REDUCE_CUH
+
+#include "table/robin_hood/cuda/device.cuh"
+
+#define SW_WARP_ALL 0xffffffffU
+
+/* The sum over a warp, valid in lane 0. Every lane must call it. */
+static __device__ inline uint64_t sw_warp_sum(uint64_t x)
+{
+    for (int offset = 16; offset > 0; offset /= 2) {
+        x += __shfl_down_sync(SW_WARP_ALL, x, offset);
+    }
+    return x;
+}
+
+/* Adds x of every thread to *total, with one atomic per warp that has anything to add. */
+static __device__ inline void sw_warp_add(uint64_t *total, uint64_t x)
+{
+    uint64_t sum = sw_warp_sum(x);
+    if (threadIdx.x % 32 == 0 && sum != 0) {
+        atomicAdd((unsigned long long *)total, (unsigned long long)sum);
+    }
+}
+
+/* The same with one atomic per block: where so many warps add that they would wait for each other.
+ * Every thread of the block must call it. */
+static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
+{
+    __shared__ unsigned long long block;
+    if (threadIdx.x == 0) {
+        block = 0;
+    }
+    __syncthreads();
+    uint64_t sum = sw_warp_sum(x);
+    if (threadIdx.x % 32 == 0 && sum != 0) {
+        atomicAdd(&block, (unsigned long long)sum);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && block != 0) {
+        atomicAdd((unsigned long long *)total, block);
+    }
+    __syncthreads(); /* before the next call clears it */
+}
+
+/* Gives each thread that wants one a place in a list of length *length. Every lane must call it. */
+static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
+{
+    uint32_t lane = threadIdx.x % 32;
+    uint32_t wanting = __ballot_sync(SW_WARP_ALL, want);
+    uint32_t base = 0;
+    if (lane == 0 && wanting != 0) {
+        base = atomicAdd(length, (uint32_t)__popc(wanting));
+    }
+    base = __shfl_sync(SW_WARP_ALL, base, 0);
+    return base + (uint32_t)__popc(wanting & ((1U << lane) - 1));
+}
+
+/* True, in all its threads, in the last of `blocks` blocks to come here. What the other blocks
+ * wrote before is visible to it and, once it has written the record, to the host. *blocks_done is
+ * zero before; the caller sets it back. Every thread of every one of these blocks must call it,
+ * once. */
+static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned int blocks)
+{
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence_system();
+        last = atomicAdd(blocks_done, 1U) == blocks - 1;
+        __threadfence_system();
+    }
+    __syncthreads();
+    return last;
+}
+
+/* By one thread, before a write batch changes the stash. */
+static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
+                                            const struct sw_state *state)
+{
+    if (control->stash_noted == 0) {
+        control->stash_before = state->stash_occupied;
+        control->stash_noted = 1;
+    }
+}
+
+/* Once the mode is known, and whether keys are absent where it asks for that. */
+static __device__ inline bool sw_is_admitted(const struct sw_cuda_control *control)
+{
+    return control->mode == SW_CUDA_COMMIT ||
+           (control->mode == SW_CUDA_ASK && control->absent == 0);
+}
+
+/* Inserts are refused if the stash holds too much when the batch begins. */
+template <typename TABLE> static __device__ inline uint32_t sw_mode_of_upserts(const TABLE *table)
+{
+    return table->state->stash_occupied <= table->stash_max ? SW_CUDA_COMMIT : SW_CUDA_ASK;
+}
+
+/* The counters of `count` upserts that write in any case, `inserted` of them the first operation on
+ * an absent key. */
+static __device__ inline void sw_count_upserts(struct sw_counters *counters, uint64_t count,
+                                               uint64_t inserted)
+{
+    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
+    upserts->operations = count;
+    upserts->hits = count - inserted;
+    upserts->misses = inserted;
+    counters->inserted = inserted;
+    counters->updated = count - inserted;
+}
+
+/* The counters of `count` SET_PRESENTs, of which as many as counted found their keys. */
+static __device__ inline void sw_count_updates(struct sw_counters *counters, uint64_t count)
+{
+    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
+    upserts->operations = count;
+    upserts->misses = count - upserts->hits;
+    counters->updated = upserts->hits;
+}
+
+/* The counters of `count` deletes, `deleted` of which found their keys. */
+static __device__ inline void sw_count_deletes(struct sw_counters *counters, uint64_t count,
+                                               uint64_t deleted)
+{
+    struct sw_op_counters *deletes = &counters->by_class[SW_CLASS_DELETE];
+    deletes->operations = count;
+    deletes->hits = deleted;
+    deletes->misses = count - deleted;
+    counters->deleted = deleted;
+}
+
+/* Tells the host. For one thread; the rest of the record has been written by the same thread. */
+static __device__ inline void sw_record_done(struct sw_cuda_record *record, uint64_t ticket)
+{
+    __threadfence_system();
+    *(volatile uint64_t *)&record->done = ticket;
+}
+
+#endif

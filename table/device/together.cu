@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * together.cu - several write batches as one: the memory for it, and dealing their results out.
+ */
+#include <string.h>
+
+#include "table/device/cutter.cuh"
+#include "table/device/follow.cuh"
+#include "table/device/parts.cuh"
+
+/* Bytes of values, and of the values before, of one launch. */
+#define VALUE_BYTES_MAX (32U << 20)
+
+/* Whether the group of operation i of the part was refused. */
+static __device__ inline bool is_refused(const struct arrays &all, const struct sw_cuda_part *part,
+                                         uint32_t i)
+{
+    uint32_t low = part->first_group;
+    uint32_t high = part->first_group + part->group_count - 1;
+    while (low < high) { /* the first group that ends behind it */
+        uint32_t middle = (low + high) / 2;
+        if (all.in.group_ends[middle] > part->first + i) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return all.in.group_refused[low] != 0;
+}
+
+static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
+{
+    return words[i / 64] >> (i % 64) & 1;
+}
+
+/* The operation on integers that has the effect, and the class, of one that only a cache has. */
+static __device__ inline uint32_t plain_op(uint32_t op, bool found)
+{
+    switch (op) {
+    case SW_PEEK:
+        return SW_GET;
+    case SW_FIND_OR_INSERT:
+        return SW_SET_ABSENT;
+    case SW_SET_SCORE: /* neither has an effect */
+        return found ? SW_SET_ABSENT : SW_SET_PRESENT;
+    case SW_ADD_F32:
+    case SW_ADD_U32:
+    case SW_ADD_U64:
+        return SW_SET;
+    case SW_SET_VALUE:
+    case SW_ADD_PRESENT_F32:
+    case SW_ADD_PRESENT_U32:
+    case SW_ADD_PRESENT_U64:
+        return SW_SET_PRESENT;
+    default:
+        return op;
+    }
+}
+
+/* Counts one operation in a thread's words; `old` and `operand` matter only where it may overflow.
+ */
+static __device__ inline void count_one(uint32_t *words, uint32_t op, bool found, uint64_t old,
+                                        uint64_t operand, uint32_t value_bytes, bool not_admitted)
+{
+    op = plain_op(op, found);
+    enum sw_effect effect;
+    if (value_bytes == sizeof(uint32_t)) {
+        uint32_t out;
+        effect = sw_decide_s64(op, found, (uint32_t)old, (uint32_t)operand, &out);
+    } else {
+        uint64_t out;
+        effect = sw_decide_s128(op, found, old, operand, &out);
+    }
+    bool writes = effect == SW_EFFECT_WRITE && !not_admitted;
+#pragma unroll
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        bool mine = c == (int)sw_op_class_of(op);
+        words[SW_PART_OPERATIONS + c] += mine;
+        words[SW_PART_HITS + c] += mine && found;
+    }
+    words[SW_PART_INSERTED] += writes && !found;
+    words[SW_PART_UPDATED] += writes && found;
+    words[SW_PART_DELETED] += effect == SW_EFFECT_REMOVE;
+    words[SW_PART_NOT_ADMITTED] += not_admitted;
+}
+
+/* Operation i of the part: its count. */
+static __device__ inline void count_operation(const struct arrays &all,
+                                              const struct sw_cuda_part *part, uint32_t i,
+                                              bool found, bool not_admitted, bool some_refused,
+                                              uint32_t *words)
+{
+    const struct sw_cuda_together *memory = &all.memory;
+    const uint32_t at = part->first + i;
+    const uint32_t op = all.in.ops[at];
+    uint64_t old = 0;
+    uint64_t operand = 0;
+    if (some_refused && is_refused(all, part, i)) {
+        words[SW_PART_REFUSED]++;
+        return;
+    }
+    if (op == SW_INCREMENT || op == SW_DECREMENT) { /* values are integers */
+        bool narrow = memory->value_bytes == sizeof(uint32_t);
+        old = narrow ? ((const uint32_t *)memory->previous)[at]
+                     : ((const uint64_t *)memory->previous)[at];
+        operand =
+            narrow ? ((const uint32_t *)all.in.values)[at] : ((const uint64_t *)all.in.values)[at];
+    }
+    count_one(words, op, found, old, operand, memory->value_bytes, not_admitted);
+}
+
+/* The bits of a chunk, 32 operations a warp at a time, and its counts. The bits go to the host from
+ * neighbouring threads: alone, each word would be a transaction of its own. */
+static __device__ inline void deal_bits(const struct arrays &all, const struct sw_cuda_part *part,
+                                        uint32_t begin, uint32_t end, bool some_refused,
+                                        uint32_t *words)
+{
+    __shared__ uint64_t found_bits[SW_TOGETHER_CHUNK / 64];
+    __shared__ uint64_t not_admitted_bits[SW_TOGETHER_CHUNK / 64];
+    const struct sw_cuda_together *memory = &all.memory;
+    const uint32_t lane = threadIdx.x % 32;
+    for (uint32_t base = begin + threadIdx.x / 32 * 32; base < end; base += SW_CUDA_BLOCK) {
+        const uint32_t i = base + lane;
+        const bool found = i < end && bit_of(memory->found, part->first + i);
+        const bool not_admitted = i < end && memory->not_admitted != NULL &&
+                                  bit_of(memory->not_admitted, part->first + i);
+        const uint32_t found_here = __ballot_sync(SW_WARP_ALL, found);
+        const uint32_t not_admitted_here = __ballot_sync(SW_WARP_ALL, not_admitted);
+        if (lane == 0) { /* low half first */
+            ((uint32_t *)found_bits)[(base - begin) / 32] = found_here;
+            ((uint32_t *)not_admitted_bits)[(base - begin) / 32] = not_admitted_here;
+        }
+        if (i < end) {
+            count_operation(all, part, i, found, not_admitted, some_refused, words);
+        }
+    }
+    const uint32_t halves = (end - begin + 31) / 32;
+    if (halves % 2 == 1 && threadIdx.x == 0) {
+        ((uint32_t *)found_bits)[halves] = 0;
+        ((uint32_t *)not_admitted_bits)[halves] = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x < (halves + 1) / 2) {
+        if (part->found != NULL) {
+            part->found[begin / 64 + threadIdx.x] = found_bits[threadIdx.x];
+        }
+        if (part->not_admitted != NULL) {
+            part->not_admitted[begin / 64 + threadIdx.x] = not_admitted_bits[threadIdx.x];
+        }
+    }
+}
+
+/* Adds the words of a block's threads to those of its part. */
+static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
+{
+    __shared__ uint32_t sums[SW_PART_WORDS];
+    if (threadIdx.x < SW_PART_WORDS) {
+        sums[threadIdx.x] = 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int w = 0; w < SW_PART_WORDS; w++) {
+        uint32_t sum = __reduce_add_sync(SW_WARP_ALL, words[w]);
+        if (threadIdx.x % 32 == 0 && sum != 0) {
+            atomicAdd(&sums[w], sum);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < SW_PART_WORDS && sums[threadIdx.x] != 0) {
+        atomicAdd(&total[threadIdx.x], sums[threadIdx.x]);
+    }
+}
+
+/* `results` and `record` are the host's. */
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
+{
+    const struct sw_cuda_together *memory = &all.memory;
+    sw_cuda_follow();
+    const uint32_t number = all.in.parts->of_chunk[blockIdx.x];
+    const struct sw_cuda_part part = all.in.parts->parts[number];
+    const uint32_t begin = (blockIdx.x - part.first_chunk) * SW_TOGETHER_CHUNK;
+    const uint32_t end =
+        part.count - begin < SW_TOGETHER_CHUNK ? part.count : begin + SW_TOGETHER_CHUNK;
+    uint32_t words[SW_PART_WORDS] = {};
+    if (all.counts) {
+        deal_bits(all, &part, begin, end, status != NULL && *status == SW_E_FULL, words);
+        add_words(memory->words + number * SW_PART_WORDS, words);
+    }
+    if (part.group_refused != NULL) {
+        for (uint32_t g = begin + threadIdx.x; g < end && g < part.group_count;
+             g += SW_CUDA_BLOCK) {
+            part.group_refused[g] = all.in.group_refused[part.first_group + g];
+        }
+    }
+    if (part.previous != NULL) {
+        copy_elements(part.previous, memory->previous, begin, part.first + begin, end - begin,
+                      memory->value_bytes);
+    }
+    if (!sw_last_block(memory->blocks_done, gridDim.x)) {
+        return;
+    }
+    for (uint32_t w = threadIdx.x; w < all.parts * SW_PART_WORDS; w += SW_CUDA_BLOCK) {
+        results[w] = __ldcg(&memory->words[w]);
+        memory->words[w] = 0;
+    }
+    const uint64_t ticket = memory->record[0];
+    for (uint32_t w = 1 + threadIdx.x; w < memory->record_bytes / sizeof(uint64_t);
+         w += SW_CUDA_BLOCK) {
+        record[w] = memory->record[w];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *memory->blocks_done = 0;
+        sw_cuda_record_ticket(record, ticket);
+    }
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+uint32_t sw_cuda_together_max(uint32_t batch_ops_max, uint32_t key_bytes, uint32_t value_bytes)
+{
+    uint32_t most = VALUE_BYTES_MAX / (key_bytes + value_bytes);
+    most = most < SW_TOGETHER_OPERATIONS_MAX ? most : SW_TOGETHER_OPERATIONS_MAX;
+    return batch_ops_max < most ? batch_ops_max : most;
+}
+
+/* Cuts the arrays from `base`; with NULL it only counts. */
+static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    const uint64_t n = memory->operations_max;
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        struct sw_cuda_collected *in = &memory->collected[i];
+        sw_cuda_cut(&cutter, &in->keys, n * memory->key_bytes);
+        sw_cuda_cut(&cutter, &in->values, n * memory->value_bytes);
+        sw_cuda_cut(&cutter, &in->ops, n);
+        sw_cuda_cut(&cutter, &in->group_ends, n);
+        sw_cuda_cut(&cutter, &in->group_refused, n);
+        sw_cuda_cut(&cutter, &in->parts, 1);
+    }
+    sw_cuda_cut(&cutter, &memory->previous, n * memory->value_bytes);
+    sw_cuda_cut(&cutter, &memory->found, (n + 63) / 64);
+    sw_cuda_cut(&cutter, &memory->not_admitted, is_cache ? (n + 63) / 64 : 0);
+    sw_cuda_cut(&cutter, &memory->record, memory->record_bytes / sizeof(uint64_t));
+    sw_cuda_cut(&cutter, &memory->words, (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
+    sw_cuda_cut(&cutter, &memory->blocks_done, 1);
+    if (!is_cache) {
+        memory->not_admitted = NULL;
+    }
+    return cutter.used;
+}
+
+static size_t cut_host(struct sw_cuda_together *memory, void *base)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        sw_cuda_cut(&cutter, &memory->staged[i], 1);
+        sw_cuda_cut(&cutter, &memory->results[i], (uint64_t)SW_TOGETHER_MAX * SW_PART_WORDS);
+    }
+    return cutter.used;
+}
+
+/* Loads the kernels, so that no batch waits for that. */
+static cudaError_t load(void)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, deal_kernel);
+    return error == cudaSuccess ? sw_cuda_load_collect_parts() : error;
+}
+
+cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache)
+{
+    memory->bytes = cut(memory, NULL, is_cache);
+    cudaError_t error = load();
+    if (error == cudaSuccess) {
+        error = cudaMalloc(&memory->memory, memory->bytes);
+    }
+    if (error == cudaSuccess) {
+        cut(memory, memory->memory, is_cache);
+        error = cudaMemset(memory->memory, 0, memory->bytes);
+    }
+    if (error == cudaSuccess) {
+        error = cudaHostAlloc(&memory->host, cut_host(memory, NULL),
+                              cudaHostAllocMapped | cudaHostAllocPortable);
+    }
+    if (error == cudaSuccess) {
+        cut_host(memory, memory->host);
+        error = cudaStreamCreateWithFlags(&memory->stream, cudaStreamNonBlocking);
+    }
+    for (int i = 0; i < SW_TOGETHERS && error == cudaSuccess; i++) {
+        error = cudaEventCreateWithFlags(&memory->done[i], cudaEventDisableTiming);
+    }
+    return error;
+}
+
+void sw_cuda_together_close(struct sw_cuda_together *memory)
+{
+    /* every launch is done; errors have no one to go to here */
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        if (memory->done[i] != NULL) {
+            (void)cudaEventDestroy(memory->done[i]);
+        }
+    }
+    if (memory->stream != NULL) {
+        (void)cudaStreamDestroy(memory->stream);
+    }
+    (void)cudaFree(memory->memory);
+    (void)cudaFreeHost(memory->host);
+}
+
+static uint32_t chunks_of(uint32_t count)
+{
+    return (count + SW_TOGETHER_CHUNK - 1) / SW_TOGETHER_CHUNK;
+}
+
+/* Of all parts. */
+static uint32_t chunks_of_all(const struct sw_cuda_together *memory,
+                              const struct sw_together *together)
+{
+    const struct sw_cuda_part *last = &memory->staged[together->number]->parts[together->count - 1];
+    return last->first_chunk + chunks_of(last->count);
+}
+
+/* Whether parts are counted apart, from what each operation found. */
+static bool counts_parts(const struct sw_together *together)
+{
+    return together->whole.found != NULL;
+}
+
+static struct arrays arrays_of(const struct sw_cuda_together *memory,
+                               const struct sw_together *together)
+{
+    struct arrays all = {*memory, memory->collected[together->number], together->count,
+                         counts_parts(together)};
+    return all;
+}
+
+/* Describes the parts, and finds what they have in common: the whole batch. */
+static void describe(const struct sw_cuda_together *memory, struct sw_together *together)
+{
+    const struct sw_cuda_collected *in = &memory->collected[together->number];
+    struct sw_cuda_parts *staged = memory->staged[together->number];
+    const enum sw_op op = together->parts[0]->op;
+    bool uniform = true;
+    bool values = false;
+    bool previous = op == SW_INCREMENT || op == SW_DECREMENT; /* what they did depends on it */
+    uint32_t first = 0;
+    uint32_t first_group = 0;
+    uint32_t first_chunk = 0;
+    for (uint32_t p = 0; p < together->count; p++) {
+        const struct sw_batch *batch = together->parts[p];
+        struct sw_cuda_part *part = &staged->parts[p];
+        *part = {batch->keys,
+                 (const uint8_t *)batch->values,
+                 batch->ops,
+                 (uint8_t *)batch->previous,
+                 batch->found,
+                 batch->not_admitted,
+                 batch->group_count > 0 ? batch->group_ends : NULL,
+                 batch->group_count > 0 ? batch->group_refused : NULL,
+                 (uint32_t)batch->op,
+                 batch->count,
+                 batch->group_count > 0 ? batch->group_count : 1,
+                 first,
+                 first_group,
+                 first_chunk};
+        uniform = uniform && batch->ops == NULL && batch->op == op;
+        values = values || batch->values != NULL;
+        previous = previous || batch->previous != NULL;
+        first += part->count;
+        first_group += part->group_count;
+        for (uint32_t c = chunks_of(part->count); c > 0; c--) {
+            staged->of_chunk[first_chunk++] = (uint16_t)p;
+        }
+    }
+    struct sw_batch *whole = &together->whole;
+    memset(whole, 0, sizeof(*whole));
+    whole->kind = SW_BATCH_OPERATIONS;
+    whole->op = op;
+    whole->ops = uniform ? NULL : in->ops;
+    whole->count = first;
+    whole->keys = in->keys;
+    whole->values = values ? in->values : NULL;
+    whole->previous = previous || !uniform ? memory->previous : NULL;
+    const bool one = together->count == 1 && memory->not_admitted == NULL;
+    whole->found = one && together->parts[0]->found == NULL ? NULL : memory->found;
+    whole->not_admitted = memory->not_admitted;
+    whole->group_count = first_group;
+    whole->group_ends = in->group_ends;
+    whole->group_refused = in->group_refused;
+}
+
+cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
+                                     cudaStream_t stream)
+{
+    describe(memory, together);
+    const struct arrays all = arrays_of(memory, together);
+    cudaError_t error = cudaMemcpyAsync(all.in.parts, memory->staged[together->number],
+                                        sizeof(all.in.parts->of_chunk) +
+                                            together->count * sizeof(struct sw_cuda_part),
+                                        cudaMemcpyHostToDevice, memory->stream);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    error = sw_cuda_launch_collect_parts(all, chunks_of_all(memory, together), memory->stream);
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(memory->done[together->number], memory->stream);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamWaitEvent(stream, memory->done[together->number], 0);
+    }
+    return error;
+}
+
+cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
+                                  const struct sw_together *together, const int32_t *status,
+                                  void *record, cudaStream_t stream)
+{
+    return sw_cuda_launch_following(true, deal_kernel, chunks_of_all(memory, together),
+                                    SW_CUDA_BLOCK, stream, arrays_of(memory, together), status,
+                                    memory->results[together->number], (uint64_t *)record);
+}
+
+/* The counters of one part. */
+static struct sw_counters counters_of(const uint32_t *words)
+{
+    struct sw_counters counters = {};
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        struct sw_op_counters *of_class = &counters.by_class[c];
+        of_class->operations = words[SW_PART_OPERATIONS + c];
+        of_class->hits = words[SW_PART_HITS + c];
+        of_class->misses = of_class->operations - of_class->hits;
+    }
+    counters.inserted = words[SW_PART_INSERTED];
+    counters.updated = words[SW_PART_UPDATED];
+    counters.deleted = words[SW_PART_DELETED];
+    counters.refused = words[SW_PART_REFUSED];
+    counters.not_admitted = words[SW_PART_NOT_ADMITTED];
+    return counters;
+}
+
+void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_together *together)
+{
+    const struct sw_batch *whole = &together->whole;
+    const bool good = whole->status == SW_OK || whole->status == SW_E_FULL;
+    for (uint32_t p = 0; p < together->count; p++) {
+        struct sw_batch *part = together->parts[p];
+        part->status = whole->status;
+        if (good) {
+            part->counters =
+                counts_parts(together)
+                    ? counters_of(memory->results[together->number] + p * SW_PART_WORDS)
+                    : whole->counters;
+            part->status = part->counters.refused != 0 ? SW_E_FULL : SW_OK;
+        }
+    }
+    if (good) {
+        struct sw_batch *first = together->parts[0];
+        for (int c = 0; c < SW_CLASS_COUNT; c++) {
+            first->counters.by_class[c].probes = whole->counters.by_class[c].probes;
+        }
+        first->counters.failures = whole->counters.failures;
+        first->counters.evicted = whole->counters.evicted;
+        first->_stash_change = whole->_stash_change;
+    }
+}

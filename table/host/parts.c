@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parts.c - what the CPU backends of all engines have in common.
+ */
+#include "table/host/parts.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#define IO_ALIGNMENT 64
+
+static uint32_t cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < 1) {
+        return 1; /* more cores than cpu_set_t counts, or no /proc: one thread always works */
+    }
+    return (uint32_t)CPU_COUNT(&set);
+}
+
+uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most)
+{
+    uint32_t threads = config->threads > 0 ? config->threads : cores();
+    return threads < most ? threads : most;
+}
+
+void *sw_cpu_io_alloc(void *table, size_t bytes)
+{
+    (void)table;
+    if (bytes > PTRDIFF_MAX - IO_ALIGNMENT) {
+        return NULL;
+    }
+    bytes = bytes > 0 ? (bytes + IO_ALIGNMENT - 1) / IO_ALIGNMENT * IO_ALIGNMENT : IO_ALIGNMENT;
+    return aligned_alloc(IO_ALIGNMENT, bytes);
+}
+
+void sw_cpu_io_free(void *table, void *memory, size_t bytes)
+{
+    (void)table;
+    (void)bytes;
+    free(memory);
+}
+
+int sw_cpu_queue_open(void *table, void **out)
+{
+    *out = table;
+    return SW_OK;
+}
+
+void sw_cpu_queue_close(void *queue)
+{
+    (void)queue;
+}
+
+int sw_cpu_poll(void *queue, struct sw_batch *batch)
+{
+    (void)queue;
+    return batch->status;
+}

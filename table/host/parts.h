@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parts.h - what the CPU backends of all engines have in common: a batch is carried out inside
+ * submit, so a queue has no state, poll nothing to wait for, and I/O memory is any memory.
+ *
+ * Functions with `void *` are entries of struct sw_backend. Threads: any.
+ */
+#ifndef SHERWOOD_TABLE_HOST_PARTS_H
+#define SHERWOOD_TABLE_HOST_PARTS_H
+
+#include "table/backend.h"
+
+/* Threads of a table: those of its configuration or one a core, but no more than `most`. */
+uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most);
+
+void *sw_cpu_io_alloc(void *table, size_t bytes);
+void sw_cpu_io_free(void *table, void *memory, size_t bytes);
+
+/* The queue is the table. */
+int sw_cpu_queue_open(void *table, void **out);
+void sw_cpu_queue_close(void *queue);
+int sw_cpu_poll(void *queue, struct sw_batch *batch);
+
+#endif

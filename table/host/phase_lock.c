@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * phase_lock.c - a fair lock for read and write phases.
+ */
+#include "table/host/phase_lock.h"
+
+#include "table/table.h"
+
+int sw_phase_lock_init(struct sw_phase_lock *lock)
+{
+    if (pthread_mutex_init(&lock->mutex, NULL) != 0) {
+        return SW_E_NOMEM;
+    }
+    if (pthread_cond_init(&lock->changed, NULL) != 0) {
+        pthread_mutex_destroy(&lock->mutex);
+        return SW_E_NOMEM;
+    }
+    lock->next = 0;
+    lock->serving = 0;
+    lock->readers = 0;
+    lock->writers = 0;
+    return SW_OK;
+}
+
+void sw_phase_lock_fini(struct sw_phase_lock *lock)
+{
+    pthread_cond_destroy(&lock->changed);
+    pthread_mutex_destroy(&lock->mutex);
+}
+
+void sw_phase_lock_enter_read(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    uint64_t ticket = lock->next++;
+    while (lock->serving != ticket) {
+        pthread_cond_wait(&lock->changed, &lock->mutex);
+    }
+    lock->readers++;
+    lock->serving++;
+    if (lock->next != lock->serving) {
+        pthread_cond_broadcast(&lock->changed);
+    }
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    if (--lock->readers == 0 && lock->next != lock->serving) {
+        pthread_cond_broadcast(&lock->changed);
+    }
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    uint64_t ticket = lock->next++;
+    while (lock->serving != ticket || lock->readers != 0) {
+        pthread_cond_wait(&lock->changed, &lock->mutex);
+    }
+    uint64_t number = ++lock->writers;
+    pthread_mutex_unlock(&lock->mutex);
+    return number;
+}
+
+void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    lock->serving++;
+    if (lock->next != lock->serving) {
+        pthread_cond_broadcast(&lock->changed);
+    }
+    pthread_mutex_unlock(&lock->mutex);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arrays.c - maps, empties and describes the slots of a CPU table.
+ */
+#include "table/robin_hood/cpu/arrays.h"
+
+#include <string.h>
+
+#include "table/host/memory.h"
+
+/* Empty slots are written in pieces of this size, on all threads. */
+#define FILL_BYTES (4ULL << 20)
+/* This part of the available memory, 5 %, is left to others. */
+#define AVAILABLE_MARGIN 20
+
+void *sw_cpu_arrays_map(const struct sw_geometry *geometry, uint64_t bytes_more)
+{
+    /* a system that overcommits would give the addresses, and kill us when they are written */
+    uint64_t installed = sw_memory_installed();
+    uint64_t available = sw_memory_available();
+    if (bytes_more > installed || geometry->bytes_total > installed - bytes_more ||
+        geometry->bytes_total > available - available / AVAILABLE_MARGIN) {
+        return NULL;
+    }
+    return sw_memory_map(geometry->bytes_total);
+}
+
+struct fill {
+    uint8_t *bytes;
+    uint64_t count;
+    uint64_t next;
+};
+
+static void fill_job(void *context, uint32_t thread, uint32_t threads)
+{
+    struct fill *fill = context;
+    (void)thread;
+    (void)threads;
+    for (;;) {
+        uint64_t at = __atomic_fetch_add(&fill->next, FILL_BYTES, __ATOMIC_RELAXED);
+        if (at >= fill->count) {
+            return;
+        }
+        uint64_t left = fill->count - at;
+        memset(fill->bytes + at, 0xFF, (size_t)(left < FILL_BYTES ? left : FILL_BYTES));
+    }
+}
+
+void sw_cpu_arrays_empty(struct sw_cpu *cpu, const struct sw_geometry *geometry, void *slots)
+{
+    struct fill fill = {slots, geometry->bytes_total, 0};
+    if (geometry->bytes_total > FILL_BYTES && sw_pool_try_take(cpu->pool)) {
+        sw_pool_run(cpu->pool, fill_job, &fill);
+        sw_pool_give_back(cpu->pool);
+    } else {
+        fill_job(&fill, 0, 1);
+    }
+}
+
+union sw_cpu_table sw_cpu_arrays_table(const struct sw_cpu *cpu, const struct sw_geometry *geometry,
+                                       void *slots, struct sw_state *state)
+{
+    union sw_cpu_table table;
+    uint64_t main_slots = geometry->buckets_total * SW_BUCKET_SLOTS;
+    bool stash = geometry->stash_buckets > 0;
+    if (cpu->config.slot_bits == 64) {
+        struct sw_slot_s64 *first = slots;
+        table.s64 = (struct sw_table_s64){
+            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe},
+            {stash ? first + main_slots : NULL, geometry->stash_buckets,
+             geometry->stash_buckets_total, geometry->stash_buckets_total},
+            state,
+            geometry->occupied_max,
+            geometry->stash_max,
+            cpu->config.seed};
+    } else {
+        struct sw_slot_s128 *first = slots;
+        table.s128 = (struct sw_table_s128){
+            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe},
+            {stash ? first + main_slots : NULL, geometry->stash_buckets,
+             geometry->stash_buckets_total, geometry->stash_buckets_total},
+            state,
+            geometry->occupied_max,
+            geometry->stash_max,
+            cpu->config.seed};
+    }
+    return table;
+}

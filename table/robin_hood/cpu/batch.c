@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * batch.c - chooses how a batch of operations is carried out, and does it.
+ */
+#include <string.h>
+
+#include "table/robin_hood/cpu/cpu.h"
+#include "table/robin_hood/cpu/parallel.h"
+#include "table/robin_hood/cpu/resize.h"
+
+/* What a batch's operations are. */
+struct mix {
+    bool writes;
+    bool deletes;
+    bool conditional; /* whether an absent key is inserted depends on what went before */
+};
+
+static struct mix mix_of(const struct sw_batch *batch)
+{
+    uint32_t seen = 0;
+    if (batch->ops == NULL) {
+        seen = 1U << batch->op;
+    } else {
+        for (uint32_t i = 0; i < batch->count; i++) {
+            seen |= 1U << batch->ops[i];
+        }
+    }
+    uint32_t conditional = 1U << SW_DELETE | 1U << SW_INCREMENT | 1U << SW_DECREMENT;
+    struct mix mix = {(seen & ~(1U << SW_GET)) != 0, (seen & (1U << SW_DELETE)) != 0,
+                      (seen & conditional) != 0};
+    return mix;
+}
+
+/* True if the operation inserts an absent key. */
+static bool inserts(uint32_t op)
+{
+    return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT;
+}
+
+/* True if the pool has more than one thread and is ours now. */
+static bool try_parallel(struct sw_cpu *cpu)
+{
+    return sw_pool_threads(cpu->pool) > 1 && sw_pool_try_take(cpu->pool);
+}
+
+static void admit_all(struct sw_batch *batch)
+{
+    if (batch->group_refused != NULL && batch->group_count > 0) {
+        memset(batch->group_refused, 0, batch->group_count);
+    }
+}
+
+#define RH_FIELD RH_FIELD_OF(RH_BITS)
+#define RH_FIELD_OF(bits) RH_FIELD_JOIN(bits)
+#define RH_FIELD_JOIN(bits) s##bits
+#define RH_BODY "table/robin_hood/cpu/batch.inl"
+#include "table/robin_hood/each_width.inl"
+
+void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    struct mix mix = mix_of(batch);
+    if (!mix.writes) {
+        sw_phase_lock_enter_read(&cpu->lock);
+        if (cpu->config.slot_bits == 64) {
+            sw_run_reads_s64(cpu, batch);
+        } else {
+            sw_run_reads_s128(cpu, batch);
+        }
+        sw_phase_lock_leave_read(&cpu->lock);
+        return;
+    }
+    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+    if (cpu->config.slot_bits == 64) {
+        sw_run_writes_s64(cpu, batch, &mix);
+    } else {
+        sw_run_writes_s128(cpu, batch, &mix);
+    }
+    sw_phase_lock_leave_write(&cpu->lock);
+}

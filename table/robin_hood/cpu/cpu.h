@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu.h - the CPU backend's table, shared by its files.
+ *
+ * Threads: `slots`, `geometry`, `table` and `state` are read inside the lock's read phases and
+ * written inside its write phases; `scratch` and `failed` are touched in write phases only;
+ * `facts` with facts_mutex held. Everything else is constant after open.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
+
+#include "table/backend.h"
+#include "table/host/phase_lock.h"
+#include "table/host/pool.h"
+
+/* Write batches carried out in parallel are cut by the top bits of m into this many partitions. */
+#define SW_CPU_PARTITION_BITS 6
+#define SW_CPU_PARTITIONS (1U << SW_CPU_PARTITION_BITS)
+/* And by position into this many slices a thread, so that a late thread finds less left. */
+#define SW_CPU_SLICES_PER_THREAD 4
+#define SW_CPU_THREADS_MAX 256
+/* Operations whose buckets are on their way from memory while one is worked on. */
+#define SW_CPU_AHEAD 16U
+
+/* Where write batches work; sized for batch_ops_max operations. */
+struct sw_cpu_scratch {
+    void *memory;
+    uint64_t bytes;
+    void *records;     /* undo records in order, or the partitioned operations in parallel */
+    void *entries;     /* slots: what is to be inserted, or was left over */
+    void *keys;        /* [operations]: keys of a batch of which several passes need them. With
+                          several threads they lie where `index` begins, which is needed later */
+    uint32_t *index;   /* [4 * operations]: finds entries by key; NULL with one thread */
+    uint32_t *offsets; /* [slices][partitions]; NULL with one thread */
+};
+
+union sw_cpu_table {
+    struct sw_table_s64 s64;
+    struct sw_table_s128 s128;
+};
+
+/* The last growth, where it failed. */
+struct sw_cpu_failed {
+    uint64_t retry_ns; /* monotonic: none is tried before; 0: it did not fail */
+    bool full;         /* for the probe cap; then with these: */
+    uint64_t capacity;
+    uint64_t occupied;
+    uint64_t stash_occupied;
+};
+
+struct sw_cpu {
+    struct sw_phase_lock lock;
+    struct sw_pool *pool;
+    struct sw_table_config config; /* as created: capacity_slots is the first one */
+    struct sw_geometry geometry;
+    void *slots;
+    union sw_cpu_table table;
+    struct sw_state state;
+    struct sw_cpu_scratch scratch;
+    struct sw_cpu_failed failed;
+    pthread_mutex_t facts_mutex;
+    struct sw_backend_facts facts;
+};
+
+/* batch.c: carries out a batch of operations, in the phase it needs. */
+void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu_backend.c - the CPU backend: memory, phases, clear and scan.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/backend.h"
+#include "table/robin_hood/check.h"
+#include "table/robin_hood/cpu/arrays.h"
+#include "table/robin_hood/cpu/cpu.h"
+#include "table/host/memory.h"
+#include "table/robin_hood/cpu/parallel.h"
+#include "table/host/parts.h"
+#include "table/robin_hood/cpu/resize.h"
+
+/* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */
+static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
+{
+    struct sw_cpu_scratch *scratch = &cpu->scratch;
+    uint64_t undo =
+        cpu->config.slot_bits == 64 ? sizeof(struct sw_undo_s64) : sizeof(struct sw_undo_s128);
+    uint64_t record = sw_parallel_record_bytes(cpu->config.slot_bits);
+    record = undo > record ? undo : record;
+    /* whole cache lines each */
+    uint64_t ops = ((uint64_t)cpu->config.batch_ops_max + 63) / 64 * 64;
+    uint64_t entries_at = ops * record;
+    uint64_t index_at = entries_at + ops * (cpu->config.slot_bits / 8);
+    uint64_t key = cpu->config.slot_bits / 16;
+    uint64_t offsets_at = index_at + ops * (threads > 1 ? SW_PARALLEL_INDEX_BYTES : key);
+    uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;
+
+    if (base != NULL) {
+        scratch->records = base;
+        scratch->entries = base + entries_at;
+        scratch->keys = base + index_at;
+        scratch->index = threads > 1 ? (uint32_t *)(void *)(base + index_at) : NULL;
+        scratch->offsets = threads > 1 ? (uint32_t *)(void *)(base + offsets_at) : NULL;
+    }
+    return threads > 1 ? offsets_at + slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : offsets_at;
+}
+
+static int map_memory(struct sw_cpu *cpu, uint32_t threads)
+{
+    cpu->slots = sw_cpu_arrays_map(&cpu->geometry, cpu->scratch.bytes);
+    cpu->scratch.memory = sw_memory_map(cpu->scratch.bytes);
+    if (cpu->slots == NULL || cpu->scratch.memory == NULL) {
+        return SW_E_NOMEM;
+    }
+    cut_scratch(cpu, threads, cpu->scratch.memory);
+    return SW_OK;
+}
+
+static void cpu_close(void *table)
+{
+    struct sw_cpu *cpu = table;
+    sw_pool_destroy(cpu->pool);
+    sw_memory_unmap(cpu->scratch.memory, cpu->scratch.bytes);
+    sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
+    pthread_mutex_destroy(&cpu->facts_mutex);
+    sw_phase_lock_fini(&cpu->lock);
+    free(cpu);
+}
+
+static int refuse_memory(uint64_t bytes, char *reason, size_t reason_size)
+{
+    uint64_t installed = sw_memory_installed();
+    uint64_t available = sw_memory_available();
+    snprintf(reason, reason_size,
+             "the table needs %llu MiB of memory; this machine has %llu MiB, of which %llu MiB are "
+             "available here: lower the capacity",
+             (unsigned long long)(bytes >> 20), (unsigned long long)(installed >> 20),
+             (unsigned long long)((available < installed ? available : installed) >> 20));
+    return SW_E_NOMEM;
+}
+
+static int cpu_open(const struct sw_table_config *config, void **out, char *reason,
+                    size_t reason_size)
+{
+    struct sw_geometry geometry;
+    uint32_t threads = sw_cpu_threads(config, SW_CPU_THREADS_MAX);
+    *out = NULL;
+    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
+    if (status != SW_OK) {
+        return status;
+    }
+    struct sw_cpu *cpu = calloc(1, sizeof(*cpu));
+    if (cpu == NULL || sw_phase_lock_init(&cpu->lock) != SW_OK) {
+        free(cpu);
+        return refuse_memory(geometry.bytes_total, reason, reason_size);
+    }
+    /* the default attributes of Linux need no resources, so this cannot fail */
+    pthread_mutex_init(&cpu->facts_mutex, NULL);
+    cpu->geometry = geometry;
+    cpu->config = *config;
+    cpu->scratch.bytes = cut_scratch(cpu, threads, NULL);
+    if (map_memory(cpu, threads) != SW_OK) {
+        uint64_t bytes = geometry.bytes_total + cpu->scratch.bytes;
+        cpu_close(cpu);
+        return refuse_memory(bytes, reason, reason_size);
+    }
+    if (sw_pool_create(threads, &cpu->pool) != SW_OK) {
+        cpu_close(cpu);
+        snprintf(reason, reason_size, SW_POOL_REFUSED, (unsigned)threads);
+        return SW_E_NOMEM;
+    }
+    sw_cpu_arrays_empty(cpu, &geometry, cpu->slots);
+    cpu->table = sw_cpu_arrays_table(cpu, &geometry, cpu->slots, &cpu->state);
+    sw_cpu_publish(cpu);
+    snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
+    *out = cpu;
+    return SW_OK;
+}
+
+static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+    batch->counters.deleted = cpu->state.occupied;
+    batch->_stash_change = -(int64_t)cpu->state.stash_occupied;
+    sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
+    memset(&cpu->state, 0, sizeof(cpu->state));
+    sw_phase_lock_leave_write(&cpu->lock);
+}
+
+/* The memory itself serves as the windows. */
+static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct sw_geometry *geometry = &cpu->geometry;
+    struct sw_scan_window main = {0};
+    struct sw_scan_window stash = {0};
+    uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
+
+    sw_phase_lock_enter_read(&cpu->lock);
+    const uint8_t *slots = cpu->slots;
+    if (cpu->config.slot_bits == 64) {
+        uint32_t m = batch->cursor < UINT32_MAX ? (uint32_t)batch->cursor : UINT32_MAX;
+        main.first = sw_home_s64(&cpu->table.s64.main, m);
+        stash.first = sw_home_s64(&cpu->table.s64.stash, m);
+    } else {
+        main.first = sw_home_s128(&cpu->table.s128.main, batch->cursor);
+        stash.first = sw_home_s128(&cpu->table.s128.stash, batch->cursor);
+    }
+    main.slots = slots + main.first * bucket_bytes;
+    if (cpu->state.stash_occupied > 0) {
+        stash.slots = slots + (geometry->buckets_total + stash.first) * bucket_bytes;
+        stash.buckets = geometry->stash_buckets_total - stash.first;
+    }
+    uint64_t rest = geometry->buckets_total - main.first;
+    main.buckets = SW_SCAN_WINDOW < rest ? SW_SCAN_WINDOW : rest;
+    while (
+        !sw_scan_collect(cpu->config.slot_bits, &cpu->table, &cpu->state, &main, &stash, batch)) {
+        main.buckets = main.buckets < rest / 2 ? main.buckets * 2 : rest;
+    }
+    sw_phase_lock_leave_read(&cpu->lock);
+}
+
+static int cpu_submit(void *queue, struct sw_batch *batch)
+{
+    struct sw_cpu *cpu = queue;
+    switch (batch->kind) {
+    case SW_BATCH_OPERATIONS:
+        sw_cpu_run_operations(cpu, batch);
+        break;
+    case SW_BATCH_CLEAR:
+        run_clear(cpu, batch);
+        break;
+    case SW_BATCH_SCAN:
+        run_scan(cpu, batch);
+        break;
+    case SW_BATCH_RESIZE:
+        sw_cpu_run_resize(cpu, batch);
+        break;
+    default: /* what only a cache has, table.c has refused */
+        break;
+    }
+    return SW_OK;
+}
+
+static int cpu_check(void *table, char *violation, size_t violation_size)
+{
+    struct sw_cpu *cpu = table;
+    sw_phase_lock_enter_read(&cpu->lock);
+    int status = sw_check_slots(cpu->config.slot_bits, &cpu->geometry, &cpu->state, cpu->slots,
+                                violation, violation_size);
+    sw_phase_lock_leave_read(&cpu->lock);
+    return status;
+}
+
+static int cpu_raw_copy(void *table, void *slots)
+{
+    struct sw_cpu *cpu = table;
+    sw_phase_lock_enter_read(&cpu->lock);
+    memcpy(slots, cpu->slots, (size_t)cpu->geometry.bytes_total);
+    sw_phase_lock_leave_read(&cpu->lock);
+    return SW_OK;
+}
+
+const struct sw_backend sw_backend_cpu = {
+    .name = "cpu",
+    .operations = SW_BACKEND_ALL_OPERATIONS,
+    .batch_kinds = SW_BACKEND_ALL_KINDS,
+    .leftovers_count = true,
+    .open = cpu_open,
+    .close = cpu_close,
+    .facts = sw_cpu_facts,
+    .io_alloc = sw_cpu_io_alloc,
+    .io_free = sw_cpu_io_free,
+    .queue_open = sw_cpu_queue_open,
+    .queue_close = sw_cpu_queue_close,
+    .submit = cpu_submit,
+    .poll = sw_cpu_poll,
+    .check = cpu_check,
+    .raw_copy = cpu_raw_copy,
+};

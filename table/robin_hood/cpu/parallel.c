@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * parallel.c - large batches on all threads, for both widths.
+ */
+#include "table/robin_hood/cpu/parallel.h"
+
+#include <string.h>
+
+/* The next piece of a job's work. */
+static uint32_t take(uint32_t *next)
+{
+    return __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+}
+
+#define RH_FIELD RH_FIELD_OF(RH_BITS)
+#define RH_FIELD_OF(bits) RH_FIELD_JOIN(bits)
+#define RH_FIELD_JOIN(bits) s##bits
+#define RH_BODY "table/robin_hood/cpu/parallel.inl"
+#include "table/robin_hood/each_width.inl"
+
+uint64_t sw_parallel_record_bytes(uint32_t slot_bits)
+{
+    return slot_bits == 64 ? sizeof(struct sw_record_s64) : sizeof(struct sw_record_s128);
+}

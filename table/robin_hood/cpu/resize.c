@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resize.c - growth, shrinking, and what is told of them.
+ */
+#include "table/robin_hood/cpu/resize.h"
+
+#include <time.h>
+
+#include "table/robin_hood/cpu/arrays.h"
+#include "table/host/memory.h"
+
+/* After a growth that failed none is tried for so long, and so many times as long as it took. */
+#define RETRY_NS 1000000000ULL
+#define RETRY_TIMES 20
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t capacity_of(const struct sw_cpu *cpu)
+{
+    return cpu->geometry.buckets * SW_BUCKET_SLOTS;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool rebuild(const struct sw_cpu *cpu, const union sw_cpu_table *to, uint64_t stash_limit)
+{
+    return cpu->config.slot_bits == 64 ? sw_rebuild_s64(&cpu->table.s64, &to->s64, stash_limit)
+                                       : sw_rebuild_s128(&cpu->table.s128, &to->s128, stash_limit);
+}
+
+/* Moves everything to arrays of `capacity`. SW_E_NOMEM, or SW_E_FULL if more than stash_limit
+ * entries would meet the cap there; then everything is as it was. */
+static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
+{
+    struct sw_table_config config = cpu->config;
+    struct sw_geometry geometry;
+    struct sw_state state = {0};
+    config.capacity_slots = capacity;
+    if (sw_geometry_plan(&config, &geometry, NULL, 0) != SW_OK) {
+        return SW_E_NOMEM; /* no such capacity is asked for */
+    }
+    void *slots = sw_cpu_arrays_map(&geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
+    if (slots == NULL) {
+        return SW_E_NOMEM;
+    }
+    sw_cpu_arrays_empty(cpu, &geometry, slots);
+    union sw_cpu_table to = sw_cpu_arrays_table(cpu, &geometry, slots, &state);
+    stash_limit = smaller(stash_limit, geometry.stash_buckets * SW_BUCKET_SLOTS);
+    if (!rebuild(cpu, &to, stash_limit)) {
+        sw_memory_unmap(slots, geometry.bytes_total);
+        return SW_E_FULL;
+    }
+    sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
+    cpu->slots = slots;
+    cpu->geometry = geometry;
+    cpu->state = state;
+    cpu->table = sw_cpu_arrays_table(cpu, &geometry, slots, &cpu->state);
+    return SW_OK;
+}
+
+/* Moves everything to arrays of `capacity`, or of twice as many slots as often as it takes until no
+ * more than stash_limit entries meet the cap. The present capacity is not stepped over: it serves.
+ */
+static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
+{
+    uint64_t present = capacity_of(cpu);
+    uint64_t most = sw_geometry_capacity_max(&cpu->config);
+    int status = move_to(cpu, capacity, stash_limit);
+    while (status == SW_E_FULL && capacity < most) {
+        uint64_t twice = smaller(capacity * 2, most);
+        capacity = capacity < present && twice > present ? present : twice;
+        status = move_to(cpu, capacity, stash_limit);
+    }
+    return status;
+}
+
+/* With facts_mutex held. */
+static void describe(struct sw_cpu *cpu)
+{
+    sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
+    cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes;
+}
+
+/* Counts an attempt in `count`, or as failed, and publishes what it led to. */
+static void record(struct sw_cpu *cpu, int status, uint64_t *count)
+{
+    pthread_mutex_lock(&cpu->facts_mutex);
+    if (status == SW_OK) {
+        ++*count;
+    } else {
+        cpu->facts.resize_failed++;
+    }
+    describe(cpu);
+    pthread_mutex_unlock(&cpu->facts_mutex);
+}
+
+uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns)
+{
+    return took_ns > RETRY_NS / RETRY_TIMES ? took_ns * RETRY_TIMES : RETRY_NS;
+}
+
+/* Is the table still what a growth failed with for the probe cap? Other entries would not help:
+ * only fewer, or another capacity or stash. */
+static bool is_still_full(const struct sw_cpu *cpu)
+{
+    const struct sw_cpu_failed *failed = &cpu->failed;
+    return failed->full && capacity_of(cpu) == failed->capacity &&
+           cpu->state.stash_occupied == failed->stash_occupied &&
+           cpu->state.occupied >= failed->occupied;
+}
+
+bool sw_cpu_may_grow(const struct sw_cpu *cpu)
+{
+    return capacity_of(cpu) < sw_geometry_capacity_max(&cpu->config) &&
+           (cpu->failed.retry_ns == 0 || (!is_still_full(cpu) && now_ns() >= cpu->failed.retry_ns));
+}
+
+void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)
+{
+    uint64_t capacity = sw_geometry_grown(&cpu->config, capacity_of(cpu), entries);
+    uint64_t began_ns = now_ns();
+    int status = move_to_at_least(cpu, capacity, cpu->geometry.stash_max);
+    uint64_t ended_ns = now_ns();
+    cpu->failed = (struct sw_cpu_failed){0};
+    if (status != SW_OK) {
+        cpu->failed = (struct sw_cpu_failed){
+            .retry_ns = ended_ns + sw_cpu_retry_pause_ns(ended_ns - began_ns),
+            .full = status == SW_E_FULL,
+            .capacity = capacity_of(cpu),
+            .occupied = cpu->state.occupied,
+            .stash_occupied = cpu->state.stash_occupied,
+        };
+    }
+    record(cpu, status, &cpu->facts.grown);
+}
+
+void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+    uint64_t stash_before = cpu->state.stash_occupied;
+    uint64_t stash_max = cpu->geometry.stash_max;
+    uint64_t capacity = sw_geometry_admitting(&cpu->config, batch->capacity, cpu->state.occupied);
+    int status =
+        move_to_at_least(cpu, capacity, stash_before > stash_max ? stash_before : stash_max);
+    if (status == SW_OK) {
+        cpu->failed = (struct sw_cpu_failed){0};
+    }
+    record(cpu, status, &cpu->facts.resized);
+    batch->status = status == SW_OK ? SW_OK : SW_E_NOMEM;
+    batch->capacity = capacity_of(cpu);
+    batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+    sw_phase_lock_leave_write(&cpu->lock);
+}
+
+void sw_cpu_publish(struct sw_cpu *cpu)
+{
+    pthread_mutex_lock(&cpu->facts_mutex);
+    describe(cpu);
+    pthread_mutex_unlock(&cpu->facts_mutex);
+}
+
+void sw_cpu_facts(void *table, struct sw_backend_facts *facts)
+{
+    struct sw_cpu *cpu = table;
+    pthread_mutex_lock(&cpu->facts_mutex);
+    *facts = cpu->facts;
+    pthread_mutex_unlock(&cpu->facts_mutex);
+}

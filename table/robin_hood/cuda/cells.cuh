@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cells.cuh - cells: a hash table of a batch's own keys, in which repeated keys meet.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CELLS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CELLS_CUH
+
+#include "table/robin_hood/cuda/upsert.cuh"
+
+/* In a cell's `last`. */
+#define PRESENT (1U << 31)
+
+/* Whether operations on the same key make one of them all, in any order; of others the last or the
+ * first counts. */
+static __device__ inline bool combines(uint32_t op)
+{
+    return op == SW_SUM || op == SW_MIN || op == SW_MAX;
+}
+
+template <typename T> static __device__ inline void atomic_max(T *at, T value)
+{
+    if (sizeof(T) == 8) {
+        atomicMax((unsigned long long *)at, (unsigned long long)value);
+    } else {
+        atomicMax((unsigned int *)at, (unsigned int)value);
+    }
+}
+
+template <typename T> static __device__ inline void atomic_add(T *at, T value)
+{
+    if (sizeof(T) == 8) {
+        atomicAdd((unsigned long long *)at, (unsigned long long)value);
+    } else {
+        atomicAdd((unsigned int *)at, (unsigned int)value);
+    }
+}
+
+template <typename T> static __device__ inline void atomic_min(T *at, T value)
+{
+    if (sizeof(T) == 8) {
+        atomicMin((unsigned long long *)at, (unsigned long long)value);
+    } else {
+        atomicMin((unsigned int *)at, (unsigned int)value);
+    }
+}
+
+template <typename T> static __device__ inline T atomic_cas(T *at, T expected, T desired)
+{
+    if (sizeof(T) == 8) {
+        return (T)atomicCAS((unsigned long long *)at, (unsigned long long)expected,
+                            (unsigned long long)desired);
+    }
+    return (T)atomicCAS((unsigned int *)at, (unsigned int)expected, (unsigned int)desired);
+}
+
+/* Of 2 * count cells at least half stay free, so every probe ends. */
+template <int BITS>
+static __device__ inline uint32_t claim_cell(const struct sw_cuda_cells<BITS> &cells,
+                                             typename sw_width<BITS>::word m, uint32_t count)
+{
+    typedef sw_width<BITS> W;
+    uint32_t cells_count = 2 * count;
+    if (m == W::empty) {
+        return cells_count;
+    }
+    uint32_t top = (uint32_t)(m >> (BITS / 2 - 32));
+    /* neighbours in m are no neighbours here: runs of cells stay short for any keys */
+    uint32_t cell = __umulhi(top * 0x9e3779b1U ^ (uint32_t)m, cells_count);
+    for (;;) {
+        typename W::word held = *(const volatile typename W::word *)(cells.m + cell);
+        if (held == W::empty) {
+            held = atomic_cas(cells.m + cell, (typename W::word)W::empty, m);
+        }
+        if (held == W::empty || held == m) {
+            return cell;
+        }
+        cell = cell + 1 < cells_count ? cell + 1 : 0;
+    }
+}
+
+/* Adds operation i, on the key with mixed form m, to the cell of its key. */
+template <int BITS>
+static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &device,
+                                          const struct sw_cuda_batch<BITS> &batch, uint64_t i,
+                                          typename sw_width<BITS>::word m)
+{
+    typedef typename sw_width<BITS>::word word;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
+    word operand = batch.op != SW_DELETE ? batch.values[i] : 0;
+    uint32_t cell = claim_cell<BITS>(*cells, m, batch.count);
+    scratch->m[i] = m;
+    scratch->operands[i] = operand;
+    scratch->index_sorted[i] = cell;
+    atomicMax(cells->last + cell, (uint32_t)i + 1);
+    if (batch.found != NULL) {
+        atomicMax(cells->first + cell, ~(uint32_t)i);
+    }
+    if (batch.op == SW_SUM) {
+        atomic_add(cells->value + cell, operand);
+    } else if (batch.op == SW_MAX) {
+        atomic_max(cells->value + cell, operand);
+    } else if (batch.op == SW_MIN) {
+        atomic_max(cells->value + cell, (word)~operand);
+    }
+}
+
+/* True for one operation of each key: the last. */
+template <int BITS>
+static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> *scratch,
+                                             uint64_t i)
+{
+    return (scratch->cells.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
+}
+
+/* One key that is to leave. Returns whether it has a slot to leave. */
+template <int BITS>
+static __device__ inline bool remove_cell(const struct sw_cuda_device<BITS> &device, uint64_t i,
+                                          bool answers, struct sw_cuda_removal<BITS> *removal,
+                                          uint64_t *probes)
+{
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    bool found = false;
+    bool has_slot = remove_one<BITS>(device, scratch->m[i], removal, &found, probes);
+    if (found && answers) {
+        scratch->cells.last[scratch->index_sorted[i]] |= PRESENT;
+    }
+    return has_slot;
+}
+
+/* One key: its value in place, or into the list of those to insert. Returns whether it is absent
+ * and has a slot to find. */
+template <int BITS>
+static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &device,
+                                        const struct sw_cuda_batch<BITS> &batch, uint64_t i,
+                                        typename sw_width<BITS>::slot *entry, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
+    uint32_t cell = scratch->index_sorted[i];
+    typename W::word operand = scratch->operands[i];
+    typename W::place place;
+    if (combines(batch.op)) {
+        operand = cells->value[cell];
+        operand = batch.op == SW_MIN ? (typename W::word) ~operand : operand;
+    }
+    entry->m = scratch->m[i];
+    place = W::locate_hinted(&device.table, device.hints, entry->m, probes);
+    if (place.found) {
+        W::decide(batch.op, true, place.value, operand, &operand);
+        if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
+            cells->last[cell] |= PRESENT; /* of this key's operations only this one writes */
+        }
+    }
+    entry->value = operand;
+    return (place.found || batch.op != SW_SET_PRESENT) && write_one<BITS>(device, place, *entry);
+}
+
+/* Whether the key of operation i was there before it. After all keys were applied. */
+template <int BITS>
+static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scratch, uint32_t op,
+                                        uint64_t i)
+{
+    uint32_t cell = scratch->index_sorted[i];
+    bool present = (scratch->cells.last[cell] & PRESENT) != 0;
+    bool first = ~scratch->cells.first[cell] == (uint32_t)i;
+    return op == SW_DELETE ? present && first : op == SW_SET_PRESENT ? present : present || !first;
+}
+
+/* Makes the cell of operation i what it was before the batch. */
+template <int BITS>
+static __device__ inline void free_cell(const struct sw_cuda_device<BITS> &device,
+                                        const struct sw_cuda_batch<BITS> &batch, uint64_t i)
+{
+    const struct sw_cuda_cells<BITS> *cells = &device.scratch.cells;
+    uint32_t cell = device.scratch.index_sorted[i];
+    cells->m[cell] = sw_width<BITS>::empty;
+    cells->last[cell] = 0;
+    if (batch.found != NULL) {
+        cells->first[cell] = 0;
+    }
+    if (combines(batch.op)) {
+        cells->value[cell] = 0;
+    }
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * counts.cuh - what the threads of a block count of a write batch of any operations.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_COUNTS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_COUNTS_CUH
+
+#include "table/device/reduce.cuh"
+
+/* The counters of one thread. A batch has at most 2^28 operations: 32 bits hold any sum of them. */
+struct fold_counts {
+    uint32_t operations[SW_CLASS_COUNT];
+    uint32_t hits[SW_CLASS_COUNT];
+    uint64_t probes[SW_CLASS_COUNT];
+    uint32_t inserted;
+    uint32_t updated;
+    uint32_t deleted;
+    uint32_t refused;
+};
+
+/* One operation. */
+static __device__ inline void count_operation(struct fold_counts *counts, uint32_t op, bool found,
+                                              enum sw_effect effect)
+{
+#pragma unroll
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        bool mine = c == (int)sw_op_class_of(op);
+        counts->operations[c] += mine;
+        counts->hits[c] += mine && found;
+    }
+    counts->updated += effect == SW_EFFECT_WRITE && found;
+    counts->inserted += effect == SW_EFFECT_WRITE && !found;
+    counts->deleted += effect == SW_EFFECT_REMOVE;
+}
+
+/* A look-up made for a run that begins with such an operation. */
+static __device__ inline void count_probes(struct fold_counts *counts, uint32_t op, uint64_t probes)
+{
+#pragma unroll
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        counts->probes[c] += c == (int)sw_op_class_of(op) ? probes : 0;
+    }
+}
+
+/* Adds a block's counters to the control block's. Every thread of the block must call it. */
+static __device__ inline void add_counts(struct sw_counters *total,
+                                         const struct fold_counts *counts)
+{
+    __shared__ struct sw_counters sum;
+    const uint32_t words = sizeof(sum) / sizeof(uint64_t);
+    static_assert(sizeof(sum) % sizeof(uint64_t) == 0, "an array of 64-bit counters");
+    static_assert(sizeof(sum) / sizeof(uint64_t) <= 64, "a thread a counter");
+    if (threadIdx.x < words) {
+        ((uint64_t *)&sum)[threadIdx.x] = 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        uint32_t operations = __reduce_add_sync(SW_WARP_ALL, counts->operations[c]);
+        uint32_t hits = __reduce_add_sync(SW_WARP_ALL, counts->hits[c]);
+        sw_warp_add(&sum.by_class[c].probes, counts->probes[c]);
+        if (threadIdx.x % 32 == 0 && operations != 0) {
+            atomicAdd((unsigned long long *)&sum.by_class[c].operations, operations);
+            atomicAdd((unsigned long long *)&sum.by_class[c].hits, hits);
+            atomicAdd((unsigned long long *)&sum.by_class[c].misses, operations - hits);
+        }
+    }
+    sw_warp_add(&sum.inserted, counts->inserted);
+    sw_warp_add(&sum.updated, counts->updated);
+    sw_warp_add(&sum.deleted, counts->deleted);
+    sw_warp_add(&sum.refused, counts->refused);
+    __syncthreads();
+    if (threadIdx.x < words && ((uint64_t *)&sum)[threadIdx.x] != 0) {
+        atomicAdd((unsigned long long *)total + threadIdx.x,
+                  (unsigned long long)((uint64_t *)&sum)[threadIdx.x]);
+    }
+}
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * crowd.cuh - the ranges that have more operations than there is room for, because keys are
+ * repeated: all blocks of a cooperative launch do them together.
+ *
+ * Those of operations of one kind meet in cells. Others are sorted by the number of their key's
+ * cell, stably, so that each key's operations are a run in array order (in_order.cuh).
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
+
+#include <cooperative_groups.h>
+
+#include "table/robin_hood/cuda/cells.cuh"
+#include "table/robin_hood/cuda/in_order.cuh"
+
+/* Threads of a block of the launch, and blocks of a multiprocessor: they wait for each other, so
+ * all of them run at once. */
+#define CROWD_THREADS 256
+#define CROWD_BLOCKS_PER_SM 2
+#define NO_CELL 0xffffffffU
+
+#define DIGIT_BITS 8
+#define DIGITS (1U << DIGIT_BITS)
+static_assert(DIGITS == CROWD_THREADS, "a thread a digit");
+
+/* This thread among all. */
+struct crowd {
+    uint64_t start;
+    uint64_t step;
+};
+
+static __device__ inline struct crowd crowd_of_thread(void)
+{
+    return {(uint64_t)blockIdx.x * CROWD_THREADS + threadIdx.x,
+            (uint64_t)gridDim.x * CROWD_THREADS};
+}
+
+/* Copies the bits of `found`, if they are wanted, to where the batch wants them. */
+template <int BITS>
+static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &device,
+                                         const struct sw_cuda_batch<BITS> &batch,
+                                         const struct crowd &crowd)
+{
+    const uint64_t words = batch.found != NULL ? ((uint64_t)batch.count + 63) / 64 * 2 : 0;
+    for (uint64_t w = crowd.start; w < words; w += crowd.step) {
+        batch.found[w] = ((volatile uint32_t *)device.scratch.found)[w];
+    }
+}
+
+/* --- one kind --------------------------------------------------------------------------------- */
+
+/* Operations whose key was there before them: their answers. Returns how many this thread has. */
+template <int BITS>
+static __device__ inline uint64_t answer_cells(const struct sw_cuda_device<BITS> &device,
+                                               const struct sw_cuda_batch<BITS> &batch,
+                                               const struct crowd &crowd)
+{
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    uint64_t hits = 0;
+    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+        if (scratch->index_sorted[i] != NO_CELL && was_found<BITS>(scratch, batch.op, i)) {
+            set_found<BITS>(device, (uint32_t)i);
+            hits++;
+        }
+    }
+    return hits;
+}
+
+/* Carries out the operations that have been collected in cells. */
+template <int BITS>
+static __device__ inline void apply_cells(const struct sw_cuda_device<BITS> &device,
+                                          const struct sw_cuda_batch<BITS> &batch,
+                                          const struct crowd &crowd)
+{
+    typedef sw_width<BITS> W;
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    struct sw_op_counters *counters = &device.control->counters.by_class[sw_op_class_of(batch.op)];
+    const uint64_t rounds = (batch.count + crowd.step - 1) / crowd.step;
+    uint64_t i = crowd.start;
+    uint64_t probes = 0;
+    uint64_t hits = 0;
+    for (uint64_t r = 0; r < rounds; r++, i += crowd.step) {
+        typename W::slot entry;
+        struct sw_cuda_removal<BITS> removal;
+        const bool stands = i < batch.count && scratch->index_sorted[i] != NO_CELL &&
+                            stands_for_key<BITS>(scratch, i);
+        const bool leaves = stands && batch.op == SW_DELETE &&
+                            remove_cell<BITS>(device, i, batch.found != NULL, &removal, &probes);
+        const bool absent =
+            stands && batch.op != SW_DELETE && apply_one<BITS>(device, batch, i, &entry, &probes);
+        uint32_t at = sw_list_append(&device.control->deletes, leaves);
+        if (leaves) {
+            scratch->deletes[at] = removal;
+        }
+        at = sw_list_append(&device.control->inserts, absent);
+        if (absent) {
+            scratch->inserts[at] = entry;
+        }
+    }
+    sw_warp_add(&counters->probes, probes);
+    grid.sync();
+    if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
+        hits = answer_cells<BITS>(device, batch, crowd);
+    }
+    if (batch.op == SW_SET_PRESENT) { /* of the others it follows from what they insert or remove */
+        sw_warp_add(&counters->hits, hits);
+    }
+    grid.sync();
+    for (i = crowd.start; i < batch.count; i += crowd.step) {
+        if (scratch->index_sorted[i] != NO_CELL) {
+            free_cell<BITS>(device, batch, i);
+        }
+    }
+}
+
+/* --- any kinds -------------------------------------------------------------------------------- */
+
+/* An operation of a crowded range: its key's cell, and its number. */
+struct crowded {
+    uint32_t cell;
+    uint32_t number;
+};
+
+/* The operations that have been sorted, as runs of in_order.cuh. */
+template <int BITS> struct crowd_runs {
+    const struct sw_cuda_scratch<BITS> *scratch;
+    const struct crowded *sorted;
+    uint32_t count;
+    __device__ struct operation<BITS> at(uint32_t t) const {
+        const uint32_t number = sorted[t].number;
+        return {scratch->operands[number], number, scratch->ops[number]};
+    } __device__ typename sw_width<BITS>::word m(uint32_t t) const
+    {
+        return scratch->m[sorted[t].number];
+    }
+    __device__ bool begins(uint32_t t) const
+    {
+        return t == 0 || t == count || sorted[t - 1].cell != sorted[t].cell;
+    }
+    __device__ uint32_t first(uint32_t t) const
+    {
+        uint32_t low = 0;
+        for (uint32_t high = t; low < high;) {
+            const uint32_t middle = (low + high) / 2;
+            if (sorted[middle].cell < sorted[t].cell) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    }
+    __device__ struct sw_cuda_update<BITS> held(uint32_t t) const {
+        return scratch->updates[t];
+    }
+};
+
+/* What a pass of the sort reads: operations in array order, of which some are in no cell, or what
+ * the pass before wrote. */
+struct unsorted {
+    const uint32_t *cells; /* NULL: `from` */
+    const struct crowded *from;
+    uint32_t count;
+    __device__ struct crowded at(uint64_t i) const
+    {
+        struct crowded none = {NO_CELL, 0};
+        if (i >= count) {
+            return none;
+        }
+        if (cells != NULL) {
+            none.cell = cells[i];
+            none.number = (uint32_t)i;
+            return none;
+        }
+        return from[i];
+    }
+};
+
+struct sort_memory {
+    uint32_t base[DIGITS];                      /* where the block's next one of a digit goes */
+    uint32_t warps[CROWD_THREADS / 32][DIGITS]; /* of each warp's */
+    uint32_t sums[CROWD_THREADS / 32];
+};
+
+static __device__ inline uint32_t digit_of(struct crowded one, uint32_t shift)
+{
+    return one.cell >> shift & (DIGITS - 1);
+}
+
+/* The part of the input that is this block's. */
+static __device__ inline void share_of(uint32_t count, uint64_t *begin, uint64_t *end)
+{
+    const uint64_t share = ((uint64_t)count / gridDim.x / CROWD_THREADS + 1) * CROWD_THREADS;
+    *begin = share * blockIdx.x;
+    *end = *begin + share < count ? *begin + share : count;
+}
+
+/* The sum of `own` over the threads before this one; *all is that of the block. */
+static __device__ inline uint32_t sum_before(uint32_t sums[CROWD_THREADS / 32], uint32_t own,
+                                             uint32_t *all)
+{
+    uint32_t to_here = own;
+    uint32_t before = 0;
+    for (uint32_t distance = 1; distance < 32; distance *= 2) {
+        uint32_t other = __shfl_up_sync(SW_WARP_ALL, to_here, distance);
+        to_here += threadIdx.x % 32 >= distance ? other : 0;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 31) {
+        sums[threadIdx.x / 32] = to_here;
+    }
+    __syncthreads();
+    *all = 0;
+    for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+        before += w < threadIdx.x / 32 ? sums[w] : 0;
+        *all += sums[w];
+    }
+    return before + to_here - own;
+}
+
+/* counts[digit * blocks + block]: how many this block has of each digit. */
+static __device__ inline void count_digits(struct sort_memory *memory, const struct unsorted &in,
+                                           uint32_t shift, uint32_t *counts)
+{
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    share_of(in.count, &begin, &end);
+    memory->base[threadIdx.x] = 0;
+    __syncthreads();
+    for (uint64_t i = begin + threadIdx.x; i < end; i += CROWD_THREADS) {
+        const struct crowded one = in.at(i);
+        if (one.cell != NO_CELL) {
+            atomicAdd(&memory->base[digit_of(one, shift)], 1U);
+        }
+    }
+    __syncthreads();
+    counts[threadIdx.x * gridDim.x + blockIdx.x] = memory->base[threadIdx.x];
+}
+
+/* Blocks take digits in turn: counts become what the blocks before have, totals[digit] is all. */
+static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *counts,
+                                         uint32_t *totals)
+{
+    for (uint32_t digit = blockIdx.x; digit < DIGITS; digit += gridDim.x) {
+        uint32_t sum = 0;
+        for (uint32_t from = 0; from < gridDim.x; from += CROWD_THREADS) {
+            const uint32_t b = from + threadIdx.x;
+            uint32_t all = 0;
+            const uint32_t own = b < gridDim.x ? counts[digit * gridDim.x + b] : 0;
+            const uint32_t before = sum_before(memory->sums, own, &all);
+            if (b < gridDim.x) {
+                counts[digit * gridDim.x + b] = sum + before;
+            }
+            sum += all;
+        }
+        if (threadIdx.x == 0) {
+            totals[digit] = sum;
+        }
+    }
+}
+
+/* Writes the block's part to where it goes. */
+static __device__ inline void place_digits(struct sort_memory *memory, const struct unsorted &in,
+                                           uint32_t shift, struct crowded *out)
+{
+    const uint32_t warp = threadIdx.x / 32;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    share_of(in.count, &begin, &end);
+    for (uint64_t from = begin; from < end; from += CROWD_THREADS) {
+        const struct crowded one = in.at(from + threadIdx.x < end ? from + threadIdx.x : in.count);
+        const uint32_t digit = digit_of(one, shift);
+        uint32_t alike = __ballot_sync(SW_WARP_ALL, one.cell != NO_CELL);
+        for (uint32_t b = 0; b < DIGIT_BITS; b++) {
+            const uint32_t set = __ballot_sync(SW_WARP_ALL, digit >> b & 1);
+            alike &= (digit >> b & 1) != 0 ? set : ~set;
+        }
+        const uint32_t rank = (uint32_t)__popc(alike & ((1U << threadIdx.x % 32) - 1));
+        for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+            memory->warps[w][threadIdx.x] = 0;
+        }
+        __syncthreads();
+        if (one.cell != NO_CELL && rank == 0) {
+            memory->warps[warp][digit] = (uint32_t)__popc(alike);
+        }
+        __syncthreads();
+        for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+            const uint32_t here = memory->warps[w][threadIdx.x];
+            memory->warps[w][threadIdx.x] = memory->base[threadIdx.x];
+            memory->base[threadIdx.x] += here;
+        }
+        __syncthreads();
+        if (one.cell != NO_CELL) {
+            out[memory->warps[warp][digit] + rank] = one;
+        }
+        __syncthreads();
+    }
+}
+
+/* One pass, by eight bits of the cells' numbers. Returns how many operations there are. */
+static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const struct unsorted &in,
+                                            uint32_t shift, uint32_t *counts, struct crowded *out)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    uint32_t *totals = counts + DIGITS * gridDim.x;
+    uint32_t all = 0;
+    count_digits(memory, in, shift, counts);
+    grid.sync();
+    sum_digits(memory, counts, totals);
+    grid.sync();
+    const uint32_t before = sum_before(memory->sums, totals[threadIdx.x], &all);
+    memory->base[threadIdx.x] = before + counts[threadIdx.x * gridDim.x + blockIdx.x];
+    __syncthreads();
+    place_digits(memory, in, shift, out);
+    grid.sync();
+    return all;
+}
+
+/* Sorts the operations that have a cell by its number, stably. */
+template <int BITS>
+static __device__ inline struct crowd_runs<BITS>
+sort_crowd(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
+    __shared__ struct sort_memory memory;
+    /* the list of long removals is written by later kernels only, and has room for two of these */
+    struct crowded *half[2] = {(struct crowded *)scratch->long_removals,
+                               (struct crowded *)scratch->long_removals + count};
+    struct unsorted in = {scratch->index_sorted, NULL, count};
+    uint32_t pass = 0;
+    for (uint32_t shift = 0; 2 * (uint64_t)count >> shift != 0; shift += DIGIT_BITS, pass++) {
+        const uint32_t all = sort_pass(&memory, in, shift, scratch->ranged.counts, half[pass % 2]);
+        in = {NULL, half[pass % 2], all};
+    }
+    return {scratch, in.from, in.count};
+}
+
+static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
+              "a list of removals has room for two of the crowd");
+
+/* Carries out the operations whose cells are in index_sorted. */
+template <int BITS>
+static __device__ inline void
+apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+               const struct wanted<BITS> &wanted, const struct crowd &crowd)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const struct crowd_runs<BITS> runs = sort_crowd<BITS>(scratch, batch.count);
+    struct fold_counts counts = {};
+    for (uint64_t t = crowd.start; t < runs.count; t += crowd.step) {
+        if (runs.begins((uint32_t)t)) { /* before any part of the run is written */
+            scratch->updates[t] =
+                look_up<BITS>(device, runs.m((uint32_t)t), runs.at((uint32_t)t).op, &counts);
+        }
+    }
+    grid.sync();
+    const uint64_t rounds = (runs.count + crowd.step - 1) / crowd.step;
+    uint64_t t = crowd.start;
+    for (uint64_t r = 0; r < rounds; r++, t += crowd.step) {
+        struct effect<BITS> effect = {
+            SW_NET_NONE, NOWHERE,
+            {
+                0, 0
+            }
+        };
+        if (t < runs.count) {
+            effect = fold_part<BITS>(device, wanted, runs, (uint32_t)t, &counts);
+        }
+        carry_out<BITS>(device, effect);
+    }
+    add_counts(&device.control->counters, &counts);
+    grid.sync();
+    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+        const uint32_t cell = scratch->index_sorted[i];
+        if (cell != NO_CELL) {
+            scratch->cells.m[cell] = sw_width<BITS>::empty;
+        }
+    }
+}
+
+#endif

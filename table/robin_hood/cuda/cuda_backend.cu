@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
+ */
+#include "table/robin_hood/check.h"
+#include "table/device/cutter.cuh"
+#include "table/robin_hood/cuda/host.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Up to this load a key is mostly found in its home bucket: hints would cost more than they save.
+ */
+#define HINTS_MAX_LOAD 0.86
+/* 128-bit slots are written by atom.cas.b128. */
+#define MAJOR_FOR_128_BITS 9
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* What lies where the lists of n net effects do. */
+template <int BITS> static void share_scratch(struct sw_cuda_scratch<BITS> *scratch, uint64_t n)
+{
+    struct sw_cuda_groups *groups = &scratch->groups;
+    static_assert(sizeof(*scratch->long_removals) >= 4 * sizeof(uint32_t) &&
+                      sizeof(*scratch->long_inserts) >= 2 * sizeof(uint32_t) &&
+                      sizeof(*scratch->updates) >= sizeof(int8_t),
+                  "they have room");
+    groups->most = (uint32_t)n;
+    groups->claims = (uint32_t *)scratch->long_removals;
+    groups->refused = groups->claims + n;
+    groups->ends = groups->refused + n;
+    groups->inserts = groups->ends + n;
+    groups->deletes = (uint32_t *)scratch->long_inserts;
+    groups->peaks = (int32_t *)(groups->deletes + n);
+    groups->effects = (int8_t *)scratch->updates;
+    static_assert(sizeof(*scratch->undo) <=
+                      sizeof(*scratch->long_removals) + sizeof(*scratch->long_inserts),
+                  "both lists, which follow each other");
+    scratch->undo = (typename sw_width<BITS>::undo *)scratch->long_removals;
+}
+
+/* Returns the bytes of a scratch for n operations. */
+template <int BITS>
+static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uint64_t n,
+                          bool leftovers, size_t sort_bytes)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    char *sort = NULL;
+    sw_cuda_cut(&cutter, &scratch->keys, n);
+    sw_cuda_cut(&cutter, &scratch->operands, n);
+    sw_cuda_cut(&cutter, &scratch->ops, n);
+    sw_cuda_cut(&cutter, &scratch->previous, n);
+    sw_cuda_cut(&cutter, &scratch->found, (n + 63) / 64);
+    sw_cuda_cut(&cutter, &scratch->m, n);
+    sw_cuda_cut(&cutter, &scratch->index, n);
+    sw_cuda_cut(&cutter, &scratch->m_sorted, n);
+    sw_cuda_cut(&cutter, &scratch->index_sorted, n);
+    sw_cuda_cut(&cutter, &scratch->updates, n);
+    sw_cuda_cut(&cutter, &scratch->deletes, n);
+    sw_cuda_cut(&cutter, &scratch->inserts, n);
+    sw_cuda_cut(&cutter, &scratch->long_removals, n);
+    sw_cuda_cut(&cutter, &scratch->long_inserts, n);
+    sw_cuda_cut(&cutter, &scratch->cells.m, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->cells.value, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->cells.last, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->cells.first, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->ranged.moved, sw_cuda_range_slots((uint32_t)n));
+    sw_cuda_cut(&cutter, &scratch->ranged.lengths, SW_CUDA_RANGES_MAX);
+    sw_cuda_cut(&cutter, &scratch->ranged.counts, SW_CUDA_CROWD_COUNTS);
+    sw_cuda_cut(&cutter, &sort, sort_bytes);
+    scratch->sort = sort;
+    scratch->sort_bytes = sort_bytes;
+    scratch->leftovers = NULL;
+    if (leftovers) {
+        sw_cuda_cut(&cutter, &scratch->leftovers, n);
+    }
+    share_scratch<BITS>(scratch, n);
+    return cutter.used;
+}
+
+static bool keeps_hints(const struct sw_table_config *config)
+{
+    return config->tuning.hints == SW_CHOICE_ALWAYS ||
+           (config->tuning.hints == SW_CHOICE_AUTO && config->max_load > HINTS_MAX_LOAD);
+}
+
+template <int BITS>
+static cudaError_t allocate_scratch(struct sw_cuda_table *table,
+                                    struct sw_cuda_device<BITS> *device)
+{
+    const uint32_t n = table->config.batch_ops_max;
+    const bool leftovers = table->config.stash_slots == 0;
+    size_t sort_bytes = 0;
+    size_t merge_bytes = 0;
+    cudaError_t error = sw_cuda_sort_bytes<BITS>(n, &sort_bytes);
+    if (error == cudaSuccess) {
+        error = sw_cuda_merge_sort_bytes<BITS>(n, &merge_bytes);
+    }
+    sort_bytes = merge_bytes > sort_bytes ? merge_bytes : sort_bytes;
+    size_t bytes = cut_scratch<BITS>(&device->scratch, NULL, n, leftovers, sort_bytes);
+    table->scratch_bytes = bytes + sizeof(*table->state) + sizeof(*table->control);
+    if (error == cudaSuccess) {
+        error = cudaMalloc(&table->scratch, bytes);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMalloc((void **)&table->state, sizeof(*table->state));
+    }
+    if (error == cudaSuccess) {
+        error = cudaMalloc((void **)&table->control, sizeof(*table->control));
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    cut_scratch<BITS>(&device->scratch, table->scratch, n, leftovers, sort_bytes);
+    error = cudaMemsetAsync(table->scratch, 0, bytes, cudaStreamPerThread);
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(device->scratch.cells.m, 0xFF,
+                                (2 * (size_t)n + 1) * sizeof(*device->scratch.cells.m),
+                                cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(table->state, 0, sizeof(*table->state), cudaStreamPerThread);
+    }
+    return error == cudaSuccess
+               ? cudaMemsetAsync(table->control, 0, sizeof(*table->control), cudaStreamPerThread)
+               : error;
+}
+
+/* 90 for 9.0; 0 if it is not known. */
+static int compute_capability(int device)
+{
+    int major = 0;
+    int minor = 0;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess) {
+        (void)cudaGetLastError(); /* base serves any GPU */
+        return 0;
+    }
+    return 10 * major + minor;
+}
+
+/* 1 if it is not known: fewer blocks than could run, but they loop. */
+static uint32_t multiprocessors_of(int device)
+{
+    int count = 0;
+    if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+static cudaError_t open_together(struct sw_cuda_table *table)
+{
+    struct sw_cuda_together *together = &table->together;
+    together->key_bytes = together->value_bytes = table->slot_bits / 16;
+    together->record_bytes = sizeof(struct sw_cuda_record);
+    together->operations_max = sw_cuda_together_max(table->config.batch_ops_max,
+                                                    together->key_bytes, together->value_bytes);
+    cudaError_t error = sw_cuda_together_open(together, false);
+    table->scratch_bytes += together->bytes;
+    return error;
+}
+
+/* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
+ * a binary built for other GPUs fails here. */
+template <int BITS>
+static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometry *geometry,
+                            struct sw_cuda_device<BITS> *device)
+{
+    const struct sw_table_config *config = &table->config;
+    cudaError_t error = sw_cuda_pool_open(&table->pool, table->device);
+    if (error == cudaSuccess) {
+        error = allocate_scratch<BITS>(table, device);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_arrays_open(&table->arrays, geometry, BITS, table->has_hints, true,
+                                    table->pool.memory, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_range_blocks<BITS>(table->device, &device->rest_blocks);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    sw_cuda_arrays_use<BITS>(&table->arrays, device);
+    device->table.state = table->state;
+    device->table.seed = config->seed;
+    device->control = table->control;
+    device->block_size = config->tuning.block_size;
+    device->arch = compute_capability(table->device);
+    device->multiprocessors = multiprocessors_of(table->device);
+    device->counts_probes = !config->tuning.without_probe_counts;
+    error = open_together(table);
+    if (error == cudaSuccess) {
+        error = sw_cuda_warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
+    }
+    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+/* Chooses the device. Its name goes to `reason`. */
+static int choose_device(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    struct cudaDeviceProp properties;
+    int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
+    if (status == SW_OK && config->slot_bits == 128 && properties.major < MAJOR_FOR_128_BITS) {
+        snprintf(reason, reason_size,
+                 "%s has compute capability %d.%d; 128-bit slots need %d.0: use 64-bit slots",
+                 properties.name, properties.major, properties.minor, MAJOR_FOR_128_BITS);
+        return SW_E_NODEVICE;
+    }
+    return status;
+}
+
+static void cuda_close(void *context)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    sw_cuda_owner_close(table);
+    sw_cuda_arrays_close(&table->arrays, cudaStreamPerThread);
+    (void)cudaStreamSynchronize(cudaStreamPerThread);
+    sw_cuda_pool_close(&table->pool);
+    pthread_mutex_destroy(&table->growth);
+    sw_cuda_together_close(&table->together);
+    (void)cudaFree(table->scratch);
+    (void)cudaFree(table->state);
+    (void)cudaFree(table->control);
+    free(table);
+}
+
+/* What this backend cannot do, and what nothing can. */
+static bool tuning_is_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    uint32_t block = config->tuning.block_size;
+    if (block != 0 && (block < 64 || block > 1024 || (block & (block - 1)) != 0)) {
+        snprintf(reason, reason_size, "a block must have 64, 128, 256, 512 or 1024 threads, not %u",
+                 (unsigned)block);
+        return false;
+    }
+    if (config->max_capacity_slots > config->capacity_slots && !sw_cuda_may_resize(config)) {
+        snprintf(
+            reason, reason_size,
+            "a table on a GPU grows only with a stash and with a probe cap that is hardly ever "
+            "met: leave max-probe out");
+        return false;
+    }
+    return true;
+}
+
+static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
+                     size_t reason_size)
+{
+    struct sw_geometry geometry;
+    *out = NULL;
+    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
+    if (status == SW_OK) {
+        status = choose_device(config, reason, reason_size);
+    }
+    if (status != SW_OK) {
+        return status;
+    }
+    if (!tuning_is_valid(config, reason, reason_size)) {
+        return SW_E_INVALID;
+    }
+    struct sw_cuda_table *table = (struct sw_cuda_table *)calloc(1, sizeof(*table));
+    if (table == NULL) {
+        snprintf(reason, reason_size, "not enough host memory");
+        return SW_E_NOMEM;
+    }
+    table->config = *config;
+    table->slot_bits = config->slot_bits;
+    table->has_hints = keeps_hints(config);
+    table->new_keys = SW_CUDA_NEW_KEYS_ALL;
+    pthread_mutex_init(&table->growth, NULL); /* as the owner's: this cannot fail */
+    cudaError_t error = sw_cuda_owner_open(table, config->device);
+    if (error == cudaSuccess) {
+        error = config->slot_bits == 64 ? allocate<64>(table, &geometry, &table->narrow)
+                                        : allocate<128>(table, &geometry, &table->wide);
+    }
+    if (error != cudaSuccess) {
+        uint64_t bytes = table->scratch_bytes + geometry.bytes_total;
+        cuda_close(table); /* first: what was allocated is free then */
+        status = sw_cuda_explain(error, bytes, reason, reason_size);
+        return status;
+    }
+    *out = table;
+    return SW_OK;
+}
+
+/* --- the other members ------------------------------------------------------------------------ */
+
+static void cuda_facts(void *context, struct sw_backend_facts *facts)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    pthread_mutex_lock(&table->order);
+    sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
+    facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes;
+    facts->grown = table->grown;
+    facts->resized = table->resized;
+    facts->resize_failed = table->resize_failed;
+    facts->together_ops_max = table->together.operations_max;
+    for (int w = 0; w < SW_WAY_COUNT; w++) {
+        facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
+        facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&table->order);
+}
+
+static void *cuda_io_alloc(void *context, size_t bytes)
+{
+    return sw_cuda_io_alloc((struct sw_cuda_table *)context, bytes);
+}
+
+static void cuda_io_free(void *context, void *memory, size_t bytes)
+{
+    (void)bytes;
+    sw_cuda_io_free((struct sw_cuda_table *)context, memory);
+}
+
+static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *slots)
+{
+    cudaError_t error = cudaSetDevice(table->device);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_lanes(table);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemcpyAsync(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost,
+                                cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemcpyAsync(slots, table->arrays.slots,
+                                table->arrays.geometry.slots_total * (table->slot_bits / 8),
+                                cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(cudaStreamPerThread);
+    }
+    return sw_cuda_check(table, error, "reading the table back") ? SW_OK : SW_E_DEVICE;
+}
+
+static int cuda_check(void *context, char *violation, size_t violation_size)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    struct sw_state state;
+    void *slots = malloc((size_t)table->arrays.geometry.bytes_total);
+    if (slots == NULL) {
+        return SW_E_NOMEM;
+    }
+    int status = read_back(table, &state, slots);
+    if (status == SW_OK) {
+        status = sw_check_slots(table->slot_bits, &table->arrays.geometry, &state, slots, violation,
+                                violation_size);
+    }
+    free(slots);
+    return status;
+}
+
+static int cuda_raw_copy(void *context, void *slots)
+{
+    struct sw_state state;
+    return read_back((struct sw_cuda_table *)context, &state, slots);
+}
+
+const struct sw_backend *sw_backend_cuda(void)
+{
+    static const struct sw_backend backend = {
+        "cuda",
+        SW_BACKEND_ALL_OPERATIONS,
+        SW_BACKEND_ALL_KINDS,
+        true,
+        cuda_open,
+        cuda_close,
+        cuda_facts,
+        cuda_io_alloc,
+        cuda_io_free,
+        sw_cuda_queue_open,
+        sw_cuda_queue_close,
+        sw_cuda_submit,
+        sw_cuda_poll,
+        sw_cuda_submit_together,
+        sw_cuda_poll_together,
+        sw_cuda_flush,
+        cuda_check,
+        cuda_raw_copy,
+    };
+    return &backend;
+}

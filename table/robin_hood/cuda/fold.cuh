@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fold.cuh - folds the operations of one range in shared memory, so that one entry stands for each
+ * key. By all threads of a block.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_FOLD_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_FOLD_CUH
+
+#include "table/robin_hood/cuda/cells.cuh"
+
+/* Operations a range is expected to have, at most, and room for so many: 8 standard deviations more
+ * of what distinct keys, which are spread at random, differ. */
+#define RANGE_WANTED 1024
+#define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
+#define FOLD_CELLS 2048
+#define ALIVE 0xffffU
+#define SEEN 0xfffeU /* alive, and its key is present */
+
+static_assert(FOLD_CELLS > RANGE_ROOM && RANGE_ROOM < SEEN, "probing ends, and entries have names");
+
+/* One range's operations, in shared memory. */
+template <int BITS> struct fold {
+    typename sw_width<BITS>::slot entries[RANGE_ROOM];
+    uint32_t operation[RANGE_ROOM]; /* where answers are wanted, the key's first one in the end */
+    uint32_t cells[FOLD_CELLS];     /* a hash table of the keys: 1 + the entry for its key so far */
+    uint16_t gave_way[RANGE_ROOM];  /* to the entry that stands for its key, or to one that gave way
+                                       itself; or ALIVE or SEEN */
+};
+
+/* Adds an operand to the entry that stands for its key. */
+template <typename T> static __device__ inline void combine(uint32_t op, T *at, T operand)
+{
+    if (op == SW_SUM) {
+        atomic_add(at, operand);
+    } else if (op == SW_MAX) {
+        atomic_max(at, operand);
+    } else {
+        atomic_min(at, operand);
+    }
+}
+
+/* Afterwards one entry of each key is alive: its last if they are SETs, else one that has what all
+ * make together. Returns false if this one is not the first that came. */
+template <int BITS>
+static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
+{
+    typename sw_width<BITS>::word m = fold->entries[e].m;
+    uint32_t cell = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_CELLS;
+    for (;;) {
+        uint32_t held = atomicCAS(&fold->cells[cell], 0U, e + 1);
+        if (held == 0) {
+            return true;
+        }
+        if (fold->entries[held - 1].m != m) {
+            cell = (cell + 1) % FOLD_CELLS;
+        } else if (op == SW_DELETE) {
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (combines(op)) {
+            combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (fold->operation[held - 1] > fold->operation[e]) {
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (atomicCAS(&fold->cells[cell], held, e + 1) == held) {
+            fold->gave_way[held - 1] = (uint16_t)e;
+            return false;
+        }
+    }
+}
+
+/* The entry that stands for the key of entry e. */
+template <int BITS>
+static __device__ inline uint32_t root_of(const struct fold<BITS> *fold, uint32_t e)
+{
+    while (fold->gave_way[e] < SEEN) {
+        e = fold->gave_way[e];
+    }
+    return e;
+}
+
+/* Operations after the first on their key found it, unless the first deleted it; the first is noted
+ * at the entry that is alive. By all threads of the block. */
+template <int BITS, int THREADS>
+static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &device,
+                                            struct fold<BITS> *fold, uint32_t op,
+                                            const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        const uint32_t root = root_of<BITS>(fold, e);
+        if (root != e) {
+            atomicMin(&fold->operation[root], fold->operation[e]);
+        }
+    }
+    __syncthreads();
+    for (uint32_t e = threadIdx.x; e < count && op != SW_DELETE; e += THREADS) {
+        const uint32_t root = root_of<BITS>(fold, e);
+        if (moved[e].operation != fold->operation[root]) {
+            set_found<BITS>(device, moved[e].operation);
+        }
+    }
+    __syncthreads();
+}
+
+/* SET_PRESENT: all operations on a key that is present find it. Returns how many of this thread's
+ * do. By all threads of the block. */
+template <int BITS, int THREADS>
+static __device__ inline uint64_t find_seen(const struct sw_cuda_device<BITS> &device,
+                                            const struct fold<BITS> *fold, bool answers,
+                                            const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    uint64_t hits = 0;
+    __syncthreads();
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        if (fold->gave_way[root_of<BITS>(fold, e)] == SEEN) {
+            hits++;
+            if (answers) {
+                set_found<BITS>(device, moved[e].operation);
+            }
+        }
+    }
+    return hits;
+}
+
+/* Reads a range's operations and folds them. By all threads of the block. */
+template <int BITS, int THREADS>
+static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &device,
+                                         struct fold<BITS> *fold, uint32_t op, bool answers,
+                                         const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    for (uint32_t c = threadIdx.x; c < FOLD_CELLS; c += THREADS) {
+        fold->cells[c] = 0;
+    }
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        struct sw_cuda_moved<BITS> one = moved[e];
+        fold->entries[e].m = one.m;
+        fold->entries[e].value = one.operand;
+        fold->operation[e] = one.operation;
+        fold->gave_way[e] = ALIVE;
+    }
+    __syncthreads();
+    bool repeated = false;
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        repeated |= !fold_one<BITS>(fold, op, e);
+    }
+    if (__syncthreads_or(repeated) && answers && op != SW_SET_PRESENT) {
+        find_repeated<BITS, THREADS>(device, fold, op, moved, count);
+    }
+}
+
+#endif

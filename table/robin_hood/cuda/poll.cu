@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * poll.cu - completion: what became of a batch, and what the host learns from it.
+ */
+#include "table/robin_hood/cuda/host.cuh"
+
+/* The windows were too small for the cursor to move: reads larger ones. */
+static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    cudaError_t error = cudaSetDevice(queue->table->device);
+    if (error == cudaSuccess) {
+        pthread_mutex_lock(&queue->table->order); /* the arrays may change their size */
+        error = sw_cuda_scan_reserve(queue, 2 * queue->scan.window);
+        pthread_mutex_unlock(&queue->table->order);
+    }
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        return SW_E_NOMEM;
+    }
+    if (!sw_cuda_check(queue->table, error, "memory for a scan")) {
+        return SW_E_DEVICE;
+    }
+    sw_cuda_record_of(queue, batch->_ticket)->done = 0;
+    return sw_cuda_enqueue(queue, batch, batch->_ticket) ? SW_PENDING : SW_E_DEVICE;
+}
+
+/* Submit counted what the batch might insert; now it is known what it did. */
+static void settle_entries(struct sw_cuda_table *table, const struct sw_batch *batch)
+{
+    const struct sw_counters *counters = &batch->counters;
+    uint64_t change =
+        counters->inserted - counters->deleted - batch->leftover_count - batch->_upserts;
+    if (change != 0) {
+        __atomic_fetch_add(&table->entries, change, __ATOMIC_RELAXED);
+    }
+}
+
+/* What share of the upserts met a new key, in recent batches that were large enough to tell. */
+static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *batch)
+{
+    uint32_t before = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
+    uint32_t now = SW_CUDA_NEW_KEYS_ALL;
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        if (batch->_upserts < SW_CUDA_NEW_KEYS_MIN) {
+            return;
+        }
+        now = (uint32_t)(batch->counters.inserted * SW_CUDA_NEW_KEYS_ALL / batch->_upserts);
+        now = (before + 3 * now) / 4;
+    }
+    __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
+}
+
+/* By which way the batch went in the end: what a rebuild cannot do of upserts is done as what
+ * crowds a range is, and where groups may have to be refused one thread does it all. */
+static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_record *record)
+{
+    const enum sw_way way = (enum sw_way)(batch->_way - 1);
+    if (record->serial != 0) {
+        return SW_WAY_SERIAL;
+    }
+    return way == SW_WAY_STREAM && batch->op != SW_DELETE && record->fell_back != 0 ? SW_WAY_RANGES
+                                                                                    : way;
+}
+
+void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
+                       uint64_t operations)
+{
+    struct sw_way_counters *way = &table->ways[batch->_way - 1];
+    __atomic_fetch_add(&way->batches, batches, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&way->operations, operations, __ATOMIC_RELAXED);
+}
+
+/* Takes the results from the record. Returns the status, SW_PENDING if the batch goes on. */
+static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    const struct sw_cuda_record *record = sw_cuda_record_of(queue, batch->_ticket);
+    if (record->status == SW_E_DEVICE) {
+        sw_cuda_check(queue->table, cudaErrorUnknown, "an entry found no place in the stash");
+        return SW_E_DEVICE;
+    }
+    if (batch->kind == SW_BATCH_SCAN) {
+        return sw_cuda_scan_answer(queue, batch) ? SW_OK : scan_again(queue, batch);
+    }
+    batch->counters = record->counters;
+    batch->leftover_count = record->leftover_count;
+    batch->_stash_change = record->stash_change;
+    __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
+    if (batch->_ticket == queue->trim_ticket) {
+        sw_cuda_pool_trim(&queue->table->pool); /* of the arrays that growth left behind */
+    }
+    if (batch->kind == SW_BATCH_RESIZE) {
+        return queue->resize_status;
+    }
+    if (batch->_way != 0) {
+        batch->_way = 1 + (uint32_t)way_taken(batch, record);
+        sw_cuda_count_way(queue->table, batch, 1, batch->count);
+    }
+    settle_entries(queue->table, batch);
+    note_new_keys(queue->table, batch);
+    return record->status;
+}
+
+int sw_cuda_poll(void *context, struct sw_batch *batch)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    /* Reads gather while older batches of the queue are in flight. */
+    if (queue->held_count > 0 && batch->_ticket >= queue->held[0]->_ticket &&
+        !sw_cuda_is_lost(queue->table)) {
+        (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure shows as a lost table below */
+    }
+    int status = sw_cuda_lane_poll(queue, batch->_ticket);
+    if (status == SW_OK) {
+        status = collect(queue, batch);
+    }
+    if (status == SW_PENDING) {
+        return SW_PENDING;
+    }
+    sw_cuda_lane_completed(queue, batch->_ticket);
+    if (batch->kind == SW_BATCH_SCAN) {
+        queue->scan.running = false;
+    }
+    batch->status = status;
+    return status;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan.cu - windows of the table for scans: copied to pinned memory, read by sw_scan_collect.
+ */
+#include "table/robin_hood/cuda/host.cuh"
+
+/* The state comes first in the staging memory, padded so that slots stay aligned. */
+#define STATE_BYTES 64
+static_assert(sizeof(struct sw_state) <= STATE_BYTES, "the state fits before the windows");
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t bucket_bytes(const struct sw_cuda_table *table)
+{
+    return (size_t)table->slot_bits / 8 * SW_BUCKET_SLOTS;
+}
+
+cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window)
+{
+    const struct sw_geometry *geometry = &queue->table->arrays.geometry;
+    struct sw_cuda_scan *scan = &queue->scan;
+    uint64_t main_room = smaller(window, geometry->buckets_total);
+    uint64_t stash_room = smaller(window, geometry->stash_buckets_total);
+    size_t bytes = STATE_BYTES + (main_room + stash_room) * bucket_bytes(queue->table);
+    void *staging = NULL;
+    if (bytes > scan->staging_bytes) {
+        cudaError_t error = cudaHostAlloc(&staging, bytes, cudaHostAllocPortable);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        cudaFreeHost(scan->staging);
+        scan->staging = (char *)staging;
+        scan->staging_bytes = bytes;
+    }
+    scan->window = window;
+    scan->main_room = main_room;
+    scan->stash_room = stash_room;
+    return cudaSuccess;
+}
+
+template <int BITS>
+static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+{
+    typedef sw_width<BITS> W;
+    const typename W::table *table = &sw_cuda_device_of<BITS>(queue->table)->table;
+    struct sw_cuda_scan *scan = &queue->scan;
+    size_t bytes = bucket_bytes(queue->table);
+    if ((scan->main_room < scan->window && scan->main_room < table->main.buckets_total) ||
+        (scan->stash_room < scan->window && scan->stash_room < table->stash.buckets_total)) {
+        /* the table has grown; where there is no memory, smaller windows serve */
+        if (sw_cuda_scan_reserve(queue, scan->window) != cudaSuccess) {
+            (void)cudaGetLastError();
+        }
+    }
+    char *main_at = scan->staging + STATE_BYTES;
+    typename W::word cursor = (typename W::word)batch->cursor;
+
+    scan->main.slots = main_at;
+    scan->main.first = W::home(&table->main, cursor);
+    scan->main.buckets = smaller(scan->main_room, table->main.buckets_total - scan->main.first);
+    scan->stash.slots = NULL;
+    scan->stash.first = 0;
+    scan->stash.buckets = 0;
+    if (table->stash.slots != NULL) {
+        scan->stash.slots = main_at + scan->main.buckets * bytes;
+        scan->stash.first = W::home(&table->stash, cursor);
+        scan->stash.buckets =
+            smaller(scan->stash_room, table->stash.buckets_total - scan->stash.first);
+    }
+    scan->narrow = queue->table->narrow.table;
+    scan->wide = queue->table->wide.table;
+    cudaError_t error = cudaMemcpyAsync(scan->staging, table->state, sizeof(*table->state),
+                                        cudaMemcpyDeviceToHost, queue->stream);
+    if (error == cudaSuccess) {
+        error = cudaMemcpyAsync(main_at, table->main.slots + scan->main.first * SW_BUCKET_SLOTS,
+                                scan->main.buckets * bytes, cudaMemcpyDeviceToHost, queue->stream);
+    }
+    if (error == cudaSuccess && scan->stash.buckets != 0) {
+        error = cudaMemcpyAsync((void *)scan->stash.slots,
+                                table->stash.slots + scan->stash.first * SW_BUCKET_SLOTS,
+                                scan->stash.buckets * bytes, cudaMemcpyDeviceToHost, queue->stream);
+    }
+    return error;
+}
+
+cudaError_t sw_cuda_scan_copy(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+{
+    return queue->table->slot_bits == 64 ? copy_windows<64>(queue, batch)
+                                         : copy_windows<128>(queue, batch);
+}
+
+bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    const struct sw_cuda_table *table = queue->table;
+    const struct sw_cuda_scan *scan = &queue->scan;
+    const void *shape = table->slot_bits == 64 ? (const void *)&scan->narrow : &scan->wide;
+    return sw_scan_collect(table->slot_bits, shape, (const struct sw_state *)scan->staging,
+                           &scan->main, &scan->stash, batch);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unmerged.cu - upserts a batch that a rebuild could not merge, of any size: all blocks together,
+ * by cells (crowd.cuh). What is to be inserted is listed, for walk.cu.
+ */
+#include "table/robin_hood/cuda/crowd.cuh"
+
+template <int BITS>
+static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &device,
+                                         const struct sw_cuda_batch<BITS> &batch,
+                                         const struct crowd &crowd)
+{
+    typedef sw_width<BITS> W;
+    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+        collect_one<BITS>(device, batch, i, W::mix(&device.table, batch.keys[i]));
+        if (i % 64 == 0) {
+            device.scratch.found[i / 64] = 0;
+        }
+    }
+    cooperative_groups::this_grid().sync();
+    apply_cells<BITS>(device, batch, crowd);
+    copy_found<BITS>(device, batch, crowd);
+}
+
+/* Whether the batch may insert was decided before entries moved. */
+template <int BITS>
+static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
+    unmerged_kernel(const struct sw_cuda_device<BITS> device,
+                    const struct sw_cuda_batch<BITS> batch)
+{
+    typedef sw_width<BITS> W;
+    struct sw_cuda_control *control = device.control;
+    const struct crowd crowd = crowd_of_thread();
+    if (control->rebuild_failed == 0) {
+        return;
+    }
+    if (crowd.start == 0) {
+        sw_note_stash(control, device.table.state);
+    }
+    if (control->mode == SW_CUDA_ASK) {
+        for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+            uint64_t probes = 0;
+            if (!W::locate(&device.table, W::mix(&device.table, batch.keys[i]), &probes).found) {
+                control->absent = 1;
+            }
+        }
+        cooperative_groups::this_grid().sync();
+    }
+    if (sw_is_admitted(control)) {
+        upsert_all<BITS>(device, batch, crowd);
+    }
+    if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
+        control->blocks_done = 0;
+        conclude<BITS>(device, batch, false);
+    }
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
+                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    struct sw_cuda_device<BITS> to = *device;
+    struct sw_cuda_batch<BITS> what = *batch;
+    void *arguments[] = {&to, &what};
+    return cudaLaunchCooperativeKernel((const void *)unmerged_kernel<BITS>,
+                                       dim3(device->rest_blocks), dim3(CROWD_THREADS), arguments, 0,
+                                       stream);
+}
+
+template cudaError_t sw_cuda_launch_unmerged<64>(const struct sw_cuda_device<64> *,
+                                                 const struct sw_cuda_batch<64> *, cudaStream_t);
+template cudaError_t sw_cuda_launch_unmerged<128>(const struct sw_cuda_device<128> *,
+                                                  const struct sw_cuda_batch<128> *, cudaStream_t);

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * walk.cu - inserts absent keys and removes present ones: the part of a write that moves others.
+ *
+ * Inserting moves one entry on from each bucket to the next until one has room; removing moves one
+ * back from each bucket until one has none that was displaced. What ends within a few buckets is
+ * done by a thread alone (short_ways.cu); the rest is walked.
+ *
+ * LANES neighbouring buckets are a stretch, and as many threads walk it in one step: each has one
+ * bucket in its registers, and what goes from bucket to bucket goes from lane to lane. A stretch
+ * has a lock, one bit. Who moves entries on to the next stretch takes its lock before giving this
+ * one's back, so nobody passes anybody: the table is as if one walk was made after the other, and
+ * canonical after each. Locks are taken from left to right only, so whoever waits waits for one
+ * further right, and the last one goes on. (Hand over hand: Bayer and Schkolnick, 1977.)
+ *
+ * Nobody waits in a loop of its own, which could keep the lanes beside it from giving back what it
+ * waits for: all walks of a warp try, and step, together.
+ *
+ * Short ways, walks, inserts and removals are kernels of their own. While only one kind runs,
+ * entries move in one direction only, and where a key was when it was looked up says on which side
+ * it is now.
+ */
+#include "table/device/follow.cuh"
+#include "table/device/reduce.cuh"
+#include "table/robin_hood/cuda/walk.cuh"
+
+/* Buckets of a stretch. On an H200 at load 0.93, 2^16 removals: 459 us with 8, 336 with 16, 299
+ * with 32; 2^20 at 0.85: 1141, 1313, 1892. */
+#define LANES 16
+/* Blocks that a multiprocessor holds at once, of the kernels that walk. */
+#define WALK_BLOCKS 6
+
+/* --- stretches and their locks ---------------------------------------------------------------- */
+
+/* The lock of a stretch; `stretch` counts those of both arrays. True if it was free. Acquires. */
+static __device__ inline bool try_lock(uint32_t *locks, uint64_t stretch)
+{
+    uint32_t bit = 1U << (stretch % 32);
+    uint32_t was;
+    asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
+                 : "=r"(was)
+                 : "l"(__cvta_generic_to_global(locks + stretch / 32)), "r"(bit)
+                 : "memory");
+    return (was & bit) == 0;
+}
+
+/* After __syncwarp: what the other lanes wrote is released with it. */
+static __device__ inline void unlock(uint32_t *locks, uint64_t stretch)
+{
+    asm volatile("red.release.gpu.global.and.b32 [%0], %1;"
+                 :
+                 : "l"(__cvta_generic_to_global(locks + stretch / 32)), "r"(~(1U << (stretch % 32)))
+                 : "memory");
+}
+
+static __device__ inline void prefetch(const void *at)
+{
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(at)) : "memory");
+}
+
+/* One walk, in the hands of LANES threads; alike in all of them. */
+template <int BITS> struct walk {
+    typename sw_width<BITS>::slot hand; /* inserts: what is to be placed; removals: m is the key */
+    uint64_t stretch;                   /* the next to step into, of its array */
+    uint64_t home;                      /* of the hand: no place before it */
+    bool active;
+    bool in_stash;
+    bool holds; /* the lock of the stretch before: what left it is in the hand; or the place that
+                   it gave up is to be filled */
+};
+
+/* A lane's view of the stretch that its walk stepped into. */
+template <int BITS> struct step {
+    typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS];
+    typename sw_width<BITS>::slot *bucket;
+    uint64_t number; /* of the bucket */
+    uint64_t lock;
+    bool stepped; /* the lock was free */
+    bool inside;  /* and there is such a bucket */
+};
+
+/* The lowest lane of the walk for which `yes` holds; LANES if there is none. All lanes of the warp
+ * must call it. */
+static __device__ inline int first_lane(bool yes)
+{
+    uint32_t all = __ballot_sync(SW_WARP_ALL, yes) >> (threadIdx.x % 32 / LANES * LANES);
+    uint32_t own = all & ((1U << LANES) - 1);
+    return own != 0 ? __ffs((int)own) - 1 : LANES;
+}
+
+template <int BITS>
+static __device__ inline typename sw_width<BITS>::slot
+slot_of_lane(typename sw_width<BITS>::slot slot, int lane)
+{
+    slot.m = __shfl_sync(SW_WARP_ALL, slot.m, lane, LANES);
+    slot.value = __shfl_sync(SW_WARP_ALL, slot.value, lane, LANES);
+    return slot;
+}
+
+/* Selected, not indexed, so that the bucket stays in registers; EMPTY for -1. */
+template <int BITS>
+static __device__ inline typename sw_width<BITS>::slot
+slot_at(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS], int index)
+{
+    typename sw_width<BITS>::slot slot;
+    slot.m = sw_width<BITS>::empty;
+    slot.value = sw_width<BITS>::empty;
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        if (i == index) {
+            slot = held[i];
+        }
+    }
+    return slot;
+}
+
+/* Tries the lock of the next stretch and reads it. */
+template <int BITS>
+static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device<BITS> &device,
+                                                     const struct walk<BITS> &walk) {
+    typedef sw_width<BITS> W;
+    const uint32_t lane = threadIdx.x % LANES;
+    const typename W::view *view = walk.in_stash ? &device.table.stash : &device.table.main;
+    struct step<BITS> step;
+    uint64_t first = walk.in_stash ? (device.table.main.buckets_total + LANES - 1) / LANES : 0;
+    bool stepped = false;
+    step.lock = first + walk.stretch;
+    step.number = walk.stretch * LANES + lane;
+    step.bucket = view->slots + step.number * SW_BUCKET_SLOTS;
+    if (walk.active && step.number < view->buckets_total) {
+        prefetch(step.bucket); /* on its way while the lock is */
+    }
+    if (walk.active && lane == 0) {
+        stepped = try_lock(device.locks, step.lock);
+    }
+    step.stepped = __shfl_sync(SW_WARP_ALL, stepped, 0, LANES);
+    __syncwarp(); /* what lane 0 acquired the others have */
+    step.inside = step.stepped && step.number < view->buckets_total;
+    for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
+        step.held[i].m = W::empty;
+        step.held[i].value = W::empty;
+    }
+    if (step.inside) {
+        W::bucket_read(view, step.number, step.held);
+    }
+    return step;
+}
+
+/* Gives back the locks a walk has no more use for; both kinds end a step with it. */
+template <int BITS>
+static __device__ inline void step_out(const struct sw_cuda_device<BITS> &device,
+                                       struct walk<BITS> *walk, const struct step<BITS> &step,
+                                       bool keeps)
+{
+    __syncwarp(); /* the stores of all lanes come before lane 0's release */
+    if (step.stepped && threadIdx.x % LANES == 0) {
+        if (walk->holds) {
+            unlock(device.locks, step.lock - 1);
+        }
+        if (!keeps) {
+            unlock(device.locks, step.lock);
+        }
+    }
+    if (step.stepped) {
+        walk->holds = keeps;
+    }
+}
+
+/* --- inserts ---------------------------------------------------------------------------------- */
+
+template <int BITS>
+static __device__ inline void begin_insert(const struct sw_cuda_device<BITS> &device,
+                                           struct walk<BITS> *walk,
+                                           typename sw_width<BITS>::slot hand, bool in_stash)
+{
+    typedef sw_width<BITS> W;
+    const typename W::view *view = in_stash ? &device.table.stash : &device.table.main;
+    walk->hand = hand;
+    walk->in_stash = in_stash;
+    walk->home = in_stash ? W::home(view, hand.m) : W::hint_start(view, device.hints, hand.m);
+    walk->stretch = walk->home / LANES;
+    walk->active = true;
+    walk->holds = false;
+}
+
+/* What met the cap leaves the array: it goes to the stash, or is handed back. */
+template <int BITS>
+static __device__ inline void meet_cap(const struct sw_cuda_device<BITS> &device,
+                                       struct walk<BITS> *walk)
+{
+    const bool first = threadIdx.x % LANES == 0;
+    struct sw_state *state = device.table.state;
+    if (walk->in_stash) {
+        walk->active = false;
+        if (first) {
+            atomicAdd(&device.control->lost, 1U);
+        }
+    } else if (device.table.stash.slots == NULL) {
+        walk->active = false;
+        if (first) {
+            device.scratch.leftovers[atomicAdd(&device.control->leftovers, 1U)] = walk->hand;
+            atomicAdd((unsigned long long *)&state->occupied, ~0ULL);
+        }
+    } else {
+        if (first) {
+            atomicAdd((unsigned long long *)&state->stash_occupied, 1ULL);
+        }
+        begin_insert<BITS>(device, walk, walk->hand, true);
+    }
+}
+
+/* One stretch further. Returns whether an entry met the cap. *probes grows by the buckets looked at
+ * in this lane. */
+template <int BITS>
+static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &device,
+                                          struct walk<BITS> *walk, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    const int lane = (int)(threadIdx.x % LANES);
+    const typename W::view *view = walk->in_stash ? &device.table.stash : &device.table.main;
+    const struct step<BITS> step = step_into<BITS>(device, *walk);
+    typename W::slot top;
+    typename W::slot in;
+    const int max = W::bucket_max(step.held, &top);
+    /* the hand belongs in the first bucket that has room or a larger entry; what comes from the
+     * stretch before is smaller than all of this one */
+    const bool takes =
+        step.inside && (walk->holds || (step.number >= walk->home && top.m > walk->hand.m));
+    const int begin = first_lane(takes);
+    in.m = __shfl_up_sync(SW_WARP_ALL, top.m, 1, LANES);
+    in.value = __shfl_up_sync(SW_WARP_ALL, top.value, 1, LANES);
+    if (lane == begin) {
+        in = walk->hand;
+    }
+    /* with room there is no next one, and past the cap it does not enter */
+    const bool fits = step.inside && step.number - W::home(view, in.m) <= view->max_probe;
+    const int end = first_lane(step.stepped && lane >= begin && (!fits || top.m == W::empty));
+    const bool placed = __shfl_sync(SW_WARP_ALL, fits, end < LANES ? end : 0, LANES);
+    if (lane >= begin && (lane < end || (lane == end && fits))) {
+        step.bucket[max] = in;
+    }
+    *probes += step.inside && step.number >= walk->home && lane <= end;
+    const typename W::slot out =
+        slot_of_lane<BITS>(end < LANES ? in : top, end < LANES ? end : LANES - 1);
+    const bool goes_on = end == LANES && (walk->stretch + 1) * LANES < view->buckets_total;
+    step_out<BITS>(device, walk, step, begin < LANES && goes_on);
+    if (!step.stepped) {
+        return false;
+    }
+    if (begin < LANES) { /* else the hand did not find its bucket yet */
+        walk->hand = out;
+    }
+    if (goes_on) {
+        walk->stretch++;
+        return false;
+    }
+    walk->active = false;
+    if (end < LANES && placed) {
+        return false;
+    }
+    meet_cap<BITS>(device, walk);
+    return true;
+}
+
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK, WALK_BLOCKS)
+    insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
+{
+    sw_cuda_follow();
+    struct sw_cuda_control *control = device.control;
+    const uint32_t count = sw_is_admitted(control) ? control->long_inserts : 0;
+    const uint64_t step = (uint64_t)gridDim.x * (SW_CUDA_BLOCK / LANES);
+    uint64_t next = (uint64_t)blockIdx.x * (SW_CUDA_BLOCK / LANES) + threadIdx.x / LANES;
+    struct walk<BITS> walk = {
+    };
+    uint64_t probes = 0;
+    uint64_t failures = 0;
+    for (;;) {
+        if (!walk.active && next < count) {
+            begin_insert<BITS>(device, &walk, device.scratch.long_inserts[next], false);
+            next += step;
+        }
+        if (!__any_sync(SW_WARP_ALL, walk.active)) {
+            break;
+        }
+        bool failed = insert_step<BITS>(device, &walk, &probes);
+        failures += failed && threadIdx.x % LANES == 0;
+    }
+    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    sw_block_add(&control->counters.failures, failures);
+}
+
+/* --- removals --------------------------------------------------------------------------------- */
+
+template <int BITS>
+static __device__ inline void begin_removal(const struct sw_cuda_device<BITS> &device,
+                                            struct walk<BITS> *walk,
+                                            const struct sw_cuda_removal<BITS> &removal)
+{
+    const uint64_t buckets = device.table.main.buckets_total;
+    const uint64_t bucket = removal.slot / SW_BUCKET_SLOTS;
+    walk->hand.m = removal.m;
+    walk->in_stash = bucket >= buckets;
+    walk->stretch = (walk->in_stash ? bucket - buckets : bucket) / LANES;
+    walk->active = true;
+    walk->holds = false;
+}
+
+/* One stretch: to the left until the key is found, then to the right. *hole is the slot that was
+ * given up in the last bucket of the stretch before. */
+template <int BITS>
+static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &device,
+                                           struct walk<BITS> *walk,
+                                           typename sw_width<BITS>::slot **hole, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    const int lane = (int)(threadIdx.x % LANES);
+    const typename W::view *view = walk->in_stash ? &device.table.stash : &device.table.main;
+    const struct step<BITS> step = step_into<BITS>(device, *walk);
+    const int min = W::bucket_min(step.held);
+    typename W::slot low;
+    low = slot_at<BITS>(step.held, min);
+    /* whether the bucket to the left may have this one's smallest */
+    const bool displaced = min >= 0 && step.number > 0 && W::home(view, low.m) < step.number;
+    typename W::word value;
+    const int at = W::probe(step.held, walk->hand.m, &value);
+    const int begin = first_lane(step.inside && (walk->holds ? lane == 0 && displaced : at >= 0));
+    typename W::slot next;
+    next.m = __shfl_down_sync(SW_WARP_ALL, low.m, 1, LANES);
+    next.value = __shfl_down_sync(SW_WARP_ALL, low.value, 1, LANES);
+    const bool gives = __shfl_down_sync(SW_WARP_ALL, displaced, 1, LANES);
+    /* the last lane does not know yet */
+    const int end = first_lane(step.stepped && lane >= begin && (lane == LANES - 1 || !gives));
+    typename W::slot *given_up = step.bucket + (lane == begin && !walk->holds ? at : min);
+    if (lane == begin && walk->holds) {
+        **hole = low;
+    }
+    if (lane >= begin && lane <= end) {
+        if (lane == end) {
+            next.m = W::empty;
+            next.value = W::empty;
+        }
+        *given_up = next;
+        ++*probes;
+    }
+    if (step.stepped && begin < LANES && !walk->in_stash) {
+        const uint64_t base = walk->stretch * LANES;
+        W::hint_forget(view, device.hints, base + begin - (walk->holds ? 1 : 0), base + end + 1,
+                       (uint32_t)lane, LANES);
+    }
+    const bool goes_on =
+        begin < LANES && end == LANES - 1 && (walk->stretch + 1) * LANES < view->buckets_total;
+    const bool was_searching = !walk->holds;
+    const unsigned long long last =
+        __shfl_sync(SW_WARP_ALL, (unsigned long long)given_up, LANES - 1, LANES);
+    step_out<BITS>(device, walk, step, goes_on);
+    if (!step.stepped) {
+        return;
+    }
+    if (goes_on) {
+        *hole = (typename W::slot *)last;
+        walk->stretch++;
+    } else if (begin < LANES || !was_searching) {
+        walk->active = false;
+    } else if (walk->stretch > 0) {
+        walk->stretch--; /* other removals moved the key to the left */
+    } else {
+        walk->active = false;
+        if (lane == 0) {
+            atomicAdd(&device.control->lost, 1U);
+        }
+    }
+}
+
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK, WALK_BLOCKS)
+    removal_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
+{
+    sw_cuda_follow();
+    struct sw_cuda_control *control = device.control;
+    const uint32_t count = sw_is_admitted(control) ? control->long_removals : 0;
+    const uint64_t step = (uint64_t)gridDim.x * (SW_CUDA_BLOCK / LANES);
+    uint64_t next = (uint64_t)blockIdx.x * (SW_CUDA_BLOCK / LANES) + threadIdx.x / LANES;
+    struct walk<BITS> walk = {
+    };
+    typename sw_width<BITS>::slot *hole = NULL;
+    uint64_t probes = 0;
+    for (;;) {
+        if (!walk.active && next < count) {
+            begin_removal<BITS>(device, &walk, device.scratch.long_removals[next]);
+            next += step;
+        }
+        if (!__any_sync(SW_WARP_ALL, walk.active)) {
+            break;
+        }
+        removal_step<BITS>(device, &walk, &hole, &probes);
+    }
+    sw_block_add(&control->counters.by_class[SW_CLASS_DELETE].probes, probes);
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+static uint32_t blocks_for(uint64_t threads, uint32_t most)
+{
+    uint64_t blocks = (threads + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
+    return blocks < 1 ? 1 : blocks < most ? (uint32_t)blocks : most;
+}
+
+/* No more blocks than run at once: those that began later would have as much to do, alone. */
+template <int BITS>
+static uint32_t walk_blocks(const struct sw_cuda_device<BITS> *device, uint32_t count)
+{
+    return blocks_for((uint64_t)count * LANES, device->multiprocessors * WALK_BLOCKS);
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_inserts(const struct sw_cuda_device<BITS> *device, uint32_t count,
+                                   cudaStream_t stream)
+{
+    cudaError_t error = sw_cuda_launch_short_inserts<BITS>(device, count, stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_following(true, insert_kernel<BITS>, walk_blocks(device, count),
+                                         SW_CUDA_BLOCK, stream, *device);
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, uint32_t count,
+                                    cudaStream_t stream)
+{
+    cudaError_t error = sw_cuda_launch_short_removals<BITS>(device, count, stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_following(true, removal_kernel<BITS>, walk_blocks(device, count),
+                                         SW_CUDA_BLOCK, stream, *device);
+    }
+    return error;
+}
+
+#define INSTANTIATE(BITS)                                                                   \
+    template cudaError_t sw_cuda_launch_inserts<BITS>(const struct sw_cuda_device<BITS> *,  \
+                                                      uint32_t, cudaStream_t);              \
+    template cudaError_t sw_cuda_launch_removals<BITS>(const struct sw_cuda_device<BITS> *, \
+                                                       uint32_t, cudaStream_t);
+INSTANTIATE(64)
+INSTANTIATE(128)

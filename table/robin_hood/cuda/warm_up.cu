@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * warm_up.cu - launches every kernel once, so that none is loaded while the table serves.
+ */
+#include <string.h>
+
+#include "table/device/cutter.cuh"
+#include "table/robin_hood/cuda/device.cuh"
+
+/* Operations of the larger batch that loads the kernels. */
+#define WARM_UP_OPS (1U << 14)
+
+template <int BITS, int N>
+static cudaError_t warm_up_get(const struct sw_cuda_device<BITS> *device,
+                               const struct sw_cuda_batch<BITS> *batch, bool use_hints,
+                               struct sw_cuda_tally *tally)
+{
+    struct sw_cuda_reads<BITS, N> reads;
+    memset(&reads, 0, sizeof(reads));
+    reads.batch_count = 1;
+    reads.batches[0].keys = batch->keys;
+    reads.batches[0].count = batch->count;
+    reads.batches[0].record = batch->record;
+    reads.batches[0].tally = tally;
+    return sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, cudaStreamPerThread);
+}
+
+template <int BITS>
+static cudaError_t warm_up_gets(const struct sw_cuda_device<BITS> *device,
+                                const struct sw_cuda_batch<BITS> *batch,
+                                struct sw_cuda_tally *tally)
+{
+    cudaError_t error = cudaSuccess;
+    for (int hints = 0; hints < 2 && error == cudaSuccess; hints++) {
+        error = warm_up_get<BITS, 1>(device, batch, hints != 0, tally);
+        if (error == cudaSuccess) {
+            error = warm_up_get<BITS, SW_CUDA_READS_MAX>(device, batch, hints != 0, tally);
+        }
+    }
+    return error;
+}
+
+/* Reports, empties the table, and reports that. */
+template <int BITS>
+static cudaError_t finish_and_clear(const struct sw_cuda_device<BITS> *device,
+                                    const struct sw_cuda_batch<BITS> *batch, uint64_t slots_total)
+{
+    cudaError_t error = sw_cuda_launch_finish<BITS>(device, batch, cudaStreamPerThread);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
+    }
+    return error == cudaSuccess ? sw_cuda_launch_finish<BITS>(device, batch, cudaStreamPerThread)
+                                : error;
+}
+
+/* SETs of key 0 by ranges, in any order and in array order. */
+template <int BITS>
+static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
+                                  struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
+{
+    cudaError_t error = cudaSuccess;
+    batch.op = SW_SET;
+    batch.values = batch.keys;
+    batch.collected = true;
+    for (int in_order = 0; in_order < 2 && error == cudaSuccess; in_order++) {
+        batch.previous = in_order != 0 ? device->scratch.previous : NULL;
+        error = sw_cuda_launch_scatter<BITS>(device, &batch, cudaStreamPerThread);
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_ranges<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            batch.previous = NULL;
+            batch.collected = false;
+            error = finish_and_clear<BITS>(device, &batch, slots_total);
+            batch.collected = true;
+        }
+    }
+    return error;
+}
+
+/* SETs of key 0, merged into the empty table; then it is emptied again. */
+template <int BITS>
+static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
+                                struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
+{
+    cudaError_t error = cudaSuccess;
+    batch.values = batch.keys;
+    for (uint32_t op = SW_SET; op <= SW_SUM && error == cudaSuccess; op++) {
+        batch.op = op;
+        batch.found = op == SW_SUM ? (uint32_t *)device->scratch.found : NULL;
+        error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
+                                                cudaStreamPerThread);
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_merge<BITS>(device, &batch, NULL, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
+                                                    cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_merge_in_place<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_clear<BITS>(device, slots_total, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+    }
+    if (error == cudaSuccess && device->hints != NULL) {
+        error = sw_cuda_launch_hints<BITS>(device, cudaStreamPerThread);
+    }
+    return error;
+}
+
+/* What moves and orders, on the empty table. */
+template <int BITS>
+static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
+                                 struct sw_cuda_batch<BITS> batch)
+{
+    const struct sw_cuda_batch<BITS> none = {
+    };
+    cudaStream_t stream = cudaStreamPerThread;
+    batch.op = SW_DELETE;
+    cudaError_t error = sw_cuda_launch_plan<BITS>(device, &batch, stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_bury<BITS>(device, &batch, stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(device, &batch, stream);
+    }
+    batch.op = SW_SET;
+    batch.count = 0;
+    batch.values = batch.keys;
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_merge_plan<BITS>(device, &none, device->table.main.buckets, stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_merge<BITS>(device, &none, &device->table, stream);
+    }
+    if (error == cudaSuccess) { /* the stash is empty: nothing is set aside */
+        error = sw_cuda_launch_close_up<BITS>(device, NULL, stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_reset<BITS>(device, stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(device, &batch, stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_close<BITS>(device, &batch, stream);
+    }
+    return error;
+}
+
+/* Launches every kernel once, on reads of key 0 in the empty table. The runtime loads a kernel and
+ * reserves the memory of its threads when it is first launched: a device that has no room left for
+ * them is refused here, and not lost later. The scratch stays zero where it must. */
+template <int BITS>
+cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max,
+                            uint64_t slots_total)
+{
+    struct sw_cuda_batch<BITS> batch = {
+    };
+    /* pieces of the scratch that these batches do not use, large enough by their alignment */
+    struct sw_cuda_tally *tally = (struct sw_cuda_tally *)device->scratch.updates;
+    batch.record = (struct sw_cuda_record *)device->scratch.undo;
+    batch.keys = device->scratch.operands;
+    batch.op = SW_GET;
+    batch.group_count = 1;
+    batch.count = batch_ops_max;
+    cudaError_t error = warm_up_gets<BITS>(device, &batch, tally);
+    /* few, since one thread applies them all; of the numbers that are sorted differently */
+    for (uint32_t count = 1; count <= WARM_UP_OPS && error == cudaSuccess; count *= WARM_UP_OPS) {
+        batch.count = count < batch_ops_max ? count : batch_ops_max;
+        error = warm_up_gets<BITS>(device, &batch, tally);
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_plan<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_commit<BITS>(device, &batch, true, false, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
+        }
+        if (error == cudaSuccess) {
+            error = warm_up_sets<BITS>(device, batch, slots_total);
+        }
+        if (error == cudaSuccess) {
+            error = warm_up_ranges<BITS>(device, batch, slots_total);
+        }
+        if (error == cudaSuccess) {
+            error = warm_up_moves<BITS>(device, batch);
+        }
+    }
+    return error;
+}
+
+static_assert(sizeof(struct sw_cuda_tally) <= SW_CUDA_CUT_ALIGN,
+              "fits in any piece of the scratch");
+static_assert(sizeof(struct sw_cuda_record) <= SW_CUDA_CUT_ALIGN,
+              "fits in any piece of the scratch");
+
+template cudaError_t sw_cuda_warm_up<64>(const struct sw_cuda_device<64> *, uint32_t, uint64_t);
+template cudaError_t sw_cuda_warm_up<128>(const struct sw_cuda_device<128> *, uint32_t, uint64_t);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * width.cuh - the functions and types of robin_hood.h chosen by slot width, for kernel templates.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WIDTH_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WIDTH_CUH
+
+#include "table/robin_hood/robin_hood.h"
+
+template <int BITS> struct sw_width;
+
+#define SW_WIDTH(bits, word_type, suffix)                                                        \
+    template <> struct sw_width<bits> {                                                          \
+        typedef word_type word;                                                                  \
+        typedef struct sw_slot_##suffix slot;                                                    \
+        typedef struct sw_view_##suffix view;                                                    \
+        typedef struct sw_table_##suffix table;                                                  \
+        typedef struct sw_work_##suffix work;                                                    \
+        typedef struct sw_undo_##suffix undo;                                                    \
+        typedef struct sw_place_##suffix place;                                                  \
+        static constexpr word empty = (word)-1;                                                  \
+        static __host__ __device__ uint64_t home(const view *v, word m)                          \
+        {                                                                                        \
+            return sw_home_##suffix(v, m);                                                       \
+        }                                                                                        \
+        static __device__ word mix(const table *t, word key)                                     \
+        {                                                                                        \
+            return sw_mix_##suffix(t, key);                                                      \
+        }                                                                                        \
+        static __device__ word unmix(const table *t, word m)                                     \
+        {                                                                                        \
+            return sw_unmix_##suffix(t, m);                                                      \
+        }                                                                                        \
+        static __device__ void bucket_read(const view *v, uint64_t b, slot out[SW_BUCKET_SLOTS]) \
+        {                                                                                        \
+            sw_bucket_read_##suffix(sw_bucket_##suffix(v, b), out);                              \
+        }                                                                                        \
+        static __device__ int bucket_max(const slot held[SW_BUCKET_SLOTS], slot *top)            \
+        {                                                                                        \
+            return sw_bucket_max_##suffix(held, top);                                            \
+        }                                                                                        \
+        static __device__ int bucket_min(const slot held[SW_BUCKET_SLOTS])                       \
+        {                                                                                        \
+            return sw_bucket_min_##suffix(held);                                                 \
+        }                                                                                        \
+        static __device__ void bucket_sort(slot held[SW_BUCKET_SLOTS])                           \
+        {                                                                                        \
+            sw_bucket_sort_##suffix(held);                                                       \
+        }                                                                                        \
+        static __device__ int probe(const slot held[SW_BUCKET_SLOTS], word m, word *value)       \
+        {                                                                                        \
+            return sw_probe_##suffix(held, m, value);                                            \
+        }                                                                                        \
+        static __device__ slot *find_from(const view *v, word m, uint64_t b, word *value,        \
+                                          uint64_t *probes)                                      \
+        {                                                                                        \
+            return sw_find_from_##suffix(v, m, b, value, probes);                                \
+        }                                                                                        \
+        static __device__ place locate(const table *t, word m, uint64_t *probes)                 \
+        {                                                                                        \
+            return sw_locate_##suffix(t, m, probes);                                             \
+        }                                                                                        \
+        static __device__ uint64_t hint_start(const view *v, const uint8_t *hints, word m)       \
+        {                                                                                        \
+            return sw_hint_start_##suffix(v, hints, m);                                          \
+        }                                                                                        \
+        static __device__ place locate_hinted(const table *t, const uint8_t *hints, word m,      \
+                                              uint64_t *probes)                                  \
+        {                                                                                        \
+            return sw_locate_from_##suffix(                                                      \
+                t, m, m == empty ? 0 : sw_hint_start_##suffix(&t->main, hints, m), probes);      \
+        }                                                                                        \
+        static __device__ bool insert_before(const view *v, const uint8_t *hints, slot *hand,    \
+                                             uint64_t limit, uint64_t *probes)                   \
+        {                                                                                        \
+            return sw_insert_absent_before_##suffix(                                             \
+                v, hand, sw_hint_start_##suffix(v, hints, hand->m), limit, probes);              \
+        }                                                                                        \
+        static __device__ void hint_forget(const view *v, uint8_t *hints, uint64_t first,        \
+                                           uint64_t end, uint32_t part, uint32_t parts)          \
+        {                                                                                        \
+            sw_hint_forget_##suffix(v, hints, first, end, part, parts);                          \
+        }                                                                                        \
+        static __device__ uint8_t hint_pair(const view *v, uint64_t g, uint8_t old)              \
+        {                                                                                        \
+            return sw_hint_pair_##suffix(v, g, old);                                             \
+        }                                                                                        \
+        static __device__ enum sw_effect decide(uint32_t op, bool found, word old, word operand, \
+                                                word *out)                                       \
+        {                                                                                        \
+            return sw_decide_##suffix(op, found, old, operand, out);                             \
+        }                                                                                        \
+        static __device__ bool insert_absent(const view *v, slot *hand, uint64_t *probes)        \
+        {                                                                                        \
+            return sw_insert_absent_##suffix(v, hand, probes);                                   \
+        }                                                                                        \
+        static __device__ bool is_boundary(const view *v, uint64_t b)                            \
+        {                                                                                        \
+            return sw_is_boundary_##suffix(v, b);                                                \
+        }                                                                                        \
+        static __device__ void punch(slot *s)                                                    \
+        {                                                                                        \
+            sw_slot_store_##suffix(s, sw_slot_empty_##suffix());                                 \
+        }                                                                                        \
+        static __device__ bool execute_in_order(const table *t, work *w, struct sw_counters *c)  \
+        {                                                                                        \
+            return sw_execute_in_order_##suffix(t, w, c);                                        \
+        }                                                                                        \
+    };
+
+SW_WIDTH(64, uint32_t, s64)
+SW_WIDTH(128, uint64_t, s128)
+#undef SW_WIDTH
+
+#endif

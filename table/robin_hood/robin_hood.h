@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * robin_hood.h - the ordered Robin Hood algorithm, one source for CPU and CUDA, both slot widths.
+ *
+ * Instantiates robin_hood.inl and its companions for 64-bit slots (names end in _s64) and 128-bit
+ * slots (_s128).
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_ROBIN_HOOD_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_ROBIN_HOOD_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "table/mix.h"
+#include "table/once.h"
+#include "table/table.h"
+
+/* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory, 4 x 16 bytes one CPU cache
+ * line; on an H200 it is the fastest shape up to load 0.9 with one thread a key. Both backends must
+ * agree: a bucket's contents are part of the canonical layout. make BUCKET_SLOTS=8 builds another
+ * shape. */
+#ifndef SW_BUCKET_SLOTS
+#define SW_BUCKET_SLOTS 4
+#endif
+static_assert(SW_BUCKET_SLOTS == 2 || SW_BUCKET_SLOTS == 4 || SW_BUCKET_SLOTS == 8,
+              "a bucket is 2, 4 or 8 slots: whole loads of 16 bytes, and a power of two");
+
+/* Look-ups jump over so many buckets or more; fewer are looked at one by one, since neighbours
+ * share cache lines and pages. */
+#define SW_JUMP_MIN 4
+
+/* What an operation does to the table once the state of its key is known. */
+enum sw_effect { SW_EFFECT_NONE, SW_EFFECT_WRITE, SW_EFFECT_REMOVE };
+
+/* What a bucket says of a key it does not hold: no bucket does, or look in the next one. */
+enum sw_probe { SW_PROBE_ABSENT = -1, SW_PROBE_NEXT = -2 };
+
+/* The mutable state beside the slots. The key whose mixed value is all ones has no slot: it lives
+ * here, so that no key is forbidden. */
+struct sw_state {
+    uint64_t occupied;       /* entries, those of the stash and the side cell included */
+    uint64_t stash_occupied; /* entries of the stash */
+    uint64_t side_value;
+    uint64_t side_present; /* 0 or 1 */
+};
+
+/* Which class an operation is counted in. */
+SW_HD static inline enum sw_op_class sw_op_class_of(uint32_t op)
+{
+    return op == SW_GET ? SW_CLASS_GET : op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
+}
+
+/* Displacement hints (hints.inl): a byte for each pair of home buckets (2g, 2g + 1). The low 6 bits
+ * are d = min(lead(2g), SW_HINT_LEAD_MAX); the high 2 bits are how far the start of 2g + 1 is past
+ * 2g + d, at most 3. 0 says nothing. */
+#define SW_HINT_LEAD_MAX 63
+/* No start that a hint names is further past 2g. */
+#define SW_HINT_REACH (SW_HINT_LEAD_MAX + 3)
+
+/* The hint of two leads, or of lower bounds of them. */
+SW_HD static inline uint8_t sw_hint_encode(uint32_t lead_even, uint32_t lead_odd)
+{
+    uint32_t d = lead_even < SW_HINT_LEAD_MAX ? lead_even : SW_HINT_LEAD_MAX;
+    uint32_t more = lead_odd + 1 > d ? lead_odd + 1 - d : 0;
+    return (uint8_t)(((more < 3 ? more : 3) << 6) | d);
+}
+
+/* A lower bound of the lead of the pair's even or odd home. */
+SW_HD static inline uint32_t sw_hint_lead(uint8_t hint, bool odd)
+{
+    uint32_t d = hint & SW_HINT_LEAD_MAX;
+    uint32_t start = d + (hint >> 6); /* of the odd home, past the even one */
+    return !odd ? d : start > 0 ? start - 1 : 0;
+}
+
+/* Bytes of the hints of so many home buckets. */
+SW_HD static inline uint64_t sw_hint_count(uint64_t buckets)
+{
+    return (buckets + 1) / 2;
+}
+
+/* What to allocate for them: hint_forget reads whole words. */
+#define SW_HINT_WORD 4
+/* So many words are loaded before the first is looked at: one by one, memory would be waited for as
+ * often. */
+#define SW_HINT_AHEAD 4
+SW_HD static inline uint64_t sw_hint_bytes(uint64_t buckets)
+{
+    return (sw_hint_count(buckets) + SW_HINT_WORD - 1) / SW_HINT_WORD * SW_HINT_WORD;
+}
+
+/* A word of hints, the first one lowest, which other threads may be clearing. Aligned to its size
+ * on a device. */
+SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
+{
+#if defined(__CUDA_ARCH__)
+    return *(const volatile uint32_t *)hints;
+#else
+    uint32_t word = 0;
+    for (int i = 0; i < SW_HINT_WORD; i++) {
+        word |= (uint32_t)__atomic_load_n(hints + i, __ATOMIC_RELAXED) << 8 * i;
+    }
+    return word;
+#endif
+}
+
+/* Of a word of hints, from that of homes 2g and 2g + 1 on, those that speak of buckets from `first`
+ * on: the top bit of the byte of each. A hint does of those from a home to its start, and of its
+ * two homes the odd one has the later start. */
+SW_HD static inline uint32_t sw_hint_speaking(uint32_t word, uint64_t g, uint64_t first)
+{
+    const uint32_t tops = 0x80808080;
+    const uint32_t starts =
+        (word & 0x3f3f3f3f) + (word >> 6 & 0x03030303); /* past the even homes */
+    const uint32_t some = starts + 0x7f7f7f7f;
+    if (2 * g > first) {
+        return some & tops;
+    }
+    if (first - 2 * g >= SW_HINT_REACH + 2 * SW_HINT_WORD) {
+        return 0;
+    }
+    const uint32_t past = (uint32_t)(first - 2 * g + 1) * 0x01010101;
+    return some & (((starts + 0x06040200) | tops) - past) & tops;
+}
+
+/* Clears hints of a word, those with the top bit of their byte set. Several threads may clear the
+ * same ones. */
+SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
+{
+#if defined(__CUDA_ARCH__)
+    atomicAnd((unsigned int *)hints, ~(which / 128 * 255));
+#else
+    for (int i = 0; i < SW_HINT_WORD; i++) {
+        if (which >> (8 * i + 7) & 1) {
+            __atomic_store_n(hints + i, 0, __ATOMIC_RELAXED);
+        }
+    }
+#endif
+}
+
+#ifndef __CUDACC__
+__extension__ typedef unsigned __int128 sw_u128;
+#else
+typedef unsigned __int128 sw_u128;
+#endif
+
+#define RH_BITS 64
+#define RH_WORD uint32_t
+#define RH_EMPTY UINT32_MAX
+#define RH(name) sw_##name##_s64
+/* Each needs the one before it. clang-format would sort them. */
+/* clang-format off */
+#include "table/robin_hood/slot.inl"
+#include "table/robin_hood/robin_hood.inl"
+#include "table/robin_hood/execute.inl"
+#include "table/robin_hood/rebuild.inl"
+#include "table/robin_hood/hints.inl"
+/* clang-format on */
+#undef RH_BITS
+#undef RH_WORD
+#undef RH_EMPTY
+#undef RH
+
+#define RH_BITS 128
+#define RH_WORD uint64_t
+#define RH_EMPTY UINT64_MAX
+#define RH(name) sw_##name##_s128
+/* Each needs the one before it. clang-format would sort them. */
+/* clang-format off */
+#include "table/robin_hood/slot.inl"
+#include "table/robin_hood/robin_hood.inl"
+#include "table/robin_hood/execute.inl"
+#include "table/robin_hood/rebuild.inl"
+#include "table/robin_hood/hints.inl"
+/* clang-format on */
+#undef RH_BITS
+#undef RH_WORD
+#undef RH_EMPTY
+#undef RH
+
+#endif
