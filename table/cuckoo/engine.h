@@ -8,8 +8,11 @@
 #ifndef SHERWOOD_TABLE_CUCKOO_ENGINE_H
 #define SHERWOOD_TABLE_CUCKOO_ENGINE_H
 
+#include <string.h>
+
 #include "table/cuckoo/cuckoo.h"
-#include "table/robin_hood/robin_hood.h"
+#include "table/once.h"
+#include "table/operation.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,10 @@
 #ifndef SHERWOOD_TABLE_DEVICE_REDUCE_CUH
 #define SHERWOOD_TABLE_DEVICE_REDUCE_CUH
 
-#include "table/robin_hood/cuda/device.cuh"
+#include "table/device/record.cuh"
+
+/* Threads of a block, unless a kernel has reason for others. */
+#define SW_CUDA_BLOCK 256
 
 #define SW_WARP_ALL 0xffffffffU
 
@@ -75,62 +78,6 @@ static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned 
     }
     __syncthreads();
     return last;
-}
-
-/* By one thread, before a write batch changes the stash. */
-static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
-                                            const struct sw_state *state)
-{
-    if (control->stash_noted == 0) {
-        control->stash_before = state->stash_occupied;
-        control->stash_noted = 1;
-    }
-}
-
-/* Once the mode is known, and whether keys are absent where it asks for that. */
-static __device__ inline bool sw_is_admitted(const struct sw_cuda_control *control)
-{
-    return control->mode == SW_CUDA_COMMIT ||
-           (control->mode == SW_CUDA_ASK && control->absent == 0);
-}
-
-/* Inserts are refused if the stash holds too much when the batch begins. */
-template <typename TABLE> static __device__ inline uint32_t sw_mode_of_upserts(const TABLE *table)
-{
-    return table->state->stash_occupied <= table->stash_max ? SW_CUDA_COMMIT : SW_CUDA_ASK;
-}
-
-/* The counters of `count` upserts that write in any case, `inserted` of them the first operation on
- * an absent key. */
-static __device__ inline void sw_count_upserts(struct sw_counters *counters, uint64_t count,
-                                               uint64_t inserted)
-{
-    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
-    upserts->operations = count;
-    upserts->hits = count - inserted;
-    upserts->misses = inserted;
-    counters->inserted = inserted;
-    counters->updated = count - inserted;
-}
-
-/* The counters of `count` SET_PRESENTs, of which as many as counted found their keys. */
-static __device__ inline void sw_count_updates(struct sw_counters *counters, uint64_t count)
-{
-    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
-    upserts->operations = count;
-    upserts->misses = count - upserts->hits;
-    counters->updated = upserts->hits;
-}
-
-/* The counters of `count` deletes, `deleted` of which found their keys. */
-static __device__ inline void sw_count_deletes(struct sw_counters *counters, uint64_t count,
-                                               uint64_t deleted)
-{
-    struct sw_op_counters *deletes = &counters->by_class[SW_CLASS_DELETE];
-    deletes->operations = count;
-    deletes->hits = deleted;
-    deletes->misses = count - deleted;
-    counters->deleted = deleted;
 }
 
 /* Tells the host. For one thread; the rest of the record has been written by the same thread. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * execute.inl - what operations do to a table: decide, apply, undo. Included by robin_hood.h once
+ * execute.inl - carries operations out on a table, and undoes them. Included by robin_hood.h once
  * per width, after robin_hood.inl.
  *
  * get_range answers reads and may run beside itself. execute_in_order applies any batch one
@@ -113,42 +113,6 @@ SW_HD static inline void RH(locate_left_over)(const struct RH(work) * work, RH_W
             place->value = work->leftovers[k].value;
             return;
         }
-    }
-}
-
-/* What `op` does to a key whose value is `old` (found) or that is absent; *out is the new value. */
-SW_HD static inline enum sw_effect RH(decide)(uint32_t op, bool found, RH_WORD old, RH_WORD operand,
-                                              RH_WORD *out)
-{
-    *out = operand;
-    switch (op) {
-    case SW_SET:
-        return SW_EFFECT_WRITE;
-    case SW_SUM:
-        *out = found ? (RH_WORD)(old + operand) : operand;
-        return SW_EFFECT_WRITE;
-    case SW_MIN:
-        *out = found && old < operand ? old : operand;
-        return SW_EFFECT_WRITE;
-    case SW_MAX:
-        *out = found && old > operand ? old : operand;
-        return SW_EFFECT_WRITE;
-    case SW_SET_ABSENT:
-        return found ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
-    case SW_SET_PRESENT:
-        return found ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
-    case SW_INCREMENT:
-        old = found ? old : 0;
-        *out = (RH_WORD)(old + operand);
-        return *out < old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
-    case SW_DECREMENT:
-        old = found ? old : 0;
-        *out = (RH_WORD)(old - operand);
-        return operand > old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
-    case SW_DELETE:
-        return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
-    default:
-        return SW_EFFECT_NONE; /* SW_GET */
     }
 }
 

@@ -16,7 +16,7 @@
 
 #include "table/mix.h"
 #include "table/once.h"
-#include "table/table.h"
+#include "table/operation.h"
 
 /* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory, 4 x 16 bytes one CPU cache
  * line; on an H200 it is the fastest shape up to load 0.9 with one thread a key. Both backends must
@@ -32,26 +32,8 @@ static_assert(SW_BUCKET_SLOTS == 2 || SW_BUCKET_SLOTS == 4 || SW_BUCKET_SLOTS ==
  * share cache lines and pages. */
 #define SW_JUMP_MIN 4
 
-/* What an operation does to the table once the state of its key is known. */
-enum sw_effect { SW_EFFECT_NONE, SW_EFFECT_WRITE, SW_EFFECT_REMOVE };
-
 /* What a bucket says of a key it does not hold: no bucket does, or look in the next one. */
 enum sw_probe { SW_PROBE_ABSENT = -1, SW_PROBE_NEXT = -2 };
-
-/* The mutable state beside the slots. The key whose mixed value is all ones has no slot: it lives
- * here, so that no key is forbidden. */
-struct sw_state {
-    uint64_t occupied;       /* entries, those of the stash and the side cell included */
-    uint64_t stash_occupied; /* entries of the stash */
-    uint64_t side_value;
-    uint64_t side_present; /* 0 or 1 */
-};
-
-/* Which class an operation is counted in. */
-SW_HD static inline enum sw_op_class sw_op_class_of(uint32_t op)
-{
-    return op == SW_GET ? SW_CLASS_GET : op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
-}
 
 /* Displacement hints (hints.inl): a byte for each pair of home buckets (2g, 2g + 1). The low 6 bits
  * are d = min(lead(2g), SW_HINT_LEAD_MAX); the high 2 bits are how far the start of 2g + 1 is past

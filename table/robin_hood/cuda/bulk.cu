@@ -11,8 +11,8 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
+#include "table/robin_hood/cuda/counts.cuh"
 #include "table/robin_hood/cuda/rebuild.cuh"
-#include "table/device/reduce.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 
 #define MIX_PER_THREAD 4

@@ -8,7 +8,7 @@
  * The grids fit the whole batch; the lists' lengths are known on the device only.
  */
 #include "table/device/follow.cuh"
-#include "table/device/reduce.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 
 static __device__ inline uint64_t thread_number(void)

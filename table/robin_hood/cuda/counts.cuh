@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * counts.cuh - what the threads of a block count of a write batch of any operations.
+ * counts.cuh - what is counted of a write batch: by the threads of a block, or from a few sums.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_COUNTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_COUNTS_CUH
 
-#include "table/device/reduce.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 
 /* The counters of one thread. A batch has at most 2^28 operations: 32 bits hold any sum of them. */
 struct fold_counts {
@@ -74,6 +74,39 @@ static __device__ inline void add_counts(struct sw_counters *total,
         atomicAdd((unsigned long long *)total + threadIdx.x,
                   (unsigned long long)((uint64_t *)&sum)[threadIdx.x]);
     }
+}
+
+/* The counters of `count` upserts that write in any case, `inserted` of them the first operation on
+ * an absent key. */
+static __device__ inline void sw_count_upserts(struct sw_counters *counters, uint64_t count,
+                                               uint64_t inserted)
+{
+    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
+    upserts->operations = count;
+    upserts->hits = count - inserted;
+    upserts->misses = inserted;
+    counters->inserted = inserted;
+    counters->updated = count - inserted;
+}
+
+/* The counters of `count` SET_PRESENTs, of which as many as counted found their keys. */
+static __device__ inline void sw_count_updates(struct sw_counters *counters, uint64_t count)
+{
+    struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
+    upserts->operations = count;
+    upserts->misses = count - upserts->hits;
+    counters->updated = upserts->hits;
+}
+
+/* The counters of `count` deletes, `deleted` of which found their keys. */
+static __device__ inline void sw_count_deletes(struct sw_counters *counters, uint64_t count,
+                                               uint64_t deleted)
+{
+    struct sw_op_counters *deletes = &counters->by_class[SW_CLASS_DELETE];
+    deletes->operations = count;
+    deletes->hits = deleted;
+    deletes->misses = count - deleted;
+    counters->deleted = deleted;
 }
 
 #endif

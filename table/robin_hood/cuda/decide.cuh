@@ -13,7 +13,7 @@
 #include <cub/block/block_scan.cuh>
 
 #include "table/robin_hood/cuda/admit.cuh"
-#include "table/device/reduce.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 
 #define ADMIT_BLOCK 512
 /* A block, each of which has a part of the groups, knows what all parts before it come to. */

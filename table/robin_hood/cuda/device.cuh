@@ -11,23 +11,11 @@
 
 #include <cuda_runtime.h>
 
+#include "table/device/reduce.cuh"
 #include "table/robin_hood/cuda/width.cuh"
-
-#define SW_CUDA_BLOCK 256
 
 /* For kernels that loop, and often have nothing to do: enough to fill any GPU. */
 #define SW_CUDA_FEW_BLOCKS 4096
-
-/* How a batch ended, in mapped host memory. The device writes `done` last. */
-struct sw_cuda_record {
-    uint64_t done; /* the batch's ticket, once all it wrote is visible to the host */
-    int32_t status;
-    uint32_t leftover_count;
-    int64_t stash_change;
-    uint32_t serial;    /* 1: one thread carried a batch of writes out, in order */
-    uint32_t fell_back; /* 1: a rebuild could not do its part of the batch */
-    struct sw_counters counters;
-};
 
 /* Sums of a read batch; zero between batches. */
 struct sw_cuda_tally {
@@ -347,5 +335,28 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
 template <int BITS>
 cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max,
                             uint64_t slots_total);
+
+/* By one thread, before a write batch changes the stash. */
+static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
+                                            const struct sw_state *state)
+{
+    if (control->stash_noted == 0) {
+        control->stash_before = state->stash_occupied;
+        control->stash_noted = 1;
+    }
+}
+
+/* Once the mode is known, and whether keys are absent where it asks for that. */
+static __device__ inline bool sw_is_admitted(const struct sw_cuda_control *control)
+{
+    return control->mode == SW_CUDA_COMMIT ||
+           (control->mode == SW_CUDA_ASK && control->absent == 0);
+}
+
+/* Inserts are refused if the stash holds too much when the batch begins. */
+template <typename TABLE> static __device__ inline uint32_t sw_mode_of_upserts(const TABLE *table)
+{
+    return table->state->stash_occupied <= table->stash_max ? SW_CUDA_COMMIT : SW_CUDA_ASK;
+}
 
 #endif

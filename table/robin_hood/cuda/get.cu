@@ -8,7 +8,7 @@
  * LANES above 1 so many neighbouring threads share each of their keys, and read a part of its
  * bucket each; the first of them does the rest.
  */
-#include "table/device/reduce.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 
 /* Batches above this fill the device with several keys a thread. */
 #define GET_ONE_KEY_MAX (1U << 18)

@@ -11,8 +11,8 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_BACK_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_BACK_CUH
 
+#include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/rebuild.cuh"
-#include "table/device/reduce.cuh"
 
 /* x -> max(x + n, e): where the entries of a run end, if those before it end at x. */
 struct sw_run {

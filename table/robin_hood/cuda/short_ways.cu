@@ -5,7 +5,7 @@
  * What does not is listed, for walk.cu.
  */
 #include "table/device/follow.cuh"
-#include "table/device/reduce.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 
 /* Buckets that an insert goes through: 2 to 16 differ by a few per cent on an H200. */

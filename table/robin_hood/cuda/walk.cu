@@ -21,7 +21,7 @@
  * it is now.
  */
 #include "table/device/follow.cuh"
-#include "table/device/reduce.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 
 /* Buckets of a stretch. On an H200 at load 0.93, 2^16 removals: 459 us with 8, 336 with 16, 299
