@@ -155,7 +155,7 @@ enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
 struct sw_table_tuning {
     enum sw_choice bulk;       /* CUDA: carry out upserts or deletes by streaming the whole table */
     enum sw_choice ranges;     /* CUDA: cut batches that are sure to fit into ranges */
-    enum sw_choice hints;      /* CUDA: keep displacement hints (table/README.md) */
+    enum sw_choice hints;      /* CUDA: keep displacement hints (table/robin_hood/README.md) */
     uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up keys:
                                   64, 128, .. 1024; 0: each kernel's own */
     bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
@@ -254,8 +254,8 @@ struct sw_table_info {
 };
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
 
-/* The ways in which CUDA carries out batches of writes on Robin Hood (table/README.md, "The CUDA
- * backend"): name, text. */
+/* The ways in which CUDA carries out batches of writes on Robin Hood (table/robin_hood/README.md,
+ * "The CUDA backend"): name, text. */
 #define SW_WAY_MAP(X)            \
     X(SW_WAY_RANGES, "ranges")   \
     X(SW_WAY_STREAM, "stream")   \
@@ -452,7 +452,7 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 /* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
-/* Audits the whole table: the invariants of table/README.md by a full scan.
+/* Audits the whole table: the invariants of table/robin_hood/README.md by a full scan.
  * Blocks; no batch may be in flight. Returns SW_OK, or SW_E_INVALID with the first violation as
  * text in `violation`; SW_E_UNSUPPORTED where the engine has no audit. */
 int sw_table_check(struct sw_table *table, char *violation, size_t violation_size);

@@ -141,7 +141,8 @@ static void put_ways(struct page *page, const struct sw_way_counters ways[SW_WAY
         size_t offset;
     } rows[] = {
         {"sherwood_table_way_batches",
-         "Batches of writes, by the way in which a GPU carried them out (table/README.md); 0 where "
+         "Batches of writes, by the way in which a GPU carried them out "
+         "(table/robin_hood/README.md); 0 where "
          "there is one way only.",
          offsetof(struct sw_way_counters, batches)},
         {"sherwood_table_way_operations", "Operations of these batches.",

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/cuckoo/cuckoo_backend.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/host/phase_lock.h"
 #include "table/host/pool.h"
-#include "table/cuckoo/cuckoo_backend.h"
 
 #define THREADS_MAX 64
 /* Smaller batches of reads are done by the submitting thread. */

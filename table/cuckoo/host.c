@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/host/memory.h"
 #include "table/cuckoo/ops.h"
+#include "table/host/memory.h"
 #include "table/once.h"
 
 struct host {

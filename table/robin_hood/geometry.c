@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * geometry.c - how large a table's arrays are. The formulae and where they come from:
- * table/README.md, "Geometry".
+ * table/robin_hood/README.md, "Geometry".
  */
 #include "table/robin_hood/geometry.h"
 

@@ -5,7 +5,7 @@
  * Entries are ordered by their mixed key m over the buckets: x in bucket a and y in bucket b > a
  * means x < y. Each bucket holds the smallest of what ever reached it, so the layout is a function
  * of the contents alone. The rules (which slot is the victim, what is compared, how the cap counts)
- * and what breaks without them: table/README.md.
+ * and what breaks without them: table/robin_hood/README.md.
  *
  * Phases: find runs beside find; insert_absent beside insert_absent, of distinct absent keys.
  * Never mixed. remove_at runs alone; removals side by side are CUDA's (cuda/walk.cu).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_walks.cu - the walks of table/robin_hood/cuda/walk.cu in tables of a few buckets, under every schedule
- * in which walks lose their turn at most so many times.
+ * test_walks.cu - the walks of table/robin_hood/cuda/walk.cu in tables of a few buckets, under
+ * every schedule in which walks lose their turn at most so many times.
  *
  *   test_walks [--seconds N] [--turns-lost N] [--must-fail]
  *

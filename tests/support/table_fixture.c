@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/robin_hood/geometry.h"
 #include "table/mix.h"
+#include "table/robin_hood/geometry.h"
 
 #define ULL(x) ((unsigned long long)(x))
 

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/robin_hood/cpu/parallel.h"
 #include "table/mix.h"
+#include "table/robin_hood/cpu/parallel.h"
 #include "tests/support/random.h"
 
 TestSuite(changing, .timeout = 120);

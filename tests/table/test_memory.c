@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "table/robin_hood/cpu/arrays.h"
 #include "table/host/memory.h"
+#include "table/robin_hood/cpu/arrays.h"
 
 #define ULL(x) ((unsigned long long)(x))
 

@@ -102,7 +102,8 @@ Test(table, info)
     cr_assert_eq(info.stash_slots, 256);
     cr_assert_eq(info.seed, 1);
     cr_assert_eq(info.batch_ops_max, 4096);
-    /* table/README.md, "The CPU backend": 24 + 16 bytes an operation, and the slices' offsets */
+    /* table/robin_hood/README.md, "The CPU backend": 24 + 16 bytes an operation, and the slices'
+     * offsets */
     cr_assert_eq(info.bytes_reserved, sw_table_raw_bytes(table) + 4096 * 40 + 3 * 4 * 64 * 4);
     sw_table_destroy(table);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranges.cu - upserts by ranges, to be tuned: the first kernel of table/robin_hood/cuda/ranges.cu (scatter),
- * or those after it (apply), as a shared object.
+ * ranges.cu - upserts by ranges, to be tuned: the first kernel of table/robin_hood/cuda/ranges.cu
+ * (scatter), or those after it (apply), as a shared object.
  *
  * Load is that of the table before the batch. Hit: 1 writes new values for stored keys, 0 inserts
  * fresh ones. The moves that are listed (walk.cu) are not among what is tuned, and not timed.

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "table/backend.h"
+#include "table/host/memory.h"
+#include "table/host/parts.h"
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cpu/arrays.h"
 #include "table/robin_hood/cpu/cpu.h"
-#include "table/host/memory.h"
 #include "table/robin_hood/cpu/parallel.h"
-#include "table/host/parts.h"
 #include "table/robin_hood/cpu/resize.h"
 
 /* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */

@@ -6,8 +6,8 @@
 
 #include <time.h>
 
-#include "table/robin_hood/cpu/arrays.h"
 #include "table/host/memory.h"
+#include "table/robin_hood/cpu/arrays.h"
 
 /* After a growth that failed none is tried for so long, and so many times as long as it took. */
 #define RETRY_NS 1000000000ULL

@@ -2,8 +2,8 @@
  *
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
-#include "table/robin_hood/check.h"
 #include "table/device/cutter.cuh"
+#include "table/robin_hood/check.h"
 #include "table/robin_hood/cuda/host.cuh"
 
 #include <stdio.h>

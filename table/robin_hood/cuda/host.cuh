@@ -11,11 +11,11 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_HOST_CUH
 
 #include "table/backend.h"
-#include "table/robin_hood/cuda/arrays.cuh"
-#include "table/robin_hood/cuda/device.cuh"
 #include "table/device/lane.cuh"
 #include "table/device/pool.cuh"
 #include "table/device/together.cuh"
+#include "table/robin_hood/cuda/arrays.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 
 /* Batches of fewer operations are never streamed. */
 #define SW_CUDA_LARGE_MIN 65536

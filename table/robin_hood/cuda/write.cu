@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * write.cu - which way a write batch goes: by ranges, by merge, by a rebuild without the deleted
- * entries, or by the general path. table/README.md, "The CUDA backend", has the table of them. All
- * leave the same entries in the same buckets.
+ * entries, or by the general path. table/robin_hood/README.md, "The CUDA backend", has the table of
+ * them. All leave the same entries in the same buckets.
  */
 #include "table/robin_hood/cuda/host.cuh"
 #include "table/robin_hood/cuda/walk.cuh"

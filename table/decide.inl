@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decide.inl - what one operation does to the value of its key. Included by operation.h once per
+ * width.
+ */
+
+/* What `op` does to a key whose value is `old` (found) or that is absent; *out is the new value. */
+SW_HD static inline enum sw_effect SW_DECIDE(uint32_t op, bool found, SW_WORD old, SW_WORD operand,
+                                             SW_WORD *out)
+{
+    *out = operand;
+    switch (op) {
+    case SW_SET:
+        return SW_EFFECT_WRITE;
+    case SW_SUM:
+        *out = found ? (SW_WORD)(old + operand) : operand;
+        return SW_EFFECT_WRITE;
+    case SW_MIN:
+        *out = found && old < operand ? old : operand;
+        return SW_EFFECT_WRITE;
+    case SW_MAX:
+        *out = found && old > operand ? old : operand;
+        return SW_EFFECT_WRITE;
+    case SW_SET_ABSENT:
+        return found ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_SET_PRESENT:
+        return found ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
+    case SW_INCREMENT:
+        old = found ? old : 0;
+        *out = (SW_WORD)(old + operand);
+        return *out < old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_DECREMENT:
+        old = found ? old : 0;
+        *out = (SW_WORD)(old - operand);
+        return operand > old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_DELETE:
+        return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
+    default:
+        return SW_EFFECT_NONE; /* SW_GET */
+    }
+}

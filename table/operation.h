@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * operation.h - what an operation means, for every engine of integers: its effect on one key, the
+ * class it is counted in, and what a table keeps beside its slots. Host and device.
+ *
+ * Threads: pure functions of their arguments.
+ */
+#ifndef SHERWOOD_TABLE_OPERATION_H
+#define SHERWOOD_TABLE_OPERATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/mix.h"
+#include "table/table.h"
+
+/* What an operation does to the table once the state of its key is known. */
+enum sw_effect { SW_EFFECT_NONE, SW_EFFECT_WRITE, SW_EFFECT_REMOVE };
+
+/* Which class an operation is counted in. */
+SW_HD static inline enum sw_op_class sw_op_class_of(uint32_t op)
+{
+    return op == SW_GET ? SW_CLASS_GET : op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
+}
+
+/* The mutable state beside the slots. The key whose mixed value is all ones has no slot: it lives
+ * here, so that no key is forbidden. */
+struct sw_state {
+    uint64_t occupied;       /* entries, those of the stash and the side cell included */
+    uint64_t stash_occupied; /* entries of the stash */
+    uint64_t side_value;
+    uint64_t side_present; /* 0 or 1 */
+};
+
+#define SW_WORD uint32_t
+#define SW_DECIDE sw_decide_s64
+#include "table/decide.inl"
+#undef SW_WORD
+#undef SW_DECIDE
+
+#define SW_WORD uint64_t
+#define SW_DECIDE sw_decide_s128
+#include "table/decide.inl"
+#undef SW_WORD
+#undef SW_DECIDE
+
+#endif
