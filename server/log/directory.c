@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * directory.c - opening, locking and listing the data directory.
+ */
+#include "server/log/directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LOCK_NAME "lock"
+#define PID_BYTES 32
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+/* Says who has the lock, as far as the file tells. */
+static void tell_holder(const struct sw_directory *directory, char *reason, size_t reason_bytes)
+{
+    char pid[PID_BYTES] = "";
+    ssize_t got = directory->io->pread(directory->lock_fd, pid, sizeof(pid) - 1, 0);
+    pid[got < 0 ? 0 : got] = '\0';
+    pid[strspn(pid, "0123456789")] = '\0';
+    snprintf(reason, reason_bytes, "another sherwoodd (pid %s) uses the data directory %s",
+             pid[0] == '\0' ? "unknown" : pid, directory->path);
+}
+
+/* The file holds the process id of the last holder; nobody but the holder of the lock writes it. */
+static int write_pid(const struct sw_directory *directory)
+{
+    char pid[PID_BYTES];
+    int bytes = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+    return directory->io->truncate(directory->lock_fd, 0) != 0
+               ? -1
+               : sw_io_write(directory->io, directory->lock_fd, pid, (size_t)bytes, 0);
+}
+
+static int take_lock(struct sw_directory *directory, char *reason, size_t reason_bytes)
+{
+    const struct sw_io *io = directory->io;
+    directory->lock_fd = io->open(directory->fd, LOCK_NAME, O_RDWR | O_CREAT, 0600);
+    if (directory->lock_fd < 0) {
+        snprintf(reason, reason_bytes, "%s/%s cannot be opened: %s", directory->path, LOCK_NAME,
+                 strerror(errno));
+        return -1;
+    }
+    if (io->lock(directory->lock_fd) != 0) {
+        if (errno == EAGAIN || errno == EACCES) {
+            tell_holder(directory, reason, reason_bytes);
+        } else {
+            snprintf(reason, reason_bytes, "%s/%s cannot be locked: %s", directory->path, LOCK_NAME,
+                     strerror(errno));
+        }
+        return -1;
+    }
+    if (write_pid(directory) != 0) {
+        snprintf(reason, reason_bytes, "%s/%s cannot be written: %s", directory->path, LOCK_NAME,
+                 strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+static int open_and_lock(struct sw_directory *directory, char *reason, size_t reason_bytes)
+{
+    const struct sw_io *io = directory->io;
+    directory->fd = io->open(AT_FDCWD, directory->path, O_RDONLY | O_DIRECTORY, 0);
+    if (directory->fd < 0) {
+        snprintf(reason, reason_bytes, "the data directory %s cannot be opened: %s",
+                 directory->path, strerror(errno));
+        return -1;
+    }
+    if (take_lock(directory, reason, reason_bytes) != 0) {
+        return -1;
+    }
+    if (io->fsync(directory->fd) != 0) {
+        snprintf(reason, reason_bytes, "the data directory %s cannot be synced: %s",
+                 directory->path, strerror(errno));
+        return -1;
+    }
+    if (getrandom(directory->log_id, SW_LOG_ID_BYTES, 0) != SW_LOG_ID_BYTES) {
+        snprintf(reason, reason_bytes, "no random id for the data directory %s", directory->path);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_directory_open(struct sw_directory *directory, const struct sw_io *io, const char *path,
+                      char *reason, size_t reason_bytes)
+{
+    *directory = (struct sw_directory){.io = io, .fd = -1, .lock_fd = -1};
+    if (strlen(path) >= sizeof(directory->path)) {
+        snprintf(reason, reason_bytes, "the path of the data directory is longer than %d bytes",
+                 SW_DIRECTORY_PATH_MAX - 1);
+        return -1;
+    }
+    strcpy(directory->path, path);
+    if (open_and_lock(directory, reason, reason_bytes) != 0) {
+        sw_directory_close(directory);
+        return -1;
+    }
+    return 0;
+}
+
+void sw_directory_close(struct sw_directory *directory)
+{
+    if (directory->lock_fd >= 0) {
+        directory->io->close(directory->lock_fd);
+    }
+    if (directory->fd >= 0) {
+        directory->io->close(directory->fd);
+    }
+    directory->lock_fd = -1;
+    directory->fd = -1;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+void sw_directory_name(const char *kind, uint64_t number, char name[SW_DIRECTORY_NAME_MAX])
+{
+    snprintf(name, SW_DIRECTORY_NAME_MAX, "%s-%016" PRIx64, kind, number);
+}
+
+bool sw_directory_is_named(const char *name, const char *kind, uint64_t *number)
+{
+    char expected[SW_DIRECTORY_NAME_MAX];
+    size_t prefix = strlen(kind);
+    if (strncmp(name, kind, prefix) != 0 || name[prefix] != '-') {
+        return false;
+    }
+    *number = strtoull(name + prefix + 1, NULL, 16);
+    sw_directory_name(kind, *number, expected);
+    return strcmp(name, expected) == 0;
+}
+
+struct listing {
+    const char *kind;
+    uint64_t *numbers;
+    size_t count, room;
+    bool no_memory;
+};
+
+static bool add_number(void *context, const char *name)
+{
+    struct listing *listing = context;
+    uint64_t number;
+    if (!sw_directory_is_named(name, listing->kind, &number)) {
+        return true;
+    }
+    if (listing->count == listing->room) {
+        size_t room = listing->room == 0 ? 16 : listing->room * 2;
+        uint64_t *numbers = realloc(listing->numbers, room * sizeof(*numbers));
+        if (numbers == NULL) {
+            listing->no_memory = true;
+            return false;
+        }
+        listing->numbers = numbers;
+        listing->room = room;
+    }
+    listing->numbers[listing->count++] = number;
+    return true;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+int sw_directory_numbers(const struct sw_directory *directory, const char *kind, uint64_t **numbers,
+                         size_t *count)
+{
+    struct listing listing = {.kind = kind};
+    int status = directory->io->list(directory->fd, add_number, &listing);
+    if (listing.no_memory) {
+        errno = ENOMEM;
+        status = -1;
+    }
+    if (status != 0) {
+        int error = errno;
+        free(listing.numbers);
+        errno = error;
+        return -1;
+    }
+    if (listing.count > 0) {
+        qsort(listing.numbers, listing.count, sizeof(*listing.numbers), by_number);
+    }
+    *numbers = listing.numbers;
+    *count = listing.count;
+    return 0;
+}

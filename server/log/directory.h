@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * directory.h - the data directory: one daemon at a time has it open, and all calls on its files
+ * are relative to its descriptor.
+ *
+ * | name                | what it is                                                           |
+ * | lock                | locked by the daemon that uses the directory; holds its process id   |
+ * | snapshot-%016x      | a snapshot, named by the write sequence it stands for                |
+ * | log-%016x           | a segment of the log, named by its number                            |
+ * | new-*, spare-*      | unfinished or retired: never read, removed at start                  |
+ *
+ * Threads: open and close belong to one; the fields are constant between them.
+ */
+#ifndef SHERWOOD_SERVER_LOG_DIRECTORY_H
+#define SHERWOOD_SERVER_LOG_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/log/io.h"
+
+#define SW_DIRECTORY_PATH_MAX 512 /* of the directory, the NUL included */
+#define SW_DIRECTORY_NAME_MAX 32  /* of a file in it, the NUL included */
+#define SW_LOG_ID_BYTES 16
+
+struct sw_directory {
+    const struct sw_io *io;
+    int fd;      /* of the directory; -1: not open */
+    int lock_fd; /* of its file `lock` */
+    /* Equal in the headers of all files of a directory. Random after open; whoever finds files
+     * there puts theirs in its place. */
+    uint8_t log_id[SW_LOG_ID_BYTES];
+    char path[SW_DIRECTORY_PATH_MAX];
+};
+
+/* Opens the directory, which must exist, locks it, and syncs it: what its names say is then what a
+ * power loss leaves. Returns 0; or -1, with nothing open and one sentence in `reason`, which names
+ * the process that has the lock. */
+int sw_directory_open(struct sw_directory *directory, const struct sw_io *io, const char *path,
+                      char *reason, size_t reason_bytes);
+/* Gives the lock back. A directory that is not open (fd -1) is allowed. */
+void sw_directory_close(struct sw_directory *directory);
+
+/* Writes the name `kind`-%016x of a file. */
+void sw_directory_name(const char *kind, uint64_t number, char name[SW_DIRECTORY_NAME_MAX]);
+/* Whether `name` is exactly that; then the number in *number. */
+bool sw_directory_is_named(const char *name, const char *kind, uint64_t *number);
+
+/* Lists the numbers of the files of a kind in ascending order, in memory that the caller frees:
+ * *numbers is NULL if there are none. Returns 0, or -1 with errno. */
+int sw_directory_numbers(const struct sw_directory *directory, const char *kind, uint64_t **numbers,
+                         size_t *count);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * io.c - the system calls on files of the data directory.
+ */
+#include "server/log/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int system_open(int dir, const char *name, int flags, mode_t mode)
+{
+    return openat(dir, name, flags | O_CLOEXEC, mode);
+}
+
+static int system_write_out(int fd, off_t at, off_t bytes)
+{
+    return sync_file_range(fd, at, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+static int system_size(int fd, uint64_t *bytes)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) != 0) {
+        return -1;
+    }
+    *bytes = (uint64_t)facts.st_size;
+    return 0;
+}
+
+static int system_links(int fd, uint64_t *count)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) != 0) {
+        return -1;
+    }
+    *count = (uint64_t)facts.st_nlink;
+    return 0;
+}
+
+static int system_rename(int dir, const char *from, const char *to)
+{
+    return renameat(dir, from, dir, to);
+}
+
+static int system_unlink(int dir, const char *name)
+{
+    return unlinkat(dir, name, 0);
+}
+
+static int system_lock(int fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &whole);
+}
+
+/* Another open file, so that the position of `dir` stays its own. */
+static DIR *open_list(int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (list == NULL && fd >= 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    return list;
+}
+
+static int system_list(int dir, bool (*each)(void *context, const char *name), void *context)
+{
+    DIR *list = open_list(dir);
+    if (list == NULL) {
+        return -1;
+    }
+    const struct dirent *entry;
+    bool more = true;
+    do {
+        errno = 0;
+        entry = readdir(list);
+        if (entry != NULL && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            more = each(context, entry->d_name);
+        }
+    } while (entry != NULL && more);
+    int error = entry == NULL ? errno : 0;
+    closedir(list);
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
+const struct sw_io *sw_io_system(void)
+{
+    static const struct sw_io io = {
+        .open = system_open,
+        .close = close,
+        .pread = pread,
+        .pwrite = pwrite,
+        .pwritev = pwritev,
+        .fdatasync = fdatasync,
+        .fsync = fsync,
+        .write_out = system_write_out,
+        .truncate = ftruncate,
+        .size = system_size,
+        .links = system_links,
+        .rename = system_rename,
+        .unlink = system_unlink,
+        .lock = system_lock,
+        .list = system_list,
+    };
+    return &io;
+}
+
+int sw_io_read(const struct sw_io *io, int fd, void *data, size_t bytes, uint64_t at)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t got = io->pread(fd, (uint8_t *)data + done, bytes - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            errno = got == 0 ? ENODATA : errno;
+            return -1;
+        }
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+int sw_io_write(const struct sw_io *io, int fd, const void *data, size_t bytes, uint64_t at)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t put =
+            io->pwrite(fd, (const uint8_t *)data + done, bytes - done, (off_t)(at + done));
+        if (put < 0 && (errno == EINTR || errno == EAGAIN)) {
+            continue;
+        }
+        if (put <= 0) {
+            errno = put == 0 ? EIO : errno;
+            return -1;
+        }
+        done += (size_t)put;
+    }
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * io.h - the system calls on files of the data directory, as a table of functions, so that tests
+ * can let any of them fail.
+ *
+ * Nothing else in the daemon reads or writes these files. Functions of the table return what the
+ * system call returns, with errno; those below that retry (sw_io_read, sw_io_write) return 0, or
+ * -1 with errno.
+ *
+ * Threads: any; the table is constant.
+ */
+#ifndef SHERWOOD_SERVER_LOG_IO_H
+#define SHERWOOD_SERVER_LOG_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct sw_io {
+    /* openat(2); `dir` may be AT_FDCWD. Always with O_CLOEXEC. */
+    int (*open)(int dir, const char *name, int flags, mode_t mode);
+    int (*close)(int fd);
+    ssize_t (*pread)(int fd, void *data, size_t bytes, off_t at);
+    ssize_t (*pwrite)(int fd, const void *data, size_t bytes, off_t at);
+    ssize_t (*pwritev)(int fd, const struct iovec *pieces, int count, off_t at);
+    int (*fdatasync)(int fd);
+    int (*fsync)(int fd); /* a directory's */
+    /* Hints, whose failure means nothing: sync_file_range(SYNC_FILE_RANGE_WRITE). */
+    int (*write_out)(int fd, off_t at, off_t bytes);
+    int (*truncate)(int fd, off_t bytes);
+    int (*size)(int fd, uint64_t *bytes);
+    int (*links)(int fd, uint64_t *count);
+    int (*rename)(int dir, const char *from, const char *to);
+    int (*unlink)(int dir, const char *name);
+    /* An exclusive lock of the open file (F_OFD_SETLK); EAGAIN: another has it. */
+    int (*lock)(int fd);
+    /* Calls `each` with the name of every entry but "." and "..", until that returns false.
+     * Returns 0, or -1 with errno where the directory cannot be read. */
+    int (*list)(int dir, bool (*each)(void *context, const char *name), void *context);
+};
+
+/* The system's. */
+const struct sw_io *sw_io_system(void);
+
+/* All of `bytes`, however often it takes; EINTR is tried again. A read that meets the end of the
+ * file fails with ENODATA. */
+int sw_io_read(const struct sw_io *io, int fd, void *data, size_t bytes, uint64_t at);
+int sw_io_write(const struct sw_io *io, int fd, const void *data, size_t bytes, uint64_t at);
+
+#endif

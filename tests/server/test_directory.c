@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_directory.c - the data directory: its lock, its names, and calls on its files that fail.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/log/directory.h"
+
+#define REASON_BYTES 700
+
+struct place {
+    char path[64];
+    struct sw_directory directory;
+    char reason[REASON_BYTES];
+};
+
+static void make_place(struct place *place)
+{
+    strcpy(place->path, "/tmp/sherwood-directory-XXXXXX");
+    cr_assert_not_null(mkdtemp(place->path));
+}
+
+static int open_place(struct place *place, const struct sw_io *io)
+{
+    return sw_directory_open(&place->directory, io, place->path, place->reason,
+                             sizeof(place->reason));
+}
+
+static void touch(const struct place *place, const char *name)
+{
+    int fd = openat(place->directory.fd, name, O_CREAT | O_WRONLY, 0600);
+    cr_assert(fd >= 0);
+    close(fd);
+}
+
+static bool remove_one(void *context, const char *name)
+{
+    const struct place *place = context;
+    return unlinkat(place->directory.fd, name, 0) == 0;
+}
+
+static void remove_place(struct place *place)
+{
+    struct sw_directory again;
+    sw_directory_close(&place->directory);
+    cr_assert_eq(sw_directory_open(&again, sw_io_system(), place->path, place->reason,
+                                   sizeof(place->reason)),
+                 0);
+    place->directory = again;
+    cr_assert_eq(again.io->list(again.fd, remove_one, place), 0);
+    sw_directory_close(&place->directory);
+    cr_assert_eq(rmdir(place->path), 0);
+}
+
+Test(directory, a_second_one_is_refused_and_told_who_has_it)
+{
+    struct place place;
+    struct place second;
+    char expected[REASON_BYTES];
+    make_place(&place);
+    cr_assert_eq(open_place(&place, sw_io_system()), 0, "%s", place.reason);
+    strcpy(second.path, place.path);
+    cr_assert_eq(open_place(&second, sw_io_system()), -1);
+    snprintf(expected, sizeof(expected), "another sherwoodd (pid %ld) uses the data directory %s",
+             (long)getpid(), place.path);
+    cr_assert_str_eq(second.reason, expected);
+    cr_assert_eq(second.directory.fd, -1);
+    sw_directory_close(&place.directory);
+    cr_assert_eq(open_place(&second, sw_io_system()), 0, "closing gives the lock back");
+    cr_assert_neq(memcmp(second.directory.log_id, place.directory.log_id, SW_LOG_ID_BYTES), 0);
+    remove_place(&second);
+}
+
+Test(directory, one_that_is_absent_is_named)
+{
+    struct place place = {.path = "/tmp/sherwood-no-such-directory"};
+    cr_assert_eq(open_place(&place, sw_io_system()), -1);
+    cr_assert_str_eq(place.reason, "the data directory /tmp/sherwood-no-such-directory cannot be "
+                                   "opened: No such file or directory");
+}
+
+Test(directory, names_are_those_that_it_writes)
+{
+    static const char *const others[] = {"snapshot-",
+                                         "snapshot-1",
+                                         "snapshot-00000000000000AB",
+                                         "snapshot-00000000000000ab0",
+                                         "new-snapshot",
+                                         "snapshot-000000000000000g",
+                                         "log-00000000000000ab",
+                                         "snapshot",
+                                         "snapshot--0000000000000ab"};
+    char name[SW_DIRECTORY_NAME_MAX];
+    uint64_t number = 0;
+    sw_directory_name("snapshot", 0xab, name);
+    cr_assert_str_eq(name, "snapshot-00000000000000ab");
+    cr_assert(sw_directory_is_named(name, "snapshot", &number));
+    cr_assert_eq(number, 0xab);
+    sw_directory_name("snapshot", UINT64_MAX, name);
+    cr_assert(sw_directory_is_named(name, "snapshot", &number));
+    cr_assert_eq(number, UINT64_MAX);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        cr_assert_not(sw_directory_is_named(others[i], "snapshot", &number), "%s", others[i]);
+    }
+}
+
+Test(directory, files_of_a_kind_are_listed_in_order)
+{
+    struct place place;
+    char name[SW_DIRECTORY_NAME_MAX];
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    make_place(&place);
+    cr_assert_eq(open_place(&place, sw_io_system()), 0, "%s", place.reason);
+    cr_assert_eq(sw_directory_numbers(&place.directory, "snapshot", &numbers, &count), 0);
+    cr_assert(numbers == NULL && count == 0);
+    for (uint64_t i = 0; i < 40; i++) {
+        sw_directory_name("snapshot", i * 7 % 40, name);
+        touch(&place, name);
+    }
+    touch(&place, "new-snapshot");
+    touch(&place, "log-0000000000000001");
+    cr_assert_eq(sw_directory_numbers(&place.directory, "snapshot", &numbers, &count), 0);
+    cr_assert_eq(count, 40);
+    for (uint64_t i = 0; i < 40; i++) {
+        cr_assert_eq(numbers[i], i);
+    }
+    free(numbers);
+    remove_place(&place);
+}
+
+static int fail_fsync(int fd)
+{
+    (void)fd;
+    errno = EIO;
+    return -1;
+}
+
+static int fail_lock(int fd)
+{
+    (void)fd;
+    errno = ENOLCK;
+    return -1;
+}
+
+static ssize_t fail_pwrite(int fd, const void *data, size_t bytes, off_t at)
+{
+    (void)fd, (void)data, (void)bytes, (void)at;
+    errno = ENOSPC;
+    return -1;
+}
+
+Test(directory, what_fails_at_open_is_told_and_leaves_no_lock)
+{
+    struct place place;
+    make_place(&place);
+    for (int which = 0; which < 3; which++) {
+        struct sw_io io = *sw_io_system();
+        static const char *const said[] = {"cannot be synced: Input/output error",
+                                           "cannot be locked: No locks available",
+                                           "cannot be written: No space left on device"};
+        io.fsync = which == 0 ? fail_fsync : io.fsync;
+        io.lock = which == 1 ? fail_lock : io.lock;
+        io.pwrite = which == 2 ? fail_pwrite : io.pwrite;
+        cr_assert_eq(open_place(&place, &io), -1);
+        cr_assert_not_null(strstr(place.reason, said[which]), "%s", place.reason);
+        cr_assert_not_null(strstr(place.reason, place.path), "%s", place.reason);
+    }
+    cr_assert_eq(open_place(&place, sw_io_system()), 0, "%s", place.reason);
+    remove_place(&place);
+}
+
+static int interruptions;
+
+static ssize_t write_in_pieces(int fd, const void *data, size_t bytes, off_t at)
+{
+    if (interruptions++ % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return pwrite(fd, data, bytes > 3 ? 3 : bytes, at);
+}
+
+static ssize_t read_in_pieces(int fd, void *data, size_t bytes, off_t at)
+{
+    if (interruptions++ % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return pread(fd, data, bytes > 5 ? 5 : bytes, at);
+}
+
+Test(directory, short_calls_and_interrupted_ones_go_on)
+{
+    struct place place;
+    struct sw_io io = *sw_io_system();
+    char got[20];
+    io.pwrite = write_in_pieces;
+    io.pread = read_in_pieces;
+    make_place(&place);
+    cr_assert_eq(open_place(&place, &io), 0, "%s", place.reason);
+    int fd = io.open(place.directory.fd, "file", O_RDWR | O_CREAT, 0600);
+    cr_assert_eq(sw_io_write(&io, fd, "0123456789abcdefghij", 20, 4), 0);
+    cr_assert_eq(sw_io_read(&io, fd, got, 20, 4), 0);
+    cr_assert_eq(memcmp(got, "0123456789abcdefghij", 20), 0);
+    cr_assert(sw_io_read(&io, fd, got, 20, 5) == -1 && errno == ENODATA, "the file ends before");
+    io.close(fd);
+    remove_place(&place);
+}
