@@ -32,6 +32,7 @@ struct test_case {
     bool one_op;    /* all operations of a batch are the same */
     bool in_flight; /* several batches are submitted before the first is polled */
     bool together;  /* rounds of writes that are carried out together, and nothing else */
+    uint32_t hot;   /* so many operations of a hundred are on one key, drawn for each batch */
 };
 
 /* One table's end: a queue, and I/O memory for one batch. */
@@ -52,6 +53,7 @@ struct pair {
     struct side side[2];
     const struct test_case *test;
     struct random random;
+    uint32_t drawn; /* batches */
     char failure[400];
 };
 
@@ -144,10 +146,12 @@ static void draw(struct pair *pair)
     uint32_t most = random_below(random, 3) == 0 ? test->ops : 1 + test->ops / 20;
     uint32_t count = 1 + (uint32_t)random_below(random, most);
     uint32_t groups = (uint32_t)random_below(random, 3) == 0 ? 0 : 1 + count / 50;
-    uint32_t all = (uint32_t)random_below(random, SW_OP_COUNT);
+    uint32_t all = (test->hot > 0 ? pair->drawn++ : (uint32_t)random_next(random)) % SW_OP_COUNT;
     uint64_t keys = 1 + random_below(random, test->keys);
+    uint64_t hot = random_below(random, 4) == 0 ? 0 : random_below(random, keys);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t key = key_of(pair, random_below(random, keys));
+        bool is_hot = test->hot > 0 && random_below(random, 100) < test->hot;
+        uint64_t key = key_of(pair, is_hot ? hot : random_below(random, keys));
         uint64_t value =
             random_below(random, 5) == 0 ? random_next(random) : random_below(random, 100);
         uint8_t op = (uint8_t)(test->one_op ? all : random_below(random, SW_OP_COUNT));
@@ -381,6 +385,10 @@ static void try_case(struct run *run, const struct test_case *test)
              " ops %7u rounds %3u bound %u %s",
              test->name, test->slot_bits, test->functions, test->capacity, test->keys, test->ops,
              test->rounds, test->max_probe, test->one_op ? "one op" : "mixed");
+    if (test->hot > 0) {
+        size_t length = strlen(line);
+        snprintf(line + length, sizeof(line) - length, ", %u %% of one key", test->hot);
+    }
     if ((run->only != NULL && strstr(line, run->only) == NULL) || !is_next(run)) {
         return;
     }
@@ -406,20 +414,31 @@ static void all_cases(struct run *run, bool quick)
                 uint32_t rounds = quick ? 10 : 40;
                 uint32_t large = quick ? 20000 : 200000;
                 const struct test_case cases[] = {
-                    {"few keys", bits, functions, 1000, 50, 3000, rounds, 0, one_op, false, false},
+                    {"few keys", bits, functions, 1000, 50, 3000, rounds, 0, one_op, false, false,
+                     0},
                     {"at the limit", bits, functions, 3000, 4000, 2000, rounds, 0, one_op, false,
-                     false},
+                     false, 0},
                     {"roomy", bits, functions, 8 * large, large, large, rounds, 0, one_op, false,
-                     false},
-                    {"dense", bits, functions, large, large, large, rounds, 0, one_op, false,
-                     false},
+                     false, 0},
+                    {"dense", bits, functions, large, large, large, rounds, 0, one_op, false, false,
+                     0},
                     {"tiny bound", bits, functions, 20000, 8000, 5000, rounds, 4, one_op, false,
-                     false},
+                     false, 0},
                     {"in flight", bits, functions, 60000, 20000, 9000, rounds, 0, one_op, true,
-                     false},
-                    {"together", bits, functions, 8000, 5000, 7000, rounds, 0, one_op, false, true},
+                     false, 0},
+                    {"together", bits, functions, 8000, 5000, 7000, rounds, 0, one_op, false, true,
+                     0},
                     {"together, full", bits, functions, 3000, 4000, 7000, rounds, 0, one_op, false,
-                     true},
+                     true, 0},
+                    /* beside a limit that is in question for the larger batches */
+                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, 0, one_op, false, false,
+                     10},
+                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, 0, one_op, false, false,
+                     50},
+                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, 0, one_op, false, false,
+                     100},
+                    {"very hot key", bits, functions, 400000, 2000, 100000, 10, 0, one_op, false,
+                     false, 90},
                 };
                 for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
                     try_case(run, &cases[c]);
