@@ -26,6 +26,7 @@ struct sw_backend_facts {
     uint64_t occupied_max;
     uint64_t bytes_reserved; /* slots and scratch, in the memory the slots lie in */
     uint64_t raw_bytes;      /* of what raw_copy copies */
+    uint64_t image_bytes;    /* of the copy that an image is */
     uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;
@@ -52,6 +53,20 @@ struct sw_together {
 /* Of a table of Robin Hood: the facts down to occupied_max, and raw_bytes. */
 void sw_geometry_facts(const struct sw_table_config *config, const struct sw_geometry *geometry,
                        struct sw_backend_facts *facts);
+
+/* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
+ * writes, but no number of its own. The backend leaves the image in _image, and with _borrows one
+ * of the arrays themselves, without a copy. Of a backend that orders writes itself _image_sequence
+ * receives the number of the last write that is in it. SW_E_NOMEM: there is no memory for it. */
+
+/* Where entries of an image go. */
+struct sw_image_columns {
+    uint32_t room;
+    uint32_t count; /* of those that are there */
+    void *keys;
+    void *values;
+    uint64_t *scores; /* NULL but for a cache */
+};
 
 /* Growth is the backend's: before a batch that might not fit it takes the capacity of
  * sw_geometry_grown and moves everything there; where that fails, the batch is carried out
@@ -97,6 +112,14 @@ struct sw_backend {
     /* Blocking; no batch in flight. sw_table_check and sw_table_raw_copy; NULL: there is none. */
     int (*check)(void *table, char *violation, size_t violation_size);
     int (*raw_copy)(void *table, void *slots);
+
+    /* image_read adds the next entries of an image, in any order, until the columns are full or
+     * there are no more: SW_OK or SW_E_DEVICE. NULL: submit takes no SW_BATCH_IMAGE. */
+    int (*image_read)(void *image, struct sw_image_columns *columns);
+    void (*image_drop)(void *image);
+    /* No batch in flight: the next write has the number after this. NULL where writes are combined.
+     */
+    void (*set_sequence)(void *table, uint64_t sequence);
 };
 
 /* Whether a batch of operations has none but GET and PEEK. */

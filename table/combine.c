@@ -51,6 +51,14 @@ void sw_combiner_close(struct sw_combiner *combiner)
     pthread_mutex_destroy(&combiner->lock);
 }
 
+void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence)
+{
+    pthread_mutex_lock(&combiner->lock);
+    combiner->sequence = sequence;
+    __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&combiner->lock);
+}
+
 void sw_combine_lane_init(struct sw_combine_lane *lane, struct sw_combiner *combiner, void *queue)
 {
     memset(lane, 0, sizeof(*lane));
@@ -119,10 +127,16 @@ static void release(const struct sw_together *together)
     }
 }
 
+/* The number of the write, or of the last one before the image. */
+static uint64_t place_of(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_IMAGE ? batch->_image_sequence : batch->write_sequence;
+}
+
 static void launch(struct sw_combiner *combiner, struct sw_together *together)
 {
     const struct sw_backend *backend = combiner->backend;
-    uint64_t sequence = together->parts[together->count - 1]->write_sequence;
+    uint64_t sequence = place_of(together->parts[together->count - 1]);
     together->alone = together->count == 1 && (together->parts[0]->count < SW_COLLECTED_MIN ||
                                                !shares(combiner, together->parts[0]));
     int status = together->alone ? backend->submit(combiner->queue, together->parts[0])
@@ -197,8 +211,12 @@ static void push(struct sw_combine_lane *lane, struct sw_batch *batch)
     batch->_next = NULL;
     set_stage(batch, WAITING);
     pthread_mutex_lock(&combiner->lock);
-    uint64_t sequence = ++combiner->sequence;
-    batch->write_sequence = sequence;
+    if (batch->kind == SW_BATCH_IMAGE) {
+        batch->_image_sequence = combiner->sequence;
+    } else {
+        batch->write_sequence = ++combiner->sequence;
+    }
+    uint64_t sequence = combiner->sequence;
     *combiner->waiting_end = batch;
     combiner->waiting_end = &batch->_next;
     __atomic_fetch_add(&combiner->gathered, 1, __ATOMIC_RELEASE);
@@ -317,7 +335,7 @@ int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch)
         send_deferred(lane);
     }
     int status = status_of(lane, batch);
-    if (status != SW_PENDING && batch->write_sequence == 0) {
+    if (status != SW_PENDING && batch->write_sequence == 0 && batch->kind != SW_BATCH_IMAGE) {
         leave_place(lane, batch);
     }
     return status;

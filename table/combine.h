@@ -80,6 +80,10 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
                      uint32_t operations_max);
 void sw_combiner_close(struct sw_combiner *combiner);
 
+/* The next write has the number after this. Nothing may be waiting or in flight, and no lane may
+ * have written. */
+void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence);
+
 /* How many launches there were. Any thread may ask. */
 static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)
 {

@@ -4,44 +4,13 @@
  */
 #include "table/table.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/combine.h"
 #include "table/config.h"
 #include "table/engine.h"
-
-#define REASON_BYTES 512
-
-/* sw_counters are added up word by word. */
-#define COUNTER_WORDS (sizeof(struct sw_counters) / sizeof(uint64_t))
-
-struct sw_table {
-    const struct sw_backend *backend;
-    void *memory; /* the backend's */
-    enum sw_backend_kind kind;
-    struct sw_table_config config;
-    uint64_t capacity_max; /* slots */
-    uint32_t operations;   /* as in sw_table_info, with this configuration */
-    uint32_t batch_kinds;
-    bool combines; /* writes go through the combiner, and not to the queues */
-    struct sw_combiner combiner;
-    char reason[REASON_BYTES];
-    /* sums over the batches that were polled to their end */
-    _Atomic uint64_t counters[COUNTER_WORDS];
-    _Atomic uint64_t handed_back;
-    _Atomic uint64_t stash_occupied;
-    _Atomic uint64_t batches;
-    _Atomic uint64_t writes;
-};
-
-struct sw_queue {
-    struct sw_table *table;
-    void *memory; /* the backend's */
-    struct sw_combine_lane lane;
-};
+#include "table/instance.h"
 
 void sw_table_config_init(struct sw_table_config *config)
 {
@@ -69,16 +38,9 @@ uint64_t sw_table_config_bytes(const struct sw_table_config *config)
 
 /* --- create --- */
 
-static struct sw_backend_facts facts_of(const struct sw_table *table)
-{
-    struct sw_backend_facts facts = {0};
-    table->backend->facts(table->memory, &facts);
-    return facts;
-}
-
 static int open_cpu(struct sw_table *table, const struct sw_backend *backend, const char *why)
 {
-    char detail[REASON_BYTES / 2] = "";
+    char detail[SW_REASON_BYTES / 2] = "";
     int status = backend->open(&table->config, &table->memory, detail, sizeof(detail));
     table->backend = backend;
     table->kind = SW_BACKEND_CPU;
@@ -100,7 +62,7 @@ static int open_cuda(struct sw_table *table, const struct sw_backend *backend)
 /* Leaves the reason for the choice, or for the failure, in table->reason. */
 static int open_backend(struct sw_table *table, const struct sw_engine_parts *parts)
 {
-    char why[REASON_BYTES / 2];
+    char why[SW_REASON_BYTES / 2];
     const enum sw_backend_kind wanted = table->config.backend;
     if (wanted == SW_BACKEND_CPU) {
         return open_cpu(table, parts->cpu, "chosen by configuration");
@@ -166,7 +128,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         return status;
     }
     limit_operations(table);
-    struct sw_backend_facts facts = facts_of(table);
+    struct sw_backend_facts facts = sw_table_facts_of(table);
     table->capacity_max = facts.max_capacity_slots;
     table->combines = facts.together_ops_max > 0;
     if (table->combines) {
@@ -198,7 +160,7 @@ void sw_table_destroy(struct sw_table *table)
 
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 {
-    struct sw_backend_facts facts = facts_of(table);
+    struct sw_backend_facts facts = sw_table_facts_of(table);
     const struct sw_table_config *config = &table->config;
     const bool fills_up = config->engine == SW_ENGINE_CACHE; /* no maximum load, no stash */
     *info = (struct sw_table_info){
@@ -230,9 +192,9 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 /* Adds a completed batch to the sums. Relaxed: each is a count of its own. */
 static void account(struct sw_table *table, const struct sw_batch *batch)
 {
-    uint64_t words[COUNTER_WORDS];
+    uint64_t words[SW_COUNTER_WORDS];
     memcpy(words, &batch->counters, sizeof(words));
-    for (size_t i = 0; i < COUNTER_WORDS; i++) {
+    for (size_t i = 0; i < SW_COUNTER_WORDS; i++) {
         if (words[i] != 0) {
             atomic_fetch_add_explicit(&table->counters[i], words[i], memory_order_relaxed);
         }
@@ -248,12 +210,12 @@ static void account(struct sw_table *table, const struct sw_batch *batch)
 
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
 {
-    uint64_t words[COUNTER_WORDS];
-    for (size_t i = 0; i < COUNTER_WORDS; i++) {
+    uint64_t words[SW_COUNTER_WORDS];
+    for (size_t i = 0; i < SW_COUNTER_WORDS; i++) {
         words[i] = atomic_load_explicit(&table->counters[i], memory_order_relaxed);
     }
     memcpy(&stats->counters, words, sizeof(words));
-    struct sw_backend_facts facts = facts_of(table);
+    struct sw_backend_facts facts = sw_table_facts_of(table);
     stats->grown = facts.grown;
     stats->resized = facts.resized;
     stats->resize_failed = facts.resize_failed;
@@ -364,7 +326,11 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
         return false;
     }
     if (!has_scores(table)) {
-        return batch->scores == NULL && batch->scores_out == NULL && batch->leftover_scores == NULL;
+        return batch->scores == NULL && batch->scores_out == NULL &&
+               batch->leftover_scores == NULL && !batch->restores;
+    }
+    if (batch->restores) {
+        return batch->scores != NULL && seen == 1U << SW_SET;
     }
     if (batch->leftover_scores != NULL && batch->leftover_keys == NULL) {
         return false;
@@ -431,9 +397,11 @@ static int check_batch(const struct sw_table *table, const struct sw_batch *batc
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     int status = check_batch(queue->table, batch);
-    if (status != SW_OK) {
-        return status;
-    }
+    return status == SW_OK ? sw_queue_submit(queue, batch) : status;
+}
+
+int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch)
+{
     batch->status = SW_OK;
     batch->write_sequence = 0;
     batch->scan_count = 0;
@@ -473,7 +441,7 @@ int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)
 
 size_t sw_table_raw_bytes(const struct sw_table *table)
 {
-    return table->backend->raw_copy != NULL ? (size_t)facts_of(table).raw_bytes : 0;
+    return table->backend->raw_copy != NULL ? (size_t)sw_table_facts_of(table).raw_bytes : 0;
 }
 
 int sw_table_raw_copy(struct sw_table *table, void *slots)

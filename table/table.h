@@ -313,7 +313,8 @@ enum sw_batch_kind {
     /* cache: */
     SW_BATCH_COUNT_SCORES, /* count the entries with score_min <= score <= score_max: `matched` */
     SW_BATCH_ERASE_SCORES, /* remove them; counters.deleted receives how many */
-    SW_BATCH_EPOCH         /* EPOCH policies: go on to `epoch` */
+    SW_BATCH_EPOCH,        /* EPOCH policies: go on to `epoch` */
+    SW_BATCH_IMAGE         /* the table's own: what sw_image_take submits */
 };
 #define SW_BATCH_KIND_COUNT (SW_BATCH_EPOCH + 1)
 
@@ -357,6 +358,8 @@ struct sw_batch {
      * Under CUSTOM a new entry gets 0 where there are no scores, and others keep theirs, as they do
      * under a GET; SET_SCORE must have scores. */
     const uint64_t *scores;
+    bool restores;        /* SET of scores that are stored as they are, whatever the policy: what an
+                             image had. Later uses are later than these */
     uint64_t *scores_out; /* out [count]: the key's score after the operation, 0 if it is absent
                              then; or NULL. The reads of a batch that has no others overlap on CUDA:
                              there it may be that after another one of them */
@@ -430,6 +433,9 @@ struct sw_batch {
     int64_t _stash_change; /* entries of the stash after the batch, minus before it */
     uint32_t _upserts;     /* operations of it that may insert */
     uint32_t _way;         /* CUDA: 1 + enum sw_way; 0: it goes no such way */
+    void *_image;          /* of sw_image_take */
+    uint64_t _image_sequence;
+    bool _borrows;
 };
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules
@@ -451,6 +457,29 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
+
+/* Images: what a table holds at one instant, between two writes.
+ *
+ * sw_image_take: writes wait while the arrays are copied (CPU: as long as memory takes, CUDA: about
+ * 0.5 ms a GiB), reads go on. With `borrow` nothing is copied: no batch that writes may be
+ * submitted before the image is dropped. Blocks; the queue must be idle. Returns SW_OK; SW_E_NOMEM:
+ * no memory for sw_image_bytes more, where the slots lie; SW_E_UNSUPPORTED: the backend takes none;
+ * SW_E_DEVICE. Every image must be dropped before the table is destroyed. */
+struct sw_image;
+int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
+uint64_t sw_image_bytes(const struct sw_table *table);
+/* write_sequence of the last write that is in it, and the epoch of a cache then. */
+uint64_t sw_image_sequence(const struct sw_image *image);
+uint64_t sw_image_epoch(const struct sw_image *image);
+/* Reads the next entries, in any order, each once: `count` of them, fewer only at the end. Arrays
+ * are any memory; `scores` is NULL but for a cache. SW_OK or SW_E_DEVICE. */
+int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
+                  uint64_t *scores, uint32_t *got);
+void sw_image_drop(struct sw_image *image); /* NULL is allowed */
+
+/* What was restored stands for this write: the next one has the number after it. No batch may be in
+ * flight, and queues that have written must have been destroyed. */
+void sw_table_set_sequence(struct sw_table *table, uint64_t sequence);
 
 /* Audits the whole table: the invariants of table/robin_hood/README.md by a full scan.
  * Blocks; no batch may be in flight. Returns SW_OK, or SW_E_INVALID with the first violation as

@@ -10,25 +10,12 @@
 #include "table/cache/cache_backend.h"
 #include "table/cache/check.h"
 #include "table/cache/cpu.h"
-#include "table/cache/growth.h"
+#include "table/cache/cpu_table.h"
+#include "table/cache/image.h"
 #include "table/cache/operate.inl"
 #include "table/cache/table_ops.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
-#include "table/host/phase_lock.h"
-
-struct cache_table {
-    struct sw_cache_slots slots;
-    struct sw_phase_lock phases;
-    void *memory;
-    uint64_t bytes;
-    uint64_t clock;  /* atomic */
-    uint64_t rounds; /* atomic: batches of this epoch */
-    uint64_t epoch;  /* atomic; changes in write phases */
-    uint32_t key_bytes;
-    struct sw_cache_counters counters; /* of writes; under the lock */
-    struct sw_cache_growth growth;
-};
 
 static const struct sw_cache_group alone = {0, 1, 0};
 
@@ -38,7 +25,7 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
                       size_t reason_size)
 {
     *out = NULL;
-    struct cache_table *table = calloc(1, sizeof(*table));
+    struct sw_cache_cpu_table *table = calloc(1, sizeof(*table));
     if (table == NULL || sw_phase_lock_init(&table->phases) != SW_OK) {
         free(table);
         snprintf(reason, reason_size, "not enough memory");
@@ -63,7 +50,7 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
 
 static void table_close(void *context)
 {
-    struct cache_table *table = context;
+    struct sw_cache_cpu_table *table = context;
     sw_memory_unmap(table->memory, table->bytes);
     sw_phase_lock_fini(&table->phases);
     free(table);
@@ -71,33 +58,22 @@ static void table_close(void *context)
 
 static void table_facts(void *context, struct sw_backend_facts *facts)
 {
-    const struct cache_table *table = context;
+    const struct sw_cache_cpu_table *table = context;
     sw_cache_growth_facts(&table->growth, facts);
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
-}
-
-static void *table_io_alloc(void *context, size_t bytes)
-{
-    (void)context;
-    return sw_memory_map(bytes);
-}
-
-static void table_io_free(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    sw_memory_unmap(memory, bytes);
+    facts->image_bytes = facts->bytes_reserved;
 }
 
 static int table_check(void *context, char *violation, size_t violation_size)
 {
-    struct cache_table *table = context;
+    struct sw_cache_cpu_table *table = context;
     struct sw_cache_snapshot snapshot = {table->slots, NULL, table->counters};
     return sw_cache_check_snapshot(&snapshot, violation, violation_size);
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static struct sw_cache_time tell_time(struct cache_table *table, uint32_t count)
+static struct sw_cache_time tell_time(struct sw_cache_cpu_table *table, uint32_t count)
 {
     struct sw_cache_time time = {
         .epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED),
@@ -127,7 +103,7 @@ static void answer(struct bits *bits, uint32_t index, uint32_t count, bool is)
     }
 }
 
-static uint8_t *previous_at(const struct cache_table *table, const struct sw_batch *batch,
+static uint8_t *previous_at(const struct sw_cache_cpu_table *table, const struct sw_batch *batch,
                             uint64_t index)
 {
     return batch->previous == NULL ? NULL
@@ -140,7 +116,7 @@ static uint32_t op_of(const struct sw_batch *batch, uint32_t index)
 }
 
 /* What operation `index` does. */
-static uint32_t acts_of(const struct cache_table *table, const struct sw_batch *batch,
+static uint32_t acts_of(const struct sw_cache_cpu_table *table, const struct sw_batch *batch,
                         uint32_t index)
 {
     uint32_t op = op_of(batch, index);
@@ -149,7 +125,7 @@ static uint32_t acts_of(const struct cache_table *table, const struct sw_batch *
 }
 
 /* Reads an entry beside others that do; SW_CACHE_NOWHERE: the key is absent. */
-static void read_one(const struct cache_table *table, const struct sw_batch *batch,
+static void read_one(const struct sw_cache_cpu_table *table, const struct sw_batch *batch,
                      const struct sw_cache_time *time, uint32_t index, uint64_t slot)
 {
     const struct sw_cache_slots *slots = &table->slots;
@@ -175,7 +151,7 @@ static void read_one(const struct cache_table *table, const struct sw_batch *bat
     }
 }
 
-static void read_batch(struct cache_table *table, struct sw_batch *batch)
+static void read_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
     struct sw_cache_time time = tell_time(table, batch->count);
@@ -198,7 +174,7 @@ static void read_batch(struct cache_table *table, struct sw_batch *batch)
     }
 }
 
-static void count_write(const struct cache_table *table, struct sw_batch *batch, uint32_t op,
+static void count_write(const struct sw_cache_cpu_table *table, struct sw_batch *batch, uint32_t op,
                         uint32_t acts, enum sw_cache_result result)
 {
     struct sw_op_counters *counters = &batch->counters.by_class[sw_cache_table_class(op)];
@@ -215,7 +191,7 @@ static void count_write(const struct cache_table *table, struct sw_batch *batch,
 }
 
 /* One operation; an entry that leaves goes to `left`. */
-static enum sw_cache_result write_one(struct cache_table *table, struct sw_batch *batch,
+static enum sw_cache_result write_one(struct sw_cache_cpu_table *table, struct sw_batch *batch,
                                       const struct sw_cache_time *time, struct sw_cache_sink *left,
                                       uint32_t index)
 {
@@ -247,7 +223,7 @@ static enum sw_cache_result write_one(struct cache_table *table, struct sw_batch
 }
 
 /* Keys of entries that leave are 64 bits; those of the table may be 32. */
-static void list_left(const struct cache_table *table, struct sw_batch *batch, uint64_t key)
+static void list_left(const struct sw_cache_cpu_table *table, struct sw_batch *batch, uint64_t key)
 {
     if (table->key_bytes == 4) {
         ((uint32_t *)batch->leftover_keys)[batch->leftover_count] = (uint32_t)key;
@@ -259,7 +235,7 @@ static void list_left(const struct cache_table *table, struct sw_batch *batch, u
 
 /* Moves everything to so many buckets; what has no room there is evicted. SW_E_NOMEM: there is no
  * memory for both. */
-static int move_to(struct cache_table *table, uint64_t buckets, struct sw_batch *batch)
+static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw_batch *batch)
 {
     struct sw_cache_slots to = table->slots;
     uint64_t bytes = 0;
@@ -280,14 +256,14 @@ static int move_to(struct cache_table *table, uint64_t buckets, struct sw_batch 
     return SW_OK;
 }
 
-static uint64_t held(const struct cache_table *table)
+static uint64_t held(const struct sw_cache_cpu_table *table)
 {
     const struct sw_cache_counters *counters = &table->counters;
     return counters->inserted - counters->erased - counters->evicted;
 }
 
 /* Before a batch that may pass half of the slots: grows as far as it may. */
-static void grow_for(struct cache_table *table, struct sw_batch *batch)
+static void grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     uint64_t buckets = sw_cache_growth_wanted(&table->growth, held(table) + batch->_upserts);
     if (buckets != table->slots.buckets) {
@@ -295,7 +271,7 @@ static void grow_for(struct cache_table *table, struct sw_batch *batch)
     }
 }
 
-static void resize_batch(struct cache_table *table, struct sw_batch *batch)
+static void resize_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     uint64_t buckets = sw_cache_growth_buckets(&table->growth, batch->capacity);
     if (buckets != table->slots.buckets) {
@@ -305,8 +281,11 @@ static void resize_batch(struct cache_table *table, struct sw_batch *batch)
     batch->capacity = table->slots.buckets * SW_CACHE_BUCKET_SLOTS;
 }
 
-static void write_batch(struct cache_table *table, struct sw_batch *batch)
+/* Scores that are restored are stored as under CUSTOM. */
+static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
+    const uint32_t policy = table->slots.policy;
+    table->slots.policy = batch->restores ? SW_CACHE_CUSTOM : policy;
     sw_cache_count_upserts(batch);
     grow_for(table, batch);
     uint64_t moved_out = batch->counters.evicted;
@@ -337,9 +316,13 @@ static void write_batch(struct cache_table *table, struct sw_batch *batch)
     table->counters.inserted += batch->counters.inserted;
     table->counters.erased += batch->counters.deleted;
     table->counters.evicted += batch->counters.evicted - moved_out;
+    table->slots.policy = policy;
+    if (batch->restores) {
+        sw_cache_cpu_go_on_after(table, batch->scores, batch->count);
+    }
 }
 
-static void clear_batch(struct cache_table *table, struct sw_batch *batch)
+static void clear_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     batch->counters.deleted = held(table);
     table->counters.erased += batch->counters.deleted;
@@ -358,8 +341,8 @@ static bool is_in_range(const struct sw_cache_slots *slots, uint64_t slot, uint6
     return *score >= min && *score <= max;
 }
 
-static void list_entry(const struct cache_table *table, struct sw_batch *batch, uint64_t slot,
-                       uint64_t score)
+static void list_entry(const struct sw_cache_cpu_table *table, struct sw_batch *batch,
+                       uint64_t slot, uint64_t score)
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint64_t key = sw_cache_entry_at(slots, slot)->key;
@@ -377,7 +360,7 @@ static void list_entry(const struct cache_table *table, struct sw_batch *batch, 
 }
 
 /* An entry keeps its slot as long as it is there and the cache is not moved. */
-static void scan_batch(struct cache_table *table, struct sw_batch *batch)
+static void scan_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
@@ -393,7 +376,7 @@ static void scan_batch(struct cache_table *table, struct sw_batch *batch)
     batch->cursor = slot < capacity ? sw_cache_growth_cursor(&table->growth, slot) : 0;
 }
 
-static void count_scores(struct cache_table *table, struct sw_batch *batch)
+static void count_scores(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
     for (uint64_t slot = 0; slot < slots->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
@@ -402,7 +385,7 @@ static void count_scores(struct cache_table *table, struct sw_batch *batch)
     }
 }
 
-static void erase_scores(struct cache_table *table, struct sw_batch *batch)
+static void erase_scores(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
     for (uint64_t slot = 0; slot < slots->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
@@ -415,7 +398,7 @@ static void erase_scores(struct cache_table *table, struct sw_batch *batch)
     table->counters.erased += batch->counters.deleted;
 }
 
-static void set_epoch(struct cache_table *table, struct sw_batch *batch)
+static void set_epoch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     if (batch->epoch != 0 && batch->epoch < table->epoch) {
         batch->status = SW_E_INVALID;
@@ -426,7 +409,7 @@ static void set_epoch(struct cache_table *table, struct sw_batch *batch)
     batch->epoch = table->epoch;
 }
 
-static void read_phase(struct cache_table *table, struct sw_batch *batch)
+static void read_phase(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
@@ -441,7 +424,7 @@ static void read_phase(struct cache_table *table, struct sw_batch *batch)
     }
 }
 
-static void write_phase(struct cache_table *table, struct sw_batch *batch)
+static void write_phase(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
@@ -464,9 +447,13 @@ static void write_phase(struct cache_table *table, struct sw_batch *batch)
 
 static int submit(void *context, struct sw_batch *batch)
 {
-    struct cache_table *table = context;
+    struct sw_cache_cpu_table *table = context;
     if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
+    }
+    if (batch->kind == SW_BATCH_IMAGE) {
+        sw_cache_cpu_take_image(table, batch);
+        return SW_OK;
     }
     if (sw_batch_is_read(batch)) {
         sw_phase_lock_enter_read(&table->phases);
@@ -480,6 +467,11 @@ static int submit(void *context, struct sw_batch *batch)
     return SW_OK;
 }
 
+static void set_sequence(void *context, uint64_t sequence)
+{
+    sw_phase_lock_set_writers(&((struct sw_cache_cpu_table *)context)->phases, sequence);
+}
+
 const struct sw_backend sw_cache_backend_cpu = {
     .name = "cpu",
     .operations = SW_CACHE_ALL_OPERATIONS,
@@ -487,11 +479,14 @@ const struct sw_backend sw_cache_backend_cpu = {
     .open = table_open,
     .close = table_close,
     .facts = table_facts,
-    .io_alloc = table_io_alloc,
-    .io_free = table_io_free,
+    .io_alloc = sw_cpu_io_alloc,
+    .io_free = sw_cpu_io_free,
     .queue_open = sw_cpu_queue_open,
     .queue_close = sw_cpu_queue_close,
     .submit = submit,
     .poll = sw_cpu_poll,
     .check = table_check,
+    .image_read = sw_cache_cpu_image_read,
+    .image_drop = sw_cache_cpu_image_drop,
+    .set_sequence = set_sequence,
 };

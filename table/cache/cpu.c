@@ -11,8 +11,8 @@
 
 static const struct sw_cache_group alone = {0, 1, 0};
 
-/* Cuts the arrays out of one area; entries and values last, whose size is any multiple of 4. */
-static void carve(struct sw_cache_slots *slots, uint8_t *memory)
+/* Entries and values are last: their size is any multiple of 4. */
+void sw_cache_cpu_carve(struct sw_cache_slots *slots, void *memory)
 {
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
     slots->digests = memory;
@@ -39,7 +39,7 @@ void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char 
                  (unsigned long long)*bytes);
         return NULL;
     }
-    carve(slots, memory);
+    sw_cache_cpu_carve(slots, memory);
     sw_cache_cpu_empty(slots);
     return memory;
 }

@@ -15,6 +15,8 @@
  * back. */
 void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char *reason,
                             size_t reason_size);
+/* Cuts the arrays out of memory of that size. */
+void sw_cache_cpu_carve(struct sw_cache_slots *slots, void *memory);
 /* Removes everything. */
 void sw_cache_cpu_empty(const struct sw_cache_slots *slots);
 

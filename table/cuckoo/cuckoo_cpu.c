@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "table/cuckoo/cuckoo_backend.h"
+#include "table/host/image.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/host/phase_lock.h"
@@ -146,6 +147,7 @@ static void cpu_facts(void *table, struct sw_backend_facts *facts)
     const struct cuckoo *cuckoo = table;
     sw_cuckoo_backend_facts(
         &cuckoo->plan, 2 * cuckoo->cells_bytes + cuckoo->stash_bytes + cuckoo->undo_bytes, facts);
+    facts->image_bytes = cuckoo->cells_bytes + cuckoo->stash_bytes;
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
@@ -171,9 +173,55 @@ static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
     sw_phase_lock_leave_write(&cuckoo->lock);
 }
 
+/* In a read phase: what the image is of. */
+static void fill_image(const struct cuckoo *cuckoo, struct sw_host_image *image)
+{
+    const uint64_t cell = cuckoo->slot_bits / 8;
+    const void *cells = cuckoo->cells[cuckoo->current];
+    const void *stash = cuckoo->stash;
+    if (image->memory != NULL) {
+        uint8_t *copy = image->memory;
+        memcpy(copy, cells, cuckoo->cells_bytes);
+        memcpy(copy + cuckoo->cells_bytes, stash, cuckoo->state.stash_occupied * cell);
+        cells = copy;
+        stash = copy + cuckoo->cells_bytes;
+    }
+    image->kind = (struct sw_image_slots){.slot_bits = cuckoo->slot_bits};
+    image->parts[0].slots = cells;
+    image->parts[0].count = cuckoo->plan.cells;
+    image->parts[1].slots = stash;
+    image->parts[1].count = cuckoo->state.stash_occupied;
+    image->side = cuckoo->state.side_present != 0;
+    image->side_value = cuckoo->state.side_value;
+}
+
+static void take_image(struct cuckoo *cuckoo, struct sw_batch *batch)
+{
+    struct sw_host_image *image =
+        sw_host_image_create(batch->_borrows ? 0 : cuckoo->cells_bytes + cuckoo->stash_bytes);
+    if (image == NULL) {
+        batch->status = SW_E_NOMEM;
+        return;
+    }
+    sw_phase_lock_enter_read(&cuckoo->lock);
+    batch->_image_sequence = sw_phase_lock_writers(&cuckoo->lock);
+    fill_image(cuckoo, image);
+    sw_phase_lock_leave_read(&cuckoo->lock);
+    batch->_image = image;
+}
+
+static void set_sequence(void *table, uint64_t sequence)
+{
+    sw_phase_lock_set_writers(&((struct cuckoo *)table)->lock, sequence);
+}
+
 static int cpu_submit(void *queue, struct sw_batch *batch)
 {
     struct cuckoo *cuckoo = queue;
+    if (batch->kind == SW_BATCH_IMAGE) {
+        take_image(cuckoo, batch);
+        return SW_OK;
+    }
     if (batch->kind == SW_BATCH_OPERATIONS) {
         run_operations(cuckoo, batch);
         return SW_OK;
@@ -216,4 +264,7 @@ const struct sw_backend sw_cuckoo_backend_cpu = {
     .submit = cpu_submit,
     .poll = sw_cpu_poll,
     .check = cpu_check,
+    .image_read = sw_host_image_read,
+    .image_drop = sw_host_image_drop,
+    .set_sequence = set_sequence,
 };

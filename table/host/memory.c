@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define HUGE_PAGE_BYTES (2ULL << 20)
+/* This part of the available memory, 5 %, is left to others. */
+#define AVAILABLE_MARGIN 20
 /* Of a file of /proc or of a control group as much is read. */
 #define TEXT_BYTES 8192
 
@@ -33,6 +35,19 @@ void *sw_memory_map(uint64_t bytes)
         /* advice: a kernel without huge pages serves small ones */
         (void)madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
     }
+    return memory;
+}
+
+void *sw_memory_map_touched(uint64_t bytes)
+{
+    uint64_t available = sw_memory_available();
+    void *memory = bytes <= available - available / AVAILABLE_MARGIN ? sw_memory_map(bytes) : NULL;
+#ifdef MADV_POPULATE_WRITE
+    if (memory != NULL) {
+        /* a kernel that cannot do so takes the pages while they are filled */
+        (void)madvise(memory, (size_t)bytes, MADV_POPULATE_WRITE);
+    }
+#endif
     return memory;
 }
 

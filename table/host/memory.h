@@ -12,6 +12,9 @@
 
 /* Zeroed, page-aligned; NULL if the system refuses or `bytes` is 0. */
 void *sw_memory_map(uint64_t bytes);
+/* The same, touched already, so that filling it takes no longer than it must. NULL also if `bytes`
+ * are more than 95 % of what is available. */
+void *sw_memory_map_touched(uint64_t bytes);
 /* NULL is allowed. */
 void sw_memory_unmap(void *memory, uint64_t bytes);
 

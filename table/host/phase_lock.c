@@ -52,16 +52,28 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
+/* Waits for its turn, and counts it. */
+static uint64_t enter(struct sw_phase_lock *lock, uint64_t count)
 {
     pthread_mutex_lock(&lock->mutex);
     uint64_t ticket = lock->next++;
     while (lock->serving != ticket || lock->readers != 0) {
         pthread_cond_wait(&lock->changed, &lock->mutex);
     }
-    uint64_t number = ++lock->writers;
+    lock->writers += count;
+    uint64_t writers = lock->writers;
     pthread_mutex_unlock(&lock->mutex);
-    return number;
+    return writers;
+}
+
+uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
+{
+    return enter(lock, 1);
+}
+
+uint64_t sw_phase_lock_enter_alone(struct sw_phase_lock *lock)
+{
+    return enter(lock, 0);
 }
 
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
@@ -71,5 +83,20 @@ void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
     if (lock->next != lock->serving) {
         pthread_cond_broadcast(&lock->changed);
     }
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    uint64_t writers = lock->writers;
+    pthread_mutex_unlock(&lock->mutex);
+    return writers;
+}
+
+void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers)
+{
+    pthread_mutex_lock(&lock->mutex);
+    lock->writers = writers;
     pthread_mutex_unlock(&lock->mutex);
 }

@@ -31,5 +31,12 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock);
 /* Returns the number of writers that have entered so far, this one included. */
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
+/* As a writer that is not counted; it leaves as one. Returns how many have entered so far. */
+uint64_t sw_phase_lock_enter_alone(struct sw_phase_lock *lock);
+
+/* How many writers have entered so far. In a read phase none enters. */
+uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock);
+/* Goes on counting from here. Nobody may be inside or waiting. */
+void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers);
 
 #endif

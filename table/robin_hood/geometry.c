@@ -201,4 +201,5 @@ void sw_geometry_facts(const struct sw_table_config *config, const struct sw_geo
     facts->max_capacity_slots = sw_geometry_capacity_max(config);
     facts->occupied_max = geometry->occupied_max;
     facts->raw_bytes = geometry->bytes_total;
+    facts->image_bytes = geometry->bytes_total;
 }

@@ -322,18 +322,6 @@ cudaError_t enqueue_read(struct sw_cache_cuda_queue *queue, struct sw_batch *bat
     }
 }
 
-/* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
-void set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch)
-{
-    if (batch->epoch != 0 && batch->epoch < table->epoch) {
-        batch->status = SW_E_INVALID;
-    } else if (batch->epoch > table->epoch) {
-        __atomic_store_n(&table->epoch, batch->epoch, __ATOMIC_RELAXED);
-        table->rounds = 0;
-    }
-    batch->epoch = table->epoch;
-}
-
 cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cache_table_batch *all)
 {
@@ -343,7 +331,7 @@ cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     case SW_BATCH_ERASE_SCORES:
         return sw_cache_table_erase(all, batch->score_min, batch->score_max, queue->stream);
     case SW_BATCH_EPOCH:
-        set_epoch(queue->table, batch);
+        sw_cache_cuda_set_epoch(queue->table, batch);
         return sw_cache_table_end(all, queue->stream);
     case SW_BATCH_RESIZE: /* which was carried out before */
         return sw_cache_table_end(all, queue->stream);
@@ -489,6 +477,9 @@ const struct sw_backend backend = {
     poll_together,
     NULL,
     table_check,
+    NULL,
+    NULL,
+    NULL,
     NULL,
 };
 

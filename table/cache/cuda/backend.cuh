@@ -36,6 +36,8 @@ struct sw_cache_cuda_queue : sw_cuda_lane {
 /* Grows before batches that may add so many entries, if more than half of the slots might be held
  * after them. */
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts);
+/* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
+void sw_cache_cuda_set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch);
 /* Carries out all of a RESIZE but its record. */
 cudaError_t sw_cache_cuda_resize(struct sw_cache_cuda_queue *queue, struct sw_batch *batch);
 /* Entries that a batch may add; 0 where the table does not grow. */

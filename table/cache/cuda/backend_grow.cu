@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend_grow.cu - growth and RESIZE of the cache as a table's engine on CUDA.
+ * backend_grow.cu - growth, RESIZE and EPOCH of the cache as a table's engine on CUDA.
  */
 #include "table/cache/cuda/backend.cuh"
 #include "table/cache/cuda/table_move.cuh"
@@ -76,4 +76,15 @@ uint64_t sw_cache_cuda_upserts(const struct sw_cache_cuda_table *table, struct s
     }
     sw_cache_count_upserts(batch);
     return batch->_upserts;
+}
+
+void sw_cache_cuda_set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch)
+{
+    if (batch->epoch != 0 && batch->epoch < table->epoch) {
+        batch->status = SW_E_INVALID;
+    } else if (batch->epoch > table->epoch) {
+        __atomic_store_n(&table->epoch, batch->epoch, __ATOMIC_RELAXED);
+        table->rounds = 0;
+    }
+    batch->epoch = table->epoch;
 }

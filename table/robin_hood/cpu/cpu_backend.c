@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "table/backend.h"
+#include "table/host/image.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cpu/arrays.h"
 #include "table/robin_hood/cpu/cpu.h"
+#include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
 
@@ -171,6 +173,9 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     case SW_BATCH_RESIZE:
         sw_cpu_run_resize(cpu, batch);
         break;
+    case SW_BATCH_IMAGE:
+        sw_cpu_take_image(cpu, batch);
+        break;
     default: /* what only a cache has, table.c has refused */
         break;
     }
@@ -196,6 +201,11 @@ static int cpu_raw_copy(void *table, void *slots)
     return SW_OK;
 }
 
+static void cpu_set_sequence(void *table, uint64_t sequence)
+{
+    sw_phase_lock_set_writers(&((struct sw_cpu *)table)->lock, sequence);
+}
+
 const struct sw_backend sw_backend_cpu = {
     .name = "cpu",
     .operations = SW_BACKEND_ALL_OPERATIONS,
@@ -212,4 +222,7 @@ const struct sw_backend sw_backend_cpu = {
     .poll = sw_cpu_poll,
     .check = cpu_check,
     .raw_copy = cpu_raw_copy,
+    .image_read = sw_host_image_read,
+    .image_drop = sw_host_image_drop,
+    .set_sequence = cpu_set_sequence,
 };

@@ -383,6 +383,9 @@ const struct sw_backend *sw_backend_cuda(void)
         sw_cuda_flush,
         cuda_check,
         cuda_raw_copy,
+        NULL,
+        NULL,
+        NULL,
     };
     return &backend;
 }

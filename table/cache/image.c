@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * image.c - finding the entries of an image, and images of a cache in host memory.
+ */
+#include "table/cache/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/cache/cpu.h"
+#include "table/cache/cpu_table.h"
+#include "table/host/memory.h"
+
+struct cache_image {
+    struct sw_cache_slots slots;
+    uint32_t key_bytes;
+    uint64_t at;
+    void *memory; /* a copy of the arrays; NULL: they are the cache's own */
+    uint64_t bytes;
+};
+
+static void add(const struct sw_cache_slots *slots, uint32_t key_bytes, uint64_t slot,
+                struct sw_image_columns *columns)
+{
+    const struct sw_cache_entry *entry = sw_cache_entry_at(slots, slot);
+    uint32_t to = columns->count++;
+    if (key_bytes == 4) {
+        ((uint32_t *)columns->keys)[to] = (uint32_t)entry->key;
+    } else {
+        ((uint64_t *)columns->keys)[to] = entry->key;
+    }
+    memcpy((uint8_t *)columns->values + (size_t)to * slots->value_bytes,
+           sw_cache_value_at(slots, slot), slots->value_bytes);
+    if (columns->scores != NULL) {
+        columns->scores[to] = entry->score;
+    }
+}
+
+void sw_cache_image_gather(const struct sw_cache_slots *slots, uint32_t key_bytes, uint64_t count,
+                           uint64_t *at, struct sw_image_columns *columns)
+{
+    uint64_t slot = *at;
+    for (; slot < count && columns->count < columns->room; slot++) {
+        if (slots->digests[slot] != 0) {
+            add(slots, key_bytes, slot, columns);
+        }
+    }
+    *at = slot;
+}
+
+static struct cache_image *create(uint64_t bytes)
+{
+    struct cache_image *image = calloc(1, sizeof(*image));
+    if (image == NULL || bytes == 0) {
+        return image;
+    }
+    image->bytes = bytes;
+    image->memory = sw_memory_map_touched(bytes);
+    if (image->memory == NULL) {
+        free(image);
+        return NULL;
+    }
+    return image;
+}
+
+/* Alone: whether the image is of the arrays as they are. Those of a cache that has grown since its
+ * memory was taken do not fit. */
+static bool fill(const struct sw_cache_cpu_table *table, struct cache_image *image)
+{
+    image->slots = table->slots;
+    image->key_bytes = table->key_bytes;
+    if (image->memory == NULL) {
+        return true;
+    }
+    if (image->bytes != table->bytes) {
+        return false;
+    }
+    memcpy(image->memory, table->memory, (size_t)table->bytes);
+    sw_cache_cpu_carve(&image->slots, image->memory);
+    return true;
+}
+
+void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *batch)
+{
+    bool filled = false;
+    while (!filled) {
+        uint64_t bytes = __atomic_load_n(&table->growth.bytes, __ATOMIC_RELAXED);
+        struct cache_image *image = create(batch->_borrows ? 0 : bytes);
+        if (image == NULL) {
+            batch->status = SW_E_NOMEM;
+            return;
+        }
+        batch->_image_sequence = sw_phase_lock_enter_alone(&table->phases);
+        batch->epoch = table->epoch;
+        filled = fill(table, image);
+        sw_phase_lock_leave_write(&table->phases);
+        batch->_image = image;
+        if (!filled) {
+            sw_cache_cpu_image_drop(image);
+        }
+    }
+}
+
+int sw_cache_cpu_image_read(void *context, struct sw_image_columns *columns)
+{
+    struct cache_image *image = context;
+    sw_cache_image_gather(&image->slots, image->key_bytes,
+                          image->slots.buckets * SW_CACHE_BUCKET_SLOTS, &image->at, columns);
+    return SW_OK;
+}
+
+void sw_cache_cpu_image_drop(void *context)
+{
+    struct cache_image *image = context;
+    sw_memory_unmap(image->memory, image->bytes);
+    free(image);
+}
+
+void sw_cache_cpu_go_on_after(struct sw_cache_cpu_table *table, const uint64_t *scores,
+                              uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t *clock = &table->clock;
+        uint64_t after = scores[i] < UINT64_MAX ? scores[i] + 1 : scores[i];
+        if (table->slots.policy == SW_CACHE_EPOCH_LRU) {
+            if (scores[i] >> 32 != table->epoch) {
+                continue;
+            }
+            clock = &table->rounds;
+            after = (scores[i] & UINT32_MAX) + 1;
+        } else if (table->slots.policy != SW_CACHE_LRU) {
+            return;
+        }
+        if (after > __atomic_load_n(clock, __ATOMIC_RELAXED)) {
+            __atomic_store_n(clock, after, __ATOMIC_RELAXED);
+        }
+    }
+}

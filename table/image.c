@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * image.c - images of a table, whatever holds its entries.
+ */
+#include <stdlib.h>
+
+#include "table/instance.h"
+
+struct sw_image {
+    const struct sw_backend *backend;
+    void *memory; /* the backend's */
+    uint64_t sequence;
+    uint64_t epoch;
+};
+
+static int take(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status = sw_queue_submit(queue, batch);
+    if (status != SW_OK) {
+        return status;
+    }
+    do {
+        status = sw_batch_poll(queue, batch);
+    } while (status == SW_PENDING);
+    return status;
+}
+
+int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
+{
+    const struct sw_backend *backend = queue->table->backend;
+    struct sw_batch batch = {.kind = SW_BATCH_IMAGE, ._borrows = borrow};
+    *out = NULL;
+    if (backend->image_read == NULL) {
+        return SW_E_UNSUPPORTED;
+    }
+    struct sw_image *image = calloc(1, sizeof(*image));
+    if (image == NULL) {
+        return SW_E_NOMEM;
+    }
+    int status = take(queue, &batch);
+    if (status != SW_OK) {
+        free(image);
+        return status;
+    }
+    *image = (struct sw_image){backend, batch._image, batch._image_sequence, batch.epoch};
+    *out = image;
+    return SW_OK;
+}
+
+uint64_t sw_image_bytes(const struct sw_table *table)
+{
+    return sw_table_facts_of(table).image_bytes;
+}
+
+uint64_t sw_image_sequence(const struct sw_image *image)
+{
+    return image->sequence;
+}
+
+uint64_t sw_image_epoch(const struct sw_image *image)
+{
+    return image->epoch;
+}
+
+int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
+                  uint64_t *scores, uint32_t *got)
+{
+    struct sw_image_columns columns = {
+        .room = count, .keys = keys, .values = values, .scores = scores};
+    int status = image->backend->image_read(image->memory, &columns);
+    *got = columns.count;
+    return status;
+}
+
+void sw_image_drop(struct sw_image *image)
+{
+    if (image != NULL) {
+        image->backend->image_drop(image->memory);
+        free(image);
+    }
+}
+
+void sw_table_set_sequence(struct sw_table *table, uint64_t sequence)
+{
+    if (table->combines) {
+        sw_combiner_set_sequence(&table->combiner, sequence);
+    } else {
+        table->backend->set_sequence(table->memory, sequence);
+    }
+}

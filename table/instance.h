@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * instance.h - a table and a queue, as the files behind table.h see them.
+ */
+#ifndef SHERWOOD_TABLE_INSTANCE_H
+#define SHERWOOD_TABLE_INSTANCE_H
+
+#include <stdatomic.h>
+
+#include "table/combine.h"
+
+#define SW_REASON_BYTES 512
+
+/* sw_counters are added up word by word. */
+#define SW_COUNTER_WORDS (sizeof(struct sw_counters) / sizeof(uint64_t))
+
+struct sw_table {
+    const struct sw_backend *backend;
+    void *memory; /* the backend's */
+    enum sw_backend_kind kind;
+    struct sw_table_config config;
+    uint64_t capacity_max; /* slots */
+    uint32_t operations;   /* as in sw_table_info, with this configuration */
+    uint32_t batch_kinds;
+    bool combines; /* writes go through the combiner, and not to the queues */
+    struct sw_combiner combiner;
+    char reason[SW_REASON_BYTES];
+    /* sums over the batches that were polled to their end */
+    _Atomic uint64_t counters[SW_COUNTER_WORDS];
+    _Atomic uint64_t handed_back;
+    _Atomic uint64_t stash_occupied;
+    _Atomic uint64_t batches;
+    _Atomic uint64_t writes;
+};
+
+struct sw_queue {
+    struct sw_table *table;
+    void *memory; /* the backend's */
+    struct sw_combine_lane lane;
+};
+
+static inline struct sw_backend_facts sw_table_facts_of(const struct sw_table *table)
+{
+    struct sw_backend_facts facts = {0};
+    table->backend->facts(table->memory, &facts);
+    return facts;
+}
+
+/* sw_batch_submit, for a batch that is known to be valid. */
+int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_image.c - images of tables: everything once, as it was at one instant, whatever goes on.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/table.h"
+
+#define KEYS 5000U
+
+static struct sw_table *create(enum sw_engine engine, uint32_t slot_bits)
+{
+    struct sw_table_config config;
+    struct sw_table *table = NULL;
+    char reason[256] = "";
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.engine = engine;
+    config.slot_bits = slot_bits;
+    config.capacity_slots = 16384;
+    config.batch_ops_max = KEYS;
+    config.stash_slots = 64;
+    config.threads = 2;
+    config.value_bytes = engine == SW_ENGINE_CACHE ? 24 : 0;
+    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
+    return table;
+}
+
+/* Keys of a table of either width: 0 and all ones are among them. */
+static uint64_t key_of(uint32_t number)
+{
+    return number == KEYS - 1 ? UINT64_MAX : number * 7919ULL;
+}
+
+struct writer {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    struct sw_table_info info;
+    uint8_t *keys;
+    uint8_t *values;
+};
+
+static void open_writer(struct writer *writer, struct sw_table *table)
+{
+    writer->table = table;
+    sw_table_info(table, &writer->info);
+    cr_assert_eq(sw_queue_create(table, &writer->queue), SW_OK);
+    writer->keys = sw_io_alloc(table, (size_t)KEYS * writer->info.key_bytes);
+    writer->values = sw_io_alloc(table, (size_t)KEYS * writer->info.value_bytes);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        uint64_t key = key_of(i);
+        memcpy(writer->keys + (size_t)i * writer->info.key_bytes, &key, writer->info.key_bytes);
+    }
+}
+
+static void close_writer(struct writer *writer)
+{
+    sw_io_free(writer->table, writer->keys, (size_t)KEYS * writer->info.key_bytes);
+    sw_io_free(writer->table, writer->values, (size_t)KEYS * writer->info.value_bytes);
+    sw_queue_destroy(writer->queue);
+}
+
+/* Sets every key to `value`, in one batch. Returns its write_sequence. */
+static uint64_t set_all(struct writer *writer, uint32_t value)
+{
+    uint32_t bytes = writer->info.value_bytes;
+    memset(writer->values, 0, (size_t)KEYS * bytes);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        memcpy(writer->values + (size_t)i * bytes, &value, sizeof(value));
+    }
+    struct sw_batch batch = {
+        .op = SW_SET, .count = KEYS, .keys = writer->keys, .values = writer->values};
+    cr_assert_eq(sw_batch_run(writer->queue, &batch), SW_OK);
+    return batch.write_sequence;
+}
+
+/* Reads the image in pieces of `piece` entries: each key must be there once, with `value` (0: that
+ * of the first). Returns the value. */
+static uint32_t check_image(struct writer *writer, struct sw_image *image, uint32_t piece,
+                            uint32_t value)
+{
+    const struct sw_table_info *info = &writer->info;
+    uint8_t *seen = calloc(KEYS, 1);
+    uint8_t *keys = malloc((size_t)piece * info->key_bytes);
+    uint8_t *values = malloc((size_t)piece * info->value_bytes);
+    uint32_t total = 0, got = piece;
+    while (got == piece) {
+        cr_assert_eq(sw_image_read(image, piece, keys, values, NULL, &got), SW_OK);
+        for (uint32_t i = 0; i < got; i++) {
+            uint64_t key = 0;
+            uint32_t read = 0;
+            memcpy(&key, keys + (size_t)i * info->key_bytes, info->key_bytes);
+            memcpy(&read, values + (size_t)i * info->value_bytes, sizeof(read));
+            value = value == 0 ? read : value;
+            cr_assert_eq(read, value, "one instant");
+            bool is_last = key == (info->key_bytes == 4 ? UINT32_MAX : UINT64_MAX);
+            uint64_t number = is_last ? KEYS - 1 : key / 7919;
+            cr_assert_lt(number, KEYS);
+            cr_assert_eq(key % 7919, is_last ? key % 7919 : 0);
+            seen[number]++;
+        }
+        total += got;
+        cr_assert_leq(total, KEYS);
+    }
+    cr_assert_eq(total, KEYS);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        cr_assert_eq(seen[i], 1, "key %u", i);
+    }
+    free(seen);
+    free(keys);
+    free(values);
+    return value;
+}
+
+static void check_engine(enum sw_engine engine, uint32_t slot_bits)
+{
+    struct sw_image *image = NULL, *own = NULL;
+    struct writer writer;
+    struct sw_table *table = create(engine, slot_bits);
+    open_writer(&writer, table);
+    sw_table_set_sequence(table, 41);
+    cr_assert_eq(set_all(&writer, 1), 42, "numbers go on from what was restored");
+    cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
+    cr_assert_eq(sw_image_sequence(image), 42);
+    cr_assert_gt(sw_image_bytes(table), KEYS * (writer.info.key_bytes + writer.info.value_bytes));
+    cr_assert_eq(set_all(&writer, 2), 43, "an image takes no number");
+    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+    check_image(&writer, image, 777, 1);
+    sw_image_drop(image);
+    cr_assert_eq(sw_image_take(writer.queue, true, &own), SW_OK);
+    check_image(&writer, own, 64, 2);
+    sw_image_drop(own);
+    cr_assert_eq(sw_batch_run(writer.queue, &clear), SW_OK);
+    cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
+    uint32_t got = 1;
+    cr_assert_eq(sw_image_read(image, 8, writer.keys, writer.values, NULL, &got), SW_OK);
+    cr_assert_eq(got, 0, "of an empty table");
+    sw_image_drop(image);
+    close_writer(&writer);
+    sw_table_destroy(table);
+}
+
+Test(image, holds_what_was_written_before_and_nothing_after)
+{
+    for (int engine = SW_ENGINE_ROBIN_HOOD; engine <= SW_ENGINE_CACHE; engine++) {
+        check_engine((enum sw_engine)engine, 64);
+        check_engine((enum sw_engine)engine, 128);
+    }
+}
+
+/* Writes, and moves the table, while images are taken. */
+struct busy {
+    struct writer writer;
+    bool stop; /* atomic */
+};
+
+static void *write_on(void *context)
+{
+    struct busy *busy = context;
+    for (uint32_t value = 2; !__atomic_load_n(&busy->stop, __ATOMIC_RELAXED); value++) {
+        cr_assert_eq(set_all(&busy->writer, value), value);
+        struct sw_batch resize = {.kind = SW_BATCH_RESIZE,
+                                  .capacity = value % 4 == 0 ? 8192U : 16384U};
+        if (value % 2 == 0 && (busy->writer.info.batch_kinds >> SW_BATCH_RESIZE & 1) != 0) {
+            cr_assert_eq(sw_batch_run(busy->writer.queue, &resize), SW_OK);
+            value++;
+        }
+    }
+    return NULL;
+}
+
+static void check_beside_writes(enum sw_engine engine)
+{
+    struct busy busy = {.stop = false};
+    struct sw_queue *queue = NULL;
+    pthread_t thread;
+    struct sw_table *table = create(engine, 128);
+    open_writer(&busy.writer, table);
+    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    cr_assert_eq(set_all(&busy.writer, 1), 1);
+    cr_assert_eq(pthread_create(&thread, NULL, write_on, &busy), 0);
+    for (int i = 0; i < 40; i++) {
+        struct sw_image *image = NULL;
+        cr_assert_eq(sw_image_take(queue, false, &image), SW_OK);
+        uint64_t sequence = sw_image_sequence(image);
+        uint64_t value = check_image(&busy.writer, image, 1000, 0);
+        cr_assert(value == sequence || value + 1 == sequence, "value %llu of sequence %llu",
+                  (unsigned long long)value, (unsigned long long)sequence);
+        sw_image_drop(image);
+    }
+    __atomic_store_n(&busy.stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    sw_queue_destroy(queue);
+    close_writer(&busy.writer);
+    sw_table_destroy(table);
+}
+
+Test(image, is_of_one_instant_beside_writes_and_resizes)
+{
+    check_beside_writes(SW_ENGINE_ROBIN_HOOD);
+    check_beside_writes(SW_ENGINE_CUCKOO);
+    check_beside_writes(SW_ENGINE_CACHE);
+}
+
+/* Scores of each policy go to another cache as they are, and later uses are later than these. */
+static void check_scores(enum sw_cache_policy policy)
+{
+    struct sw_table_config config;
+    struct sw_table *tables[2] = {NULL, NULL};
+    struct sw_queue *queues[2] = {NULL, NULL};
+    uint64_t keys[8], values[8], scores[8], again[8];
+    struct sw_image *image = NULL;
+    uint32_t got = 0;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.engine = SW_ENGINE_CACHE;
+    config.capacity_slots = 1024;
+    config.batch_ops_max = 64;
+    config.value_bytes = 8;
+    config.cache_policy = policy;
+    for (int i = 0; i < 2; i++) {
+        config.seed = (uint64_t)i;
+        cr_assert_eq(sw_table_create(&config, &tables[i], NULL, 0), SW_OK);
+        cr_assert_eq(sw_queue_create(tables[i], &queues[i]), SW_OK);
+    }
+    struct sw_batch epoch = {.kind = SW_BATCH_EPOCH, .epoch = 7};
+    for (int i = 0; i < 2 && sw_cache_has_epochs(policy); i++) {
+        cr_assert_eq(sw_batch_run(queues[i], &epoch), SW_OK);
+    }
+    for (uint64_t i = 0; i < 8; i++) {
+        keys[0] = values[0] = i;
+        struct sw_batch set = {.op = SW_SET, .count = 1, .keys = keys, .values = values};
+        for (uint64_t times = 0; times <= i % 3; times++) {
+            cr_assert_eq(sw_batch_run(queues[0], &set), SW_OK);
+        }
+    }
+    cr_assert_eq(sw_image_take(queues[0], false, &image), SW_OK);
+    cr_assert_eq(sw_image_epoch(image), sw_cache_has_epochs(policy) ? 7 : 0);
+    cr_assert_eq(sw_image_read(image, 8, keys, values, scores, &got), SW_OK);
+    cr_assert_eq(got, 8);
+    sw_image_drop(image);
+    struct sw_batch restore = {.op = SW_SET,
+                               .count = 8,
+                               .keys = keys,
+                               .values = values,
+                               .scores = scores,
+                               .restores = true};
+    cr_assert_eq(sw_batch_run(queues[1], &restore), SW_OK);
+    struct sw_batch peek = {.op = SW_PEEK, .count = 8, .keys = keys, .scores_out = again};
+    cr_assert_eq(sw_batch_run(queues[1], &peek), SW_OK);
+    cr_assert_eq(memcmp(scores, again, sizeof(scores)), 0, "policy %d", (int)policy);
+    if (policy == SW_CACHE_LRU || policy == SW_CACHE_EPOCH_LRU) {
+        struct sw_batch use = {.op = SW_GET, .count = 1, .keys = keys, .scores_out = again};
+        cr_assert_eq(sw_batch_run(queues[1], &use), SW_OK);
+        for (int i = 0; i < 8; i++) {
+            cr_assert_gt(again[0], scores[i], "a use is later than what was restored");
+        }
+    }
+    restore.op = SW_GET;
+    cr_assert_eq(sw_batch_submit(queues[1], &restore), SW_E_INVALID);
+    for (int i = 0; i < 2; i++) {
+        sw_queue_destroy(queues[i]);
+        sw_table_destroy(tables[i]);
+    }
+}
+
+Test(image, scores_are_restored_under_every_policy)
+{
+    for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {
+        check_scores((enum sw_cache_policy)policy);
+    }
+}
+
+Test(image, is_no_batch_of_users)
+{
+    struct sw_image *image = (struct sw_image *)16;
+    struct sw_batch batch = {.kind = SW_BATCH_IMAGE};
+    struct writer writer;
+    struct sw_table *table = create(SW_ENGINE_ROBIN_HOOD, 64);
+    open_writer(&writer, table);
+    cr_assert_eq(sw_batch_submit(writer.queue, &batch), SW_E_INVALID, "only sw_image_take may");
+    cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
+    sw_image_drop(image);
+    sw_image_drop(NULL);
+    close_writer(&writer);
+    sw_table_destroy(table);
+}
