@@ -13,6 +13,7 @@
 
 #include <cuda_runtime.h>
 
+#include "table/change.h"
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/cuckoo/cuda/kind.cuh"
 #include "table/device/lane.cuh"
@@ -72,6 +73,8 @@ template <int BITS> struct sw_cuckoo_engine_kind;
         typedef struct sw_cuckoo_work_##suffix work;                                               \
         typedef struct sw_cuckoo_undo_##suffix undo;                                               \
         typedef struct sw_cuckoo_place_##suffix place;                                             \
+        typedef struct sw_key_state_##suffix key_state;                                            \
+        typedef struct sw_change_##suffix change;                                                  \
         static __device__ __forceinline__ place locate(const table *t, word key, uint64_t *probes) \
         {                                                                                          \
             return sw_cuckoo_locate_##suffix(t, key, probes);                                      \
@@ -92,6 +95,22 @@ template <int BITS> struct sw_cuckoo_engine_kind;
         {                                                                                          \
             return sw_decide_##suffix(op, found, old, operand, out);                               \
         }                                                                                          \
+        static __device__ __forceinline__ void key_step(key_state *key, uint32_t op, word operand) \
+        {                                                                                          \
+            sw_key_step_##suffix(key, op, operand);                                                \
+        }                                                                                          \
+        static __device__ __forceinline__ change change_none()                                     \
+        {                                                                                          \
+            return sw_change_none_##suffix();                                                      \
+        }                                                                                          \
+        static __device__ __forceinline__ void change_append(change *c, uint32_t op, word operand) \
+        {                                                                                          \
+            sw_change_append_##suffix(c, op, operand);                                             \
+        }                                                                                          \
+        static __device__ __forceinline__ bool change_apply(const change *c, key_state *key)       \
+        {                                                                                          \
+            return sw_change_apply_##suffix(c, key);                                               \
+        }                                                                                          \
         static __device__ __forceinline__ bool execute_in_order(const table *t, work *w,           \
                                                                 struct sw_counters *counters)      \
         {                                                                                          \
@@ -102,7 +121,8 @@ SW_CUCKOO_ENGINE_KIND(64, s64)
 SW_CUCKOO_ENGINE_KIND(128, s128)
 #undef SW_CUCKOO_ENGINE_KIND
 
-/* The scratch of write batches, [batch_ops_max] each. */
+/* The scratch of write batches, [batch_ops_max] each; and of stretches of sorted operations, one a
+ * block of engine_fold.cu, and one more. */
 template <int BITS> struct sw_cuckoo_scratch {
     typedef sw_cuckoo_engine_kind<BITS> kind;
     typename kind::word *keys;
@@ -115,6 +135,9 @@ template <int BITS> struct sw_cuckoo_scratch {
     uint8_t *found;
     typename kind::cell *inserts;
     typename kind::undo *undo;
+    typename kind::change *changes;     /* [stretches] of those that a run passes */
+    typename kind::key_state *begun;    /* [stretches] before the last run, if it goes on */
+    typename kind::key_state *entering; /* [stretches] before the first run, if it began before */
     void *sort;
     size_t sort_bytes;
 };
@@ -153,6 +176,13 @@ template <int BITS> cudaError_t sw_cuckoo_sort_bytes(uint32_t ops, size_t *bytes
 template <int BITS>
 cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
+/* engine_fold.cu: of the sorted batch. The first finds out what keys are where their runs enter a
+ * stretch; the second does something only if the mode is COMMIT (TELLS) or ASK. */
+template <int BITS>
+cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
+template <int BITS, bool TELLS>
+cudaError_t sw_cuckoo_launch_fold(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
+
 /* engine_rehash.cu: nothing happens if the stash is empty. Clear fills in the record. */
 template <int BITS>
 cudaError_t sw_cuckoo_launch_rehash(const sw_cuckoo_write<BITS> &write, uint64_t seed,
@@ -163,6 +193,7 @@ cudaError_t sw_cuckoo_launch_clear(const sw_cuckoo_write<BITS> &write, cudaStrea
 /* Loads every kernel, so that no batch waits for that. */
 cudaError_t sw_cuckoo_load_read();
 cudaError_t sw_cuckoo_load_write();
+cudaError_t sw_cuckoo_load_fold();
 cudaError_t sw_cuckoo_load_rehash();
 template <typename KERNEL> static inline cudaError_t sw_cuckoo_load_kernel(KERNEL kernel)
 {
