@@ -12,6 +12,7 @@
  * round before had wrong. The first takes all groups for admitted, the second those behind the
  * first that was refused for refused: on a full table that is nearly always right.
  */
+#include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/decide.cuh"
 
 /* So many rounds are tried; more of them would take as long as one thread does. */
@@ -264,8 +265,13 @@ cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
     struct sw_cuda_device<BITS> to = *device;
     struct sw_cuda_batch<BITS> what = *batch;
     void *arguments[] = {&to, &what};
-    const uint32_t blocks =
-        device->multiprocessors < ADMIT_BLOCKS_MAX ? device->multiprocessors : ADMIT_BLOCKS_MAX;
+    uint32_t blocks;
+    cudaError_t error = sw_cuda_blocks_at_once(groups_kernel<BITS>, ADMIT_BLOCK,
+                                               device->multiprocessors, 1, &blocks);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    blocks = blocks < ADMIT_BLOCKS_MAX ? blocks : ADMIT_BLOCKS_MAX;
     return cudaLaunchCooperativeKernel((const void *)groups_kernel<BITS>, dim3(blocks),
                                        dim3(ADMIT_BLOCK), arguments, 0, stream);
 }

@@ -178,7 +178,8 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
                                     table->pool.memory, cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_range_blocks<BITS>(table->device, &device->rest_blocks);
+        device->multiprocessors = multiprocessors_of(table->device);
+        error = sw_cuda_range_blocks<BITS>(device->multiprocessors, &device->rest_blocks);
     }
     if (error != cudaSuccess) {
         return error;
@@ -189,7 +190,6 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
     device->control = table->control;
     device->block_size = config->tuning.block_size;
     device->arch = compute_capability(table->device);
-    device->multiprocessors = multiprocessors_of(table->device);
     device->counts_probes = !config->tuning.without_probe_counts;
     error = open_together(table);
     if (error == cudaSuccess) {

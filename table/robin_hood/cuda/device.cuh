@@ -237,7 +237,7 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
 
 /* How many blocks the last kernel of these may have on this device: they wait for each other, so
  * all of them must run at once. An error if not even one a multiprocessor fits. */
-template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *blocks);
+template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks);
 
 /* A batch of upserts of one kind (SET, SUM, MIN or MAX) that wants no previous values and could not
  * be merged (control->rebuild_failed); else nothing happens. */

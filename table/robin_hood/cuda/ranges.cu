@@ -12,6 +12,7 @@
  * A range with far more operations than its share, because keys are repeated, is left to the last
  * kernel, where all blocks do it together (crowd.cuh).
  */
+#include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/crowd.cuh"
 #include "table/robin_hood/cuda/range_in_order.cuh"
 #include "table/robin_hood/cuda/range_plan.cuh"
@@ -431,26 +432,16 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                        dim3(CROWD_THREADS), arguments, 0, stream);
 }
 
-template <int BITS> cudaError_t sw_cuda_range_blocks(int device, uint32_t *blocks)
+template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks)
 {
-    int multiprocessors = 0;
-    int fit = 0; /* on a multiprocessor */
-    cudaError_t error =
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) {
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, rest_kernel<BITS>,
-                                                              CROWD_THREADS, 0);
-    }
-    if (error == cudaSuccess && fit < 1) {
-        error = cudaErrorLaunchOutOfResources;
-    }
-    *blocks = (uint32_t)(multiprocessors * (fit < CROWD_BLOCKS_PER_SM ? fit : CROWD_BLOCKS_PER_SM));
+    cudaError_t error = sw_cuda_blocks_at_once(rest_kernel<BITS>, CROWD_THREADS, multiprocessors,
+                                               CROWD_BLOCKS_PER_SM, blocks);
     *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
     return error;
 }
 
 #define INSTANTIATE(BITS)                                                                       \
-    template cudaError_t sw_cuda_range_blocks<BITS>(int, uint32_t *);                           \
+    template cudaError_t sw_cuda_range_blocks<BITS>(uint32_t, uint32_t *);                      \
     template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_ranges<BITS>(                                           \

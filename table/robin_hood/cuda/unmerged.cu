@@ -3,6 +3,7 @@
  * unmerged.cu - upserts a batch that a rebuild could not merge, of any size: all blocks together,
  * by cells (crowd.cuh). What is to be inserted is listed, for walk.cu.
  */
+#include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/crowd.cuh"
 
 template <int BITS>
@@ -62,9 +63,16 @@ cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
     struct sw_cuda_device<BITS> to = *device;
     struct sw_cuda_batch<BITS> what = *batch;
     void *arguments[] = {&to, &what};
-    return cudaLaunchCooperativeKernel((const void *)unmerged_kernel<BITS>,
-                                       dim3(device->rest_blocks), dim3(CROWD_THREADS), arguments, 0,
-                                       stream);
+    uint32_t blocks;
+    cudaError_t error =
+        sw_cuda_blocks_at_once(unmerged_kernel<BITS>, CROWD_THREADS, device->multiprocessors,
+                               CROWD_BLOCKS_PER_SM, &blocks);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    blocks = blocks < SW_CUDA_REST_BLOCKS_MAX ? blocks : SW_CUDA_REST_BLOCKS_MAX;
+    return cudaLaunchCooperativeKernel((const void *)unmerged_kernel<BITS>, dim3(blocks),
+                                       dim3(CROWD_THREADS), arguments, 0, stream);
 }
 
 template cudaError_t sw_cuda_launch_unmerged<64>(const struct sw_cuda_device<64> *,
