@@ -30,8 +30,9 @@ struct fake {
     uint64_t sequence;     /* of the last write carried out */
     uint64_t together;     /* batches that shared a launch */
     unsigned writes_in_flight;
-    bool lost;    /* every submit is SW_E_DEVICE */
-    bool stalled; /* nothing completes */
+    bool lost;         /* every submit is SW_E_DEVICE */
+    bool stalled;      /* nothing completes */
+    uint32_t streamed; /* what together_ops says for SW_SET; 0: TOGETHER_OPS */
     struct random random;
     /* the first rule that was broken */
     const char *broken;
@@ -58,7 +59,9 @@ static void carry_out(struct fake *fake, struct sw_batch *batch)
     const uint64_t *values = batch->values;
     uint64_t *previous = batch->previous;
     for (uint32_t i = 0; batch->kind == SW_BATCH_OPERATIONS && i < batch->count; i++) {
-        previous[i] = fake->values[keys[i]];
+        if (previous != NULL) {
+            previous[i] = fake->values[keys[i]];
+        }
         if (batch->op == SW_SET) {
             fake->values[keys[i]] = values[i];
         }
@@ -93,6 +96,16 @@ static void fake_flush(void *context, uint32_t stream)
 static void fake_queue_close(void *context)
 {
     free(context);
+}
+
+static uint32_t most_of(const struct fake *fake, enum sw_op op)
+{
+    return op == SW_SET && fake->streamed != 0 ? fake->streamed : TOGETHER_OPS;
+}
+
+static uint32_t fake_together_ops(void *table, enum sw_op op)
+{
+    return most_of(table, op);
 }
 
 /* How many polls a launch takes, counted down in its _ticket. */
@@ -158,7 +171,7 @@ static int fake_submit_together(void *context, struct sw_together *together)
         operations += part->count;
         carry_out(fake, part);
     }
-    expect(fake, operations <= TOGETHER_OPS, "no more operations than the backend takes");
+    expect(fake, operations <= most_of(fake, SW_SET), "no more operations than the backend takes");
     fake->together += together->count;
     fake->writes_in_flight++;
     together->whole._ticket = delay(fake);
@@ -185,6 +198,7 @@ static const struct sw_backend backend = {
     .submit = fake_submit,
     .poll = fake_poll,
     .submit_together = fake_submit_together,
+    .together_ops = fake_together_ops,
     .poll_together = fake_poll_together,
     .flush = fake_flush,
 };
@@ -424,6 +438,44 @@ Test(combine, no_more_operations_than_fit)
     g->batches[2].count = 41; /* 10 + 10 + 41 are too many; 41 + 10 are not */
     submit_all(g);
     finish(g, 3);
+}
+
+/* Batches of 40 operations where 100 may be streamed, of which those before `plain` do not want
+ * `previous`. */
+static struct gathered *gather_streamed(int plain)
+{
+    struct gathered *g = gather();
+    g->fake.streamed = 100;
+    for (int i = 0; i < BATCHES; i++) {
+        g->batches[i].count = 40;
+        g->batches[i].previous = i < plain ? NULL : g->previous;
+    }
+    submit_all(g);
+    return g;
+}
+
+Test(combine, more_operations_where_they_are_streamed)
+{
+    finish(gather_streamed(BATCHES), 3);
+}
+
+Test(combine, no_more_of_those_that_want_the_values_before)
+{
+    finish(gather_streamed(0), BATCHES);
+    finish(gather_streamed(3), 5); /* 2, then four that find no other one to go with */
+}
+
+Test(combine, no_more_of_another_operation)
+{
+    struct gathered *g = gather();
+    g->fake.streamed = 100;
+    for (int i = 0; i < BATCHES; i++) {
+        g->batches[i].previous = NULL;
+        g->batches[i].count = 40;
+        g->batches[i].op = i % 2 == 0 ? SW_SET : SW_SUM;
+    }
+    submit_all(g);
+    finish(g, BATCHES);
 }
 
 Test(combine, a_batch_larger_than_a_launch_goes_alone)
