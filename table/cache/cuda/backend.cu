@@ -475,7 +475,7 @@ const struct sw_backend backend = {
     submit,
     poll,
     submit_together,
-    NULL, /* a launch costs by its operations */
+    NULL,
     poll_together,
     NULL,
     table_check,

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_combine_shares.c - which batches the combiner launches together, which reads it defers, and
+ * what becomes of all when the device is lost.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "tests/support/slow_backend.h"
+
+TestSuite(combine_shares, .timeout = 120);
+
+/* --- what shares a launch --------------------------------------------------------------------- */
+
+#define BATCHES 6
+
+/* Writes that gather while two are in flight, all of one queue. */
+struct gathered {
+    struct slow fake;
+    struct sw_combiner combiner;
+    struct sw_combine_lane lane;
+    void *queue;
+    uint32_t keys[SLOW_TOGETHER_OPS + 1];
+    uint64_t values[SLOW_TOGETHER_OPS + 1], previous[SLOW_TOGETHER_OPS + 1];
+    struct sw_batch first[SW_TOGETHERS], batches[BATCHES];
+};
+
+static struct sw_batch sets(struct gathered *g, uint32_t count)
+{
+    return (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_SET,
+                             .count = count,
+                             .keys = g->keys,
+                             .values = g->values,
+                             .previous = g->previous};
+}
+
+static struct gathered *gather(void)
+{
+    struct gathered *g = calloc(1, sizeof(*g));
+    g->fake.random = random_of(0);
+    g->fake.stalled = true;
+    pthread_mutex_init(&g->fake.lock, NULL);
+    slow_queue_open(&g->fake, &g->queue);
+    cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, SLOW_TOGETHER_OPS), SW_OK);
+    sw_combine_lane_init(&g->lane, &g->combiner, g->queue);
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        g->first[i] = sets(g, 1);
+        cr_assert_eq(sw_combine_submit(&g->lane, &g->first[i]), SW_OK);
+    }
+    cr_assert_eq(g->combiner.launches, SW_TOGETHERS, "with room, each is launched at once");
+    for (int i = 0; i < BATCHES; i++) {
+        g->batches[i] = sets(g, 10);
+    }
+    return g;
+}
+
+static void submit_all(struct gathered *g)
+{
+    for (int i = 0; i < BATCHES; i++) {
+        cr_assert_eq(sw_combine_submit(&g->lane, &g->batches[i]), SW_OK);
+    }
+    cr_assert_eq(g->combiner.launches, SW_TOGETHERS, "they wait");
+}
+
+static void finish(struct gathered *g, uint64_t launches)
+{
+    g->fake.stalled = false;
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        while (sw_combine_poll(&g->lane, &g->first[i]) == SW_PENDING) {
+        }
+    }
+    for (int i = 0; i < BATCHES; i++) {
+        while (sw_combine_poll(&g->lane, &g->batches[i]) == SW_PENDING) {
+        }
+    }
+    cr_assert_null(g->fake.broken, "%s", g->fake.broken);
+    cr_assert_eq(g->combiner.launches, SW_TOGETHERS + launches, "%llu launches",
+                 (unsigned long long)g->combiner.launches);
+    sw_combiner_close(&g->combiner);
+    pthread_mutex_destroy(&g->fake.lock);
+    slow_queue_close(g->queue);
+    free(g);
+}
+
+Test(combine_shares, what_gathered_is_one_launch)
+{
+    struct gathered *g = gather();
+    submit_all(g);
+    finish(g, 1);
+}
+
+Test(combine_shares, no_more_operations_than_fit)
+{
+    struct gathered *g = gather();
+    g->batches[2].count = 41; /* 10 + 10 + 41 are too many; 41 + 10 are not */
+    submit_all(g);
+    finish(g, 3);
+}
+
+/* Batches of 40 operations where 100 may be streamed, of which those before `plain` do not want
+ * `previous`. */
+static struct gathered *gather_streamed(int plain)
+{
+    struct gathered *g = gather();
+    g->fake.streamed = 100;
+    for (int i = 0; i < BATCHES; i++) {
+        g->batches[i].count = 40;
+        g->batches[i].previous = i < plain ? NULL : g->previous;
+    }
+    submit_all(g);
+    return g;
+}
+
+Test(combine_shares, more_operations_where_they_are_streamed)
+{
+    finish(gather_streamed(BATCHES), 3);
+}
+
+Test(combine_shares, no_more_of_those_that_want_the_values_before)
+{
+    finish(gather_streamed(0), BATCHES);
+    finish(gather_streamed(3), 5); /* 2, then four that find no other one to go with */
+}
+
+Test(combine_shares, no_more_of_another_operation)
+{
+    struct gathered *g = gather();
+    g->fake.streamed = 100;
+    for (int i = 0; i < BATCHES; i++) {
+        g->batches[i].previous = NULL;
+        g->batches[i].count = 40;
+        g->batches[i].op = i % 2 == 0 ? SW_SET : SW_SUM;
+    }
+    submit_all(g);
+    finish(g, BATCHES);
+}
+
+Test(combine_shares, a_batch_larger_than_a_launch_goes_alone)
+{
+    struct gathered *g = gather();
+    g->batches[1].count = SLOW_TOGETHER_OPS + 1;
+    submit_all(g);
+    finish(g, 3);
+}
+
+Test(combine_shares, a_resize_goes_alone)
+{
+    struct gathered *g = gather();
+    g->batches[3].kind = SW_BATCH_RESIZE;
+    submit_all(g);
+    finish(g, 3);
+}
+
+/* --- deferred reads --------------------------------------------------------------------------- */
+
+/* Submits reads of this stream until the queue takes no more. Returns how many it took. */
+static unsigned fill(struct gathered *g, struct sw_batch *reads, uint32_t stream)
+{
+    unsigned count = 0;
+    for (unsigned tries = 0; tries < 20 * SW_READS_MAX; tries++) {
+        cr_assert_lt(count, SW_READS_MAX, "the queue takes no more");
+        reads[count] = sets(g, 1);
+        reads[count].op = SW_GET;
+        reads[count].stream = stream;
+        count += sw_combine_submit(&g->lane, &reads[count]) == SW_OK;
+    }
+    return count;
+}
+
+Test(combine_shares, later_reads_take_no_place_of_a_deferred_one)
+{
+    struct gathered *g = gather();
+    struct sw_batch *reads = calloc(SW_READS_MAX, sizeof(*reads));
+    struct sw_batch deferred = sets(g, 1);
+    deferred.op = SW_GET;
+    submit_all(g);
+    cr_assert_eq(sw_combine_submit(&g->lane, &deferred), SW_OK);
+    cr_assert_eq(fill(g, reads, 1), SW_READS_MAX - 1, "one place is the deferred read's");
+    g->fake.stalled = false;
+    while (sw_combine_poll(&g->lane, &deferred) == SW_PENDING) { /* and no other */
+    }
+    for (int i = 0; i < SW_READS_MAX - 1; i++) {
+        while (sw_combine_poll(&g->lane, &reads[i]) == SW_PENDING) {
+        }
+    }
+    free(reads);
+    finish(g, 1);
+}
+
+/* --- a lost device ---------------------------------------------------------------------------- */
+
+Test(combine_shares, a_lost_device_completes_everything)
+{
+    struct gathered *g = gather();
+    submit_all(g);
+    g->fake.lost = true;
+    g->fake.stalled = false;
+    for (int i = 0; i < BATCHES; i++) {
+        int status;
+        while ((status = sw_combine_poll(&g->lane, &g->batches[i])) == SW_PENDING) {
+        }
+        cr_assert_eq(status, SW_E_DEVICE);
+    }
+    finish(g, 1);
+}
