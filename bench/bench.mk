@@ -47,27 +47,30 @@ bench-served: sherwoodd-null ## what a client is served, every kind of load, int
 
 include bench/peers/peers.mk
 
-# --- the timing study: Sherwood's table with keys in device memory (bench/timing/README.md) ------
+# --- what the studies share (bench/study): options, reports, the device ----------------------------
 # The commit for run_info.txt, in a file that changes when the commit does.
-.PHONY: timing-always
-$(BUILD)/obj/bench/timing/commit: timing-always
+.PHONY: study-always
+$(BUILD)/obj/bench/study/commit: study-always
 	@mkdir -p $(@D)
 	@c=$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known'); \
 	  echo "$$c" | cmp -s - $@ || echo "$$c" >$@
-$(BUILD)/obj/bench/timing/run_info.o: $(BUILD)/obj/bench/timing/commit
-$(BUILD)/obj/bench/timing/run_info.o: REAL_CPPFLAGS += -DSW_TIMING_COMMIT='"$(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known')"'
+$(BUILD)/obj/bench/study/report.o: $(BUILD)/obj/bench/study/commit
+$(BUILD)/obj/bench/study/report.o: REAL_CPPFLAGS += -DSW_STUDY_COMMIT='"$(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known')"'
+$(BUILD)/libstudy.a: $(call obj,$(wildcard bench/study/*.c)) \
+  $(if $(NVCC),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/study/*.cu)))
 
+# --- the timing study: Sherwood's table with keys in device memory (bench/timing/README.md) ------
 .PHONY: bench-timing
 ifneq ($(NVCC),)
 TIMING_OBJ := $(call obj,$(wildcard bench/timing/*.c)) \
   $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/timing/*.cu))
 
 bench-timing: $(BUILD)/timing ## build the timing study of the table on a GPU: build/timing --help
-$(BUILD)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libtable.a
+$(BUILD)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 
 # Into the bundle too; tests/gpu/gpu.mk has the recipe and the list of libraries.
-$(BUNDLE)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libtable.a
+$(BUNDLE)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 $(BUNDLE)/timing: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 bundle: $(BUNDLE)/timing
 else
@@ -83,11 +86,11 @@ bench: bench-timing bench-memory-bandwidth bench-cache ## build and run the stud
 	@bench/run --build $(BUILD) $(BENCH_ARGS)
 
 ifneq ($(NVCC),)
-# Memory, keys and the device are the timing study's: its files except main.c, of which the linker
+# Memory, keys and ceilings are the timing study's: its files except main.c, of which the linker
 # takes those it needs.
 $(BUILD)/libtiming.a: $(filter-out %/main.o,$(TIMING_OBJ))
 MEMORY_BANDWIDTH_OBJ := $(call obj,$(wildcard bench/memory_bandwidth/*.c)) \
-  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/memory_bandwidth/*.cu)) $(BUILD)/libtiming.a
+  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/memory_bandwidth/*.cu)) $(BUILD)/libtiming.a $(BUILD)/libstudy.a
 
 bench-memory-bandwidth: $(BUILD)/memory_bandwidth ## build the memory bandwidth study on a GPU: build/memory_bandwidth --help
 $(BUILD)/memory_bandwidth: $(MEMORY_BANDWIDTH_OBJ) $(BUILD)/libtable.a
@@ -107,18 +110,15 @@ bench-memory-bandwidth:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
 endif
 
-# What the studies below have of the timing study on the host.
-STUDY_SRC := $(patsubst %,bench/timing/%.c,files lists report run_info series)
-
 # --- the cuckoo study (bench/cuckoo/README.md) ---------------------------------------------------
-# Without nvcc it has the CPU backend only. Clock, folders and the device are the timing study's.
-CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c)) \
-  $(STUDY_SRC))
+# Without nvcc it has the CPU backend only.
+CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c)))
 ifneq ($(NVCC),)
-CUCKOO_BENCH_OBJ += $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu) bench/timing/device.cu)
+CUCKOO_BENCH_OBJ += $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu))
 else
 CUCKOO_BENCH_OBJ += $(call obj,bench/cuckoo/device_absent.c)
 endif
+CUCKOO_BENCH_OBJ += $(BUILD)/libstudy.a
 
 .PHONY: bench-cuckoo
 bench-cuckoo: $(BUILD)/cuckoo ## build the cuckoo study: build/cuckoo --help
@@ -131,15 +131,14 @@ bundle: $(BUNDLE)/cuckoo
 endif
 
 # --- the cache study (bench/cache/README.md) -------------------------------------------------------
-# Without nvcc it has the CPU backend only. Clock, folders, ceilings and the device are the timing
-# study's.
+# Without nvcc it has the CPU backend only. The ceilings are the timing study's.
 CACHE_BENCH_HOST_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cache/*.c)))
 ifneq ($(NVCC),)
 CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(patsubst %,$(BUILD)/obj/%.o,$(wildcard bench/cache/*.cu)) $(BUILD)/libtiming.a
 else
-CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c \
-  $(STUDY_SRC))
+CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c)
 endif
+CACHE_BENCH_OBJ += $(BUILD)/libstudy.a
 
 .PHONY: bench-cache
 bench-cache: $(BUILD)/cache ## build the cache study: build/cache --help
@@ -154,7 +153,7 @@ endif
 # Its test: the study without its device.
 $(BUILD)/libcachebench.a: $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c)
 $(BUILD)/tests/bench/test_cache_study: $(BUILD)/libcachebench.a \
-  $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/timing/device.cu.o)
+  $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------
 # build/tune has all that a machine with a GPU needs besides the source tree: the programs, their

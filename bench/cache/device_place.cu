@@ -9,9 +9,9 @@
 #include <algorithm>
 
 #include "bench/timing/ceiling.h"
-#include "bench/timing/device.cuh"
-#include "bench/timing/device.h"
-#include "bench/timing/report.h"
+#include "bench/study/device.cuh"
+#include "bench/study/device.h"
+#include "bench/study/report.h"
 
 #define BLOCK 256
 #define WARP 32
@@ -144,18 +144,18 @@ static unsigned warps(uint64_t count)
 
 static bool device_choose(int device)
 {
-    return sw_timing_device_choose((uint32_t)device);
+    return sw_study_device_choose((uint32_t)device);
 }
 
 static void device_describe(int device, FILE *out)
 {
-    sw_timing_device_describe((uint32_t)device, out);
+    sw_study_device_describe((uint32_t)device, out);
 }
 
 static void *device_alloc(size_t bytes)
 {
     void *memory = NULL;
-    return sw_timing_ok(cudaMalloc(&memory, bytes), "device memory") ? memory : NULL;
+    return sw_study_ok(cudaMalloc(&memory, bytes), "device memory") ? memory : NULL;
 }
 
 static void device_free(void *memory)
@@ -165,26 +165,26 @@ static void device_free(void *memory)
 
 static bool device_fill(void *memory, int byte, size_t bytes)
 {
-    return sw_timing_ok(cudaMemset(memory, byte, bytes), "filling") && sw_timing_done("filling");
+    return sw_study_ok(cudaMemset(memory, byte, bytes), "filling") && sw_study_done("filling");
 }
 
 static bool device_copy(void *to, const void *from, size_t bytes)
 {
-    return sw_timing_ok(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying") &&
-           sw_timing_done("copying");
+    return sw_study_ok(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying") &&
+           sw_study_done("copying");
 }
 
 static bool device_expand(uint8_t *results, const uint64_t *bits, uint64_t count)
 {
     expand_kernel<<<(unsigned)((count + BLOCK - 1) / BLOCK), BLOCK>>>(results, bits, count);
-    return sw_timing_done("expanding bits");
+    return sw_study_done("expanding bits");
 }
 
 static bool device_draw(const struct sw_cachebench_arrays *arrays,
                         const struct sw_cachebench_draw *draw)
 {
     draw_kernel<<<warps(draw->query.count), BLOCK>>>(*arrays, *draw);
-    return sw_timing_done("drawing keys");
+    return sw_study_done("drawing keys");
 }
 
 /* Launches what adds to six counts on the device; they are added to the verdict. */
@@ -195,11 +195,11 @@ template <class Launch> static bool tally(struct sw_cachebench_verdict *verdict,
     if (total == NULL) {
         return false;
     }
-    bool done = sw_timing_ok(cudaMemset(total, 0, sizeof(counts)), "judging");
+    bool done = sw_study_ok(cudaMemset(total, 0, sizeof(counts)), "judging");
     if (done) {
         launch(total);
-        done = sw_timing_done("judging") &&
-               sw_timing_ok(cudaMemcpy(counts, total, sizeof(counts), cudaMemcpyDeviceToHost),
+        done = sw_study_done("judging") &&
+               sw_study_ok(cudaMemcpy(counts, total, sizeof(counts), cudaMemcpyDeviceToHost),
                             "judging");
     }
     device_free(total);
@@ -231,7 +231,7 @@ static bool device_judge_evicted(const struct sw_cachebench_arrays *arrays, cons
 static bool device_note(uint8_t *model, const struct sw_cachebench_note *note)
 {
     note_kernel<<<(unsigned)((note->query.count + BLOCK - 1) / BLOCK), BLOCK>>>(model, *note);
-    return sw_timing_done("noting");
+    return sw_study_done("noting");
 }
 
 /* --- ceilings --------------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ static bool measure_ceiling(struct sw_timing_memory *memory, enum sw_timing_ceil
             return false;
         }
     }
-    ceiling->seconds = sw_timing_median(seconds + 1, SW_CACHEBENCH_CEILING_REPS);
+    ceiling->seconds = sw_study_median(seconds + 1, SW_CACHEBENCH_CEILING_REPS);
     return true;
 }
 

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "bench/cache/study.h"
-#include "bench/timing/run_info.h"
-#include "bench/timing/series.h"
+#include "bench/study/report.h"
 
 static void write_libraries(const struct sw_cachebench_options *options, FILE *out)
 {
@@ -24,7 +23,7 @@ static void write_run_info(const struct sw_cachebench_study *study, int argc, ch
 {
     const struct sw_cachebench_options *options = study->options;
     FILE *out = study->report->run_info;
-    sw_timing_run_facts(out, options->commit, argc, argv);
+    sw_study_facts(out, options->commit, argc, argv);
     study->place->describe(options->device, out);
     fprintf(out, "backend: %s\n", study->place->name);
     write_libraries(options, out);
@@ -60,11 +59,11 @@ int main(int argc, char **argv)
     struct sw_cachebench_options options;
     struct sw_cachebench_report report;
     struct sw_cachebench_study study;
-    enum sw_cachebench_parsed parsed = sw_cachebench_options_parse(&options, argc, argv);
-    if (parsed != SW_CACHEBENCH_RUN) {
-        return parsed == SW_CACHEBENCH_DONE ? 0 : 2;
+    enum sw_study_parsed parsed = sw_cachebench_options_parse(&options, argc, argv);
+    if (parsed != SW_STUDY_RUN) {
+        return parsed == SW_STUDY_DONE ? 0 : 2;
     }
-    double started = sw_timing_clock();
+    double started = sw_study_clock();
     memset(&study, 0, sizeof(study));
     study.options = &options;
     study.report = &report;
@@ -81,7 +80,7 @@ int main(int argc, char **argv)
                               ? "no entry lost, doubled or made up, every value as written"
                               : "WRONG ANSWERS: see missed, wrong and phantom in summary.csv";
     fprintf(report.run_info, "end: %s after %.1f s; %s\n",
-            study.is_complete ? "complete" : "incomplete", sw_timing_clock() - started, correct);
+            study.is_complete ? "complete" : "incomplete", sw_study_clock() - started, correct);
     bool written = sw_cachebench_report_close(&report);
     fprintf(stderr, "cache: %s\n%s %s\n", correct,
             study.is_complete ? "written to" : "incomplete; what there is lies in", options.output);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bench/cache/study.h"
-#include "bench/timing/series.h"
+#include "bench/study/report.h"
 
 /* A call at hand. */
 struct call {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bench/cache/study.h"
-#include "bench/timing/series.h"
+#include "bench/study/report.h"
 
 /* A library may look at its load every few calls and choose its kernels by it: as many calls of one
  * operation as HierarchicalKV's own benchmark makes come before the ones that are timed. */
@@ -54,14 +54,14 @@ static bool measure_series(struct sw_cachebench_table *table, struct sw_cacheben
 {
     struct sw_cachebench_study *study = table->study;
     struct sw_cachebench_series series;
-    double begun = sw_timing_clock();
+    double begun = sw_study_clock();
     memset(&series, 0, sizeof(series));
     snprintf(subject->operation, sizeof(subject->operation), "%s",
              sw_cachebench_operation_name(operation));
     bool done = settle(table, operation, subject->load, &series.verdict);
     for (uint32_t r = 0; r <= study->options->reps && done; r++) {
         struct sw_cachebench_rep rep;
-        bool is_late = sw_timing_clock() - begun > study->options->seconds;
+        bool is_late = sw_study_clock() - begun > study->options->seconds;
         if (is_late && series.count >= REPS_MIN) {
             break;
         }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "bench/cache/library.h"
+#include "bench/study/options.h"
 
 #define SW_CACHEBENCH_REPS_MAX 1000
 #define SW_CACHEBENCH_LIST_MAX 16
@@ -31,7 +32,7 @@ enum sw_cachebench_experiment {
 };
 
 struct sw_cachebench_options {
-    bool on_host; /* backend cpu */
+    unsigned on_host; /* 1: backend cpu; 0: cuda */
     int device;
     bool experiments[SW_CACHEBENCH_EXPERIMENTS];
     const struct sw_cachebench_library *libraries[SW_CACHEBENCH_LIBRARIES_MAX]; /* NULL ends it */
@@ -55,15 +56,17 @@ struct sw_cachebench_options {
     double seconds; /* of a series, after which it ends with its second repetition */
     uint64_t seed;
     char commit[64];
-    char output[512]; /* folder; created */
+    char output[512];        /* folder; created */
+    char library_names[256]; /* with commas between; empty: all */
+    bool modes[2];           /* of Sherwood: memory, throughput */
+    bool quick;
+    bool lists_libraries; /* only says which there are */
 };
 
-enum sw_cachebench_parsed { SW_CACHEBENCH_RUN, SW_CACHEBENCH_DONE, SW_CACHEBENCH_WRONG_LINE };
-
 /* Reads the command line. On DONE (--help, --list-libraries) the text was printed on stdout, on
- * WRONG_LINE one sentence on stderr. */
-enum sw_cachebench_parsed sw_cachebench_options_parse(struct sw_cachebench_options *options,
-                                                      int argc, char **argv);
+ * WRONG one sentence on stderr. */
+enum sw_study_parsed sw_cachebench_options_parse(struct sw_cachebench_options *options, int argc,
+                                                 char **argv);
 
 /* Static storage. */
 const char *sw_cachebench_experiment_name(enum sw_cachebench_experiment experiment);

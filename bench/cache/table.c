@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench/cache/study.h"
-#include "bench/timing/series.h"
+#include "bench/study/report.h"
 
 #define POISON 0xEE
 #define FILL_TOLERANCE 0.001 /* of the capacity: when a fill has reached its load */
@@ -223,10 +223,10 @@ static bool translate(struct sw_cachebench_table *table, enum sw_cachebench_oper
 bool sw_cachebench_call(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
                         uint64_t count, double *seconds)
 {
-    double begin = sw_timing_clock();
+    double begin = sw_study_clock();
     bool done = table->library->call(table->cache, operation, &table->study->arrays, count);
     if (seconds != NULL) {
-        *seconds = sw_timing_clock() - begin;
+        *seconds = sw_study_clock() - begin;
     }
     return done && (!table->library->is_table || translate(table, operation, count));
 }

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "bench/timing/device.cuh"
-#include "bench/timing/report.h"
+#include "bench/study/device.cuh"
+#include "bench/study/report.h"
 
 #define BLOCK 256
 #define OPS (1U << 20)
@@ -95,7 +95,7 @@ static bool time_one(const struct memory *memory, cudaEvent_t begin, cudaEvent_t
     error = error == cudaSuccess ? cudaEventSynchronize(end) : error;
     error = error == cudaSuccess ? cudaEventElapsedTime(&ms, begin, end) : error;
     *seconds = ms * 1e-3;
-    return sw_timing_ok(error, "the ceiling of writes");
+    return sw_study_ok(error, "the ceiling of writes");
 }
 
 static bool time_all(const struct memory *memory, double *seconds)
@@ -103,14 +103,14 @@ static bool time_all(const struct memory *memory, double *seconds)
     double taken[SW_CACHEBENCH_CEILING_REPS + 1] = {}; /* the first warms up */
     cudaEvent_t begin = NULL;
     cudaEvent_t end = NULL;
-    bool done = sw_timing_ok(cudaEventCreate(&begin), "cudaEventCreate") &&
-                sw_timing_ok(cudaEventCreate(&end), "cudaEventCreate");
+    bool done = sw_study_ok(cudaEventCreate(&begin), "cudaEventCreate") &&
+                sw_study_ok(cudaEventCreate(&end), "cudaEventCreate");
     for (int r = 0; r <= SW_CACHEBENCH_CEILING_REPS && done; r++) {
         done = time_one(memory, begin, end, taken + r);
     }
     (void)cudaEventDestroy(begin);
     (void)cudaEventDestroy(end);
-    *seconds = sw_timing_median(taken + 1, SW_CACHEBENCH_CEILING_REPS);
+    *seconds = sw_study_median(taken + 1, SW_CACHEBENCH_CEILING_REPS);
     return done;
 }
 
@@ -121,7 +121,7 @@ bool sw_cachebench_write_ceiling(uint64_t slots, struct sw_cachebench_ceiling *c
     uint64_t digests = slots / sizeof(uint4);
     uint64_t values = slots * VALUE_UNITS;
     uint64_t units = digests + slots + values + (uint64_t)OPS * VALUE_UNITS;
-    if (!sw_timing_ok(cudaMalloc(&memory.values, units * sizeof(uint4)), "cudaMalloc")) {
+    if (!sw_study_ok(cudaMalloc(&memory.values, units * sizeof(uint4)), "cudaMalloc")) {
         return false;
     }
     memory.given = memory.values + values;
@@ -134,7 +134,7 @@ bool sw_cachebench_write_ceiling(uint64_t slots, struct sw_cachebench_ceiling *c
     ceiling->moved = buckets * BUCKET_SLOTS +
                      (uint64_t)OPS * (2 * VALUE_UNITS * sizeof(uint4) + sizeof(ulonglong2)) +
                      (uint64_t)OPS * (10 - FRESH_TENTHS) / 10 * sizeof(uint64_t);
-    bool done = sw_timing_ok(cudaMemset(memory.values, 0, ceiling->bytes), "cudaMemset") &&
+    bool done = sw_study_ok(cudaMemset(memory.values, 0, ceiling->bytes), "cudaMemset") &&
                 time_all(&memory, &ceiling->seconds);
     (void)cudaFree(memory.values);
     return done;

@@ -4,8 +4,8 @@
  */
 #include "bench/cuckoo/place.h"
 
-#include "bench/timing/device.cuh"
-#include "bench/timing/device.h"
+#include "bench/study/device.cuh"
+#include "bench/study/device.h"
 
 #define BLOCK 256
 
@@ -45,18 +45,18 @@ static unsigned blocks(uint64_t count)
 
 static bool device_choose(int device)
 {
-    return sw_timing_device_choose((uint32_t)device);
+    return sw_study_device_choose((uint32_t)device);
 }
 
 static void device_describe(int device, FILE *out)
 {
-    sw_timing_device_describe((uint32_t)device, out);
+    sw_study_device_describe((uint32_t)device, out);
 }
 
 static void *device_alloc(size_t bytes)
 {
     void *memory = NULL;
-    return sw_timing_ok(cudaMalloc(&memory, bytes), "device memory") ? memory : NULL;
+    return sw_study_ok(cudaMalloc(&memory, bytes), "device memory") ? memory : NULL;
 }
 
 static void device_free(void *memory)
@@ -67,13 +67,13 @@ static void device_free(void *memory)
 static bool device_draw_keys(uint32_t *keys, uint64_t count, uint64_t seed)
 {
     keys_kernel<<<blocks(count), BLOCK>>>(keys, count, seed);
-    return sw_timing_done("drawing keys");
+    return sw_study_done("drawing keys");
 }
 
 static bool device_draw_queries(uint32_t *queries, const struct sw_cbench_order *order)
 {
     queries_kernel<<<blocks(order->count), BLOCK>>>(queries, *order);
-    return sw_timing_done("drawing queries");
+    return sw_study_done("drawing queries");
 }
 
 static bool device_judge(const uint32_t *found, const struct sw_cbench_order *order,
@@ -84,11 +84,11 @@ static bool device_judge(const uint32_t *found, const struct sw_cbench_order *or
     if (on_device == NULL) {
         return false;
     }
-    bool done = sw_timing_ok(cudaMemset(on_device, 0, sizeof(wrong)), "judging");
+    bool done = sw_study_ok(cudaMemset(on_device, 0, sizeof(wrong)), "judging");
     if (done) {
         judge_kernel<<<blocks(order->count), BLOCK>>>(found, *order, on_device);
-        done = sw_timing_done("judging") &&
-               sw_timing_ok(cudaMemcpy(wrong, on_device, sizeof(wrong), cudaMemcpyDeviceToHost),
+        done = sw_study_done("judging") &&
+               sw_study_ok(cudaMemcpy(wrong, on_device, sizeof(wrong), cudaMemcpyDeviceToHost),
                             "judging");
     }
     device_free(on_device);

@@ -8,14 +8,13 @@
 #include <string.h>
 
 #include "bench/cuckoo/study.h"
-#include "bench/timing/run_info.h"
-#include "bench/timing/series.h"
+#include "bench/study/report.h"
 
 static void write_run_info(const struct sw_cbench_study *study, int argc, char **argv)
 {
     const struct sw_cbench_options *options = study->options;
     FILE *out = study->report->run_info;
-    sw_timing_run_facts(out, options->commit, argc, argv);
+    sw_study_facts(out, options->commit, argc, argv);
     study->place->describe(options->device, out);
     fprintf(out,
             "backend: %s\n"
@@ -45,14 +44,14 @@ int main(int argc, char **argv)
     struct sw_cbench_options options;
     struct sw_cbench_report report;
     struct sw_cbench_study study;
-    enum sw_cbench_parsed parsed = sw_cbench_options_parse(&options, argc, argv);
-    if (parsed != SW_CBENCH_RUN) {
-        return parsed == SW_CBENCH_HELP ? 0 : 2;
+    enum sw_study_parsed parsed = sw_cbench_options_parse(&options, argc, argv);
+    if (parsed != SW_STUDY_RUN) {
+        return parsed == SW_STUDY_DONE ? 0 : 2;
     }
     memset(&study, 0, sizeof(study));
     study.options = &options;
     study.report = &report;
-    study.started = sw_timing_clock();
+    study.started = sw_study_clock();
     study.is_correct = true;
     study.is_complete = true;
     study.place = place_of(&options);
@@ -71,7 +70,7 @@ int main(int argc, char **argv)
                               ? "every key found or handed back, no absent key found"
                               : "KEYS LOST OR FOUND THAT WERE NEVER STORED: see raw.csv";
     fprintf(report.run_info, "end: %s after %.1f s; %s\n",
-            study.is_complete ? "complete" : "incomplete", sw_timing_clock() - study.started,
+            study.is_complete ? "complete" : "incomplete", sw_study_clock() - study.started,
             correct);
     bool written = sw_cbench_report_close(&report);
     fprintf(stderr, "cuckoo: %s\n%s %s\n", correct,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench/cuckoo/study.h"
-#include "bench/timing/series.h"
+#include "bench/study/report.h"
 
 static const struct sw_cbench_library *library_of(uint32_t functions)
 {
@@ -119,7 +119,7 @@ static void take(struct sw_cbench_study *study, const struct sw_cbench_rep *rep,
 static void end(struct sw_cbench_study *study, const struct sw_cbench_subject *subject, bool done)
 {
     const struct sw_cbench_series *series = &study->series;
-    fprintf(stderr, "[%6.1f s] %-8s %-5s %-10s %-14s ", sw_timing_clock() - study->started,
+    fprintf(stderr, "[%6.1f s] %-8s %-5s %-10s %-14s ", sw_study_clock() - study->started,
             sw_cbench_experiment_name(subject->experiment), subject->x, subject->library,
             subject->variant);
     if (!done || series->count == 0) {
@@ -151,9 +151,9 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
         struct sw_cbench_rep rep = {0};
         struct sw_cbench_inserted inserted = {0};
         done = library->clear(table);
-        double begin = sw_timing_clock();
+        double begin = sw_study_clock();
         done = done && library->insert(table, study->keys, subject->keys, &inserted);
-        rep.seconds = sw_timing_clock() - begin;
+        rep.seconds = sw_study_clock() - begin;
         rep.rehashes = inserted.rehashes;
         rep.left = inserted.left;
         done = done && check_insert(study, subject, table, &rep);
@@ -176,9 +176,9 @@ void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbenc
     for (uint32_t r = 0; r <= study->options->reps && done; r++) {
         struct sw_cbench_rep rep = {0};
         struct sw_cbench_verdict verdict;
-        double begin = sw_timing_clock();
+        double begin = sw_study_clock();
         done = library->find(table, study->queries, study->found, subject->keys);
-        rep.seconds = sw_timing_clock() - begin;
+        rep.seconds = sw_study_clock() - begin;
         done = done && study->place->judge(study->found, &order, &verdict);
         if (done) {
             rep.missed = verdict.missed;

@@ -4,105 +4,37 @@
  */
 #include "bench/cuckoo/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/timing/files.h"
-#include "bench/timing/lists.h"
+#include "bench/study/lists.h"
+#include "bench/study/report.h"
 
-enum {
-    OPTION_BACKEND = 256,
-    OPTION_DEVICE,
-    OPTION_EXPERIMENTS,
-    OPTION_TABLES,
-    OPTION_KEYS_LOG2,
-    OPTION_FIRST_LOG2,
-    OPTION_TABLE_LOG2,
-    OPTION_REPS,
-    OPTION_BOUND,
-    OPTION_REHASH_MAX,
-    OPTION_SIZE,
-    OPTION_INSERT,
-    OPTION_INSERT_KEYS,
-    OPTION_FIND_KEYS,
-    OPTION_FIND_TOGETHER,
-    OPTION_SEED,
-    OPTION_COMMIT,
-    OPTION_OUTPUT,
-    OPTION_QUICK,
-    OPTION_HELP
+#define FIELD(name) SW_STUDY_FIELD(struct sw_cbench_options, name)
+
+static const char *const experiment_names[] = {
+#define SW_CBENCH_EXPERIMENT_NAME(name, text, what, unasked) text,
+    SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_NAME)
+#undef SW_CBENCH_EXPERIMENT_NAME
+        NULL};
+static const char *const experiment_abouts[] = {
+#define SW_CBENCH_EXPERIMENT_ABOUT(name, text, what, unasked) \
+    (unasked) ? what : what " (only if asked for)",
+    SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_ABOUT)
+#undef SW_CBENCH_EXPERIMENT_ABOUT
 };
-
-static const struct option long_options[] = {
-    {"backend", required_argument, NULL, OPTION_BACKEND},
-    {"device", required_argument, NULL, OPTION_DEVICE},
-    {"experiments", required_argument, NULL, OPTION_EXPERIMENTS},
-    {"tables", required_argument, NULL, OPTION_TABLES},
-    {"keys-log2", required_argument, NULL, OPTION_KEYS_LOG2},
-    {"first-log2", required_argument, NULL, OPTION_FIRST_LOG2},
-    {"table-log2", required_argument, NULL, OPTION_TABLE_LOG2},
-    {"reps", required_argument, NULL, OPTION_REPS},
-    {"bound", required_argument, NULL, OPTION_BOUND},
-    {"rehash-max", required_argument, NULL, OPTION_REHASH_MAX},
-    {"size", required_argument, NULL, OPTION_SIZE},
-    {"insert", required_argument, NULL, OPTION_INSERT},
-    {"insert-keys", required_argument, NULL, OPTION_INSERT_KEYS},
-    {"find-keys", required_argument, NULL, OPTION_FIND_KEYS},
-    {"find-together", no_argument, NULL, OPTION_FIND_TOGETHER},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"commit", required_argument, NULL, OPTION_COMMIT},
-    {"output", required_argument, NULL, OPTION_OUTPUT},
-    {"quick", no_argument, NULL, OPTION_QUICK},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {NULL, 0, NULL, 0},
+static const char *const backends[] = {"cuda", "cpu", NULL};
+static const char *const sizes[] = {"each", "total", NULL};
+static const char *const ways[] = {
+    [SW_CUCKOO_WAY_AUTO] = "auto",
+    [SW_CUCKOO_WAY_DIRECT] = "direct",
+    [SW_CUCKOO_WAY_PARTITIONED] = "partitioned",
+    NULL,
 };
-
-static void print_help(void)
-{
-    printf(
-        "usage: cuckoo [options]\n"
-        "\n"
-        "Cuckoo sets of 32-bit keys and Sherwood's ordered Robin Hood table (u32 to u32) in the\n"
-        "four experiments of the cuckoo report. Every answer is checked.\n"
-        "\n"
-        "  --experiments LIST   of:\n");
-#define SW_CBENCH_EXPERIMENT_HELP(name, text, what, unasked) \
-    printf("      %-9s %s%s\n", text, what, (unasked) ? "" : " (only if asked for)");
-    SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_HELP)
-#undef SW_CBENCH_EXPERIMENT_HELP
-    printf("  --tables LIST        of cuckoo2, cuckoo3, robin_hood (all)\n"
-           "  --backend cpu|cuda   where the tables lie (cuda)\n"
-           "  --device N           CUDA device (0)\n"
-           "  --keys-log2 N        n = 2^N keys, and the largest s (24)\n"
-           "  --first-log2 N       the smallest s (10)\n"
-           "  --table-log2 N       size of experiments insert and lookup (25)\n"
-           "  --size each|total    a size is the cells of each array, as in the report, or of all\n"
-           "                       arrays together (each)\n"
-           "  --bound L            chains of at most L log2 n exchanges, but in experiment bound "
-           "(19.2)\n"
-           "  --rehash-max N       rehashes in a row before an insert is given up (16)\n"
-           "  --reps N             repetitions after one that warms up (5)\n"
-           "  --insert WAY         auto, direct or partitioned (auto); CUDA\n"
-           "  --insert-keys N      keys of a thread on their way at once: 1, 2, 4, 8; CUDA\n"
-           "  --find-keys N        the same of look-ups; CUDA\n"
-           "  --find-together      look-ups read all arrays at once; CUDA\n"
-           "  --seed N             of the keys (1)\n"
-           "  --quick              n = 2^20, table of 2^21, s from 16, 2 repetitions: a look, no "
-           "result\n"
-           "  --commit TEXT        noted in run_info.txt\n"
-           "  --output DIR         where the files go (output/<time>/cuckoo)\n"
-           "  --help\n");
-}
 
 const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment)
 {
-    static const char *const names[] = {
-#define SW_CBENCH_EXPERIMENT_NAME(name, text, what, unasked) text,
-        SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_NAME)
-#undef SW_CBENCH_EXPERIMENT_NAME
-    };
-    return names[experiment];
+    return experiment_names[experiment];
 }
 
 void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, size_t size)
@@ -110,10 +42,7 @@ void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, 
     if (variant->way == SW_CUCKOO_WAY_DIRECT && variant->insert_keys > 0) {
         snprintf(name, size, "direct%u", (unsigned)variant->insert_keys);
     } else {
-        snprintf(name, size, "%s",
-                 variant->way == SW_CUCKOO_WAY_DIRECT        ? "direct"
-                 : variant->way == SW_CUCKOO_WAY_PARTITIONED ? "partitioned"
-                                                             : "auto");
+        snprintf(name, size, "%s", ways[variant->way]);
     }
 }
 
@@ -127,180 +56,100 @@ void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, si
     }
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
-
-static bool parse_in_flight(const char *text, uint32_t *out)
+static bool take_tables(void *context, const char *text, char *why, size_t why_size)
 {
-    return sw_timing_parse_u32(text, 1, 8, out) && (*out & (*out - 1)) == 0;
-}
-
-static const char *experiment_name(int number)
-{
-    return sw_cbench_experiment_name((enum sw_cbench_experiment)number);
-}
-
-static const char *table_name(int number)
-{
-    static const char *const names[] = {"robin_hood", "cuckoo2", "cuckoo3"};
-    return names[number];
-}
-
-static bool parse_tables(const char *text, bool *functions)
-{
+    static const char *const names[] = {"robin_hood", "cuckoo2", "cuckoo3", NULL};
+    struct sw_cbench_options *options = context;
     bool wanted[3];
-    bool valid = sw_timing_parse_names(text, table_name, 3, wanted);
-    functions[0] = wanted[0];
-    functions[2] = wanted[1];
-    functions[3] = wanted[2];
+    (void)why;
+    (void)why_size;
+    bool valid = sw_study_parse_names(text, names, wanted);
+    options->functions[0] = wanted[0];
+    options->functions[2] = wanted[1];
+    options->functions[3] = wanted[2];
     return valid;
 }
 
-/* One of two or three words; its number, or -1. */
-static int parse_word(const char *text, const char *const *words, int count)
+static const struct sw_study_option rows[] = {
+    {"experiments", SW_STUDY_NAMES, FIELD(experiments), .words = experiment_names,
+     .about = experiment_abouts, .help = "experiments to run, of"},
+    {"tables", SW_STUDY_OTHER, .take = take_tables, .usual = "cuckoo2,cuckoo3,robin_hood",
+     .help = "tables to measure"},
+    {"backend", SW_STUDY_WORD, FIELD(on_host), .words = backends, .usual = "cuda",
+     .value = "cpu|cuda", .help = "where the tables lie"},
+    {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
+    {"keys-log2", SW_STUDY_U32, FIELD(keys_log2), .min = 4, .max = 28, .usual = "24", .quick = "20",
+     .help = "n = 2^N keys, and the largest s"},
+    {"first-log2", SW_STUDY_U32, FIELD(first_log2), .min = 1, .max = 28, .usual = "10",
+     .quick = "16", .help = "the smallest s"},
+    {"table-log2", SW_STUDY_U32, FIELD(table_log2), .min = 4, .max = 30, .usual = "25",
+     .quick = "21", .help = "table size of the experiments insert and lookup"},
+    {"size", SW_STUDY_WORD, FIELD(size_is_total), .words = sizes, .usual = "each",
+     .value = "each|total",
+     .help = "a size is the cells of each array, as in the report, or of all\n"
+             "arrays together"},
+    {"bound", SW_STUDY_REAL, FIELD(bound), .most = 1e6, .is_above = true, .usual = "19.2",
+     .help = "chains of at most N log2 n exchanges, but in experiment bound"},
+    {"rehash-max", SW_STUDY_U32, FIELD(rehash_max), .max = 1000, .usual = "16",
+     .help = "rehashes in a row before an insert is given up"},
+    {"reps", SW_STUDY_U32, FIELD(reps), .min = 1, .max = SW_CBENCH_REPS_MAX, .usual = "5",
+     .quick = "2", .help = "timed repetitions, after one that warms up"},
+    {"insert", SW_STUDY_WORD, FIELD(variant.way), .words = ways, .usual = "auto", .value = "WAY",
+     .help = "auto, direct or partitioned; CUDA"},
+    {"insert-keys", SW_STUDY_U32, FIELD(variant.insert_keys), .min = 1, .max = 8,
+     .help = "keys in flight a thread: 1, 2, 4, 8; CUDA"},
+    {"find-keys", SW_STUDY_U32, FIELD(variant.find_keys), .min = 1, .max = 8,
+     .help = "the same of look-ups; CUDA"},
+    {"find-together", SW_STUDY_FLAG, FIELD(variant.find_together),
+     .help = "look-ups read all arrays at once; CUDA"},
+    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
+    {"quick", SW_STUDY_FLAG, FIELD(quick),
+     .help = "where these are not given: n = 2^20, table of 2^21, s from 16,\n"
+             "2 repetitions; a look, no result"},
+    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "for run_info.txt (what it was built from)"},
+    {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
+     .help = "where the files go (output/<time>/cuckoo)"},
+};
+
+static const struct sw_study_command command = {
+    .name = "cuckoo",
+    .usage = "[options]",
+    .about = "Measures cuckoo sets of 32-bit keys and Sherwood's ordered Robin Hood table (u32 to\n"
+             "u32) in the four experiments of the cuckoo report. Every answer is checked.\n",
+    .options = rows,
+    .count = sizeof(rows) / sizeof(rows[0]),
+};
+
+/* What is wrong with options that are each right, or NULL. */
+static const char *contradiction(const struct sw_cbench_options *options)
 {
-    for (int i = 0; i < count; i++) {
-        if (strcmp(text, words[i]) == 0) {
-            return i;
-        }
+    const struct sw_cbench_variant *variant = &options->variant;
+    if ((variant->insert_keys & (variant->insert_keys - 1)) != 0 ||
+        (variant->find_keys & (variant->find_keys - 1)) != 0) {
+        return "--insert-keys and --find-keys are 1, 2, 4 or 8";
     }
-    return -1;
-}
-
-static bool parse_choice(struct sw_cbench_options *options, int option, const char *text)
-{
-    static const char *const backends[] = {"cuda", "cpu"};
-    static const char *const sizes[] = {"each", "total"};
-    static const char *const ways[] = {"auto", "direct", "partitioned"};
-    int chosen;
-    switch (option) {
-    case OPTION_BACKEND:
-        chosen = parse_word(text, backends, 2);
-        options->on_host = chosen == 1;
-        break;
-    case OPTION_SIZE:
-        chosen = parse_word(text, sizes, 2);
-        options->size_is_total = chosen == 1;
-        break;
-    default:
-        chosen = parse_word(text, ways, 3);
-        options->variant.way = chosen == 1   ? SW_CUCKOO_WAY_DIRECT
-                               : chosen == 2 ? SW_CUCKOO_WAY_PARTITIONED
-                                             : SW_CUCKOO_WAY_AUTO;
+    if (options->keys_log2 > options->table_log2 || options->first_log2 > options->keys_log2) {
+        return "--first-log2 <= --keys-log2 <= --table-log2 must hold";
     }
-    return chosen >= 0;
+    return NULL;
 }
 
-static bool parse_text(char *out, size_t size, const char *text)
-{
-    return snprintf(out, size, "%s", text) < (int)size;
-}
-
-static void set_quick(struct sw_cbench_options *options)
-{
-    options->keys_log2 = 20;
-    options->table_log2 = 21;
-    options->first_log2 = 16;
-    options->reps = 2;
-}
-
-/* --- the command line ------------------------------------------------------------------------- */
-
-static void set_defaults(struct sw_cbench_options *options)
+enum sw_study_parsed sw_cbench_options_parse(struct sw_cbench_options *options, int argc,
+                                             char **argv)
 {
     memset(options, 0, sizeof(*options));
 #define SW_CBENCH_EXPERIMENT_DEFAULT(name, text, what, unasked) \
     options->experiments[SW_CBENCH_##name] = unasked;
     SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_DEFAULT)
 #undef SW_CBENCH_EXPERIMENT_DEFAULT
-    options->functions[0] = true;
-    options->functions[2] = true;
-    options->functions[3] = true;
-    options->keys_log2 = 24;
-    options->first_log2 = 10;
-    options->table_log2 = 25;
-    options->reps = 5;
-    options->bound = 19.2;
-    options->rehash_max = 16;
-    options->seed = 1;
-    sw_timing_name_folder(options->output, sizeof(options->output), "cuckoo");
-}
-
-/* False if the value is not one of the option's. */
-static bool take(struct sw_cbench_options *options, int option, const char *text)
-{
-    uint32_t device = 0;
-    bool valid;
-    switch (option) {
-    case OPTION_DEVICE:
-        valid = sw_timing_parse_u32(text, 0, 1023, &device);
-        options->device = (int)device;
-        return valid;
-    case OPTION_EXPERIMENTS:
-        return sw_timing_parse_names(text, experiment_name, SW_CBENCH_EXPERIMENTS,
-                                     options->experiments);
-    case OPTION_TABLES:
-        return parse_tables(text, options->functions);
-    case OPTION_KEYS_LOG2:
-        return sw_timing_parse_u32(text, 4, 28, &options->keys_log2);
-    case OPTION_FIRST_LOG2:
-        return sw_timing_parse_u32(text, 1, 28, &options->first_log2);
-    case OPTION_TABLE_LOG2:
-        return sw_timing_parse_u32(text, 4, 30, &options->table_log2);
-    case OPTION_REPS:
-        return sw_timing_parse_u32(text, 1, SW_CBENCH_REPS_MAX, &options->reps);
-    case OPTION_BOUND:
-        return sw_timing_parse_double(text, 0, 1e6, &options->bound);
-    case OPTION_REHASH_MAX:
-        return sw_timing_parse_u32(text, 0, 1000, &options->rehash_max);
-    case OPTION_INSERT_KEYS:
-        return parse_in_flight(text, &options->variant.insert_keys);
-    case OPTION_FIND_KEYS:
-        return parse_in_flight(text, &options->variant.find_keys);
-    case OPTION_FIND_TOGETHER:
-        options->variant.find_together = true;
-        return true;
-    case OPTION_SEED:
-        return sw_timing_parse_u64(text, 0, UINT64_MAX, &options->seed);
-    case OPTION_COMMIT:
-        return parse_text(options->commit, sizeof(options->commit), text);
-    case OPTION_OUTPUT:
-        return parse_text(options->output, sizeof(options->output), text);
-    case OPTION_QUICK:
-        set_quick(options);
-        return true;
-    default:
-        return parse_choice(options, option, text);
+    enum sw_study_parsed parsed = sw_study_options(&command, options, argc, argv);
+    const char *wrong = parsed == SW_STUDY_RUN ? contradiction(options) : NULL;
+    if (wrong != NULL) {
+        fprintf(stderr, "cuckoo: %s; see --help\n", wrong);
+        return SW_STUDY_WRONG;
     }
-}
-
-enum sw_cbench_parsed sw_cbench_options_parse(struct sw_cbench_options *options, int argc,
-                                              char **argv)
-{
-    int option;
-    int index = 0;
-    set_defaults(options);
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", long_options, &index)) != -1) {
-        if (option == OPTION_HELP) {
-            print_help();
-            return SW_CBENCH_HELP;
-        }
-        if (option == '?') {
-            return SW_CBENCH_WRONG; /* getopt has said why */
-        }
-        if (!take(options, option, optarg)) {
-            fprintf(stderr, "cuckoo: --%s does not take %s; see --help\n", long_options[index].name,
-                    optarg);
-            return SW_CBENCH_WRONG;
-        }
+    if (options->output[0] == '\0') {
+        sw_study_name_folder(options->output, sizeof(options->output), "cuckoo");
     }
-    if (optind < argc) {
-        fprintf(stderr, "cuckoo: there is no argument %s; see --help\n", argv[optind]);
-        return SW_CBENCH_WRONG;
-    }
-    if (options->keys_log2 > options->table_log2 || options->first_log2 > options->keys_log2) {
-        fprintf(stderr, "cuckoo: --first-log2 <= --keys-log2 <= --table-log2 must hold\n");
-        return SW_CBENCH_WRONG;
-    }
-    return SW_CBENCH_RUN;
+    return parsed;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/study/options.h"
 #include "table/cuckoo/standalone.h"
 
 #define SW_CBENCH_REPS_MAX 1000
@@ -36,7 +37,7 @@ struct sw_cbench_variant {
 };
 
 struct sw_cbench_options {
-    bool on_host; /* backend cpu */
+    unsigned on_host; /* 1: backend cpu; 0: cuda */
     int device;
     bool experiments[SW_CBENCH_EXPERIMENTS];
     bool functions[4];   /* [0]: Robin Hood, [2], [3]: cuckoo with so many */
@@ -46,19 +47,18 @@ struct sw_cbench_options {
     uint32_t reps;
     double bound; /* l of the chain bound l * log2 n, but for experiment 4 */
     uint32_t rehash_max;
-    bool size_is_total; /* a size is that of all arrays together, not of each */
+    unsigned size_is_total; /* 1: a size is that of all arrays together, not of each */
     struct sw_cbench_variant variant;
     uint64_t seed;
     char commit[64];
     char output[512]; /* folder; created */
+    bool quick;
 };
 
-enum sw_cbench_parsed { SW_CBENCH_RUN, SW_CBENCH_HELP, SW_CBENCH_WRONG };
-
-/* Reads the command line. On HELP the text was printed on stdout, on WRONG one sentence on stderr.
- */
-enum sw_cbench_parsed sw_cbench_options_parse(struct sw_cbench_options *options, int argc,
-                                              char **argv);
+/* Reads the command line. On DONE the text of --help was printed on stdout, on WRONG one sentence
+ * on stderr. */
+enum sw_study_parsed sw_cbench_options_parse(struct sw_cbench_options *options, int argc,
+                                             char **argv);
 
 /* Static storage. */
 const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment);

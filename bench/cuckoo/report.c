@@ -4,46 +4,32 @@
  */
 #include "bench/cuckoo/report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "bench/timing/files.h"
+#include "bench/study/report.h"
+
+#define FILE_AT(file) offsetof(struct sw_cbench_report, file)
+
+static const struct sw_study_file files[] = {
+    {FILE_AT(raw), "raw.csv",
+     "study,experiment,library,t,variant,x,keys,cells,slot_bits,rep,time_ms,mops,rehashes,left,"
+     "missed,phantom,correct\n"},
+    {FILE_AT(summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
+    {FILE_AT(tables), "tables.txt", ""},
+    {FILE_AT(run_info), "run_info.txt", ""},
+    {0, NULL, NULL},
+};
 
 bool sw_cbench_report_open(struct sw_cbench_report *report, const char *folder)
 {
-    memset(report, 0, sizeof(*report));
-    if (sw_timing_make_folder(folder)) {
-        report->raw = sw_timing_open_file(folder, "raw.csv");
-        report->summary = sw_timing_open_file(folder, "summary.csv");
-        report->tables = sw_timing_open_file(folder, "tables.txt");
-        report->run_info = sw_timing_open_file(folder, "run_info.txt");
-    }
-    if (report->raw == NULL || report->summary == NULL || report->tables == NULL ||
-        report->run_info == NULL) {
-        fprintf(stderr, "cuckoo: files in %s: %s\n", folder, strerror(errno));
-        sw_cbench_report_close(report);
-        return false;
-    }
-    fprintf(report->raw, "study,experiment,library,t,variant,x,keys,cells,slot_bits,rep,time_ms,"
-                         "mops,rehashes,left,missed,phantom,correct\n");
-    fprintf(report->summary, "study,library,operation,slot_bits,F,batch,metric,value,unit\n");
-    return true;
+    return sw_study_files_open(report, files, "cuckoo", folder);
 }
 
 bool sw_cbench_report_close(struct sw_cbench_report *report)
 {
-    bool raw = sw_timing_close_file(report->raw);
-    bool summary = sw_timing_close_file(report->summary);
-    bool tables = sw_timing_close_file(report->tables);
-    bool run_info = sw_timing_close_file(report->run_info);
-    memset(report, 0, sizeof(*report));
-    if (!raw || !summary || !tables || !run_info) {
-        fprintf(stderr, "cuckoo: a file could not be written in full\n");
-        return false;
-    }
-    return true;
+    return sw_study_files_close(report, files, "cuckoo");
 }
 
 void sw_cbench_report_begin(struct sw_cbench_report *report, enum sw_cbench_experiment experiment,
@@ -100,25 +86,18 @@ static void write_raw(FILE *file, const struct sw_cbench_subject *subject,
     }
 }
 
-/* Columns study to batch, and metric. The operation names what the experiment varies. */
+/* A row of the summary. The operation names what the experiment varies; a value that is NAN leaves
+ * the field empty. */
 static void write_metric(FILE *file, const struct sw_cbench_subject *subject, const char *metric,
-                         const char *value, const char *unit)
-{
-    fprintf(file, "cuckoo,%s,%s_%s", subject->library,
-            sw_cbench_experiment_name(subject->experiment), subject->x);
-    if (subject->experiment == SW_CBENCH_VARIANTS) {
-        fprintf(file, "_%s", subject->variant);
-    }
-    fprintf(file, ",%" PRIu32 ",%.6g,%" PRIu64 ",%s,%s,%s\n", subject->slot_bits, subject->load,
-            subject->keys, metric, value, unit);
-}
-
-static void write_number(FILE *file, const struct sw_cbench_subject *subject, const char *metric,
                          double value, const char *unit)
 {
-    char text[40];
-    snprintf(text, sizeof(text), "%.10g", value);
-    write_metric(file, subject, metric, text, unit);
+    char text[SW_STUDY_SUBJECT_MAX];
+    bool names_variant = subject->experiment == SW_CBENCH_VARIANTS;
+    snprintf(text, sizeof(text), "cuckoo,%s,%s_%s%s%s,%" PRIu32 ",%.6g,%" PRIu64, subject->library,
+             sw_cbench_experiment_name(subject->experiment), subject->x, names_variant ? "_" : "",
+             names_variant ? subject->variant : "", subject->slot_bits, subject->load,
+             subject->keys);
+    sw_study_summary(file, text, metric, value, unit);
 }
 
 static void write_summary(FILE *file, const struct sw_cbench_subject *subject,
@@ -126,19 +105,19 @@ static void write_summary(FILE *file, const struct sw_cbench_subject *subject,
 {
     if (series->left == 0) {
         double mops = (double)subject->keys * 1e-6;
-        write_number(file, subject, "mops", mops / series->mean, "Mops/s");
-        write_number(file, subject, "mops_max", mops / series->fastest, "Mops/s");
+        write_metric(file, subject, "mops", mops / series->mean, "Mops/s");
+        write_metric(file, subject, "mops_max", mops / series->fastest, "Mops/s");
     } else {
-        write_metric(file, subject, "mops", "", "Mops/s");
+        write_metric(file, subject, "mops", NAN, "Mops/s");
     }
-    write_number(file, subject, "time", series->mean * 1e3, "ms");
-    write_number(file, subject, "stddev", series->deviation * 1e3, "ms");
-    write_number(file, subject, "reps", series->count, "");
-    write_number(file, subject, "rehashes", (double)series->rehashes, "");
-    write_number(file, subject, "left", (double)series->left, "keys");
-    write_number(file, subject, "missed", (double)series->missed, "keys");
-    write_number(file, subject, "phantom", (double)series->phantom, "keys");
-    write_number(file, subject, "reserved", (double)subject->bytes, "bytes");
+    write_metric(file, subject, "time", series->mean * 1e3, "ms");
+    write_metric(file, subject, "stddev", series->deviation * 1e3, "ms");
+    write_metric(file, subject, "reps", series->count, "");
+    write_metric(file, subject, "rehashes", (double)series->rehashes, "");
+    write_metric(file, subject, "left", (double)series->left, "keys");
+    write_metric(file, subject, "missed", (double)series->missed, "keys");
+    write_metric(file, subject, "phantom", (double)series->phantom, "keys");
+    write_metric(file, subject, "reserved", (double)subject->bytes, "bytes");
 }
 
 void sw_cbench_report_series(struct sw_cbench_report *report,
@@ -164,5 +143,5 @@ void sw_cbench_report_none(struct sw_cbench_report *report, const struct sw_cben
 {
     fprintf(report->tables, "%-8s %-10s %-14s %14s  %s\n", subject->x, subject->library,
             subject->variant, "N/A", reason);
-    write_metric(report->summary, subject, "mops", "", "Mops/s");
+    write_metric(report->summary, subject, "mops", NAN, "Mops/s");
 }

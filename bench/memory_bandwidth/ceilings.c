@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bench/study/report.h"
 #include "bench/timing/ceiling.h"
 
 static bool measure_copy(const struct sw_bandwidth_options *options,
@@ -31,7 +32,7 @@ static bool measure_copy(const struct sw_bandwidth_options *options,
                                      seconds);
         }
     }
-    double rate = sw_bandwidth_median(rates, options->reps);
+    double rate = sw_study_median(rates, options->reps);
     sw_bandwidth_report_summary(report, &subject, "bandwidth", rate * 1e-9, "GB/s");
     fprintf(stderr, "%s over %" PRIu64 " MiB: %.1f GB/s\n", subject.operation, memory->bytes >> 20,
             rate * 1e-9);
@@ -57,7 +58,7 @@ static bool measure_shape(const struct sw_bandwidth_options *options,
             sw_bandwidth_report_access(report, &shape, number, &timed);
         }
     }
-    *rate = sw_bandwidth_median(rates, options->reps);
+    *rate = sw_study_median(rates, options->reps);
     return true;
 }
 

@@ -11,17 +11,16 @@
 #include <unistd.h>
 
 #include "bench/memory_bandwidth/sweep.h"
-#include "bench/timing/device.h"
-#include "bench/timing/run_info.h"
-#include "bench/timing/series.h"
+#include "bench/study/device.h"
+#include "bench/study/report.h"
 
 /* --- run_info.txt ----------------------------------------------------------------------------- */
 
 static void write_run_info(FILE *out, const struct sw_bandwidth_options *options, uint32_t l2_fetch,
                            int argc, char **argv)
 {
-    sw_timing_run_facts(out, options->commit, argc, argv);
-    sw_timing_device_describe(options->device, out);
+    sw_study_facts(out, options->commit, argc, argv);
+    sw_study_device_describe(options->device, out);
     fprintf(out,
             "bytes a fetch into L2: %" PRIu32 "\n"
             "keys: Philox4_32_10 (cuRAND), seed %" PRIu64 ", uniform over 32 bits; operands of SUM "
@@ -135,14 +134,14 @@ int main(int argc, char **argv)
 {
     struct sw_bandwidth_options options;
     struct sw_bandwidth_report report;
-    double started = sw_timing_clock();
+    double started = sw_study_clock();
     bool is_correct = true;
     uint32_t l2_fetch = 0;
-    enum sw_bandwidth_parsed parsed = sw_bandwidth_options_parse(&options, argc, argv);
-    if (parsed != SW_BANDWIDTH_RUN) {
-        return parsed == SW_BANDWIDTH_HELP ? 0 : 2;
+    enum sw_study_parsed parsed = sw_bandwidth_options_parse(&options, argc, argv);
+    if (parsed != SW_STUDY_RUN) {
+        return parsed == SW_STUDY_DONE ? 0 : 2;
     }
-    if (!sw_timing_device_choose(options.device) ||
+    if (!sw_study_device_choose(options.device) ||
         !sw_bandwidth_l2_fetch(options.l2_fetch, &l2_fetch) ||
         !sw_bandwidth_report_open(&report, options.output)) {
         return 1;
@@ -150,7 +149,7 @@ int main(int argc, char **argv)
     write_run_info(report.run_info, &options, l2_fetch, argc, argv);
     bool done = measure(&options, &report, started, &is_correct);
     fprintf(report.run_info, "end: %s after %.1f s; %s\n", done ? "complete" : "broken off",
-            sw_timing_clock() - started,
+            sw_study_clock() - started,
             is_correct ? "every operand found again" : "OPERANDS LOST: see insert.csv and get.csv");
     done = sw_bandwidth_report_close(&report) && done;
     if (!is_correct) {

@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/study/options.h"
 #include "table/table.h"
 
-#define SW_BANDWIDTH_LIST_MAX 32
+#define SW_BANDWIDTH_LIST_MAX SW_STUDY_LIST_MAX
 #define SW_BANDWIDTH_REPS_MAX 1000
 #define SW_BANDWIDTH_LOAD_MAX 16.0 /* of table.h, for tables that hand back what does not fit */
 
@@ -29,14 +30,13 @@ struct sw_bandwidth_options {
     uint64_t seed;
     char commit[128]; /* "": not given */
     char output[512]; /* folder; created */
+    bool quick;
 };
 
-enum sw_bandwidth_parsed { SW_BANDWIDTH_RUN, SW_BANDWIDTH_HELP, SW_BANDWIDTH_WRONG };
-
-/* Reads the command line. On HELP the text was printed on stdout, on WRONG one sentence on stderr.
- */
-enum sw_bandwidth_parsed sw_bandwidth_options_parse(struct sw_bandwidth_options *options, int argc,
-                                                    char **argv);
+/* Reads the command line. On DONE the text of --help was printed on stdout, on WRONG one sentence
+ * on stderr. */
+enum sw_study_parsed sw_bandwidth_options_parse(struct sw_bandwidth_options *options, int argc,
+                                                char **argv);
 
 /* "auto", "never", "always". */
 const char *sw_bandwidth_choice_name(enum sw_choice choice);

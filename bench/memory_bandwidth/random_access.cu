@@ -11,7 +11,7 @@
 #include <exception>
 #include <stdio.h>
 
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 
 #define BLOCK 256
 /* Operations a repetition: 2^26 take milliseconds. */
@@ -242,7 +242,7 @@ static bool all_swapped(const struct sw_timing_memory *memory, const char *name)
         fprintf(stderr, "memory_bandwidth: counting the words of %s: %s\n", name, e.what());
         return false;
     }
-    if (!sw_timing_ok(
+    if (!sw_study_ok(
             cudaMemcpy(&surprised, memory->sink, sizeof(surprised), cudaMemcpyDeviceToHost),
             name)) {
         return false;
@@ -278,7 +278,7 @@ bool sw_bandwidth_access_run(struct sw_timing_memory *memory, uint32_t shape_num
     }
     (void)cudaEventDestroy(begin);
     (void)cudaEventDestroy(end);
-    if (!sw_timing_ok(error, name) || (writes && !all_swapped(memory, name))) {
+    if (!sw_study_ok(error, name) || (writes && !all_swapped(memory, name))) {
         return false;
     }
     memory->gather++;
@@ -291,9 +291,9 @@ bool sw_bandwidth_access_run(struct sw_timing_memory *memory, uint32_t shape_num
 bool sw_bandwidth_l2_fetch(uint32_t bytes, uint32_t *granted)
 {
     size_t limit = 0;
-    if ((bytes != 0 && !sw_timing_ok(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes),
+    if ((bytes != 0 && !sw_study_ok(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes),
                                      "bytes a fetch into L2")) ||
-        !sw_timing_ok(cudaDeviceGetLimit(&limit, cudaLimitMaxL2FetchGranularity),
+        !sw_study_ok(cudaDeviceGetLimit(&limit, cudaLimitMaxL2FetchGranularity),
                       "bytes a fetch into L2")) {
         return false;
     }

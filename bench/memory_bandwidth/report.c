@@ -4,90 +4,38 @@
  */
 #include "bench/memory_bandwidth/report.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "bench/timing/files.h"
+#include "bench/study/report.h"
 
-#define PATH_BYTES 600
+#define FILE_AT(file) offsetof(struct sw_bandwidth_report, file)
 
-/* NULL if it cannot be created. */
-static FILE *open_file(const char *folder, const char *name, const char *header)
-{
-    char path[PATH_BYTES];
-    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = length > 0 && (size_t)length < sizeof(path) ? fopen(path, "w") : NULL;
-    if (file != NULL) {
-        setvbuf(file, NULL, _IOLBF, 0); /* what was measured stays, whatever happens later */
-        fputs(header, file);
-    }
-    return file;
-}
-
-static bool close_file(FILE *file)
-{
-    if (file == NULL) {
-        return true;
-    }
-    bool failed = ferror(file) != 0;
-    return fclose(file) == 0 && !failed;
-}
-
-static void open_files(struct sw_bandwidth_report *report, const char *folder)
-{
-    report->memcpy = open_file(folder, "memcpy.csv",
-                               "study,library,operation,slot_bits,payload_bytes,dram_bytes,rep,"
-                               "time_ms\n");
-    report->gather = open_file(folder, "gather.csv",
-                               "study,library,operation,line_bytes,lines_per_thread,"
-                               "lanes_per_line,rep,operations,dram_bytes,time_ms\n");
-    report->insert =
-        open_file(folder, "insert.csv",
-                  "study,library,operation,slot_bits,F,batch,rep,operations,batches,time_ms,"
-                  "total_probes,total_failures,total_hits,total_misses,bytes_per_second,"
-                  "percent_of_copy,percent_of_gather,distinct,held,handed_back,offered_sum,"
-                  "held_sum,handed_back_sum,foreign,unsettled\n");
-    report->get = open_file(folder, "get.csv",
-                            "study,library,operation,slot_bits,F,batch,rep,operations,batches,"
-                            "time_ms,total_probes,total_hits,total_misses,bytes_per_second,"
-                            "percent_of_copy,percent_of_gather\n");
-    report->summary = open_file(folder, "summary.csv",
-                                "study,library,operation,slot_bits,F,batch,metric,value,unit\n");
-    report->run_info = open_file(folder, "run_info.txt", "");
-}
+static const struct sw_study_file files[] = {
+    {FILE_AT(memcpy), "memcpy.csv",
+     "study,library,operation,slot_bits,payload_bytes,dram_bytes,rep,time_ms\n"},
+    {FILE_AT(gather), "gather.csv",
+     "study,library,operation,line_bytes,lines_per_thread,lanes_per_line,rep,operations,dram_bytes,"
+     "time_ms\n"},
+    {FILE_AT(insert), "insert.csv",
+     "study,library,operation,slot_bits,F,batch,rep,operations,batches,time_ms,total_probes,"
+     "total_failures,total_hits,total_misses,bytes_per_second,percent_of_copy,percent_of_gather,"
+     "distinct,held,handed_back,offered_sum,held_sum,handed_back_sum,foreign,unsettled\n"},
+    {FILE_AT(get), "get.csv",
+     "study,library,operation,slot_bits,F,batch,rep,operations,batches,time_ms,total_probes,"
+     "total_hits,total_misses,bytes_per_second,percent_of_copy,percent_of_gather\n"},
+    {FILE_AT(summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
+    {FILE_AT(run_info), "run_info.txt", ""},
+    {0, NULL, NULL},
+};
 
 bool sw_bandwidth_report_open(struct sw_bandwidth_report *report, const char *folder)
 {
-    memset(report, 0, sizeof(*report));
-    errno = 0;
-    if (sw_timing_make_folder(folder)) {
-        open_files(report, folder);
-    }
-    if (report->memcpy == NULL || report->gather == NULL || report->insert == NULL ||
-        report->get == NULL || report->summary == NULL || report->run_info == NULL) {
-        fprintf(stderr, "memory_bandwidth: files in %s: %s\n", folder, strerror(errno));
-        sw_bandwidth_report_close(report);
-        return false;
-    }
-    return true;
+    return sw_study_files_open(report, files, "memory_bandwidth", folder);
 }
 
 bool sw_bandwidth_report_close(struct sw_bandwidth_report *report)
 {
-    FILE *files[] = {report->memcpy, report->gather,  report->insert,
-                     report->get,    report->summary, report->run_info};
-    bool written = true;
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        written = close_file(files[i]) && written;
-    }
-    memset(report, 0, sizeof(*report));
-    if (!written) {
-        fprintf(stderr, "memory_bandwidth: a file could not be written in full\n");
-    }
-    return written;
+    return sw_study_files_close(report, files, "memory_bandwidth");
 }
 
 void sw_bandwidth_report_copy(struct sw_bandwidth_report *report, const char *operation,
@@ -159,28 +107,8 @@ void sw_bandwidth_report_summary(struct sw_bandwidth_report *report,
                                  const struct sw_bandwidth_subject *subject, const char *metric,
                                  double value, const char *unit)
 {
-    FILE *file = report->summary;
-    fprintf(file, "memory_bandwidth,%s,%s,%u,", subject->library, subject->operation,
-            SW_BANDWIDTH_SLOT_BITS);
-    if (subject->load > 0) {
-        fprintf(file, "%g", subject->load);
-    }
-    fputc(',', file);
-    if (subject->batch > 0) {
-        fprintf(file, "%" PRIu64, subject->batch);
-    }
-    fprintf(file, ",%s,%.10g,%s\n", metric, value, unit);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double sw_bandwidth_median(double *values, uint32_t count)
-{
-    qsort(values, count, sizeof(*values), by_value);
-    return count % 2 != 0 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    char text[SW_STUDY_SUBJECT_MAX];
+    sw_study_subject(text, "memory_bandwidth", subject->library, subject->operation,
+                     SW_BANDWIDTH_SLOT_BITS, subject->load, 6, subject->batch);
+    sw_study_summary(report->summary, text, metric, value, unit);
 }

@@ -75,7 +75,4 @@ void sw_bandwidth_report_summary(struct sw_bandwidth_report *report,
 /* Bytes a second that the probes of a repetition looked at. */
 double sw_bandwidth_rate(const struct sw_bandwidth_rep *rep);
 
-/* The median; sorts the values. count is at least 1. */
-double sw_bandwidth_median(double *values, uint32_t count);
-
 #endif

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bench/study/report.h"
 #include "bench/timing/pass.h"
-#include "bench/timing/series.h"
 
 uint64_t sw_bandwidth_count(const struct sw_bandwidth_options *options, double load)
 {
@@ -158,8 +158,8 @@ static void summarize(struct sw_bandwidth_study *study, const char *operation,
     bool is_insert = strcmp(operation, "insert") == 0;
     enum sw_bandwidth_access ceiling = is_insert ? SW_BANDWIDTH_LOAD_CAS : SW_BANDWIDTH_GATHER_32;
     struct sw_bandwidth_subject subject = {"sherwood", operation, last->load, last->batch};
-    double bytes = sw_bandwidth_median(rates->bytes, last->number);
-    double operations = sw_bandwidth_median(rates->operations, last->number);
+    double bytes = sw_study_median(rates->bytes, last->number);
+    double operations = sw_study_median(rates->operations, last->number);
     double probes = (double)last->probes / (double)last->operations;
     double of_copy = 100 * bytes / ceilings->copy;
     double of_gather = 100 * bytes / ceilings->bytes[SW_BANDWIDTH_GATHER_32];
@@ -182,7 +182,7 @@ static void summarize(struct sw_bandwidth_study *study, const char *operation,
     fprintf(stderr,
             "%6.1f s  %s F %g: %.3f Gops/s, %.2f probes each, %.1f GB/s: %.1f %% of copy, %.1f %% "
             "of gather_32\n",
-            sw_timing_clock() - study->started, operation, last->load, operations * 1e-9, probes,
+            sw_study_clock() - study->started, operation, last->load, operations * 1e-9, probes,
             bytes * 1e-9, of_copy, of_gather);
 }
 

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 #include "bench/timing/keys.h"
 
 #define BLOCK 256
@@ -127,11 +127,11 @@ bool sw_bandwidth_draw(struct sw_bandwidth_arrays *arrays, uint64_t count, uint6
     uint64_t bytes = count * sizeof(uint32_t);
     memset(account, 0, sizeof(*account));
     operand_kernel<<<blocks_for(count), BLOCK>>>(arrays->operands, count, number);
-    if (!sw_timing_done("drawing operands") || !sw_timing_fill(arrays->keys, bytes, draw) ||
-        !sw_timing_ok(
+    if (!sw_study_done("drawing operands") || !sw_timing_fill(arrays->keys, bytes, draw) ||
+        !sw_study_ok(
             cudaMemcpy(arrays->sorted_keys, arrays->keys, bytes, cudaMemcpyDeviceToDevice),
             "copying the keys") ||
-        !sw_timing_ok(
+        !sw_study_ok(
             cudaMemcpy(arrays->sorted_operands, arrays->operands, bytes, cudaMemcpyDeviceToDevice),
             "copying the operands")) {
         return false;
@@ -142,7 +142,7 @@ bool sw_bandwidth_draw(struct sw_bandwidth_arrays *arrays, uint64_t count, uint6
         fprintf(stderr, "memory_bandwidth: adding up the operands: %s\n", e.what());
         return false;
     }
-    return sw_timing_done("adding up the operands");
+    return sw_study_done("adding up the operands");
 }
 
 /* --- account ---------------------------------------------------------------------------------- */
@@ -203,15 +203,15 @@ static __global__ void __launch_bounds__(BLOCK)
 static bool to_device(struct sw_bandwidth_arrays *arrays,
                       const struct sw_bandwidth_account *account)
 {
-    return sw_timing_ok(
+    return sw_study_ok(
         cudaMemcpy(arrays->account, account, sizeof(*account), cudaMemcpyHostToDevice),
         "settling the account");
 }
 
 static bool from_device(struct sw_bandwidth_arrays *arrays, struct sw_bandwidth_account *account)
 {
-    return sw_timing_done("settling the account") &&
-           sw_timing_ok(
+    return sw_study_done("settling the account") &&
+           sw_study_ok(
                cudaMemcpy(account, arrays->account, sizeof(*account), cudaMemcpyDeviceToHost),
                "settling the account");
 }
@@ -254,7 +254,7 @@ bool sw_bandwidth_settle_end(struct sw_bandwidth_arrays *arrays,
         fprintf(stderr, "memory_bandwidth: closing the account: %s\n", e.what());
         return false;
     }
-    return sw_timing_done("closing the account");
+    return sw_study_done("closing the account");
 }
 
 struct set_bits {
@@ -274,8 +274,8 @@ bool sw_bandwidth_count_found(struct sw_bandwidth_arrays *arrays, uint64_t count
         fprintf(stderr, "memory_bandwidth: counting answers: %s\n", e.what());
         return false;
     }
-    return sw_timing_ok(cudaMemset(arrays->found, 0xA5, found_bytes(count)), "poisoning answers") &&
-           sw_timing_ok(cudaMemset(arrays->answers, 0xA5, count * sizeof(uint32_t)),
+    return sw_study_ok(cudaMemset(arrays->found, 0xA5, found_bytes(count)), "poisoning answers") &&
+           sw_study_ok(cudaMemset(arrays->answers, 0xA5, count * sizeof(uint32_t)),
                         "poisoning answers") &&
-           sw_timing_done("counting answers");
+           sw_study_done("counting answers");
 }

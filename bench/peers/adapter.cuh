@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "bench/peers/list.h"
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 
 /* peers.mk defines it for each adapter: the commit of the headers, where git knows it. */
 #ifndef SW_PEER_VERSION
@@ -32,7 +32,7 @@ template <class Work> static bool sw_peer_run(const char *what, Work work)
         fprintf(stderr, "timing: %s: %s\n", what, e.what());
         return false;
     }
-    return sw_timing_done(what);
+    return sw_study_done(what);
 }
 
 /* Whether the device has room for the table: some of the libraries end the process if not. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "bench/cache/library.h"
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 
 /* peers.mk defines it: the commit of the headers, where git knows it. */
 #ifndef SW_PEER_VERSION
@@ -200,7 +200,7 @@ template <class Work> bool run(const char *what, Work work)
         fprintf(stderr, "cache: hkv: %s: %s\n", what, e.what());
         return false;
     }
-    return sw_timing_done(what);
+    return sw_study_done(what);
 }
 
 void hkv_close(void *cache)

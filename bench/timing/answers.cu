@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 
 #define BLOCK 256
 
@@ -31,9 +31,9 @@ static __device__ inline void add_ballot(uint64_t *sum, bool counts)
 
 bool sw_timing_poison(struct sw_timing_arrays *arrays, uint64_t count)
 {
-    return sw_timing_ok(cudaMemset(arrays->answers, 0xff, count * arrays->key_bytes),
+    return sw_study_ok(cudaMemset(arrays->answers, 0xff, count * arrays->key_bytes),
                         "poisoning the answers") &&
-           sw_timing_done("poisoning the answers");
+           sw_study_done("poisoning the answers");
 }
 
 template <typename Key>
@@ -53,7 +53,7 @@ bool sw_timing_mark_absent(void *answers, uint32_t key_bytes, const uint64_t *fo
     } else {
         mark_kernel<<<blocks_for(count), BLOCK>>>((uint64_t *)answers, found, count);
     }
-    return sw_timing_done("marking absent keys");
+    return sw_study_done("marking absent keys");
 }
 
 /* --- answers with an origin ------------------------------------------------------------------- */
@@ -89,14 +89,14 @@ static __global__ void __launch_bounds__(BLOCK)
 
 static bool clear_tally(const struct sw_timing_arrays *arrays)
 {
-    return sw_timing_ok(cudaMemset(arrays->tally, 0, sizeof(struct sw_timing_check)),
+    return sw_study_ok(cudaMemset(arrays->tally, 0, sizeof(struct sw_timing_check)),
                         "checking the answers");
 }
 
 static bool read_tally(const struct sw_timing_arrays *arrays, void *result, size_t bytes)
 {
-    return sw_timing_done("checking the answers") &&
-           sw_timing_ok(cudaMemcpy(result, arrays->tally, bytes, cudaMemcpyDeviceToHost),
+    return sw_study_done("checking the answers") &&
+           sw_study_ok(cudaMemcpy(result, arrays->tally, bytes, cudaMemcpyDeviceToHost),
                         "reading a check's result");
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 #include "bench/timing/keys.h"
 
 #define BLOCK 256
@@ -30,9 +30,9 @@ bool sw_timing_memory_open(struct sw_timing_memory *memory, uint64_t bytes, uint
     struct sw_timing_draw draw = {seed, 0};
     memset(memory, 0, sizeof(*memory));
     memory->bytes = bytes;
-    if (sw_timing_ok(cudaMalloc(&memory->source, bytes), "memory for the ceilings") &&
-        sw_timing_ok(cudaMalloc(&memory->target, bytes), "memory for the ceilings") &&
-        sw_timing_ok(cudaMalloc((void **)&memory->sink, sizeof(uint64_t)),
+    if (sw_study_ok(cudaMalloc(&memory->source, bytes), "memory for the ceilings") &&
+        sw_study_ok(cudaMalloc(&memory->target, bytes), "memory for the ceilings") &&
+        sw_study_ok(cudaMalloc((void **)&memory->sink, sizeof(uint64_t)),
                      "memory for the ceilings") &&
         sw_timing_fill(memory->source, bytes, draw)) {
         return true;
@@ -193,7 +193,7 @@ bool sw_timing_ceiling_run(struct sw_timing_memory *memory, enum sw_timing_ceili
     }
     (void)cudaEventDestroy(begin);
     (void)cudaEventDestroy(end);
-    if (!sw_timing_ok(error, name) || (copies && !compare(memory, name))) {
+    if (!sw_study_ok(error, name) || (copies && !compare(memory, name))) {
         return false;
     }
     memory->gather += !copies;

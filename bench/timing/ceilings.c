@@ -31,8 +31,8 @@ static bool measure_ceiling(struct sw_timing_report *report, struct sw_timing_me
             sw_timing_report_ceiling(report, &subject, number, bytes, operations, seconds);
         }
     }
-    double rate = sw_timing_median(rates, reps);
-    double bandwidth = sw_timing_median(bandwidths, reps);
+    double rate = sw_study_median(rates, reps);
+    double bandwidth = sw_study_median(bandwidths, reps);
     if (operations > 0) {
         sw_timing_report_summary(report, &subject, "gops", rate, "Gops/s");
     }

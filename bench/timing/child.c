@@ -28,10 +28,10 @@ enum sw_timing_end sw_timing_wait(struct sw_timing_stop *stop, pid_t child, doub
                                   int *status)
 {
     const struct timespec nap = {.tv_nsec = 5000000};
-    const double end = sw_timing_clock() + seconds;
+    const double end = sw_study_clock() + seconds;
     while (waitpid(child, status, WNOHANG) == 0) {
         int signal = sigtimedwait(&stop->signals, NULL, &nap);
-        if (signal <= 0 && sw_timing_clock() <= end) {
+        if (signal <= 0 && sw_study_clock() <= end) {
             continue;
         }
         stop->number = signal > 0 ? signal : 0;

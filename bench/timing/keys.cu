@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 #include "bench/timing/order.h"
 
 #define BLOCK 256
@@ -54,8 +54,8 @@ void sw_timing_free(void *memory)
 
 bool sw_timing_copy(void *to, const void *from, size_t bytes)
 {
-    return sw_timing_ok(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying") &&
-           sw_timing_done("copying");
+    return sw_study_ok(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying") &&
+           sw_study_done("copying");
 }
 
 static bool allocate(void **memory, uint64_t bytes)
@@ -86,7 +86,7 @@ static bool number_values(struct sw_timing_arrays *arrays)
         fprintf(stderr, "timing: numbering the values: %s\n", e.what());
         return false;
     }
-    return sw_timing_done("numbering the values");
+    return sw_study_done("numbering the values");
 }
 
 bool sw_timing_arrays_open(struct sw_timing_arrays *arrays, uint32_t key_bytes, uint64_t room)
@@ -161,7 +161,7 @@ bool sw_timing_fill(void *memory, size_t bytes, struct sw_timing_draw draw)
 {
     uint64_t words = bytes / sizeof(uint32_t);
     fill_kernel<<<blocks_for((words + 3) / 4), BLOCK>>>((uint32_t *)memory, words, draw);
-    return sw_timing_done("drawing random words");
+    return sw_study_done("drawing random words");
 }
 
 bool sw_timing_equal(const void *a, const void *b, size_t bytes, bool *equal)
@@ -174,7 +174,7 @@ bool sw_timing_equal(const void *a, const void *b, size_t bytes, bool *equal)
         fprintf(stderr, "timing: comparing memory: %s\n", e.what());
         return false;
     }
-    return sw_timing_done("comparing memory");
+    return sw_study_done("comparing memory");
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static bool count_distinct(const struct sw_timing_arrays *arrays, void *copy, co
                            uint64_t count, uint64_t *distinct)
 {
     uint64_t bytes = count * arrays->key_bytes;
-    if (!sw_timing_ok(cudaMemcpy(copy, keys, bytes, cudaMemcpyDeviceToDevice),
+    if (!sw_study_ok(cudaMemcpy(copy, keys, bytes, cudaMemcpyDeviceToDevice),
                       "copying the keys")) {
         return false;
     }
@@ -217,7 +217,7 @@ static bool count_distinct(const struct sw_timing_arrays *arrays, void *copy, co
         fprintf(stderr, "timing: counting the distinct keys: %s\n", e.what());
         return false;
     }
-    return sw_timing_done("counting the distinct keys");
+    return sw_study_done("counting the distinct keys");
 }
 
 bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count,
@@ -231,7 +231,7 @@ bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count,
     } else {
         replace_reserved<<<blocks_for(count), BLOCK>>>((uint64_t *)arrays->keys, count);
     }
-    return sw_timing_done("drawing keys") &&
+    return sw_study_done("drawing keys") &&
            count_distinct(arrays, arrays->sorted, arrays->keys, count, distinct);
 }
 
@@ -286,7 +286,7 @@ bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint6
         fresh_kernel<<<blocks_for(count), BLOCK>>>(
             (uint64_t *)fresh, count, (const uint64_t *)arrays->sorted, distinct, draw);
     }
-    return sw_timing_done("drawing fresh keys") &&
+    return sw_study_done("drawing fresh keys") &&
            count_distinct(arrays, arrays->queries, fresh, count, fresh_distinct);
 }
 
@@ -325,7 +325,7 @@ bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, ui
         query_kernel<uint64_t><<<blocks_for(wanted), BLOCK>>>(*arrays, wanted, stored, distinct,
                                                               miss_percent, draw, order);
     }
-    return sw_timing_done("drawing queries");
+    return sw_study_done("drawing queries");
 }
 
 template <typename Key>
@@ -353,5 +353,5 @@ bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, ui
         change_kernel<uint64_t>
             <<<blocks_for(wanted), BLOCK>>>(*arrays, wanted, distinct, generation, order);
     }
-    return sw_timing_done("drawing changes");
+    return sw_study_done("drawing changes");
 }

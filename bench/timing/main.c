@@ -13,11 +13,10 @@
 #include <unistd.h>
 
 #include "bench/peers/list.h"
+#include "bench/study/device.h"
 #include "bench/timing/ceilings.h"
 #include "bench/timing/child.h"
-#include "bench/timing/device.h"
 #include "bench/timing/measure.h"
-#include "bench/timing/run_info.h"
 #include "bench/timing/sherwood.h"
 
 /* Exit status of a library's process. */
@@ -31,6 +30,20 @@ struct run {
     bool is_complete;
     bool is_correct;
 };
+
+/* The facts about the run and its workload. */
+static void write_run_info(FILE *out, const struct sw_timing_options *options, int argc,
+                           char **argv)
+{
+    sw_study_facts(out, options->commit, argc, argv);
+    fprintf(out,
+            "keys: Philox4_32_10 (cuRAND), seed %" PRIu64 ", uniform over the width but for 0, all "
+            "ones and all ones - 1; key i of an insert has the value i\n"
+            "timing: host clock around the call that launches and waits; ceilings: CUDA events\n"
+            "repetitions: %" PRIu32 " after one warm-up, fewer where %g s (Sherwood) or %g s "
+            "(others) are over; medians\n",
+            options->seed, options->reps, options->series_seconds, options->peer_seconds);
+}
 
 /* --- in the process of a library -------------------------------------------------------------- */
 
@@ -67,7 +80,7 @@ static enum outcome measure_library(const struct run *run, const struct sw_timin
     const struct sw_timing_options *options = run->options;
     bool is_correct = true;
     bool done = true;
-    if (!sw_timing_device_choose(options->device)) {
+    if (!sw_study_device_choose(options->device)) {
         return OUTCOME_FAILED;
     }
     for (uint32_t w = 0; w < options->slot_bits_count; w++) {
@@ -88,10 +101,10 @@ static enum outcome measure_library(const struct run *run, const struct sw_timin
 static enum outcome measure_device(const struct run *run)
 {
     struct sw_timing_report report = run->report;
-    if (!sw_timing_device_choose(run->options->device)) {
+    if (!sw_study_device_choose(run->options->device)) {
         return OUTCOME_FAILED;
     }
-    sw_timing_device_describe(run->options->device, report.run_info);
+    sw_study_device_describe(run->options->device, report.run_info);
     bool done = !run->options->operations[SW_TIMING_MEMORY] ||
                 sw_timing_measure_ceilings(run->options, &report);
     return done ? OUTCOME_RIGHT : OUTCOME_FAILED;
@@ -121,7 +134,7 @@ static void judge(struct run *run, const char *name, enum sw_timing_end end, int
         run->is_complete = false;
     }
     fprintf(run->report.run_info, "%s: %s\n", name, text);
-    fprintf(stderr, "[%6.1f s] %s: %s\n", sw_timing_clock() - run->started, name, text);
+    fprintf(stderr, "[%6.1f s] %s: %s\n", sw_study_clock() - run->started, name, text);
 }
 
 /* Runs a library (NULL: the device's own part) in a process of its own. In that process *outcome is
@@ -205,7 +218,7 @@ static void write_end(const struct run *run)
         snprintf(how, sizeof(how), "incomplete");
     }
     fprintf(run->report.run_info, "end: %s after %.1f s; %s\n", how,
-            sw_timing_clock() - run->started,
+            sw_study_clock() - run->started,
             run->is_correct ? "no key of Sherwood's lost, no value wrong"
                             : "KEYS LOST OR VALUES WRONG: see summary.csv");
 }
@@ -215,18 +228,18 @@ int main(int argc, char **argv)
     struct sw_timing_options options;
     struct run run = {
         .options = &options,
-        .started = sw_timing_clock(),
+        .started = sw_study_clock(),
         .is_complete = true,
         .is_correct = true,
     };
     enum outcome outcome = OUTCOME_RIGHT;
-    enum sw_timing_parsed parsed = sw_timing_options_parse(&options, argc, argv);
-    if (parsed == SW_TIMING_LIST) {
+    enum sw_study_parsed parsed = sw_timing_options_parse(&options, argc, argv);
+    if (parsed != SW_STUDY_RUN) {
+        return parsed == SW_STUDY_DONE ? 0 : 2;
+    }
+    if (options.lists_libraries) {
         list_libraries();
         return 0;
-    }
-    if (parsed != SW_TIMING_RUN) {
-        return parsed == SW_TIMING_HELP ? 0 : 2;
     }
     if (!check_names(&options)) {
         return 2;
@@ -234,7 +247,7 @@ int main(int argc, char **argv)
     if (!sw_timing_report_open(&run.report, options.output)) {
         return 1;
     }
-    sw_timing_run_info(run.report.run_info, &options, argc, argv);
+    write_run_info(run.report.run_info, &options, argc, argv);
     sw_timing_stop_open(&run.stop);
     if (run_apart(&run, NULL, &outcome) || run_libraries(&run, &outcome)) {
         return (int)outcome;

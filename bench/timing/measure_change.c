@@ -5,6 +5,7 @@
 #include "bench/timing/measure.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* Updates beside inserts: the table begins so far below F, and as many fresh keys arrive as take it
@@ -53,9 +54,9 @@ static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_timi
     if (!choose(study, batch, draw, &held) || !sw_timing_study_size(study, &before)) {
         return false;
     }
-    double start = sw_timing_clock();
+    double start = sw_study_clock();
     bool done = study->library->insert(study->table, arrays->queries, arrays->changed, batch);
-    rep->seconds = sw_timing_clock() - start;
+    rep->seconds = sw_study_clock() - start;
     if (!done) {
         return failed(study, "upsert");
     }
@@ -127,9 +128,9 @@ static bool erase(struct sw_timing_study *study, uint64_t batch, struct sw_timin
         return false;
     }
     study->is_filled = false;
-    double start = sw_timing_clock();
+    double start = sw_study_clock();
     bool done = study->library->erase(study->table, study->arrays.queries, batch);
-    rep->seconds = sw_timing_clock() - start;
+    rep->seconds = sw_study_clock() - start;
     if (!done) {
         return failed(study, "delete");
     }
@@ -229,7 +230,7 @@ static void report_beside(struct sw_timing_study *study, const char *operation, 
             "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s %" PRIu64 " of each: lost %" PRIu64
             ", missed %" PRIu64 ", fresh missed %" PRIu64 ", wrong %" PRIu64 ", drops %" PRId64
             "\n",
-            sw_timing_clock() - study->started, study->library->name, study->slot_bits, study->load,
+            sw_study_clock() - study->started, study->library->name, study->slot_bits, study->load,
             operation, fresh, result->lost, result->missed, result->fresh_missed, result->wrong,
             result->drops);
     if (study->is_ours && (result->lost != 0 || result->missed != 0 || result->fresh_missed != 0 ||
@@ -253,7 +254,7 @@ bool sw_timing_measure_beside(struct sw_timing_study *study, const char *operati
             .slot_bits = study->slot_bits,
             .load = study->load,
         };
-        sw_timing_report_no_value(study->report, &subject, "lost_updates", "keys");
+        sw_timing_report_summary(study->report, &subject, "lost_updates", NAN, "keys");
         return true;
     }
     if (study->load <= 2 * BESIDE_BELOW_F) {

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SW_TIMING_LIST_MAX 32
+#include "bench/study/options.h"
+
+#define SW_TIMING_LIST_MAX SW_STUDY_LIST_MAX
 #define SW_TIMING_REPS_MAX 1000
 
 /* What can be left out: enum name, name on the command line, what it is. */
@@ -66,15 +68,14 @@ struct sw_timing_options {
     uint64_t seed;
     char commit[64];
     char output[512]; /* folder; created */
+    bool quick;
+    bool lists_libraries; /* only says which there are */
 };
 
-enum sw_timing_parsed { SW_TIMING_RUN, SW_TIMING_LIST, SW_TIMING_HELP, SW_TIMING_WRONG };
-
-/* Reads the command line. LIST: --list-libraries was given. On HELP the text was printed on stdout,
- * on WRONG one sentence on stderr.
- */
-enum sw_timing_parsed sw_timing_options_parse(struct sw_timing_options *options, int argc,
-                                              char **argv);
+/* Reads the command line. On DONE the text of --help was printed on stdout, on WRONG one sentence
+ * on stderr. */
+enum sw_study_parsed sw_timing_options_parse(struct sw_timing_options *options, int argc,
+                                             char **argv);
 
 /* Static storage. */
 const char *sw_timing_operation_name(enum sw_timing_operation operation);

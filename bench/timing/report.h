@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "bench/study/report.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -63,19 +65,10 @@ void sw_timing_report_rep(struct sw_timing_report *report, const struct sw_timin
 void sw_timing_report_ceiling(struct sw_timing_report *report,
                               const struct sw_timing_subject *subject, uint32_t number,
                               uint64_t bytes, uint64_t operations, double seconds);
+/* A value that is NAN says that the library does not have the metric. */
 void sw_timing_report_summary(struct sw_timing_report *report,
                               const struct sw_timing_subject *subject, const char *metric,
                               double value, const char *unit);
-/* A metric that the library does not have: the row has no value. */
-void sw_timing_report_no_value(struct sw_timing_report *report,
-                               const struct sw_timing_subject *subject, const char *metric,
-                               const char *unit);
-
-/* The median, and the smallest value that `percent` of them do not exceed; sort the values. count
- * is at least 1. */
-double sw_timing_median(double *values, uint32_t count);
-double sw_timing_percentile(double *values, uint32_t count, double percent);
-
 #ifdef __cplusplus
 }
 #endif

@@ -7,16 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define REPS_MIN 2 /* of a series that is out of time */
-
-double sw_timing_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void sw_timing_series_begin(struct sw_timing_series *series, struct sw_timing_report *report,
                             const struct sw_timing_subject *subject, uint32_t wanted, double budget)
@@ -24,7 +16,7 @@ void sw_timing_series_begin(struct sw_timing_series *series, struct sw_timing_re
     memset(series, 0, sizeof(*series));
     series->subject = *subject;
     series->report = report;
-    series->begun = sw_timing_clock();
+    series->begun = sw_study_clock();
     series->budget = budget;
     series->wanted = wanted;
 }
@@ -39,7 +31,7 @@ static void report_rep(struct sw_timing_series *series, const struct sw_timing_r
 
 bool sw_timing_series_more(struct sw_timing_series *series)
 {
-    bool late = sw_timing_clock() - series->begun > series->budget;
+    bool late = sw_study_clock() - series->begun > series->budget;
     if (series->taken == 0) {
         return true;
     }
@@ -96,8 +88,8 @@ static void say(struct sw_timing_series *series, double median)
         snprintf(block, sizeof(block), " block %" PRIu32, subject->block_size);
     }
     fprintf(stderr, "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s%s %7.3f Gops/s (%.3f .. %.3f)",
-            sw_timing_clock() - series->started, subject->library, subject->slot_bits,
-            subject->load, subject->operation, block, operations / median,
+            sw_study_clock() - series->started, subject->library, subject->slot_bits, subject->load,
+            subject->operation, block, operations / median,
             operations / series->seconds[series->count - 1], operations / series->seconds[0]);
     fprintf(stderr, "  %.3f ms of %" PRIu64 ", %" PRIu32 " reps", median * 1e3, series->operations,
             series->count);
@@ -110,7 +102,7 @@ static void say(struct sw_timing_series *series, double median)
 bool sw_timing_series_end(struct sw_timing_series *series)
 {
     double operations = (double)series->operations * 1e-9;
-    double median = sw_timing_median(series->seconds, series->count); /* sorts them */
+    double median = sw_study_median(series->seconds, series->count); /* sorts them */
     summarize(series, "gops", operations / median, "Gops/s");
     summarize(series, "gops_min", operations / series->seconds[series->count - 1], "Gops/s");
     summarize(series, "gops_max", operations / series->seconds[0], "Gops/s");
@@ -129,5 +121,5 @@ bool sw_timing_series_end(struct sw_timing_series *series)
 
 double sw_timing_series_gops(struct sw_timing_series *series)
 {
-    return (double)series->operations * 1e-9 / sw_timing_median(series->seconds, series->count);
+    return (double)series->operations * 1e-9 / sw_study_median(series->seconds, series->count);
 }

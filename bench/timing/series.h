@@ -40,9 +40,6 @@ struct sw_timing_series {
     uint64_t wrong;
 };
 
-/* Host clock in seconds. */
-double sw_timing_clock(void);
-
 void sw_timing_series_begin(struct sw_timing_series *series, struct sw_timing_report *report,
                             const struct sw_timing_subject *subject, uint32_t wanted,
                             double budget);

@@ -237,7 +237,7 @@ bool sw_timing_sherwood_audit(struct sw_timing_study *study)
     }
     sw_timing_report_summary(study->report, &subject, "violations", status != SW_OK, "");
     fprintf(stderr, "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s %s\n",
-            sw_timing_clock() - study->started, study->library->name, study->slot_bits, study->load,
+            sw_study_clock() - study->started, study->library->name, study->slot_bits, study->load,
             subject.operation, status == SW_OK ? "no violation" : violation);
     study->is_correct = study->is_correct && status == SW_OK;
     return true;

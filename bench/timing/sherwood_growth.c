@@ -92,9 +92,9 @@ static bool resize(struct growth *growth, uint64_t capacity, struct sw_timing_se
     memset(&rep, 0, sizeof(rep));
     batch.kind = SW_BATCH_RESIZE;
     batch.capacity = capacity;
-    double start = sw_timing_clock();
+    double start = sw_study_clock();
     int status = sw_batch_run(sw_timing_sherwood_queue(growth->study.table), &batch);
-    rep.seconds = sw_timing_clock() - start;
+    rep.seconds = sw_study_clock() - start;
     if (status != SW_OK || batch.capacity != capacity) {
         fprintf(stderr, "timing: sherwood: resize to %" PRIu64 " slots gave %" PRIu64 ": %s\n",
                 capacity, batch.capacity, sw_status_text(status));
@@ -111,7 +111,7 @@ static void end(struct growth *growth, struct sw_timing_series *series)
 {
     sw_timing_study_end(&growth->study, series);
     double *seconds = series->seconds; /* sorted by the end of the series */
-    double median = sw_timing_median(seconds, series->count);
+    double median = sw_study_median(seconds, series->count);
     sw_timing_report_summary(series->report, &series->subject, "time_ms", median * 1e3, "ms");
     sw_timing_report_summary(series->report, &series->subject, "time_ms_min", seconds[0] * 1e3,
                              "ms");

@@ -74,14 +74,14 @@ static bool get_batch(struct pinned *pinned, uint64_t number, double *seconds)
     batch.keys = pinned->keys;
     batch.previous = pinned->previous;
     batch.found = pinned->found;
-    double start = sw_timing_clock();
+    double start = sw_study_clock();
     int status = sw_batch_submit(pinned->queue, &batch);
     if (status == SW_OK) {
         do {
             status = sw_batch_poll(pinned->queue, &batch);
         } while (status == SW_PENDING);
     }
-    *seconds = sw_timing_clock() - start;
+    *seconds = sw_study_clock() - start;
     for (uint32_t i = 0; i < BATCH_OPS; i++) {
         bool found = (pinned->found[i / 64] >> (i % 64) & 1) != 0;
         answers[i] = found ? pinned->previous[i] : UINT32_MAX;
@@ -134,8 +134,8 @@ static void report(struct pinned *pinned, uint64_t wrong)
         .load = PINNED_LOAD,
         .batch = BATCH_OPS,
     };
-    double median = sw_timing_median(pinned->latencies, pinned->count) * 1e6;
-    double p99 = sw_timing_percentile(pinned->latencies, pinned->count, 99) * 1e6;
+    double median = sw_study_median(pinned->latencies, pinned->count) * 1e6;
+    double p99 = sw_study_percentile(pinned->latencies, pinned->count, 99) * 1e6;
     sw_timing_report_summary(study->report, &subject, "median_us", median, "us");
     sw_timing_report_summary(study->report, &subject, "p99_us", p99, "us");
     sw_timing_report_summary(study->report, &subject, "min_us", pinned->latencies[0] * 1e6, "us");
@@ -143,7 +143,7 @@ static void report(struct pinned *pinned, uint64_t wrong)
     fprintf(stderr,
             "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s median %.2f us, p99 %.2f us, %" PRIu32
             " batches, wrong %" PRIu64 "\n",
-            sw_timing_clock() - study->started, study->library->name, study->slot_bits, PINNED_LOAD,
+            sw_study_clock() - study->started, study->library->name, study->slot_bits, PINNED_LOAD,
             subject.operation, median, p99, pinned->count, wrong);
 }
 

@@ -14,8 +14,8 @@ TestSuite(cache_study, .timeout = 120);
 
 /* --- command line ----------------------------------------------------------------------------- */
 
-static enum sw_cachebench_parsed parse(struct sw_cachebench_options *options, const char *a,
-                                       const char *b, const char *c)
+static enum sw_study_parsed parse(struct sw_cachebench_options *options, const char *a,
+                                  const char *b, const char *c)
 {
     char *argv[] = {(char *)(uintptr_t) "cache", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
                     (char *)(uintptr_t)c, NULL};
@@ -29,7 +29,7 @@ static enum sw_cachebench_parsed parse(struct sw_cachebench_options *options, co
 Test(cache_study, defaults_are_those_of_the_two_benchmarks)
 {
     struct sw_cachebench_options options;
-    cr_assert_eq(parse(&options, NULL, NULL, NULL), SW_CACHEBENCH_RUN);
+    cr_assert_eq(parse(&options, NULL, NULL, NULL), SW_STUDY_RUN);
     cr_expect_eq(options.fill_capacity, 1U << 20);
     cr_expect_eq(options.fill_dim, 64);
     cr_expect_eq(options.fill_loads_count, 6);
@@ -44,13 +44,13 @@ Test(cache_study, options_choose_a_part)
 {
     struct sw_cachebench_options options;
     cr_assert_eq(parse(&options, "--operations=find,erase", "--modes=throughput", "--backend=cpu"),
-                 SW_CACHEBENCH_RUN);
+                 SW_STUDY_RUN);
     cr_expect_eq(options.libraries[0], &sw_cachebench_sherwood_throughput);
     cr_expect_null(options.libraries[1]);
     for (int o = 0; o < SW_CACHEBENCH_OPERATIONS; o++) {
         cr_expect_eq(options.operations[o], o == SW_CACHEBENCH_FIND || o == SW_CACHEBENCH_ERASE);
     }
-    cr_assert_eq(parse(&options, "--capacity=8M", "--dims=1,256", "--offers=2"), SW_CACHEBENCH_RUN);
+    cr_assert_eq(parse(&options, "--capacity=8M", "--dims=1,256", "--offers=2"), SW_STUDY_RUN);
     cr_expect_eq(options.capacity, 8U << 20);
     cr_expect_eq(options.dims[1], 256);
     cr_expect_eq(options.offers_count, 1);
@@ -81,8 +81,7 @@ Test(cache_study, wrong_values_are_refused)
                                         "--capacity=2M"};
     struct sw_cachebench_options options;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        cr_expect_eq(parse(&options, wrong[i], NULL, NULL), SW_CACHEBENCH_WRONG_LINE, "%s",
-                     wrong[i]);
+        cr_expect_eq(parse(&options, wrong[i], NULL, NULL), SW_STUDY_WRONG, "%s", wrong[i]);
     }
 }
 
@@ -97,7 +96,7 @@ struct run {
 static void open_run(struct run *run)
 {
     memset(run, 0, sizeof(*run));
-    cr_assert_eq(parse(&run->options, "--backend=cpu", "--dims=3,16", NULL), SW_CACHEBENCH_RUN);
+    cr_assert_eq(parse(&run->options, "--backend=cpu", "--dims=3,16", NULL), SW_STUDY_RUN);
     run->options.capacity = 8192;
     run->options.fill_capacity = 8192;
     run->options.fill_dim = 4;

@@ -85,7 +85,7 @@ Test(cuckoo_study, judge_counts_wrong_answers)
 
 /* --- command line ----------------------------------------------------------------------------- */
 
-static enum sw_cbench_parsed parse(struct sw_cbench_options *options, const char *a, const char *b)
+static enum sw_study_parsed parse(struct sw_cbench_options *options, const char *a, const char *b)
 {
     char *argv[] = {(char *)(uintptr_t) "cuckoo", (char *)(uintptr_t)a, (char *)(uintptr_t)b, NULL};
     return sw_cbench_options_parse(options, b != NULL ? 3 : a != NULL ? 2 : 1, argv);
@@ -94,7 +94,7 @@ static enum sw_cbench_parsed parse(struct sw_cbench_options *options, const char
 Test(cuckoo_study, defaults_are_those_of_the_report)
 {
     struct sw_cbench_options options;
-    cr_assert_eq(parse(&options, NULL, NULL), SW_CBENCH_RUN);
+    cr_assert_eq(parse(&options, NULL, NULL), SW_STUDY_RUN);
     cr_expect_eq(options.keys_log2, 24);
     cr_expect_eq(options.table_log2, 25);
     cr_expect_eq(options.first_log2, 10);
@@ -117,7 +117,7 @@ Test(cuckoo_study, wrong_values_are_refused)
         {"--rehash-max", "1000000"}};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct sw_cbench_options options;
-        cr_expect_eq(parse(&options, wrong[i][0], wrong[i][1]), SW_CBENCH_WRONG, "%s %s",
+        cr_expect_eq(parse(&options, wrong[i][0], wrong[i][1]), SW_STUDY_WRONG, "%s %s",
                      wrong[i][0], wrong[i][1]);
     }
 }
@@ -172,7 +172,7 @@ static void remove_files(const struct sw_cbench_options *options)
 static struct sw_cbench_options small_options(void)
 {
     struct sw_cbench_options options;
-    cr_assert_eq(parse(&options, "--quick", NULL), SW_CBENCH_RUN);
+    cr_assert_eq(parse(&options, "--quick", NULL), SW_STUDY_RUN);
     options.on_host = true;
     options.keys_log2 = 12;
     options.table_log2 = 13;

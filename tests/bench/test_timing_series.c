@@ -134,9 +134,9 @@ Test(timing_series, percentiles)
     for (int i = 0; i < 200; i++) {
         values[i] = (i * 37 % 200) + 1; /* 1 .. 200 in another order */
     }
-    cr_expect_eq(sw_timing_percentile(values, 200, 99), 198);
-    cr_expect_eq(sw_timing_percentile(values, 200, 50), 100);
-    cr_expect_eq(sw_timing_percentile(values, 200, 100), 200);
-    cr_expect_eq(sw_timing_percentile(values, 1, 99), 1);
-    cr_expect_eq(sw_timing_median(values, 200), 100.5);
+    cr_expect_eq(sw_study_percentile(values, 200, 99), 198);
+    cr_expect_eq(sw_study_percentile(values, 200, 50), 100);
+    cr_expect_eq(sw_study_percentile(values, 200, 100), 200);
+    cr_expect_eq(sw_study_percentile(values, 1, 99), 1);
+    cr_expect_eq(sw_study_median(values, 200), 100.5);
 }

@@ -83,7 +83,7 @@ static void open_fixture(struct fixture *fixture, const char *arguments, uint32_
     for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " ")) {
         words[count++] = word;
     }
-    cr_assert_eq(sw_timing_options_parse(&fixture->options, count, words), SW_TIMING_RUN);
+    cr_assert_eq(sw_timing_options_parse(&fixture->options, count, words), SW_STUDY_RUN);
     cr_assert(sw_timing_report_open(&fixture->report, fixture->folder));
     struct sw_timing_study *study = &fixture->study;
     study->options = &fixture->options;

@@ -2,8 +2,8 @@
  *
  * device.h - the device the study runs on.
  */
-#ifndef SHERWOOD_BENCH_TIMING_DEVICE_H
-#define SHERWOOD_BENCH_TIMING_DEVICE_H
+#ifndef SHERWOOD_BENCH_STUDY_DEVICE_H
+#define SHERWOOD_BENCH_STUDY_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,10 +14,10 @@ extern "C" {
 #endif
 
 /* Makes it the device of the calling thread. On false one line on stderr says why not. */
-bool sw_timing_device_choose(uint32_t device);
+bool sw_study_device_choose(uint32_t device);
 
 /* Lines "name: value" about it, the driver and the compiler. */
-void sw_timing_device_describe(uint32_t device, FILE *out);
+void sw_study_device_describe(uint32_t device, FILE *out);
 
 #ifdef __cplusplus
 }

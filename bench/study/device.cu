@@ -2,28 +2,28 @@
  *
  * device.cu - chooses and describes the device, reports errors of the CUDA runtime.
  */
-#include "bench/timing/device.h"
+#include "bench/study/device.h"
 
-#include "bench/timing/device.cuh"
+#include "bench/study/device.cuh"
 
-bool sw_timing_ok(cudaError_t error, const char *what)
+bool sw_study_ok(cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) {
         return true;
     }
-    fprintf(stderr, "timing: %s: %s (%s)\n", what, cudaGetErrorString(error),
+    fprintf(stderr, "%s: %s (%s)\n", what, cudaGetErrorString(error),
             cudaGetErrorName(error));
     return false;
 }
 
-bool sw_timing_done(const char *what)
+bool sw_study_done(const char *what)
 {
-    return sw_timing_ok(cudaGetLastError(), what) && sw_timing_ok(cudaDeviceSynchronize(), what);
+    return sw_study_ok(cudaGetLastError(), what) && sw_study_ok(cudaDeviceSynchronize(), what);
 }
 
-bool sw_timing_device_choose(uint32_t device)
+bool sw_study_device_choose(uint32_t device)
 {
-    return sw_timing_ok(cudaSetDevice((int)device), "choosing the device");
+    return sw_study_ok(cudaSetDevice((int)device), "choosing the device");
 }
 
 static int attribute(cudaDeviceAttr which, uint32_t device)
@@ -33,14 +33,14 @@ static int attribute(cudaDeviceAttr which, uint32_t device)
     return value;
 }
 
-void sw_timing_device_describe(uint32_t device, FILE *out)
+void sw_study_device_describe(uint32_t device, FILE *out)
 {
     cudaDeviceProp properties;
     int driver = 0;
     int runtime = 0;
-    if (!sw_timing_ok(cudaGetDeviceProperties(&properties, (int)device), "the device's facts") ||
-        !sw_timing_ok(cudaDriverGetVersion(&driver), "the driver's version") ||
-        !sw_timing_ok(cudaRuntimeGetVersion(&runtime), "the runtime's version")) {
+    if (!sw_study_ok(cudaGetDeviceProperties(&properties, (int)device), "the device's facts") ||
+        !sw_study_ok(cudaDriverGetVersion(&driver), "the driver's version") ||
+        !sw_study_ok(cudaRuntimeGetVersion(&runtime), "the runtime's version")) {
         return;
     }
     fprintf(out, "gpu: %s, compute capability %d.%d, %d multiprocessors\n", properties.name,
