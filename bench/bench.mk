@@ -174,7 +174,7 @@ tune-programs: $(TUNE_PROGRAMS)
 
 $(BUILD)/libtune.a: $(call obj,$(wildcard bench/tune/*.c))
 $(BUILD)/libtuneparts.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/tune/search/*.c bench/tune/analyze/*.c)))
-$(TUNE)/search $(TUNE)/analyze: $(TUNE)/%: $(BUILD)/obj/bench/tune/%/main.o $(BUILD)/libtuneparts.a $(BUILD)/libtune.a
+$(TUNE)/search $(TUNE)/analyze: $(TUNE)/%: $(BUILD)/obj/bench/tune/%/main.o $(BUILD)/libtuneparts.a $(BUILD)/libtune.a $(BUILD)/libstudy.a
 	@mkdir -p $(@D)
 	$(CC) $(TUNE_LDFLAGS) -o $@ $^ -lsqlite3 -lm
 ifneq ($(NVCC),)
@@ -183,36 +183,4 @@ $(BUILD)/obj/bench/tune/search/options.o: REAL_CPPFLAGS += -DSW_TUNE_NVCC='"$(NV
 $(TUNE)/runner: $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/tune/runner/*.cu)) $(BUILD)/libtable.a
 	@mkdir -p $(@D)
 	$(CC) $(TUNE_LDFLAGS) -s -o $@ $^ -L$(CUDA_HOME)/lib64 -lcudart -lstdc++ -lrt -ldl -lm
-
-# Runners of tables with buckets of other sizes, which need a library of their own. They are carried,
-# hence compressed (Makefile).
-.PHONY: bench-tune-shapes
-bench-tune-shapes: ## build the tuner's runners for buckets of 2 and of 8 slots
-	@mkdir -p $(TUNE)
-	@for s in 2 8; do \
-	  $(MAKE) --no-print-directory BUCKET_SLOTS=$$s build/spb$$s/tune/runner && \
-	    cp -f build/spb$$s/tune/runner $(TUNE)/runner-spb$$s || exit 1; \
-	done
-
-# What bench/tune/prove links the timing study from, with nvcc alone: everything as it is built here
-# but the kernels' files that read an exported header, which of them these are, and how they are
-# compiled.
-READS_POLICY = grep -qs 'table/robin_hood/cuda/policy.cuh' $${object%.o}.d
-.PHONY: tune-link
-tune-link: $(TUNE)/link/timing.a $(TUNE)/link/table.a
-	@echo '$(NVCCFLAGS)' >$(TUNE)/link/flags
-	@cp -f $(BUILD)/obj/bench/timing/commit $(TUNE)/link/commit
-$(TUNE)/link/timing.a: $(TIMING_OBJ) $(PEER_OBJ)
-	@mkdir -p $(@D)
-	@rm -f $@
-	ar qcs $@ $(filter %.o,$^)
-	strip -g $@
-$(TUNE)/link/table.a: $(TABLE_OBJ)
-	@mkdir -p $(@D)
-	@rm -f $@ $(@D)/sources
-	@for object in $(CUDA_OBJ); do \
-	  ! $(READS_POLICY) || echo $$object | sed 's,^$(BUILD)/obj/,,; s,\.o$$,,' >>$(@D)/sources; \
-	done
-	ar qcs $@ $$(for object in $(filter %.o,$^); do $(READS_POLICY) || echo $$object; done)
-	strip -g $@
 endif

@@ -43,7 +43,7 @@ $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildca
 $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
 $(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost cuckoobench study table)
 # Of the tuner all but the two main.c.
-$(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tuneparts tune)
+$(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tuneparts tune study)
 
 # Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
 # what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.

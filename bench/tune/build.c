@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/study/report.h"
 #include "bench/tune/sources.h"
 #include "bench/tune/subject.h"
 
@@ -129,15 +129,14 @@ bool sw_tune_product_name(struct sw_tune_product *product, const struct sw_tune_
     struct command command = {.is_whole = true};
     char hash[SW_TUNE_HASH_TEXT];
     char workload[SW_TUNE_TEXT_MAX];
+    char point[SW_TUNE_TEXT_MAX];
     char variant[SW_TUNE_TEXT_MAX];
     sw_tune_hash_text(sources, hash);
     add_arguments(&command, product, tools);
     uint64_t all = sw_tune_hash(sw_tune_hash(0, hash, strlen(hash)), command.text, command.used);
     sw_tune_hash_text(all, hash);
-    sw_tune_point_text(product->space, true, product->workload, workload);
-    for (char *at = workload; *at != '\0'; at++) {
-        *at = *at == ' ' ? '.' : *at == '=' ? '_' : *at;
-    }
+    sw_tune_point_text(product->space, true, product->workload, point);
+    sw_tune_file_text(point, workload);
     sw_tune_variant_name(product->space, product->workload, &product->variant, variant);
     int length = snprintf(product->file, sizeof(product->file), "%s/%s.%s.%s.%s%s", tools->folder,
                           product->space->kernel, workload, product->is_base ? "base" : variant,
@@ -285,8 +284,9 @@ bool sw_tune_build(struct sw_tune_product *products, uint32_t count,
     for (uint32_t p = 0; p < count; p++) {
         total += !products[p].is_built;
     }
-    if (total == 0 || !sw_tune_make_folder(tools->folder, reason)) {
-        return total == 0;
+    if (total > 0 && !sw_study_make_folder(tools->folder)) {
+        return sw_tune_refuse(reason, "the folder %s cannot be made: %s", tools->folder,
+                              strerror(errno));
     }
     do {
         uint32_t last = 0;
@@ -295,7 +295,7 @@ bool sw_tune_build(struct sw_tune_product *products, uint32_t count,
         if (ended > 0) {
             progress(context, &products[last], done, total);
         }
-        if (sw_tune_interrupted(interrupt) || sw_tune_clock() > until) {
+        if (sw_tune_interrupted(interrupt) || sw_study_clock() > until) {
             end_all(&slots, products);
             return true;
         }
@@ -304,25 +304,5 @@ bool sw_tune_build(struct sw_tune_product *products, uint32_t count,
             (void)nanosleep(&pause, NULL);
         }
     } while (slots.busy > 0 || next < count);
-    return true;
-}
-
-bool sw_tune_make_folder(const char *folder, struct sw_tune_reason *reason)
-{
-    char path[SW_TUNE_PATH_MAX];
-    if (strlen(folder) >= sizeof(path)) {
-        return sw_tune_refuse(reason, "the name of the folder %s is too long", folder);
-    }
-    for (size_t i = 1; i <= strlen(folder); i++) {
-        if (folder[i] != '/' && folder[i] != '\0') {
-            continue;
-        }
-        memcpy(path, folder, i);
-        path[i] = '\0';
-        if (mkdir(path, 0755) != 0 && errno != EEXIST) {
-            return sw_tune_refuse(reason, "the folder %s cannot be made: %s", path,
-                                  strerror(errno));
-        }
-    }
     return true;
 }

@@ -12,14 +12,12 @@
 #include "bench/tune/interrupt.h"
 #include "bench/tune/space.h"
 
-#define SW_TUNE_PATH_MAX 1024
-
 struct sw_tune_tools {
-    const char *cc;     /* for kernels that end in .c: programs */
-    const char *nvcc;   /* for those in .cu: shared objects */
-    const char *arch;   /* of these, "sm_90" */
-    const char *folder; /* where files go */
-    uint32_t jobs;      /* at a time */
+    char cc[SW_TUNE_PATH_MAX];     /* for kernels that end in .c: programs */
+    char nvcc[SW_TUNE_PATH_MAX];   /* for those in .cu: shared objects */
+    char arch[SW_TUNE_NAME_MAX];   /* of these, "sm_90" */
+    char folder[SW_TUNE_PATH_MAX]; /* where files go */
+    uint32_t jobs;                 /* at a time */
 };
 
 /* What a variant is made from and into. */
@@ -45,13 +43,10 @@ typedef void (*sw_tune_progress)(void *context, const struct sw_tune_product *pr
                                  uint32_t done, uint32_t total);
 
 /* Builds those that are not built. What the compiler says is in FILE.log. False only if nothing can
- * be built at all; after an interrupt, or `until` (of sw_tune_clock), the rest is left. */
+ * be built at all; after an interrupt, or `until` (of sw_study_clock), the rest is left. */
 bool sw_tune_build(struct sw_tune_product *products, uint32_t count,
                    const struct sw_tune_tools *tools, struct sw_tune_interrupt *interrupt,
                    double until, sw_tune_progress progress, void *context,
                    struct sw_tune_reason *reason);
-
-/* Makes a folder and those above it. */
-bool sw_tune_make_folder(const char *folder, struct sw_tune_reason *reason);
 
 #endif

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * results.h - what a store holds of one workload on one device, with scores.
+ * results.h - what a store holds of a workload on a device, with scores.
  */
 #ifndef SHERWOOD_BENCH_TUNE_RESULTS_H
 #define SHERWOOD_BENCH_TUNE_RESULTS_H
 
-#include "bench/tune/score.h"
+#include "bench/tune/select.h"
 #include "bench/tune/store.h"
+
+/* How much faster than base a variant is. A speed-up is base's median / the variant's. */
+struct sw_tune_score {
+    double score; /* mean of the speed-ups, weighted */
+    double min;
+    double mean;
+    double max;
+    uint32_t points; /* compared */
+};
 
 struct sw_tune_result {
     int64_t id;
     char variant[SW_TUNE_TEXT_MAX];
     char state[SW_TUNE_STATE_MAX];
-    char note[SW_TUNE_TEXT_MAX];
     char date[32];
     double *medians;   /* [points] seconds, 0: not measured */
     uint32_t measured; /* points */
@@ -20,25 +28,58 @@ struct sw_tune_result {
     struct sw_tune_score score;
 };
 
+/* A compile-time workload of the present sources, and a device ("": none has results yet). */
+struct sw_tune_workload {
+    char kernel[SW_TUNE_NAME_MAX];
+    char workload[SW_TUNE_TEXT_MAX];
+    char sources[SW_TUNE_NAME_MAX];
+    char base[SW_TUNE_TEXT_MAX]; /* name of the variant */
+    uint64_t variants;           /* base included */
+    char device[SW_TUNE_TEXT_MAX];
+    char arch[SW_TUNE_NAME_MAX];
+};
+
 struct sw_tune_results {
     struct sw_tune_workload about;
     struct sw_tune_space *space; /* axes only */
     uint32_t points;
-    struct sw_tune_result *list; /* as they were measured */
+    struct sw_tune_result *list; /* highest score first, then those without one */
     uint32_t count;
     struct sw_tune_result *base; /* of the list, or NULL */
 };
 
-/* On true the caller frees it. */
+/* Results of one or more workloads. */
+struct sw_tune_loaded {
+    struct sw_tune_results *list;
+    uint32_t count;
+};
+
+/* The weight of a run-time workload: the product over its axes. Value k of n (from 1) weighs k on
+ * an axis whose values are ordered by importance, 1 on any other. */
+double sw_tune_point_weight(const struct sw_tune_space *space, uint32_t point);
+
+/* Medians are numbered as points are; 0: not measured. Points that one of the two lacks do not
+ * count; false if none is left. */
+bool sw_tune_score(const struct sw_tune_space *space, const double *base, const double *variant,
+                   struct sw_tune_score *out);
+
+/* Results of a workload. On true the caller frees them. */
 bool sw_tune_results_load(struct sw_tune_store *store, const struct sw_tune_workload *workload,
                           struct sw_tune_results *out, struct sw_tune_reason *reason);
 void sw_tune_results_free(struct sw_tune_results *results);
 
-/* Highest score first, then those without one. Moves `base` along. */
-void sw_tune_results_sort(struct sw_tune_results *results);
+/* Results of all workloads that are selected, on devices whose name has `device` in it (NULL:
+ * all). On true there is one at least, and the caller frees them. */
+bool sw_tune_load(struct sw_tune_store *store, const struct sw_tune_selection *selection,
+                  const char *device, struct sw_tune_loaded *out, struct sw_tune_reason *reason);
+void sw_tune_loaded_free(struct sw_tune_loaded *loaded);
 
-/* The workload that goes slowest beside base, as text; measured ones only. */
+/* The workload on which the variant is slowest beside base, as text; measured ones only. */
 void sw_tune_worst_point(const struct sw_tune_results *results, const struct sw_tune_result *result,
                          char text[SW_TUNE_TEXT_MAX]);
+
+/* "get[Slot=64], NVIDIA H200" */
+#define SW_TUNE_TITLE_MAX (3 * SW_TUNE_TEXT_MAX)
+void sw_tune_title(const struct sw_tune_workload *workload, char title[SW_TUNE_TITLE_MAX]);
 
 #endif

@@ -293,14 +293,6 @@ static bool take_line(struct sw_tune_space *space, struct line *line, struct sw_
     if (text != NULL) {
         return take_axis(space, text, reason);
     }
-    text = after_mark(line, "%BASE%");
-    if (text != NULL) {
-        if (space->bases[0] != '\0' || text[0] == '\0' || strlen(text) >= SW_TUNE_TEXT_MAX) {
-            return sw_tune_refuse(reason, "it is %%BASE%% and one file");
-        }
-        snprintf(space->bases, sizeof(space->bases), "%s", text);
-        return true;
-    }
     text = after_mark(line, "%TUNES%");
     if (text == NULL) {
         return true;
@@ -376,9 +368,6 @@ static bool read_space(struct sw_tune_space *space, struct sw_tune_reason *reaso
         return false;
     }
     if (strcmp(space->tunes, space->file) != 0 && !read_file(space, space->tunes, NULL, reason)) {
-        return false;
-    }
-    if (space->bases[0] != '\0' && !read_file(space, space->bases, has_base, reason)) {
         return false;
     }
     return read_file(space, space->tunes, has_base, reason) && check_space(space, has_base, reason);

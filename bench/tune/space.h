@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define SW_TUNE_NAME_MAX 64
+#define SW_TUNE_PATH_MAX 1024
 #define SW_TUNE_TEXT_MAX 256 /* a variant's name, a point, a file's */
 #define SW_TUNE_VALUES_MAX 64
 #define SW_TUNE_PARAMETERS_MAX 12
@@ -62,7 +63,6 @@ struct sw_tune_space {
     char kernel[SW_TUNE_NAME_MAX]; /* the file's name without its ending */
     char file[SW_TUNE_TEXT_MAX];
     char tunes[SW_TUNE_TEXT_MAX]; /* the file with the parameters; `file` if it names none */
-    char bases[SW_TUNE_TEXT_MAX]; /* another file with #define lines of parameters, or "" */
     struct sw_tune_parameter parameters[SW_TUNE_PARAMETERS_MAX];
     uint32_t parameter_count;
     struct sw_tune_axis axes[SW_TUNE_AXES_MAX];
@@ -117,6 +117,9 @@ bool sw_tune_variant_is_base(const struct sw_tune_space *space, uint32_t workloa
 /* "kif_4.tpb_256"; "base" where no parameter exists. */
 void sw_tune_variant_name(const struct sw_tune_space *space, uint32_t workload,
                           const struct sw_tune_variant *variant, char name[SW_TUNE_TEXT_MAX]);
+
+/* A workload as part of a file's name: "Slot_64.Operation_plain". */
+void sw_tune_file_text(const char *workload, char text[SW_TUNE_TEXT_MAX]);
 
 /* Words: letters, digits and what numbers have besides (^ . - _). Returns its length, 0 if there is
  * none. */

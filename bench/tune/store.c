@@ -4,17 +4,19 @@
  */
 #include "bench/tune/store.h"
 
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/tune/store_file.h"
-
 /* Another program's write takes milliseconds. */
 #define BUSY_MS 10000
+
+struct sw_tune_store {
+    sqlite3 *db;
+    char file[SW_TUNE_TEXT_MAX];
+};
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS space("
@@ -31,6 +33,11 @@ static const char schema[] =
     " id INTEGER, point TEXT, median REAL, low REAL, high REAL, count INTEGER, samples BLOB,"
     " PRIMARY KEY(id, point));"
     "PRAGMA user_version = 1;";
+
+const char *sw_tune_store_name(const struct sw_tune_store *store)
+{
+    return store->file;
+}
 
 void sw_tune_store_failure(const struct sw_tune_store *store, struct sw_tune_reason *reason)
 {
@@ -118,11 +125,27 @@ sqlite3_stmt *sw_tune_prepare(struct sw_tune_store *store, const char *sql, cons
     return statement;
 }
 
+bool sw_tune_next(sqlite3_stmt *rows)
+{
+    return rows != NULL && sqlite3_step(rows) == SQLITE_ROW;
+}
+
+bool sw_tune_end(sqlite3_stmt *rows)
+{
+    return sqlite3_finalize(rows) == SQLITE_OK && rows != NULL;
+}
+
+void sw_tune_column(sqlite3_stmt *rows, int column, char *to, size_t size)
+{
+    const unsigned char *text = sqlite3_column_text(rows, column);
+    snprintf(to, size, "%s", text != NULL ? (const char *)text : "");
+}
+
 /* Carries out a statement that gives no rows, and frees it. */
 static bool carry_out(sqlite3_stmt *statement)
 {
-    bool done = statement != NULL && sqlite3_step(statement) == SQLITE_DONE;
-    return sqlite3_finalize(statement) == SQLITE_OK && done;
+    (void)sw_tune_next(statement);
+    return sw_tune_end(statement);
 }
 
 static bool execute(struct sw_tune_store *store, const char *sql)
@@ -203,13 +226,12 @@ bool sw_tune_store_find(struct sw_tune_store *store, const struct sw_tune_key *k
                                "ttttt", key->kernel, key->workload, key->variant, key->sources,
                                key->device)
              : NULL;
-    good = statement != NULL && sqlite3_step(statement) == SQLITE_ROW;
+    good = sw_tune_next(statement);
     if (good) {
         *id = sqlite3_column_int64(statement, 0);
-        snprintf(state, SW_TUNE_STATE_MAX, "%s", (const char *)sqlite3_column_text(statement, 1));
+        sw_tune_column(statement, 1, state, SW_TUNE_STATE_MAX);
     }
-    (void)sqlite3_finalize(statement);
-    return good;
+    return sw_tune_end(statement) && good;
 }
 
 bool sw_tune_store_set_state(struct sw_tune_store *store, int64_t id, const char *state,
@@ -240,4 +262,70 @@ bool sw_tune_store_add_point(struct sw_tune_store *store, int64_t id, const char
         return false;
     }
     return carry_out(statement);
+}
+
+bool sw_tune_store_has(struct sw_tune_store *store, int64_t id, const char *point)
+{
+    sqlite3_stmt *rows =
+        sw_tune_prepare(store, "SELECT 1 FROM point WHERE id = ? AND point = ?", "it", id, point);
+    bool has = sw_tune_next(rows);
+    return sw_tune_end(rows) && has;
+}
+
+bool sw_tune_store_samples(struct sw_tune_store *store, int64_t id, const char *point,
+                           struct sw_tune_samples *samples)
+{
+    sqlite3_stmt *rows = sw_tune_prepare(
+        store, "SELECT samples FROM point WHERE id = ? AND point = ?", "it", id, point);
+    samples->count = 0;
+    if (sw_tune_next(rows)) {
+        size_t bytes = (size_t)sqlite3_column_bytes(rows, 0);
+        bytes = bytes < sizeof(samples->seconds) ? bytes : sizeof(samples->seconds);
+        samples->count = (uint32_t)(bytes / sizeof(samples->seconds[0]));
+        if (bytes > 0) {
+            memcpy(samples->seconds, sqlite3_column_blob(rows, 0), bytes);
+        }
+    }
+    return sw_tune_end(rows);
+}
+
+/* One row of the table axis. False if it contradicts the rows before. */
+static bool take_value(struct sw_tune_space *space, sqlite3_stmt *row)
+{
+    int64_t position = sqlite3_column_int64(row, 0);
+    int64_t kind = sqlite3_column_int64(row, 2);
+    if (position < 0 || position >= SW_TUNE_AXES_MAX || position > space->axis_count ||
+        kind < SW_TUNE_COMPILED || kind > SW_TUNE_ORDERED ||
+        space->axes[position].count == SW_TUNE_VALUES_MAX) {
+        return false;
+    }
+    struct sw_tune_axis *axis = &space->axes[position];
+    space->axis_count = (uint32_t)position + 1;
+    axis->kind = (enum sw_tune_axis_kind)kind;
+    sw_tune_column(row, 1, axis->name, sizeof(axis->name));
+    sw_tune_column(row, 3, axis->values[axis->count++], SW_TUNE_NAME_MAX);
+    return true;
+}
+
+bool sw_tune_store_axes(struct sw_tune_store *store, const char *kernel, struct sw_tune_space **out)
+{
+    struct sw_tune_space *space = calloc(1, sizeof(*space));
+    sqlite3_stmt *rows = sw_tune_prepare(
+        store,
+        "SELECT position, axis, kind, value FROM axis WHERE kernel = ? ORDER BY position,"
+        " value_position",
+        "t", kernel);
+    bool good = space != NULL;
+    while (good && sw_tune_next(rows)) {
+        good = take_value(space, rows);
+    }
+    good = sw_tune_end(rows) && good;
+    if (good) {
+        snprintf(space->kernel, sizeof(space->kernel), "%s", kernel);
+    } else {
+        free(space);
+        space = NULL;
+    }
+    *out = space;
+    return good;
 }

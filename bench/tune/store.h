@@ -9,6 +9,8 @@
 #ifndef SHERWOOD_BENCH_TUNE_STORE_H
 #define SHERWOOD_BENCH_TUNE_STORE_H
 
+#include <sqlite3.h>
+
 #include "bench/tune/sampling.h"
 #include "bench/tune/space.h"
 
@@ -37,6 +39,7 @@ struct sw_tune_key {
 bool sw_tune_store_open(const char *file, bool create, struct sw_tune_store **out,
                         struct sw_tune_reason *reason);
 void sw_tune_store_close(struct sw_tune_store *store);
+const char *sw_tune_store_name(const struct sw_tune_store *store); /* of the file */
 /* What SQLite said of the last call that failed. */
 void sw_tune_store_failure(const struct sw_tune_store *store, struct sw_tune_reason *reason);
 
@@ -55,36 +58,24 @@ bool sw_tune_store_add_point(struct sw_tune_store *store, int64_t id, const char
                              const struct sw_tune_summary *summary,
                              const struct sw_tune_samples *samples);
 
-/* One call for each point of a variant; samples are in ascending order and are the callee's until
- * it returns. False ends the walk. */
-typedef bool (*sw_tune_point_visitor)(void *context, const char *point, double median,
-                                      const double *samples, uint32_t count);
-bool sw_tune_store_points(struct sw_tune_store *store, int64_t id, sw_tune_point_visitor visit,
-                          void *context);
-
-/* One call for each workload of the present sources and each device there is a result of; device
- * and arch are "" if there is none. */
-struct sw_tune_workload {
-    char kernel[SW_TUNE_NAME_MAX];
-    char workload[SW_TUNE_TEXT_MAX];
-    char sources[SW_TUNE_NAME_MAX];
-    char base[SW_TUNE_TEXT_MAX]; /* name of the variant */
-    uint64_t variants;           /* base included */
-    char device[SW_TUNE_TEXT_MAX];
-    char arch[SW_TUNE_NAME_MAX];
-};
-typedef bool (*sw_tune_workload_visitor)(void *context, const struct sw_tune_workload *workload);
-bool sw_tune_store_workloads(struct sw_tune_store *store, sw_tune_workload_visitor visit,
-                             void *context);
-
-/* One call for each variant of one of them. */
-typedef bool (*sw_tune_variant_visitor)(void *context, int64_t id, const char *variant,
-                                        const char *state, const char *note, const char *date);
-bool sw_tune_store_variants(struct sw_tune_store *store, const struct sw_tune_workload *workload,
-                            sw_tune_variant_visitor visit, void *context);
+/* Whether a point is stored. */
+bool sw_tune_store_has(struct sw_tune_store *store, int64_t id, const char *point);
+/* Its samples in ascending order; none if it is not stored. */
+bool sw_tune_store_samples(struct sw_tune_store *store, int64_t id, const char *point,
+                           struct sw_tune_samples *samples);
 
 /* The kernel and its axes, without parameters. The caller frees *out. */
 bool sw_tune_store_axes(struct sw_tune_store *store, const char *kernel,
                         struct sw_tune_space **out);
+
+/* Queries of other files. Types of values: 't' text, 'i' int64_t, 'd' double; text must outlive the
+ * statement. NULL on failure, which the two below take. */
+sqlite3_stmt *sw_tune_prepare(struct sw_tune_store *store, const char *sql, const char *types, ...);
+/* Goes to the next row; false if there is none, or on failure. */
+bool sw_tune_next(sqlite3_stmt *rows);
+/* Frees the statement; false if anything failed. */
+bool sw_tune_end(sqlite3_stmt *rows);
+/* A column as text. */
+void sw_tune_column(sqlite3_stmt *rows, int column, char *to, size_t size);
 
 #endif

@@ -11,15 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-double sw_tune_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
+#include "bench/study/report.h"
 
 /* Waits until there is something to read, a signal came, or time is up. */
 static enum sw_tune_outcome wait_readable(struct sw_tune_subject *subject, double until,
@@ -28,7 +22,7 @@ static enum sw_tune_outcome wait_readable(struct sw_tune_subject *subject, doubl
     struct pollfd fds[2] = {{.fd = subject->out, .events = POLLIN},
                             {.fd = subject->interrupt->fd, .events = POLLIN}};
     for (;;) {
-        double left = until - sw_tune_clock();
+        double left = until - sw_study_clock();
         if (left <= 0) {
             (void)sw_tune_refuse(reason, "it did not answer within %g s",
                                  subject->answer_seconds_max);
@@ -54,7 +48,7 @@ static enum sw_tune_outcome wait_readable(struct sw_tune_subject *subject, doubl
 static enum sw_tune_outcome read_line(struct sw_tune_subject *subject, char *line,
                                       struct sw_tune_reason *reason)
 {
-    double until = sw_tune_clock() + subject->answer_seconds_max;
+    double until = sw_study_clock() + subject->answer_seconds_max;
     for (;;) {
         char *end = memchr(subject->line, '\n', subject->used);
         if (end != NULL) {
@@ -214,7 +208,7 @@ static enum sw_tune_outcome time_it(struct sw_tune_subject *subject,
                                     struct sw_tune_summary *summary, char *line,
                                     struct sw_tune_reason *reason)
 {
-    double began = sw_tune_clock();
+    double began = sw_study_clock();
     double said = 0;
     double spent = 0;
     samples->count = 0;
@@ -231,7 +225,7 @@ static enum sw_tune_outcome time_it(struct sw_tune_subject *subject,
             (void)sw_tune_refuse(reason, "\"%.100s\" is not %u times", line, wanted);
             return SW_TUNE_FAILED;
         }
-        double wall = sw_tune_clock() - began;
+        double wall = sw_study_clock() - began;
         spent = wall > said ? wall : said;
         sw_tune_summarize(samples, summary);
     } while (!sw_tune_is_enough(rule, summary, spent));

@@ -50,7 +50,4 @@ enum sw_tune_outcome sw_tune_subject_point(struct sw_tune_subject *subject, cons
                                            struct sw_tune_summary *summary,
                                            struct sw_tune_reason *reason);
 
-/* Seconds of a clock that only goes forward. */
-double sw_tune_clock(void);
-
 #endif

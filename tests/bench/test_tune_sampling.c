@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/tune/results.h"
 #include "bench/tune/sampling.h"
-#include "bench/tune/score.h"
 #include "tests/support/random.h"
 
 static struct sw_tune_summary summarize(struct sw_tune_samples *samples, const double *values,

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/tune/analyze/export.h"
-#include "bench/tune/results.h"
+#include "bench/tune/analyze/analyze.h"
 
 #define POINTS 4
 
@@ -67,35 +66,13 @@ static int64_t add_variant(const char *variant, const double medians[POINTS], co
     return id;
 }
 
-static bool take_first(void *context, const struct sw_tune_workload *workload)
+static void load(struct sw_tune_loaded *loaded)
 {
-    struct sw_tune_workload *out = context;
-    if (out->kernel[0] == '\0' && workload->device[0] != '\0') {
-        *out = *workload;
-    }
-    return true;
-}
-
-static void load(struct sw_tune_results *results)
-{
-    struct sw_tune_workload workload = {.variants = 0};
-    cr_assert(sw_tune_store_workloads(store, take_first, &workload));
-    cr_assert(sw_tune_results_load(store, &workload, results, &reason), "%s", reason.text);
-    sw_tune_results_sort(results);
-}
-
-static bool count_samples(void *context, const char *point, double median, const double *samples,
-                          uint32_t count)
-{
-    uint32_t *total = context;
-    cr_expect_eq(count, 3);
-    cr_expect_str_eq(point, "Load=0.5 Batch=2^10");
-    cr_expect_eq(median, 2);
-    for (uint32_t i = 0; i < count; i++) {
-        cr_expect_eq(samples[i], i + 1);
-    }
-    *total += count;
-    return true;
+    struct sw_tune_selection selection;
+    sw_tune_selection_init(&selection);
+    cr_assert(sw_tune_load(store, &selection, "a GPU", loaded, &reason), "%s", reason.text);
+    sw_tune_selection_free(&selection);
+    cr_assert_eq(loaded->count, 1);
 }
 
 Test(tune_store, comes_back)
@@ -106,7 +83,6 @@ Test(tune_store, comes_back)
     char state[SW_TUNE_STATE_MAX];
     int64_t id = 0;
     int64_t again = 0;
-    uint32_t total = 0;
     cr_assert(sw_tune_store_find(store, &key, &id, state));
     cr_expect_str_eq(state, SW_TUNE_STATE_PARTLY);
     cr_assert(sw_tune_store_add_point(store, id, "Load=0.5 Batch=2^10", &summary, &samples));
@@ -116,15 +92,20 @@ Test(tune_store, comes_back)
     cr_assert(sw_tune_store_find(store, &key, &again, state));
     cr_expect_eq(again, id);
     cr_expect_str_eq(state, SW_TUNE_STATE_GOOD);
-    cr_assert(sw_tune_store_points(store, id, count_samples, &total));
-    cr_expect_eq(total, 3);
+    cr_expect(sw_tune_store_has(store, id, "Load=0.5 Batch=2^10"));
+    cr_expect_not(sw_tune_store_has(store, id, "Load=0.5 Batch=2^20"));
+    cr_assert(sw_tune_store_samples(store, id, "Load=0.5 Batch=2^10", &samples));
+    cr_assert_eq(samples.count, 3);
+    for (uint32_t i = 0; i < samples.count; i++) {
+        cr_expect_eq(samples.seconds[i], i + 1);
+    }
     key.sources = "others";
     cr_assert(sw_tune_store_find(store, &key, &again, state));
     cr_expect_neq(again, id, "results of other sources are others");
     cr_assert(sw_tune_store_forget(store, id));
-    total = 0;
-    cr_assert(sw_tune_store_points(store, id, count_samples, &total));
-    cr_expect_eq(total, 0);
+    cr_expect_not(sw_tune_store_has(store, id, "Load=0.5 Batch=2^10"));
+    cr_assert(sw_tune_store_samples(store, id, "Load=0.5 Batch=2^10", &samples));
+    cr_expect_eq(samples.count, 0);
 }
 
 Test(tune_store, axes_come_back)
@@ -143,18 +124,18 @@ static const double base_medians[POINTS] = {1, 1, 1, 1};
 /* Which variant is exported, or NULL for base. */
 static void expect_choice(const char *wanted)
 {
-    struct sw_tune_analyze_options options = {.loss_max = 0.02, .gain_min = 0.005};
-    struct sw_tune_results results;
+    struct sw_tune_analyze_options options = {.loss_max = 2, .gain_min = 0.5};
+    struct sw_tune_loaded loaded;
     const struct sw_tune_result *choice = NULL;
-    load(&results);
-    cr_assert(sw_tune_choose(&results, &options, true, &choice, &reason), "%s", reason.text);
+    load(&loaded);
+    cr_assert(sw_tune_choose(&loaded.list[0], &options, true, &choice, &reason), "%s", reason.text);
     if (wanted == NULL) {
         cr_expect_null(choice);
     } else {
         cr_assert_not_null(choice);
         cr_expect_str_eq(choice->variant, wanted);
     }
-    sw_tune_results_free(&results);
+    sw_tune_loaded_free(&loaded);
 }
 
 Test(tune_store, exports_the_best)
@@ -199,14 +180,14 @@ Test(tune_store, a_gain_that_is_noise_leaves_base)
 Test(tune_store, base_must_be_whole)
 {
     const double partly[POINTS] = {1, 1, 0, 1};
-    struct sw_tune_analyze_options options = {.loss_max = 0.02, .gain_min = 0.005};
-    struct sw_tune_results results;
+    struct sw_tune_analyze_options options = {.loss_max = 2, .gain_min = 0.5};
+    struct sw_tune_loaded loaded;
     const struct sw_tune_result *choice = NULL;
     add_variant("kif_2", partly, SW_TUNE_STATE_PARTLY);
-    load(&results);
-    cr_expect_not(sw_tune_choose(&results, &options, true, &choice, &reason));
+    load(&loaded);
+    cr_expect_not(sw_tune_choose(&loaded.list[0], &options, true, &choice, &reason));
     cr_expect_not_null(strstr(reason.text, "base was not measured on every workload"));
-    sw_tune_results_free(&results);
+    sw_tune_loaded_free(&loaded);
 }
 
 Test(tune_store, no_file_and_no_database)

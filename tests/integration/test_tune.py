@@ -15,7 +15,6 @@ from harness import BUILD, ROOT, Skip, case, check, equal, eventually, main
 
 SEARCH = BUILD / "tune" / "search"
 ANALYZE = BUILD / "tune" / "analyze"
-PROVE = ROOT / "bench" / "tune" / "prove"
 KERNEL = "bench/tune/kernels/synthetic.c"
 # Of Width=32: 5 x 4. Of Width=64: 5 x 4 x 2.
 VARIANTS = 60
@@ -107,6 +106,22 @@ def end_to_end():
         check(re.search(r"unr_1.blk_64 +1.000000.*  base$", folder.analyze("--top", "60"), re.M),
               "base is not marked")
         exported(folder)
+        written(folder)
+
+
+def written(folder):
+    """--files writes every point to raw.csv; coverage, the best and the choice to summary.csv"""
+    out = folder.path / "out"
+    folder.analyze("--files", out)
+    raw = (out / "raw.csv").read_text().splitlines()
+    equal(raw[0], "kernel,workload,variant,state,load,size,median_s,low_s,high_s,samples")
+    equal(len(raw) - 1, 4 * (VARIANTS - WRONG - UNBUILT), "points")
+    summary = (out / "summary.csv").read_text()
+    equal(summary.splitlines()[0], "study,library,operation,slot_bits,F,batch,metric,value,unit")
+    for row in ("tune,sherwood,synthetic,64,,,coverage,1.000000,1\n",
+                "tune,unr_4.blk_128,synthetic,32,,,choice,1.540000,1\n",
+                "tune,unr_8.blk_128,synthetic,32,,,speed_up_min,0.880000,1\n"):
+        check(row in summary, f"{row} is not in {summary}")
 
 
 def exported(folder):
@@ -279,48 +294,9 @@ def broken_kernels():
         refuses(folder.search("-a", "Width{rt}=[64]", rc=2), "is a compile-time {ct} axis")
         refuses(folder.search("-a", "Width=65", rc=2), "has no value 65")
         refuses(folder.search(kernel="nowhere.c", rc=2), "nowhere.c cannot be read")
-        refuses(folder.search("--budget", "soon", rc=2), "soon is out of range, or no number")
+        refuses(folder.search("--budget", "soon", rc=2), "--budget soon: a number from 0 to 1e.06 is needed")
         refuses(folder.search("-R", "(", rc=2), "is no regular expression")
         check(not (folder.path / "tune.db").exists(), "results of nothing")
-
-
-@case
-def shapes():
-    """a variant of another shape of buckets wins, is named, and is not exported"""
-    with Folder() as folder:
-        kernel = folder.kernel((" pre {0,1}", " spb {0,1}"))
-        folder.search("-a", "Width=64", "--variants", "blk_192", kernel=kernel,
-                      folder=folder.path / "v")
-        check("unr_2.blk_192.spb_1  1.644500" in folder.analyze("--top", "1"), "the best")
-        text = folder.analyze("--export", "--headers", folder.path, "-a", "Width=64")
-        check("unr_2.blk_192.spb_0, score 1.4950" in text, text)
-        content = (folder.path / "policy_cpu.h").read_text()
-        for wanted in ("* Faster in a library of make BUCKET_SLOTS=1: unr_2.blk_192.spb_1,\n"
-                       " * score 1.6445 (min 1.6445).\n */\ntemplate <>",
-                       "unr = 2;\n    static constexpr int blk = 192;\n};"):
-            check(wanted in content, f"{wanted} is not in {content}")
-        formatted = told(["clang-format-14", f"--style=file:{ROOT}/.clang-format",
-                          str(folder.path / "policy_cpu.h")], 0)
-        equal(content, formatted, "the header's format")
-
-
-@case
-def base_of_another_file():
-    """%BASE% names a file whose #define lines are parameters' bases, too; it is one file"""
-    with Folder() as folder:
-        header = folder.path / "base.h"
-        header.write_text("#define SW_SYNTHETIC_BLOCK 128\n")
-        moved = ("#define SW_SYNTHETIC_BLOCK 64", f'#include "{header}"')
-        pick = ("-a", "Width=32", "--variants", "none")
-        where = {"folder": folder.path / "v"}
-        refuses(folder.search(*pick, kernel=folder.kernel(moved), rc=2, **where),
-                'no line "#define SW_SYNTHETIC_BLOCK')
-        named = (" * %AXIS% Width{ct}", f" * %BASE% {header}\n * %AXIS% Width{{ct}}")
-        text = folder.search(*pick, kernel=folder.kernel(moved, named), **where)
-        check("unr_1.blk_128: base is measured" in text, text)
-        twice = (" * %AXIS% Load", f" * %BASE% {header}\n * %AXIS% Load")
-        refuses(folder.search(*pick, kernel=folder.kernel(moved, named, twice), rc=2, **where),
-                r"copy\.c:\d+: it is %BASE% and one file")
 
 
 @case
@@ -373,86 +349,6 @@ def plots():
         check(drawing.startswith("<?xml") and "unr_2.blk_128" in drawing, drawing[:300])
 
 
-# A timing study of one rate, the digits behind it and another rate different in each run.
-STUDY = """#!/bin/sh
-while [ $# -gt 0 ]; do [ "$1" = --output ] && out=$2; shift; done
-mkdir -p "$out" && echo "$0" >>"$(dirname "$0")/runs"
-run=$(wc -l <"$(dirname "$0")/runs")
-cat >"$out/summary.csv" <<END
-study,library,operation,slot_bits,F,batch,metric,value,unit
-timing,sherwood,get,64,0.5,1024,gops,RATE$run,Gops/s
-timing,sherwood,get,64,0.5,1024,gops_min,RATE,Gops/s
-timing,sherwood,get,64,0.85,1024,gops,2.$((run % 4)),Gops/s
-timing,sherwood,audit,64,0.85,,violations,0,entries
-END
-"""
-
-
-def prove(folder, rates, *arguments, rc=0):
-    """One proof of the synthetic kernel, with timing studies of these rates before and after."""
-    for name, rate in zip(("before", "after"), rates):
-        program = folder.path / name
-        program.write_text(STUDY.replace("RATE", rate))
-        program.chmod(0o755)
-    return told([str(a) for a in (PROVE, "--budget", "1", "--pairs", "2", "--build", BUILD, "--folder",
-                                  SHARED, "--kernel", KERNEL, "--output", folder.path / "out", "--before",
-                                  folder.path / "before", "--after", folder.path / "after",
-                                  *arguments)], rc)
-
-
-@case
-def proof():
-    """prove: search, the best again, export, before and after by turns; and the same goes on"""
-    with Folder() as folder:
-        text = prove(folder, ("1.00", "1.10"))
-        out = folder.path / "out"
-        for wanted in ("60 of 60 variants", "3 of 3 variants: 3 measured now",
-                       "2 of 2 choices are faster than base by at least 10 %",
-                       "1 faster and 0 slower by more than 2 %", "passed: "):
-            check(wanted in text, f"{wanted} is not in {text}")
-        runs = (folder.path / "runs").read_text().split()
-        check(len(runs) >= 4, runs)
-        equal(runs, [str(folder.path / n) for n in ("before", "after")] * (len(runs) // 2))
-        check("unr_2.blk_192.pre_1" in (out / "after/table/robin_hood/cuda/policy_cpu.h").read_text(), "header")
-        check("synthetic[Width=64], synthetic model coverage: 40 / 40" in
-              (out / "tables.txt").read_text(), "tables.txt")
-        equal((out / "raw.csv").read_text().splitlines()[0],
-              "kernel,workload,variant,state,load,size,median_s,low_s,high_s,samples")
-        summary = (out / "summary.csv").read_text()
-        for row in ("tune,sherwood,synthetic,64,,,coverage,1.000000,1\n",
-                    "tune,unr_4.blk_128,synthetic,32,,,choice,1.540000,1\n",
-                    "tune,unr_8.blk_128,synthetic,32,,,speed_up_min,0.880000,1\n"):
-            check(row in summary, f"{row} is not in {summary}")
-        for side, rate in (("before", "1.00"), ("after", "1.1")):
-            check(f"gops_min,{float(rate):g},Gops/s\n" in (out / f"timing_{side}.csv").read_text(), side)
-        info = (out / "run_info.txt").read_text()
-        for name in ("date", "commit", "command", "budget", "stage search", "stage timing"):
-            check(re.search(rf"^{name}: ", info, re.M), f"{name} is missing from {info}")
-        # everything is through: the verdict again, and nothing else
-        again = prove(folder, ("1.00", "1.10"))
-        check("variants" not in again and "passed: " in again, again)
-        equal((folder.path / "runs").read_text().split(), runs)
-
-
-@case
-def proof_of_a_loss():
-    """prove fails with one sentence if the study is slower beyond its noise, or cannot run"""
-    with Folder() as folder:
-        text = prove(folder, ("1.00", "0.95"), rc=1)
-        check("get              64   0.5" in text and "SLOWER" in text, text)
-        refuses(text.splitlines()[-1] + "\n", "with the exported header something is slower than base")
-    with Folder() as folder:
-        refuses(prove(folder, ("1", "1"), "--before", "/nowhere/timing", rc=1), "missing: /nowhere/timing")
-        text = prove(folder, ("1", "1"), "--after", "/bin/false", rc=1)
-        refuses(text.splitlines()[-1] + "\n", r"the timing study failed \(after, run 2\)")
-        ran = (folder.path / "runs").read_text()
-        check("passed: " in prove(folder, ("1.00", "1.00")), "it goes on where it failed")
-        check((folder.path / "runs").read_text().startswith(ran), "runs")
-        refuses(prove(folder, ("1", "1"), "--pairs", "0", rc=2), "--pairs is a number, not 0")
-        refuses(told([str(PROVE), "--wat"], 2), "there is no option --wat")
-        refuses(told([str(PROVE), "--after", "x"], 2), "--before and --after go together")
-
-
 @case
 def help_texts():
     """--help names every option, and wrong ones are refused"""
@@ -463,18 +359,14 @@ def help_texts():
                       "--answer-seconds", "-h, --help", "Exit status")),
             (ANALYZE, ("--coverage", "--top", "--variant", "--export", "-a, --axis",
                        "-R, --kernels", "--device", "--db", "--folder", "--script", "--files",
-                       "--headers", "--loss-max", "--gain-min", "-h, --help", "Exit status")),
-            (PROVE, ("--budget", "--output", "--build", "--folder", "--build-only", "--kernel",
-                     "--runner-args",
-                     "--candidates", "--pairs", "--timing-args", "--before", "--after", "--help",
-                     "Exit status"))):
+                       "--headers", "--loss-max", "--gain-min", "-h, --help", "Exit status"))):
         text = told([str(program), "--help"], 0)
         for option in options:
             check(re.search(rf"^ *{option}\b", text, re.M), f"{option} is missing from {text}")
         check(max(map(len, text.splitlines())) <= 100, "a line is too long")
         told([str(program), "--wat"], 2)
-    refuses(told([str(ANALYZE), "--top", "0"], 2), "0 is out of range")
-    refuses(told([str(ANALYZE), "more"], 2), "there is no argument more")
+    refuses(told([str(ANALYZE), "--top", "0"], 2), "--top 0: a number from 1 to 1000000 is needed")
+    refuses(told([str(ANALYZE), "more"], 2), "more: there are no arguments besides options")
     refuses(told([str(ANALYZE), "--script"], 2), "--script is of --variant")
 
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * export.c - chooses, and writes headers. table/robin_hood/cuda/policy.cuh reads them.
+ * export.c - chooses variants, and writes headers that table/robin_hood/cuda/policy.cuh includes.
  */
-#include "bench/tune/analyze/export.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -11,68 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/tune/build.h"
+#include "bench/study/report.h"
+#include "bench/tune/analyze/analyze.h"
 
-/* Of the parameter that is the library's layout: a header cannot change it. */
-#define SHAPE_LABEL "spb_"
+/* --- the choice ------------------------------------------------------------------------------- */
 
-/* What is exported of one workload; NULL for base. */
-struct choice {
-    const struct sw_tune_result *result;
-    const struct sw_tune_result *shape; /* better, of another layout; or NULL */
-};
-
-/* The value of the layout's parameter in a variant's name, as text up to the next point; "" if it
- * has none. */
-static const char *shape_of(const char *variant)
+double sw_tune_coverage(const struct sw_tune_results *results)
 {
-    for (const char *at = variant; at != NULL; at = strchr(at, '.')) {
-        at += *at == '.';
-        if (strncmp(at, SHAPE_LABEL, strlen(SHAPE_LABEL)) == 0) {
-            return at + strlen(SHAPE_LABEL);
-        }
+    uint32_t covered = 0;
+    for (uint32_t r = 0; r < results->count; r++) {
+        covered += strcmp(results->list[r].state, SW_TUNE_STATE_PARTLY) != 0;
     }
-    return "";
-}
-
-static bool has_base_shape(const struct sw_tune_results *results,
-                           const struct sw_tune_result *result)
-{
-    const char *shape = shape_of(result->variant);
-    const char *base = shape_of(results->about.base);
-    size_t length = strcspn(shape, ".");
-    return length == strcspn(base, ".") && strncmp(shape, base, length) == 0;
+    return (double)covered / (double)results->about.variants;
 }
 
 static bool is_whole(const struct sw_tune_results *results, const struct sw_tune_result *result)
 {
     return result != NULL && result->has_score && result->measured == results->points &&
            result->score.points == results->points;
-}
-
-static bool is_admitted(const struct sw_tune_results *results, const struct sw_tune_result *result,
-                        const struct sw_tune_analyze_options *options)
-{
-    return is_whole(results, result) && result->score.min >= 1 - options->loss_max;
-}
-
-/* The best variant of another layout that is better than the choice (NULL: base) by as much as is
- * worth one; NULL if there is none. */
-static const struct sw_tune_result *better_shape(const struct sw_tune_results *results,
-                                                 const struct sw_tune_result *choice,
-                                                 const struct sw_tune_analyze_options *options)
-{
-    double least = (choice != NULL ? choice->score.score : 1) + options->gain_min;
-    for (uint32_t r = 0; r < results->count; r++) {
-        const struct sw_tune_result *result = &results->list[r];
-        if (!result->has_score || result->score.score < least) {
-            break; /* they are in order of their score */
-        }
-        if (!has_base_shape(results, result) && is_admitted(results, result, options)) {
-            return result;
-        }
-    }
-    return NULL;
 }
 
 /* Why a variant with a high score is not the choice. */
@@ -94,22 +48,21 @@ bool sw_tune_choose(const struct sw_tune_results *results,
                     const struct sw_tune_analyze_options *options, bool tells,
                     const struct sw_tune_result **out, struct sw_tune_reason *reason)
 {
-    char title[3 * SW_TUNE_TEXT_MAX];
-    sw_tune_title(&results->about, title, sizeof(title));
+    char title[SW_TUNE_TITLE_MAX];
+    const double score_min = 1 + options->gain_min / 100;
+    sw_tune_title(&results->about, title);
     *out = NULL;
     if (!is_whole(results, results->base)) {
         return sw_tune_refuse(
             reason, "%s: base was not measured on every workload: go on searching", title);
     }
-    for (uint32_t r = 0; r < results->count; r++) {
+    /* they are in order of their score */
+    for (uint32_t r = 0; r < results->count && results->list[r].has_score; r++) {
         const struct sw_tune_result *result = &results->list[r];
-        if (!result->has_score || result->score.score < 1 + options->gain_min) {
-            break; /* they are in order of their score */
+        if (result->score.score < score_min) {
+            break;
         }
-        if (!has_base_shape(results, result)) {
-            continue;
-        }
-        if (is_admitted(results, result, options)) {
+        if (is_whole(results, result) && result->score.min >= 1 - options->loss_max / 100) {
             *out = result;
             break;
         }
@@ -120,6 +73,8 @@ bool sw_tune_choose(const struct sw_tune_results *results,
     return true;
 }
 
+/* --- the header ------------------------------------------------------------------------------- */
+
 /* The digits of "sm_90"; 0 where there are none. */
 static int arch_number(const char *arch)
 {
@@ -128,21 +83,23 @@ static int arch_number(const char *arch)
 
 /* The words among the workload's values belong to the name, the numbers to the arguments:
  * sw_policy_get_plain<90, 64> */
-static void write_struct_name(FILE *out, const struct sw_tune_results *results)
+static void write_struct_name(FILE *out, const struct sw_tune_workload *about)
 {
-    const char *workload = results->about.workload;
-    char words[2 * SW_TUNE_TEXT_MAX] = "";
-    char numbers[2 * SW_TUNE_TEXT_MAX] = "";
-    while ((workload = strchr(workload, '=')) != NULL) {
-        int length = (int)strcspn(++workload, " ");
-        bool is_number = isdigit((unsigned char)workload[0]);
-        char *to = is_number ? numbers : words;
-        size_t used = strlen(to);
-        snprintf(to + used, 2 * SW_TUNE_TEXT_MAX - used, "%s%.*s", is_number ? ", " : "_", length,
-                 workload);
+    fprintf(out, "sw_policy_%s", about->kernel);
+    for (const char *at = about->workload; (at = strchr(at, '=')) != NULL;) {
+        int length = (int)strcspn(++at, " ");
+        if (!isdigit((unsigned char)*at)) {
+            fprintf(out, "_%.*s", length, at);
+        }
     }
-    fprintf(out, "sw_policy_%s%s<%d%s>", results->about.kernel, words,
-            arch_number(results->about.arch), numbers);
+    fprintf(out, "<%d", arch_number(about->arch));
+    for (const char *at = about->workload; (at = strchr(at, '=')) != NULL;) {
+        int length = (int)strcspn(++at, " ");
+        if (isdigit((unsigned char)*at)) {
+            fprintf(out, ", %.*s", length, at);
+        }
+    }
+    fprintf(out, ">");
 }
 
 /* kif_4.tpb_256 as members. */
@@ -151,75 +108,41 @@ static void write_members(FILE *out, const char *variant)
     while (*variant != '\0') {
         int length = (int)strcspn(variant, ".");
         int label = (int)strcspn(variant, "_");
-        if (shape_of(variant) != variant + strlen(SHAPE_LABEL)) {
-            fprintf(out, "    static constexpr int %.*s = %.*s;\n", label, variant,
-                    length - label - 1, variant + label + 1);
-        }
+        fprintf(out, "    static constexpr int %.*s = %.*s;\n", label, variant, length - label - 1,
+                variant + label + 1);
         variant += length + (variant[length] == '.');
     }
 }
 
-/* What another layout would gain, in the comment of a choice. */
-static void write_shape(FILE *out, const struct sw_tune_result *shape)
-{
-    const char *slots = shape != NULL ? shape_of(shape->variant) : "";
-    if (shape != NULL) {
-        fprintf(out,
-                " * Faster in a library of make BUCKET_SLOTS=%.*s: %s,\n"
-                " * score %.4f (min %.4f).\n",
-                (int)strcspn(slots, "."), slots, shape->variant, shape->score.score,
-                shape->score.min);
-    }
-}
-
 static void write_choice(FILE *out, const struct sw_tune_results *results,
-                         const struct sw_tune_result *choice, const struct sw_tune_result *shape)
+                         const struct sw_tune_result *choice)
 {
-    const struct sw_tune_result *best = &results->list[0];
-    fprintf(out, "\n/* %s: %s\n", results->about.workload,
-            choice != NULL ? choice->variant : "base");
+    const struct sw_tune_workload *about = &results->about;
+    const struct sw_tune_score *best = &results->list[0].score;
+    fprintf(out, "\n/* %s: %s\n", about->workload, choice != NULL ? choice->variant : "base");
     if (choice == NULL) {
         fprintf(out,
-                " * %s; of %" PRIu32 " variants of %" PRIu64 " the best scored %.4f (min %.4f).\n",
-                results->about.base, results->count, results->about.variants, best->score.score,
-                best->score.min);
-        write_shape(out, shape);
-        fprintf(out, " */\n");
+                " * %s; of %" PRIu32 " variants of %" PRIu64
+                " the best scored %.4f (min %.4f).\n */\n",
+                about->base, results->count, about->variants, best->score, best->min);
         return;
     }
     fprintf(out,
             " * score %.4f, speed-ups %.4f .. %.4f, mean %.4f over %" PRIu32 " workloads;\n"
-            " * %" PRIu32 " of %" PRIu64 " variants tried; measured %s UTC.%s\n",
+            " * %" PRIu32 " of %" PRIu64 " variants tried; measured %s UTC. */\n"
+            "template <> struct ",
             choice->score.score, choice->score.min, choice->score.max, choice->score.mean,
-            choice->score.points, results->count, results->about.variants, choice->date,
-            shape == NULL ? " */" : "");
-    if (shape != NULL) {
-        write_shape(out, shape);
-        fprintf(out, " */\n");
-    }
-    fprintf(out, "template <> struct ");
-    write_struct_name(out, results);
+            choice->score.points, results->count, about->variants, choice->date);
+    write_struct_name(out, about);
     fprintf(out, " {\n");
     write_members(out, choice->variant);
     fprintf(out, "};\n");
 }
 
-static void write_section(FILE *out, const char *kernel, bool begins)
-{
-    if (!begins) {
-        fprintf(out, "\n#endif\n");
-        return;
-    }
-    fprintf(out, "\n#ifdef SW_POLICY_");
-    for (const char *at = kernel; *at != '\0'; at++) {
-        (void)fputc(toupper((unsigned char)*at), out);
-    }
-    fprintf(out, "\n");
-}
-
 /* Everything of one architecture. `choices` are numbered as the results are. */
 static void write_header(FILE *out, const char *name, const struct sw_tune_loaded *loaded,
-                         const struct choice *choices, const struct sw_tune_workload *of)
+                         const struct sw_tune_result *const *choices,
+                         const struct sw_tune_workload *of)
 {
     const char *kernel = "";
     fprintf(out,
@@ -237,15 +160,16 @@ static void write_header(FILE *out, const char *name, const struct sw_tune_loade
             continue;
         }
         if (strcmp(results->about.kernel, kernel) != 0) {
-            if (kernel[0] != '\0') {
-                write_section(out, kernel, false);
-            }
+            fprintf(out, "%s\n#ifdef SW_POLICY_", kernel[0] != '\0' ? "\n#endif\n" : "");
             kernel = results->about.kernel;
-            write_section(out, kernel, true);
+            for (const char *at = kernel; *at != '\0'; at++) {
+                (void)fputc(toupper((unsigned char)*at), out);
+            }
+            fprintf(out, "\n");
         }
-        write_choice(out, results, choices[i].result, choices[i].shape);
+        write_choice(out, results, choices[i]);
     }
-    write_section(out, kernel, false);
+    fprintf(out, "\n#endif\n");
 }
 
 /* "policy_sm90.h" */
@@ -260,22 +184,20 @@ static void name_header(char *name, size_t size, const char *arch)
     snprintf(name + used, size - used, ".h");
 }
 
-static bool export_arch(const struct sw_tune_loaded *loaded, const struct choice *choices,
-                        const struct sw_tune_workload *of,
-                        const struct sw_tune_analyze_options *options,
+static bool export_arch(const struct sw_tune_loaded *loaded,
+                        const struct sw_tune_result *const *choices,
+                        const struct sw_tune_workload *of, const char *folder,
                         struct sw_tune_reason *reason)
 {
     char name[SW_TUNE_NAME_MAX + 16];
-    char path[SW_TUNE_PATH_MAX];
-    char fresh[SW_TUNE_PATH_MAX + 8];
+    char path[SW_TUNE_PATH_MAX + SW_TUNE_NAME_MAX + 32];
+    char fresh[sizeof(path) + 8];
     name_header(name, sizeof(name), of->arch);
-    if (snprintf(path, sizeof(path), "%s/%s", options->headers, name) >= (int)sizeof(path)) {
-        return sw_tune_refuse(reason, "the name of the folder %s is too long", options->headers);
-    }
-    if (!sw_tune_make_folder(options->headers, reason)) {
-        return false;
-    }
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
     snprintf(fresh, sizeof(fresh), "%s.new", path);
+    if (!sw_study_make_folder(folder)) {
+        return sw_tune_refuse(reason, "the folder %s cannot be made: %s", folder, strerror(errno));
+    }
     FILE *out = fopen(fresh, "w");
     if (out == NULL) {
         return sw_tune_refuse(reason, "%s cannot be written: %s", fresh, strerror(errno));
@@ -291,7 +213,7 @@ static bool export_arch(const struct sw_tune_loaded *loaded, const struct choice
     return true;
 }
 
-/* Whether two devices of one architecture have results: then which is meant? */
+/* Two devices of one architecture would be ambiguous. */
 static bool check_devices(const struct sw_tune_loaded *loaded, struct sw_tune_reason *reason)
 {
     for (uint32_t i = 0; i < loaded->count; i++) {
@@ -313,38 +235,34 @@ static bool check_devices(const struct sw_tune_loaded *loaded, struct sw_tune_re
 
 static bool is_first_of_arch(const struct sw_tune_loaded *loaded, uint32_t i)
 {
-    for (uint32_t j = 0; j < i; j++) {
-        if (strcmp(loaded->list[j].about.arch, loaded->list[i].about.arch) == 0) {
-            return false;
-        }
+    uint32_t j = 0;
+    while (strcmp(loaded->list[j].about.arch, loaded->list[i].about.arch) != 0) {
+        j++;
     }
-    return true;
+    return i == j;
 }
 
 bool sw_tune_export(const struct sw_tune_loaded *loaded,
                     const struct sw_tune_analyze_options *options, struct sw_tune_reason *reason)
 {
-    struct choice *choices = calloc(loaded->count, sizeof(*choices));
+    const struct sw_tune_result **choices = calloc(loaded->count, sizeof(*choices));
     if (choices == NULL) {
         return sw_tune_refuse(reason, "not enough memory");
     }
     bool good = check_devices(loaded, reason);
     for (uint32_t i = 0; good && i < loaded->count; i++) {
-        const struct sw_tune_results *results = &loaded->list[i];
-        char title[3 * SW_TUNE_TEXT_MAX];
-        good = sw_tune_choose(results, options, true, &choices[i].result, reason);
-        choices[i].shape = good ? better_shape(results, choices[i].result, options) : NULL;
-        sw_tune_title(&results->about, title, sizeof(title));
-        if (good && choices[i].result != NULL) {
-            printf("%s: %s, score %.4f\n", title, choices[i].result->variant,
-                   choices[i].result->score.score);
+        char title[SW_TUNE_TITLE_MAX];
+        good = sw_tune_choose(&loaded->list[i], options, true, &choices[i], reason);
+        sw_tune_title(&loaded->list[i].about, title);
+        if (good && choices[i] != NULL) {
+            printf("%s: %s, score %.4f\n", title, choices[i]->variant, choices[i]->score.score);
         } else if (good) {
             printf("%s: base\n", title);
         }
     }
     for (uint32_t i = 0; good && i < loaded->count; i++) {
         good = !is_first_of_arch(loaded, i) ||
-               export_arch(loaded, choices, &loaded->list[i].about, options, reason);
+               export_arch(loaded, choices, &loaded->list[i].about, options->headers, reason);
     }
     free(choices);
     return good;

@@ -2,33 +2,23 @@
  *
  * files.c - raw.csv and summary.csv of what a search has stored.
  */
-#include "bench/tune/analyze/files.h"
-
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/tune/analyze/export.h"
-#include "bench/tune/analyze/show.h"
-#include "bench/tune/build.h"
+#include "bench/study/report.h"
+#include "bench/tune/analyze/analyze.h"
 
 #define TOP_USUAL 5
 #define COLUMNS_MAX 32
 
-/* The run-time axes of all kernels, each once: columns of raw.csv. */
+/* --- raw.csv ---------------------------------------------------------------------------------- */
+
+/* The run-time axes of all kernels, each once. */
 struct columns {
     const char *names[COLUMNS_MAX];
     uint32_t count;
-};
-
-/* A variant's rows. */
-struct rows {
-    FILE *out;
-    const struct columns *columns;
-    const struct sw_tune_results *of;
-    const struct sw_tune_result *result;
 };
 
 static void add_column(struct columns *columns, const char *name)
@@ -70,22 +60,25 @@ static void write_value(FILE *out, const char *point, const char *axis)
     }
 }
 
-static bool write_row(void *context, const char *point, double median, const double *samples,
-                      uint32_t count)
+static bool write_rows(FILE *out, struct sw_tune_store *store, const struct columns *columns,
+                       const struct sw_tune_workload *about, const struct sw_tune_result *result)
 {
-    const struct rows *rows = context;
-    struct sw_tune_samples kept = {.count = count};
-    struct sw_tune_summary summary;
-    memcpy(kept.seconds, samples, count * sizeof(samples[0]));
-    sw_tune_summarize(&kept, &summary);
-    fprintf(rows->out, "%s,%s,%s,%s", rows->of->about.kernel, rows->of->about.workload,
-            rows->result->variant, rows->result->state);
-    for (uint32_t c = 0; c < rows->columns->count; c++) {
-        fprintf(rows->out, ",");
-        write_value(rows->out, point, rows->columns->names[c]);
+    sqlite3_stmt *rows = sw_tune_prepare(
+        store, "SELECT point, median, low, high, count FROM point WHERE id = ? ORDER BY rowid", "i",
+        result->id);
+    while (sw_tune_next(rows)) {
+        char point[SW_TUNE_TEXT_MAX];
+        sw_tune_column(rows, 0, point, sizeof(point));
+        fprintf(out, "%s,%s,%s,%s", about->kernel, about->workload, result->variant, result->state);
+        for (uint32_t c = 0; c < columns->count; c++) {
+            fprintf(out, ",");
+            write_value(out, point, columns->names[c]);
+        }
+        fprintf(out, ",%.6g,%.6g,%.6g,%d\n", sqlite3_column_double(rows, 1),
+                sqlite3_column_double(rows, 2), sqlite3_column_double(rows, 3),
+                sqlite3_column_int(rows, 4));
     }
-    fprintf(rows->out, ",%.6g,%.6g,%.6g,%" PRIu32 "\n", median, summary.low, summary.high, count);
-    return true;
+    return sw_tune_end(rows);
 }
 
 static bool write_raw(FILE *out, struct sw_tune_store *store, const struct sw_tune_loaded *loaded)
@@ -101,10 +94,10 @@ static bool write_raw(FILE *out, struct sw_tune_store *store, const struct sw_tu
         }
     }
     fprintf(out, ",median_s,low_s,high_s,samples\n");
-    for (uint32_t i = 0; i < loaded->count && good; i++) {
-        for (uint32_t r = 0; r < loaded->list[i].count && good; r++) {
-            struct rows rows = {out, &columns, &loaded->list[i], &loaded->list[i].list[r]};
-            good = sw_tune_store_points(store, rows.result->id, write_row, &rows);
+    for (uint32_t i = 0; i < loaded->count; i++) {
+        const struct sw_tune_results *results = &loaded->list[i];
+        for (uint32_t r = 0; r < results->count && good; r++) {
+            good = write_rows(out, store, &columns, &results->about, &results->list[r]);
         }
     }
     return good;
@@ -130,8 +123,8 @@ static void name_operation(const struct sw_tune_results *results, char operation
     }
 }
 
-static void write_summary_row(FILE *out, const struct sw_tune_results *results, const char *library,
-                              const char *metric, double value)
+static void write_metric(FILE *out, const struct sw_tune_results *results, const char *library,
+                         const char *metric, double value)
 {
     char operation[SW_TUNE_TEXT_MAX];
     char bits[SW_TUNE_NAME_MAX];
@@ -142,79 +135,62 @@ static void write_summary_row(FILE *out, const struct sw_tune_results *results, 
 static void write_variant(FILE *out, const struct sw_tune_results *results,
                           const struct sw_tune_result *result)
 {
-    write_summary_row(out, results, result->variant, "score", result->score.score);
-    write_summary_row(out, results, result->variant, "speed_up_min", result->score.min);
-    write_summary_row(out, results, result->variant, "speed_up_mean", result->score.mean);
-    write_summary_row(out, results, result->variant, "speed_up_max", result->score.max);
+    write_metric(out, results, result->variant, "score", result->score.score);
+    write_metric(out, results, result->variant, "speed_up_min", result->score.min);
+    write_metric(out, results, result->variant, "speed_up_mean", result->score.mean);
+    write_metric(out, results, result->variant, "speed_up_max", result->score.max);
 }
 
 static void write_summary(FILE *out, const struct sw_tune_loaded *loaded,
                           const struct sw_tune_analyze_options *options)
 {
     const uint32_t top = options->top > 0 ? options->top : TOP_USUAL;
-    fprintf(out, "study,library,operation,slot_bits,F,batch,metric,value,unit\n");
     for (uint32_t i = 0; i < loaded->count; i++) {
         const struct sw_tune_results *results = &loaded->list[i];
         const struct sw_tune_result *choice = NULL;
         struct sw_tune_reason none = {""};
-        write_summary_row(out, results, "sherwood", "coverage", sw_tune_coverage(results));
+        write_metric(out, results, "sherwood", "coverage", sw_tune_coverage(results));
         for (uint32_t r = 0; r < results->count && r < top && results->list[r].has_score; r++) {
             write_variant(out, results, &results->list[r]);
         }
         /* without base there is no choice, which is no failure here */
         if (sw_tune_choose(results, options, false, &choice, &none)) {
             choice = choice != NULL ? choice : results->base;
-            write_summary_row(out, results, choice->variant, "choice", choice->score.score);
-            write_summary_row(out, results, results->base->variant, "base",
-                              results->base->score.score);
+            write_metric(out, results, choice->variant, "choice", choice->score.score);
+            write_metric(out, results, results->base->variant, "base", results->base->score.score);
         }
     }
 }
 
-static FILE *open_file(const struct sw_tune_analyze_options *options, const char *name,
-                       struct sw_tune_reason *reason)
-{
-    char path[SW_TUNE_PATH_MAX];
-    if (snprintf(path, sizeof(path), "%s/%s", options->files, name) >= (int)sizeof(path)) {
-        (void)sw_tune_refuse(reason, "the name of the folder %s is too long", options->files);
-        return NULL;
-    }
-    FILE *out = fopen(path, "w");
-    if (out == NULL) {
-        (void)sw_tune_refuse(reason, "%s cannot be written: %s", path, strerror(errno));
-    }
-    return out;
-}
+/* --- both ------------------------------------------------------------------------------------- */
 
-static bool close_file(FILE *out, const struct sw_tune_analyze_options *options,
-                       struct sw_tune_reason *reason)
-{
-    bool good = ferror(out) == 0;
-    good = fclose(out) == 0 && good;
-    return good || sw_tune_refuse(reason, "the files in %s cannot be written", options->files);
-}
+struct files {
+    FILE *raw;
+    FILE *summary;
+};
+
+static const struct sw_study_file files[] = {
+    {offsetof(struct files, raw), "raw.csv", ""},
+    {offsetof(struct files, summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
+    {0, NULL, NULL},
+};
 
 bool sw_tune_write_files(struct sw_tune_store *store, const struct sw_tune_loaded *loaded,
                          const struct sw_tune_analyze_options *options,
                          struct sw_tune_reason *reason)
 {
-    if (!sw_tune_make_folder(options->files, reason)) {
-        return false;
+    struct files open;
+    if (!sw_study_files_open(&open, files, "analyze", options->files)) {
+        return sw_tune_refuse(reason, "nothing was written");
     }
-    FILE *raw = open_file(options, "raw.csv", reason);
-    if (raw == NULL) {
-        return false;
-    }
-    if (!write_raw(raw, store, loaded)) {
-        (void)fclose(raw);
+    bool read = write_raw(open.raw, store, loaded);
+    if (read) {
+        write_summary(open.summary, loaded, options);
+    } else {
         sw_tune_store_failure(store, reason);
-        return false;
     }
-    FILE *summary =
-        close_file(raw, options, reason) ? open_file(options, "summary.csv", reason) : NULL;
-    if (summary == NULL) {
-        return false;
+    if (!sw_study_files_close(&open, files, "analyze")) {
+        return sw_tune_refuse(reason, "the files in %s cannot be written", options->files);
     }
-    write_summary(summary, loaded, options);
-    return close_file(summary, options, reason);
+    return read;
 }

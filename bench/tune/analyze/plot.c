@@ -1,138 +1,110 @@
 /* SPDX-License-Identifier: MIT
  *
- * plot.c - a box for each variant and run-time workload; times are parts of base's median.
+ * plot.c - a box for each variant and run-time workload; times are divided by base's median.
  */
-#include "bench/tune/analyze/plot.h"
-
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "bench/tune/build.h"
+#include "bench/study/report.h"
+#include "bench/tune/analyze/analyze.h"
 
-/* Whose samples go where. */
-struct block {
+/* Boxes side by side: more could not be told apart. */
+#define VARIANTS_MAX 16
+
+/* A workload's plot. */
+struct plot {
     FILE *out;
-    const char *point;
-    double unit; /* base's median */
+    struct sw_tune_store *store;
+    const struct sw_tune_results *results;
+    const struct sw_tune_analyze_options *options;
+    const struct sw_tune_result *chosen[VARIANTS_MAX]; /* base first */
+    uint32_t count;
 };
 
-static bool write_samples(void *context, const char *point, double median, const double *samples,
-                          uint32_t count)
-{
-    struct block *block = context;
-    (void)median;
-    for (uint32_t i = 0; i < count && strcmp(point, block->point) == 0; i++) {
-        fprintf(block->out, "%.6g\n", samples[i] / block->unit);
-    }
-    return true;
-}
-
 /* Whether a variant has a box at a point: the filters take it, and it and base were measured. */
-static bool has_box(const struct sw_tune_results *results, const struct sw_tune_result *result,
-                    const struct sw_tune_analyze_options *options, uint32_t point)
+static bool has_box(const struct plot *plot, const struct sw_tune_result *result, uint32_t point)
 {
-    return results->base->medians[point] > 0 && result->medians[point] > 0 &&
-           sw_tune_point_taken(results->space, false, point, options->filters,
-                               options->filter_count);
+    return plot->results->base->medians[point] > 0 && result->medians[point] > 0 &&
+           sw_tune_point_taken(plot->results->space, false, point, plot->options->select.filters,
+                               plot->options->select.filter_count);
 }
 
 /* Samples point after point, two empty lines between: gnuplot numbers them from 0. */
-static bool write_block(FILE *out, struct sw_tune_store *store,
-                        const struct sw_tune_results *results, const struct sw_tune_result *result,
-                        const struct sw_tune_analyze_options *options)
+static bool write_block(const struct plot *plot, const struct sw_tune_result *result)
 {
     bool good = true;
-    for (uint32_t p = 0; p < results->points && good; p++) {
-        char text[SW_TUNE_TEXT_MAX];
-        struct block block = {.out = out, .point = text, .unit = results->base->medians[p]};
-        sw_tune_point_text(results->space, false, p, text);
-        if (has_box(results, result, options, p)) {
-            good = sw_tune_store_points(store, result->id, write_samples, &block);
-            fprintf(out, "\n\n");
+    for (uint32_t p = 0; p < plot->results->points && good; p++) {
+        char point[SW_TUNE_TEXT_MAX];
+        static struct sw_tune_samples samples; /* 32 KiB */
+        sw_tune_point_text(plot->results->space, false, p, point);
+        if (!has_box(plot, result, p)) {
+            continue;
         }
+        good = sw_tune_store_samples(plot->store, result->id, point, &samples);
+        for (uint32_t i = 0; i < samples.count; i++) {
+            fprintf(plot->out, "%.6g\n", samples.seconds[i] / plot->results->base->medians[p]);
+        }
+        fprintf(plot->out, "\n\n");
     }
     return good;
 }
 
 /* Boxes of all variants at a point stand side by side, in a place of width 1. */
-static void write_plot(FILE *out, const struct sw_tune_results *results,
-                       const struct sw_tune_result *const *chosen, uint32_t count,
-                       const struct sw_tune_analyze_options *options)
+static void write_plot(const struct plot *plot)
 {
-    const double width = 0.8 / count;
+    const double width = 0.8 / plot->count;
     const char *comma = "";
-    fprintf(out, "plot ");
-    for (uint32_t v = 0; v < count; v++) {
+    fprintf(plot->out, "plot ");
+    for (uint32_t v = 0; v < plot->count; v++) {
         uint32_t index = 0;
         uint32_t place = 0;
-        for (uint32_t p = 0; p < results->points; p++) {
-            if (has_box(results, chosen[v], options, p)) {
+        for (uint32_t p = 0; p < plot->results->points; p++) {
+            if (has_box(plot, plot->chosen[v], p)) {
                 char title[SW_TUNE_TEXT_MAX + 16] = "notitle";
                 if (index == 0) {
-                    snprintf(title, sizeof(title), "title '%s%s'", chosen[v]->variant,
+                    snprintf(title, sizeof(title), "title '%s%s'", plot->chosen[v]->variant,
                              v == 0 ? " (base)" : "");
                 }
-                fprintf(out, "%s$v%u index %u using (%.4f):1:(%.4f) linecolor %u %s", comma, v,
-                        index, place + 0.1 + width * (v + 0.5), 0.9 * width, v + 1, title);
+                fprintf(plot->out, "%s$v%u index %u using (%.4f):1:(%.4f) linecolor %u %s", comma,
+                        v, index, place + 0.1 + width * (v + 0.5), 0.9 * width, v + 1, title);
                 comma = ", \\\n     ";
                 index++;
             }
-            place += has_box(results, results->base, options, p);
+            place += has_box(plot, plot->results->base, p);
         }
     }
-    fprintf(out, "\nunset output\n");
+    fprintf(plot->out, "\nunset output\n");
 }
 
 /* The names of the points, below their places. */
-static void write_tics(FILE *out, const struct sw_tune_results *results,
-                       const struct sw_tune_analyze_options *options)
+static void write_tics(const struct plot *plot)
 {
     uint32_t place = 0;
-    fprintf(out, "set xtics (");
-    for (uint32_t p = 0; p < results->points; p++) {
+    fprintf(plot->out, "set xtics (");
+    for (uint32_t p = 0; p < plot->results->points; p++) {
         char text[SW_TUNE_TEXT_MAX];
-        if (has_box(results, results->base, options, p)) {
-            sw_tune_point_text(results->space, false, p, text);
-            fprintf(out, "%s'%s' %.1f", place > 0 ? ", " : "", text, place + 0.5);
+        if (has_box(plot, plot->results->base, p)) {
+            sw_tune_point_text(plot->results->space, false, p, text);
+            fprintf(plot->out, "%s'%s' %.1f", place > 0 ? ", " : "", text, place + 0.5);
             place++;
         }
     }
-    fprintf(out, ") rotate by -35\nset xrange [0:%u]\n", place > 0 ? place : 1);
+    fprintf(plot->out, ") rotate by -35\nset xrange [0:%u]\n", place > 0 ? place : 1);
 }
 
-/* Those that match, base before them. */
-static uint32_t choose(const struct sw_tune_results *results,
-                       const struct sw_tune_analyze_options *options,
-                       const struct sw_tune_result *chosen[SW_TUNE_PLOT_VARIANTS_MAX])
+static bool write_script(const struct plot *plot, const char *file)
 {
-    uint32_t count = 0;
-    chosen[count++] = results->base;
-    for (uint32_t r = 0; r < results->count && count < SW_TUNE_PLOT_VARIANTS_MAX; r++) {
-        const struct sw_tune_result *result = &results->list[r];
-        if (result != results->base && result->has_score &&
-            regexec(&options->variants, result->variant, 0, NULL, 0) == 0) {
-            chosen[count++] = result;
-        }
-    }
-    return count;
-}
-
-static bool write_script(FILE *out, const char *file, struct sw_tune_store *store,
-                         const struct sw_tune_results *results,
-                         const struct sw_tune_analyze_options *options)
-{
-    const struct sw_tune_result *chosen[SW_TUNE_PLOT_VARIANTS_MAX];
-    uint32_t count = choose(results, options, chosen);
-    char title[3 * SW_TUNE_TEXT_MAX];
+    char title[SW_TUNE_TITLE_MAX];
     bool good = true;
-    for (uint32_t v = 0; v < count && good; v++) {
-        fprintf(out, "$v%u << END\n", v);
-        good = write_block(out, store, results, chosen[v], options);
-        fprintf(out, "END\n");
+    for (uint32_t v = 0; v < plot->count && good; v++) {
+        fprintf(plot->out, "$v%u << END\n", v);
+        good = write_block(plot, plot->chosen[v]);
+        fprintf(plot->out, "END\n");
     }
-    sw_tune_title(&results->about, title, sizeof(title));
-    fprintf(out,
+    sw_tune_title(&plot->results->about, title);
+    fprintf(plot->out,
             "set terminal svg size 1600,700 noenhanced background rgb 'white'\n"
             "set output '%s'\n"
             "set title '%s'\n"
@@ -143,50 +115,35 @@ static bool write_script(FILE *out, const char *file, struct sw_tune_store *stor
             "set style boxplot fraction 0.9 nooutliers labels off\n"
             "set style fill solid 0.4\n",
             file, title);
-    write_tics(out, results, options);
-    write_plot(out, results, chosen, count, options);
-    return good && ferror(out) == 0;
+    write_tics(plot);
+    write_plot(plot);
+    return good && ferror(plot->out) == 0;
 }
 
 /* FOLDER/get.Slot_64.Operation_plain.svg */
 static void name_file(char *file, size_t size, const struct sw_tune_results *results,
-                      const struct sw_tune_analyze_options *options)
+                      const char *folder)
 {
-    char name[SW_TUNE_TEXT_MAX];
-    snprintf(name, sizeof(name), "%s", results->about.workload);
-    for (char *at = name; *at != '\0'; at++) {
-        *at = *at == ' ' ? '.' : *at == '=' ? '_' : *at;
-    }
-    snprintf(file, size, "%s/%s.%s.svg", options->folder, results->about.kernel, name);
+    char workload[SW_TUNE_TEXT_MAX];
+    sw_tune_file_text(results->about.workload, workload);
+    snprintf(file, size, "%s/%s.%s.svg", folder, results->about.kernel, workload);
 }
 
-static bool matches(const struct sw_tune_results *results,
-                    const struct sw_tune_analyze_options *options)
-{
-    bool found = false;
-    for (uint32_t r = 0; r < results->count && results->base != NULL; r++) {
-        found = found || (results->list[r].has_score &&
-                          regexec(&options->variants, results->list[r].variant, 0, NULL, 0) == 0);
-    }
-    return found;
-}
-
-static bool draw(struct sw_tune_store *store, const struct sw_tune_results *results,
-                 const struct sw_tune_analyze_options *options, struct sw_tune_reason *reason)
+static bool draw(struct plot *plot, struct sw_tune_reason *reason)
 {
     char file[2 * SW_TUNE_PATH_MAX];
-    name_file(file, sizeof(file), results, options);
-    if (options->script_only) {
-        return write_script(stdout, file, store, results, options) ||
-               sw_tune_refuse(reason, "the script cannot be written");
+    name_file(file, sizeof(file), plot->results, plot->options->folder);
+    plot->out = stdout;
+    if (plot->options->script_only) {
+        return write_script(plot, file) || sw_tune_refuse(reason, "the script cannot be written");
     }
     /* what it reads is ours: no word of it comes from outside */
-    FILE *gnuplot = popen("gnuplot", "w");
-    if (gnuplot == NULL) {
+    plot->out = popen("gnuplot", "w");
+    if (plot->out == NULL) {
         return sw_tune_refuse(reason, "gnuplot cannot be started");
     }
-    bool written = write_script(gnuplot, file, store, results, options);
-    int status = pclose(gnuplot);
+    bool written = write_script(plot, file);
+    int status = pclose(plot->out);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
         return sw_tune_refuse(reason, "gnuplot is not installed; --script prints what it would be "
                                       "told");
@@ -198,18 +155,43 @@ static bool draw(struct sw_tune_store *store, const struct sw_tune_results *resu
     return true;
 }
 
+/* Base, then the variants that match, base among them or not; returns whether any does. */
+static bool choose(struct plot *plot)
+{
+    bool matches = false;
+    const struct sw_tune_results *results = plot->results;
+    if (results->base == NULL) {
+        return false;
+    }
+    plot->chosen[plot->count++] = results->base;
+    for (uint32_t r = 0; r < results->count; r++) {
+        const struct sw_tune_result *result = &results->list[r];
+        if (!result->has_score ||
+            !sw_tune_selects_variant(&plot->options->select, result->variant)) {
+            continue;
+        }
+        matches = true;
+        if (result != results->base && plot->count < VARIANTS_MAX) {
+            plot->chosen[plot->count++] = result;
+        }
+    }
+    return matches;
+}
+
 bool sw_tune_plot(struct sw_tune_store *store, const struct sw_tune_loaded *loaded,
                   const struct sw_tune_analyze_options *options, struct sw_tune_reason *reason)
 {
     bool drawn = false;
-    if (!options->script_only && !sw_tune_make_folder(options->folder, reason)) {
-        return false;
+    if (!options->script_only && !sw_study_make_folder(options->folder)) {
+        return sw_tune_refuse(reason, "the folder %s cannot be made: %s", options->folder,
+                              strerror(errno));
     }
     for (uint32_t i = 0; i < loaded->count; i++) {
-        if (!matches(&loaded->list[i], options)) {
+        struct plot plot = {.store = store, .results = &loaded->list[i], .options = options};
+        if (!choose(&plot)) {
             continue;
         }
-        if (!draw(store, &loaded->list[i], options, reason)) {
+        if (!draw(&plot, reason)) {
             return false;
         }
         drawn = true;

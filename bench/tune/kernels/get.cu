@@ -29,6 +29,8 @@ static cudaError_t launch_variant(const void *device, void *work, cudaStream_t s
 }
 
 const struct sw_tune_cuda_variant sw_tune_variant = {
-    SW_BUCKET_SLOTS, SW_TUNE_LAYOUT, SW_TUNE_SLOT, HINTED ? SW_TUNE_GET_HINTED : SW_TUNE_GET,
+    SW_TUNE_LAYOUT,
+    SW_TUNE_SLOT,
+    HINTED ? SW_TUNE_GET_HINTED : SW_TUNE_GET,
     launch_variant,
 };

@@ -30,7 +30,8 @@ static cudaError_t launch_variant(const void *device, void *work, cudaStream_t s
 }
 
 const struct sw_tune_cuda_variant sw_tune_variant = {
-    SW_BUCKET_SLOTS,        SW_TUNE_LAYOUT, SW_TUNE_SLOT,
+    SW_TUNE_LAYOUT,
+    SW_TUNE_SLOT,
 #ifdef SW_TUNE_OPERATION_scatter
     SW_TUNE_RANGES_SCATTER,
 #else

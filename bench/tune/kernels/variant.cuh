@@ -19,7 +19,6 @@ enum sw_tune_operation {
 };
 
 struct sw_tune_cuda_variant {
-    uint32_t bucket_slots; /* SW_BUCKET_SLOTS: which runner, main.cu */
     uint64_t layout;       /* SW_TUNE_LAYOUT */
     uint32_t slot_bits;
     enum sw_tune_operation operation;

@@ -3,8 +3,6 @@
  * main.cu - runner: loads a variant of a CUDA kernel, and answers the search's questions about it.
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <unistd.h>
 
 #include "bench/tune/runner/stand.cuh"
 
@@ -73,24 +71,8 @@ static bool parse(struct options *options, int argc, char **argv, char why[SW_SE
     return options->variant != NULL;
 }
 
-/* A table of buckets of other sizes is another library's: the program beside this one that was
- * built with it takes over, "runner-spb8" for 8 slots. Returns only if it cannot be started. */
-static void hand_over(uint32_t bucket_slots, char **argv, char why[SW_SERVE_TEXT_MAX])
-{
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 16);
-    path[length > 0 ? length : 0] = '\0';
-    snprintf(path + strlen(path), 16, "-spb%u", (unsigned)bucket_slots);
-    (void)execv(path, argv);
-    snprintf(why, SW_SERVE_TEXT_MAX,
-             "the variant has buckets of %u slots, and %.100s cannot be started (%s): make "
-             "bench-tune-shapes",
-             (unsigned)bucket_slots, path, strerror(errno));
-}
-
 /* NULL with a sentence if it cannot be loaded, or is of other sources than this program. */
-static const struct sw_tune_cuda_variant *load(const char *path, char **argv,
-                                               char why[SW_SERVE_TEXT_MAX])
+static const struct sw_tune_cuda_variant *load(const char *path, char why[SW_SERVE_TEXT_MAX])
 {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const struct sw_tune_cuda_variant *variant =
@@ -98,10 +80,6 @@ static const struct sw_tune_cuda_variant *load(const char *path, char **argv,
                        : (const struct sw_tune_cuda_variant *)dlsym(object, "sw_tune_variant");
     if (variant == NULL) {
         snprintf(why, SW_SERVE_TEXT_MAX, "%s", dlerror());
-        return NULL;
-    }
-    if (variant->bucket_slots != SW_BUCKET_SLOTS) {
-        hand_over(variant->bucket_slots, argv, why);
         return NULL;
     }
     if (variant->layout != SW_TUNE_LAYOUT ||
@@ -166,7 +144,7 @@ int main(int argc, char **argv)
     if (!parse(&options, argc, argv, why)) {
         return fail("error", why);
     }
-    const struct sw_tune_cuda_variant *variant = load(options.variant, argv, why);
+    const struct sw_tune_cuda_variant *variant = load(options.variant, why);
     if (variant == NULL) {
         return fail("error", why);
     }

@@ -2,15 +2,15 @@
  *
  * main.c - search: builds variants of kernels, measures them, stores the results.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/tune/search/measure.h"
-#include "bench/tune/search/options.h"
-#include "bench/tune/search/plan.h"
+#include "bench/study/report.h"
+#include "bench/tune/search/search.h"
 #include "bench/tune/subject.h"
 
 #define EXIT_MISUSED 2
@@ -33,7 +33,7 @@ static void tell_built(void *context, const struct sw_tune_product *product, uin
                        uint32_t total)
 {
     struct told *told = context;
-    double spent = sw_tune_clock() - told->began;
+    double spent = sw_study_clock() - told->began;
     if (!product->is_built) {
         told->failed++;
         printf("not built: %s: %s\n", product->file, product->reason.text);
@@ -47,10 +47,10 @@ static void tell_built(void *context, const struct sw_tune_product *product, uin
 static bool build(const struct sw_tune_search_options *options, struct sw_tune_plan *plan,
                   struct sw_tune_interrupt *interrupt, double began, struct sw_tune_reason *reason)
 {
-    struct told told = {.began = sw_tune_clock()};
+    struct told told = {.began = sw_study_clock()};
     uint32_t there = 0;
     if (!sw_tune_build(plan->products, plan->count, &options->tools, interrupt,
-                       began + options->budget_seconds, tell_built, &told, reason)) {
+                       began + 60 * options->budget_minutes, tell_built, &told, reason)) {
         return false;
     }
     for (uint32_t p = 0; p < plan->count; p++) {
@@ -58,7 +58,7 @@ static bool build(const struct sw_tune_search_options *options, struct sw_tune_p
     }
     printf("%" PRIu32 " of %" PRIu32 " variants are built, in %s\n", there, plan->count,
            options->tools.folder);
-    if (!options->runs) { /* what failed to build matters only here: else it is stored */
+    if (options->builds_only) { /* what failed to build matters only here: else it is stored */
         for (uint32_t p = 0; p < plan->count; p++) {
             const struct sw_tune_product *product = &plan->products[p];
             if (!product->is_built && product->is_base && product->reason.text[0] != '\0') {
@@ -109,8 +109,11 @@ static int measure(const char *program, const struct sw_tune_search_options *opt
     if (slash != NULL && (size_t)(slash - options->db) < sizeof(folder)) {
         memcpy(folder, options->db, (size_t)(slash - options->db));
     }
-    if (!sw_tune_make_folder(folder, &reason) ||
-        !sw_tune_store_open(options->db, true, &store, &reason)) {
+    if (folder[0] != '\0' && !sw_study_make_folder(folder)) {
+        (void)sw_tune_refuse(&reason, "the folder %s cannot be made: %s", folder, strerror(errno));
+        return fail(program, &reason, EXIT_FAILURE);
+    }
+    if (!sw_tune_store_open(options->db, true, &store, &reason)) {
         return fail(program, &reason, EXIT_FAILURE);
     }
     enum sw_tune_ended ended = SW_TUNE_IMPOSSIBLE;
@@ -126,14 +129,14 @@ static int search(const char *program, const struct sw_tune_search_options *opti
 {
     struct sw_tune_reason reason = {""};
     struct sw_tune_interrupt interrupt;
-    double began = sw_tune_clock();
+    double began = sw_study_clock();
     if (!sw_tune_interrupt_open(&interrupt)) {
         return fail(program, &(struct sw_tune_reason){"signals cannot be awaited"}, EXIT_FAILURE);
     }
     int status = EXIT_FAILURE;
-    if (options->builds && !build(options, plan, &interrupt, began, &reason)) {
+    if (!options->builds_nothing && !build(options, plan, &interrupt, began, &reason)) {
         status = fail(program, &reason, EXIT_FAILURE);
-    } else if (!options->runs || interrupt.came) {
+    } else if (options->builds_only || interrupt.came) {
         status = finish(program, interrupt.came ? SW_TUNE_STOPPED : SW_TUNE_THROUGH, &interrupt,
                         &reason);
     } else {
@@ -156,13 +159,13 @@ int main(int argc, char **argv)
     struct sw_tune_search_options options;
     struct sw_tune_plan plan;
     struct sw_tune_reason reason = {""};
-    char runner[SW_TUNE_PATH_MAX];
-    enum sw_tune_parsed parsed = sw_tune_search_options_parse(&options, argc, argv);
-    if (parsed != SW_TUNE_RUN_IT) {
-        return parsed == SW_TUNE_HELPED ? EXIT_SUCCESS : EXIT_MISUSED;
+    enum sw_study_parsed parsed = sw_tune_search_options_parse(&options, argc, argv);
+    if (parsed != SW_STUDY_RUN) {
+        return parsed == SW_STUDY_DONE ? EXIT_SUCCESS : EXIT_MISUSED;
     }
-    find_runner(argv[0], runner);
-    options.runner = options.runner != NULL ? options.runner : runner;
+    if (options.runner[0] == '\0') {
+        find_runner(argv[0], options.runner);
+    }
     int status = EXIT_MISUSED;
     if (sw_tune_plan_make(&plan, &options, &reason)) {
         status = search(argv[0], &options, &plan);
@@ -170,6 +173,6 @@ int main(int argc, char **argv)
     } else {
         (void)fail(argv[0], &reason, status);
     }
-    sw_tune_search_options_free(&options);
+    sw_tune_selection_free(&options.select);
     return status;
 }

@@ -2,14 +2,14 @@
  *
  * measure.c - variant after variant: answers checked, points timed, each stored as it is known.
  */
-#include "bench/tune/search/measure.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/study/report.h"
 #include "bench/tune/results.h"
+#include "bench/tune/search/search.h"
 #include "bench/tune/subject.h"
 
 struct run {
@@ -42,13 +42,6 @@ struct named {
     char state[SW_TUNE_STATE_MAX];
 };
 
-/* Which points are stored. */
-struct known {
-    const struct sw_tune_space *space;
-    bool *points;
-    uint32_t count;
-};
-
 static enum sw_tune_ended store_failed(const struct run *run, struct sw_tune_reason *reason)
 {
     sw_tune_store_failure(run->store, reason);
@@ -57,7 +50,7 @@ static enum sw_tune_ended store_failed(const struct run *run, struct sw_tune_rea
 
 static bool is_over(const struct run *run)
 {
-    return sw_tune_interrupted(run->interrupt) || sw_tune_clock() >= run->end;
+    return sw_tune_interrupted(run->interrupt) || sw_study_clock() >= run->end;
 }
 
 /* --- lines for the user ----------------------------------------------------------------------- */
@@ -65,9 +58,9 @@ static bool is_over(const struct run *run)
 /* "about 7 min left": of what is measured now, at the pace so far, within the budget. */
 static void say_left(const struct run *run, char text[64])
 {
-    double each = (sw_tune_clock() - run->timing_began) / (run->measured > 0 ? run->measured : 1);
+    double each = (sw_study_clock() - run->timing_began) / (run->measured > 0 ? run->measured : 1);
     double left = each * (double)(run->plan->count - run->next - 1);
-    double budget = run->end - sw_tune_clock();
+    double budget = run->end - sw_study_clock();
     left = budget < left ? budget : left;
     if (left < 90) {
         snprintf(text, 64, "about %.0f s left", left > 0 ? left : 0);
@@ -80,7 +73,7 @@ static void say(const struct run *run, const struct named *named, const char *wh
 {
     char left[64];
     say_left(run, left);
-    printf("[%7.1f s] %u/%u %s%s%s %s: %s, %s\n", sw_tune_clock() - run->began, run->next + 1,
+    printf("[%7.1f s] %u/%u %s%s%s %s: %s, %s\n", sw_study_clock() - run->began, run->next + 1,
            run->plan->count, named->key.kernel, named->workload[0] != '\0' ? " " : "",
            named->workload, named->variant, what, left);
     (void)fflush(stdout);
@@ -137,43 +130,31 @@ static enum sw_tune_outcome open_subject(struct run *run, const struct sw_tune_p
                                 run->options->answer_seconds_max, reason);
 }
 
-static bool take_known(void *context, const char *point, double median, const double *samples,
-                       uint32_t count)
+static bool is_wanted(const struct run *run, const struct named *named, uint32_t point)
 {
-    struct known *known = context;
     char text[SW_TUNE_TEXT_MAX];
-    (void)median;
-    (void)samples;
-    (void)count;
-    for (uint32_t p = 0; p < known->count; p++) {
-        sw_tune_point_text(known->space, false, p, text);
-        known->points[p] = known->points[p] || strcmp(text, point) == 0;
-    }
-    return true;
-}
-
-static bool is_wanted(const struct run *run, const struct known *known, uint32_t point)
-{
-    return !known->points[point] &&
-           sw_tune_point_taken(known->space, false, point, run->options->filters,
-                               run->options->filter_count);
+    const struct sw_tune_selection *select = &run->options->select;
+    sw_tune_point_text(named->product->space, false, point, text);
+    return sw_tune_point_taken(named->product->space, false, point, select->filters,
+                               select->filter_count) &&
+           !sw_tune_store_has(run->store, named->id, text);
 }
 
 /* Times every wanted point of the subject that runs. */
 static enum sw_tune_ended time_points(struct run *run, const struct named *named,
-                                      struct known *known, enum sw_tune_outcome *outcome,
-                                      struct sw_tune_reason *reason)
+                                      enum sw_tune_outcome *outcome, struct sw_tune_reason *reason)
 {
-    for (uint32_t p = 0; p < known->count; p++) {
+    const struct sw_tune_space *space = named->product->space;
+    for (uint32_t p = 0; p < sw_tune_point_count(space, false); p++) {
         char point[SW_TUNE_TEXT_MAX];
         struct sw_tune_summary summary;
-        if (!is_wanted(run, known, p)) {
+        if (!is_wanted(run, named, p)) {
             continue;
         }
         if (is_over(run)) {
             return SW_TUNE_STOPPED;
         }
-        sw_tune_point_text(known->space, false, p, point);
+        sw_tune_point_text(space, false, p, point);
         *outcome = sw_tune_subject_point(run->subject, point, &run->options->rule, run->samples,
                                          &summary, reason);
         if (*outcome == SW_TUNE_INTERRUPTED) {
@@ -187,7 +168,6 @@ static enum sw_tune_ended time_points(struct run *run, const struct named *named
         if (!sw_tune_store_add_point(run->store, named->id, point, &summary, run->samples)) {
             return store_failed(run, reason);
         }
-        known->points[p] = true;
     }
     return SW_TUNE_THROUGH;
 }
@@ -212,17 +192,19 @@ static enum sw_tune_ended note_failure(struct run *run, const struct named *name
 }
 
 static enum sw_tune_ended conclude(struct run *run, const struct named *named,
-                                   const struct known *known, enum sw_tune_outcome outcome,
-                                   struct sw_tune_reason *reason)
+                                   enum sw_tune_outcome outcome, struct sw_tune_reason *reason)
 {
+    const struct sw_tune_space *space = named->product->space;
     bool is_whole = true;
     if (outcome != SW_TUNE_GOOD) {
         return note_failure(run, named,
                             outcome == SW_TUNE_WRONG ? SW_TUNE_STATE_WRONG : SW_TUNE_STATE_FAILED,
                             reason);
     }
-    for (uint32_t p = 0; p < known->count; p++) {
-        is_whole = is_whole && known->points[p];
+    for (uint32_t p = 0; p < sw_tune_point_count(space, false); p++) {
+        char point[SW_TUNE_TEXT_MAX];
+        sw_tune_point_text(space, false, p, point);
+        is_whole = is_whole && sw_tune_store_has(run->store, named->id, point);
     }
     if (!sw_tune_store_set_state(run->store, named->id,
                                  is_whole ? SW_TUNE_STATE_GOOD : SW_TUNE_STATE_PARTLY, "")) {
@@ -232,7 +214,7 @@ static enum sw_tune_ended conclude(struct run *run, const struct named *named,
 }
 
 static enum sw_tune_ended measure_points(struct run *run, const struct named *named,
-                                         struct known *known, struct sw_tune_reason *reason)
+                                         struct sw_tune_reason *reason)
 {
     enum sw_tune_ended ended = SW_TUNE_THROUGH;
     run->measured++;
@@ -244,10 +226,10 @@ static enum sw_tune_ended measure_points(struct run *run, const struct named *na
         return SW_TUNE_IMPOSSIBLE;
     }
     if (outcome == SW_TUNE_GOOD) {
-        ended = time_points(run, named, known, &outcome, reason);
+        ended = time_points(run, named, &outcome, reason);
         sw_tune_subject_close(run->subject);
     }
-    return ended == SW_TUNE_THROUGH ? conclude(run, named, known, outcome, reason) : ended;
+    return ended == SW_TUNE_THROUGH ? conclude(run, named, outcome, reason) : ended;
 }
 
 /* Whether the store says that nothing more can be learnt of it. */
@@ -260,28 +242,15 @@ static bool is_settled(const struct named *named)
 static enum sw_tune_ended measure_unknown(struct run *run, const struct named *named,
                                           struct sw_tune_reason *reason)
 {
-    struct known known = {.space = named->product->space,
-                          .count = sw_tune_point_count(named->product->space, false)};
-    enum sw_tune_ended ended = SW_TUNE_THROUGH;
-    known.points = calloc(known.count, sizeof(known.points[0]));
-    if (known.points == NULL) {
-        (void)sw_tune_refuse(reason, "not enough memory");
-        return SW_TUNE_IMPOSSIBLE;
-    }
-    if (!sw_tune_store_points(run->store, named->id, take_known, &known)) {
-        ended = store_failed(run, reason);
-    }
     uint32_t wanted = 0;
-    for (uint32_t p = 0; p < known.count; p++) {
-        wanted += is_wanted(run, &known, p);
+    for (uint32_t p = 0; p < sw_tune_point_count(named->product->space, false); p++) {
+        wanted += is_wanted(run, named, p);
     }
-    if (ended == SW_TUNE_THROUGH && wanted > 0) {
-        ended = measure_points(run, named, &known, reason);
-    } else {
-        run->kept++;
+    if (wanted > 0) {
+        return measure_points(run, named, reason);
     }
-    free(known.points);
-    return ended;
+    run->kept++;
+    return SW_TUNE_THROUGH;
 }
 
 /* --- all variants ----------------------------------------------------------------------------- */
@@ -389,8 +358,8 @@ enum sw_tune_ended sw_tune_measure(const struct sw_tune_plan *plan,
     run->store = store;
     run->interrupt = interrupt;
     run->began = began;
-    run->end = began + options->budget_seconds;
-    run->timing_began = sw_tune_clock();
+    run->end = began + 60 * options->budget_minutes;
+    run->timing_began = sw_study_clock();
     run->subject = calloc(1, sizeof(*run->subject));
     run->samples = calloc(1, sizeof(*run->samples));
     if (run->subject == NULL || run->samples == NULL) {

@@ -2,10 +2,11 @@
  *
  * plan.c - reads kernels and lists the variants that the command line selects.
  */
-#include "bench/tune/search/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "bench/tune/search/search.h"
 
 /* A variant and its place in the order. */
 struct entry {
@@ -76,7 +77,7 @@ static bool add_workload(struct entries *entries, const struct sw_tune_search_op
         sw_tune_variant_at(space, workload, v, &variant);
         sw_tune_variant_name(space, workload, &variant, name);
         if (!sw_tune_variant_is_base(space, workload, &variant) &&
-            regexec(&options->variants, name, 0, NULL, 0) == 0 &&
+            sw_tune_selects_variant(&options->select, name) &&
             !add(entries, space, workload, &variant, false)) {
             return false;
         }
@@ -128,19 +129,15 @@ static bool read_kernels(struct sw_tune_plan *plan, const struct sw_tune_search_
         if (!sw_tune_space_read(options->files[i], &kernel->space, reason)) {
             return false;
         }
-        if (regexec(&options->kernels, kernel->space->kernel, 0, NULL, 0) != 0) {
+        if (!sw_tune_selects_kernel(&options->select, kernel->space->kernel)) {
             free(kernel->space);
             kernel->space = NULL;
             continue;
         }
         plan->kernel_count++;
-        for (uint32_t f = 0; f < options->filter_count; f++) {
-            if (!sw_tune_filter_fits(&options->filters[f], kernel->space, reason)) {
-                return false;
-            }
-        }
         uint64_t tuned = 0;
-        if (!sw_tune_hash_sources(options->files[i], &kernel->sources, reason) ||
+        if (!sw_tune_selection_fits(&options->select, kernel->space, reason) ||
+            !sw_tune_hash_sources(options->files[i], &kernel->sources, reason) ||
             !sw_tune_hash_sources(kernel->space->tunes, &tuned, reason)) {
             return false;
         }
@@ -163,7 +160,8 @@ bool sw_tune_plan_make(struct sw_tune_plan *plan, const struct sw_tune_search_op
     for (uint32_t k = 0; good && k < plan->kernel_count; k++) {
         const struct sw_tune_space *space = plan->kernels[k].space;
         for (uint32_t w = 0; good && w < sw_tune_point_count(space, true); w++) {
-            if (sw_tune_point_taken(space, true, w, options->filters, options->filter_count) &&
+            if (sw_tune_point_taken(space, true, w, options->select.filters,
+                                    options->select.filter_count) &&
                 !add_workload(&entries, options, space, w)) {
                 good = sw_tune_refuse(reason, "not enough memory");
             }

@@ -22,8 +22,6 @@
  * %RANGE% SW_GET_LANES lpk {1,2}
  * %RANGE% SW_GET_BLOCK tpb {128,256}
  * %RANGE% SW_GET_RESIDENT tpm {0,1024}
- * %RANGE% SW_BUCKET_SLOTS spb {2,4,8}
- * %BASE% table/robin_hood/robin_hood.h
  */
 #ifndef SW_GET_KEYS
 #define SW_GET_KEYS 2
