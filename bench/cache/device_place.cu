@@ -8,10 +8,10 @@
 
 #include <algorithm>
 
-#include "bench/timing/ceiling.h"
 #include "bench/study/device.cuh"
 #include "bench/study/device.h"
 #include "bench/study/report.h"
+#include "bench/timing/ceiling.h"
 
 #define BLOCK 256
 #define WARP 32
@@ -200,7 +200,7 @@ template <class Launch> static bool tally(struct sw_cachebench_verdict *verdict,
         launch(total);
         done = sw_study_done("judging") &&
                sw_study_ok(cudaMemcpy(counts, total, sizeof(counts), cudaMemcpyDeviceToHost),
-                            "judging");
+                           "judging");
     }
     device_free(total);
     for (int a = 0; a < SW_CACHEBENCH_ANSWERS && done; a++) {

@@ -89,7 +89,7 @@ static bool device_judge(const uint32_t *found, const struct sw_cbench_order *or
         judge_kernel<<<blocks(order->count), BLOCK>>>(found, *order, on_device);
         done = sw_study_done("judging") &&
                sw_study_ok(cudaMemcpy(wrong, on_device, sizeof(wrong), cudaMemcpyDeviceToHost),
-                            "judging");
+                           "judging");
     }
     device_free(on_device);
     verdict->missed = wrong[0];

@@ -292,9 +292,9 @@ bool sw_bandwidth_l2_fetch(uint32_t bytes, uint32_t *granted)
 {
     size_t limit = 0;
     if ((bytes != 0 && !sw_study_ok(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes),
-                                     "bytes a fetch into L2")) ||
+                                    "bytes a fetch into L2")) ||
         !sw_study_ok(cudaDeviceGetLimit(&limit, cudaLimitMaxL2FetchGranularity),
-                      "bytes a fetch into L2")) {
+                     "bytes a fetch into L2")) {
         return false;
     }
     *granted = (uint32_t)limit;

@@ -128,9 +128,8 @@ bool sw_bandwidth_draw(struct sw_bandwidth_arrays *arrays, uint64_t count, uint6
     memset(account, 0, sizeof(*account));
     operand_kernel<<<blocks_for(count), BLOCK>>>(arrays->operands, count, number);
     if (!sw_study_done("drawing operands") || !sw_timing_fill(arrays->keys, bytes, draw) ||
-        !sw_study_ok(
-            cudaMemcpy(arrays->sorted_keys, arrays->keys, bytes, cudaMemcpyDeviceToDevice),
-            "copying the keys") ||
+        !sw_study_ok(cudaMemcpy(arrays->sorted_keys, arrays->keys, bytes, cudaMemcpyDeviceToDevice),
+                     "copying the keys") ||
         !sw_study_ok(
             cudaMemcpy(arrays->sorted_operands, arrays->operands, bytes, cudaMemcpyDeviceToDevice),
             "copying the operands")) {
@@ -276,6 +275,6 @@ bool sw_bandwidth_count_found(struct sw_bandwidth_arrays *arrays, uint64_t count
     }
     return sw_study_ok(cudaMemset(arrays->found, 0xA5, found_bytes(count)), "poisoning answers") &&
            sw_study_ok(cudaMemset(arrays->answers, 0xA5, count * sizeof(uint32_t)),
-                        "poisoning answers") &&
+                       "poisoning answers") &&
            sw_study_done("counting answers");
 }

@@ -11,8 +11,7 @@ bool sw_study_ok(cudaError_t error, const char *what)
     if (error == cudaSuccess) {
         return true;
     }
-    fprintf(stderr, "%s: %s (%s)\n", what, cudaGetErrorString(error),
-            cudaGetErrorName(error));
+    fprintf(stderr, "%s: %s (%s)\n", what, cudaGetErrorString(error), cudaGetErrorName(error));
     return false;
 }
 

@@ -250,6 +250,7 @@ enum sw_study_parsed sw_study_options(const struct sw_study_command *command, vo
 /* --- --help ----------------------------------------------------------------------------------- */
 
 #define MARGIN 28
+#define WIDTH 100
 
 static const char *value_name(const struct sw_study_option *row)
 {
@@ -272,6 +273,7 @@ static const char *value_name(const struct sw_study_option *row)
 static void print_option(const struct sw_study_option *row)
 {
     char letter[8] = "   ";
+    size_t last = 0;
     const char *value = row->value != NULL ? row->value : value_name(row);
     if (row->letter != 0) {
         snprintf(letter, sizeof(letter), "-%c,", row->letter);
@@ -282,11 +284,13 @@ static void print_option(const struct sw_study_option *row)
         size_t length = strcspn(line, "\n");
         printf("%*s%.*s", MARGIN - used, "", (int)length, line);
         used = 0;
+        last = length;
         line = line[length] == '\0' ? NULL : line + length + 1;
         printf("%s", line != NULL ? "\n" : "");
     }
     if (row->usual != NULL) {
-        printf(" (%s)", row->usual);
+        bool fits = MARGIN + last + strlen(row->usual) + 3 <= WIDTH;
+        printf("%s%*s(%s)", fits ? "" : "\n", fits ? 1 : MARGIN, "", row->usual);
     }
     printf("\n");
     for (size_t w = 0; row->about != NULL && row->words[w] != NULL; w++) {

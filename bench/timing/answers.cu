@@ -32,7 +32,7 @@ static __device__ inline void add_ballot(uint64_t *sum, bool counts)
 bool sw_timing_poison(struct sw_timing_arrays *arrays, uint64_t count)
 {
     return sw_study_ok(cudaMemset(arrays->answers, 0xff, count * arrays->key_bytes),
-                        "poisoning the answers") &&
+                       "poisoning the answers") &&
            sw_study_done("poisoning the answers");
 }
 
@@ -90,14 +90,14 @@ static __global__ void __launch_bounds__(BLOCK)
 static bool clear_tally(const struct sw_timing_arrays *arrays)
 {
     return sw_study_ok(cudaMemset(arrays->tally, 0, sizeof(struct sw_timing_check)),
-                        "checking the answers");
+                       "checking the answers");
 }
 
 static bool read_tally(const struct sw_timing_arrays *arrays, void *result, size_t bytes)
 {
     return sw_study_done("checking the answers") &&
            sw_study_ok(cudaMemcpy(result, arrays->tally, bytes, cudaMemcpyDeviceToHost),
-                        "reading a check's result");
+                       "reading a check's result");
 }
 
 static bool check(struct sw_timing_arrays *arrays, const uint32_t *origins, uint64_t first,

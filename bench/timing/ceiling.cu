@@ -33,7 +33,7 @@ bool sw_timing_memory_open(struct sw_timing_memory *memory, uint64_t bytes, uint
     if (sw_study_ok(cudaMalloc(&memory->source, bytes), "memory for the ceilings") &&
         sw_study_ok(cudaMalloc(&memory->target, bytes), "memory for the ceilings") &&
         sw_study_ok(cudaMalloc((void **)&memory->sink, sizeof(uint64_t)),
-                     "memory for the ceilings") &&
+                    "memory for the ceilings") &&
         sw_timing_fill(memory->source, bytes, draw)) {
         return true;
     }

@@ -206,8 +206,7 @@ static bool count_distinct(const struct sw_timing_arrays *arrays, void *copy, co
                            uint64_t count, uint64_t *distinct)
 {
     uint64_t bytes = count * arrays->key_bytes;
-    if (!sw_study_ok(cudaMemcpy(copy, keys, bytes, cudaMemcpyDeviceToDevice),
-                      "copying the keys")) {
+    if (!sw_study_ok(cudaMemcpy(copy, keys, bytes, cudaMemcpyDeviceToDevice), "copying the keys")) {
         return false;
     }
     try {

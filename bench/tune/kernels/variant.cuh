@@ -19,7 +19,7 @@ enum sw_tune_operation {
 };
 
 struct sw_tune_cuda_variant {
-    uint64_t layout;       /* SW_TUNE_LAYOUT */
+    uint64_t layout; /* SW_TUNE_LAYOUT */
     uint32_t slot_bits;
     enum sw_tune_operation operation;
     /* Enqueues what is timed. `device` is sw_cuda_device<slot_bits>. */
