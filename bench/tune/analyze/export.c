@@ -245,6 +245,7 @@ static bool is_first_of_arch(const struct sw_tune_loaded *loaded, uint32_t i)
 bool sw_tune_export(const struct sw_tune_loaded *loaded,
                     const struct sw_tune_analyze_options *options, struct sw_tune_reason *reason)
 {
+    /* an array of pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
     const struct sw_tune_result **choices = calloc(loaded->count, sizeof(*choices));
     if (choices == NULL) {
         return sw_tune_refuse(reason, "not enough memory");
