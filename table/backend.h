@@ -8,8 +8,6 @@
 #ifndef SHERWOOD_TABLE_BACKEND_H
 #define SHERWOOD_TABLE_BACKEND_H
 
-#include "table/robin_hood/geometry.h"
-#include "table/robin_hood/robin_hood.h"
 #include "table/table.h"
 
 #ifdef __cplusplus
@@ -49,10 +47,6 @@ struct sw_together {
     struct sw_batch *parts[SW_TOGETHER_MAX];
     struct sw_batch whole; /* the backend's, from submit_together to the end of poll_together */
 };
-
-/* Of a table of Robin Hood: the facts down to occupied_max, and raw_bytes. */
-void sw_geometry_facts(const struct sw_table_config *config, const struct sw_geometry *geometry,
-                       struct sw_backend_facts *facts);
 
 /* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
  * writes, but no number of its own. The backend leaves the image in _image, and with _borrows one
@@ -152,28 +146,6 @@ static inline bool sw_batch_is_read(const struct sw_batch *batch)
 #define SW_BACKEND_ALL_OPERATIONS ((1U << SW_OP_COUNT) - 1)
 #define SW_BACKEND_ALL_KINDS \
     (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN | 1U << SW_BATCH_RESIZE)
-
-/* Robin Hood. */
-extern const struct sw_backend sw_backend_cpu;
-/* NULL if this build has no CUDA backend (cuda/absent.c). */
-const struct sw_backend *sw_backend_cuda(void);
-
-/* Scan, shared by the backends: takes the entries of raw windows of the main array and the stash
- * and writes the batch's answers and next cursor. Each window starts at the home bucket of the
- * cursor in its array. `table` (its views give the geometry; slots may be NULL) is struct
- * sw_table_s64 or _s128 by slot_bits. Backends read at least SW_SCAN_WINDOW buckets a call, or what
- * is left of the array; a window may have 0 buckets only if its array holds no entries (the stash
- * at stash_occupied 0). Returns false, with the batch untouched, if the windows end before the
- * cursor could move (a run of full buckets longer than a window): double them and call again. */
-#define SW_SCAN_WINDOW 16384
-struct sw_scan_window {
-    const void *slots; /* host-readable; NULL if buckets is 0 */
-    uint64_t first;    /* bucket number of slots[0] */
-    uint64_t buckets;
-};
-bool sw_scan_collect(uint32_t slot_bits, const void *table, const struct sw_state *state,
-                     const struct sw_scan_window *main, const struct sw_scan_window *stash,
-                     struct sw_batch *batch);
 
 #ifdef __cplusplus
 }

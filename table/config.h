@@ -15,12 +15,13 @@
 extern "C" {
 #endif
 
-/* Checks what all engines ask, and that no field of another engine is set. Returns SW_OK or
- * SW_E_INVALID (with a sentence in `reason`). */
+/* Checks what all engines ask. Returns SW_OK or SW_E_INVALID (with a sentence in `reason`). */
 int sw_config_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
 
-/* "robin_hood", "cuckoo" or "cache"; NULL if there is no such engine. Static storage. */
-const char *sw_engine_name(enum sw_engine engine);
+/* Checks that nothing is set but what the engine of this name has a use for: `fields`, of enum
+ * sw_engine_field. Returns as sw_config_valid. */
+int sw_config_own(const struct sw_table_config *config, const char *engine, uint32_t fields,
+                  char *reason, size_t reason_size);
 
 /* The size of a value of a valid configuration. */
 uint32_t sw_config_value_bytes(const struct sw_table_config *config);

@@ -18,6 +18,7 @@ struct sw_table {
     const struct sw_backend *backend;
     void *memory; /* the backend's */
     enum sw_backend_kind kind;
+    const char *engine_name;
     struct sw_table_config config;
     uint64_t capacity_max; /* slots */
     uint32_t operations;   /* as in sw_table_info, with this configuration */

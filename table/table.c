@@ -73,7 +73,7 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
             snprintf(table->reason, sizeof(table->reason),
                      "this build has no CUDA backend of the engine %s: install nvcc and build "
                      "again, or choose the CPU backend",
-                     sw_engine_name(table->config.engine));
+                     parts->name);
             return SW_E_NOTBUILT;
         }
         return open_cpu(table, parts->cpu, "this build has no CUDA backend");
@@ -121,6 +121,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         return SW_E_NOMEM;
     }
     table->config = *config;
+    table->engine_name = parts->name;
     status = open_backend(table, parts);
     if (status != SW_OK) {
         snprintf(reason, reason_size, "%s", table->reason);
@@ -168,7 +169,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .backend_name = table->backend->name,
         .backend_reason = table->reason,
         .engine = config->engine,
-        .engine_name = sw_engine_name(config->engine),
+        .engine_name = table->engine_name,
         .operations = table->operations,
         .batch_kinds = table->batch_kinds,
         .cache_policy = config->cache_policy,

@@ -39,7 +39,7 @@ extern "C" {
     X(SW_E_NOMEM, -2, "not enough memory")                             \
     X(SW_E_FULL, -3, "refused: the table would pass its maximum load") \
     X(SW_E_NODEVICE, -4, "no usable CUDA device")                      \
-    X(SW_E_NOTBUILT, -5, "this build has no such backend or engine")   \
+    X(SW_E_NOTBUILT, -5, "this build has no such backend")             \
     X(SW_E_DEVICE, -6, "the device failed; the table is lost")         \
     X(SW_E_BUSY, -7, "too many batches in flight on this queue")       \
     X(SW_E_UNSUPPORTED, -8, "this engine has no such operation")
@@ -197,10 +197,9 @@ struct sw_table_config {
  * 2^16 slots. */
 void sw_table_config_init(struct sw_table_config *config);
 
-/* Whether a table of this configuration can be, without creating it: SW_OK; SW_E_INVALID or, where
- * this build lacks the engine, SW_E_NOTBUILT, with one sentence in `reason` (unless it is NULL)
- * that says what to do. Whether there is memory or a device for it only sw_table_create tells. A
- * pure function. */
+/* Whether a table of this configuration can be, without creating it: SW_OK, or SW_E_INVALID
+ * with one sentence in `reason` (unless it is NULL) that says what to do. Whether there is memory
+ * or a device for it only sw_table_create tells. A pure function. */
 int sw_table_config_check(const struct sw_table_config *config, char *reason, size_t reason_size);
 
 /* Bytes of the slots and of what lies beside them for as long as the table lives, without the

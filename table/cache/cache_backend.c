@@ -6,8 +6,25 @@
 
 #include "table/config.h"
 
-int sw_cache_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+#define VALUE_BYTES_MIN 4U
+#define VALUE_BYTES_MAX 1024U
+
+static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
+    const uint32_t value_bytes = sw_config_value_bytes(config);
+    if (value_bytes < VALUE_BYTES_MIN || value_bytes > VALUE_BYTES_MAX || value_bytes % 4 != 0) {
+        return sw_config_refuse(reason, reason_size,
+                                "values must have 4 to 1024 bytes, a multiple of 4, not %u",
+                                (unsigned)value_bytes);
+    }
+    if ((unsigned)config->cache_mode > SW_CACHE_THROUGHPUT) {
+        return sw_config_refuse(reason, reason_size, "the cache mode must be memory or throughput");
+    }
+    if ((unsigned)config->cache_policy > SW_CACHE_CUSTOM) {
+        return sw_config_refuse(reason, reason_size,
+                                "the cache policy must be lru, lfu, epoch-lru, epoch-lfu or "
+                                "custom");
+    }
     if (config->capacity_slots == 0 || config->capacity_slots > 1ULL << 48 ||
         config->max_capacity_slots > 1ULL << 48) {
         return sw_config_refuse(reason, reason_size, "a cache must have from 1 to 2^48 slots");
@@ -48,11 +65,22 @@ struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config)
     return slots;
 }
 
-uint64_t sw_cache_bytes(const struct sw_table_config *config)
+/* All of a table's cache: keys, values, scores, digests. */
+static uint64_t bytes(const struct sw_table_config *config)
 {
     struct sw_cache_slots slots = sw_cache_slots_of(config);
     return slots.buckets * sw_cache_bucket_bytes(slots.value_bytes);
 }
+
+const struct sw_engine_parts sw_cache_engine = {
+    .name = "cache",
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_CACHE_WRITING | SW_FIELD_VALUE_BYTES |
+              SW_FIELD_CACHE_MODE | SW_FIELD_CACHE_POLICY,
+    .valid = valid,
+    .bytes = bytes,
+    .cpu = &sw_cache_backend_cpu,
+    .cuda = sw_cache_backend_cuda,
+};
 
 void sw_cache_facts(uint64_t buckets, uint64_t buckets_max, uint64_t bytes,
                     struct sw_backend_facts *facts)

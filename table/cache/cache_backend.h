@@ -7,8 +7,8 @@
 #ifndef SHERWOOD_TABLE_CACHE_CACHE_BACKEND_H
 #define SHERWOOD_TABLE_CACHE_CACHE_BACKEND_H
 
-#include "table/backend.h"
 #include "table/cache/slots.h"
+#include "table/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,15 +23,10 @@ extern "C" {
     (SW_CACHE_KINDS | 1U << SW_BATCH_COUNT_SCORES | 1U << SW_BATCH_ERASE_SCORES | \
      1U << SW_BATCH_EPOCH)
 
+extern const struct sw_engine_parts sw_cache_engine;
 extern const struct sw_backend sw_cache_backend_cpu;
 /* NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_cache_backend_cuda(void);
-
-/* Checks a configuration of which sw_config_valid holds: SW_OK, or SW_E_INVALID with a sentence. */
-int sw_cache_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
-
-/* All of a table's cache: keys, values, scores, digests. */
-uint64_t sw_cache_bytes(const struct sw_table_config *config);
 
 /* The sizes of a table's cache, without its arrays. */
 struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config);

@@ -5,8 +5,8 @@
 #ifndef SHERWOOD_TABLE_CUCKOO_CUCKOO_BACKEND_H
 #define SHERWOOD_TABLE_CUCKOO_CUCKOO_BACKEND_H
 
-#include "table/backend.h"
 #include "table/cuckoo/engine.h"
+#include "table/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +16,7 @@ extern "C" {
  * cells are in no order that a cursor could keep while chains move entries. */
 #define SW_CUCKOO_KINDS (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR)
 
+extern const struct sw_engine_parts sw_cuckoo_engine;
 extern const struct sw_backend sw_cuckoo_backend_cpu;
 /* NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_cuckoo_backend_cuda(void);

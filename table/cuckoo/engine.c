@@ -5,6 +5,7 @@
 #include "table/cuckoo/engine.h"
 
 #include "table/config.h"
+#include "table/cuckoo/cuckoo_backend.h"
 #include "table/cuckoo/standalone.h"
 
 static uint32_t functions_of(const struct sw_table_config *config)
@@ -12,8 +13,12 @@ static uint32_t functions_of(const struct sw_table_config *config)
     return config->hash_functions == 0 ? SW_CUCKOO_FUNCTIONS_MAX : config->hash_functions;
 }
 
-int sw_cuckoo_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
+    if (config->hash_functions != 0 && config->hash_functions != 2 && config->hash_functions != 3) {
+        return sw_config_refuse(reason, reason_size, "there must be 2 or 3 hash functions, not %u",
+                                (unsigned)config->hash_functions);
+    }
     uint32_t functions = functions_of(config);
     double most = functions == 2 ? SW_CUCKOO_LOAD_MAX_2 : SW_CUCKOO_LOAD_MAX_3;
     if (config->capacity_slots < 1 ||
@@ -61,9 +66,19 @@ void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan 
     plan->stash_room = plan->stash_most + config->batch_ops_max;
 }
 
-uint64_t sw_cuckoo_bytes(const struct sw_table_config *config)
+/* The cells, as many again for a rehash, and the stash. */
+static uint64_t bytes(const struct sw_table_config *config)
 {
     struct sw_cuckoo_plan plan;
     sw_cuckoo_plan(config, &plan);
     return (2 * plan.cells + plan.stash_room) * (config->slot_bits / 8);
 }
+
+const struct sw_engine_parts sw_cuckoo_engine = {
+    .name = "cuckoo",
+    .fields = SW_FIELD_MAX_PROBE | SW_FIELD_HASH_FUNCTIONS,
+    .valid = valid,
+    .bytes = bytes,
+    .cpu = &sw_cuckoo_backend_cpu,
+    .cuda = sw_cuckoo_backend_cuda,
+};

@@ -44,10 +44,6 @@ struct sw_cuckoo_plan {
 
 struct sw_table_config;
 
-/* SW_OK, or SW_E_INVALID with a sentence in `reason` (unless NULL). */
-int sw_cuckoo_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
-/* The cells, as many again for a rehash, and the stash. */
-uint64_t sw_cuckoo_bytes(const struct sw_table_config *config);
 void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan *plan);
 
 /* Seeds number `number` (from 0 on) of a table of this configuration's seed. */

@@ -7,6 +7,7 @@
 #include "table/device/cutter.cuh"
 #include "table/device/follow.cuh"
 #include "table/device/parts.cuh"
+#include "table/operation.h"
 
 /* Bytes of values, and of the values before, of one launch. */
 #define VALUE_BYTES_MAX (32U << 20)

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "table/backend.h"
 #include "table/config.h"
+#include "table/robin_hood/robin_hood_backend.h"
 
 /* Home buckets of a table of 32-bit keys: more than there are keys would be waste. */
 #define BUCKETS_MAX_32 (1ULL << 32)

@@ -2,7 +2,7 @@
  *
  * scan.c - answers a scan batch from raw windows of the table, for both widths.
  */
-#include "table/backend.h"
+#include "table/robin_hood/robin_hood_backend.h"
 
 #define RH_BODY "table/robin_hood/scan.inl"
 #include "table/robin_hood/each_width.inl"

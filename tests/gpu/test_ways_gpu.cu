@@ -104,7 +104,7 @@ int run(const struct sw_backend *backend, void *table, void *queue, const struct
 
 bool passes(const struct trial *trial)
 {
-    const struct sw_backend *backend = sw_backend_cuda();
+    const struct sw_backend *backend = sw_robin_hood_backend_cuda();
     struct sw_table_config config;
     char reason[256] = "";
     void *table = NULL;

@@ -141,12 +141,12 @@ static const struct sw_backend *cuda_absent(void)
 /* By config.seed, which the fake has no other use for. */
 enum { NO_CUDA, ABSENT, PRESENT, ASLEEP, SMALL, CHECKED, INVALID };
 static const struct sw_engine_parts parts_by_seed[] = {
-    {.cpu = &plain},
-    {.cpu = &plain, .cuda = cuda_absent},
-    {.cpu = &plain, .cuda = cuda_present},
-    {.cpu = &plain, .cuda = cuda_without_device},
-    {.cpu = &plain, .cuda = cuda_without_memory},
-    {.cpu = &with_check},
+    {.name = "cache", .cpu = &plain},
+    {.name = "cache", .cpu = &plain, .cuda = cuda_absent},
+    {.name = "cache", .cpu = &plain, .cuda = cuda_present},
+    {.name = "cache", .cpu = &plain, .cuda = cuda_without_device},
+    {.name = "cache", .cpu = &plain, .cuda = cuda_without_memory},
+    {.name = "cache", .cpu = &with_check},
 };
 
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,

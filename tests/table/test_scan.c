@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/backend.h"
 #include "table/mix.h"
+#include "table/robin_hood/robin_hood_backend.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(scan, .timeout = 60);

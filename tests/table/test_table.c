@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "table/backend.h"
+#include "table/robin_hood/robin_hood_backend.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(table, .timeout = 60);
@@ -55,7 +55,8 @@ Test(table, cuda_without_a_device)
         sw_table_destroy(table);
         cr_skip_test("a CUDA device answers here");
     }
-    cr_assert_eq(status, sw_backend_cuda() == NULL ? SW_E_NOTBUILT : SW_E_NODEVICE, "%s", reason);
+    cr_assert_eq(status, sw_robin_hood_backend_cuda() == NULL ? SW_E_NOTBUILT : SW_E_NODEVICE, "%s",
+                 reason);
     cr_assert_gt(strlen(reason), 20, "\"%s\"", reason);
 }
 
@@ -70,7 +71,7 @@ Test(table, automatic_choice)
     cr_assert_neq(info.backend, SW_BACKEND_AUTO);
     if (info.backend == SW_BACKEND_CPU) {
         cr_assert_str_eq(info.backend_name, "cpu");
-        cr_assert_not_null(strstr(info.backend_reason, sw_backend_cuda() == NULL
+        cr_assert_not_null(strstr(info.backend_reason, sw_robin_hood_backend_cuda() == NULL
                                                            ? "this build has no CUDA backend"
                                                            : "no CUDA device answered"),
                            "%s", info.backend_reason);

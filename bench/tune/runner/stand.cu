@@ -27,7 +27,7 @@ static bool open_table(struct sw_tune_stand<BITS> *stand, int device, char why[S
     config.max_load = 1.0;
     config.max_probe = MAX_PROBE;
     config.batch_ops_max = SW_TUNE_FILL_MAX;
-    stand->backend = sw_backend_cuda();
+    stand->backend = sw_robin_hood_backend_cuda();
     int status = stand->backend->open(&config, &table, why, SW_SERVE_TEXT_MAX);
     if (status != SW_OK) {
         return false;

@@ -11,8 +11,8 @@
 #include "bench/tune/kernels/serve.h"
 #include "bench/tune/kernels/variant.cuh"
 #include "bench/tune/runner/keys.cuh"
-#include "table/backend.h"
 #include "table/robin_hood/cuda/host.cuh"
+#include "table/robin_hood/robin_hood_backend.h"
 
 /* Operations of the batches that fill the table; upserts are no larger. */
 #define SW_TUNE_FILL_MAX (1U << 24)

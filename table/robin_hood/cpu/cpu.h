@@ -9,9 +9,9 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
 
-#include "table/backend.h"
 #include "table/host/phase_lock.h"
 #include "table/host/pool.h"
+#include "table/robin_hood/robin_hood_backend.h"
 
 /* Write batches carried out in parallel are cut by the top bits of m into this many partitions. */
 #define SW_CPU_PARTITION_BITS 6

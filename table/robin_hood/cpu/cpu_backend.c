@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/backend.h"
 #include "table/host/image.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
@@ -16,6 +15,7 @@
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
+#include "table/robin_hood/robin_hood_backend.h"
 
 /* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */
 static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
@@ -206,7 +206,7 @@ static void cpu_set_sequence(void *table, uint64_t sequence)
     sw_phase_lock_set_writers(&((struct sw_cpu *)table)->lock, sequence);
 }
 
-const struct sw_backend sw_backend_cpu = {
+const struct sw_backend sw_robin_hood_backend_cpu = {
     .name = "cpu",
     .operations = SW_BACKEND_ALL_OPERATIONS,
     .batch_kinds = SW_BACKEND_ALL_KINDS,

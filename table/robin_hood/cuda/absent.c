@@ -2,9 +2,9 @@
  *
  * absent.c - stands in for the CUDA backend where nvcc was not found.
  */
-#include "table/backend.h"
+#include "table/robin_hood/robin_hood_backend.h"
 
-const struct sw_backend *sw_backend_cuda(void)
+const struct sw_backend *sw_robin_hood_backend_cuda(void)
 {
     return NULL;
 }

@@ -5,8 +5,8 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ARRAYS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ARRAYS_CUH
 
-#include "table/backend.h"
 #include "table/robin_hood/cuda/device.cuh"
+#include "table/robin_hood/robin_hood_backend.h"
 
 struct sw_cuda_arrays {
     struct sw_geometry geometry;

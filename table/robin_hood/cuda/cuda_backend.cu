@@ -363,7 +363,7 @@ static int cuda_raw_copy(void *context, void *slots)
     return read_back((struct sw_cuda_table *)context, &state, slots);
 }
 
-const struct sw_backend *sw_backend_cuda(void)
+const struct sw_backend *sw_robin_hood_backend_cuda(void)
 {
     static const struct sw_backend backend = {
         "cuda",

@@ -10,12 +10,12 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_HOST_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_HOST_CUH
 
-#include "table/backend.h"
 #include "table/device/lane.cuh"
 #include "table/device/pool.cuh"
 #include "table/device/together.cuh"
 #include "table/robin_hood/cuda/arrays.cuh"
 #include "table/robin_hood/cuda/device.cuh"
+#include "table/robin_hood/robin_hood_backend.h"
 
 /* Batches of fewer operations are never streamed. */
 #define SW_CUDA_LARGE_MIN 65536
