@@ -86,11 +86,8 @@ bench: bench-timing bench-memory-bandwidth bench-cache ## build and run the stud
 	@bench/run --build $(BUILD) $(BENCH_ARGS)
 
 ifneq ($(NVCC),)
-# Memory, keys and ceilings are the timing study's: its files except main.c, of which the linker
-# takes those it needs.
-$(BUILD)/libtiming.a: $(filter-out %/main.o,$(TIMING_OBJ))
 MEMORY_BANDWIDTH_OBJ := $(call obj,$(wildcard bench/memory_bandwidth/*.c)) \
-  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/memory_bandwidth/*.cu)) $(BUILD)/libtiming.a $(BUILD)/libstudy.a
+  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/memory_bandwidth/*.cu)) $(BUILD)/libstudy.a
 
 bench-memory-bandwidth: $(BUILD)/memory_bandwidth ## build the memory bandwidth study on a GPU: build/memory_bandwidth --help
 $(BUILD)/memory_bandwidth: $(MEMORY_BANDWIDTH_OBJ) $(BUILD)/libtable.a
@@ -131,10 +128,10 @@ bundle: $(BUNDLE)/cuckoo
 endif
 
 # --- the cache study (bench/cache/README.md) -------------------------------------------------------
-# Without nvcc it has the CPU backend only. The ceilings are the timing study's.
+# Without nvcc it has the CPU backend only.
 CACHE_BENCH_HOST_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cache/*.c)))
 ifneq ($(NVCC),)
-CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(patsubst %,$(BUILD)/obj/%.o,$(wildcard bench/cache/*.cu)) $(BUILD)/libtiming.a
+CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(patsubst %,$(BUILD)/obj/%.o,$(wildcard bench/cache/*.cu))
 else
 CACHE_BENCH_OBJ := $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c)
 endif

@@ -8,10 +8,10 @@
 
 #include <algorithm>
 
+#include "bench/study/ceilings.h"
 #include "bench/study/device.cuh"
 #include "bench/study/device.h"
 #include "bench/study/report.h"
-#include "bench/timing/ceiling.h"
 
 #define BLOCK 256
 #define WARP 32
@@ -236,17 +236,21 @@ static bool device_note(uint8_t *model, const struct sw_cachebench_note *note)
 
 /* --- ceilings --------------------------------------------------------------------------------- */
 
-static bool measure_ceiling(struct sw_timing_memory *memory, enum sw_timing_ceiling which,
+static bool measure_ceiling(struct sw_study_memory *memory, enum sw_study_access access,
                             struct sw_cachebench_ceiling *ceiling)
 {
     double seconds[SW_CACHEBENCH_CEILING_REPS + 1]; /* the first warms up */
-    ceiling->name = sw_timing_ceiling_name(which);
-    ceiling->bytes = memory->bytes;
+    struct sw_study_timed timed = {};
     for (double &taken : seconds) {
-        if (!sw_timing_ceiling_run(memory, which, &taken, &ceiling->moved, &ceiling->lines)) {
+        if (!sw_study_access_run(memory, sw_study_shape_usual(access), &timed)) {
             return false;
         }
+        taken = timed.seconds;
     }
+    ceiling->name = sw_study_access_name(access);
+    ceiling->bytes = memory->bytes;
+    ceiling->moved = timed.dram_bytes;
+    ceiling->lines = timed.operations;
     ceiling->seconds = sw_study_median(seconds + 1, SW_CACHEBENCH_CEILING_REPS);
     return true;
 }
@@ -254,18 +258,14 @@ static bool measure_ceiling(struct sw_timing_memory *memory, enum sw_timing_ceil
 static bool device_measure_ceilings(uint64_t bytes, uint64_t slots, uint64_t seed,
                                     struct sw_cachebench_ceiling *ceilings)
 {
-    static const enum sw_timing_ceiling which[SW_CACHEBENCH_CEILINGS - 1] = {SW_TIMING_COPY_UINT4,
-                                                                             SW_TIMING_GATHER_128};
-    struct sw_timing_memory memory;
-    bool done = sw_timing_memory_open(&memory, bytes, seed);
-    if (!done) {
+    struct sw_study_memory memory;
+    if (!sw_study_memory_open(&memory, bytes, seed)) {
         return false;
     }
-    for (int c = 0; c < SW_CACHEBENCH_CEILINGS - 1 && done; c++) {
-        done = measure_ceiling(&memory, which[c], ceilings + c);
-    }
-    sw_timing_memory_close(&memory);
-    return done && sw_cachebench_write_ceiling(slots, ceilings + SW_CACHEBENCH_CEILINGS - 1);
+    bool done = measure_ceiling(&memory, SW_STUDY_COPY_UINT4, ceilings) &&
+                measure_ceiling(&memory, SW_STUDY_GATHER_128, ceilings + 1);
+    sw_study_memory_close(&memory);
+    return done && sw_cachebench_write_ceiling(slots, ceilings + 2);
 }
 
 static const struct sw_cachebench_place place = {

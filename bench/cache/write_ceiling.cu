@@ -84,34 +84,20 @@ static __global__ void __launch_bounds__(BLOCK, 4) write_kernel(const struct mem
     }
 }
 
-static bool time_one(const struct memory *memory, cudaEvent_t begin, cudaEvent_t end,
-                     double *seconds)
-{
-    float ms = 0;
-    cudaError_t error = cudaEventRecord(begin);
-    write_kernel<<<OPS / BLOCK, BLOCK>>>(*memory);
-    error = error == cudaSuccess ? cudaGetLastError() : error;
-    error = error == cudaSuccess ? cudaEventRecord(end) : error;
-    error = error == cudaSuccess ? cudaEventSynchronize(end) : error;
-    error = error == cudaSuccess ? cudaEventElapsedTime(&ms, begin, end) : error;
-    *seconds = ms * 1e-3;
-    return sw_study_ok(error, "the ceiling of writes");
-}
-
 static bool time_all(const struct memory *memory, double *seconds)
 {
-    double taken[SW_CACHEBENCH_CEILING_REPS + 1] = {}; /* the first warms up */
-    cudaEvent_t begin = NULL;
-    cudaEvent_t end = NULL;
-    bool done = sw_study_ok(cudaEventCreate(&begin), "cudaEventCreate") &&
-                sw_study_ok(cudaEventCreate(&end), "cudaEventCreate");
-    for (int r = 0; r <= SW_CACHEBENCH_CEILING_REPS && done; r++) {
-        done = time_one(memory, begin, end, taken + r);
+    double taken[SW_CACHEBENCH_CEILING_REPS + 1]; /* the first warms up */
+    for (double &rep : taken) {
+        auto launch = [&] {
+            write_kernel<<<OPS / BLOCK, BLOCK>>>(*memory);
+            return cudaGetLastError();
+        };
+        if (!sw_study_time(launch, "the ceiling of writes", &rep)) {
+            return false;
+        }
     }
-    (void)cudaEventDestroy(begin);
-    (void)cudaEventDestroy(end);
     *seconds = sw_study_median(taken + 1, SW_CACHEBENCH_CEILING_REPS);
-    return done;
+    return true;
 }
 
 bool sw_cachebench_write_ceiling(uint64_t slots, struct sw_cachebench_ceiling *ceiling)

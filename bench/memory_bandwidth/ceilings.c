@@ -8,28 +8,25 @@
 #include <string.h>
 
 #include "bench/study/report.h"
-#include "bench/timing/ceiling.h"
 
 static bool measure_copy(const struct sw_bandwidth_options *options,
-                         struct sw_bandwidth_report *report, struct sw_timing_memory *memory,
-                         enum sw_timing_ceiling which, double *best)
+                         struct sw_bandwidth_report *report, struct sw_study_memory *memory,
+                         enum sw_study_access access, double *best)
 {
     double rates[SW_BANDWIDTH_REPS_MAX];
     struct sw_bandwidth_subject subject = {
         .library = "memory",
-        .operation = sw_timing_ceiling_name(which),
+        .operation = sw_study_access_name(access),
     };
     for (uint32_t number = 0; number <= options->reps; number++) { /* 0 warms up */
-        double seconds = 0;
-        uint64_t dram_bytes = 0;
-        uint64_t operations = 0;
-        if (!sw_timing_ceiling_run(memory, which, &seconds, &dram_bytes, &operations)) {
+        struct sw_study_timed timed;
+        if (!sw_study_access_run(memory, sw_study_shape_usual(access), &timed)) {
             return false;
         }
         if (number > 0) {
-            rates[number - 1] = (double)dram_bytes / seconds;
-            sw_bandwidth_report_copy(report, subject.operation, memory->bytes, dram_bytes, number,
-                                     seconds);
+            rates[number - 1] = (double)timed.dram_bytes / timed.seconds;
+            sw_bandwidth_report_copy(report, subject.operation, memory->bytes, timed.dram_bytes,
+                                     number, timed.seconds);
         }
     }
     double rate = sw_study_median(rates, options->reps);
@@ -42,14 +39,14 @@ static bool measure_copy(const struct sw_bandwidth_options *options,
 
 /* *rate receives operations a second, *bytes the bytes of one. */
 static bool measure_shape(const struct sw_bandwidth_options *options,
-                          struct sw_bandwidth_report *report, struct sw_timing_memory *memory,
+                          struct sw_bandwidth_report *report, struct sw_study_memory *memory,
                           uint32_t shape_number, double *rate, double *bytes)
 {
     double rates[SW_BANDWIDTH_REPS_MAX];
-    struct sw_bandwidth_shape shape = sw_bandwidth_shape_at(shape_number);
+    struct sw_study_shape shape = sw_study_shape_at(shape_number);
     for (uint32_t number = 0; number <= options->reps; number++) { /* 0 warms up */
-        struct sw_bandwidth_timed timed;
-        if (!sw_bandwidth_access_run(memory, shape_number, &timed)) {
+        struct sw_study_timed timed;
+        if (!sw_study_access_run(memory, shape_number, &timed)) {
             return false;
         }
         *bytes = (double)timed.dram_bytes / (double)timed.operations;
@@ -64,11 +61,11 @@ static bool measure_shape(const struct sw_bandwidth_options *options,
 
 static void report_best(struct sw_bandwidth_report *report,
                         const struct sw_bandwidth_ceilings *ceilings,
-                        const struct sw_bandwidth_shape *shape)
+                        const struct sw_study_shape *shape)
 {
     struct sw_bandwidth_subject subject = {
         .library = "memory",
-        .operation = sw_bandwidth_access_name(shape->access),
+        .operation = sw_study_access_name(shape->access),
     };
     double rate = ceilings->operations[shape->access] * 1e-9;
     double bandwidth = ceilings->bytes[shape->access] * 1e-9;
@@ -83,14 +80,14 @@ static void report_best(struct sw_bandwidth_report *report,
 }
 
 static bool measure_access(const struct sw_bandwidth_options *options,
-                           struct sw_bandwidth_report *report, struct sw_timing_memory *memory,
-                           enum sw_bandwidth_access access, struct sw_bandwidth_ceilings *ceilings)
+                           struct sw_bandwidth_report *report, struct sw_study_memory *memory,
+                           enum sw_study_access access, struct sw_bandwidth_ceilings *ceilings)
 {
-    struct sw_bandwidth_shape best = {0};
-    for (uint32_t s = 0; s < sw_bandwidth_shapes(); s++) {
+    struct sw_study_shape best = {0};
+    for (uint32_t s = 0; s < sw_study_shapes(); s++) {
         double rate = 0;
         double bytes = 0;
-        struct sw_bandwidth_shape shape = sw_bandwidth_shape_at(s);
+        struct sw_study_shape shape = sw_study_shape_at(s);
         if (shape.access != access) {
             continue;
         }
@@ -111,17 +108,17 @@ bool sw_bandwidth_measure_ceilings(const struct sw_bandwidth_options *options,
                                    struct sw_bandwidth_report *report,
                                    struct sw_bandwidth_ceilings *ceilings)
 {
-    struct sw_timing_memory memory;
+    struct sw_study_memory memory;
     uint64_t bytes = (1ULL << options->capacity_log2) * (SW_BANDWIDTH_SLOT_BITS / 8);
     memset(ceilings, 0, sizeof(*ceilings));
-    if (!sw_timing_memory_open(&memory, bytes, options->seed)) {
+    if (!sw_study_memory_open(&memory, bytes, options->seed)) {
         return false;
     }
-    bool done = measure_copy(options, report, &memory, SW_TIMING_COPY_MEMCPY, &ceilings->copy) &&
-                measure_copy(options, report, &memory, SW_TIMING_COPY_UINT4, &ceilings->copy);
-    for (int a = 0; a < SW_BANDWIDTH_ACCESSES && done; a++) {
-        done = measure_access(options, report, &memory, (enum sw_bandwidth_access)a, ceilings);
+    bool done = measure_copy(options, report, &memory, SW_STUDY_COPY_MEMCPY, &ceilings->copy) &&
+                measure_copy(options, report, &memory, SW_STUDY_COPY_UINT4, &ceilings->copy);
+    for (int a = SW_STUDY_GATHER_32; a < SW_STUDY_ACCESSES && done; a++) {
+        done = measure_access(options, report, &memory, (enum sw_study_access)a, ceilings);
     }
-    sw_timing_memory_close(&memory);
+    sw_study_memory_close(&memory);
     return done;
 }

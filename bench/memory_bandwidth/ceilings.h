@@ -12,9 +12,9 @@
 
 /* Medians, a second. */
 struct sw_bandwidth_ceilings {
-    double copy;                              /* bytes, of the better copy */
-    double bytes[SW_BANDWIDTH_ACCESSES];      /* of the best shape of each access */
-    double operations[SW_BANDWIDTH_ACCESSES]; /* likewise */
+    double copy;                          /* bytes, of the better copy */
+    double bytes[SW_STUDY_ACCESSES];      /* of the best shape of each access */
+    double operations[SW_STUDY_ACCESSES]; /* likewise */
 };
 
 /* Over as many bytes as the table's slots will take. On false something failed and one line on

@@ -142,7 +142,7 @@ int main(int argc, char **argv)
         return parsed == SW_STUDY_DONE ? 0 : 2;
     }
     if (!sw_study_device_choose(options.device) ||
-        !sw_bandwidth_l2_fetch(options.l2_fetch, &l2_fetch) ||
+        !sw_study_l2_fetch(options.l2_fetch, &l2_fetch) ||
         !sw_bandwidth_report_open(&report, options.output)) {
         return 1;
     }

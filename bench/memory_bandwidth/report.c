@@ -48,13 +48,13 @@ void sw_bandwidth_report_copy(struct sw_bandwidth_report *report, const char *op
 }
 
 void sw_bandwidth_report_access(struct sw_bandwidth_report *report,
-                                const struct sw_bandwidth_shape *shape, uint32_t number,
-                                const struct sw_bandwidth_timed *timed)
+                                const struct sw_study_shape *shape, uint32_t number,
+                                const struct sw_study_timed *timed)
 {
     fprintf(report->gather,
             "memory_bandwidth,memory,%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64
             ",%" PRIu64 ",%.6f\n",
-            sw_bandwidth_access_name(shape->access), shape->line_bytes, shape->lines_per_thread,
+            sw_study_access_name(shape->access), shape->line_bytes, shape->lines_per_thread,
             shape->lanes_per_line, number, timed->operations, timed->dram_bytes,
             timed->seconds * 1e3);
 }

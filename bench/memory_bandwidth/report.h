@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "bench/memory_bandwidth/random_access.h"
 #include "bench/memory_bandwidth/workload.h"
+#include "bench/study/ceilings.h"
 
 struct sw_bandwidth_report {
     FILE *memcpy; /* a row a repetition, of these four */
@@ -61,8 +61,8 @@ void sw_bandwidth_report_copy(struct sw_bandwidth_report *report, const char *op
                               uint64_t payload_bytes, uint64_t dram_bytes, uint32_t number,
                               double seconds);
 void sw_bandwidth_report_access(struct sw_bandwidth_report *report,
-                                const struct sw_bandwidth_shape *shape, uint32_t number,
-                                const struct sw_bandwidth_timed *timed);
+                                const struct sw_study_shape *shape, uint32_t number,
+                                const struct sw_study_timed *timed);
 void sw_bandwidth_report_insert(struct sw_bandwidth_report *report,
                                 const struct sw_bandwidth_rep *rep,
                                 const struct sw_bandwidth_account *account);

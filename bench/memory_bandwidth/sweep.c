@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bench/study/pass.h"
 #include "bench/study/report.h"
-#include "bench/timing/pass.h"
 
 uint64_t sw_bandwidth_count(const struct sw_bandwidth_options *options, double load)
 {
@@ -30,7 +30,7 @@ static uint32_t batch_ops(const struct sw_bandwidth_study *study)
 /* What a repetition reports of a pass. */
 static struct sw_bandwidth_rep describe(const struct sw_bandwidth_study *study, double load,
                                         uint32_t number, uint64_t count, enum sw_op_class class,
-                                        const struct sw_timing_passed *passed)
+                                        const struct sw_study_passed *passed)
 {
     const struct sw_op_counters *counters = &passed->counters.by_class[class];
     return (struct sw_bandwidth_rep){
@@ -45,7 +45,7 @@ static struct sw_bandwidth_rep describe(const struct sw_bandwidth_study *study, 
         .hits = counters->hits,
         .misses = counters->misses,
         .copy_rate = study->ceilings->copy,
-        .gather_rate = study->ceilings->bytes[SW_BANDWIDTH_GATHER_32],
+        .gather_rate = study->ceilings->bytes[SW_STUDY_GATHER_32],
     };
 }
 
@@ -63,8 +63,8 @@ static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
                    struct sw_bandwidth_account *account)
 {
     struct sw_bandwidth_arrays *arrays = &study->arrays;
-    struct sw_timing_passed passed;
-    struct sw_timing_pass pass = {
+    struct sw_study_passed passed;
+    struct sw_study_pass pass = {
         .key_bytes = sizeof(uint32_t),
         .op = SW_GET,
         .keys = arrays->distinct,
@@ -73,7 +73,7 @@ static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
         .count = account->distinct,
         .batch_ops = batch_ops(study),
     };
-    int status = sw_timing_pass_run(study->queue, &pass, &passed);
+    int status = sw_study_pass_run(study->queue, &pass, &passed);
     if (status != SW_OK) {
         return failed("reading every key", status);
     }
@@ -86,7 +86,7 @@ static bool settle(struct sw_bandwidth_study *study, uint64_t batches,
 /* Every key settled, the totals equal, and the table's own count of entries right. */
 static bool is_settled(const struct sw_bandwidth_study *study,
                        const struct sw_bandwidth_account *account,
-                       const struct sw_timing_passed *passed, uint64_t count)
+                       const struct sw_study_passed *passed, uint64_t count)
 {
     const struct sw_op_counters *counters = &passed->counters.by_class[SW_CLASS_UPSERT];
     struct sw_table_stats stats;
@@ -107,10 +107,10 @@ static bool is_settled(const struct sw_bandwidth_study *study,
 
 /* One repetition: empty table, fresh keys, the timed launch, the account. */
 static bool insert_once(struct sw_bandwidth_study *study, uint64_t count,
-                        struct sw_timing_passed *passed, struct sw_bandwidth_account *account)
+                        struct sw_study_passed *passed, struct sw_bandwidth_account *account)
 {
     struct sw_bandwidth_arrays *arrays = &study->arrays;
-    struct sw_timing_pass pass = {
+    struct sw_study_pass pass = {
         .key_bytes = sizeof(uint32_t),
         .op = SW_SUM,
         .keys = arrays->keys,
@@ -125,7 +125,7 @@ static bool insert_once(struct sw_bandwidth_study *study, uint64_t count,
         !sw_bandwidth_draw(arrays, count, study->options->seed, ++study->draws, account)) {
         return false;
     }
-    int status = sw_timing_pass_run(study->queue, &pass, passed);
+    int status = sw_study_pass_run(study->queue, &pass, passed);
     if (status != SW_OK) {
         return failed("insert", status);
     }
@@ -156,13 +156,13 @@ static void summarize(struct sw_bandwidth_study *study, const char *operation,
     struct sw_bandwidth_report *report = study->report;
     const struct sw_bandwidth_ceilings *ceilings = study->ceilings;
     bool is_insert = strcmp(operation, "insert") == 0;
-    enum sw_bandwidth_access ceiling = is_insert ? SW_BANDWIDTH_LOAD_CAS : SW_BANDWIDTH_GATHER_32;
+    enum sw_study_access ceiling = is_insert ? SW_STUDY_LOAD_CAS : SW_STUDY_GATHER_32;
     struct sw_bandwidth_subject subject = {"sherwood", operation, last->load, last->batch};
     double bytes = sw_study_median(rates->bytes, last->number);
     double operations = sw_study_median(rates->operations, last->number);
     double probes = (double)last->probes / (double)last->operations;
     double of_copy = 100 * bytes / ceilings->copy;
-    double of_gather = 100 * bytes / ceilings->bytes[SW_BANDWIDTH_GATHER_32];
+    double of_gather = 100 * bytes / ceilings->bytes[SW_STUDY_GATHER_32];
     sw_bandwidth_report_summary(report, &subject, "bandwidth", bytes * 1e-9, "GB/s");
     sw_bandwidth_report_summary(report, &subject, "percent_of_copy", of_copy, "%");
     sw_bandwidth_report_summary(report, &subject, "percent_of_gather", of_gather, "%");
@@ -202,7 +202,7 @@ static void summarize_account(struct sw_bandwidth_study *study, const struct sw_
 /* Leaves the table as the last repetition left it. */
 static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t count)
 {
-    struct sw_timing_passed passed;
+    struct sw_study_passed passed;
     struct sw_bandwidth_account account;
     struct sw_bandwidth_rep rep;
     struct rates rates;
@@ -227,10 +227,10 @@ static bool inserts(struct sw_bandwidth_study *study, double load, uint64_t coun
 static bool gets(struct sw_bandwidth_study *study, double load, uint64_t count)
 {
     struct sw_bandwidth_arrays *arrays = &study->arrays;
-    struct sw_timing_passed passed;
+    struct sw_study_passed passed;
     struct sw_bandwidth_rep rep;
     struct rates rates;
-    struct sw_timing_pass pass = {
+    struct sw_study_pass pass = {
         .key_bytes = sizeof(uint32_t),
         .op = SW_GET,
         .keys = arrays->keys,
@@ -241,7 +241,7 @@ static bool gets(struct sw_bandwidth_study *study, double load, uint64_t count)
     };
     for (uint32_t number = 0; number <= study->options->reps; number++) { /* 0 warms up */
         uint64_t found = 0;
-        int status = sw_timing_pass_run(study->queue, &pass, &passed);
+        int status = sw_study_pass_run(study->queue, &pass, &passed);
         if (status != SW_OK) {
             return failed("get", status);
         }

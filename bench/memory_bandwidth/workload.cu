@@ -16,15 +16,10 @@
 #include <string.h>
 
 #include "bench/study/device.cuh"
-#include "bench/timing/keys.h"
+#include "bench/study/random.h"
 
 #define BLOCK 256
 #define OPERAND_MASK 0xffffU
-
-static uint32_t blocks_for(uint64_t threads)
-{
-    return (uint32_t)((threads + BLOCK - 1) / BLOCK);
-}
 
 static __device__ inline uint64_t thread_number(void)
 {
@@ -88,20 +83,12 @@ void sw_bandwidth_arrays_close(struct sw_bandwidth_arrays *arrays)
 
 /* --- draw ------------------------------------------------------------------------------------- */
 
-/* splitmix64's finalizer (Sebastiano Vigna, public domain) */
-static __device__ inline uint64_t mixed(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
 static __global__ void __launch_bounds__(BLOCK)
     operand_kernel(uint32_t *operands, uint64_t count, uint64_t number)
 {
     uint64_t i = thread_number();
     if (i < count) {
-        operands[i] = ((uint32_t)mixed(number << 32 | i) & OPERAND_MASK) + 1;
+        operands[i] = ((uint32_t)sw_study_mixed(number << 32 | i) & OPERAND_MASK) + 1;
     }
 }
 
@@ -123,11 +110,11 @@ static void open_account(struct sw_bandwidth_arrays *arrays, uint64_t count,
 bool sw_bandwidth_draw(struct sw_bandwidth_arrays *arrays, uint64_t count, uint64_t seed,
                        uint64_t number, struct sw_bandwidth_account *account)
 {
-    struct sw_timing_draw draw = {seed, number};
+    struct sw_study_draw draw = {seed, number};
     uint64_t bytes = count * sizeof(uint32_t);
     memset(account, 0, sizeof(*account));
-    operand_kernel<<<blocks_for(count), BLOCK>>>(arrays->operands, count, number);
-    if (!sw_study_done("drawing operands") || !sw_timing_fill(arrays->keys, bytes, draw) ||
+    operand_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(arrays->operands, count, number);
+    if (!sw_study_done("drawing operands") || !sw_study_fill(arrays->keys, bytes, draw) ||
         !sw_study_ok(cudaMemcpy(arrays->sorted_keys, arrays->keys, bytes, cudaMemcpyDeviceToDevice),
                      "copying the keys") ||
         !sw_study_ok(
@@ -221,7 +208,7 @@ bool sw_bandwidth_settle_held(struct sw_bandwidth_arrays *arrays,
     if (!to_device(arrays, account)) {
         return false;
     }
-    held_kernel<<<blocks_for(account->distinct), BLOCK>>>(*arrays, account->distinct);
+    held_kernel<<<sw_study_blocks(account->distinct, BLOCK), BLOCK>>>(*arrays, account->distinct);
     return from_device(arrays, account);
 }
 
@@ -234,8 +221,8 @@ bool sw_bandwidth_settle_leftovers(struct sw_bandwidth_arrays *arrays, uint32_t 
     }
     for (uint64_t b = 0; b < batches; b++) {
         if (leftovers[b] > 0) {
-            leftover_kernel<<<blocks_for(leftovers[b]), BLOCK>>>(*arrays, account->distinct,
-                                                                 b * batch_ops, leftovers[b]);
+            leftover_kernel<<<sw_study_blocks(leftovers[b], BLOCK), BLOCK>>>(
+                *arrays, account->distinct, b * batch_ops, leftovers[b]);
         }
     }
     return from_device(arrays, account);

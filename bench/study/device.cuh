@@ -1,16 +1,49 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.cuh - errors of the CUDA runtime, for the study's .cu files.
+ * device.cuh - errors of the CUDA runtime, and times by events, for the studies' .cu files.
  */
 #ifndef SHERWOOD_BENCH_STUDY_DEVICE_CUH
 #define SHERWOOD_BENCH_STUDY_DEVICE_CUH
 
 #include <cuda_runtime.h>
+#include <stdint.h>
 
 /* True if `error` is no error; otherwise prints one line that says what was going on. */
 bool sw_study_ok(cudaError_t error, const char *what);
 
 /* The same for the last launch and all work on the device, after waiting for it. */
 bool sw_study_done(const char *what);
+
+/* Seconds, by events, of what `launch()` enqueues in the default stream; it returns a cudaError_t.
+ * On false one line on stderr says why. */
+template <class Launch> bool sw_study_time(Launch launch, const char *what, double *seconds)
+{
+    cudaEvent_t begin = NULL;
+    cudaEvent_t end = NULL;
+    float milliseconds = 0;
+    bool done = sw_study_ok(cudaEventCreate(&begin), what) &&
+                sw_study_ok(cudaEventCreate(&end), what) &&
+                sw_study_ok(cudaEventRecord(begin, 0), what) && sw_study_ok(launch(), what) &&
+                sw_study_ok(cudaEventRecord(end, 0), what) &&
+                sw_study_ok(cudaEventSynchronize(end), what) &&
+                sw_study_ok(cudaEventElapsedTime(&milliseconds, begin, end), what);
+    (void)cudaEventDestroy(begin);
+    (void)cudaEventDestroy(end);
+    *seconds = milliseconds * 1e-3;
+    return done;
+}
+
+static inline uint32_t sw_study_blocks(uint64_t threads, uint32_t block)
+{
+    return (uint32_t)((threads + block - 1) / block);
+}
+
+/* splitmix64's finalizer (Sebastiano Vigna, public domain) */
+static __host__ __device__ inline uint64_t sw_study_mixed(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
 
 #endif

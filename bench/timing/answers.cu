@@ -10,11 +10,6 @@
 
 #define BLOCK 256
 
-static uint32_t blocks_for(uint64_t threads)
-{
-    return (uint32_t)((threads + BLOCK - 1) / BLOCK);
-}
-
 static __device__ inline uint64_t thread_number(void)
 {
     return (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -49,9 +44,9 @@ static __global__ void __launch_bounds__(BLOCK)
 bool sw_timing_mark_absent(void *answers, uint32_t key_bytes, const uint64_t *found, uint64_t count)
 {
     if (key_bytes == 4) {
-        mark_kernel<<<blocks_for(count), BLOCK>>>((uint32_t *)answers, found, count);
+        mark_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint32_t *)answers, found, count);
     } else {
-        mark_kernel<<<blocks_for(count), BLOCK>>>((uint64_t *)answers, found, count);
+        mark_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint64_t *)answers, found, count);
     }
     return sw_study_done("marking absent keys");
 }
@@ -108,13 +103,13 @@ static bool check(struct sw_timing_arrays *arrays, const uint32_t *origins, uint
         return false;
     }
     if (arrays->key_bytes == 4) {
-        check_kernel<<<blocks_for(count), BLOCK>>>((const uint32_t *)arrays->keys,
-                                                   (const uint32_t *)arrays->answers, origins,
-                                                   first, count, judge, tally);
+        check_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((const uint32_t *)arrays->keys,
+                                                               (const uint32_t *)arrays->answers,
+                                                               origins, first, count, judge, tally);
     } else {
-        check_kernel<<<blocks_for(count), BLOCK>>>((const uint64_t *)arrays->keys,
-                                                   (const uint64_t *)arrays->answers, origins,
-                                                   first, count, judge, tally);
+        check_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((const uint64_t *)arrays->keys,
+                                                               (const uint64_t *)arrays->answers,
+                                                               origins, first, count, judge, tally);
     }
     return read_tally(arrays, result, sizeof(*result));
 }
@@ -153,11 +148,11 @@ static bool count_found(struct sw_timing_arrays *arrays, uint64_t count, uint8_t
         return false;
     }
     if (arrays->key_bytes == 4) {
-        found_kernel<<<blocks_for(count), BLOCK>>>((const uint32_t *)arrays->answers, count, held,
-                                                   (uint64_t *)arrays->tally);
+        found_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
+            (const uint32_t *)arrays->answers, count, held, (uint64_t *)arrays->tally);
     } else {
-        found_kernel<<<blocks_for(count), BLOCK>>>((const uint64_t *)arrays->answers, count, held,
-                                                   (uint64_t *)arrays->tally);
+        found_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
+            (const uint64_t *)arrays->answers, count, held, (uint64_t *)arrays->tally);
     }
     return read_tally(arrays, found, sizeof(*found));
 }
@@ -188,9 +183,9 @@ bool sw_timing_count_lost(struct sw_timing_arrays *arrays, uint64_t count, uint6
         return false;
     }
     if (arrays->key_bytes == 4) {
-        lost_kernel<uint32_t><<<blocks_for(count), BLOCK>>>(*arrays, count);
+        lost_kernel<uint32_t><<<sw_study_blocks(count, BLOCK), BLOCK>>>(*arrays, count);
     } else {
-        lost_kernel<uint64_t><<<blocks_for(count), BLOCK>>>(*arrays, count);
+        lost_kernel<uint64_t><<<sw_study_blocks(count, BLOCK), BLOCK>>>(*arrays, count);
     }
     return read_tally(arrays, lost, sizeof(*lost));
 }

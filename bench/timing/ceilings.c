@@ -6,40 +6,39 @@
 
 #include <inttypes.h>
 
-#include "bench/timing/ceiling.h"
+#include "bench/study/ceilings.h"
 
-static bool measure_ceiling(struct sw_timing_report *report, struct sw_timing_memory *memory,
-                            enum sw_timing_ceiling which, uint32_t slot_bits, uint32_t reps)
+static bool measure_ceiling(struct sw_timing_report *report, struct sw_study_memory *memory,
+                            enum sw_study_access access, uint32_t slot_bits, uint32_t reps)
 {
     double rates[SW_TIMING_REPS_MAX];
     double bandwidths[SW_TIMING_REPS_MAX];
-    uint64_t operations = 0;
+    struct sw_study_timed timed = {.operations = 0};
     struct sw_timing_subject subject = {
         .library = "memory",
-        .operation = sw_timing_ceiling_name(which),
+        .operation = sw_study_access_name(access),
         .slot_bits = slot_bits,
     };
     for (uint32_t number = 0; number <= reps; number++) { /* 0 warms up */
-        double seconds = 0;
-        uint64_t bytes = 0;
-        if (!sw_timing_ceiling_run(memory, which, &seconds, &bytes, &operations)) {
+        if (!sw_study_access_run(memory, sw_study_shape_usual(access), &timed)) {
             return false;
         }
         if (number > 0) {
-            rates[number - 1] = (double)operations / seconds * 1e-9;
-            bandwidths[number - 1] = (double)bytes / seconds * 1e-9;
-            sw_timing_report_ceiling(report, &subject, number, bytes, operations, seconds);
+            rates[number - 1] = (double)timed.operations / timed.seconds * 1e-9;
+            bandwidths[number - 1] = (double)timed.dram_bytes / timed.seconds * 1e-9;
+            sw_timing_report_ceiling(report, &subject, number, timed.dram_bytes, timed.operations,
+                                     timed.seconds);
         }
     }
     double rate = sw_study_median(rates, reps);
     double bandwidth = sw_study_median(bandwidths, reps);
-    if (operations > 0) {
+    if (timed.operations > 0) {
         sw_timing_report_summary(report, &subject, "gops", rate, "Gops/s");
     }
     sw_timing_report_summary(report, &subject, "bandwidth", bandwidth, "GB/s");
     fprintf(stderr, "%s over %" PRIu64 " MiB: %.1f GB/s", subject.operation, memory->bytes >> 20,
             bandwidth);
-    if (operations > 0) {
+    if (timed.operations > 0) {
         fprintf(stderr, ", %.2f G lines/s", rate);
     }
     fputc('\n', stderr);
@@ -51,17 +50,17 @@ bool sw_timing_measure_ceilings(const struct sw_timing_options *options,
 {
     bool done = true;
     for (uint32_t w = 0; w < options->slot_bits_count && done; w++) {
-        struct sw_timing_memory memory;
+        struct sw_study_memory memory;
         uint32_t slot_bits = options->slot_bits[w];
-        if (!sw_timing_memory_open(&memory, (1ULL << options->capacity_log2) * (slot_bits / 8),
-                                   options->seed)) {
+        if (!sw_study_memory_open(&memory, (1ULL << options->capacity_log2) * (slot_bits / 8),
+                                  options->seed)) {
             return false;
         }
-        for (int which = 0; which < SW_TIMING_CEILINGS && done; which++) {
-            done = measure_ceiling(report, &memory, (enum sw_timing_ceiling)which, slot_bits,
+        for (int access = 0; access <= SW_STUDY_GATHER_128 && done; access++) {
+            done = measure_ceiling(report, &memory, (enum sw_study_access)access, slot_bits,
                                    options->reps);
         }
-        sw_timing_memory_close(&memory);
+        sw_study_memory_close(&memory);
     }
     return done;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ceilings.h - repetitions of the copies and gathers of ceiling.h, and their rows.
+ * ceilings.h - repetitions of copies and gathers (bench/study/ceilings.h), and their rows.
  */
 #ifndef SHERWOOD_BENCH_TIMING_CEILINGS_H
 #define SHERWOOD_BENCH_TIMING_CEILINGS_H

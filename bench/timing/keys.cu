@@ -4,9 +4,7 @@
  */
 #include "bench/timing/keys.h"
 
-#include <curand_kernel.h>
 #include <thrust/device_ptr.h>
-#include <thrust/equal.h>
 #include <thrust/execution_policy.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
@@ -17,17 +15,10 @@
 #include <string.h>
 
 #include "bench/study/device.cuh"
+#include "bench/study/random.cuh"
 #include "bench/timing/order.h"
 
 #define BLOCK 256
-
-/* Words of a subsequence between two draws: none comes near using so many. */
-#define DRAW_WORDS (1ULL << 20)
-
-static uint32_t blocks_for(uint64_t threads)
-{
-    return (uint32_t)((threads + BLOCK - 1) / BLOCK);
-}
 
 static __device__ inline uint64_t thread_number(void)
 {
@@ -126,57 +117,6 @@ static void *element(void *array, uint32_t key_bytes, uint64_t index)
     return (char *)array + index * key_bytes;
 }
 
-/* --- random words ----------------------------------------------------------------------------- */
-
-/* The generator of one thread: a subsequence, from the place where the draw begins. */
-static __device__ inline curandStatePhilox4_32_10_t generator(struct sw_timing_draw draw,
-                                                              uint64_t subsequence)
-{
-    curandStatePhilox4_32_10_t state;
-    curand_init((unsigned long long)draw.seed, (unsigned long long)subsequence,
-                (unsigned long long)(draw.number * DRAW_WORDS), &state);
-    return state;
-}
-
-/* Four words a thread. */
-static __global__ void __launch_bounds__(BLOCK)
-    fill_kernel(uint32_t *words, uint64_t count, struct sw_timing_draw draw)
-{
-    uint64_t first = thread_number() * 4;
-    if (first >= count) {
-        return;
-    }
-    curandStatePhilox4_32_10_t state = generator(draw, first / 4);
-    uint4 drawn = curand4(&state);
-    uint32_t four[4] = {drawn.x, drawn.y, drawn.z, drawn.w};
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        if (first + k < count) {
-            words[first + k] = four[k];
-        }
-    }
-}
-
-bool sw_timing_fill(void *memory, size_t bytes, struct sw_timing_draw draw)
-{
-    uint64_t words = bytes / sizeof(uint32_t);
-    fill_kernel<<<blocks_for((words + 3) / 4), BLOCK>>>((uint32_t *)memory, words, draw);
-    return sw_study_done("drawing random words");
-}
-
-bool sw_timing_equal(const void *a, const void *b, size_t bytes, bool *equal)
-{
-    thrust::device_ptr<const uint32_t> first((const uint32_t *)a);
-    thrust::device_ptr<const uint32_t> other((const uint32_t *)b);
-    try {
-        *equal = thrust::equal(thrust::device, first, first + bytes / sizeof(uint32_t), other);
-    } catch (const std::exception &e) {
-        fprintf(stderr, "timing: comparing memory: %s\n", e.what());
-        return false;
-    }
-    return sw_study_done("comparing memory");
-}
-
 /* --- keys ------------------------------------------------------------------------------------- */
 
 template <typename Key> static __device__ inline bool is_reserved(Key key)
@@ -219,16 +159,16 @@ static bool count_distinct(const struct sw_timing_arrays *arrays, void *copy, co
     return sw_study_done("counting the distinct keys");
 }
 
-bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count,
-                         struct sw_timing_draw draw, uint64_t *distinct)
+bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count, struct sw_study_draw draw,
+                         uint64_t *distinct)
 {
-    if (!sw_timing_fill(arrays->keys, count * arrays->key_bytes, draw)) {
+    if (!sw_study_fill(arrays->keys, count * arrays->key_bytes, draw)) {
         return false;
     }
     if (arrays->key_bytes == 4) {
-        replace_reserved<<<blocks_for(count), BLOCK>>>((uint32_t *)arrays->keys, count);
+        replace_reserved<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint32_t *)arrays->keys, count);
     } else {
-        replace_reserved<<<blocks_for(count), BLOCK>>>((uint64_t *)arrays->keys, count);
+        replace_reserved<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint64_t *)arrays->keys, count);
     }
     return sw_study_done("drawing keys") &&
            count_distinct(arrays, arrays->sorted, arrays->keys, count, distinct);
@@ -265,24 +205,24 @@ static __device__ inline Key draw_absent(curandStatePhilox4_32_10_t *state, cons
 template <typename Key>
 static __global__ void __launch_bounds__(BLOCK)
     fresh_kernel(Key *fresh, uint64_t count, const Key *sorted, uint64_t distinct,
-                 struct sw_timing_draw draw)
+                 struct sw_study_draw draw)
 {
     uint64_t i = thread_number();
     if (i < count) {
-        curandStatePhilox4_32_10_t state = generator(draw, i);
+        curandStatePhilox4_32_10_t state = sw_study_generator(draw, i);
         fresh[i] = draw_absent<Key>(&state, sorted, distinct);
     }
 }
 
 bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint64_t count,
-                          uint64_t distinct, struct sw_timing_draw draw, uint64_t *fresh_distinct)
+                          uint64_t distinct, struct sw_study_draw draw, uint64_t *fresh_distinct)
 {
     void *fresh = element(arrays->keys, arrays->key_bytes, first);
     if (arrays->key_bytes == 4) {
-        fresh_kernel<<<blocks_for(count), BLOCK>>>(
+        fresh_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
             (uint32_t *)fresh, count, (const uint32_t *)arrays->sorted, distinct, draw);
     } else {
-        fresh_kernel<<<blocks_for(count), BLOCK>>>(
+        fresh_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
             (uint64_t *)fresh, count, (const uint64_t *)arrays->sorted, distinct, draw);
     }
     return sw_study_done("drawing fresh keys") &&
@@ -294,14 +234,14 @@ bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint6
 template <typename Key>
 static __global__ void __launch_bounds__(BLOCK)
     query_kernel(struct sw_timing_arrays arrays, uint64_t wanted, uint64_t stored,
-                 uint64_t distinct, uint32_t miss_percent, struct sw_timing_draw draw,
+                 uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw,
                  struct sw_timing_order order)
 {
     uint64_t i = thread_number();
     if (i >= wanted) {
         return;
     }
-    curandStatePhilox4_32_10_t state = generator(draw, i);
+    curandStatePhilox4_32_10_t state = sw_study_generator(draw, i);
     uint4 drawn = curand4(&state);
     if (((uint64_t)drawn.x * 100) >> 32 >= miss_percent) {
         uint64_t origin = (i * order.step + order.start) % stored;
@@ -314,15 +254,15 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
-                            uint64_t distinct, uint32_t miss_percent, struct sw_timing_draw draw)
+                            uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw)
 {
     struct sw_timing_order order = sw_timing_order_draw(stored, draw);
     if (arrays->key_bytes == 4) {
-        query_kernel<uint32_t><<<blocks_for(wanted), BLOCK>>>(*arrays, wanted, stored, distinct,
-                                                              miss_percent, draw, order);
+        query_kernel<uint32_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
+            *arrays, wanted, stored, distinct, miss_percent, draw, order);
     } else {
-        query_kernel<uint64_t><<<blocks_for(wanted), BLOCK>>>(*arrays, wanted, stored, distinct,
-                                                              miss_percent, draw, order);
+        query_kernel<uint64_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
+            *arrays, wanted, stored, distinct, miss_percent, draw, order);
     }
     return sw_study_done("drawing queries");
 }
@@ -341,16 +281,16 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t distinct,
-                            struct sw_timing_draw draw)
+                            struct sw_study_draw draw)
 {
     struct sw_timing_order order = sw_timing_order_draw(distinct, draw);
     uint64_t generation = 1 + draw.number % SW_TIMING_GENERATIONS;
     if (arrays->key_bytes == 4) {
-        change_kernel<uint32_t>
-            <<<blocks_for(wanted), BLOCK>>>(*arrays, wanted, distinct, generation, order);
+        change_kernel<uint32_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
+            *arrays, wanted, distinct, generation, order);
     } else {
-        change_kernel<uint64_t>
-            <<<blocks_for(wanted), BLOCK>>>(*arrays, wanted, distinct, generation, order);
+        change_kernel<uint64_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
+            *arrays, wanted, distinct, generation, order);
     }
     return sw_study_done("drawing changes");
 }

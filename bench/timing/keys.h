@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/study/random.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,12 +44,6 @@ struct sw_timing_arrays {
     void *tally;   /* of the checks */
 };
 
-/* Which draw of the generator: seed and a number used once, below 2^32. */
-struct sw_timing_draw {
-    uint64_t seed;
-    uint64_t number;
-};
-
 /* On false nothing is allocated. */
 bool sw_timing_arrays_open(struct sw_timing_arrays *arrays, uint32_t key_bytes, uint64_t room);
 void sw_timing_arrays_close(struct sw_timing_arrays *arrays);
@@ -58,32 +54,25 @@ void sw_timing_free(void *memory);
 /* Copies between any two of device and host memory. */
 bool sw_timing_copy(void *to, const void *from, size_t bytes);
 
-/* Fills memory with words uniform over 32 bits: Philox4_32_10 of cuRAND. bytes is a multiple of 4.
- */
-bool sw_timing_fill(void *memory, size_t bytes, struct sw_timing_draw draw);
-
-/* Whether two pieces of memory of so many bytes, a multiple of 4, are equal. */
-bool sw_timing_equal(const void *a, const void *b, size_t bytes, bool *equal);
-
 /* keys[0, count): uniform over the width; *distinct receives how many different ones there are. */
-bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count,
-                         struct sw_timing_draw draw, uint64_t *distinct);
+bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count, struct sw_study_draw draw,
+                         uint64_t *distinct);
 
 /* keys[first, first + count): uniform over the keys that are not among the `distinct` sorted ones.
  * Overwrites queries. */
 bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint64_t count,
-                          uint64_t distinct, struct sw_timing_draw draw, uint64_t *fresh_distinct);
+                          uint64_t distinct, struct sw_study_draw draw, uint64_t *fresh_distinct);
 
 /* queries[0, wanted). miss_percent of them are uniform draws among the keys that
  * are not stored; the others are stored keys in an order of their own (at 0, and with as many
  * queries as stored keys, every one is asked for once; beyond that, again). */
 bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
-                            uint64_t distinct, uint32_t miss_percent, struct sw_timing_draw draw);
+                            uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw);
 
 /* queries[0, wanted), at most `distinct`: different stored keys. changed: values to give them, of a
  * generation that follows from the draw. */
 bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t distinct,
-                            struct sw_timing_draw draw);
+                            struct sw_study_draw draw);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ static bool failed(const struct sw_timing_study *study, const char *what)
 }
 
 /* Draws `wanted` different stored keys and remembers which of them a get finds. */
-static bool choose(struct sw_timing_study *study, uint64_t wanted, struct sw_timing_draw draw,
+static bool choose(struct sw_timing_study *study, uint64_t wanted, struct sw_study_draw draw,
                    uint64_t *held)
 {
     return sw_timing_draw_changes(&study->arrays, wanted, study->distinct, draw) &&
@@ -43,7 +43,7 @@ static uint64_t apart(uint64_t a, uint64_t b)
 
 /* --- new values ------------------------------------------------------------------------------- */
 
-static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_timing_draw draw,
+static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_study_draw draw,
                    struct sw_timing_rep *rep)
 {
     const struct sw_timing_arrays *arrays = &study->arrays;
@@ -117,7 +117,7 @@ static bool check_erased(struct sw_timing_study *study, uint64_t batch, uint64_t
     return true;
 }
 
-static bool erase(struct sw_timing_study *study, uint64_t batch, struct sw_timing_draw draw,
+static bool erase(struct sw_timing_study *study, uint64_t batch, struct sw_study_draw draw,
                   struct sw_timing_rep *rep)
 {
     uint64_t held = 0;

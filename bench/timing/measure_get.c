@@ -14,7 +14,7 @@
 
 /* Draws queries and asks for them. */
 static bool ask_drawn(struct sw_timing_study *study, uint64_t wanted, uint32_t miss_percent,
-                      struct sw_timing_draw draw, struct sw_timing_rep *rep)
+                      struct sw_study_draw draw, struct sw_timing_rep *rep)
 {
     struct sw_timing_check check;
     memset(rep, 0, sizeof(*rep));

@@ -33,7 +33,7 @@ bool sw_timing_measure_insert(struct sw_timing_study *study)
 
 /* Fresh keys behind the `before` stored ones. */
 static bool insert_fresh(struct sw_timing_study *study, uint64_t before, uint64_t batch,
-                         struct sw_timing_draw draw, struct sw_timing_rep *rep)
+                         struct sw_study_draw draw, struct sw_timing_rep *rep)
 {
     struct sw_timing_check check;
     uint64_t fresh_distinct = 0;

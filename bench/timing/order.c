@@ -22,7 +22,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-struct sw_timing_order sw_timing_order_draw(uint64_t count, struct sw_timing_draw draw)
+struct sw_timing_order sw_timing_order_draw(uint64_t count, struct sw_study_draw draw)
 {
     uint64_t random = mixed(draw.seed * 0x9e3779b97f4a7c15ULL + draw.number);
     struct sw_timing_order order = {random % count, mixed(random + 1) % count};

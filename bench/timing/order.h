@@ -21,7 +21,7 @@ struct sw_timing_order {
 };
 
 /* count is at least 1. */
-struct sw_timing_order sw_timing_order_draw(uint64_t count, struct sw_timing_draw draw);
+struct sw_timing_order sw_timing_order_draw(uint64_t count, struct sw_study_draw draw);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/timing/pass.h"
+#include "bench/study/pass.h"
 
 /* Never met: the probes of the other libraries have no cap either. */
 #define MAX_PROBE (1U << 20)
@@ -114,26 +114,26 @@ static bool sherwood_clear(void *table)
     return succeeded(sw_batch_run(self->queue, &batch), "clear");
 }
 
-static bool run_pass(struct sherwood *self, struct sw_timing_pass *pass, const char *what)
+static bool run_pass(struct sherwood *self, struct sw_study_pass *pass, const char *what)
 {
-    struct sw_timing_passed passed;
+    struct sw_study_passed passed;
     pass->key_bytes = self->key_bytes;
     pass->batch_ops = self->batch_ops;
-    bool done = succeeded(sw_timing_pass_run(self->queue, pass, &passed), what);
+    bool done = succeeded(sw_study_pass_run(self->queue, pass, &passed), what);
     self->counters = passed.counters;
     return done;
 }
 
 static bool sherwood_insert(void *table, const void *keys, const void *values, uint64_t count)
 {
-    struct sw_timing_pass pass = {.op = SW_SET, .keys = keys, .values = values, .count = count};
+    struct sw_study_pass pass = {.op = SW_SET, .keys = keys, .values = values, .count = count};
     return run_pass(table, &pass, "insert");
 }
 
 static bool sherwood_get(void *table, const void *keys, void *values, uint64_t count)
 {
     struct sherwood *self = table;
-    struct sw_timing_pass pass = {
+    struct sw_study_pass pass = {
         .op = SW_GET, .keys = keys, .previous = values, .found = self->found, .count = count};
     if (count > self->batch_ops) {
         fprintf(stderr,
@@ -151,7 +151,7 @@ static bool sherwood_settle(void *table, void *values, uint64_t count)
 
 static bool sherwood_erase(void *table, const void *keys, uint64_t count)
 {
-    struct sw_timing_pass pass = {.op = SW_DELETE, .keys = keys, .count = count};
+    struct sw_study_pass pass = {.op = SW_DELETE, .keys = keys, .count = count};
     return run_pass(table, &pass, "delete");
 }
 

@@ -69,8 +69,8 @@ static bool check(struct growth *growth, struct sw_timing_rep *rep)
     bool equal = false;
     if (!sw_timing_study_ask(study, study->arrays.sorted, growth->entries, NULL) ||
         !sw_timing_count_found(&study->arrays, growth->entries, &found) ||
-        !sw_timing_equal(study->arrays.answers, study->arrays.values,
-                         growth->entries * study->arrays.key_bytes, &equal) ||
+        !sw_study_equal(study->arrays.answers, study->arrays.values,
+                        growth->entries * study->arrays.key_bytes, &equal) ||
         !sw_timing_study_size(study, &rep->occupied)) {
         return false;
     }

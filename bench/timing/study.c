@@ -12,17 +12,17 @@
 #define BLOCK_REPS_SHARE 4 /* a block size has a quarter of the repetitions, */
 #define BLOCK_REPS_MIN 3   /* but so many */
 
-struct sw_timing_draw sw_timing_study_draw(const struct sw_timing_study *study,
-                                           enum sw_timing_operation operation,
-                                           uint32_t configuration, uint32_t rep,
-                                           enum sw_timing_part part)
+struct sw_study_draw sw_timing_study_draw(const struct sw_timing_study *study,
+                                          enum sw_timing_operation operation,
+                                          uint32_t configuration, uint32_t rep,
+                                          enum sw_timing_part part)
 {
     uint64_t number = operation;
     number = number * SW_TIMING_LIST_MAX + study->load_index;
     number = number * 128 + configuration;
     number = number * 2048 + rep;
     number = number * 4 + (uint64_t)part;
-    return (struct sw_timing_draw){.seed = study->options->seed, .number = number};
+    return (struct sw_study_draw){.seed = study->options->seed, .number = number};
 }
 
 uint64_t sw_timing_count(double load, uint64_t slots)
@@ -128,7 +128,7 @@ void sw_timing_study_end(struct sw_timing_study *study, struct sw_timing_series 
 /* --- filling ---------------------------------------------------------------------------------- */
 
 bool sw_timing_study_draw_keys(struct sw_timing_study *study, uint64_t count,
-                               struct sw_timing_draw draw)
+                               struct sw_study_draw draw)
 {
     study->is_filled = false;
     study->count = count;
@@ -222,7 +222,7 @@ bool sw_timing_study_verify(struct sw_timing_study *study, struct sw_timing_rep 
     return true;
 }
 
-bool sw_timing_study_fill(struct sw_timing_study *study, uint64_t count, struct sw_timing_draw draw)
+bool sw_timing_study_fill(struct sw_timing_study *study, uint64_t count, struct sw_study_draw draw)
 {
     struct sw_timing_rep rep;
     double seconds = 0;

@@ -51,10 +51,10 @@ enum sw_timing_part {
     SW_TIMING_PART_FRESH,
     SW_TIMING_PART_CHANGES
 };
-struct sw_timing_draw sw_timing_study_draw(const struct sw_timing_study *study,
-                                           enum sw_timing_operation operation,
-                                           uint32_t configuration, uint32_t rep,
-                                           enum sw_timing_part part);
+struct sw_study_draw sw_timing_study_draw(const struct sw_timing_study *study,
+                                          enum sw_timing_operation operation,
+                                          uint32_t configuration, uint32_t rep,
+                                          enum sw_timing_part part);
 
 /* Keys offered at a load of so many slots, at least 64. */
 uint64_t sw_timing_count(double load, uint64_t slots);
@@ -75,7 +75,7 @@ void sw_timing_study_end(struct sw_timing_study *study, struct sw_timing_series 
 /* Empties the table and draws keys[0, count); draws again, some times, if there are more different
  * ones than slots. */
 bool sw_timing_study_draw_keys(struct sw_timing_study *study, uint64_t count,
-                               struct sw_timing_draw draw);
+                               struct sw_study_draw draw);
 /* Inserts keys of which none is stored, by what the library has for that. */
 bool sw_timing_insert_fresh(struct sw_timing_study *study, const void *keys, const void *values,
                             uint64_t count);
@@ -89,8 +89,7 @@ bool sw_timing_study_insert(struct sw_timing_study *study, double *seconds);
  * occupied, drops, missed, wrong. */
 bool sw_timing_study_verify(struct sw_timing_study *study, struct sw_timing_rep *rep);
 /* All three, for an operation that needs a table at F and is not about its inserts. */
-bool sw_timing_study_fill(struct sw_timing_study *study, uint64_t count,
-                          struct sw_timing_draw draw);
+bool sw_timing_study_fill(struct sw_timing_study *study, uint64_t count, struct sw_study_draw draw);
 /* Empties the table and inserts the keys that were drawn last again. */
 bool sw_timing_study_refill(struct sw_timing_study *study);
 

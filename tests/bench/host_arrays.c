@@ -92,7 +92,7 @@ static uint64_t next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static uint64_t state_of(struct sw_timing_draw draw)
+static uint64_t state_of(struct sw_study_draw draw)
 {
     uint64_t state = draw.seed;
     return next(&state) ^ draw.number * 0xd1342543de82ef95ULL;
@@ -132,14 +132,14 @@ static uint64_t sort_and_unique(void *keys, uint32_t key_bytes, uint64_t count)
     return distinct;
 }
 
-bool sw_timing_equal(const void *a, const void *b, size_t bytes, bool *equal)
+bool sw_study_equal(const void *a, const void *b, size_t bytes, bool *equal)
 {
     *equal = memcmp(a, b, bytes) == 0;
     return true;
 }
 
-bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count,
-                         struct sw_timing_draw draw, uint64_t *distinct)
+bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count, struct sw_study_draw draw,
+                         uint64_t *distinct)
 {
     uint64_t state = state_of(draw);
     for (uint64_t i = 0; i < count; i++) {
@@ -166,7 +166,7 @@ static uint64_t draw_absent(const struct sw_timing_arrays *arrays, uint64_t dist
 }
 
 bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint64_t count,
-                          uint64_t distinct, struct sw_timing_draw draw, uint64_t *fresh_distinct)
+                          uint64_t distinct, struct sw_study_draw draw, uint64_t *fresh_distinct)
 {
     uint64_t state = state_of(draw);
     uint32_t bytes = arrays->key_bytes;
@@ -179,7 +179,7 @@ bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint6
 }
 
 bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
-                            uint64_t distinct, uint32_t miss_percent, struct sw_timing_draw draw)
+                            uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw)
 {
     struct sw_timing_order order = sw_timing_order_draw(stored, draw);
     uint64_t state = state_of(draw);
@@ -195,7 +195,7 @@ bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, ui
 }
 
 bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t distinct,
-                            struct sw_timing_draw draw)
+                            struct sw_study_draw draw)
 {
     struct sw_timing_order order = sw_timing_order_draw(distinct, draw);
     uint64_t generation = 1 + draw.number % SW_TIMING_GENERATIONS;

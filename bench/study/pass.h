@@ -2,15 +2,15 @@
  *
  * pass.h - one pass over many operations: batches submitted back to back on one queue, timed.
  */
-#ifndef SHERWOOD_BENCH_TIMING_PASS_H
-#define SHERWOOD_BENCH_TIMING_PASS_H
+#ifndef SHERWOOD_BENCH_STUDY_PASS_H
+#define SHERWOOD_BENCH_STUDY_PASS_H
 
 #include <stdint.h>
 
 #include "table/table.h"
 
 /* Arrays as in struct sw_batch, of all operations; they may lie in device memory. */
-struct sw_timing_pass {
+struct sw_study_pass {
     enum sw_op op;
     uint32_t key_bytes; /* of a key, and of a value */
     const void *keys;
@@ -24,14 +24,14 @@ struct sw_timing_pass {
     uint32_t batch_ops; /* a multiple of 64, so that each batch has words of `found` to itself */
 };
 
-struct sw_timing_passed {
+struct sw_study_passed {
     double seconds; /* host clock, from before the first submit to after the last completion */
     uint64_t batches;
     struct sw_counters counters;
 };
 
 /* Returns the status of the first batch that failed, or SW_OK. No batch is in flight after. */
-int sw_timing_pass_run(struct sw_queue *queue, const struct sw_timing_pass *pass,
-                       struct sw_timing_passed *out);
+int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
+                      struct sw_study_passed *out);
 
 #endif

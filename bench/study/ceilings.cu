@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * random_access.cu - kernels of random reads and compare-and-swaps, timed by events.
+ * ceilings.cu - kernels of copies, random reads and compare-and-swaps, timed by events.
  */
-#include "bench/memory_bandwidth/random_access.h"
+#include "bench/study/ceilings.h"
 
 #include <thrust/count.h>
 #include <thrust/device_ptr.h>
@@ -10,10 +10,14 @@
 
 #include <exception>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/study/device.cuh"
+#include "bench/study/random.h"
 
 #define BLOCK 256
+#define COPY_UNROLL 4    /* 16-byte loads a thread has in flight */
+#define USUAL_BYTES 128U /* a thread reads at a time */
 /* Operations a repetition: 2^26 take milliseconds. */
 #define OPERATIONS (1ULL << 26)
 #define SECTOR_BYTES 32U
@@ -23,12 +27,25 @@ static_assert(OPERATIONS % (BLOCK * 8) == 0, "whole blocks at up to 8 lines a th
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* splitmix64's finalizer (Sebastiano Vigna, public domain) */
-static __device__ inline uint64_t mixed(uint64_t z)
+static __global__ void __launch_bounds__(BLOCK)
+    copy_kernel(const uint4 *source, uint4 *target, uint64_t count)
 {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
+    uint64_t first = (uint64_t)blockIdx.x * (BLOCK * COPY_UNROLL) + threadIdx.x;
+    uint4 held[COPY_UNROLL];
+#pragma unroll
+    for (int k = 0; k < COPY_UNROLL; k++) {
+        uint64_t i = first + (uint64_t)k * BLOCK;
+        if (i < count) {
+            held[k] = source[i];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < COPY_UNROLL; k++) {
+        uint64_t i = first + (uint64_t)k * BLOCK;
+        if (i < count) {
+            target[i] = held[k];
+        }
+    }
 }
 
 /* A permutation of 0 .. 2^bits - 1: multiplications by odd numbers and shifts to the right can both
@@ -61,7 +78,8 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 #pragma unroll
     for (int k = 0; k < LINES; k++) {
         /* lines is a power of two: no place is more likely than another */
-        line[k] = source + (mixed(first + group * LINES + k) & (lines - 1)) * PIECES + lane;
+        line[k] =
+            source + (sw_study_mixed(first + group * LINES + k) & (lines - 1)) * PIECES + lane;
     }
 #pragma unroll
     for (int k = 0; k < LINES; k++) {
@@ -130,22 +148,23 @@ static __global__ void __launch_bounds__(BLOCK, 1)
 
 /* --- launches --------------------------------------------------------------------------------- */
 
-static uint64_t swaps(const struct sw_timing_memory *memory)
+static uint64_t swaps(const struct sw_study_memory *memory)
 {
     uint64_t words = memory->bytes / sizeof(uint64_t);
     return words < OPERATIONS ? words : OPERATIONS;
 }
 
 template <int LINE_BYTES, int LANES, int LINES>
-static void gather(const struct sw_timing_memory *memory)
+static cudaError_t gather(const struct sw_study_memory *memory)
 {
     gather_kernel<LINE_BYTES, LANES, LINES>
         <<<(uint32_t)(OPERATIONS / LINES * LANES / BLOCK), BLOCK>>>(
-            (const uint4 *)memory->source, memory->bytes / LINE_BYTES, memory->gather * OPERATIONS,
+            (const uint4 *)memory->source, memory->bytes / LINE_BYTES, memory->number * OPERATIONS,
             memory->sink);
+    return cudaGetLastError();
 }
 
-template <bool LOADS, int LINES> static void cas(const struct sw_timing_memory *memory)
+template <bool LOADS, int LINES> static cudaError_t cas(const struct sw_study_memory *memory)
 {
     uint64_t words = memory->bytes / sizeof(uint64_t);
     uint64_t count = swaps(memory);
@@ -155,11 +174,26 @@ template <bool LOADS, int LINES> static void cas(const struct sw_timing_memory *
     }
     cas_kernel<LOADS, LINES><<<(uint32_t)((count / LINES + BLOCK - 1) / BLOCK), BLOCK>>>(
         (unsigned long long *)memory->target, bits, count, memory->sink);
+    return cudaGetLastError();
+}
+
+static cudaError_t copy_by_runtime(const struct sw_study_memory *memory)
+{
+    return cudaMemcpyAsync(memory->target, memory->source, memory->bytes, cudaMemcpyDeviceToDevice,
+                           0);
+}
+
+static cudaError_t copy_by_kernel(const struct sw_study_memory *memory)
+{
+    uint64_t pieces = memory->bytes / sizeof(uint4);
+    copy_kernel<<<sw_study_blocks(pieces, BLOCK * COPY_UNROLL), BLOCK>>>(
+        (const uint4 *)memory->source, (uint4 *)memory->target, pieces);
+    return cudaGetLastError();
 }
 
 struct way {
-    struct sw_bandwidth_shape shape;
-    void (*launch)(const struct sw_timing_memory *memory);
+    struct sw_study_shape shape;
+    cudaError_t (*launch)(const struct sw_study_memory *memory);
 };
 
 #define ALONE(name, bytes, lines)                        \
@@ -177,60 +211,112 @@ struct way {
 
 /* 8 lines of 128 bytes would not fit into a thread's registers. */
 static const struct way ways[] = {
-    ALONE(SW_BANDWIDTH_GATHER_32, 32, 1),   ALONE(SW_BANDWIDTH_GATHER_32, 32, 2),
-    ALONE(SW_BANDWIDTH_GATHER_32, 32, 4),   ALONE(SW_BANDWIDTH_GATHER_32, 32, 8),
-    LANES(SW_BANDWIDTH_GATHER_32, 32, 1),   LANES(SW_BANDWIDTH_GATHER_32, 32, 2),
-    LANES(SW_BANDWIDTH_GATHER_32, 32, 4),   LANES(SW_BANDWIDTH_GATHER_32, 32, 8),
-    ALONE(SW_BANDWIDTH_GATHER_64, 64, 1),   ALONE(SW_BANDWIDTH_GATHER_64, 64, 2),
-    ALONE(SW_BANDWIDTH_GATHER_64, 64, 4),   ALONE(SW_BANDWIDTH_GATHER_64, 64, 8),
-    LANES(SW_BANDWIDTH_GATHER_64, 64, 1),   LANES(SW_BANDWIDTH_GATHER_64, 64, 2),
-    LANES(SW_BANDWIDTH_GATHER_64, 64, 4),   LANES(SW_BANDWIDTH_GATHER_64, 64, 8),
-    ALONE(SW_BANDWIDTH_GATHER_128, 128, 1), ALONE(SW_BANDWIDTH_GATHER_128, 128, 2),
-    ALONE(SW_BANDWIDTH_GATHER_128, 128, 4), LANES(SW_BANDWIDTH_GATHER_128, 128, 1),
-    LANES(SW_BANDWIDTH_GATHER_128, 128, 2), LANES(SW_BANDWIDTH_GATHER_128, 128, 4),
-    LANES(SW_BANDWIDTH_GATHER_128, 128, 8), SWAPS(SW_BANDWIDTH_CAS, false, 1),
-    SWAPS(SW_BANDWIDTH_CAS, false, 2),      SWAPS(SW_BANDWIDTH_CAS, false, 4),
-    SWAPS(SW_BANDWIDTH_CAS, false, 8),      SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 1),
-    SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 2),  SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 4),
-    SWAPS(SW_BANDWIDTH_LOAD_CAS, true, 8),
+    {{SW_STUDY_COPY_MEMCPY, 0, 0, 0}, copy_by_runtime},
+    {{SW_STUDY_COPY_UINT4, 0, 0, 0}, copy_by_kernel},
+    ALONE(SW_STUDY_GATHER_32, 32, 1),
+    ALONE(SW_STUDY_GATHER_32, 32, 2),
+    ALONE(SW_STUDY_GATHER_32, 32, 4),
+    ALONE(SW_STUDY_GATHER_32, 32, 8),
+    LANES(SW_STUDY_GATHER_32, 32, 1),
+    LANES(SW_STUDY_GATHER_32, 32, 2),
+    LANES(SW_STUDY_GATHER_32, 32, 4),
+    LANES(SW_STUDY_GATHER_32, 32, 8),
+    ALONE(SW_STUDY_GATHER_64, 64, 1),
+    ALONE(SW_STUDY_GATHER_64, 64, 2),
+    ALONE(SW_STUDY_GATHER_64, 64, 4),
+    ALONE(SW_STUDY_GATHER_64, 64, 8),
+    LANES(SW_STUDY_GATHER_64, 64, 1),
+    LANES(SW_STUDY_GATHER_64, 64, 2),
+    LANES(SW_STUDY_GATHER_64, 64, 4),
+    LANES(SW_STUDY_GATHER_64, 64, 8),
+    ALONE(SW_STUDY_GATHER_128, 128, 1),
+    ALONE(SW_STUDY_GATHER_128, 128, 2),
+    ALONE(SW_STUDY_GATHER_128, 128, 4),
+    LANES(SW_STUDY_GATHER_128, 128, 1),
+    LANES(SW_STUDY_GATHER_128, 128, 2),
+    LANES(SW_STUDY_GATHER_128, 128, 4),
+    LANES(SW_STUDY_GATHER_128, 128, 8),
+    SWAPS(SW_STUDY_CAS, false, 1),
+    SWAPS(SW_STUDY_CAS, false, 2),
+    SWAPS(SW_STUDY_CAS, false, 4),
+    SWAPS(SW_STUDY_CAS, false, 8),
+    SWAPS(SW_STUDY_LOAD_CAS, true, 1),
+    SWAPS(SW_STUDY_LOAD_CAS, true, 2),
+    SWAPS(SW_STUDY_LOAD_CAS, true, 4),
+    SWAPS(SW_STUDY_LOAD_CAS, true, 8),
 };
 
-const char *sw_bandwidth_access_name(enum sw_bandwidth_access which)
+const char *sw_study_access_name(enum sw_study_access access)
 {
-    static const char *const names[SW_BANDWIDTH_ACCESSES] = {"gather_32", "gather_64", "gather_128",
-                                                             "cas", "load_cas"};
-    return names[which];
+    static const char *const names[SW_STUDY_ACCESSES] = {
+        "copy_memcpy", "copy_uint4", "gather_32", "gather_64", "gather_128", "cas", "load_cas"};
+    return names[access];
 }
 
-uint32_t sw_bandwidth_shapes(void)
+uint32_t sw_study_shapes(void)
 {
     return sizeof(ways) / sizeof(ways[0]);
 }
 
-struct sw_bandwidth_shape sw_bandwidth_shape_at(uint32_t number)
+struct sw_study_shape sw_study_shape_at(uint32_t number)
 {
     return ways[number].shape;
 }
 
-static cudaError_t timed_launch(const struct sw_timing_memory *memory, const struct way *way,
-                                cudaEvent_t begin, cudaEvent_t end, float *milliseconds)
+uint32_t sw_study_shape_usual(enum sw_study_access access)
 {
-    cudaError_t error = cudaEventRecord(begin, 0);
-    if (error == cudaSuccess) {
-        way->launch(memory);
-        error = cudaGetLastError();
+    uint32_t number = 0;
+    while (ways[number].shape.access != access ||
+           (ways[number].shape.line_bytes != 0 &&
+            ways[number].shape.line_bytes * ways[number].shape.lines_per_thread != USUAL_BYTES)) {
+        number++;
     }
-    if (error == cudaSuccess) {
-        error = cudaEventRecord(end, 0);
+    return number;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+bool sw_study_memory_open(struct sw_study_memory *memory, uint64_t bytes, uint64_t seed)
+{
+    const char *what = "memory for the ceilings";
+    memset(memory, 0, sizeof(*memory));
+    memory->bytes = bytes;
+    if (sw_study_ok(cudaMalloc(&memory->source, bytes), what) &&
+        sw_study_ok(cudaMalloc(&memory->target, bytes), what) &&
+        sw_study_ok(cudaMalloc((void **)&memory->sink, sizeof(uint64_t)), what) &&
+        sw_study_fill(memory->source, bytes, (struct sw_study_draw){seed, 0})) {
+        return true;
     }
-    if (error == cudaSuccess) {
-        error = cudaEventSynchronize(end);
+    sw_study_memory_close(memory);
+    return false;
+}
+
+void sw_study_memory_close(struct sw_study_memory *memory)
+{
+    /* an error here was reported where it arose */
+    (void)cudaFree(memory->source);
+    (void)cudaFree(memory->target);
+    (void)cudaFree(memory->sink);
+    memset(memory, 0, sizeof(*memory));
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+/* True if the copy is complete; otherwise one line on stderr. */
+static bool all_copied(const struct sw_study_memory *memory, const char *name)
+{
+    bool equal = false;
+    if (!sw_study_equal(memory->source, memory->target, memory->bytes, &equal)) {
+        return false;
     }
-    return error == cudaSuccess ? cudaEventElapsedTime(milliseconds, begin, end) : error;
+    if (!equal) {
+        fprintf(stderr, "%s did not copy every byte\n", name);
+    }
+    return equal;
 }
 
 /* True if as many words are not zero as were swapped, and no swap was surprised. */
-static bool all_swapped(const struct sw_timing_memory *memory, const char *name)
+static bool all_swapped(const struct sw_study_memory *memory, const char *name)
 {
     uint64_t surprised = 0;
     uint64_t zeros = 0;
@@ -239,7 +325,7 @@ static bool all_swapped(const struct sw_timing_memory *memory, const char *name)
     try {
         zeros = (uint64_t)thrust::count(thrust::device, first, first + words, (uint64_t)0);
     } catch (const std::exception &e) {
-        fprintf(stderr, "memory_bandwidth: counting the words of %s: %s\n", name, e.what());
+        fprintf(stderr, "counting the words of %s: %s\n", name, e.what());
         return false;
     }
     if (!sw_study_ok(
@@ -248,47 +334,34 @@ static bool all_swapped(const struct sw_timing_memory *memory, const char *name)
         return false;
     }
     if (surprised != 0 || words - zeros != swaps(memory)) {
-        fprintf(stderr, "memory_bandwidth: %s did not swap every word\n", name);
+        fprintf(stderr, "%s did not swap every word\n", name);
         return false;
     }
     return true;
 }
 
-bool sw_bandwidth_access_run(struct sw_timing_memory *memory, uint32_t shape_number,
-                             struct sw_bandwidth_timed *timed)
+bool sw_study_access_run(struct sw_study_memory *memory, uint32_t shape,
+                         struct sw_study_timed *timed)
 {
-    const struct way *way = &ways[shape_number];
-    const char *name = sw_bandwidth_access_name(way->shape.access);
-    bool writes = way->shape.access >= SW_BANDWIDTH_CAS;
-    cudaEvent_t begin = NULL;
-    cudaEvent_t end = NULL;
-    float milliseconds = 0;
-    cudaError_t error = cudaEventCreate(&begin);
-    if (error == cudaSuccess) {
-        error = cudaEventCreate(&end);
-    }
-    if (error == cudaSuccess && writes) {
-        error = cudaMemset(memory->target, 0, memory->bytes);
-    }
-    if (error == cudaSuccess && writes) {
-        error = cudaMemset(memory->sink, 0, sizeof(uint64_t));
-    }
-    if (error == cudaSuccess) {
-        error = timed_launch(memory, way, begin, end, &milliseconds);
-    }
-    (void)cudaEventDestroy(begin);
-    (void)cudaEventDestroy(end);
-    if (!sw_study_ok(error, name) || (writes && !all_swapped(memory, name))) {
+    const struct way *way = &ways[shape];
+    const char *name = sw_study_access_name(way->shape.access);
+    bool copies = way->shape.line_bytes == 0;
+    bool swaps_words = way->shape.access >= SW_STUDY_CAS;
+    if (((copies || swaps_words) &&
+         !sw_study_ok(cudaMemset(memory->target, copies ? 0xA5 : 0, memory->bytes), name)) ||
+        !sw_study_ok(cudaMemset(memory->sink, 0, sizeof(uint64_t)), name) ||
+        !sw_study_time([&] { return way->launch(memory); }, name, &timed->seconds) ||
+        (copies && !all_copied(memory, name)) || (swaps_words && !all_swapped(memory, name))) {
         return false;
     }
-    memory->gather++;
-    timed->seconds = milliseconds * 1e-3;
-    timed->operations = writes ? swaps(memory) : OPERATIONS;
-    timed->dram_bytes = timed->operations * way->shape.line_bytes * (writes ? 2 : 1);
+    memory->number += !copies;
+    timed->operations = copies ? 0 : swaps_words ? swaps(memory) : OPERATIONS;
+    timed->dram_bytes = copies ? 2 * memory->bytes
+                               : timed->operations * way->shape.line_bytes * (swaps_words ? 2 : 1);
     return true;
 }
 
-bool sw_bandwidth_l2_fetch(uint32_t bytes, uint32_t *granted)
+bool sw_study_l2_fetch(uint32_t bytes, uint32_t *granted)
 {
     size_t limit = 0;
     if ((bytes != 0 && !sw_study_ok(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes),

@@ -2,12 +2,12 @@
  *
  * pass.c - submits the batches of a pass and waits for them.
  */
-#include "bench/timing/pass.h"
+#include "bench/study/pass.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "bench/timing/series.h"
+#include "bench/study/report.h"
 
 /* Batches in flight; a queue of the table takes as many. */
 #define IN_FLIGHT 64
@@ -17,7 +17,7 @@ static const void *at(const void *array, uint64_t bytes)
     return array == NULL ? NULL : (const char *)array + bytes;
 }
 
-static void prepare(const struct sw_timing_pass *pass, uint64_t number, struct sw_batch *batch)
+static void prepare(const struct sw_study_pass *pass, uint64_t number, struct sw_batch *batch)
 {
     uint64_t first = number * pass->batch_ops;
     uint64_t rest = pass->count - first;
@@ -52,8 +52,8 @@ static int wait_for(struct sw_queue *queue, struct sw_batch *batch, struct sw_co
     return status;
 }
 
-int sw_timing_pass_run(struct sw_queue *queue, const struct sw_timing_pass *pass,
-                       struct sw_timing_passed *out)
+int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
+                      struct sw_study_passed *out)
 {
     struct sw_batch batches[IN_FLIGHT];
     uint64_t total = (pass->count + pass->batch_ops - 1) / pass->batch_ops;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ceilings.h - the rates of device memory that tables are compared with: copies, random reads and
+ * random compare-and-swaps. No table that looks keys up or inserts them one by one can be faster.
+ *
+ * Threads: one.
+ */
+#ifndef SHERWOOD_BENCH_STUDY_CEILINGS_H
+#define SHERWOOD_BENCH_STUDY_CEILINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A gather reads lines of 32, 64 or 128 bytes at random places. A CAS writes a word of 64 bits at a
+ * random place, each word at most once, and always finds what it expects. LOAD_CAS first reads the
+ * 32 bytes around the word, as an insert reads the bucket. */
+enum sw_study_access {
+    SW_STUDY_COPY_MEMCPY, /* by the runtime */
+    SW_STUDY_COPY_UINT4,  /* by a kernel of 16-byte loads and stores */
+    SW_STUDY_GATHER_32,
+    SW_STUDY_GATHER_64,
+    SW_STUDY_GATHER_128,
+    SW_STUDY_CAS,
+    SW_STUDY_LOAD_CAS,
+    SW_STUDY_ACCESSES
+};
+
+/* Static storage: copy_memcpy, copy_uint4, gather_32, .., cas, load_cas */
+const char *sw_study_access_name(enum sw_study_access access);
+
+/* One way to do it. */
+struct sw_study_shape {
+    enum sw_study_access access;
+    uint32_t line_bytes;       /* 0: a copy */
+    uint32_t lines_per_thread; /* in flight at a time */
+    uint32_t lanes_per_line;   /* 1: a thread reads a line alone; more: 16 bytes a lane */
+};
+
+/* All of them, ordered by access. */
+uint32_t sw_study_shapes(void);
+struct sw_study_shape sw_study_shape_at(uint32_t number);
+/* The shape of an access that has a thread read 128 bytes at a time, in whole lines; of a copy the
+ * only one. */
+uint32_t sw_study_shape_usual(enum sw_study_access access);
+
+struct sw_study_memory {
+    uint64_t bytes;  /* of each of the two; a power of two, at least 4096 */
+    void *source;    /* random words: of copies and gathers */
+    void *target;    /* of copies and swaps */
+    uint64_t *sink;  /* where a gather would write if it ever did */
+    uint64_t number; /* of the next run: each reads other places */
+};
+
+/* On false nothing is allocated and one line on stderr says why. */
+bool sw_study_memory_open(struct sw_study_memory *memory, uint64_t bytes, uint64_t seed);
+void sw_study_memory_close(struct sw_study_memory *memory);
+
+struct sw_study_timed {
+    double seconds;      /* by CUDA events */
+    uint64_t operations; /* lines or words; 0: a copy */
+    uint64_t dram_bytes; /* read plus written: a CAS moves a sector of 32 bytes both ways */
+};
+
+/* One repetition. A copy is compared with its source afterwards, and the words that a CAS wrote are
+ * counted. On false one line on stderr says why. */
+bool sw_study_access_run(struct sw_study_memory *memory, uint32_t shape,
+                         struct sw_study_timed *timed);
+
+/* Asks for so many bytes a fetch into L2 (a hint to the device); *granted is what the device made
+ * of it. bytes 0 only asks. */
+bool sw_study_l2_fetch(uint32_t bytes, uint32_t *granted);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

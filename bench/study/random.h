@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * random.h - random words in device memory, by cuRAND's generator Philox4_32_10.
+ *
+ * Functions wait for the device; on false one line on stderr says why. Threads: one.
+ */
+#ifndef SHERWOOD_BENCH_STUDY_RANDOM_H
+#define SHERWOOD_BENCH_STUDY_RANDOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which draw of the generator: seed and a number used once, below 2^32. */
+struct sw_study_draw {
+    uint64_t seed;
+    uint64_t number;
+};
+
+/* Fills memory with words uniform over 32 bits. bytes is a multiple of 4. */
+bool sw_study_fill(void *memory, size_t bytes, struct sw_study_draw draw);
+
+/* Whether two pieces of memory of so many bytes, a multiple of 4, are equal. */
+bool sw_study_equal(const void *a, const void *b, size_t bytes, bool *equal);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
