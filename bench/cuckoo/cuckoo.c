@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "bench/cuckoo/library.h"
-#include "table/cuckoo/standalone.h"
+#include "bench/cuckoo/set/set.h"
 
 struct under_test {
-    struct sw_cuckoo *table;
+    struct sw_cset *set;
     const struct sw_cbench_place *place;
     uint32_t *left; /* host memory for keys handed back */
 };
@@ -17,7 +17,7 @@ struct under_test {
 static void cuckoo_close(void *table)
 {
     struct under_test *self = table;
-    sw_cuckoo_close(self->table);
+    sw_cset_close(self->set);
     free(self->left);
     free(self);
 }
@@ -26,9 +26,9 @@ static void *cuckoo_open(const struct sw_cbench_options *options,
                          const struct sw_cbench_place *place, const struct sw_cbench_wanted *wanted,
                          char *reason, size_t reason_size)
 {
-    struct sw_cuckoo_config config;
+    struct sw_cset_config config;
     struct under_test *self = calloc(1, sizeof(*self));
-    sw_cuckoo_config_init(&config);
+    sw_cset_config_init(&config);
     config.backend = place == &sw_cbench_host ? SW_BACKEND_CPU : SW_BACKEND_CUDA;
     config.device = options->device;
     config.functions = wanted->functions;
@@ -51,7 +51,7 @@ static void *cuckoo_open(const struct sw_cbench_options *options,
         snprintf(reason, reason_size, "not enough memory");
         return NULL;
     }
-    if (sw_cuckoo_open(&config, &self->table, reason, reason_size) != SW_OK) {
+    if (sw_cset_open(&config, &self->set, reason, reason_size) != SW_OK) {
         cuckoo_close(self);
         return NULL;
     }
@@ -60,11 +60,11 @@ static void *cuckoo_open(const struct sw_cbench_options *options,
 
 static bool succeeded(const struct under_test *self, int status, const char *what)
 {
-    struct sw_cuckoo_facts facts;
+    struct sw_cset_facts facts;
     if (status == SW_OK) {
         return true;
     }
-    sw_cuckoo_facts(self->table, &facts);
+    sw_cset_facts(self->set, &facts);
     fprintf(stderr, "cuckoo: %s: %s %s\n", what, sw_status_text(status), facts.failure);
     return false;
 }
@@ -72,20 +72,20 @@ static bool succeeded(const struct under_test *self, int status, const char *wha
 static bool cuckoo_clear(void *table)
 {
     struct under_test *self = table;
-    return succeeded(self, sw_cuckoo_clear(self->table), "clear");
+    return succeeded(self, sw_cset_clear(self->set), "clear");
 }
 
 static bool cuckoo_insert(void *table, const uint32_t *keys, uint64_t count,
                           struct sw_cbench_inserted *inserted)
 {
     struct under_test *self = table;
-    struct sw_cuckoo_facts facts;
-    int status = sw_cuckoo_insert(self->table, keys, NULL, count);
-    sw_cuckoo_facts(self->table, &facts);
+    struct sw_cset_facts facts;
+    int status = sw_cset_insert(self->set, keys, count);
+    sw_cset_facts(self->set, &facts);
     inserted->rehashes = facts.rehashes;
     inserted->left = facts.left;
     if (status == SW_E_FULL) {
-        status = sw_cuckoo_take_left(self->table, self->left, NULL);
+        status = sw_cset_take_left(self->set, self->left);
     }
     return succeeded(self, status, "insert");
 }
@@ -93,14 +93,14 @@ static bool cuckoo_insert(void *table, const uint32_t *keys, uint64_t count,
 static bool cuckoo_find(void *table, const uint32_t *keys, uint32_t *found, uint64_t count)
 {
     struct under_test *self = table;
-    return succeeded(self, sw_cuckoo_find(self->table, keys, NULL, found, count), "look-up");
+    return succeeded(self, sw_cset_find(self->set, keys, found, count), "look-up");
 }
 
 static void cuckoo_facts(void *table, struct sw_cbench_facts *facts)
 {
     struct under_test *self = table;
-    struct sw_cuckoo_facts own;
-    sw_cuckoo_facts(self->table, &own);
+    struct sw_cset_facts own;
+    sw_cset_facts(self->set, &own);
     facts->cells = own.cells;
     facts->slot_bits = 32;
     facts->bytes = own.bytes_reserved;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bench/cuckoo/study.h"
+#include "table/cuckoo/engine.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -146,11 +147,11 @@ static void experiment_bound(struct sw_cbench_study *study, uint32_t functions)
 static void insert_ways(struct sw_cbench_study *study, uint32_t functions)
 {
     static const struct sw_cbench_variant ways[] = {
-        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 1},
-        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 2},
-        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 4},
-        {.way = SW_CUCKOO_WAY_DIRECT, .insert_keys = 8},
-        {.way = SW_CUCKOO_WAY_PARTITIONED},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 1},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 2},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 8},
+        {.way = SW_CSET_WAY_PARTITIONED},
     };
     const struct sw_cbench_options *options = study->options;
     for (size_t w = 0; w < COUNT(ways); w++) {

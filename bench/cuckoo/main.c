@@ -9,6 +9,7 @@
 
 #include "bench/cuckoo/study.h"
 #include "bench/study/report.h"
+#include "table/cuckoo/engine.h"
 
 static void write_run_info(const struct sw_cbench_study *study, int argc, char **argv)
 {

@@ -26,9 +26,9 @@ static const char *const experiment_abouts[] = {
 static const char *const backends[] = {"cuda", "cpu", NULL};
 static const char *const sizes[] = {"each", "total", NULL};
 static const char *const ways[] = {
-    [SW_CUCKOO_WAY_AUTO] = "auto",
-    [SW_CUCKOO_WAY_DIRECT] = "direct",
-    [SW_CUCKOO_WAY_PARTITIONED] = "partitioned",
+    [SW_CSET_WAY_AUTO] = "auto",
+    [SW_CSET_WAY_DIRECT] = "direct",
+    [SW_CSET_WAY_PARTITIONED] = "partitioned",
     NULL,
 };
 
@@ -39,7 +39,7 @@ const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment)
 
 void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, size_t size)
 {
-    if (variant->way == SW_CUCKOO_WAY_DIRECT && variant->insert_keys > 0) {
+    if (variant->way == SW_CSET_WAY_DIRECT && variant->insert_keys > 0) {
         snprintf(name, size, "direct%u", (unsigned)variant->insert_keys);
     } else {
         snprintf(name, size, "%s", ways[variant->way]);

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/cuckoo/set/set.h"
 #include "bench/study/options.h"
-#include "table/cuckoo/standalone.h"
 
 #define SW_CBENCH_REPS_MAX 1000
 
@@ -30,7 +30,7 @@ enum sw_cbench_experiment {
 
 /* How a cuckoo table on CUDA inserts and looks up; 0, AUTO: its own choice. */
 struct sw_cbench_variant {
-    enum sw_cuckoo_way way;
+    enum sw_cset_way way;
     uint32_t insert_keys;
     uint32_t find_keys;
     bool find_together;

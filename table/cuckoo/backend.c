@@ -7,7 +7,7 @@
 #include "table/cuckoo/cuckoo_backend.h"
 
 #define CK_BODY "table/cuckoo/backend.inl"
-#include "table/cuckoo/each_map.inl"
+#include "table/cuckoo/each_width.inl"
 
 int sw_cuckoo_check(uint32_t slot_bits, const void *table, char *violation, size_t violation_size)
 {

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * cell.inl - one cell, and the few ways to touch it. Included by cuckoo.h once per kind.
+ * cell.inl - one cell, and the few ways to touch it. Included by cuckoo.h once per width.
  *
- * | bytes (_k32) | bytes (_s64) | bytes (_s128) | field                              |
- * |              | 0..3         | 0..7          | value                              |
- * | 0..3         | 4..7         | 8..15         | key; all ones = EMPTY              |
+ * | bytes (_s64) | bytes (_s128) | field                 |
+ * | 0..3         | 0..7          | value                 |
+ * | 4..7         | 8..15         | key; all ones = EMPTY |
  *
  * An EMPTY cell has every bit set. The key whose bits are all ones has no cell: it lives beside the
- * arrays (struct sw_cuckoo_side), so that no key is forbidden.
+ * arrays (struct sw_state), so that no key is forbidden.
  */
 
 struct CK(cell) {
-#if CK_BITS != 32
     alignas(2 * sizeof(CK_WORD)) CK_WORD value;
-#endif
     CK_WORD key;
 };
 static_assert(sizeof(struct CK(cell)) == CK_BITS / 8, "one cell, one exchange");
@@ -21,32 +19,16 @@ static_assert(sizeof(struct CK(cell)) == CK_BITS / 8, "one cell, one exchange");
 SW_CUCKOO_INLINE struct CK(cell) CK(cell_of)(CK_WORD key, CK_WORD value)
 {
     struct CK(cell) cell;
-#if CK_BITS != 32
     cell.value = value;
-#else
-    (void)value;
-#endif
     cell.key = key;
     return cell;
-}
-
-/* The cell's value; of cells without one, the key. */
-SW_CUCKOO_INLINE CK_WORD CK(cell_value)(struct CK(cell) cell)
-{
-#if CK_BITS != 32
-    return cell.value;
-#else
-    return cell.key;
-#endif
 }
 
 /* A load where nobody writes: in a look-up phase, or alone. On a GPU it passes by L1, where no cell
  * is met twice. */
 SW_CUCKOO_INLINE struct CK(cell) CK(cell_read)(const struct CK(cell) * cell)
 {
-#if defined(__CUDA_ARCH__) && CK_BITS == 32
-    return CK(cell_of)(__ldcg((const unsigned int *)cell), 0);
-#elif defined(__CUDA_ARCH__) && CK_BITS == 64
+#if defined(__CUDA_ARCH__) && CK_BITS == 64
     uint2 words = __ldcg((const uint2 *)cell);
     return CK(cell_of)(words.y, words.x);
 #elif defined(__CUDA_ARCH__)
@@ -60,13 +42,7 @@ SW_CUCKOO_INLINE struct CK(cell) CK(cell_read)(const struct CK(cell) * cell)
 /* Puts an entry into a cell and takes out what was there, in one step. */
 SW_CUCKOO_INLINE struct CK(cell) CK(cell_exchange)(struct CK(cell) * cell, struct CK(cell) entry)
 {
-#if CK_BITS == 32
-#if defined(__CUDA_ARCH__)
-    return CK(cell_of)(atomicExch((unsigned int *)cell, entry.key), 0);
-#else
-    return CK(cell_of)(__atomic_exchange_n(&cell->key, entry.key, __ATOMIC_RELAXED), 0);
-#endif
-#elif CK_BITS == 64
+#if CK_BITS == 64
     uint64_t word = ((uint64_t)entry.key << 32) | entry.value;
 #if defined(__CUDA_ARCH__)
     word = atomicExch((unsigned long long *)cell, (unsigned long long)word);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuckoo.h - the cuckoo algorithm, one source for CPU and CUDA, for three kinds of cell.
+ * cuckoo.h - the cuckoo algorithm, one source for CPU and CUDA, both widths.
  *
- * Instantiates cell.inl and cuckoo.inl for cells of a 32-bit key alone (names end in _k32), of a
- * 32-bit key and value (_s64) and of a 64-bit key and value (_s128). README.md says how the table
- * works and which rules keep it right.
+ * Instantiates cell.inl and cuckoo.inl for cells of a 32-bit key and value (names end in _s64) and
+ * of a 64-bit key and value (_s128). README.md says how the table works and which rules keep it
+ * right.
  */
 #ifndef SHERWOOD_TABLE_CUCKOO_CUCKOO_H
 #define SHERWOOD_TABLE_CUCKOO_CUCKOO_H
@@ -16,7 +16,6 @@
 
 #include "table/cuckoo/xxhash.h"
 
-#define SW_CUCKOO_FUNCTIONS_MIN 2
 #define SW_CUCKOO_FUNCTIONS_MAX 3
 
 /* Cells of one array. The place in it is 32 bits of hash scaled to the array, which must leave
@@ -38,17 +37,11 @@
 #define SW_CUCKOO_UNROLL
 #endif
 
-/* Seeds of function i before the first rehash: constants of the kernels' code. */
-SW_CUCKOO_INLINE uint32_t sw_cuckoo_first_seed(uint32_t i)
+/* The seed of function i under seeds number `number`: splitmix64's finalizer (Sebastiano Vigna,
+ * public domain) of both. */
+SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed_of(uint32_t number, uint32_t i)
 {
-    return i == 0 ? 0x9E3779B1U : i == 1 ? 0x7F4A7C15U : 0xF39CC060U;
-}
-
-/* And after `rehashes` of them (from 1 on): splitmix64's finalizer (Sebastiano Vigna, public
- * domain) of their number. */
-SW_CUCKOO_INLINE uint32_t sw_cuckoo_later_seed(uint32_t rehashes, uint32_t i)
-{
-    uint64_t z = ((uint64_t)rehashes * SW_CUCKOO_FUNCTIONS_MAX + i + 1) * 0x9e3779b97f4a7c15ULL;
+    uint64_t z = ((uint64_t)number * SW_CUCKOO_FUNCTIONS_MAX + i + 1) * 0x9e3779b97f4a7c15ULL;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return (uint32_t)((z ^ (z >> 31)) >> 16);
@@ -60,7 +53,6 @@ struct sw_cuckoo_shape {
     uint32_t functions; /* arrays, and functions: 2 or 3 */
     uint32_t chain_max; /* exchanges after which an entry in hand is given up */
     uint32_t seeds[SW_CUCKOO_FUNCTIONS_MAX];
-    bool is_first; /* the seeds are the first ones */
 };
 
 SW_CUCKOO_INLINE uint64_t sw_cuckoo_cells(const struct sw_cuckoo_shape *shape)
@@ -68,24 +60,10 @@ SW_CUCKOO_INLINE uint64_t sw_cuckoo_cells(const struct sw_cuckoo_shape *shape)
     return shape->each * shape->functions;
 }
 
-/* Sets the seeds of so many rehashes. */
-SW_CUCKOO_INLINE void sw_cuckoo_reseed(struct sw_cuckoo_shape *shape, uint32_t rehashes)
+/* Of function i, without an index into memory. */
+SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed(const struct sw_cuckoo_shape *shape, uint32_t i)
 {
-    for (uint32_t i = 0; i < SW_CUCKOO_FUNCTIONS_MAX; i++) {
-        shape->seeds[i] =
-            rehashes == 0 ? sw_cuckoo_first_seed(i) : sw_cuckoo_later_seed(rehashes, i);
-    }
-    shape->is_first = rehashes == 0;
-}
-
-/* Of function i. `first`: the seeds are the first ones, as a constant where that is known. */
-SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed(const struct sw_cuckoo_shape *shape, uint32_t i,
-                                         bool first)
-{
-    return first ? sw_cuckoo_first_seed(i)
-                 : (i == 0   ? shape->seeds[0]
-                    : i == 1 ? shape->seeds[1]
-                             : shape->seeds[2]);
+    return i == 0 ? shape->seeds[0] : i == 1 ? shape->seeds[1] : shape->seeds[2];
 }
 
 /* The cell, counted from the first array's first, in which array i would hold a key of this hash.
@@ -102,12 +80,9 @@ __extension__ typedef unsigned __int128 sw_cuckoo_u128;
 typedef unsigned __int128 sw_cuckoo_u128;
 #endif
 
-/* The second needs the first. clang-format would sort them. */
-/* clang-format off */
 #define CK_BODY "table/cuckoo/cell.inl"
-#include "table/cuckoo/each_cell.inl"
+#include "table/cuckoo/each_width.inl"
 #define CK_BODY "table/cuckoo/cuckoo.inl"
-#include "table/cuckoo/each_cell.inl"
-/* clang-format on */
+#include "table/cuckoo/each_width.inl"
 
 #endif

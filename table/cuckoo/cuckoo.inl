@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuckoo.inl - look up and insert on t arrays of cells. Included by cuckoo.h once per kind.
+ * cuckoo.inl - look up and insert on t arrays of cells. Included by cuckoo.h once per width.
  *
  * Array i holds a key at the cell of function i, or not at all. An insert puts its entry into array
  * 0 and carries what it took out to that one's cell of the next array, round and round, until it
@@ -29,17 +29,17 @@ SW_CUCKOO_INLINE uint32_t CK(hash)(CK_WORD key, uint32_t seed)
 }
 
 SW_CUCKOO_INLINE struct CK(cell) *
-    CK(cell_at)(const struct CK(view) * view, CK_WORD key, uint32_t i, bool first)
+    CK(cell_at)(const struct CK(view) * view, CK_WORD key, uint32_t i)
 {
-    uint32_t hash = CK(hash)(key, sw_cuckoo_seed(&view->shape, i, first));
+    uint32_t hash = CK(hash)(key, sw_cuckoo_seed(&view->shape, i));
     return view->cells + sw_cuckoo_place_of(&view->shape, hash, i);
 }
 
 /* Looks up the keys of `wanted` (bits; a key of all ones must not be among them) in array i.
  * Returns the bits of those found; their cells are in cells[]. */
 SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WORD *keys,
-                                      uint32_t wanted, struct CK(cell) * cells,
-                                      struct CK(cell) * *at, uint32_t count, uint32_t i, bool first)
+                                      uint32_t wanted, struct CK(cell) * cells, uint32_t count,
+                                      uint32_t i)
 {
     struct CK(cell) held[SW_CUCKOO_IN_FLIGHT_MAX];
     uint32_t found = 0;
@@ -47,7 +47,7 @@ SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WOR
     for (uint32_t k = 0; k < count; k++) {
         held[k] = CK(cell_of)(CK_ONES, CK_ONES);
         if ((wanted >> k & 1) != 0) {
-            held[k] = CK(cell_read)(CK(cell_at)(view, keys[k], i, first));
+            held[k] = CK(cell_read)(CK(cell_at)(view, keys[k], i));
         }
     }
     SW_CUCKOO_UNROLL
@@ -55,67 +55,9 @@ SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WOR
         if ((wanted >> k & 1) != 0 && held[k].key == keys[k]) {
             cells[k] = held[k];
             found |= 1U << k;
-            if (at != 0) {
-                at[k] = CK(cell_at)(view, keys[k], i, first);
-            }
         }
     }
     return found;
-}
-
-/* The same in all arrays, one after the other, as far as needed. `at` (or NULL) receives where the
- * cells are. */
-SW_CUCKOO_INLINE uint32_t CK(look_up)(const struct CK(view) * view, const CK_WORD *keys,
-                                      uint32_t wanted, struct CK(cell) * cells,
-                                      struct CK(cell) * *at, uint32_t count, uint32_t functions,
-                                      bool first)
-{
-    uint32_t found = 0;
-    SW_CUCKOO_UNROLL
-    for (uint32_t i = 0; i < functions; i++) {
-        found |= CK(look_in)(view, keys, wanted & ~found, cells, at, count, i, first);
-    }
-    return found;
-}
-
-/* The same, but every array is read before any cell is looked at. */
-SW_CUCKOO_INLINE uint32_t CK(look_up_together)(const struct CK(view) * view, const CK_WORD *keys,
-                                               uint32_t wanted, struct CK(cell) * cells,
-                                               uint32_t count, uint32_t functions, bool first)
-{
-    struct CK(cell) held[SW_CUCKOO_FUNCTIONS_MAX][SW_CUCKOO_IN_FLIGHT_MAX];
-    uint32_t found = 0;
-    SW_CUCKOO_UNROLL
-    for (uint32_t i = 0; i < functions; i++) {
-        SW_CUCKOO_UNROLL
-        for (uint32_t k = 0; k < count; k++) {
-            held[i][k] = CK(cell_of)(CK_ONES, CK_ONES);
-            if ((wanted >> k & 1) != 0) {
-                held[i][k] = CK(cell_read)(CK(cell_at)(view, keys[k], i, first));
-            }
-        }
-    }
-    SW_CUCKOO_UNROLL
-    for (uint32_t i = 0; i < functions; i++) {
-        SW_CUCKOO_UNROLL
-        for (uint32_t k = 0; k < count; k++) {
-            if ((wanted >> k & 1) != 0 && held[i][k].key == keys[k]) {
-                cells[k] = held[i][k];
-                found |= 1U << k;
-            }
-        }
-    }
-    return found;
-}
-
-/* One key (not all ones). NULL: it is absent. */
-SW_CUCKOO_INLINE struct CK(cell) * CK(find)(const struct CK(view) * view, CK_WORD key)
-{
-    struct CK(cell) cell;
-    struct CK(cell) *at = 0;
-    bool first = view->shape.is_first;
-    CK(look_up)(view, &key, 1, &cell, &at, 1, view->shape.functions, first);
-    return at;
 }
 
 /* Inserts the entries hand[k] whose bits are set in `live`, of which `taken` exchanges were made
@@ -123,7 +65,7 @@ SW_CUCKOO_INLINE struct CK(cell) * CK(find)(const struct CK(view) * view, CK_WOR
  * hand[k] is then the entry, usually another one, that is in no cell. */
 SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct CK(cell) * hand,
                                           uint32_t live, uint32_t taken, uint32_t count,
-                                          uint32_t functions, bool first)
+                                          uint32_t functions)
 {
     struct CK(cell) was[SW_CUCKOO_IN_FLIGHT_MAX];
     uint32_t i = taken % functions;
@@ -131,7 +73,7 @@ SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct C
         SW_CUCKOO_UNROLL
         for (uint32_t k = 0; k < count; k++) {
             if ((live >> k & 1) != 0) {
-                was[k] = CK(cell_exchange)(CK(cell_at)(view, hand[k].key, i, first), hand[k]);
+                was[k] = CK(cell_exchange)(CK(cell_at)(view, hand[k].key, i), hand[k]);
             }
         }
         SW_CUCKOO_UNROLL
@@ -152,5 +94,5 @@ SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct C
 /* One entry, whose key is absent and not all ones. False: *hand is an entry that is in no cell. */
 SW_CUCKOO_INLINE bool CK(insert)(const struct CK(view) * view, struct CK(cell) * hand)
 {
-    return CK(insert_from)(view, hand, 1, 0, 1, view->shape.functions, view->shape.is_first) == 0;
+    return CK(insert_from)(view, hand, 1, 0, 1, view->shape.functions) == 0;
 }

@@ -66,7 +66,7 @@ static void rehash(struct cuckoo *cuckoo,
 }
 
 #define CK_BODY "table/cuckoo/cpu.inl"
-#include "table/cuckoo/each_map.inl"
+#include "table/cuckoo/each_width.inl"
 
 /* --- open and close --------------------------------------------------------------------------- */
 

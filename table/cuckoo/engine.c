@@ -4,9 +4,16 @@
  */
 #include "table/cuckoo/engine.h"
 
+#include <math.h>
+
 #include "table/config.h"
 #include "table/cuckoo/cuckoo_backend.h"
-#include "table/cuckoo/standalone.h"
+
+uint32_t sw_cuckoo_chain_bound(double l, uint64_t n)
+{
+    double bound = n > 1 ? ceil(l * log2((double)n)) : 1;
+    return bound < 1 ? 1 : bound > 1e9 ? 1000000000U : (uint32_t)bound;
+}
 
 static uint32_t functions_of(const struct sw_table_config *config)
 {

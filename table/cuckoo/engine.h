@@ -44,6 +44,9 @@ struct sw_cuckoo_plan {
 
 struct sw_table_config;
 
+/* ceil(l * log2(n)), at least 1. */
+uint32_t sw_cuckoo_chain_bound(double l, uint64_t n);
+
 void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan *plan);
 
 /* Seeds number `number` (from 0 on) of a table of this configuration's seed. */
@@ -52,9 +55,8 @@ SW_CUCKOO_INLINE void sw_cuckoo_engine_seeds(struct sw_cuckoo_shape *shape, uint
 {
     uint32_t stir = (uint32_t)(sw_mix_64(seed, 0) >> 16);
     for (uint32_t i = 0; i < SW_CUCKOO_FUNCTIONS_MAX; i++) {
-        shape->seeds[i] = sw_cuckoo_later_seed(number + 1, i) ^ stir;
+        shape->seeds[i] = sw_cuckoo_seed_of(number + 1, i) ^ stir;
     }
-    shape->is_first = false;
 }
 
 /* Whether an operation inserts an absent key. */
@@ -76,7 +78,7 @@ SW_CUCKOO_INLINE void sw_cuckoo_add_counters(struct sw_counters *to, const struc
 #define sw_cuckoo_decide_s64 sw_decide_s64
 #define sw_cuckoo_decide_s128 sw_decide_s128
 #define CK_BODY "table/cuckoo/engine.inl"
-#include "table/cuckoo/each_map.inl"
+#include "table/cuckoo/each_width.inl"
 
 #ifdef __cplusplus
 }

@@ -81,7 +81,7 @@ SW_CUCKOO_INLINE struct CK(place) CK(locate_from)(const struct CK(table) * table
         return place;
     }
     for (uint32_t i = 0; i < table->view.shape.functions && place.cell == 0; i++) {
-        cell = i == 0 ? cell : CK(cell_at)(&table->view, key, i, false);
+        cell = i == 0 ? cell : CK(cell_at)(&table->view, key, i);
         ++*probes;
         place.cell = CK(cell_read)(cell).key == key ? cell : 0;
     }
@@ -89,14 +89,14 @@ SW_CUCKOO_INLINE struct CK(place) CK(locate_from)(const struct CK(table) * table
         CK(locate_in_stash)(table, key, &place, probes);
     }
     place.found = place.cell != 0;
-    place.value = place.found ? CK(cell_value)(*place.cell) : 0;
+    place.value = place.found ? place.cell->value : 0;
     return place;
 }
 
 SW_CUCKOO_INLINE struct CK(place)
     CK(locate)(const struct CK(table) * table, CK_WORD key, uint64_t *probes)
 {
-    return CK(locate_from)(table, key, CK(cell_at)(&table->view, key, 0, false), probes);
+    return CK(locate_from)(table, key, CK(cell_at)(&table->view, key, 0), probes);
 }
 
 /* Writes the value of a present key; nothing moves. */
@@ -132,8 +132,7 @@ SW_CUCKOO_INLINE void CK(add)(const struct CK(table) * table, CK_WORD key, CK_WO
     if (key == CK_ONES) {
         table->state->side_present = 1;
         table->state->side_value = value;
-    } else if (CK(insert_from)(&table->view, &hand, 1, 0, 1, table->view.shape.functions, false) !=
-               0) {
+    } else if (CK(insert_from)(&table->view, &hand, 1, 0, 1, table->view.shape.functions) != 0) {
         table->stash[table->state->stash_occupied++] = hand;
     }
 }
@@ -227,7 +226,7 @@ SW_CUCKOO_INLINE struct CK(ahead)
 {
     struct CK(ahead) ahead;
     ahead.key = SW_LOAD_ONCE(work->keys + i);
-    ahead.cell = CK(cell_at)(&table->view, ahead.key, 0, false);
+    ahead.cell = CK(cell_at)(&table->view, ahead.key, 0);
 #ifndef __CUDA_ARCH__
     __builtin_prefetch(ahead.cell, 0, 3);
 #endif

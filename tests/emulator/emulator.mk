@@ -16,7 +16,7 @@ EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=
   -D__CUDACC__ -D__CUDA_ARCH__=900 -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
 
 # What is read through rewrite.py, each time: it writes what has changed.
-EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda tests/gpu,\
+EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda bench/cuckoo/set tests/gpu,\
   $(foreach e,h inl cu cuh,$(d)/*.$(e))))
 $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
@@ -44,10 +44,11 @@ $(EMU)/obj/tests/gpu/cache/%.o: tests/gpu/cache/%.c
 	@mkdir -p $(@D)
 	@$(CC) $(REAL_CPPFLAGS) $(EMU_INCLUDE) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
 
-EMU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_gpu test_cuckoo_engine_gpu test_cache_gpu
+EMU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu: $(EMU)/obj/tests/gpu/test_ways_gpu.cu.o $(EMU)/libemulated.a
-$(EMU)/test_cuckoo_gpu: $(EMU)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(EMU)/libemulated.a
+$(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
+  $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c)) $(EMU)/libemulated.a
 $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \

@@ -15,7 +15,9 @@ $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/lib
 CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c)) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
-$(GPU_OUT)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
+CUCKOO_SET_GPU_TEST := $(patsubst %,$(BUILD)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
+  $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(BUILD)/libtable.a
+$(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
   $(wildcard tests/gpu/cache/*.c) $(wildcard tests/support/cache_*.c)) $(BUILD)/libtable.a
@@ -26,11 +28,11 @@ $(GPU_OUT)/%:
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
-GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_gpu test_cuckoo_engine_gpu test_cache_gpu
+GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
 test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
 	$(GPU_OUT)/test_table_gpu --full
 	$(GPU_OUT)/test_ways_gpu
-	$(GPU_OUT)/test_cuckoo_gpu
+	$(GPU_OUT)/test_cuckoo_set_gpu
 	$(GPU_OUT)/test_cuckoo_engine_gpu
 	$(GPU_OUT)/test_cache_gpu
 
@@ -45,7 +47,7 @@ NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
 
 $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(BUNDLE)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
-$(BUNDLE)/test_cuckoo_gpu: $(BUILD)/obj/tests/gpu/test_cuckoo_gpu.cu.o $(BUILD)/libtable.a
+$(BUNDLE)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)

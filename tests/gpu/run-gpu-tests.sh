@@ -64,7 +64,7 @@ run_tests() {
     step test-full 480 "$here/test_table_gpu" --full
     step test-full-seed-2 180 "$here/test_table_gpu" --full --seed 2 --own-choice
     step test-ways 60 "$here/test_ways_gpu"
-    step test-cuckoo 180 "$here/test_cuckoo_gpu"
+    step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"
     step test-cache 300 "$here/test_cache_gpu"
 }
@@ -78,7 +78,7 @@ run_checkers() {
 run_quick() {
     step test-quick 60 "$here/test_table_gpu" --quick --few
     step test-ways 60 "$here/test_ways_gpu"
-    step test-cuckoo 180 "$here/test_cuckoo_gpu"
+    step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 60 "$here/test_cuckoo_engine_gpu" --quick
     step test-cache 180 "$here/test_cache_gpu" --quick
     checker memcheck 60 --quick --one-queue --only "bulk: " --only "$ALL_KERNELS"

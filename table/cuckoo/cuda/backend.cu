@@ -71,7 +71,7 @@ cudaError_t allocate(struct sw_cuckoo_device_table *table, T **out, size_t bytes
 /* What the device keeps of the table, and what the host knows of it. */
 template <int BITS> cudaError_t write_table(struct sw_cuckoo_device_table *table)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     typename kind::table made = {};
     struct sw_cuckoo_engine_control control = {};
     made.view.cells = (typename kind::cell *)table->cells[0];
@@ -97,7 +97,7 @@ template <int BITS> cudaError_t write_table(struct sw_cuckoo_device_table *table
 
 template <int BITS> cudaError_t allocate_all(struct sw_cuckoo_device_table *table)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     const size_t n = table->config.batch_ops_max;
     const size_t cells_bytes = table->plan.cells * sizeof(typename kind::cell);
     struct sw_cuckoo_write<BITS> *write = sw_cuckoo_parts<BITS>(table);
@@ -258,7 +258,7 @@ template <int BITS>
 int check(struct sw_cuckoo_device_table *table, char *memory, char *violation,
           size_t violation_size)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     typename kind::table copy;
     struct sw_state state;
     const size_t cells_bytes = table->plan.cells * sizeof(typename kind::cell);

@@ -13,7 +13,6 @@
 
 #include <cuda_runtime.h>
 
-#include "table/change.h"
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/cuckoo/cuda/kind.cuh"
 #include "table/device/lane.cuh"
@@ -66,65 +65,10 @@ struct sw_cuckoo_engine_control {
 
 #define SW_CUCKOO_ENGINE_BATCH_BYTES offsetof(struct sw_cuckoo_engine_control, stash_reported)
 
-template <int BITS> struct sw_cuckoo_engine_kind;
-#define SW_CUCKOO_ENGINE_KIND(bits, suffix)                                                        \
-    template <> struct sw_cuckoo_engine_kind<bits> : sw_cuckoo_kind<bits> {                        \
-        typedef struct sw_cuckoo_table_##suffix table;                                             \
-        typedef struct sw_cuckoo_work_##suffix work;                                               \
-        typedef struct sw_cuckoo_undo_##suffix undo;                                               \
-        typedef struct sw_cuckoo_place_##suffix place;                                             \
-        typedef struct sw_key_state_##suffix key_state;                                            \
-        typedef struct sw_change_##suffix change;                                                  \
-        static __device__ __forceinline__ place locate(const table *t, word key, uint64_t *probes) \
-        {                                                                                          \
-            return sw_cuckoo_locate_##suffix(t, key, probes);                                      \
-        }                                                                                          \
-        static __device__ __forceinline__ void locate_in_stash(const table *t, word key, place *p, \
-                                                               uint64_t *probes)                   \
-        {                                                                                          \
-            sw_cuckoo_locate_in_stash_##suffix(t, key, p, probes);                                 \
-        }                                                                                          \
-        static __device__ __forceinline__ uint32_t look_in(const view *v, const word *keys,        \
-                                                           uint32_t wanted, cell *cells,           \
-                                                           uint32_t count, uint32_t i)             \
-        {                                                                                          \
-            return sw_cuckoo_look_in_##suffix(v, keys, wanted, cells, NULL, count, i, false);      \
-        }                                                                                          \
-        static __device__ __forceinline__ enum sw_effect decide(uint32_t op, bool found, word old, \
-                                                                word operand, word *out)           \
-        {                                                                                          \
-            return sw_decide_##suffix(op, found, old, operand, out);                               \
-        }                                                                                          \
-        static __device__ __forceinline__ void key_step(key_state *key, uint32_t op, word operand) \
-        {                                                                                          \
-            sw_key_step_##suffix(key, op, operand);                                                \
-        }                                                                                          \
-        static __device__ __forceinline__ change change_none()                                     \
-        {                                                                                          \
-            return sw_change_none_##suffix();                                                      \
-        }                                                                                          \
-        static __device__ __forceinline__ void change_append(change *c, uint32_t op, word operand) \
-        {                                                                                          \
-            sw_change_append_##suffix(c, op, operand);                                             \
-        }                                                                                          \
-        static __device__ __forceinline__ bool change_apply(const change *c, key_state *key)       \
-        {                                                                                          \
-            return sw_change_apply_##suffix(c, key);                                               \
-        }                                                                                          \
-        static __device__ __forceinline__ bool execute_in_order(const table *t, work *w,           \
-                                                                struct sw_counters *counters)      \
-        {                                                                                          \
-            return sw_cuckoo_execute_in_order_##suffix(t, w, counters);                            \
-        }                                                                                          \
-    };
-SW_CUCKOO_ENGINE_KIND(64, s64)
-SW_CUCKOO_ENGINE_KIND(128, s128)
-#undef SW_CUCKOO_ENGINE_KIND
-
 /* The scratch of write batches, [batch_ops_max] each; and of stretches of sorted operations, one a
  * block of engine_fold.cu, and one more. */
 template <int BITS> struct sw_cuckoo_scratch {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     typename kind::word *keys;
     typename kind::word *sorted_keys;
     typename kind::word *values;
@@ -144,7 +88,7 @@ template <int BITS> struct sw_cuckoo_scratch {
 
 /* What every kernel of a table's write batches takes. */
 template <int BITS> struct sw_cuckoo_write {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     typename kind::table *table; /* device memory, as are state and control */
     struct sw_state *state;
     struct sw_cuckoo_engine_control *control;
@@ -156,7 +100,7 @@ template <int BITS> struct sw_cuckoo_write {
 };
 
 template <int BITS> struct sw_cuckoo_read {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     const typename kind::table *table;
     const typename kind::word *keys;
     typename kind::word *previous;

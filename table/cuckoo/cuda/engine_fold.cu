@@ -93,8 +93,8 @@ static __device__ inline bool is_first(const struct operations<BITS> *operations
 }
 
 template <int BITS>
-static __device__ inline typename sw_cuckoo_engine_kind<BITS>::key_state
-state_of(const typename sw_cuckoo_engine_kind<BITS>::place &place)
+static __device__ inline typename sw_cuckoo_kind<BITS>::key_state
+state_of(const typename sw_cuckoo_kind<BITS>::place &place)
 {
     return {place.value, place.found, false};
 }
@@ -106,7 +106,7 @@ state_of(const typename sw_cuckoo_engine_kind<BITS>::place &place)
 template <int BITS>
 static __global__ void __launch_bounds__(BLOCK) summarize_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     __shared__ struct operations<BITS> own;
     const struct stretch stretch = stretch_of<BITS>(write, blockIdx.x);
     if (!stretch.goes_on) {
@@ -141,11 +141,10 @@ static __global__ void __launch_bounds__(BLOCK) summarize_kernel(const sw_cuckoo
  * first whose change does not say what becomes of it, or `ready`. */
 template <int BITS>
 static __device__ inline uint32_t
-follow(const sw_cuckoo_write<BITS> &write,
-       const typename sw_cuckoo_engine_kind<BITS>::change *changes, uint32_t next, uint32_t at,
-       uint32_t ready, typename sw_cuckoo_engine_kind<BITS>::key_state *key)
+follow(const sw_cuckoo_write<BITS> &write, const typename sw_cuckoo_kind<BITS>::change *changes,
+       uint32_t next, uint32_t at, uint32_t ready, typename sw_cuckoo_kind<BITS>::key_state *key)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     for (; at < ready && kind::change_apply(&changes[at], key); at++) {
         write.scratch.entering[next + at + 1] = *key;
     }
@@ -157,7 +156,7 @@ follow(const sw_cuckoo_write<BITS> &write,
 template <int BITS>
 static __global__ void __launch_bounds__(BLOCK) enter_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     __shared__ typename kind::change changes[BLOCK];
     __shared__ struct operations<BITS> passed;
     __shared__ uint32_t followed;
@@ -202,10 +201,10 @@ static __global__ void __launch_bounds__(BLOCK) enter_kernel(const sw_cuckoo_wri
 template <int BITS>
 static __device__ inline bool carry_out(const sw_cuckoo_write<BITS> &write,
                                         typename sw_cuckoo_kind<BITS>::word key,
-                                        const typename sw_cuckoo_engine_kind<BITS>::place &place,
-                                        const typename sw_cuckoo_engine_kind<BITS>::key_state &now)
+                                        const typename sw_cuckoo_kind<BITS>::place &place,
+                                        const typename sw_cuckoo_kind<BITS>::key_state &now)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     if (key == kind::ones) {
         write.state->side_present = now.exists;
         write.state->side_value = now.value;
@@ -232,9 +231,9 @@ template <int BITS, bool TELLS>
 static __device__ inline bool
 fold_run(const sw_cuckoo_write<BITS> &write, const struct stretch &stretch,
          const struct operations<BITS> *own, struct before<BITS> *before,
-         typename sw_cuckoo_engine_kind<BITS>::key_state *now, struct fold_counts *counts)
+         typename sw_cuckoo_kind<BITS>::key_state *now, struct fold_counts *counts)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     uint32_t t = threadIdx.x;
     const typename kind::word key = own->keys[t];
     const uint32_t op = own->ops[t];
@@ -269,7 +268,7 @@ static __device__ inline void tell(const sw_cuckoo_write<BITS> &write, uint32_t 
                                    const struct operations<BITS> *own,
                                    const struct before<BITS> *before, struct fold_counts *counts)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     const uint32_t t = threadIdx.x;
     const bool found = before->exists[t];
     typename kind::word out = 0;
@@ -283,7 +282,7 @@ static __device__ inline void tell(const sw_cuckoo_write<BITS> &write, uint32_t 
 template <int BITS, bool TELLS>
 static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     __shared__ struct operations<BITS> own;
     __shared__ struct before<BITS> before;
     struct sw_cuckoo_engine_control *control = write.control;

@@ -41,7 +41,7 @@ static __device__ void report(const sw_cuckoo_read<BITS> &read, uint64_t probes,
 template <int BITS>
 static __global__ void __launch_bounds__(BLOCK, 1) read_kernel(const sw_cuckoo_read<BITS> read)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     typedef typename kind::word word;
     const typename kind::table table = *read.table;
     uint64_t base = (uint64_t)blockIdx.x * (BLOCK * KEYS) + threadIdx.x;
@@ -66,7 +66,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) read_kernel(const sw_cuckoo_r
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = base + k * BLOCK;
         bool hit = (found >> k & 1) != 0;
-        word value = hit ? kind::value_of(cells[k]) : 0;
+        word value = hit ? cells[k].value : 0;
         if (i < read.count && !hit && (stashed || keys[k] == kind::ones)) {
             typename kind::place place = kind::locate(&table, keys[k], &probes);
             hit = place.found;

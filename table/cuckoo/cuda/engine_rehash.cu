@@ -37,7 +37,7 @@ static __global__ void begin_kernel(const sw_cuckoo_write<BITS> write, uint64_t 
 
 template <int BITS> static __global__ void empty_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     typename kind::cell *cells = (typename kind::cell *)write.control->spare;
     if (write.control->rehash) {
         for (uint64_t c = thread_number(); c < write.cells; c += thread_count()) {
@@ -48,7 +48,7 @@ template <int BITS> static __global__ void empty_kernel(const sw_cuckoo_write<BI
 
 template <int BITS> static __global__ void move_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     struct sw_cuckoo_engine_control *control = write.control;
     if (!control->rehash) {
         return;
@@ -64,7 +64,7 @@ template <int BITS> static __global__ void move_kernel(const sw_cuckoo_write<BIT
         if (hand.key == kind::ones) {
             continue;
         }
-        if (kind::insert_from(&view, &hand, 1, 0, 1, view.shape.functions, false) != 0) {
+        if (kind::insert_from(&view, &hand, 1, 0, 1, view.shape.functions) != 0) {
             *(volatile unsigned int *)&control->rehash_failed = 1;
             return;
         }
@@ -74,7 +74,7 @@ template <int BITS> static __global__ void move_kernel(const sw_cuckoo_write<BIT
 template <int BITS>
 static __global__ void end_kernel(const sw_cuckoo_write<BITS> write, uint64_t seed)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     struct sw_cuckoo_engine_control *control = write.control;
     if (!control->rehash) {
         return;
@@ -108,7 +108,7 @@ cudaError_t sw_cuckoo_launch_rehash(const sw_cuckoo_write<BITS> &write, uint64_t
 
 template <int BITS> static __global__ void clear_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     typename kind::cell *cells = write.table->view.cells;
     for (uint64_t c = thread_number(); c < write.cells; c += thread_count()) {
         cells[c] = kind::cell_of(kind::ones, kind::ones);

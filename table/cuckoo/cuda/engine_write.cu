@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(BLOCK) take_kernel(const sw_cuckoo_writ
 /* Whether everything fits whatever it comes to. */
 template <int BITS> static __global__ void begin_kernel(const sw_cuckoo_write<BITS> write)
 {
-    const typename sw_cuckoo_engine_kind<BITS>::table *table = write.table;
+    const typename sw_cuckoo_kind<BITS>::table *table = write.table;
     bool room = write.state->stash_occupied <= table->stash_max &&
                 write.state->occupied + write.work.count <= table->occupied_max;
     write.control->mode = room ? SW_CUCKOO_COMMIT : SW_CUCKOO_ASK;
@@ -53,7 +53,7 @@ template <int BITS> static __global__ void begin_kernel(const sw_cuckoo_write<BI
 template <int BITS> static __global__ void decide_kernel(const sw_cuckoo_write<BITS> write)
 {
     struct sw_cuckoo_engine_control *control = write.control;
-    const typename sw_cuckoo_engine_kind<BITS>::table *table = write.table;
+    const typename sw_cuckoo_kind<BITS>::table *table = write.table;
     if (control->mode == SW_CUCKOO_ASK) {
         bool fits = control->inserting == 0 ||
                     (write.state->stash_occupied <= table->stash_max &&
@@ -68,7 +68,7 @@ template <int BITS> static __global__ void decide_kernel(const sw_cuckoo_write<B
  * refused. One thread. */
 template <int BITS> static __global__ void serial_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     struct sw_cuckoo_engine_control *control = write.control;
     struct sw_state *state = write.state;
     if (control->mode == SW_CUCKOO_SERIAL) {
@@ -92,14 +92,13 @@ template <int BITS> static __global__ void serial_kernel(const sw_cuckoo_write<B
 template <int BITS>
 static __global__ void __launch_bounds__(BLOCK, 1) insert_kernel(const sw_cuckoo_write<BITS> write)
 {
-    typedef sw_cuckoo_engine_kind<BITS> kind;
+    typedef sw_cuckoo_kind<BITS> kind;
     const typename kind::table table = *write.table;
     struct sw_cuckoo_engine_control *control = write.control;
     uint32_t count = control->mode == SW_CUCKOO_COMMIT ? control->inserts : 0;
     for (uint32_t i = thread_number(); i < count; i += gridDim.x * BLOCK) {
         typename kind::cell hand = write.scratch.inserts[i];
-        if (kind::insert_from(&table.view, &hand, 1, 0, 1, table.view.shape.functions, false) !=
-            0) {
+        if (kind::insert_from(&table.view, &hand, 1, 0, 1, table.view.shape.functions) != 0) {
             unsigned long long *stashed = (unsigned long long *)&write.state->stash_occupied;
             table.stash[atomicAdd(stashed, 1ULL)] = hand;
             add(&control->counters.failures, 1);

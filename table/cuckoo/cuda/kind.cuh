@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kind.cuh - the functions and types of cuckoo.h chosen by the bits of a cell, for kernel
+ * kind.cuh - the functions and types of a cuckoo table chosen by the bits of a cell, for kernel
  * templates.
  */
 #ifndef SHERWOOD_TABLE_CUCKOO_CUDA_KIND_CUH
@@ -8,7 +8,8 @@
 
 #include <cuda_runtime.h>
 
-#include "table/cuckoo/cuckoo.h"
+#include "table/change.h"
+#include "table/cuckoo/engine.h"
 
 template <int BITS> struct sw_cuckoo_kind;
 
@@ -17,53 +18,60 @@ template <int BITS> struct sw_cuckoo_kind;
         typedef word_type word;                                                                    \
         typedef struct sw_cuckoo_cell_##suffix cell;                                               \
         typedef struct sw_cuckoo_view_##suffix view;                                               \
+        typedef struct sw_cuckoo_table_##suffix table;                                             \
+        typedef struct sw_cuckoo_work_##suffix work;                                               \
+        typedef struct sw_cuckoo_undo_##suffix undo;                                               \
+        typedef struct sw_cuckoo_place_##suffix place;                                             \
+        typedef struct sw_key_state_##suffix key_state;                                            \
+        typedef struct sw_change_##suffix change;                                                  \
         static constexpr word ones = (word)-1;                                                     \
         static __device__ __forceinline__ cell cell_of(word key, word value)                       \
         {                                                                                          \
             return sw_cuckoo_cell_of_##suffix(key, value);                                         \
         }                                                                                          \
-        static __device__ __forceinline__ word value_of(cell from)                                 \
-        {                                                                                          \
-            return sw_cuckoo_cell_value_##suffix(from);                                            \
-        }                                                                                          \
-        static __device__ __forceinline__ cell read(const cell *from)                              \
-        {                                                                                          \
-            return sw_cuckoo_cell_read_##suffix(from);                                             \
-        }                                                                                          \
-        static __device__ __forceinline__ cell exchange(cell *to, cell entry)                      \
-        {                                                                                          \
-            return sw_cuckoo_cell_exchange_##suffix(to, entry);                                    \
-        }                                                                                          \
-        static __device__ __forceinline__ uint64_t place(const sw_cuckoo_shape *shape, word key,   \
-                                                         uint32_t i, bool first)                   \
-        {                                                                                          \
-            return sw_cuckoo_place_of(                                                             \
-                shape, sw_cuckoo_hash_##suffix(key, sw_cuckoo_seed(shape, i, first)), i);          \
-        }                                                                                          \
-        static __device__ __forceinline__ uint32_t look_up(const view *v, const word *keys,        \
-                                                           uint32_t wanted, cell *cells,           \
-                                                           cell **at, uint32_t count,              \
-                                                           uint32_t functions, bool first)         \
-        {                                                                                          \
-            return sw_cuckoo_look_up_##suffix(v, keys, wanted, cells, at, count, functions,        \
-                                              first);                                              \
-        }                                                                                          \
-        static __device__ __forceinline__ uint32_t                                                 \
-        look_up_together(const view *v, const word *keys, uint32_t wanted, cell *cells,            \
-                         uint32_t count, uint32_t functions, bool first)                           \
-        {                                                                                          \
-            return sw_cuckoo_look_up_together_##suffix(v, keys, wanted, cells, count, functions,   \
-                                                       first);                                     \
-        }                                                                                          \
         static __device__ __forceinline__ uint32_t insert_from(const view *v, cell *hand,          \
                                                                uint32_t live, uint32_t taken,      \
-                                                               uint32_t count, uint32_t functions, \
-                                                               bool first)                         \
+                                                               uint32_t count, uint32_t functions) \
         {                                                                                          \
-            return sw_cuckoo_insert_from_##suffix(v, hand, live, taken, count, functions, first);  \
+            return sw_cuckoo_insert_from_##suffix(v, hand, live, taken, count, functions);         \
+        }                                                                                          \
+        static __device__ __forceinline__ place locate(const table *t, word key, uint64_t *probes) \
+        {                                                                                          \
+            return sw_cuckoo_locate_##suffix(t, key, probes);                                      \
+        }                                                                                          \
+        static __device__ __forceinline__ uint32_t look_in(const view *v, const word *keys,        \
+                                                           uint32_t wanted, cell *cells,           \
+                                                           uint32_t count, uint32_t i)             \
+        {                                                                                          \
+            return sw_cuckoo_look_in_##suffix(v, keys, wanted, cells, count, i);                   \
+        }                                                                                          \
+        static __device__ __forceinline__ enum sw_effect decide(uint32_t op, bool found, word old, \
+                                                                word operand, word *out)           \
+        {                                                                                          \
+            return sw_decide_##suffix(op, found, old, operand, out);                               \
+        }                                                                                          \
+        static __device__ __forceinline__ void key_step(key_state *key, uint32_t op, word operand) \
+        {                                                                                          \
+            sw_key_step_##suffix(key, op, operand);                                                \
+        }                                                                                          \
+        static __device__ __forceinline__ change change_none()                                     \
+        {                                                                                          \
+            return sw_change_none_##suffix();                                                      \
+        }                                                                                          \
+        static __device__ __forceinline__ void change_append(change *c, uint32_t op, word operand) \
+        {                                                                                          \
+            sw_change_append_##suffix(c, op, operand);                                             \
+        }                                                                                          \
+        static __device__ __forceinline__ bool change_apply(const change *c, key_state *key)       \
+        {                                                                                          \
+            return sw_change_apply_##suffix(c, key);                                               \
+        }                                                                                          \
+        static __device__ __forceinline__ bool execute_in_order(const table *t, work *w,           \
+                                                                struct sw_counters *counters)      \
+        {                                                                                          \
+            return sw_cuckoo_execute_in_order_##suffix(t, w, counters);                            \
         }                                                                                          \
     };
-SW_CUCKOO_KIND(32, uint32_t, k32)
 SW_CUCKOO_KIND(64, uint32_t, s64)
 SW_CUCKOO_KIND(128, uint64_t, s128)
 #undef SW_CUCKOO_KIND

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * direct.cu - inserts by exchanges in device memory, a few keys of a thread at once.
+ */
+#include "bench/cuckoo/set/launch.cuh"
+
+/* One block a multiprocessor is enough: without saying so the compiler keeps few registers, and
+ * waits for an exchange before it sends the next. */
+#define BOUNDS __launch_bounds__(SW_CSET_BLOCK, 1)
+
+static unsigned blocks_for(uint64_t count, uint64_t per_block)
+{
+    return (unsigned)((count + per_block - 1) / per_block);
+}
+
+/* --- a batch ---------------------------------------------------------------------------------- */
+
+template <int FUNCTIONS, int KEYS> static __global__ void BOUNDS put_kernel(const sw_cset_put put)
+{
+    uint64_t base = (uint64_t)blockIdx.x * (SW_CSET_BLOCK * KEYS) + threadIdx.x;
+    struct sw_cuckoo_cell_k32 hand[KEYS];
+    uint32_t live = 0;
+#pragma unroll
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = base + (uint64_t)k * SW_CSET_BLOCK;
+        if (i < put.count) {
+            hand[k].key = __ldcs(put.keys + i);
+            live |= 1U << k;
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < KEYS; k++) {
+        if ((live >> k & 1) != 0 && hand[k].key == SW_CSET_EMPTY) {
+            put.control->has_ones = 1;
+            live &= ~(1U << k);
+        }
+    }
+    live = sw_cuckoo_insert_from_k32(&put.view, hand, live, 0, KEYS, FUNCTIONS);
+    sw_cset_keep_left<KEYS>(put, hand, live);
+}
+
+template <int FUNCTIONS, int KEYS>
+static cudaError_t put_keys(const sw_cset_put &put, cudaStream_t stream)
+{
+    put_kernel<FUNCTIONS, KEYS>
+        <<<blocks_for(put.count, SW_CSET_BLOCK * KEYS), SW_CSET_BLOCK, 0, stream>>>(put);
+    return cudaGetLastError();
+}
+
+template <int FUNCTIONS>
+static cudaError_t put_in_flight(const sw_cset_put &put, uint32_t keys, cudaStream_t stream)
+{
+    switch (keys) {
+    case 1:
+        return put_keys<FUNCTIONS, 1>(put, stream);
+    case 2:
+        return put_keys<FUNCTIONS, 2>(put, stream);
+    case 8:
+        return put_keys<FUNCTIONS, 8>(put, stream);
+    default:
+        return put_keys<FUNCTIONS, 4>(put, stream);
+    }
+}
+
+cudaError_t sw_cset_put_direct(const sw_cset_put &put, uint32_t in_flight, cudaStream_t stream)
+{
+    if (put.count == 0) {
+        return cudaSuccess;
+    }
+    return put.view.shape.functions == 2 ? put_in_flight<2>(put, in_flight, stream)
+                                         : put_in_flight<3>(put, in_flight, stream);
+}
+
+/* --- a list ----------------------------------------------------------------------------------- */
+
+static __global__ void BOUNDS list_kernel(const sw_cset_put put, const uint32_t *list,
+                                          const unsigned long long *length)
+{
+    uint64_t count = *length;
+    uint64_t stride = (uint64_t)gridDim.x * SW_CSET_BLOCK;
+    for (uint64_t i = (uint64_t)blockIdx.x * SW_CSET_BLOCK + threadIdx.x; i < count; i += stride) {
+        struct sw_cuckoo_cell_k32 hand = {list[i]};
+        uint32_t live =
+            sw_cuckoo_insert_from_k32(&put.view, &hand, 1, 0, 1, put.view.shape.functions);
+        sw_cset_keep_left<1>(put, &hand, live);
+    }
+}
+
+cudaError_t sw_cset_put_list(const sw_cset_put &put, const uint32_t *list,
+                             const unsigned long long *length, cudaStream_t stream)
+{
+    list_kernel<<<SW_CSET_FEW_BLOCKS, SW_CSET_BLOCK, 0, stream>>>(put, list, length);
+    return cudaGetLastError();
+}
+
+/* --- a rehash --------------------------------------------------------------------------------- */
+
+#define MOVE_KEYS 4
+
+static __global__ void BOUNDS move_kernel(const sw_cset_put put, const uint32_t *from,
+                                          uint64_t cells)
+{
+    uint64_t base = (uint64_t)blockIdx.x * (SW_CSET_BLOCK * MOVE_KEYS) + threadIdx.x;
+    struct sw_cuckoo_cell_k32 hand[MOVE_KEYS];
+    uint32_t live = 0;
+    if (*(volatile unsigned int *)&put.control->failed != 0) {
+        return; /* these seeds will not do: the rest would be for nothing */
+    }
+#pragma unroll
+    for (int k = 0; k < MOVE_KEYS; k++) {
+        uint64_t i = base + (uint64_t)k * SW_CSET_BLOCK;
+        if (i < cells) {
+            hand[k].key = __ldcg(from + i);
+            live |= hand[k].key == SW_CSET_EMPTY ? 0 : 1U << k;
+        }
+    }
+    live = sw_cuckoo_insert_from_k32(&put.view, hand, live, 0, MOVE_KEYS, put.view.shape.functions);
+    if (live != 0) {
+        *(volatile unsigned int *)&put.control->failed = 1;
+    }
+}
+
+cudaError_t sw_cset_move_cells(const sw_cset_put &put, const uint32_t *from, uint64_t cells,
+                               cudaStream_t stream)
+{
+    if (cells == 0) {
+        return cudaSuccess;
+    }
+    move_kernel<<<blocks_for(cells, SW_CSET_BLOCK * MOVE_KEYS), SW_CSET_BLOCK, 0, stream>>>(
+        put, from, cells);
+    return cudaGetLastError();
+}
