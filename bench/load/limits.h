@@ -5,13 +5,8 @@
 #ifndef SHERWOOD_LOAD_LIMITS_H
 #define SHERWOOD_LOAD_LIMITS_H
 
-#include <assert.h>
 #include <stdint.h>
 
-#define SW_LOAD_KEYS_DEFAULT 10000000
-#define SW_LOAD_FRAME_DEFAULT 65536
-#define SW_LOAD_MGET_DEFAULT 100
-#define SW_LOAD_SEED_DEFAULT 1
 #define SW_LOAD_BULK_CONNECTIONS_DEFAULT 4
 #define SW_LOAD_BULK_DEPTH_DEFAULT 2
 #define SW_LOAD_BULK_RATE_DEPTH_DEFAULT 4
@@ -53,14 +48,11 @@
 #define SW_LOAD_SLEEP_NS 100000000
 #define SW_LOAD_RATE_MAX 1000000000000ULL
 
-#define SW_LOAD_THETA_DEFAULT 0.99
 #define SW_LOAD_THETA_MAX 10.0
 /* Keys of a mix on a table of 32 bits: as many again may be inserted, and reads that shall miss
  * need keys of their own. */
 #define SW_LOAD_MIX_KEYS_MAX_32 (1ULL << 30)
 
 #define SW_LOAD_ERROR_BYTES 512
-
-static_assert(SW_LOAD_FRAME_DEFAULT <= SW_LOAD_FRAME_MAX, "the default is allowed");
 
 #endif

@@ -35,10 +35,7 @@ static int answer(const struct sw_load_options *options)
         .value_bytes = options->key_bits / 8,
     };
     switch (options->action) {
-    case SW_LOAD_ACTION_HELP:
-        for (const char *const *part = sw_load_help; *part; part++) {
-            fputs(*part, stdout);
-        }
+    case SW_LOAD_ACTION_HELP: /* it was printed */
         break;
     case SW_LOAD_ACTION_VERSION:
         printf("sherwood-load %s\n", SHERWOOD_VERSION);

@@ -2,91 +2,29 @@
  *
  * options.c - command line to struct sw_load_options.
  */
+#include "bench/study/options.h"
 #include "bench/load/options_check.h"
 
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
-enum {
-    OPTION_SEED = 256,
-    OPTION_SECONDS,
-    OPTION_PROTOCOL,
-    OPTION_MGET,
-    OPTION_KEY_BITS,
-    OPTION_DISTRIBUTION,
-    OPTION_THETA,
-    OPTION_MIX,
-    OPTION_YCSB,
-    OPTION_HIT_RATIO,
-    OPTION_RATE,
-    OPTION_NO_VERIFY,
-    OPTION_NO_FOUND,
-    OPTION_WANT_PREVIOUS,
-    OPTION_FIRST,
-    OPTION_FRAME_MIN,
-    OPTION_VALUE_BYTES,
-    OPTION_FRAMES_PREFILLED,
-    OPTION_SPLICE,
-    OPTION_SOCKET_BUFFER,
-    OPTION_IDLE_CONNECTIONS,
-    OPTION_SERIES,
-    OPTION_CSV,
-    OPTION_JSON,
-    OPTION_KEY_OF,
-    OPTION_VALUE_OF
+/* A command line as it is read. */
+struct line {
+    struct sw_load_options options;
+    bool has_mix;
+    enum sw_load_distribution_kind preset; /* of --ycsb */
 };
 
-static const struct option long_options[] = {
-    {"address", required_argument, NULL, 'a'},
-    {"keys", required_argument, NULL, 'n'},
-    {"frame", required_argument, NULL, 'f'},
-    {"connections", required_argument, NULL, 'c'},
-    {"threads", required_argument, NULL, 't'},
-    {"depth", required_argument, NULL, 'd'},
-    {"operation", required_argument, NULL, 'o'},
-    {"protocol", required_argument, NULL, OPTION_PROTOCOL},
-    {"mget", required_argument, NULL, OPTION_MGET},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"seconds", required_argument, NULL, OPTION_SECONDS},
-    {"key-bits", required_argument, NULL, OPTION_KEY_BITS},
-    {"distribution", required_argument, NULL, OPTION_DISTRIBUTION},
-    {"theta", required_argument, NULL, OPTION_THETA},
-    {"mix", required_argument, NULL, OPTION_MIX},
-    {"ycsb", required_argument, NULL, OPTION_YCSB},
-    {"hit-ratio", required_argument, NULL, OPTION_HIT_RATIO},
-    {"rate", required_argument, NULL, OPTION_RATE},
-    {"no-verify", no_argument, NULL, OPTION_NO_VERIFY},
-    {"no-found", no_argument, NULL, OPTION_NO_FOUND},
-    {"want-previous", no_argument, NULL, OPTION_WANT_PREVIOUS},
-    {"first", required_argument, NULL, OPTION_FIRST},
-    {"frame-min", required_argument, NULL, OPTION_FRAME_MIN},
-    {"value-bytes", required_argument, NULL, OPTION_VALUE_BYTES},
-    {"frames-prefilled", required_argument, NULL, OPTION_FRAMES_PREFILLED},
-    {"splice", required_argument, NULL, OPTION_SPLICE},
-    {"socket-buffer", required_argument, NULL, OPTION_SOCKET_BUFFER},
-    {"idle-connections", required_argument, NULL, OPTION_IDLE_CONNECTIONS},
-    {"series", required_argument, NULL, OPTION_SERIES},
-    {"csv", required_argument, NULL, OPTION_CSV},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"key-of", required_argument, NULL, OPTION_KEY_OF},
-    {"value-of", required_argument, NULL, OPTION_VALUE_OF},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
-
-static const char *const protocol_names[] = {"bulk", "resp"};
-static const char *const distribution_names[] = {"uniform", "zipf", "latest", "sequential"};
-static const char *const splice_names[] = {"auto", "always", "never"};
+static const char *const protocol_names[] = {"bulk", "resp", NULL};
+static const char *const distribution_names[] = {"uniform", "zipf", "latest", "sequential", NULL};
+static const char *const splice_names[] = {"auto", "always", "never", NULL};
 /* Those that --operation takes, and then the others. */
 #define OPERATIONS_GIVEN 6
 static const char *const operation_names[] = {"set-get",    "set", "get",  "mget", "delete",
                                               "set-delete", "mix", "fill", "check"};
+static const char *const given_names[OPERATIONS_GIVEN + 1] = {
+    "set-get", "set", "get", "mget", "delete", "set-delete", NULL};
 
 const char *sw_load_protocol_name(enum sw_load_protocol protocol)
 {
@@ -137,223 +75,242 @@ bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out)
     return true;
 }
 
-/* Returns the index of `text` in `names`, or -1. */
-static int find_name(const char *text, const char *const *names, int count)
+/* --- options of a form of their own ------------------------------------------------------------
+ */
+
+static bool take_mix(void *context, const char *text, char *why, size_t why_size)
 {
-    for (int i = 0; i < count; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            return i;
-        }
+    struct line *line = context;
+    const bool is_second = line->has_mix;
+    line->has_mix = true;
+    line->options.operation = SW_LOAD_MIX;
+    if (!is_second && sw_load_mix_parse(text, &line->options.mix)) {
+        return true;
     }
-    return -1;
+    snprintf(why, why_size,
+             is_second ? "--mix and --ycsb: only one of them, and once"
+                       : "--mix %s: NAME=WEIGHT,... of get, set, sum, delete and insert",
+             text);
+    return false;
 }
 
-struct message {
-    char *text;
-    size_t bytes;
+static bool take_ycsb(void *context, const char *text, char *why, size_t why_size)
+{
+    struct line *line = context;
+    const bool is_second = line->has_mix;
+    line->has_mix = true;
+    line->options.operation = SW_LOAD_MIX;
+    if (!is_second && sw_load_mix_preset(text, &line->options.mix, &line->preset)) {
+        return true;
+    }
+    snprintf(why, why_size,
+             is_second ? "--mix and --ycsb: only one of them, and once"
+                       : "--ycsb %s: there are a, b, c, d and f",
+             text);
+    return false;
+}
+
+static bool take_prefilled(void *context, const char *text, char *why, size_t why_size)
+{
+    struct line *line = context;
+    uint64_t frames = SW_LOAD_PREFILLED_ALL;
+    line->options.no_verify = true;
+    if (strcmp(text, "all") != 0 &&
+        (!sw_load_number_parse(text, SW_LOAD_PREFILLED_MAX, &frames) || frames == 0)) {
+        snprintf(why, why_size, "--frames-prefilled %s: a number from 1 to %d is needed, or all",
+                 text, SW_LOAD_PREFILLED_MAX);
+        return false;
+    }
+    line->options.frames_prefilled = (uint32_t)frames;
+    return true;
+}
+
+/* An action and the number it is about. */
+static bool take_action(struct line *line, enum sw_load_action action, const char *text)
+{
+    line->options.action = action;
+    return sw_load_number_parse(text, UINT64_MAX, &line->options.action_argument);
+}
+
+static bool take_key_of(void *context, const char *text, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "--key-of %s: a number is needed", text);
+    return take_action(context, SW_LOAD_ACTION_KEY_OF, text);
+}
+
+static bool take_value_of(void *context, const char *text, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "--value-of %s: a number is needed", text);
+    return take_action(context, SW_LOAD_ACTION_VALUE_OF, text);
+}
+
+static bool take_version(void *context, const char *text, char *why, size_t why_size)
+{
+    struct line *line = context;
+    (void)text;
+    (void)why;
+    (void)why_size;
+    line->options.action = SW_LOAD_ACTION_VERSION;
+    return true;
+}
+
+/* --- all options ------------------------------------------------------------------------------ */
+
+#define FIELD(name) SW_STUDY_FIELD(struct line, options.name)
+
+static const struct sw_study_option rows[] = {
+    {.name = "Where", .kind = SW_STUDY_TITLE},
+    {"address", SW_STUDY_BORROWED, FIELD(address), .letter = 'a', .usual = "127.0.0.1:7379",
+     .value = "ADDR", .help = "host:port, [v6]:port or unix:/path"},
+    {"protocol", SW_STUDY_WORD, FIELD(protocol), .words = protocol_names, .usual = "bulk",
+     .value = "P",
+     .help = "bulk: frames through libsherwood; resp: the Redis protocol, which\n"
+             "redis-server speaks too"},
+    {.name = "\nWhat", .kind = SW_STUDY_TITLE},
+    {"operation", SW_STUDY_WORD, FIELD(operation), .letter = 'o', .words = given_names,
+     .value = "O",
+     .help = "set-get: write every key, then read and verify it;\n"
+             "set, get: one of the two;\n"
+             "mget: read by MGET (resp only);\n"
+             "delete: delete every key (bulk only), all of which must be stored;\n"
+             "set-delete: write every key, none of which may be stored, then\n"
+             "delete every key (set-get)"},
+    {"keys", SW_STUDY_U64, FIELD(keys), .letter = 'n', .min = 1, .max = SW_LOAD_KEYS_MAX,
+     .usual = "10M", .help = "distinct keys of the run"},
+    {"first", SW_STUDY_U64, FIELD(first), .max = SW_LOAD_KEYS_MAX, .usual = "0", .value = "I",
+     .help = "their first number: runs of one seed with other numbers have other\n"
+             "keys"},
+    {"seconds", SW_STUDY_REAL, FIELD(seconds), .least = SW_LOAD_SECONDS_MIN,
+     .most = SW_LOAD_SECONDS_MAX, .value = "S",
+     .help = "set, get and mget: instead of every key once, go on with keys drawn\n"
+             "from the N for S seconds; set-get: the get phase; a mix: instead of\n"
+             "N operations; set-delete: begin again until S seconds are over"},
+    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "picks the keys and their values"},
+    {"key-bits", SW_STUDY_U32, FIELD(key_bits), .min = 1, .max = 64, .usual = "64", .value = "B",
+     .help = "32 or 64, as the server's table; resp only, a bulk server tells"},
+    {.name = "\nWhich keys, and mixes", .kind = SW_STUDY_TITLE},
+    {"distribution", SW_STUDY_WORD, FIELD(distribution), .words = distribution_names, .value = "D",
+     .help = "of the keys drawn: uniform, zipf, latest (zipf from the key written\n"
+             "last), sequential; with --seconds or a mix (uniform)"},
+    {"theta", SW_STUDY_REAL, FIELD(theta), .least = 0.01, .most = SW_LOAD_THETA_MAX,
+     .usual = "0.99", .value = "T", .help = "of zipf and latest: rank r has weight r^-T"},
+    {"mix", SW_STUDY_OTHER, .take = take_mix,
+     .help = "instead of --operation: NAME=WEIGHT,... of get, set, sum, delete,\n"
+             "insert (a set of a new key). Writes the N keys first; a frame does\n"
+             "one operation, by resp each command is drawn"},
+    {"ycsb", SW_STUDY_OTHER, .take = take_ycsb, .value = "W",
+     .help = "the mix and distribution of YCSB's workload a, b, c, d or f\n"
+             "(f: its read-modify-write is a sum)"},
+    {"hit-ratio", SW_STUDY_REAL, FIELD(hit_ratio), .most = 1, .usual = "1", .value = "R",
+     .help = "of a mix's gets: the part that asks for keys of the run"},
+    {.name = "\nHow", .kind = SW_STUDY_TITLE},
+    {"frame", SW_STUDY_U32, FIELD(frame), .letter = 'f', .min = 1, .max = SW_LOAD_FRAME_MAX,
+     .usual = "65536", .help = "bulk: keys a frame"},
+    {"frame-min", SW_STUDY_U32, FIELD(frame_min), .min = 1, .max = SW_LOAD_FRAME_MAX,
+     .help = "bulk, with --seconds: each frame has a number of keys of its own,\n"
+             "drawn from N to that of --frame"},
+    {"value-bytes", SW_STUDY_U32, FIELD(value_bytes), .min = 1, .max = SW_LOAD_VALUE_BYTES_MAX,
+     .help = "bulk, cache engine: bytes a value (as many as the server has room\n"
+             "for)"},
+    {"mget", SW_STUDY_U32, FIELD(mget), .min = 1, .max = SW_LOAD_MGET_MAX, .usual = "100",
+     .help = "mget: keys a command"},
+    {"connections", SW_STUDY_U32, FIELD(connections), .letter = 'c', .min = 1,
+     .max = SW_LOAD_CONNECTIONS_MAX, .help = "connections (bulk 4, resp 50)"},
+    {"depth", SW_STUDY_U32, FIELD(depth), .letter = 'd', .min = 1, .max = SW_LOAD_RESP_DEPTH_MAX,
+     .help = "bulk: frames in flight a connection; resp: commands sent before\n"
+             "their replies are awaited (bulk 2, with --rate 4; resp 64)"},
+    {"threads", SW_STUDY_U32, FIELD(threads), .letter = 't', .min = 1, .max = SW_LOAD_THREADS_MAX,
+     .help = "threads, sharing the connections (one a connection, at most one a\n"
+             "processor)"},
+    {"rate", SW_STUDY_U64, FIELD(rate), .min = 1, .max = SW_LOAD_RATE_MAX,
+     .help = "open loop: N keys/s, sent when they are due whatever the server\n"
+             "does; latency counts from then. Of the phase that --seconds is about"},
+    {"no-verify", SW_STUDY_FLAG, FIELD(no_verify),
+     .help = "do not compare answers: for rates that the client's own checks\n"
+             "limit. Bulk: values are received into the same memory again and\n"
+             "again"},
+    {"no-found", SW_STUDY_FLAG, FIELD(no_found),
+     .help = "bulk: frames decline the found bitmap, so that the reply to a write\n"
+             "has no body. Gets are verified by values and hits, the writes of a\n"
+             "mix by the check at its end. Without this option every reply has\n"
+             "the bitmap"},
+    {"want-previous", SW_STUDY_FLAG, FIELD(want_previous),
+     .help = "bulk: writes ask for the value that each key had, and a mix checks\n"
+             "it"},
+    {"frames-prefilled", SW_STUDY_OTHER, .take = take_prefilled, .value = "N",
+     .help = "bulk: each thread draws N frames before the phase of --seconds and\n"
+             "sends those over and over; implies --no-verify. Measures the server\n"
+             "and the sockets: the client does nothing for each key. A mix:\n"
+             "without inserts and misses. `all`: the same where every key is used\n"
+             "once, without --seconds (set-delete: with them, too): all frames\n"
+             "are drawn before the first phase"},
+    {"splice", SW_STUDY_WORD, FIELD(splice), .words = splice_names, .usual = "auto", .value = "W",
+     .help = "prefilled frames, as pages that the kernel need not copy: auto (by\n"
+             "unix sockets), always, never"},
+    {"socket-buffer", SW_STUDY_U32, FIELD(socket_buffer), .min = 1,
+     .max = SW_LOAD_SOCKET_BUFFER_MAX,
+     .help = "bulk: bytes of SO_SNDBUF and SO_RCVBUF (the kernel's; unix 1Mi)"},
+    {"idle-connections", SW_STUDY_U32, FIELD(idle_connections), .min = 1, .max = SW_LOAD_IDLE_MAX,
+     .help = "N more connections, open and silent during the run"},
+    {.name = "\nOutput", .kind = SW_STUDY_TITLE},
+    {"json", SW_STUDY_FLAG, FIELD(json), .help = "one JSON object on stdout instead of text"},
+    {"csv", SW_STUDY_BORROWED, FIELD(csv), .value = "FILE",
+     .help = "append a row for each phase to FILE; a new file gets a row of names"},
+    {"series", SW_STUDY_BORROWED, FIELD(series), .value = "FILE",
+     .help = "a CSV row for each second: keys, p50 and p99 (FILE is replaced)"},
+    {"quiet", SW_STUDY_FLAG, FIELD(quiet), .letter = 'q',
+     .help = "no progress and no report; the exit status tells"},
+    {"key-of", SW_STUDY_OTHER, .take = take_key_of, .value = "I",
+     .help = "print key number I of this --seed and exit"},
+    {"value-of", SW_STUDY_OTHER, .take = take_value_of, .value = "KEY",
+     .help = "print the value this --seed gives to KEY and exit"},
+    {"version", SW_STUDY_FLAG, .letter = 'V', .take = take_version, .help = "the version"},
 };
 
-static int read_number(const char *name, uint64_t min, uint64_t max, uint64_t *out,
-                       const struct message *message)
-{
-    if (!sw_load_number_parse(optarg, max, out) || *out < min) {
-        snprintf(message->text, message->bytes, "--%s %s: a number from %llu to %llu is needed",
-                 name, optarg, (unsigned long long)min, (unsigned long long)max);
-        return -1;
-    }
-    return 0;
-}
+static const struct sw_study_command command = {
+    .name = "sherwood-load",
+    .usage = "[options]",
+    .about = "Loads a Sherwood server and checks what comes back. Without options it connects to\n"
+             "127.0.0.1:7379, inserts 10,000,000 keys in bulk frames of 65,536, reads all of them "
+             "back,\n"
+             "verifies every value, and prints throughput and latency of both phases.\n",
+    .end =
+        "Numbers may end in K, M, G (thousands) or Ki, Mi, Gi (1024s).\n"
+        "\n"
+        "Keys are a permutation of 0 .. N-1 spread over the width; a value is a function of key\n"
+        "and seed, so a later `--operation get` with the same --keys and --seed verifies what an\n"
+        "earlier run stored. Latency is that of a frame (bulk) or of a pipeline of --depth\n"
+        "commands (resp), from its submission to its last byte; with more in flight it contains\n"
+        "the waiting for those before it. Without --rate the load is closed-loop: each connection\n"
+        "waits for answers before it sends more. A mix is checked against a model: every answer,\n"
+        "and at the end every key. MB/s counts the bytes of keys and values at the table's width,\n"
+        "for both protocols.\n"
+        "\n"
+        "Examples\n"
+        "  sherwood-load                                  insert and verify 10M keys\n"
+        "  sherwood-load -n 1M --json | jq .phases        the same, smaller, for a script\n"
+        "  sherwood-load -a unix:/run/sherwood/sherwood.sock -c 12 -d 4 -o get --seconds 10\n"
+        "                                                 steady reads of what the run above "
+        "stored\n"
+        "  sherwood-load --protocol resp -n 1M -c 50 -d 64\n"
+        "                                                 SET and GET in pipelines of 64\n"
+        "  sherwood-load --protocol resp -n 1M -o mget --mget 100 -d 1 -a 127.0.0.1:6379\n"
+        "                                                 MGET of 100 keys against redis-server\n"
+        "  sherwood-load -n 1M -f 4096 --ycsb b --seconds 10\n"
+        "                                                 95 % get, 5 % set, zipf, all verified\n"
+        "  sherwood-load --protocol resp -n 1M -o get -d 1 --rate 100k --seconds 10\n"
+        "                                                 latency at 100,000 GET/s, open loop\n"
+        "  redis-cli -p 7379 GET $(sherwood-load --key-of 5)\n"
+        "                                                 look at one key by hand\n"
+        "\n"
+        "Exit status: 0 done and verified; 1 a key was missing or a value wrong; 2 the command\n"
+        "line; 3 the connection or the server failed.\n",
+    .options = rows,
+    .count = sizeof(rows) / sizeof(rows[0]),
+    .number = sw_load_number_parse,
+};
 
-static int read_u32(const char *name, uint32_t max, uint32_t *out, const struct message *message)
-{
-    uint64_t value;
-    if (read_number(name, 1, max, &value, message)) {
-        return -1;
-    }
-    *out = (uint32_t)value;
-    return 0;
-}
-
-static int read_name(const char *name, const char *const *names, int count, int *out,
-                     const struct message *message)
-{
-    *out = find_name(optarg, names, count);
-    if (*out >= 0) {
-        return 0;
-    }
-    snprintf(message->text, message->bytes, "--%s %s is not known (sherwood-load --help)", name,
-             optarg);
-    return -1;
-}
-
-static int read_real(const char *name, double min, double max, double *out,
-                     const struct message *message)
-{
-    char *end;
-    *out = strtod(optarg, &end);
-    if (end == optarg || *end != '\0' || !(*out >= min && *out <= max)) {
-        snprintf(message->text, message->bytes, "--%s %s: a number from %g to %g is needed", name,
-                 optarg, min, max);
-        return -1;
-    }
-    return 0;
-}
-
-/* Options of which keys are drawn, and what is done with them. */
-static int read_draws(int option, struct sw_load_options *out, struct sw_load_given *given,
-                      const struct message *message)
-{
-    enum sw_load_distribution_kind kind = SW_LOAD_UNIFORM;
-    int name = 0, status = 0;
-    switch (option) {
-    case OPTION_DISTRIBUTION:
-        given->distribution = true;
-        status = read_name("distribution", distribution_names, 4, &name, message);
-        out->distribution = (enum sw_load_distribution_kind)name;
-        return status;
-    case OPTION_THETA:
-        given->theta = true;
-        return read_real("theta", 0.01, SW_LOAD_THETA_MAX, &out->theta, message);
-    case OPTION_HIT_RATIO:
-        given->hit_ratio = true;
-        return read_real("hit-ratio", 0, 1, &out->hit_ratio, message);
-    default:
-        break;
-    }
-    bool is_preset = option == OPTION_YCSB;
-    if (given->mix) {
-        snprintf(message->text, message->bytes, "--mix and --ycsb: only one of them, and once");
-        return -1;
-    }
-    given->mix = true;
-    out->operation = SW_LOAD_MIX;
-    if (is_preset ? !sw_load_mix_preset(optarg, &out->mix, &kind)
-                  : !sw_load_mix_parse(optarg, &out->mix)) {
-        snprintf(message->text, message->bytes,
-                 is_preset ? "--ycsb %s: there are a, b, c, d and f"
-                           : "--mix %s: NAME=WEIGHT,... of get, set, sum, delete and insert",
-                 optarg);
-        return -1;
-    }
-    out->distribution = given->distribution ? out->distribution : kind;
-    return 0;
-}
-
-static int read_output(int option, struct sw_load_options *out, const struct message *message)
-{
-    int name = 0, status = 0;
-    switch (option) {
-    case OPTION_NO_VERIFY:
-        out->no_verify = true;
-        return 0;
-    case OPTION_NO_FOUND:
-        out->no_found = true;
-        return 0;
-    case OPTION_WANT_PREVIOUS:
-        out->want_previous = true;
-        return 0;
-    case OPTION_VALUE_BYTES:
-        return read_u32("value-bytes", SW_LOAD_VALUE_BYTES_MAX, &out->value_bytes, message);
-    case OPTION_FRAMES_PREFILLED:
-        out->no_verify = true;
-        if (strcmp(optarg, "all") == 0) {
-            out->frames_prefilled = SW_LOAD_PREFILLED_ALL;
-            return 0;
-        }
-        return read_u32("frames-prefilled", SW_LOAD_PREFILLED_MAX, &out->frames_prefilled, message);
-    case OPTION_SPLICE:
-        status = read_name("splice", splice_names, 3, &name, message);
-        out->splice = (enum sw_load_splice)name;
-        return status;
-    case OPTION_SOCKET_BUFFER:
-        return read_u32("socket-buffer", SW_LOAD_SOCKET_BUFFER_MAX, &out->socket_buffer, message);
-    case OPTION_IDLE_CONNECTIONS:
-        return read_u32("idle-connections", SW_LOAD_IDLE_MAX, &out->idle_connections, message);
-    case OPTION_SERIES:
-        out->series = optarg;
-        return 0;
-    case OPTION_CSV:
-        out->csv = optarg;
-        return 0;
-    case OPTION_JSON:
-        out->json = true;
-        return 0;
-    case 'q':
-        out->quiet = true;
-        return 0;
-    case OPTION_KEY_OF:
-        out->action = SW_LOAD_ACTION_KEY_OF;
-        return read_number("key-of", 0, UINT64_MAX, &out->action_argument, message);
-    case OPTION_VALUE_OF:
-        out->action = SW_LOAD_ACTION_VALUE_OF;
-        return read_number("value-of", 0, UINT64_MAX, &out->action_argument, message);
-    case 'h':
-        out->action = SW_LOAD_ACTION_HELP;
-        return 0;
-    case 'V':
-        out->action = SW_LOAD_ACTION_VERSION;
-        return 0;
-    default:
-        snprintf(message->text, message->bytes,
-                 "unknown option, or one without its argument "
-                 "(sherwood-load --help)");
-        return -1;
-    }
-}
-
-static int read_option(int option, struct sw_load_options *out, struct sw_load_given *given,
-                       const struct message *message)
-{
-    int name = 0, status = 0;
-    switch (option) {
-    case 'a':
-        out->address = optarg;
-        return 0;
-    case 'n':
-        return read_number("keys", 1, SW_LOAD_KEYS_MAX, &out->keys, message);
-    case OPTION_FIRST:
-        return read_number("first", 0, SW_LOAD_KEYS_MAX, &out->first, message);
-    case OPTION_FRAME_MIN:
-        return read_u32("frame-min", SW_LOAD_FRAME_MAX, &out->frame_min, message);
-    case 'f':
-        return read_u32("frame", SW_LOAD_FRAME_MAX, &out->frame, message);
-    case 'c':
-        return read_u32("connections", SW_LOAD_CONNECTIONS_MAX, &out->connections, message);
-    case 't':
-        return read_u32("threads", SW_LOAD_THREADS_MAX, &out->threads, message);
-    case 'd':
-        return read_u32("depth", SW_LOAD_RESP_DEPTH_MAX, &out->depth, message);
-    case 'o':
-        given->operation = true;
-        status = read_name("operation", operation_names, OPERATIONS_GIVEN, &name, message);
-        out->operation = (enum sw_load_operation)name;
-        return status;
-    case OPTION_PROTOCOL:
-        status = read_name("protocol", protocol_names, 2, &name, message);
-        out->protocol = (enum sw_load_protocol)name;
-        return status;
-    case OPTION_MGET:
-        return read_u32("mget", SW_LOAD_MGET_MAX, &out->mget, message);
-    case OPTION_SEED:
-        return read_number("seed", 0, UINT64_MAX, &out->seed, message);
-    case OPTION_SECONDS:
-        return read_real("seconds", SW_LOAD_SECONDS_MIN, SW_LOAD_SECONDS_MAX, &out->seconds,
-                         message);
-    case OPTION_KEY_BITS:
-        given->key_bits = true;
-        return read_u32("key-bits", 64, &out->key_bits, message);
-    case OPTION_RATE:
-        return read_number("rate", 1, SW_LOAD_RATE_MAX, &out->rate, message);
-    case OPTION_DISTRIBUTION:
-    case OPTION_THETA:
-    case OPTION_MIX:
-    case OPTION_YCSB:
-    case OPTION_HIT_RATIO:
-        return read_draws(option, out, given, message);
-    default:
-        return read_output(option, out, message);
-    }
-}
+/* --- the command line ------------------------------------------------------------------------- */
 
 static void fill_defaults(struct sw_load_options *out)
 {
@@ -380,36 +337,41 @@ static void fill_defaults(struct sw_load_options *out)
     }
 }
 
+static bool was_given(const bool *given, const char *name)
+{
+    size_t row = 0;
+    while (strcmp(rows[row].name, name) != 0) {
+        row++;
+    }
+    return given[row];
+}
+
 int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
                           size_t text_bytes)
 {
-    const struct message message = {text, text_bytes};
-    *out = (struct sw_load_options){
-        .address = "127.0.0.1:7379",
-        .keys = SW_LOAD_KEYS_DEFAULT,
-        .seed = SW_LOAD_SEED_DEFAULT,
-        .frame = SW_LOAD_FRAME_DEFAULT,
-        .mget = SW_LOAD_MGET_DEFAULT,
-        .theta = SW_LOAD_THETA_DEFAULT,
-        .hit_ratio = 1,
+    struct line line = {.has_mix = false};
+    bool given[SW_STUDY_OPTIONS_MAX] = {false};
+    enum sw_study_parsed parsed =
+        sw_study_parse(&command, &line, argc, argv, given, NULL, text, text_bytes);
+    const struct sw_load_given which = {
+        .key_bits = was_given(given, "key-bits"),
+        .operation = was_given(given, "operation"),
+        .distribution = was_given(given, "distribution"),
+        .theta = was_given(given, "theta"),
+        .mix = line.has_mix,
+        .hit_ratio = was_given(given, "hit-ratio"),
     };
-    struct sw_load_given given = {.mix = false};
-    optind = 0; /* a full reset of getopt, so that a process may parse more than once */
-    opterr = 0;
-    int option;
-    while ((option = getopt_long(argc, argv, "a:n:f:c:t:d:o:qhV", long_options, NULL)) != -1) {
-        if (read_option(option, out, &given, &message)) {
-            return -1;
-        }
+    *out = line.options;
+    if (parsed != SW_STUDY_RUN) {
+        out->action = SW_LOAD_ACTION_HELP;
+        return parsed == SW_STUDY_DONE ? 0 : -1;
     }
-    if (optind < argc) {
-        snprintf(text, text_bytes, "%s: there are no arguments besides options (--help)",
-                 argv[optind]);
-        return -1;
+    if (which.mix) {
+        out->operation = which.operation ? out->operation : SW_LOAD_MIX;
+        out->distribution = which.distribution ? out->distribution : line.preset;
     }
-    out->key_bits = given.key_bits ? out->key_bits : 64;
     fill_defaults(out);
-    const char *wrong = sw_load_options_contradiction(out, &given);
+    const char *wrong = sw_load_options_contradiction(out, &which);
     if (wrong) {
         snprintf(text, text_bytes, "%s", wrong);
         return -1;

@@ -79,7 +79,8 @@ struct sw_load_options {
     bool quiet;
 };
 
-/* Reads the command line; `out` is complete on success. Returns 0, or -1 with one sentence in
+/* Reads the command line; `out` is complete on success, and where the action is HELP the text was
+ * printed. Returns 0, or -1 with one sentence in
  * `text`. Allocates nothing; keeps pointers into argv. */
 int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
                           size_t text_bytes);
@@ -91,8 +92,5 @@ bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out);
 const char *sw_load_protocol_name(enum sw_load_protocol protocol);
 const char *sw_load_distribution_name(enum sw_load_distribution_kind kind);
 const char *sw_load_operation_name(enum sw_load_operation operation);
-
-/* The text of --help in pieces, NULL at the end: a string literal has a limit. */
-extern const char *const sw_load_help[];
 
 #endif

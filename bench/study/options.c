@@ -104,6 +104,9 @@ static bool set_field(const struct sw_study_command *command, const struct sw_st
         return set_reals(row, field, count, text);
     case SW_STUDY_TEXT:
         return text[0] != '\0' && snprintf(field, row->room, "%s", text) < (int)row->room;
+    case SW_STUDY_BORROWED:
+        *(const char **)field = text;
+        return true;
     case SW_STUDY_WORD:
         return set_word(row, field, text);
     default:
@@ -262,6 +265,7 @@ static const char *value_name(const struct sw_study_option *row)
     case SW_STUDY_REAL:
         return "N";
     case SW_STUDY_TEXT:
+    case SW_STUDY_BORROWED:
         return "TEXT";
     case SW_STUDY_WORD:
         return "WORD";

@@ -24,18 +24,19 @@
 
 /* The type of the field that an option sets. */
 enum sw_study_kind {
-    SW_STUDY_FLAG,  /* bool: becomes true; the option has no value */
-    SW_STUDY_U32,   /* uint32_t, from min to max */
-    SW_STUDY_U64,   /* uint64_t, from min to max */
-    SW_STUDY_REAL,  /* double, from least to most; above least if is_above */
-    SW_STUDY_U32S,  /* uint32_t list[], uint32_t list_count */
-    SW_STUDY_U64S,  /* uint64_t list[], uint32_t list_count */
-    SW_STUDY_REALS, /* double list[], uint32_t list_count */
-    SW_STUDY_TEXT,  /* char[]: a copy */
-    SW_STUDY_WORD,  /* an enum: index of the value in `words` */
-    SW_STUDY_NAMES, /* bool[]: which of `words` the list has */
-    SW_STUDY_OTHER, /* what `take` makes of the value */
-    SW_STUDY_TITLE  /* no option: a line of --help */
+    SW_STUDY_FLAG,     /* bool: becomes true; the option has no value */
+    SW_STUDY_U32,      /* uint32_t, from min to max */
+    SW_STUDY_U64,      /* uint64_t, from min to max */
+    SW_STUDY_REAL,     /* double, from least to most; above least if is_above */
+    SW_STUDY_U32S,     /* uint32_t list[], uint32_t list_count */
+    SW_STUDY_U64S,     /* uint64_t list[], uint32_t list_count */
+    SW_STUDY_REALS,    /* double list[], uint32_t list_count */
+    SW_STUDY_TEXT,     /* char[]: a copy */
+    SW_STUDY_BORROWED, /* const char *: into argv, or `usual` */
+    SW_STUDY_WORD,     /* an enum: index of the value in `words` */
+    SW_STUDY_NAMES,    /* bool[]: which of `words` the list has */
+    SW_STUDY_OTHER,    /* what `take` makes of the value */
+    SW_STUDY_TITLE     /* no option: a line of --help */
 };
 
 /* Writes a sentence to `why` on false; if it writes none, the value is called unknown. */
