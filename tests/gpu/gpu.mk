@@ -12,6 +12,7 @@ test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests with
 
 $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
+$(GPU_OUT)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c)) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
@@ -40,13 +41,14 @@ test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) ## run the tests of every engine on the GP
 # own libraries lie there too.
 BUNDLE := $(BUILD)/bundle
 BUNDLE_LDFLAGS = $(PIE) $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
-BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) bench_table_gpu \
+BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) bench_table_gpu bench_hot_gpu \
   $(if $(wildcard server/main.c),sherwoodd) $(if $(LOAD_SRC),sherwood-load) $(if $(CLI_SRC),sherwood-cli))
 # glibc is the machine's own; every other shared library goes along.
 NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
 
 $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(BUNDLE)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
+$(BUNDLE)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
@@ -54,7 +56,7 @@ $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
-$(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_table_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+$(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_table_gpu $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
 $(BUNDLE)/sherwood-load: BUNDLE_LIBS = $(CLIENT_LIBS)
 $(BUNDLE)/sherwood-cli: BUNDLE_LIBS = $(CLIENT_LIBS) -ledit

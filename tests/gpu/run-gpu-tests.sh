@@ -4,7 +4,7 @@
 # run-gpu-tests.sh - runs the GPU tests and writes what they print into a folder.
 #
 #   run-gpu-tests.sh FOLDER            everything but the huge table
-#   run-gpu-tests.sh FOLDER --no-bench the same without the benchmark
+#   run-gpu-tests.sh FOLDER --no-bench the same without the benchmarks
 #   run-gpu-tests.sh FOLDER --tests    only the tests, without checkers
 #   run-gpu-tests.sh FOLDER --checkers only compute-sanitizer's memcheck and racecheck
 #   run-gpu-tests.sh FOLDER --quick    the cases at reduced size, and memcheck of bulk merges: minutes
@@ -89,6 +89,7 @@ case $mode in
     run_tests
     run_checkers
     [ "$mode" = --no-bench ] || step bench 180 "$here/bench_table_gpu"
+    [ "$mode" = --no-bench ] || step bench-hot 60 "$here/bench_hot_gpu"
     ;;
 --tests) run_tests ;;
 --checkers) run_checkers ;;
