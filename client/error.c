@@ -68,6 +68,8 @@ int sw_client_status(uint32_t reply_status)
         return SHERWOOD_OK;
     case SW_REPLY_BAD_REQUEST:
     case SW_REPLY_UNKNOWN_OPERATION:
+    case SW_REPLY_NOT_DURABLE:
+    case SW_REPLY_LOADING:
         return SHERWOOD_E_REQUEST;
     case SW_REPLY_OUT_OF_MEMORY:
         return SHERWOOD_E_FULL;

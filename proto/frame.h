@@ -135,7 +135,9 @@ enum sw_reply_status {
     SW_REPLY_SERVER_ERROR,
     SW_REPLY_SHUTTING_DOWN,
     SW_REPLY_TIMED_OUT,
-    SW_REPLY_TOO_MANY_CONNECTIONS
+    SW_REPLY_TOO_MANY_CONNECTIONS,
+    SW_REPLY_NOT_DURABLE,
+    SW_REPLY_LOADING = 10
 };
 
 /* The formats of values: name, number of enum ValueFormat, word for people.

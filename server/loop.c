@@ -12,6 +12,7 @@
 #include "server/bulk/output.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
+#include "server/resp/control.h"
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
@@ -78,6 +79,7 @@ static bool turn(struct sw_loop *loop)
     }
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
+    moved |= sw_control_poll_saves(&loop->resp);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     if (loop->sweep_due) {
@@ -201,8 +203,8 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
 {
     const struct sw_loop_owner *owner = &loop->owner;
     const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
-                                             owner->clients};
-    const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot};
+                                             owner->clients, owner->saver};
+    const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver};
     if (init_net(loop, index, loops) != 0 ||
         sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
         sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=

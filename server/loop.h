@@ -32,10 +32,11 @@
 struct sw_loop_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
-    void (*stop)(void *server);           /* begins the shutdown, and returns at once */
-    void (*device_lost)(void *server);    /* the same; the process will exit with a failure */
-    struct sw_input_budget *input_budget; /* shared by all loops */
-    struct sw_clients *clients;           /* shared by all loops */
+    void (*stop)(void *server, bool save); /* begins the shutdown, and returns at once */
+    void (*device_lost)(void *server);     /* the same; the process will exit with a failure */
+    struct sw_input_budget *input_budget;  /* shared by all loops */
+    struct sw_clients *clients;            /* shared by all loops */
+    struct sw_saver *saver; /* shared by all loops; NULL: there is no data directory */
 };
 
 /* When the loop last received or sent a byte, for busy-poll-us. */

@@ -17,6 +17,8 @@
 #include "server/server.h"
 
 #define START_LINE_BYTES 1024
+/* How soon it is seen that a snapshot is loaded. */
+#define LOAD_POLL_MS 10
 /* File descriptors of everything but connections: loops, listeners, HTTP, device. */
 #define OTHER_FDS 512
 
@@ -44,6 +46,7 @@ static void raise_fd_limit(const struct sw_config *config)
 static int take_signals(sigset_t *stopping)
 {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
     sigemptyset(stopping);
     sigaddset(stopping, SIGTERM);
     sigaddset(stopping, SIGINT);
@@ -105,6 +108,19 @@ static bool wait_for_stop(struct sw_server *server, int signal_fd)
     return fds[0].revents != 0;
 }
 
+/* Waits until the snapshot is loaded. Returns false if the server is to stop before. */
+static bool wait_for_load(struct sw_server *server, int signal_fd)
+{
+    struct pollfd fds[2] = {{.fd = signal_fd, .events = POLLIN},
+                            {.fd = sw_server_stopped_fd(server), .events = POLLIN}};
+    while (sw_server_is_loading(server)) {
+        if (poll(fds, 2, LOAD_POLL_MS) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int serve(const struct sw_config *config, const struct sw_activated *activated,
                  int signal_fd, const sigset_t *stopping)
 {
@@ -113,10 +129,12 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
     if (sw_server_start(config, activated, &server) != 0) {
         return 1;
     }
-    sw_server_describe(server, line, sizeof(line));
-    puts(line);
-    fflush(stdout);
-    sw_notify_ready(line);
+    if (wait_for_load(server, signal_fd)) {
+        sw_server_describe(server, line, sizeof(line));
+        puts(line);
+        fflush(stdout);
+        sw_notify_ready(line);
+    }
 
     bool signalled = wait_for_stop(server, signal_fd);
     sw_notify_stopping();

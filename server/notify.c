@@ -71,6 +71,11 @@ void sw_notify_stopping(void)
     sd_notify(0, "STOPPING=1\nSTATUS=sending the replies to accepted requests");
 }
 
+void sw_notify_extend(void)
+{
+    sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
+}
+
 void sw_notify_watchdog(void)
 {
     sd_notify(0, "WATCHDOG=1");

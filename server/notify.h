@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * notify.h - messages to the service manager, and the sockets that it passes (socket activation).
- * Everything is called on the main thread.
+ * But for sw_notify_extend everything is called on the main thread.
  */
 #ifndef SHERWOOD_SERVER_NOTIFY_H
 #define SHERWOOD_SERVER_NOTIFY_H
@@ -23,6 +23,8 @@ int sw_notify_sockets(struct sw_activated *activated);
 /* Messages to the service manager. Without one they do nothing. */
 void sw_notify_ready(const char *status_line);
 void sw_notify_stopping(void);
+/* Something that takes long goes on: the manager gives it 30 seconds more. For any thread. */
+void sw_notify_extend(void);
 void sw_notify_watchdog(void);
 /* The time in microseconds within which the manager expects the next watchdog message; 0: it
  * expects none. */

@@ -4,9 +4,7 @@
  */
 #include "server/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +17,14 @@
 
 #include "server/config/options.h"
 #include "server/limits.h"
+#include "server/log/saver.h"
 #include "server/loop.h"
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/observe/log.h"
 #include "server/resp/clients.h"
 #include "server/selftest.h"
+#include "server/warnings.h"
 
 struct sw_server {
     struct sw_config config;
@@ -32,6 +32,7 @@ struct sw_server {
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
     struct sw_input_budget input_budget;
     struct sw_clients clients;
+    struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_loop *loops;
     uint32_t loop_count;    /* loops that are initialised */
     uint32_t loops_running; /* loops whose thread has been started */
@@ -42,7 +43,8 @@ struct sw_server {
     bool has_activated; /* the service manager has passed listening sockets */
     int stopped_fd;     /* an eventfd, readable once a stop has been asked for */
     bool ready;         /* atomic: started, and no stop has been asked for */
-    bool failed;        /* atomic: the device was lost */
+    bool failed;        /* atomic: the device was lost, or nothing could be loaded */
+    bool unsaved;       /* atomic: SHUTDOWN NOSAVE */
     uint64_t started_ns;
     time_t started_at;
     char run_id[41];
@@ -63,9 +65,24 @@ int sw_server_stopped_fd(struct sw_server *server)
     return server->stopped_fd;
 }
 
-static void stop_from_loop(void *server)
+static void stop_from_loop(void *argument, bool save)
 {
+    struct sw_server *server = argument;
+    __atomic_store_n(&server->unsaved, !save, __ATOMIC_RELAXED);
     sw_server_stop(server);
+}
+
+static void on_cannot_load(void *argument)
+{
+    struct sw_server *server = argument;
+    __atomic_store_n(&server->failed, true, __ATOMIC_RELEASE);
+    sw_server_stop(server);
+}
+
+static void on_saver_moves(void *argument)
+{
+    (void)argument;
+    sw_notify_extend();
 }
 
 static void on_device_lost(void *argument)
@@ -77,7 +94,8 @@ static void on_device_lost(void *argument)
     sw_server_stop(server);
 }
 
-static void free_server(struct sw_server *server)
+/* The door shuts, and what was accepted is replied to. */
+static void stop_loops(struct sw_server *server)
 {
     sw_listener_stop(server->listener);
     for (uint32_t i = 0; i < server->loops_running; i++) {
@@ -86,6 +104,10 @@ static void free_server(struct sw_server *server)
     for (uint32_t i = 0; i < server->loops_running; i++) {
         sw_loop_join(&server->loops[i]);
     }
+}
+
+static void free_server(struct sw_server *server)
+{
     sw_http_stop(server->http);
     sw_listener_destroy(server->listener);
     for (uint32_t i = 0; i < server->loop_count; i++) {
@@ -94,6 +116,7 @@ static void free_server(struct sw_server *server)
     if (server->loops_running > 0) {
         sw_watch_look(&server->watch, UINT64_MAX);
     }
+    sw_saver_destroy(server->saver);
     free(server->loops);
     sw_table_destroy(server->table);
     sw_clients_fini(&server->clients);
@@ -108,9 +131,20 @@ int sw_server_join(struct sw_server *server)
     uint64_t count = 0;
     while (read(server->stopped_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
-    int status = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE) ? 1 : 0;
+    stop_loops(server);
+    bool failed = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE);
+    bool save = !failed && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED);
+    if (server->saver != NULL && sw_saver_stop(server->saver, save) != 0) {
+        sw_log(SW_LOG_ERROR, "what was written since the last snapshot is lost");
+        failed = true;
+    }
     free_server(server);
-    return status;
+    return failed ? 1 : 0;
+}
+
+bool sw_server_is_loading(const struct sw_server *server)
+{
+    return server->saver != NULL && sw_saver_is_loading(server->saver);
 }
 
 bool sw_server_alive(struct sw_server *server)
@@ -123,40 +157,6 @@ bool sw_server_alive(struct sw_server *server)
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
-
-static void warn_of_growth(const struct sw_server *server)
-{
-    struct sw_table_info info;
-    uint64_t bytes = 0, installed = 0;
-    sw_table_info(server->table, &info);
-    if (info.backend == SW_BACKEND_CPU &&
-        sw_config_outgrows_memory(&server->config, &bytes, &installed)) {
-        sw_log(SW_LOG_WARNING,
-               "the table cannot grow to max-capacity: that takes %llu MiB, and this machine has "
-               "%llu MiB of memory",
-               (unsigned long long)(bytes >> 20), (unsigned long long)(installed >> 20));
-    }
-}
-
-/* There is no password, so every client that reaches the port may do everything. */
-static void warn_of_open_address(const struct sw_config *config)
-{
-    struct in_addr v4;
-    struct in6_addr v6;
-    bool loopback = true;
-    if (inet_pton(AF_INET, config->bind, &v4) == 1) {
-        loopback = ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-    } else if (inet_pton(AF_INET6, config->bind, &v6) == 1) {
-        loopback = IN6_IS_ADDR_LOOPBACK(&v6) ||
-                   (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
-    }
-    if (!loopback) {
-        sw_log(SW_LOG_WARNING,
-               "bind %s: there is no password and no encryption; whoever reaches this address can "
-               "read, write and delete everything, and stop the server",
-               config->bind);
-    }
-}
 
 static int open_table(struct sw_server *server)
 {
@@ -173,9 +173,17 @@ static int open_table(struct sw_server *server)
         sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
         return -1;
     }
-    warn_of_growth(server);
+    sw_warn_of_growth(config, server->table);
     sw_watch_init(&server->watch, server->table);
     return sw_selftest(&table);
+}
+
+static int open_saver(struct sw_server *server)
+{
+    const struct sw_saver_owner owner = {server, on_saver_moves, on_cannot_load};
+    return server->config.data_dir[0] == '\0'
+               ? 0
+               : sw_saver_create(&server->config, server->table, &owner, &server->saver);
 }
 
 static int init_loops(struct sw_server *server)
@@ -188,6 +196,7 @@ static int init_loops(struct sw_server *server)
         .device_lost = on_device_lost,
         .input_budget = &server->input_budget,
         .clients = &server->clients,
+        .saver = server->saver,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -231,10 +240,10 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     int http_fd = activated != NULL ? activated->http : -1;
     server->has_activated = activated != NULL && activated->listener_count > 0;
     if (!server->has_activated) {
-        warn_of_open_address(&server->config);
+        sw_warn_of_open_address(&server->config);
     }
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
-    if (open_table(server) != 0 || init_loops(server) != 0 ||
+    if (open_table(server) != 0 || open_saver(server) != 0 || init_loops(server) != 0 ||
         create_listener(server, activated) != 0) {
         return -1;
     }
@@ -244,7 +253,10 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
                                    &server->http, &server->http_port) != 0)) {
         return -1;
     }
-    return sw_listener_start(server->listener);
+    if (sw_listener_start(server->listener) != 0) {
+        return -1;
+    }
+    return server->saver == NULL ? 0 : sw_saver_start(server->saver);
 }
 
 static uint32_t default_loops(void)
@@ -286,6 +298,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     make_run_id(server->run_id);
     server->stopped_fd = eventfd(0, EFD_CLOEXEC);
     if (server->stopped_fd < 0 || start_parts(server, activated) != 0) {
+        stop_loops(server);
         free_server(server);
         return -1;
     }
@@ -352,7 +365,11 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     snapshot->resident_bytes = resident_bytes();
     snapshot->loops = server->loop_count;
     snapshot->tcp_port = server->port;
-    snapshot->ready = __atomic_load_n(&server->ready, __ATOMIC_ACQUIRE);
+    snapshot->ready =
+        __atomic_load_n(&server->ready, __ATOMIC_ACQUIRE) && !sw_server_is_loading(server);
+    if (server->saver != NULL) {
+        sw_saver_facts(server->saver, &snapshot->persistence);
+    }
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 
@@ -414,6 +431,7 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     struct sw_table_info info;
     char addresses[256];
     char http[128] = "no HTTP";
+    char saved[160] = "in memory only";
     char widths[64];
     char slots[192];
     sw_table_info(server->table, &info);
@@ -423,10 +441,13 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     if (server->http != NULL) {
         snprintf(http, sizeof(http), "HTTP on %s:%u", server->config.http_bind, server->http_port);
     }
+    if (server->saver != NULL) {
+        snprintf(saved, sizeof(saved), "snapshots in %s", server->config.data_dir);
+    }
     snprintf(line, line_bytes,
              "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "
-             "%.1f MiB reserved; %u I/O loop%s",
+             "%.1f MiB reserved; %s; %u I/O loop%s",
              SHERWOOD_VERSION, addresses, http, info.engine_name, info.backend_name,
-             info.backend_reason, widths, slots, (double)info.bytes_reserved / 1048576.0,
+             info.backend_reason, widths, slots, (double)info.bytes_reserved / 1048576.0, saved,
              server->loop_count, server->loop_count == 1 ? "" : "s");
 }

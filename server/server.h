@@ -4,7 +4,8 @@
  *
  * It starts the table, the self-test, the loops, HTTP and the listener, in this order; main.c then
  * reports READY. It stops the listener first, then the loops, each once its connections have sent
- * the replies to the requests that they accepted, then HTTP and the table.
+ * the replies to the requests that they accepted; then the last snapshot is written, and HTTP and
+ * the table are stopped.
  */
 #ifndef SHERWOOD_SERVER_SERVER_H
 #define SHERWOOD_SERVER_SERVER_H
@@ -30,8 +31,13 @@ void sw_server_stop(struct sw_server *server);
 
 /* Waits until sw_server_stop is called (by the owner, by SHUTDOWN, or because the device is lost),
  * completes the shutdown and frees the server. Returns the exit status of the process: 0, or 1 if
- * the device was lost. To be called by one thread. */
+ * the device was lost, or no snapshot could be loaded or, at the end, written. To be called by one
+ * thread. */
 int sw_server_join(struct sw_server *server);
+
+/* Is the newest snapshot of data-dir still being loaded? Requests on the table are refused then. If
+ * loading fails a stop is asked for. May be called from any thread. */
+bool sw_server_is_loading(const struct sw_server *server);
 
 /* Does the server make progress? Returns true if every loop has finished a turn since the last
  * call, or is inside a submit. To be called by one thread, between start and join. */

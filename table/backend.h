@@ -51,7 +51,8 @@ struct sw_together {
 /* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
  * writes, but no number of its own. The backend leaves the image in _image, and with _borrows one
  * of the arrays themselves, without a copy. Of a backend that orders writes itself _image_sequence
- * receives the number of the last write that is in it. SW_E_NOMEM: there is no memory for it. */
+ * receives the number of the last write that is in it. _held_ns:
+ * how long writes waited. SW_E_NOMEM: there is no memory for it. */
 
 /* Where entries of an image go. */
 struct sw_image_columns {

@@ -11,6 +11,7 @@ struct sw_image {
     void *memory; /* the backend's */
     uint64_t sequence;
     uint64_t epoch;
+    uint64_t held_ns;
 };
 
 static int take(struct sw_queue *queue, struct sw_batch *batch)
@@ -42,19 +43,25 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
         free(image);
         return status;
     }
-    *image = (struct sw_image){backend, batch._image, batch._image_sequence, batch.epoch};
+    *image = (struct sw_image){backend, batch._image, batch._image_sequence, batch.epoch,
+                               batch._held_ns};
     *out = image;
     return SW_OK;
 }
 
 uint64_t sw_image_bytes(const struct sw_table *table)
 {
-    return sw_table_facts_of(table).image_bytes;
+    return table->backend->image_read == NULL ? 0 : sw_table_facts_of(table).image_bytes;
 }
 
 uint64_t sw_image_sequence(const struct sw_image *image)
 {
     return image->sequence;
+}
+
+uint64_t sw_image_held_ns(const struct sw_image *image)
+{
+    return image->held_ns;
 }
 
 uint64_t sw_image_epoch(const struct sw_image *image)

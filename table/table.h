@@ -434,6 +434,7 @@ struct sw_batch {
     uint32_t _way;         /* CUDA: 1 + enum sw_way; 0: it goes no such way */
     void *_image;          /* of sw_image_take */
     uint64_t _image_sequence;
+    uint64_t _held_ns;
     bool _borrows;
 };
 
@@ -457,27 +458,27 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 /* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
-/* Images: what a table holds at one instant, between two writes.
- *
- * sw_image_take: writes wait while the arrays are copied (CPU: as long as memory takes, CUDA: about
- * 0.5 ms a GiB), reads go on. With `borrow` nothing is copied: no batch that writes may be
- * submitted before the image is dropped. Blocks; the queue must be idle. Returns SW_OK; SW_E_NOMEM:
- * no memory for sw_image_bytes more, where the slots lie; SW_E_UNSUPPORTED: the backend takes none;
- * SW_E_DEVICE. Every image must be dropped before the table is destroyed. */
+/* Images: what a table holds at one instant, between two writes. To take one, writes wait while the
+ * arrays are copied (CPU: as long as memory takes, CUDA: about 0.5 ms a GiB), reads go on. With
+ * `borrow` nothing is copied: no batch that writes may be submitted before the image is dropped.
+ * Blocks; the queue must be idle. Returns SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more,
+ * where the slots lie; SW_E_UNSUPPORTED: the backend takes none; SW_E_DEVICE. Every image must be
+ * dropped before the table is destroyed. */
 struct sw_image;
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
-uint64_t sw_image_bytes(const struct sw_table *table);
-/* write_sequence of the last write that is in it, and the epoch of a cache then. */
+uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */
+/* write_sequence of the last write that is in it; the epoch of a cache then; how long writes
+ * waited, as far as the backend knows. */
 uint64_t sw_image_sequence(const struct sw_image *image);
+uint64_t sw_image_held_ns(const struct sw_image *image);
 uint64_t sw_image_epoch(const struct sw_image *image);
 /* Reads the next entries, in any order, each once: `count` of them, fewer only at the end. Arrays
  * are any memory; `scores` is NULL but for a cache. SW_OK or SW_E_DEVICE. */
 int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
                   uint64_t *scores, uint32_t *got);
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */
-
-/* What was restored stands for this write: the next one has the number after it. No batch may be in
- * flight, and queues that have written must have been destroyed. */
+/* The next write has the number after this. No batch may be in flight, and queues that have written
+ * must have been destroyed. */
 void sw_table_set_sequence(struct sw_table *table, uint64_t sequence);
 
 /* Audits the whole table: the invariants of table/robin_hood/README.md by a full scan.

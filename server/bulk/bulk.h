@@ -18,10 +18,13 @@
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 
+struct sw_saver;
+
 /* The functions of the server that this protocol uses; see struct sw_loop_owner. */
 struct sw_bulk_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    const struct sw_saver *saver; /* NULL: there is no data directory */
 };
 
 struct sw_bulk {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "server/bulk/bulk.h"
+#include "server/log/saver.h"
 
 /* Writes what is wrong with a frame (error < 0) or with the operation for this engine (0). Returns
  * the status of the refusal. */
@@ -57,6 +58,40 @@ static bool scores_fit(const struct sw_table_shape *shape, const struct sw_reque
     return true;
 }
 
+/* Whether the operation needs the table, and whether it changes it. */
+static bool needs_table(uint32_t operation)
+{
+    return operation != SW_OPERATION_HELLO && operation != SW_OPERATION_PING &&
+           operation != SW_OPERATION_STATS;
+}
+
+static bool writes(uint32_t operation)
+{
+    return needs_table(operation) && operation != SW_OPERATION_GET &&
+           operation != SW_OPERATION_PEEK && operation != SW_OPERATION_SCAN &&
+           operation != SW_OPERATION_COUNT_SCORES && operation != SW_OPERATION_RESIZE;
+}
+
+/* Whether the server can carry the operation out now. */
+static enum sw_reply_status judge_time(const struct sw_saver *saver, uint32_t operation,
+                                       char *message, size_t message_bytes)
+{
+    if (saver == NULL || !needs_table(operation)) {
+        return SW_REPLY_OK;
+    }
+    if (sw_saver_is_loading(saver)) {
+        snprintf(message, message_bytes, "the server is loading a snapshot: try again");
+        return SW_REPLY_LOADING;
+    }
+    if (sw_saver_refuses_writes(saver) && writes(operation)) {
+        snprintf(message, message_bytes,
+                 "the last snapshot could not be written, and stop-writes-on-bgsave-error is yes: "
+                 "see the server's log");
+        return SW_REPLY_NOT_DURABLE;
+    }
+    return SW_REPLY_OK;
+}
+
 enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_request *request,
                                    uint64_t body_bytes, uint64_t reply_bytes, char *message,
                                    size_t message_bytes)
@@ -85,5 +120,5 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
             (unsigned long long)shape->frame_bytes_max);
         return SW_REPLY_BAD_REQUEST;
     }
-    return SW_REPLY_OK;
+    return judge_time(bulk->owner.saver, request->operation, message, message_bytes);
 }

@@ -11,6 +11,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "server/config/options.h"
+#include "server/config/save_points.h"
 
 /* The codes that getopt_long returns: of the flags that are not options, then of the options, in
  * the order of their rows. */
@@ -84,10 +85,23 @@ static int check_listeners(const struct sw_config *config, bool activated, char 
     return 0;
 }
 
+static int check_persistence(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    struct sw_save_point points[SW_SAVE_POINTS_MAX];
+    int count = sw_save_points_parse(config->save, points, error, error_bytes);
+    if (count > 0 && config->data_dir[0] == '\0') {
+        snprintf(error, error_bytes,
+                 "save is set and data-dir is not: there is nowhere to save to");
+        return -1;
+    }
+    return count < 0 ? -1 : 0;
+}
+
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
                    sw_config_check_table(config, error, error_bytes) != 0 ||
+                   check_persistence(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0
                ? -1
                : 0;

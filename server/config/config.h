@@ -15,6 +15,9 @@
 
 #define SW_CONFIG_PATH_MAX 108 /* of a Unix socket: sizeof(sun_path), the NUL included */
 
+#define SW_CONFIG_DIR_MAX 128
+#define SW_CONFIG_SAVE_MAX 128
+
 struct sw_config {
     /* [server] */
     char bind[64];                        /* address of RESP and bulk frames; empty: no TCP */
@@ -46,6 +49,12 @@ struct sw_config {
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
+
+    /* [persistence] */
+    char data_dir[SW_CONFIG_DIR_MAX];     /* of snapshots; empty: none are written */
+    char save[SW_CONFIG_SAVE_MAX];        /* pairs of seconds and changes: save_points.h */
+    uint32_t snapshots_keep;              /* 2 */
+    uint32_t stop_writes_on_bgsave_error; /* 1: yes */
 
     /* [limits] */
     uint32_t connections_max;        /* 10000 */

@@ -102,6 +102,22 @@ SW_OPTION(cache_mode, "cache-mode", "table", SW_CACHE, SW_CHOICE(modes), "memory
           "Cache engine: memory: a key may lie in two buckets, so that no entry is evicted before "
           "the cache is nearly full; throughput: a key may lie in one bucket, which is faster.")
 
+/* [persistence] */
+SW_OPTION(
+    data_dir, "data-dir", "persistence", SW_ANY, SW_TEXT(), "", "PATH",
+    "Directory of snapshots, at most 127 bytes: the newest is loaded at the start, and one is "
+    "written by SAVE and BGSAVE, at --save, and when the server stops. One server at a time "
+    "uses a directory. Empty: the table lives in memory and nothing is saved.")
+SW_OPTION(save, "save", "persistence", SW_ANY, SW_TEXT(), "", "PAIRS",
+          "Write a snapshot after so many seconds if so many keys were changed: pairs of both, up "
+          "to eight, as in \"3600 1 300 100\". Empty: none by itself. Needs data-dir.")
+SW_OPTION(snapshots_keep, "snapshots-keep", "persistence", SW_ANY, SW_NUMBER(1, 1000), "2", "N",
+          "Snapshots that stay in data-dir; older ones are removed once a new one is safe. If the "
+          "newest is damaged, the one before it is loaded.")
+SW_OPTION(stop_writes_on_bgsave_error, "stop-writes-on-bgsave-error", "persistence", SW_ANY,
+          SW_CHOICE(switches), "yes", "yes|no",
+          "Refuse writes while save is set and the last snapshot failed.")
+
 /* [limits] */
 SW_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000", "N",
           "Connections open at once. One more gets an error as its reply and is closed.")

@@ -36,6 +36,7 @@ static const struct sw_option_choice modes[] = {
 static const struct sw_option_choice levels[] = {
     {"error", SW_LOG_ERROR}, {"warning", SW_LOG_WARNING}, {"notice", SW_LOG_NOTICE},
     {"info", SW_LOG_INFO},   {"debug", SW_LOG_DEBUG},     {NULL, 0}};
+static const struct sw_option_choice switches[] = {{"yes", 1}, {"no", 0}, {NULL, 0}};
 static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 0}};
 
 /* Short names for what stands in the rows. */
@@ -66,7 +67,7 @@ static const struct sw_option options[SW_OPTION_COUNT] = {
 };
 #undef SW_OPTION
 
-static const char *const sections[] = {"server", "table", "limits"};
+static const char *const sections[] = {"server", "table", "persistence", "limits"};
 #define SW_SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
 
 const struct sw_option *sw_option_at(size_t index)

@@ -62,7 +62,8 @@ const struct sw_option *sw_option_at(size_t index);
 const struct sw_option *sw_option_find(const char *name);
 /* The row whose name needs the fewest edits to become `name`. */
 const struct sw_option *sw_option_nearest(const char *name);
-/* The section, "server", "table" or "limits", whose name needs the fewest edits to become `name`.
+/* The section, "server", "table", "persistence" or "limits", whose name needs the fewest edits to
+ * become `name`.
  */
 const char *sw_section_nearest(const char *name);
 bool sw_section_known(const char *name);

@@ -20,7 +20,7 @@
 
 #include "server/log/io.h"
 
-#define SW_DIRECTORY_PATH_MAX 512 /* of the directory, the NUL included */
+#define SW_DIRECTORY_PATH_MAX 128 /* of the directory, the NUL included */
 #define SW_DIRECTORY_NAME_MAX 32  /* of a file in it, the NUL included */
 #define SW_LOG_ID_BYTES 16
 

@@ -81,6 +81,14 @@ static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned st
         MHD_create_response_from_buffer(strlen(page), (void *)page, MHD_RESPMEM_PERSISTENT));
 }
 
+static enum MHD_Result reply_loading(struct MHD_Connection *connection, unsigned percent)
+{
+    char text[32];
+    int size = snprintf(text, sizeof(text), "loading: %u %%\n", percent);
+    return reply(connection, MHD_HTTP_SERVICE_UNAVAILABLE, type_text,
+                 MHD_create_response_from_buffer((size_t)size, text, MHD_RESPMEM_MUST_COPY));
+}
+
 static enum MHD_Result reply_metrics(struct sw_http *http, struct MHD_Connection *connection)
 {
     const char *accept =
@@ -109,6 +117,9 @@ static enum MHD_Result reply_ready(struct sw_http *http, struct MHD_Connection *
 {
     struct sw_snapshot snapshot;
     http->snapshot(http->server, &snapshot);
+    if (snapshot.persistence.loading) {
+        return reply_loading(connection, sw_persistence_percent(&snapshot.persistence));
+    }
     return snapshot.ready ? reply_text(connection, MHD_HTTP_OK, "ready\n")
                           : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                                        "not ready: starting or shutting down\n");

@@ -197,6 +197,36 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
         stats->resize_failed);
 }
 
+static void put_persistence(struct page *page, const struct sw_persistence *facts)
+{
+    gauge(page, "sherwood_persistence_enabled", "1 if there is a data directory.", facts->enabled);
+    gauge(page, "sherwood_persistence_loading", "1 while a snapshot is being loaded.",
+          facts->loading);
+    gauge(page, "sherwood_persistence_loading_percent", "How much of it is loaded.",
+          facts->enabled ? sw_persistence_percent(facts) : 0);
+    gauge(page, "sherwood_persistence_saving", "1 while a snapshot is being written.",
+          facts->saving);
+    counter(page, "sherwood_persistence_saves", "Snapshots written.", facts->saves);
+    counter(page, "sherwood_persistence_save_failures", "Snapshots that could not be written.",
+            facts->failures);
+    gauge(page, "sherwood_persistence_last_save_ok", "1 unless the last snapshot failed.",
+          !facts->last_failed);
+    gauge(page, "sherwood_persistence_writes_refused",
+          "1 while writes are refused because the last snapshot failed.", facts->refuses_writes);
+    gauge(page, "sherwood_persistence_last_save_timestamp_seconds",
+          "When the last snapshot was written, or the server started, seconds since 1970.",
+          facts->saved_at);
+    gauge_ratio(page, "sherwood_persistence_last_save_duration_seconds",
+                "How long the last snapshot took.", (double)facts->last_ms / 1e3);
+    gauge_ratio(page, "sherwood_persistence_last_save_hold_seconds",
+                "How long writes waited for it.", (double)facts->last_hold_us / 1e6);
+    gauge(page, "sherwood_persistence_last_save_bytes", "Bytes of the newest snapshot.",
+          facts->last_bytes);
+    gauge(page, "sherwood_persistence_last_save_keys", "Keys in it.", facts->last_keys);
+    gauge(page, "sherwood_persistence_changes_since_last_save", "Keys changed since it was taken.",
+          facts->changes);
+}
+
 static void put_commands(struct page *page, const struct sw_loop_counters *counters)
 {
     family(page, "sherwood_commands", "counter", "RESP commands replied to, by command.");
@@ -261,6 +291,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     struct page page = {text, openmetrics};
     put_build(&page, snapshot);
     put_table(&page, snapshot);
+    put_persistence(&page, &snapshot->persistence);
     put_operations(&page, &snapshot->stats.counters);
     put_process(&page, snapshot);
     put_commands(&page, &snapshot->counters);

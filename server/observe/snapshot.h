@@ -12,6 +12,7 @@
 
 #include "server/config/config.h"
 #include "server/observe/counters.h"
+#include "server/observe/persistence.h"
 #include "table/table.h"
 
 struct sw_snapshot {
@@ -19,6 +20,7 @@ struct sw_snapshot {
     struct sw_table_info info;
     struct sw_table_stats stats;
     struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
+    struct sw_persistence persistence;
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;

@@ -6,13 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/log/saver.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/control.h"
 
 /* Longest text of INFO, with all sections. */
 #define INFO_BYTES_MAX (64 * 1024)
-
-static const char no_persistence[] =
-    "ERR there is no persistence: the table lives in memory and is not saved";
 
 void sw_call_ping(struct sw_call *call)
 {
@@ -65,14 +64,19 @@ void sw_call_info(struct sw_call *call)
     sw_text_fini(&text);
 }
 
-void sw_call_save(struct sw_call *call)
+/* SCHEDULE is for servers in which something else may be in the way of a snapshot. */
+void sw_call_bgsave(struct sw_call *call)
 {
-    if (call->command->id == SW_COMMAND_BGSAVE && call->count > 1 &&
-        (call->count > 2 || !sw_argument_is(&call->arguments[1], "SCHEDULE"))) {
+    struct sw_saver *saver = call->admin->saver;
+    if (call->count > 1 && (call->count > 2 || !sw_argument_is(&call->arguments[1], "SCHEDULE"))) {
         sw_call_syntax_error(call);
-        return;
+    } else if (saver == NULL) {
+        sw_text_error(call->reply, SW_NO_PERSISTENCE);
+    } else if (sw_saver_ask(saver) == 0) {
+        sw_text_error(call->reply, SW_SAVE_IN_PROGRESS);
+    } else {
+        sw_text_simple(call->reply, "Background saving started");
     }
-    sw_text_error(call->reply, no_persistence);
 }
 
 void sw_call_role(struct sw_call *call)
@@ -102,7 +106,11 @@ void sw_call_echo(struct sw_call *call)
 
 void sw_call_lastsave(struct sw_call *call)
 {
-    sw_text_integer(call->reply, 0);
+    struct sw_persistence facts = {.saved_at = 0};
+    if (call->admin->saver != NULL) {
+        sw_saver_facts(call->admin->saver, &facts);
+    }
+    sw_text_integer(call->reply, (int64_t)facts.saved_at);
 }
 
 void sw_call_cluster(struct sw_call *call)
@@ -117,6 +125,7 @@ void sw_call_cluster(struct sw_call *call)
 #define SW_CALL_EACH_KEY(...) NULL
 #define SW_CALL_KEY_FUNCTION(...) NULL
 #define SW_CALL_TABLE(...) NULL
+#define SW_CALL_SAVER(...) NULL
 #define SW_CALL_TRANSACTION(...) NULL
 #define SW_CALL(id, name, arity, keys, group, effect, speed, in_multi, how, summary) SW_CALL_##how,
 static void (*const calls[SW_COMMAND_COUNT])(struct sw_call *call) = {SW_COMMAND_MAP(SW_CALL)};

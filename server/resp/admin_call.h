@@ -71,6 +71,7 @@ bool sw_argument_glob(const struct sw_resp_argument *pattern, const char *name);
 #define SW_DECLARE_EACH_KEY(...)
 #define SW_DECLARE_KEY_FUNCTION(...)
 #define SW_DECLARE_TABLE(...)
+#define SW_DECLARE_SAVER(...)
 #define SW_DECLARE_TRANSACTION(...)
 #define SW_EXPAND(x) x /* gcc needs none of it, cppcheck does */
 #define SW_DECLARE(id, name, arity, keys, group, effect, speed, in_multi, how, summary) \

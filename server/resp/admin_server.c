@@ -21,7 +21,7 @@ struct parameter {
  * value is that of one of our options. */
 static const struct {
     const char *name, *value;
-} redis_parameters[] = {{"save", ""},
+} redis_parameters[] = {{"dir", NULL},
                         {"appendonly", "no"},
                         {"databases", "1"},
                         {"maxmemory", "0"},
@@ -52,6 +52,8 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
         snprintf(parameter->value, VALUE_BYTES, "%s", redis_parameters[index].value);
     } else if (strcmp(parameter->name, "maxmemory-policy") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%s", sw_config_redis_policy(config));
+    } else if (strcmp(parameter->name, "dir") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", config->data_dir);
     } else if (strcmp(parameter->name, "maxclients") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%" PRIu32, config->connections_max);
     } else if (strcmp(parameter->name, "timeout") == 0) { /* seconds; 0: none */
@@ -257,11 +259,12 @@ void sw_call_shutdown(struct sw_call *call)
         sw_call_syntax_error(call);
     } else if (abort) {
         sw_text_error(call->reply, "ERR No shutdown in progress.");
-    } else if (save) {
+    } else if (save && call->admin->saver == NULL) {
         sw_text_error(call->reply,
                       "ERR there is no persistence, nothing can be saved: use SHUTDOWN NOSAVE");
     } else {
         call->session->shutdown_asked = true;
+        call->session->shutdown_unsaved = nosave;
         call->session->close_after_reply = true;
     }
 }

@@ -39,6 +39,7 @@
 #define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)
 #define SW_ROW_KEY_FUNCTION(maker, operation, reply) SW_ROW_DATA(maker, operation, 0, reply)
 #define SW_ROW_TABLE(batch, function) .kind = SW_KIND_CONTROL, .batch_kinds = 1U << SW_BATCH_##batch
+#define SW_ROW_SAVER(function) .kind = SW_KIND_CONTROL
 #define SW_ROW_REPORT(function) .kind = SW_KIND_REPORT
 #define SW_ROW_SESSION(function) .kind = SW_KIND_SESSION
 #define SW_ROW_TRANSACTION(function) .kind = SW_KIND_TRANSACTION

@@ -21,6 +21,7 @@
  *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
  *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
+ *     SAVER(function)                      run_<function> of control.c, which waits for the saver
  *     REPORT(function)                     sw_call_<function> (admin*.c) makes the reply, after
  *                                          all earlier commands of the connection have taken effect
  *     SESSION(function)                    sw_call_<function> makes the reply, at once
@@ -122,11 +123,11 @@
     X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(slowlog), "GET, LEN, RESET: empty") \
     X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
-      SESSION(lastsave), "0: nothing is saved") \
+      SESSION(lastsave), "When the last snapshot was written, in seconds since 1970") \
     X(SAVE, "save", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(save), "An error: there is no persistence") \
+      SAVER(save), "Write a snapshot; the reply comes when it is safe") \
     X(BGSAVE, "bgsave", -1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(save), "An error: there is no persistence") \
+      REPORT(bgsave), "Begin to write a snapshot: [SCHEDULE]") \
     X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, QUEUED, \
       SESSION(wait), "0: there are no replicas") \
     X(ROLE, "role", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \

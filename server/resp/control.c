@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.c - FLUSHALL, RESIZE, SCAN and RANDOMKEY.
+ * control.c - FLUSHALL, RESIZE, SCAN, RANDOMKEY and SAVE.
  */
 #include "server/resp/control.h"
 
 #include <assert.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/decimal.h"
 #include "server/batch/refusals.h"
 #include "server/limits.h"
+#include "server/log/saver.h"
 #include "server/net/conn.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 
 #define PATTERN_BYTES 64
+#define SAVE_ERROR_BYTES 400
 #define SCAN_COUNT_DEFAULT 10
 /* RANDOMKEY scans this many entries, beginning at a random cursor, and picks one of them. */
 #define RANDOM_COUNT 16
@@ -44,15 +47,22 @@ struct control {
     bool wrapped;         /* RANDOMKEY: the scan has reached the end of the table */
     uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
     uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
+    struct sw_list save;  /* SAVE: link in resp->saves */
+    uint64_t save_number; /* SAVE: of the snapshot that it waits for */
     struct sw_text keys;  /* SCAN: keys of the reply, encoded */
     uint32_t keys_count;  /* SCAN: number of keys of the reply */
     char pattern[PATTERN_BYTES];
+    char save_error[SAVE_ERROR_BYTES]; /* SAVE: empty: it went well */
 };
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
-static const char *batch_error(const struct sw_batch *batch)
+static const char *error_of(const struct control *control)
 {
+    const struct sw_batch *batch = &control->flight.batch;
+    if (control->save_error[0] != '\0') {
+        return control->save_error;
+    }
     switch (batch->status) {
     case SW_OK:
         return NULL;
@@ -137,10 +147,10 @@ static uint64_t random_number(struct sw_resp *resp)
 static void put_reply(const struct control *control, struct sw_text *text)
 {
     const struct sw_batch *batch = &control->flight.batch;
-    const char *error = batch_error(batch);
+    const char *error = error_of(control);
     if (error != NULL) {
         sw_text_error(text, error);
-    } else if (batch->kind == SW_BATCH_CLEAR) {
+    } else if (batch->kind == SW_BATCH_CLEAR || control->command->id == SW_COMMAND_SAVE) {
         sw_text_simple(text, "OK");
     } else if (batch->kind == SW_BATCH_RESIZE) {
         sw_text_unsigned(text, batch->capacity);
@@ -172,7 +182,7 @@ static void finish(struct control *control)
         SW_COUNT(counters, command_errors, 1);
     }
     SW_COUNT(counters, commands_processed, 1);
-    SW_COUNT(counters, command_errors, batch_error(&control->flight.batch) != NULL);
+    SW_COUNT(counters, command_errors, error_of(control) != NULL);
     SW_COUNT(counters, commands[control->command->id], 1);
     SW_COUNT(counters, command_ns[control->command->id], uv_hrtime() - control->started_ns);
     if (text.failed) {
@@ -222,14 +232,20 @@ static void on_done(struct sw_flight *flight)
     }
 }
 
-static void start(struct control *control)
+/* From now on the connection waits for the reply. */
+static void begin(struct control *control)
 {
     struct sw_conn *conn = control->conn;
-    control->flight.done = on_done;
     control->started_ns = uv_hrtime();
     sw_resp_of(conn)->control_in_flight = true;
     sw_conn_accept(conn, true);
     sw_conn_stall(conn, SW_STALL_BARRIER);
+}
+
+static void start(struct control *control)
+{
+    control->flight.done = on_done;
+    begin(control);
     submit(control);
 }
 
@@ -243,6 +259,7 @@ static struct control *create(struct sw_conn *conn, const struct sw_command *com
     control->conn = conn;
     control->resp = sw_resp_of(conn)->resp;
     control->command = command;
+    sw_list_init(&control->save);
     return control;
 }
 
@@ -396,8 +413,48 @@ static bool run_resize(struct control *control, const struct sw_resp_command *ar
     return true;
 }
 
+static bool run_save(struct control *control, const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = control->resp;
+    (void)arguments;
+    control->save_number = resp->owner.saver == NULL ? 0 : sw_saver_ask(resp->owner.saver);
+    if (control->save_number == 0) {
+        sw_resp_error(control->conn, control->command, "%s",
+                      resp->owner.saver == NULL ? SW_NO_PERSISTENCE : SW_SAVE_IN_PROGRESS);
+        free(control);
+        return true;
+    }
+    begin(control);
+    sw_list_push(&resp->saves, &control->save);
+    return true;
+}
+
+bool sw_control_poll_saves(struct sw_resp *resp)
+{
+    bool moved = false;
+    struct sw_list *link = resp->saves.next;
+    while (link != &resp->saves) {
+        struct control *control = SW_CONTAINER(link, struct control, save);
+        char reason[SAVE_ERROR_BYTES - 8];
+        enum sw_saved outcome =
+            sw_saver_outcome(resp->owner.saver, control->save_number, reason, sizeof(reason));
+        link = link->next;
+        if (outcome == SW_SAVED_PENDING) {
+            continue;
+        }
+        if (outcome == SW_SAVED_FAILED) {
+            snprintf(control->save_error, sizeof(control->save_error), "ERR %s", reason);
+        }
+        sw_list_remove(&control->save);
+        finish(control);
+        moved = true;
+    }
+    return moved;
+}
+
 /* The functions of the rows of kind CONTROL. */
 #define SW_CONTROL_TABLE(batch, function) run_##function
+#define SW_CONTROL_SAVER(function) run_##function
 #define SW_CONTROL_REPORT(...) NULL
 #define SW_CONTROL_SESSION(...) NULL
 #define SW_CONTROL_TRANSACTION(...) NULL

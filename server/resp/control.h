@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.h - RESP commands that are a table batch of their own: FLUSHALL, RESIZE, SCAN, RANDOMKEY.
+ * control.h - RESP commands that are a table batch of their own: FLUSHALL, RESIZE, SCAN, RANDOMKEY;
+ * and SAVE, which waits for a snapshot.
  */
 #ifndef SHERWOOD_SERVER_RESP_CONTROL_H
 #define SHERWOOD_SERVER_RESP_CONTROL_H
@@ -17,5 +18,15 @@ struct sw_conn;
  * arena memory now. To be called on the connection's loop. */
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments);
+
+struct sw_resp;
+
+/* Replies to the commands SAVE whose snapshots are done. Returns true if there were any. */
+bool sw_control_poll_saves(struct sw_resp *resp);
+
+/* Errors of SAVE and BGSAVE. */
+#define SW_NO_PERSISTENCE \
+    "ERR there is no persistence: the table lives in memory; start with --data-dir to save it"
+#define SW_SAVE_IN_PROGRESS "ERR Background save already in progress"
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 #include "server/resp/session.h"
 
@@ -66,19 +67,39 @@ static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *t
     sw_text_printf(text, "maxmemory_policy:%s\r\n", sw_config_redis_policy(snapshot->config));
 }
 
-/* Nothing is ever saved, so every write counts as a change since the last save. */
+static void put_loading(const struct sw_persistence *facts, struct sw_text *text)
+{
+    put(text, "loading_start_time", facts->loading_since);
+    put(text, "loading_total_bytes", facts->loading_bytes);
+    put(text, "loading_loaded_bytes", facts->loaded_bytes);
+    put(text, "loading_loaded_perc", sw_persistence_percent(facts));
+}
+
+/* Without a data directory every write counts as a change since the last save. */
 static void section_persistence(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     const struct sw_counters *counters = &snapshot->stats.counters;
-    put(text, "loading", 0);
+    const struct sw_persistence *facts = &snapshot->persistence;
+    const uint64_t written = counters->inserted + counters->updated + counters->deleted;
+    const bool saved = facts->saves > 0;
+    put(text, "loading", facts->loading);
     put(text, "async_loading", 0);
-    put(text, "rdb_changes_since_last_save",
-        counters->inserted + counters->updated + counters->deleted);
-    put(text, "rdb_bgsave_in_progress", 0);
-    put(text, "rdb_last_save_time", 0);
-    sw_text_printf(text, "rdb_last_bgsave_status:ok\r\n");
+    put(text, "sherwood_data_dir_set", facts->enabled);
+    put(text, "rdb_changes_since_last_save", facts->enabled ? facts->changes : written);
+    put(text, "rdb_bgsave_in_progress", facts->saving);
+    put(text, "rdb_last_save_time", facts->saved_at);
+    sw_text_printf(text, "rdb_last_bgsave_status:%s\r\n", facts->last_failed ? "err" : "ok");
+    sw_text_printf(text, "rdb_last_bgsave_time_sec:%" PRId64 "\r\n",
+                   saved ? (int64_t)(facts->last_ms / 1000) : -1);
+    sw_text_printf(text, "rdb_current_bgsave_time_sec:%" PRId64 "\r\n",
+                   facts->saving ? (int64_t)((uint64_t)time(NULL) - facts->saving_since) : -1);
+    put(text, "rdb_saves", facts->saves);
+    put(text, "rdb_last_load_keys_loaded", facts->loaded_keys);
     put(text, "aof_enabled", 0);
     put(text, "aof_rewrite_in_progress", 0);
+    if (facts->loading) {
+        put_loading(facts, text);
+    }
 }
 
 static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *text)

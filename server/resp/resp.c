@@ -6,67 +6,17 @@
 #include "server/resp/resp.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/limits.h"
 #include "server/observe/log.h"
-#include "server/resp/absent.h"
 #include "server/resp/clients.h"
 #include "server/resp/control.h"
 #include "server/resp/output.h"
+#include "server/resp/refuse.h"
 #include "server/resp/transaction.h"
-
-/* Longest list of arguments in an error line. */
-#define ARGUMENTS_BYTES 128
-
-/* Refuses a command that redis has and this server does not. */
-static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
-                          const char *reason)
-{
-    char upper[ARGUMENTS_BYTES];
-    int size = 0;
-    for (; size < (int)name->size && size < (int)sizeof(upper); size++) {
-        upper[size] = (char)toupper(name->text[size]);
-    }
-    sw_resp_error(conn, NULL, "ERR %.*s: %s", size, upper, reason);
-}
-
-static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *command)
-{
-    const char *reason = sw_absent_reason(command->arguments[0].text, command->arguments[0].size);
-    if (reason != NULL) {
-        refuse_absent(conn, &command->arguments[0], reason);
-        return;
-    }
-    char arguments[ARGUMENTS_BYTES] = "";
-    size_t used = 0;
-    for (uint32_t i = 1; i < command->count && used < sizeof(arguments) - 1; i++) {
-        int room = (int)(sizeof(arguments) - used);
-        int size = (int)(command->arguments[i].size < 128 ? command->arguments[i].size : 128);
-        int count = snprintf(arguments + used, (size_t)room, "'%.*s' ", size,
-                             (const char *)command->arguments[i].text);
-        if (count < 0 || count >= room) {
-            arguments[used] = '\0';
-            break;
-        }
-        used += (size_t)count;
-    }
-    int size = (int)(command->arguments[0].size < 128 ? command->arguments[0].size : 128);
-    sw_resp_error(conn, NULL, "ERR unknown command '%.*s', with args beginning with: %s", size,
-                  (const char *)command->arguments[0].text, arguments);
-}
-
-/* Refuses a command that the engine does not support. */
-static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *command)
-{
-    char name[SW_COMMAND_NAME_BYTES];
-    sw_command_upper(command, name);
-    sw_resp_error(conn, command, "ERR the %s engine has no %s",
-                  sw_resp_of(conn)->resp->batches->shape.engine_name, name);
-}
 
 /* Replaces a text reply that could not be made, because it was longer than the text of a round may
  * be or there was no memory for it, by an error. If there is no memory for the error either, the
@@ -105,7 +55,7 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
     }
     sw_replies_add_text(resp->filling, conn, command, first);
     if (session->shutdown_asked) {
-        resp->owner.stop(resp->owner.server);
+        resp->owner.stop(resp->owner.server, !session->shutdown_unsaved);
     }
 }
 
@@ -114,36 +64,6 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
 static bool is_http(const struct sw_resp_argument *name)
 {
     return sw_argument_is(name, "POST") || sw_argument_is(name, "HOST:");
-}
-
-/* Refuses a wrong number of arguments. EXEC with arguments ends the transaction, as in redis:
- * otherwise a client that believes it has ended would queue its next commands. */
-static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
-{
-    bool ends = command->id == SW_COMMAND_EXEC;
-    if (ends) {
-        sw_transaction_drop(conn);
-    }
-    sw_resp_error(conn, command, "%s wrong number of arguments for '%s' command",
-                  ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
-}
-
-/* Refuses an unknown command, a wrong number of arguments, and a command that the engine does not
- * support. Returns true if the command was refused. */
-static bool refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
-                         const struct sw_resp_command *arguments)
-{
-    if (command == NULL) {
-        refuse_unknown(conn, arguments);
-    } else if (!sw_command_arity_fits(command, arguments->count)) {
-        refuse_count(conn, command);
-    } else if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
-        refuse_unsupported(conn, command);
-    } else {
-        return false;
-    }
-    sw_transaction_spoil(conn);
-    return true;
 }
 
 /* Carries out one command. Returns false, with nothing done and the connection stalled, if it has
@@ -165,7 +85,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         sw_conn_abort(conn);
         return true;
     }
-    if (refuse_wrong(conn, command, arguments)) {
+    if (sw_refuse_wrong(conn, command, arguments)) {
         return true;
     }
     if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
@@ -428,6 +348,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->owner = *owner;
     resp->random_state = seed;
     resp->filling = &resp->replies[0];
+    sw_list_init(&resp->saves);
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
@@ -435,6 +356,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,
                                     .clients = owner->clients,
+                                    .saver = owner->saver,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {

@@ -22,13 +22,16 @@
 #include "server/resp/replies.h"
 #include "server/resp/session.h"
 
+struct sw_saver;
+
 /* The functions and shared objects of the server that this protocol uses; see struct sw_loop_owner.
  */
 struct sw_resp_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
-    void (*stop)(void *server); /* begins the shutdown */
-    struct sw_clients *clients; /* shared by all loops */
+    void (*stop)(void *server, bool save); /* begins the shutdown */
+    struct sw_clients *clients;            /* shared by all loops */
+    struct sw_saver *saver;                /* NULL: there is no data directory */
 };
 
 /* The budget for text replies in a turn of the loop. Turns are numbered from 1. */
@@ -50,6 +53,7 @@ struct sw_resp {
     struct sw_command_set unsupported; /* commands that the engine does not support */
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
+    struct sw_list saves;           /* commands SAVE that wait for their snapshot */
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
 

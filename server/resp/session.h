@@ -31,6 +31,7 @@ struct sw_session {
     bool resp3;             /* HELLO 3 */
     bool close_after_reply; /* QUIT: the connection is closed after the reply */
     bool shutdown_asked;    /* SHUTDOWN: the server is to be stopped */
+    bool shutdown_unsaved;  /* SHUTDOWN NOSAVE */
     uint8_t reply_mode;     /* CLIENT REPLY: enum sw_session_reply_mode */
     char name[SW_SESSION_NAME_BYTES];
     char library_name[SW_SESSION_NAME_BYTES];
@@ -44,6 +45,7 @@ void sw_session_init(struct sw_session *session, uint64_t id);
 uint64_t sw_session_now_ms(void);
 
 struct sw_clients;
+struct sw_saver;
 
 /* The parts of the server that commands of kind REPORT and SESSION use. Each loop fills in its own;
  * constant afterwards. */
@@ -54,6 +56,7 @@ struct sw_admin {
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
     struct sw_clients *clients; /* those of all loops, the session among them */
+    struct sw_saver *saver;     /* NULL: there is no data directory */
 };
 
 /* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,

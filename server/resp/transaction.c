@@ -298,6 +298,7 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
 /* The functions of the rows of kind TRANSACTION. */
 #define SW_RUN_TRANSACTION(function) run_##function
 #define SW_RUN_TABLE(...) NULL
+#define SW_RUN_SAVER(...) NULL
 #define SW_RUN_REPORT(...) NULL
 #define SW_RUN_SESSION(...) NULL
 #define SW_RUN_ONE_KEY(...) NULL

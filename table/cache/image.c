@@ -10,6 +10,7 @@
 #include "table/cache/cpu.h"
 #include "table/cache/cpu_table.h"
 #include "table/host/memory.h"
+#include "table/host/parts.h"
 
 struct cache_image {
     struct sw_cache_slots slots;
@@ -91,8 +92,10 @@ void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *
             return;
         }
         batch->_image_sequence = sw_phase_lock_enter_alone(&table->phases);
+        uint64_t began_ns = sw_now_ns();
         batch->epoch = table->epoch;
         filled = fill(table, image);
+        batch->_held_ns = sw_now_ns() - began_ns;
         sw_phase_lock_leave_write(&table->phases);
         batch->_image = image;
         if (!filled) {

@@ -205,7 +205,9 @@ static void take_image(struct cuckoo *cuckoo, struct sw_batch *batch)
     }
     sw_phase_lock_enter_read(&cuckoo->lock);
     batch->_image_sequence = sw_phase_lock_writers(&cuckoo->lock);
+    uint64_t began_ns = sw_now_ns();
     fill_image(cuckoo, image);
+    batch->_held_ns = sw_now_ns() - began_ns;
     sw_phase_lock_leave_read(&cuckoo->lock);
     batch->_image = image;
 }

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define IO_ALIGNMENT 64
 
@@ -22,6 +23,13 @@ uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most)
 {
     uint32_t threads = config->threads > 0 ? config->threads : cores();
     return threads < most ? threads : most;
+}
+
+uint64_t sw_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
 void *sw_cpu_io_alloc(void *table, size_t bytes)

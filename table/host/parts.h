@@ -13,6 +13,9 @@
 /* Threads of a table: those of its configuration or one a core, but no more than `most`. */
 uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most);
 
+/* Of the monotonic clock. */
+uint64_t sw_now_ns(void);
+
 void *sw_cpu_io_alloc(void *table, size_t bytes);
 void sw_cpu_io_free(void *table, void *memory, size_t bytes);
 

@@ -12,7 +12,8 @@ MAGIC = b"\xd5SW\x01"
  ADD_PRESENT_U64) = range(1, 21)
 (HELLO, PING, STATS, CLEAR, SCAN, RESIZE, COUNT_SCORES, ERASE_SCORES, EPOCH) = range(32, 41)
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
- TOO_MANY_CONNECTIONS) = range(8)
+ TOO_MANY_CONNECTIONS, NOT_DURABLE) = range(9)
+LOADING = 10
 
 
 # --- RESP ----------------------------------------------------------------------------------------

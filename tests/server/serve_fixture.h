@@ -30,8 +30,9 @@ static inline void serve_snapshot(void *server, struct sw_snapshot *snapshot)
     sw_table_stats(serve->table, &snapshot->stats);
 }
 
-static inline void serve_stop(void *server)
+static inline void serve_stop(void *server, bool save)
 {
+    (void)save;
     ((struct serve *)server)->stops++;
 }
 

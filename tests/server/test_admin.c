@@ -33,9 +33,8 @@ Test(admin, small_commands)
          "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n"},
         {"SELECT|99999999999999999999", NOT_INTEGER},
         {"LASTSAVE", ":0\r\n"},
-        {"SAVE", "-ERR there is no persistence: the table lives in memory and is not saved\r\n"},
-        {"BGSAVE|SCHEDULE",
-         "-ERR there is no persistence: the table lives in memory and is not saved\r\n"},
+        {"BGSAVE|SCHEDULE", "-ERR there is no persistence: the table lives in memory; start with "
+                            "--data-dir to save it\r\n"},
         {"BGSAVE|x", SYNTAX},
         {"WAIT|0|0", ":0\r\n"},
         {"WAIT|-1|0", ":0\r\n"},

@@ -16,8 +16,9 @@ struct owner {
     unsigned stopped;
 };
 
-static void on_stop(void *server)
+static void on_stop(void *server, bool save)
 {
+    (void)save;
     ((struct owner *)server)->stopped++;
 }
 
@@ -43,8 +44,8 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
     fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
     sw_clients_init(&fixture->clients);
     fixture->table = open_table(&fixture->config);
-    const struct sw_loop_owner owner = {&fixture->owner, no_snapshot,      on_stop,
-                                        on_lost,         &fixture->budget, &fixture->clients};
+    const struct sw_loop_owner owner = {&fixture->owner,  no_snapshot,       on_stop, on_lost,
+                                        &fixture->budget, &fixture->clients, NULL};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 

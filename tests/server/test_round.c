@@ -164,7 +164,6 @@ static void set_up_fleet(uint64_t capacity)
     fleet->table = open_table(&fleet->config);
     const struct sw_loop_owner owner = {.server = fleet,
                                         .snapshot = no_snapshot,
-                                        .stop = no_call,
                                         .device_lost = no_call,
                                         .input_budget = &fleet->budget};
     for (int i = 0; i < LOOPS; i++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/host/image.h"
+#include "table/host/parts.h"
 
 /* Threads copy pieces of this size. */
 #define COPY_BYTES (4ULL << 20)
@@ -84,7 +85,9 @@ void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch)
         }
         sw_phase_lock_enter_read(&cpu->lock);
         batch->_image_sequence = sw_phase_lock_writers(&cpu->lock);
+        uint64_t began_ns = sw_now_ns();
         filled = fill(cpu, image);
+        batch->_held_ns = sw_now_ns() - began_ns;
         sw_phase_lock_leave_read(&cpu->lock);
         batch->_image = image;
         if (!filled) {

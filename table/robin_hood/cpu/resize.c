@@ -4,21 +4,13 @@
  */
 #include "table/robin_hood/cpu/resize.h"
 
-#include <time.h>
-
 #include "table/host/memory.h"
+#include "table/host/parts.h"
 #include "table/robin_hood/cpu/arrays.h"
 
 /* After a growth that failed none is tried for so long, and so many times as long as it took. */
 #define RETRY_NS 1000000000ULL
 #define RETRY_TIMES 20
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t capacity_of(const struct sw_cpu *cpu)
 {
@@ -120,15 +112,16 @@ static bool is_still_full(const struct sw_cpu *cpu)
 bool sw_cpu_may_grow(const struct sw_cpu *cpu)
 {
     return capacity_of(cpu) < sw_geometry_capacity_max(&cpu->config) &&
-           (cpu->failed.retry_ns == 0 || (!is_still_full(cpu) && now_ns() >= cpu->failed.retry_ns));
+           (cpu->failed.retry_ns == 0 ||
+            (!is_still_full(cpu) && sw_now_ns() >= cpu->failed.retry_ns));
 }
 
 void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)
 {
     uint64_t capacity = sw_geometry_grown(&cpu->config, capacity_of(cpu), entries);
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = sw_now_ns();
     int status = move_to_at_least(cpu, capacity, cpu->geometry.stash_max);
-    uint64_t ended_ns = now_ns();
+    uint64_t ended_ns = sw_now_ns();
     cpu->failed = (struct sw_cpu_failed){0};
     if (status != SW_OK) {
         cpu->failed = (struct sw_cpu_failed){

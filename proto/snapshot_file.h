@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_file.h - the bytes of a snapshot: the contents of a table at one instant, in a file.
+ *
+ * | part    | bytes                                        | how often | | header  | 4096 | once |
+ * | block   | 64, the columns, zeros up to a multiple 4096 | until all entries are there | | footer
+ * | 4096                                         | once                                   |
+ *
+ * server/log/README.md describes every byte. Integers are little-endian. A file is whole if header,
+ * footer, totals and the checks of all blocks hold.
+ *
+ * All functions are pure and may be called from any thread. What reads returns NULL, or a sentence
+ * without its subject that says what is wrong with the bytes ("is not a snapshot").
+ */
+#ifndef SHERWOOD_PROTO_SNAPSHOT_FILE_H
+#define SHERWOOD_PROTO_SNAPSHOT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SW_SNAPSHOT_VERSION 1
+#define SW_SNAPSHOT_HEADER_BYTES 4096
+#define SW_SNAPSHOT_FOOTER_BYTES 4096
+#define SW_SNAPSHOT_BLOCK_HEAD_BYTES 64
+#define SW_SNAPSHOT_ALIGN 4096              /* of parts in the file */
+#define SW_SNAPSHOT_BLOCK_TARGET (4U << 20) /* bytes of a full block's columns, about */
+#define SW_SNAPSHOT_ID_BYTES 16
+#define SW_SNAPSHOT_TEXT_BYTES 64
+#define SW_SNAPSHOT_VALUE_BYTES_MAX 1024
+
+/* Columns, in the order in which they lie in a block. Keys and values are always there. */
+enum {
+    SW_SNAPSHOT_KEYS = 1,
+    SW_SNAPSHOT_VALUES = 2,
+    SW_SNAPSHOT_SCORES = 4 /* of a cache: u64 each */
+};
+
+struct sw_snapshot_header {
+    uint8_t log_id[SW_SNAPSHOT_ID_BYTES]; /* of the data directory it was written in */
+    uint64_t sequence;                    /* the last write that is in it */
+    uint64_t entries;
+    uint32_t key_bytes;     /* 4 or 8 */
+    uint32_t value_bytes;   /* 4 or 8; of a cache 4..1024, a multiple of 4 */
+    uint32_t engine;        /* 0 robin_hood, 1 cuckoo, 2 cache: the one that wrote it */
+    uint32_t value_format;  /* enum sw_frame_values */
+    uint32_t block_entries; /* of every block but the last, a multiple of 64 */
+    uint32_t columns;
+    uint64_t capacity; /* slots of the table that was saved: a hint */
+    uint64_t epoch;    /* of a cache */
+    uint64_t incarnation;
+    uint64_t wall_us; /* when it was taken, since 1970; for people */
+    uint32_t policy;  /* of a cache: what its scores mean, 0 lru, 1 lfu, 2 epoch-lru, 3 epoch-lfu,
+                         4 custom */
+    char writer[SW_SNAPSHOT_TEXT_BYTES]; /* version of the daemon */
+};
+
+struct sw_snapshot_block {
+    uint32_t entries;
+    uint64_t number; /* 0, 1, 2, .. */
+    uint64_t column_bytes;
+    uint64_t check; /* of the columns; its seed is the number */
+};
+
+struct sw_snapshot_footer {
+    uint64_t blocks;
+    uint64_t entries;
+    uint64_t file_bytes;
+    uint64_t check; /* of all blocks' checks in order, 8 bytes each; its seed is 0 */
+    uint64_t sequence;
+};
+
+/* How many entries a full block has, for columns of these widths. */
+uint32_t sw_snapshot_block_entries(uint32_t key_bytes, uint32_t value_bytes, uint32_t columns);
+/* Where a column of a block begins, from the first one, and with `column` 0 the bytes of all:
+ * columns are padded to 64 bytes. */
+uint64_t sw_snapshot_column_at(const struct sw_snapshot_header *header, uint32_t entries,
+                               uint32_t column);
+/* The bytes of a block in the file, head and padding included; of the block with this number; and
+ * where it begins. */
+uint64_t sw_snapshot_block_bytes(const struct sw_snapshot_header *header, uint32_t entries);
+uint32_t sw_snapshot_entries_of(const struct sw_snapshot_header *header, uint64_t number);
+uint64_t sw_snapshot_block_at(const struct sw_snapshot_header *header, uint64_t number);
+uint64_t sw_snapshot_blocks(const struct sw_snapshot_header *header);
+uint64_t sw_snapshot_file_bytes(const struct sw_snapshot_header *header);
+
+void sw_snapshot_put_header(const struct sw_snapshot_header *header,
+                            uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]);
+/* *is_newer: the bytes are sound, but only a newer program can read them. */
+const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES],
+                                   struct sw_snapshot_header *header, bool *is_newer);
+
+/* A whole block is sw_snapshot_block_bytes(): its head, then its columns, which lie there already,
+ * padding included. Fills in head and padding, and returns the check of the columns. */
+uint64_t sw_snapshot_seal_block(const struct sw_snapshot_header *header, uint64_t number,
+                                uint32_t entries, uint8_t *bytes);
+/* Checks a whole block, the one with this number. *check receives that of its columns. */
+const char *sw_snapshot_check_block(const struct sw_snapshot_header *header, uint64_t number,
+                                    const uint8_t *bytes, uint64_t *check);
+
+void sw_snapshot_put_footer(const struct sw_snapshot_footer *footer,
+                            uint8_t bytes[SW_SNAPSHOT_FOOTER_BYTES]);
+/* Checks that the footer is one, and that its totals are those of the header; `checks` are those of
+ * all blocks, or NULL where they have not been read. */
+const char *sw_snapshot_check_footer(const struct sw_snapshot_header *header,
+                                     const uint64_t *checks,
+                                     const uint8_t bytes[SW_SNAPSHOT_FOOTER_BYTES]);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * saver.c - when snapshots are loaded and written, and what is told of it.
+ */
+#include "server/log/saver.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "server/config/save_points.h"
+#include "server/log/snapshot_load.h"
+#include "server/log/snapshot_take.h"
+#include "server/log/snapshot_write.h"
+#include "server/observe/log.h"
+
+#define LOOK_MS 100          /* how often save points are looked at */
+#define RETRY_MS 5000        /* after a snapshot that failed none is due by itself for so long */
+#define MOVES_MS 5000        /* how often the owner is told that something goes on */
+#define PROGRESS_LOG_MS 5000 /* how often the log is told how far loading is */
+
+struct sw_saver {
+    const struct sw_config *config;
+    struct sw_table *table;
+    struct sw_saver_owner owner;
+    struct sw_directory directory;
+    struct sw_save_point points[SW_SAVE_POINTS_MAX];
+    int point_count;
+    uint64_t incarnation;
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* of what follows */
+    uint64_t asked;         /* number of the last snapshot asked for */
+    uint64_t finished;      /* and of the last that was written, or failed */
+    bool stopping;          /* the thread is to end */
+    bool save_at_end;
+    bool end_failed;
+    struct sw_persistence facts;
+    char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */
+
+    bool loading; /* atomic, as the next two */
+    bool refuses_writes;
+    bool stop_loading;
+    struct sw_load load;   /* the thread's; its progress is atomic */
+    uint64_t base_changes; /* atomic: changes that the table had counted by the last snapshot */
+    uint64_t saved_ms;     /* monotonic: when that began, or the start */
+    uint64_t tried_ms;     /* monotonic: when the last one failed; 0: it did not */
+    uint64_t moved_ms;     /* monotonic: when the owner was told last */
+    uint64_t logged_ms;
+};
+
+/* --- time and figures ------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ms(void)
+{
+    return now_ns() / 1000000U;
+}
+
+static uint64_t changes_of(const struct sw_table *table)
+{
+    struct sw_table_stats stats;
+    sw_table_stats(table, &stats);
+    return stats.counters.inserted + stats.counters.updated + stats.counters.deleted;
+}
+
+/* Tells the owner that something goes on, every few seconds. */
+static void tell_owner(struct sw_saver *saver)
+{
+    uint64_t now = now_ms();
+    if (now - saver->moved_ms >= MOVES_MS) {
+        saver->moved_ms = now;
+        saver->owner.moves(saver->owner.server);
+    }
+}
+
+static void on_saved_block(void *context)
+{
+    tell_owner(context);
+}
+
+static void on_loaded_block(void *context)
+{
+    struct sw_saver *saver = context;
+    uint64_t now = now_ms();
+    tell_owner(saver);
+    if (now - saver->logged_ms >= PROGRESS_LOG_MS) {
+        struct sw_persistence facts;
+        saver->logged_ms = now;
+        sw_saver_facts(saver, &facts);
+        sw_log(SW_LOG_INFO, "loading: %u %% of %llu MiB", sw_persistence_percent(&facts),
+               (unsigned long long)(facts.loading_bytes >> 20));
+    }
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static void note_loaded(struct sw_saver *saver)
+{
+    const struct sw_load *load = &saver->load;
+    pthread_mutex_lock(&saver->mutex);
+    saver->facts.loading = false;
+    if (load->found) {
+        saver->facts.loaded_keys = load->header.entries;
+        saver->facts.last_keys = load->header.entries;
+        saver->facts.last_bytes = load->file_bytes;
+        saver->facts.saved_sequence = load->header.sequence;
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    __atomic_store_n(&saver->base_changes, changes_of(saver->table), __ATOMIC_RELAXED);
+    saver->saved_ms = now_ms();
+}
+
+/* Returns false if there is nothing to serve. */
+static bool load_newest(struct sw_saver *saver)
+{
+    char reason[SW_LOAD_REASON_BYTES] = "";
+    struct sw_load *load = &saver->load;
+    uint64_t began = now_ms();
+    saver->moved_ms = saver->logged_ms = began;
+    sw_snapshot_remove_unfinished(&saver->directory);
+    if (sw_snapshot_load(load, reason) != 0) {
+        if (!__atomic_load_n(&saver->stop_loading, __ATOMIC_RELAXED)) {
+            sw_log(SW_LOG_ERROR, "%s", reason);
+            saver->owner.cannot_load(saver->owner.server);
+        }
+        return false;
+    }
+    note_loaded(saver);
+    if (load->found) {
+        sw_log(SW_LOG_NOTICE,
+               "loaded %llu keys of " SW_SNAPSHOT_KIND "-%016llx, %llu MiB, in %.3f s",
+               (unsigned long long)load->header.entries, (unsigned long long)load->header.sequence,
+               (unsigned long long)(load->file_bytes >> 20), (double)(now_ms() - began) / 1000.0);
+    } else {
+        sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table is empty", saver->directory.path);
+    }
+    __atomic_store_n(&saver->loading, false, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* --- saving ----------------------------------------------------------------------------------- */
+
+struct saved {
+    struct sw_snapshot_write write;
+    uint64_t hold_us;
+    uint64_t began_ms;
+};
+
+/* Writes a snapshot. Returns 0; or -1 with `reason`. */
+static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
+                          char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    saved->began_ms = now_ms();
+    uint64_t changes = changes_of(saver->table);
+    saved->write = (struct sw_snapshot_write){
+        .directory = &saver->directory, .progress = on_saved_block, .context = saver};
+    saved->write.header.incarnation = saver->incarnation;
+    if (sw_snapshot_take(&saved->write, saver->table, saver->config, borrow, reason) != 0) {
+        return -1;
+    }
+    saved->hold_us = sw_image_held_ns(saved->write.image) / 1000U;
+    int status = sw_snapshot_write(&saved->write, reason);
+    sw_image_drop(saved->write.image);
+    if (status == 0) {
+        __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
+        sw_snapshot_remove_old(&saver->directory, saver->config->snapshots_keep,
+                               saver->load.damaged, saver->load.damaged_count);
+    }
+    return status;
+}
+
+/* With the mutex held. */
+static void note_saved(struct sw_saver *saver, const struct saved *saved)
+{
+    struct sw_persistence *facts = &saver->facts;
+    facts->saves++;
+    facts->last_failed = false;
+    facts->saved_at = (uint64_t)time(NULL);
+    facts->last_ms = now_ms() - saved->began_ms;
+    facts->last_hold_us = saved->hold_us;
+    facts->last_bytes = saved->write.file_bytes;
+    facts->last_keys = saved->write.header.entries;
+    facts->saved_sequence = saved->write.header.sequence;
+    saver->saved_ms = saved->began_ms;
+    saver->tried_ms = 0;
+}
+
+/* With the mutex held. */
+static void note_failed(struct sw_saver *saver, const char *reason)
+{
+    saver->facts.failures++;
+    saver->facts.last_failed = true;
+    saver->tried_ms = now_ms();
+    snprintf(saver->reason, sizeof(saver->reason), "%s", reason);
+}
+
+static void log_outcome(const struct sw_saver *saver, int status, const struct saved *saved,
+                        const char *reason)
+{
+    if (status != 0) {
+        sw_log(SW_LOG_ERROR, "no snapshot was written: %s", reason);
+        return;
+    }
+    sw_log(SW_LOG_NOTICE,
+           "wrote %s/" SW_SNAPSHOT_KIND "-%016llx: %llu keys, %llu MiB, in %.3f s; writes waited "
+           "%.3f ms",
+           saver->directory.path, (unsigned long long)saved->write.header.sequence,
+           (unsigned long long)saved->write.header.entries,
+           (unsigned long long)(saved->write.file_bytes >> 20),
+           (double)(now_ms() - saved->began_ms) / 1000.0, (double)saved->hold_us / 1000.0);
+}
+
+/* Writes a snapshot and tells everybody. */
+static int save(struct sw_saver *saver, bool borrow)
+{
+    char reason[SW_SNAPSHOT_REASON_BYTES] = "";
+    struct saved saved = {.began_ms = 0};
+    pthread_mutex_lock(&saver->mutex);
+    uint64_t number = saver->asked;
+    saver->facts.saving = true;
+    saver->facts.saving_since = (uint64_t)time(NULL);
+    pthread_mutex_unlock(&saver->mutex);
+    int status = write_snapshot(saver, borrow, &saved, reason);
+    log_outcome(saver, status, &saved, reason);
+    pthread_mutex_lock(&saver->mutex);
+    if (status == 0) {
+        note_saved(saver, &saved);
+    } else {
+        note_failed(saver, reason);
+    }
+    saver->facts.saving = false;
+    saver->finished = number;
+    saver->facts.refuses_writes =
+        status != 0 && saver->point_count > 0 && saver->config->stop_writes_on_bgsave_error != 0;
+    __atomic_store_n(&saver->refuses_writes, saver->facts.refuses_writes, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&saver->mutex);
+    return status;
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+/* Whether a save point is due. */
+static bool is_due(const struct sw_saver *saver)
+{
+    uint64_t now = now_ms();
+    if (saver->tried_ms != 0 && now - saver->tried_ms < RETRY_MS) {
+        return false;
+    }
+    uint64_t changes = changes_of(saver->table) - saver->base_changes;
+    for (int i = 0; i < saver->point_count; i++) {
+        const struct sw_save_point *point = &saver->points[i];
+        if (changes >= point->changes && now - saver->saved_ms >= point->seconds * 1000) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Waits until a snapshot was asked for or is due, or the thread is to end, which returns false. */
+static bool wait_for_work(struct sw_saver *saver)
+{
+    pthread_mutex_lock(&saver->mutex);
+    while (!saver->stopping && saver->asked == saver->finished) {
+        if (saver->point_count == 0) {
+            pthread_cond_wait(&saver->changed, &saver->mutex);
+            continue;
+        }
+        uint64_t until = now_ns() + LOOK_MS * 1000000ULL;
+        struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
+        pthread_cond_timedwait(&saver->changed, &saver->mutex, &when);
+        pthread_mutex_unlock(&saver->mutex);
+        bool due = is_due(saver);
+        pthread_mutex_lock(&saver->mutex);
+        if (due) {
+            break;
+        }
+    }
+    bool stopping = saver->stopping;
+    pthread_mutex_unlock(&saver->mutex);
+    return !stopping;
+}
+
+/* Whether the newest snapshot has everything but, of a cache, the last uses. */
+static bool is_saved(const struct sw_saver *saver)
+{
+    struct sw_table_info info;
+    sw_table_info(saver->table, &info);
+    return info.engine != SW_ENGINE_CACHE && (saver->facts.saves > 0 || saver->load.found) &&
+           changes_of(saver->table) == saver->base_changes;
+}
+
+static void *run(void *context)
+{
+    struct sw_saver *saver = context;
+    if (!load_newest(saver)) {
+        return NULL;
+    }
+    while (wait_for_work(saver)) {
+        (void)save(saver, false);
+    }
+    if (saver->save_at_end && !is_saved(saver)) {
+        saver->end_failed = save(saver, true) != 0;
+    }
+    return NULL;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void init_parts(struct sw_saver *saver)
+{
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&saver->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&saver->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    saver->load = (struct sw_load){.directory = &saver->directory,
+                                   .table = saver->table,
+                                   .value_format = (uint32_t)sw_config_value_format(saver->config),
+                                   .stop = &saver->stop_loading,
+                                   .progress = on_loaded_block,
+                                   .context = saver};
+    saver->facts.enabled = true;
+    saver->facts.loading = true;
+    saver->facts.loading_since = saver->facts.saved_at = (uint64_t)time(NULL);
+    saver->loading = true;
+}
+
+int sw_saver_create(const struct sw_config *config, struct sw_table *table,
+                    const struct sw_saver_owner *owner, struct sw_saver **out)
+{
+    char reason[SW_SNAPSHOT_REASON_BYTES] = "";
+    *out = NULL;
+    if (sw_image_bytes(table) == 0) {
+        struct sw_table_info info;
+        sw_table_info(table, &info);
+        sw_log(SW_LOG_ERROR,
+               "a table of the engine %s on the %s backend cannot be saved: start "
+               "without --data-dir, or with --backend cpu",
+               info.engine_name, info.backend_name);
+        return -1;
+    }
+    struct sw_saver *saver = calloc(1, sizeof(*saver));
+    if (saver == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for the data directory");
+        return -1;
+    }
+    saver->config = config;
+    saver->table = table;
+    saver->owner = *owner;
+    saver->point_count = sw_save_points_parse(config->save, saver->points, reason, sizeof(reason));
+    if (saver->point_count < 0 ||
+        getrandom(&saver->incarnation, sizeof(saver->incarnation), 0) < 0 ||
+        sw_directory_open(&saver->directory, sw_io_system(), config->data_dir, reason,
+                          sizeof(reason)) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", reason);
+        free(saver);
+        return -1;
+    }
+    init_parts(saver);
+    *out = saver;
+    return 0;
+}
+
+int sw_saver_start(struct sw_saver *saver)
+{
+    if (pthread_create(&saver->thread, NULL, run, saver) != 0) {
+        sw_log(SW_LOG_ERROR,
+               "the thread that saves could not be started: no memory for its stack?");
+        return -1;
+    }
+    saver->started = true;
+    return 0;
+}
+
+int sw_saver_stop(struct sw_saver *saver, bool save_at_end)
+{
+    if (!saver->started) {
+        return 0;
+    }
+    __atomic_store_n(&saver->stop_loading, true, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&saver->mutex);
+    saver->stopping = true;
+    saver->save_at_end = save_at_end;
+    pthread_cond_signal(&saver->changed);
+    pthread_mutex_unlock(&saver->mutex);
+    pthread_join(saver->thread, NULL);
+    saver->started = false;
+    return saver->end_failed ? -1 : 0;
+}
+
+void sw_saver_destroy(struct sw_saver *saver)
+{
+    if (saver != NULL) {
+        assert(!saver->started);
+        sw_directory_close(&saver->directory);
+        pthread_cond_destroy(&saver->changed);
+        pthread_mutex_destroy(&saver->mutex);
+        free(saver);
+    }
+}
+
+/* --- what others ask -------------------------------------------------------------------------- */
+
+bool sw_saver_is_loading(const struct sw_saver *saver)
+{
+    return __atomic_load_n(&saver->loading, __ATOMIC_ACQUIRE);
+}
+
+bool sw_saver_refuses_writes(const struct sw_saver *saver)
+{
+    return __atomic_load_n(&saver->refuses_writes, __ATOMIC_ACQUIRE);
+}
+
+uint64_t sw_saver_ask(struct sw_saver *saver)
+{
+    uint64_t number = 0;
+    pthread_mutex_lock(&saver->mutex);
+    if (!saver->facts.saving && saver->asked == saver->finished) {
+        number = ++saver->asked;
+        pthread_cond_signal(&saver->changed);
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    return number;
+}
+
+enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
+                               size_t reason_bytes)
+{
+    enum sw_saved outcome = SW_SAVED_PENDING;
+    pthread_mutex_lock(&saver->mutex);
+    if (saver->finished >= number) {
+        outcome = saver->facts.last_failed ? SW_SAVED_FAILED : SW_SAVED_OK;
+        snprintf(reason, reason_bytes, "%s", saver->reason);
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    return outcome;
+}
+
+void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts)
+{
+    pthread_mutex_lock(&saver->mutex);
+    *facts = saver->facts;
+    pthread_mutex_unlock(&saver->mutex);
+    facts->loading_bytes = __atomic_load_n(&saver->load.file_bytes, __ATOMIC_RELAXED);
+    facts->loaded_bytes = __atomic_load_n(&saver->load.done_bytes, __ATOMIC_RELAXED);
+    uint64_t base = __atomic_load_n(&saver->base_changes, __ATOMIC_RELAXED);
+    facts->changes = facts->loading ? 0 : changes_of(saver->table) - base;
+}

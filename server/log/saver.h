@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * saver.h - the thread that loads the newest snapshot at the start and writes snapshots afterwards:
+ * when it is asked to, when a save point is due, and at the end.
+ *
+ * A snapshot begins with an image of the table (table.h), for which writes wait as long as copying
+ * the arrays takes; then it is written while they go on. One is written at a time.
+ *
+ * Threads: create, start, stop and destroy belong to the owner's; all else may be called from any.
+ */
+#ifndef SHERWOOD_SERVER_LOG_SAVER_H
+#define SHERWOOD_SERVER_LOG_SAVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/config/config.h"
+#include "server/observe/persistence.h"
+#include "table/table.h"
+
+struct sw_saver;
+
+/* What the saver tells the server. Called from the saver's thread. */
+struct sw_saver_owner {
+    void *server;
+    void (*moves)(void *server);       /* loading or saving goes on: called every few seconds */
+    void (*cannot_load)(void *server); /* the server must stop; the reason was logged */
+};
+
+/* Opens and locks data-dir of `config`, which is borrowed, as is `table`. Returns 0; or -1 with a
+ * sentence logged. */
+int sw_saver_create(const struct sw_config *config, struct sw_table *table,
+                    const struct sw_saver_owner *owner, struct sw_saver **out);
+/* Starts the thread, which loads first. Returns 0; or -1 with a sentence logged. */
+int sw_saver_start(struct sw_saver *saver);
+
+/* Whether the newest snapshot is still being loaded: requests on the table are to be refused. */
+bool sw_saver_is_loading(const struct sw_saver *saver);
+/* Whether writes are to be refused, because a snapshot failed and the operator wants to know. */
+bool sw_saver_refuses_writes(const struct sw_saver *saver);
+
+/* Asks for a snapshot. Returns its number, to be asked about; 0: one is being written already. */
+uint64_t sw_saver_ask(struct sw_saver *saver);
+enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
+/* What became of it. `reason` receives a sentence if it failed. */
+enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
+                               size_t reason_bytes);
+
+void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts);
+
+/* Ends the thread. No batch is in flight, and none is submitted any more. `save`: a last snapshot
+ * is written of the table itself, without a copy, unless the newest one is the same. Returns 0; or
+ * -1 with a sentence logged, if that failed. */
+int sw_saver_stop(struct sw_saver *saver, bool save);
+/* Closes the directory. NULL is allowed. */
+void sw_saver_destroy(struct sw_saver *saver);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_load.c - reading blocks, checking them, and submitting them as batches.
+ */
+#include "server/log/snapshot_load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/frame.h"
+#include "server/log/snapshot_write.h"
+#include "server/observe/log.h"
+
+/* One batch is made while the other is carried out. */
+#define BATCHES 2
+
+enum outcome { WHOLE, DAMAGED, REFUSED };
+
+/* A batch and its arrays, in I/O memory. */
+struct piece {
+    struct sw_batch batch;
+    void *keys, *values;
+    uint64_t *scores;
+    bool in_flight;
+};
+
+struct loading {
+    struct sw_load *load;
+    const struct sw_io *io;
+    struct sw_table_info info;
+    struct sw_queue *queue;
+    int fd;
+    char name[SW_DIRECTORY_NAME_MAX];
+    uint8_t *block;
+    uint64_t *checks;
+    struct piece pieces[BATCHES];
+    unsigned next; /* of the pieces */
+    bool restores_scores;
+    char *reason;
+};
+
+#define SAY(loading, ...) snprintf((loading)->reason, SW_LOAD_REASON_BYTES, __VA_ARGS__)
+
+static enum outcome unreadable(struct loading *loading, uint64_t at)
+{
+    if (errno == ENODATA) {
+        SAY(loading, "%s/%s ends too early, at byte %" PRIu64, loading->load->directory->path,
+            loading->name, at);
+        return DAMAGED;
+    }
+    SAY(loading, "%s/%s cannot be read at byte %" PRIu64 ": %s", loading->load->directory->path,
+        loading->name, at, strerror(errno));
+    return REFUSED;
+}
+
+static enum outcome damaged(struct loading *loading, const char *what, uint64_t at)
+{
+    SAY(loading, "%s/%s %s, at byte %" PRIu64, loading->load->directory->path, loading->name, what,
+        at);
+    return DAMAGED;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static size_t batch_max(const struct loading *loading)
+{
+    uint32_t full = loading->load->header.block_entries;
+    return loading->info.batch_ops_max < full ? loading->info.batch_ops_max : full;
+}
+
+static bool open_pieces(struct loading *loading)
+{
+    const size_t most = batch_max(loading);
+    for (int i = 0; i < BATCHES; i++) {
+        struct piece *piece = &loading->pieces[i];
+        struct sw_table *table = loading->load->table;
+        piece->keys = sw_io_alloc(table, most * loading->info.key_bytes);
+        piece->values = sw_io_alloc(table, most * loading->info.value_bytes);
+        piece->scores = sw_io_alloc(table, most * sizeof(uint64_t));
+        if (piece->keys == NULL || piece->values == NULL || piece->scores == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void close_pieces(struct loading *loading)
+{
+    const size_t most = batch_max(loading);
+    struct sw_table *table = loading->load->table;
+    for (int i = 0; i < BATCHES; i++) {
+        sw_io_free(table, loading->pieces[i].keys, most * loading->info.key_bytes);
+        sw_io_free(table, loading->pieces[i].values, most * loading->info.value_bytes);
+        sw_io_free(table, loading->pieces[i].scores, most * sizeof(uint64_t));
+    }
+    memset(loading->pieces, 0, sizeof(loading->pieces));
+}
+
+static enum outcome refuse_full(struct loading *loading)
+{
+    const struct sw_snapshot_header *header = &loading->load->header;
+    uint64_t needed = (uint64_t)((double)header->entries / loading->info.max_load) + 1;
+    SAY(loading,
+        "%s/%s has %" PRIu64 " keys, more than the table takes: it needs --capacity, or "
+        "--max-capacity, of at least %" PRIu64,
+        loading->load->directory->path, loading->name, header->entries, needed);
+    return REFUSED;
+}
+
+static enum outcome wait_for(struct loading *loading, struct piece *piece)
+{
+    int status = SW_PENDING;
+    if (!piece->in_flight) {
+        return WHOLE;
+    }
+    while (status == SW_PENDING) {
+        status = sw_batch_poll(loading->queue, &piece->batch);
+    }
+    piece->in_flight = false;
+    if (status == SW_E_FULL) {
+        return refuse_full(loading);
+    }
+    if (status != SW_OK) {
+        SAY(loading, "%s/%s cannot be loaded: %s", loading->load->directory->path, loading->name,
+            sw_status_text(status));
+        return REFUSED;
+    }
+    return WHOLE;
+}
+
+/* Copies elements to where they are wider, or as wide: zeros follow. */
+static void copy_wide(void *to, uint32_t to_bytes, const uint8_t *from, uint32_t from_bytes,
+                      uint32_t count)
+{
+    if (to_bytes == from_bytes) {
+        memcpy(to, from, (size_t)count * to_bytes);
+        return;
+    }
+    memset(to, 0, (size_t)count * to_bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy((uint8_t *)to + (size_t)i * to_bytes, from + (size_t)i * from_bytes, from_bytes);
+    }
+}
+
+/* Submits entries [first, first + count) of the block. */
+static enum outcome submit(struct loading *loading, uint32_t entries, uint32_t first,
+                           uint32_t count)
+{
+    const struct sw_snapshot_header *header = &loading->load->header;
+    const uint8_t *columns = loading->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
+    const uint8_t *values = columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_VALUES);
+    struct piece *piece = &loading->pieces[loading->next++ % BATCHES];
+    enum outcome outcome = wait_for(loading, piece);
+    if (outcome != WHOLE) {
+        return outcome;
+    }
+    copy_wide(piece->keys, loading->info.key_bytes, columns + (size_t)first * header->key_bytes,
+              header->key_bytes, count);
+    copy_wide(piece->values, loading->info.value_bytes,
+              values + (size_t)first * header->value_bytes, header->value_bytes, count);
+    piece->batch = (struct sw_batch){
+        .op = SW_SET, .count = count, .keys = piece->keys, .values = piece->values};
+    if (loading->restores_scores) {
+        const uint8_t *scores =
+            columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_SCORES);
+        memcpy(piece->scores, scores + (size_t)first * 8, (size_t)count * 8);
+        piece->batch.scores = piece->scores;
+        piece->batch.restores = true;
+    }
+    int status = sw_batch_submit(loading->queue, &piece->batch);
+    if (status != SW_OK) {
+        SAY(loading, "%s/%s cannot be loaded: %s", loading->load->directory->path, loading->name,
+            sw_status_text(status));
+        return REFUSED;
+    }
+    piece->in_flight = true;
+    return WHOLE;
+}
+
+static enum outcome wait_for_all(struct loading *loading)
+{
+    enum outcome worst = WHOLE;
+    for (int i = 0; i < BATCHES; i++) {
+        enum outcome outcome = wait_for(loading, &loading->pieces[i]);
+        worst = outcome != WHOLE ? outcome : worst;
+    }
+    return worst;
+}
+
+/* --- one file --------------------------------------------------------------------------------- */
+
+static enum outcome load_block(struct loading *loading, uint64_t number)
+{
+    struct sw_load *load = loading->load;
+    const uint32_t entries = sw_snapshot_entries_of(&load->header, number);
+    const uint64_t at = sw_snapshot_block_at(&load->header, number);
+    const size_t bytes = (size_t)sw_snapshot_block_bytes(&load->header, entries);
+    const uint32_t most = (uint32_t)batch_max(loading);
+    if (sw_io_read(loading->io, loading->fd, loading->block, bytes, at) != 0) {
+        return unreadable(loading, at);
+    }
+    const char *wrong =
+        sw_snapshot_check_block(&load->header, number, loading->block, &loading->checks[number]);
+    if (wrong != NULL) {
+        return damaged(loading, wrong, at);
+    }
+    for (uint32_t first = 0; first < entries; first += most) {
+        uint32_t count = entries - first < most ? entries - first : most;
+        enum outcome outcome = submit(loading, entries, first, count);
+        if (outcome != WHOLE) {
+            return outcome;
+        }
+    }
+    __atomic_store_n(&load->done_bytes, at + bytes, __ATOMIC_RELAXED);
+    if (load->progress != NULL) {
+        load->progress(load->context);
+    }
+    return WHOLE;
+}
+
+static enum outcome load_blocks(struct loading *loading)
+{
+    struct sw_load *load = loading->load;
+    const uint64_t blocks = sw_snapshot_blocks(&load->header);
+    uint8_t footer[SW_SNAPSHOT_FOOTER_BYTES];
+    const uint64_t end = load->file_bytes - sizeof(footer);
+    enum outcome outcome = WHOLE;
+    for (uint64_t number = 0; number < blocks && outcome == WHOLE; number++) {
+        outcome = load_block(loading, number);
+        if (__atomic_load_n(load->stop, __ATOMIC_RELAXED)) {
+            SAY(loading, "loading was stopped");
+            outcome = REFUSED;
+        }
+    }
+    enum outcome last = wait_for_all(loading);
+    outcome = outcome == WHOLE ? last : outcome;
+    if (outcome != WHOLE) {
+        return outcome;
+    }
+    if (sw_io_read(loading->io, loading->fd, footer, sizeof(footer), end) != 0) {
+        return unreadable(loading, end);
+    }
+    const char *wrong = sw_snapshot_check_footer(&load->header, loading->checks, footer);
+    return wrong == NULL ? WHOLE : damaged(loading, wrong, end);
+}
+
+/* Whether the table can hold what the header says. */
+static bool fits(struct loading *loading)
+{
+    const struct sw_load *load = loading->load;
+    const struct sw_snapshot_header *header = &load->header;
+    const struct sw_table_info *info = &loading->info;
+    bool same = header->value_format == load->value_format;
+    bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
+    if (same && header->key_bytes <= info->key_bytes &&
+        (fixed ? header->value_bytes == info->value_bytes
+               : header->value_bytes <= info->value_bytes)) {
+        return true;
+    }
+    SAY(loading,
+        "%s/%s has keys of %u bytes and %s values of %u bytes, which do not fit this table of keys "
+        "of %u and %s values of %u: start with the options it was written with",
+        load->directory->path, loading->name, header->key_bytes,
+        sw_frame_values_name(header->value_format), header->value_bytes, info->key_bytes,
+        sw_frame_values_name(load->value_format), info->value_bytes);
+    return false;
+}
+
+static enum outcome prepare(struct loading *loading)
+{
+    struct sw_load *load = loading->load;
+    const struct sw_snapshot_header *header = &load->header;
+    const uint64_t blocks = sw_snapshot_blocks(header);
+    bool is_cache = loading->info.engine == SW_ENGINE_CACHE;
+    loading->restores_scores = is_cache && (header->columns & SW_SNAPSHOT_SCORES) != 0 &&
+                               header->policy == (uint32_t)loading->info.cache_policy;
+    loading->block = malloc((size_t)sw_snapshot_block_bytes(header, header->block_entries));
+    loading->checks = calloc((size_t)blocks + 1, sizeof(*loading->checks));
+    if (loading->block == NULL || loading->checks == NULL || !open_pieces(loading)) {
+        SAY(loading, "there is no memory to load %s/%s", load->directory->path, loading->name);
+        return REFUSED;
+    }
+    struct sw_batch epoch = {.kind = SW_BATCH_EPOCH, .epoch = header->epoch};
+    if ((loading->info.batch_kinds >> SW_BATCH_EPOCH & 1) != 0 && header->epoch > 0 &&
+        sw_batch_run(loading->queue, &epoch) != SW_OK) {
+        SAY(loading, "%s/%s has an epoch that this table does not take", load->directory->path,
+            loading->name);
+        return REFUSED;
+    }
+    return WHOLE;
+}
+
+/* Reads and judges header and size. */
+static enum outcome read_header(struct loading *loading)
+{
+    struct sw_load *load = loading->load;
+    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
+    uint64_t size = 0;
+    if (sw_io_read(loading->io, loading->fd, bytes, sizeof(bytes), 0) != 0 ||
+        loading->io->size(loading->fd, &size) != 0) {
+        return unreadable(loading, 0);
+    }
+    bool newer = false;
+    const char *wrong = sw_snapshot_get_header(bytes, &load->header, &newer);
+    if (wrong != NULL) {
+        enum outcome outcome = damaged(loading, wrong, 0);
+        return newer ? REFUSED : outcome;
+    }
+    if (size != sw_snapshot_file_bytes(&load->header)) {
+        SAY(loading, "%s/%s has %" PRIu64 " bytes where its header says %" PRIu64,
+            load->directory->path, loading->name, size, sw_snapshot_file_bytes(&load->header));
+        return DAMAGED;
+    }
+    __atomic_store_n(&load->file_bytes, size, __ATOMIC_RELAXED);
+    return fits(loading) ? WHOLE : REFUSED;
+}
+
+static enum outcome load_open(struct loading *loading)
+{
+    enum outcome outcome = read_header(loading);
+    if (outcome == WHOLE) {
+        outcome = prepare(loading);
+        outcome = outcome == WHOLE ? load_blocks(loading) : outcome;
+        close_pieces(loading);
+    }
+    free(loading->block);
+    free(loading->checks);
+    loading->block = NULL;
+    loading->checks = NULL;
+    return outcome;
+}
+
+static enum outcome load_file(struct loading *loading, uint64_t number)
+{
+    struct sw_load *load = loading->load;
+    sw_directory_name(SW_SNAPSHOT_KIND, number, loading->name);
+    loading->fd = loading->io->open(load->directory->fd, loading->name, O_RDONLY, 0);
+    if (loading->fd < 0) {
+        SAY(loading, "%s/%s cannot be opened: %s", load->directory->path, loading->name,
+            strerror(errno));
+        return REFUSED;
+    }
+    enum outcome outcome = load_open(loading);
+    if (outcome == WHOLE && load->header.sequence != number) {
+        outcome = damaged(loading, "is named after another snapshot", 32);
+    }
+    loading->io->close(loading->fd);
+    return outcome;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+/* Logs a damaged file, and empties the table of what was in it. */
+static enum outcome step_over(struct loading *loading, uint64_t number)
+{
+    struct sw_load *load = loading->load;
+    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+    sw_log(SW_LOG_ERROR, "%s: it is left where it is, and the snapshot before it is tried",
+           loading->reason);
+    if (load->damaged_count < SW_LOAD_DAMAGED_MAX) {
+        load->damaged[load->damaged_count++] = number;
+    }
+    if (sw_batch_run(loading->queue, &clear) != SW_OK) {
+        SAY(loading, "the table cannot be emptied");
+        return REFUSED;
+    }
+    return DAMAGED;
+}
+
+static int load_newest(struct loading *loading, const uint64_t *numbers, size_t count)
+{
+    struct sw_load *load = loading->load;
+    load->highest = count > 0 ? numbers[count - 1] : 0;
+    while (count > 0) {
+        uint64_t number = numbers[--count];
+        enum outcome outcome = load_file(loading, number);
+        if (outcome == DAMAGED) {
+            outcome = step_over(loading, number);
+        }
+        if (outcome != DAMAGED) {
+            load->found = outcome == WHOLE;
+            return outcome == WHOLE ? 0 : -1;
+        }
+    }
+    if (load->damaged_count > 0) {
+        SAY(loading,
+            "no snapshot in %s is whole: move the damaged ones away to start with an empty table",
+            load->directory->path);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_snapshot_load(struct sw_load *load, char reason[SW_LOAD_REASON_BYTES])
+{
+    struct loading loading = {.load = load, .io = load->directory->io, .reason = reason};
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    if (sw_directory_numbers(load->directory, SW_SNAPSHOT_KIND, &numbers, &count) != 0) {
+        SAY(&loading, "the data directory %s cannot be read: %s", load->directory->path,
+            strerror(errno));
+        return -1;
+    }
+    sw_table_info(load->table, &loading.info);
+    if (sw_queue_create(load->table, &loading.queue) != SW_OK) {
+        SAY(&loading, "there is no memory to load snapshots");
+        free(numbers);
+        return -1;
+    }
+    int status = load_newest(&loading, numbers, count);
+    sw_queue_destroy(loading.queue);
+    free(numbers);
+    if (load->found) {
+        memcpy(load->directory->log_id, load->header.log_id, SW_LOG_ID_BYTES);
+    }
+    if (status == 0) {
+        sw_table_set_sequence(load->table, load->highest);
+    }
+    return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_load.h - the newest whole snapshot of the data directory becomes the contents of a
+ * table.
+ *
+ * Threads: one at a time; progress may be read by any.
+ */
+#ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_LOAD_H
+#define SHERWOOD_SERVER_LOG_SNAPSHOT_LOAD_H
+
+#include "proto/snapshot_file.h"
+#include "server/log/directory.h"
+#include "table/table.h"
+
+#define SW_LOAD_REASON_BYTES 512
+#define SW_LOAD_DAMAGED_MAX 16 /* damaged snapshots that are remembered */
+
+struct sw_load {
+    struct sw_directory *directory;  /* gets the log_id of the files there */
+    struct sw_table *table;          /* empty, and nobody writes to it */
+    uint32_t value_format;           /* enum sw_frame_values */
+    const bool *stop;                /* atomic: once it is true, loading ends */
+    void (*progress)(void *context); /* called after each block; or NULL */
+    void *context;
+
+    /* atomic: of the file that is loaded */
+    uint64_t file_bytes;
+    uint64_t done_bytes;
+
+    /* out */
+    bool found;
+    struct sw_snapshot_header header; /* of the one that was loaded */
+    uint64_t highest;                 /* number in the name of a snapshot, damaged ones included */
+    uint64_t damaged[SW_LOAD_DAMAGED_MAX];
+    size_t damaged_count;
+};
+
+/* Loads by ordinary batches. A damaged snapshot is logged, and the one before it is tried. Where
+ * none is found the table is empty. Returns 0; or -1, with a sentence in `reason`, if a file cannot
+ * be read, is of a newer version or another directory, does not fit the table, if all of them are
+ * damaged, or `stop` was set. The sequence of the table is then at least `highest`. */
+int sw_snapshot_load(struct sw_load *load, char reason[SW_LOAD_REASON_BYTES]);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_take.c - images of the table, and what is written of them beside the entries.
+ */
+#include "server/log/snapshot_take.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "proto/frame.h"
+
+static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
+                  (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&
+                  (int)SW_VALUE_FIXED == (int)SW_FRAME_VALUES_FIXED,
+              "formats of values have the same numbers everywhere");
+
+static void fill_header(struct sw_snapshot_write *write, const struct sw_table *table,
+                        const struct sw_config *config)
+{
+    struct sw_snapshot_header *header = &write->header;
+    struct sw_table_info info;
+    struct timespec now;
+    sw_table_info(table, &info);
+    clock_gettime(CLOCK_REALTIME, &now);
+    bool is_cache = info.engine == SW_ENGINE_CACHE;
+    *header = (struct sw_snapshot_header){
+        .sequence = sw_image_sequence(write->image),
+        .key_bytes = info.key_bytes,
+        .value_bytes = info.value_bytes,
+        .engine = (uint32_t)info.engine,
+        .value_format = (uint32_t)sw_config_value_format(config),
+        .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES | (is_cache ? SW_SNAPSHOT_SCORES : 0),
+        .capacity = info.capacity_slots,
+        .epoch = sw_image_epoch(write->image),
+        .incarnation = header->incarnation,
+        .wall_us = (uint64_t)now.tv_sec * 1000000U + (uint64_t)now.tv_nsec / 1000U,
+        .policy = is_cache ? (uint32_t)info.cache_policy : 0,
+        .writer = "sherwoodd " SHERWOOD_VERSION,
+    };
+    header->block_entries =
+        sw_snapshot_block_entries(header->key_bytes, header->value_bytes, header->columns);
+    memcpy(header->log_id, write->directory->log_id, SW_LOG_ID_BYTES);
+}
+
+static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    if (status == SW_E_NOMEM) {
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES,
+                 "a snapshot needs a copy of the table, %llu MiB of %s memory, which are not free",
+                 (unsigned long long)(sw_image_bytes(table) >> 20),
+                 info.backend == SW_BACKEND_CUDA ? "device" : "host");
+    } else {
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "the table cannot be copied: %s",
+                 sw_status_text(status));
+    }
+}
+
+int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,
+                     const struct sw_config *config, bool borrow,
+                     char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_queue *queue = NULL;
+    int status = sw_queue_create(table, &queue);
+    if (status == SW_OK) {
+        status = sw_image_take(queue, borrow, &write->image);
+    }
+    sw_queue_destroy(queue);
+    if (status != SW_OK) {
+        say_why(table, status, reason);
+        return -1;
+    }
+    fill_header(write, table, config);
+    return 0;
+}

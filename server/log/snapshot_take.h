@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_take.h - the beginning of a snapshot: an image of the table, and the header that goes
+ * with it.
+ *
+ * Threads: any, that no batch of a queue of its own is in flight of.
+ */
+#ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_TAKE_H
+#define SHERWOOD_SERVER_LOG_SNAPSHOT_TAKE_H
+
+#include "server/config/config.h"
+#include "server/log/snapshot_write.h"
+
+/* Takes the image, which the caller drops, and fills in the header but for entries and incarnation.
+ * `borrow` is that of sw_image_take. Returns 0; or -1 with a sentence in `reason`. */
+int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,
+                     const struct sw_config *config, bool borrow,
+                     char reason[SW_SNAPSHOT_REASON_BYTES]);
+
+#endif

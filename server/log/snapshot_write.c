@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_write.c - writing a snapshot block by block, and giving it its name.
+ */
+#include "server/log/snapshot_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/check.h"
+#include "server/observe/log.h"
+
+/* The kernel is asked to write so much at a time, so that the sync at the end finds little. */
+#define WRITE_OUT_BYTES (8U << 20)
+
+struct writing {
+    struct sw_snapshot_write *write;
+    const struct sw_io *io;
+    int fd;
+    uint8_t *block;
+    uint64_t *checks; /* of the blocks so far */
+    uint64_t blocks, room;
+    uint64_t at;  /* in the file */
+    uint64_t out; /* the kernel was asked to write up to here */
+    char *reason;
+};
+
+static int fail(const struct writing *writing, const char *what)
+{
+    snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "%s/%s cannot be %s: %s",
+             writing->write->directory->path, SW_SNAPSHOT_NEW, what, strerror(errno));
+    return -1;
+}
+
+static int add_check(struct writing *writing, uint64_t check)
+{
+    if (writing->blocks == writing->room) {
+        uint64_t room = writing->room == 0 ? 256 : writing->room * 2;
+        uint64_t *checks = realloc(writing->checks, room * sizeof(*checks));
+        if (checks == NULL) {
+            return fail(writing, "written");
+        }
+        writing->checks = checks;
+        writing->room = room;
+    }
+    writing->checks[writing->blocks++] = check;
+    return 0;
+}
+
+/* Columns were read to where those of a full block lie. Those of a smaller one lie closer, with
+ * zeros behind each. */
+static void close_ranks(const struct sw_snapshot_header *header, uint8_t *columns, uint32_t entries)
+{
+    static const uint32_t ids[] = {SW_SNAPSHOT_KEYS, SW_SNAPSHOT_VALUES, SW_SNAPSHOT_SCORES, 0};
+    const uint32_t widths[] = {header->key_bytes, header->value_bytes, 8};
+    for (int i = 0; i < 3; i++) {
+        if ((header->columns & ids[i]) == 0) {
+            continue;
+        }
+        uint64_t to = sw_snapshot_column_at(header, entries, ids[i]);
+        uint64_t from = sw_snapshot_column_at(header, header->block_entries, ids[i]);
+        uint64_t bytes = (uint64_t)entries * widths[i];
+        uint32_t next = (header->columns & ids[i + 1]) != 0 ? ids[i + 1] : 0;
+        uint64_t end = sw_snapshot_column_at(header, entries, next);
+        memmove(columns + to, columns + from, (size_t)bytes);
+        memset(columns + to + bytes, 0, (size_t)(end - to - bytes));
+    }
+}
+
+/* Reads a block's entries. Returns how many; -1: the device failed. */
+static int64_t read_entries(struct writing *writing)
+{
+    const struct sw_snapshot_header *header = &writing->write->header;
+    const uint32_t full = header->block_entries;
+    uint8_t *columns = writing->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
+    uint64_t *scores = (header->columns & SW_SNAPSHOT_SCORES) == 0
+                           ? NULL
+                           : (uint64_t *)(void *)(columns + sw_snapshot_column_at(
+                                                                header, full, SW_SNAPSHOT_SCORES));
+    uint32_t got = 0;
+    int status = sw_image_read(writing->write->image, full, columns,
+                               columns + sw_snapshot_column_at(header, full, SW_SNAPSHOT_VALUES),
+                               scores, &got);
+    if (status != SW_OK) {
+        snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "the table cannot be read: %s",
+                 sw_status_text(status));
+        return -1;
+    }
+    if (got < full) {
+        close_ranks(header, columns, got);
+    }
+    return got;
+}
+
+static int write_block(struct writing *writing, uint32_t entries)
+{
+    struct sw_snapshot_write *write = writing->write;
+    uint64_t bytes = sw_snapshot_block_bytes(&write->header, entries);
+    uint64_t check =
+        sw_snapshot_seal_block(&write->header, writing->blocks, entries, writing->block);
+    if (add_check(writing, check) != 0) {
+        return -1;
+    }
+    if (sw_io_write(writing->io, writing->fd, writing->block, (size_t)bytes, writing->at) != 0) {
+        return fail(writing, "written");
+    }
+    writing->at += bytes;
+    write->header.entries += entries;
+    if (writing->at - writing->out >= WRITE_OUT_BYTES) {
+        (void)writing->io->write_out(writing->fd, (off_t)writing->out,
+                                     (off_t)(writing->at - writing->out));
+        writing->out = writing->at;
+    }
+    if (write->progress != NULL) {
+        write->progress(write->context);
+    }
+    return 0;
+}
+
+static int write_blocks(struct writing *writing)
+{
+    int64_t entries = writing->write->header.block_entries;
+    while (entries == writing->write->header.block_entries) {
+        entries = read_entries(writing);
+        if (entries < 0 || (entries > 0 && write_block(writing, (uint32_t)entries) != 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The block's memory serves for both. */
+static int write_ends(struct writing *writing)
+{
+    struct sw_snapshot_write *write = writing->write;
+    struct sw_snapshot_footer footer = {
+        .blocks = writing->blocks,
+        .entries = write->header.entries,
+        .file_bytes = writing->at + SW_SNAPSHOT_FOOTER_BYTES,
+        .check = sw_check64(writing->checks, (size_t)writing->blocks * sizeof(*writing->checks), 0),
+        .sequence = write->header.sequence,
+    };
+    sw_snapshot_put_footer(&footer, writing->block);
+    if (sw_io_write(writing->io, writing->fd, writing->block, SW_SNAPSHOT_FOOTER_BYTES,
+                    writing->at) != 0) {
+        return fail(writing, "written");
+    }
+    sw_snapshot_put_header(&write->header, writing->block);
+    if (sw_io_write(writing->io, writing->fd, writing->block, SW_SNAPSHOT_HEADER_BYTES, 0) != 0) {
+        return fail(writing, "written");
+    }
+    write->file_bytes = footer.file_bytes;
+    return writing->io->fdatasync(writing->fd) == 0 ? 0 : fail(writing, "synced");
+}
+
+static int write_file(struct writing *writing)
+{
+    struct sw_snapshot_write *write = writing->write;
+    const struct sw_snapshot_header *header = &write->header;
+    writing->fd =
+        writing->io->open(write->directory->fd, SW_SNAPSHOT_NEW, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (writing->fd < 0) {
+        return fail(writing, "created");
+    }
+    writing->block = malloc((size_t)sw_snapshot_block_bytes(header, header->block_entries));
+    writing->at = writing->out = SW_SNAPSHOT_HEADER_BYTES;
+    int status = writing->block == NULL ? fail(writing, "written") : 0;
+    if (status == 0) {
+        status = write_blocks(writing) != 0 || write_ends(writing) != 0 ? -1 : 0;
+    }
+    if (writing->io->close(writing->fd) != 0 && status == 0) {
+        status = fail(writing, "closed");
+    }
+    free(writing->block);
+    free(writing->checks);
+    return status;
+}
+
+int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    const struct sw_directory *directory = write->directory;
+    struct writing writing = {.write = write, .io = directory->io, .reason = reason};
+    char name[SW_DIRECTORY_NAME_MAX];
+    write->header.entries = 0;
+    int status = write_file(&writing);
+    if (status == 0) {
+        sw_directory_name(SW_SNAPSHOT_KIND, write->header.sequence, name);
+        status = directory->io->rename(directory->fd, SW_SNAPSHOT_NEW, name) == 0
+                     ? 0
+                     : fail(&writing, "renamed");
+    }
+    if (status != 0) {
+        (void)directory->io->unlink(directory->fd, SW_SNAPSHOT_NEW);
+        return -1;
+    }
+    if (directory->io->fsync(directory->fd) != 0) {
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "the data directory %s cannot be synced: %s",
+                 directory->path, strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+/* --- files that are not needed any more ------------------------------------------------------- */
+
+void sw_snapshot_remove_unfinished(const struct sw_directory *directory)
+{
+    if (directory->io->unlink(directory->fd, SW_SNAPSHOT_NEW) == 0) {
+        sw_log(SW_LOG_NOTICE, "%s/%s, which was not finished, was removed", directory->path,
+               SW_SNAPSHOT_NEW);
+    } else if (errno != ENOENT) {
+        sw_log(SW_LOG_WARNING, "%s/%s cannot be removed: %s", directory->path, SW_SNAPSHOT_NEW,
+               strerror(errno));
+    }
+}
+
+static bool is_among(uint64_t number, const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
+                            const uint64_t *damaged, size_t damaged_count)
+{
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    uint32_t kept = 0;
+    char name[SW_DIRECTORY_NAME_MAX];
+    if (sw_directory_numbers(directory, SW_SNAPSHOT_KIND, &numbers, &count) != 0) {
+        sw_log(SW_LOG_WARNING, "the data directory %s cannot be read: %s", directory->path,
+               strerror(errno));
+        return;
+    }
+    while (count > 0) {
+        uint64_t number = numbers[--count];
+        if (is_among(number, damaged, damaged_count) || kept++ < keep) {
+            continue;
+        }
+        sw_directory_name(SW_SNAPSHOT_KIND, number, name);
+        if (directory->io->unlink(directory->fd, name) != 0) {
+            sw_log(SW_LOG_WARNING, "%s/%s cannot be removed: %s", directory->path, name,
+                   strerror(errno));
+        }
+    }
+    free(numbers);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_write.h - an image of the table becomes a snapshot in the data directory.
+ *
+ * Threads: one at a time.
+ */
+#ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_WRITE_H
+#define SHERWOOD_SERVER_LOG_SNAPSHOT_WRITE_H
+
+#include "proto/snapshot_file.h"
+#include "server/log/directory.h"
+#include "table/table.h"
+
+#define SW_SNAPSHOT_KIND "snapshot"    /* of a name in the directory */
+#define SW_SNAPSHOT_NEW "new-snapshot" /* the file while it is written */
+#define SW_SNAPSHOT_REASON_BYTES 320
+
+struct sw_snapshot_write {
+    const struct sw_directory *directory;
+    struct sw_image *image;
+    struct sw_snapshot_header header; /* all but entries, which are counted */
+    uint64_t file_bytes;              /* out */
+    void (*progress)(void *context);  /* called after each block; or NULL */
+    void *context;
+};
+
+/* Writes the file beside those that are there, syncs it, gives it its name and syncs the directory;
+ * only then it returns 0. Otherwise -1, with a sentence in `reason`, and the directory as it was;
+ * but that the new name may be there where syncing the directory failed. A failed sync is not
+ * repeated. */
+int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES]);
+
+/* Removes what a write that was interrupted has left. */
+void sw_snapshot_remove_unfinished(const struct sw_directory *directory);
+/* Removes the oldest snapshots so that `keep` remain, without those numbered as in `damaged`, which
+ * are left and not counted. What cannot be removed is logged and stays. */
+void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
+                            const uint64_t *damaged, size_t damaged_count);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * refuse.c - why a command is refused before it runs.
+ */
+#include "server/resp/refuse.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "server/log/saver.h"
+#include "server/resp/absent.h"
+#include "server/resp/resp.h"
+#include "server/resp/transaction.h"
+
+/* Longest list of arguments in an error line. */
+#define ARGUMENTS_BYTES 128
+
+/* Refuses a command that redis has and this server does not. */
+static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
+                          const char *reason)
+{
+    char upper[ARGUMENTS_BYTES];
+    int size = 0;
+    for (; size < (int)name->size && size < (int)sizeof(upper); size++) {
+        upper[size] = (char)toupper(name->text[size]);
+    }
+    sw_resp_error(conn, NULL, "ERR %.*s: %s", size, upper, reason);
+}
+
+static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *command)
+{
+    const char *reason = sw_absent_reason(command->arguments[0].text, command->arguments[0].size);
+    if (reason != NULL) {
+        refuse_absent(conn, &command->arguments[0], reason);
+        return;
+    }
+    char arguments[ARGUMENTS_BYTES] = "";
+    size_t used = 0;
+    for (uint32_t i = 1; i < command->count && used < sizeof(arguments) - 1; i++) {
+        int room = (int)(sizeof(arguments) - used);
+        int size = (int)(command->arguments[i].size < 128 ? command->arguments[i].size : 128);
+        int count = snprintf(arguments + used, (size_t)room, "'%.*s' ", size,
+                             (const char *)command->arguments[i].text);
+        if (count < 0 || count >= room) {
+            arguments[used] = '\0';
+            break;
+        }
+        used += (size_t)count;
+    }
+    int size = (int)(command->arguments[0].size < 128 ? command->arguments[0].size : 128);
+    sw_resp_error(conn, NULL, "ERR unknown command '%.*s', with args beginning with: %s", size,
+                  (const char *)command->arguments[0].text, arguments);
+}
+
+/* Refuses a command that the engine does not support. */
+static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *command)
+{
+    char name[SW_COMMAND_NAME_BYTES];
+    sw_command_upper(command, name);
+    sw_resp_error(conn, command, "ERR the %s engine has no %s",
+                  sw_resp_of(conn)->resp->batches->shape.engine_name, name);
+}
+
+/* Refuses a wrong number of arguments. EXEC with arguments ends the transaction, as in redis:
+ * otherwise a client that believes it has ended would queue its next commands. */
+static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
+{
+    bool ends = command->id == SW_COMMAND_EXEC;
+    if (ends) {
+        sw_transaction_drop(conn);
+    }
+    sw_resp_error(conn, command, "%s wrong number of arguments for '%s' command",
+                  ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
+}
+
+/* Whether a command is served before the data is there: what does not touch the table, but PING,
+ * whose answer is to say whether the server serves. */
+static bool is_served_while_loading(const struct sw_command *command)
+{
+    return command->kind == SW_KIND_TRANSACTION || command->id == SW_COMMAND_INFO ||
+           command->id == SW_COMMAND_SHUTDOWN ||
+           (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
+}
+
+static bool writes(const struct sw_command *command)
+{
+    return command->effect == SW_EFFECT_INSERT || command->effect == SW_EFFECT_WRITE ||
+           command->effect == SW_EFFECT_DELETE;
+}
+
+/* Returns an error line if the server cannot carry the command out now, in the words of redis. */
+static const char *not_now(const struct sw_saver *saver, const struct sw_command *command)
+{
+    if (saver == NULL) {
+        return NULL;
+    }
+    if (sw_saver_is_loading(saver) && !is_served_while_loading(command)) {
+        return "LOADING Sherwood is loading the dataset in memory";
+    }
+    if (sw_saver_refuses_writes(saver) && writes(command)) {
+        return "MISCONF Sherwood is configured to save snapshots, but it's currently unable to "
+               "persist to disk. Commands that may modify the data set are disabled, because this "
+               "instance is configured to report errors during writes if snapshotting fails "
+               "(stop-writes-on-bgsave-error option). Please check the Sherwood logs for details "
+               "about the error.";
+    }
+    return NULL;
+}
+
+bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
+                     const struct sw_resp_command *arguments)
+{
+    if (command == NULL) {
+        refuse_unknown(conn, arguments);
+    } else if (!sw_command_arity_fits(command, arguments->count)) {
+        refuse_count(conn, command);
+    } else if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
+        refuse_unsupported(conn, command);
+    } else {
+        const char *line = not_now(sw_resp_of(conn)->resp->owner.saver, command);
+        if (line == NULL) {
+            return false;
+        }
+        sw_resp_error(conn, command, "%s", line);
+    }
+    sw_transaction_spoil(conn);
+    return true;
+}

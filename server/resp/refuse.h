@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * refuse.h - refusing commands that cannot run, before they do.
+ */
+#ifndef SHERWOOD_SERVER_RESP_REFUSE_H
+#define SHERWOOD_SERVER_RESP_REFUSE_H
+
+#include <stdbool.h>
+
+#include "proto/resp.h"
+#include "server/resp/command.h"
+
+struct sw_conn;
+
+/* Refuses an unknown command (NULL), a wrong number of arguments, a command that the engine does
+ * not support, and one that has to wait for better times: the server is loading, or cannot save.
+ * Returns true if the command was refused; a transaction that is open is then refused, too. To be
+ * called on the connection's loop. */
+bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
+                     const struct sw_resp_command *arguments);
+
+#endif

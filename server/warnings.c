@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * warnings.c - what an operator may not have meant.
+ */
+#include "server/warnings.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "server/observe/log.h"
+
+void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *table)
+{
+    struct sw_table_info info;
+    uint64_t bytes = 0, installed = 0;
+    sw_table_info(table, &info);
+    if (info.backend == SW_BACKEND_CPU && sw_config_outgrows_memory(config, &bytes, &installed)) {
+        sw_log(SW_LOG_WARNING,
+               "the table cannot grow to max-capacity: that takes %llu MiB, and this machine has "
+               "%llu MiB of memory",
+               (unsigned long long)(bytes >> 20), (unsigned long long)(installed >> 20));
+    }
+}
+
+void sw_warn_of_open_address(const struct sw_config *config)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    bool loopback = true;
+    if (inet_pton(AF_INET, config->bind, &v4) == 1) {
+        loopback = ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+    } else if (inet_pton(AF_INET6, config->bind, &v6) == 1) {
+        loopback = IN6_IS_ADDR_LOOPBACK(&v6) ||
+                   (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
+    }
+    if (!loopback) {
+        sw_log(SW_LOG_WARNING,
+               "bind %s: there is no password and no encryption; whoever reaches this address can "
+               "read, write and delete everything, and stop the server",
+               config->bind);
+    }
+}

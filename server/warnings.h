@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * warnings.h - configurations that are valid, and of which the log warns.
+ */
+#ifndef SHERWOOD_SERVER_WARNINGS_H
+#define SHERWOOD_SERVER_WARNINGS_H
+
+#include "server/config/config.h"
+#include "table/table.h"
+
+/* The memory of the machine has no room for max-capacity. */
+void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *table);
+/* There is no password, so every client that reaches the port may do everything. */
+void sw_warn_of_open_address(const struct sw_config *config);
+
+#endif

@@ -1,0 +1,418 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_snapshots - snapshots of a daemon: written, read by a reader of its own, loaded by others.
+
+read_snapshot is written from server/log/README.md alone.
+"""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+
+import redis
+import xxhash
+
+import harness
+import wire
+from harness import case, check, equal, eventually
+
+SEED = int(os.environ.get("SHERWOOD_SEED", random.SystemRandom().randrange(1 << 32)))
+
+
+# --- a reader ------------------------------------------------------------------------------------
+def check64(data, seed=0):
+    return xxhash.xxh3_64_intdigest(data, seed)
+
+
+def padded(size, to):
+    return (size + to - 1) // to * to
+
+
+def read_ends(data):
+    header = data[:4096]
+    equal(header[:8], b"SWSNAP\0\1", "magic")
+    equal(struct.unpack_from("<II", header, 8), (1, 4096), "version, header bytes")
+    equal(struct.unpack_from("<Q", header, 4088)[0], check64(header[:4088]), "check of the header")
+    names = ("key_bytes", "value_bytes", "engine", "value_format", "block_entries", "columns")
+    facts = dict(zip(names, struct.unpack_from("<6I", header, 48)))
+    facts["sequence"], facts["entries"] = struct.unpack_from("<QQ", header, 32)
+    facts["epoch"] = struct.unpack_from("<Q", header, 80)[0]
+    facts["policy"] = struct.unpack_from("<I", header, 104)[0]
+    footer = data[-4096:]
+    equal(footer[:8], b"SWSNAPEN", "magic of the footer")
+    equal(struct.unpack_from("<Q", footer, 4088)[0], check64(footer[:4088]), "check of the footer")
+    return facts, struct.unpack_from("<5Q", footer, 8)
+
+
+def read_snapshot(path):
+    """({key: (value, score)}, facts): a value is bytes, a score a number or None."""
+    data = path.read_bytes()
+    facts, (blocks, entries, size, check_of_all, sequence) = read_ends(data)
+    equal((entries, size, sequence), (facts["entries"], len(data), facts["sequence"]), "totals")
+    at, found, checks = 4096, {}, b""
+    for number in range(blocks):
+        magic, count, its, length, columns_check, head_check = struct.unpack_from("<IIQQQQ", data, at)
+        equal((magic, its), (0x42535753, number), "head of a block")
+        equal(head_check, check64(data[at:at + 32]), "check of a head")
+        columns = data[at + 64:at + 64 + length]
+        equal(columns_check, check64(columns, number), "check of a block")
+        checks += struct.pack("<Q", columns_check)
+        check(number + 1 == blocks or count == facts["block_entries"], "a full block")
+        k, v = facts["key_bytes"], facts["value_bytes"]
+        values_at = padded(count * k, 64)
+        scores_at = values_at + padded(count * v, 64)
+        for i in range(count):
+            key = int.from_bytes(columns[i * k:i * k + k], "little")
+            check(key not in found, "each key once")
+            score = struct.unpack_from("<Q", columns, scores_at + 8 * i)[0] if facts["columns"] & 4 else None
+            found[key] = (columns[values_at + i * v:values_at + i * v + v], score)
+        at += padded(64 + length, 4096)
+    equal(at, len(data) - 4096, "blocks end where the footer begins")
+    equal(check_of_all, check64(checks), "check of all blocks")
+    equal(len(found), entries, "entries")
+    return found, facts
+
+
+def integers(found):
+    return {key: int.from_bytes(value, "little") for key, (value, _) in found.items()}
+
+
+# --- helpers -------------------------------------------------------------------------------------
+class Place:
+    """A data directory that outlives daemons."""
+
+    def __enter__(self):
+        self.path = harness.pathlib.Path(tempfile.mkdtemp(prefix="sherwood-data-"))
+        return self
+
+    def __exit__(self, *why):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def server(self, *flags, **more):
+        return harness.Server("--data-dir", str(self.path), *flags, **more)
+
+    def files(self):
+        return sorted(self.path.glob("snapshot-*"))
+
+
+def client(server, **more):
+    return redis.Redis(port=server.port, **more)
+
+
+def call(connection, operation, keys, values=None, **header):
+    connection.sendall(wire.frame(operation, keys, values, **header))
+    return wire.read_frame(connection)
+
+
+def contents(r, keys):
+    keys = list(keys)
+    return {k: int(v) for k, v in zip(keys, r.mget(keys)) if v is not None}
+
+
+# --- cases ---------------------------------------------------------------------------------------
+@case
+def what_is_saved_is_there_after_a_restart():
+    """SAVE, kill -9, restart: the table is there, and a reader of its own sees the same"""
+    pairs = {k: k * 7 + 1 for k in range(1, 5000)}
+    pairs.update({0: 5, 2**64 - 1: 6})
+    with Place() as place:
+        with place.server(stop_rc=-signal.SIGKILL) as server:
+            check("snapshots in" in server.line, server.line)
+            r = client(server)
+            r.mset(pairs)
+            before = r.lastsave().timestamp()
+            check(r.save(), "SAVE")
+            check(r.lastsave().timestamp() >= before, "LASTSAVE")
+            r.set(77777777, 1)
+            equal(int(r.info("persistence")["rdb_changes_since_last_save"]), 1, "changes")
+            equal(r.config_get("dir"), {"dir": str(place.path)}, "dir")
+            server.stop(signal.SIGKILL)
+        (path,) = place.files()
+        found, facts = read_snapshot(path)
+        equal(integers(found), pairs, "the file")
+        equal((facts["key_bytes"], facts["value_bytes"], facts["engine"]), (8, 8, 0), "widths")
+        with place.server() as server:
+            r = client(server)
+            equal(r.dbsize(), len(pairs), "keys")
+            equal(contents(r, pairs), pairs, "values")
+            equal(r.info("persistence")["rdb_last_load_keys_loaded"], len(pairs), "loaded")
+
+
+@case
+def stops_save():
+    """SIGTERM and SHUTDOWN save, SHUTDOWN NOSAVE does not, and nothing is written twice"""
+    with Place() as place:
+        with place.server() as server:
+            client(server).set(1, 2)
+        equal(len(place.files()), 1, "SIGTERM")
+        with place.server() as server:
+            equal(client(server).get(1), b"2", "loaded")
+        equal(len(place.files()), 1, "nothing was changed")
+        with place.server() as server:
+            client(server).set(3, 4)
+            client(server).shutdown(nosave=True)
+            server.process.wait(10)
+        equal(len(place.files()), 1, "NOSAVE")
+        with place.server() as server:
+            equal(client(server).dbsize(), 1, "NOSAVE")
+            client(server).set(5, 6)
+            client(server).shutdown(save=True)
+            server.process.wait(10)
+        with place.server("--snapshots-keep", "1") as server:
+            equal(client(server).dbsize(), 2, "SAVE")
+            client(server).flushall()
+            check(client(server).save(), "of an empty table")
+            equal(len(place.files()), 1, "snapshots-keep")
+        equal(read_snapshot(place.files()[0])[0], {}, "empty")
+
+
+@case
+def any_engine_loads_it():
+    """A daemon of another engine, capacity, seed and width loads it; one that cannot says why"""
+    pairs = {k: k ^ 12345 for k in range(3000)}
+    with Place() as place:
+        with place.server("--key-bits", "32") as server:
+            client(server).mset(pairs)
+        for flags in (("--engine", "cuckoo"), ("--key-bits", "64", "--seed", "99", "--capacity", "8K"),
+                      ("--key-bits", "32", "--capacity", "1K", "--max-capacity", "64K")):
+            with place.server(*flags) as server:
+                equal(contents(client(server), pairs), pairs, str(flags))
+        refusals = ((("--capacity", "1K"), "it needs --capacity, or --max-capacity, of at least"),
+                    (("--engine", "cache"), "do not fit this table of keys of 8 and string values"))
+        for flags, words in refusals:
+            out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
+                              "--data-dir", place.path, *flags, rc=1)
+            check(words in out, out)
+
+
+@case
+def a_cache_keeps_its_scores():
+    """A cache comes back with its scores, and the least used leaves first, as before"""
+    flags = ("--engine", "cache", "--policy", "lfu", "--value-bytes", "16", "--capacity", "1K")
+    with Place() as place:
+        with place.server(*flags) as server:
+            r = client(server)
+            for key in range(100):
+                r.set(key, f"value {key}")
+                for _ in range(key % 5):
+                    r.get(key)
+        found, facts = read_snapshot(place.files()[-1])
+        equal((facts["engine"], facts["columns"], facts["policy"]), (2, 7, 1), "of a cache")
+        equal({k: s for k, (_, s) in found.items()}, {k: 1 + k % 5 for k in range(100)}, "scores")
+        equal(found[42][0][:12], struct.pack("<I", 8) + b"value 42", "a string")
+        with place.server(*flags) as server:
+            r = client(server)
+            equal([r.get(k) for k in range(100)], [b"value %d" % k for k in range(100)], "values")
+            check(r.save(), "SAVE")
+        found, _ = read_snapshot(place.files()[-1])
+        equal({k: s for k, (_, s) in found.items()}, {k: 2 + k % 5 for k in range(100)}, "one use more")
+
+
+@case
+def save_points():
+    """--save writes by itself once enough was changed, and not before"""
+    with Place() as place:
+        with place.server("--save", "1 3 3600 1") as server:
+            r = client(server)
+            equal(r.config_get("save"), {"save": "1 3 3600 1"}, "save")
+            r.mset({1: 1, 2: 2})
+            time.sleep(1.3)
+            equal(place.files(), [], "two changes are too few")
+            r.set(3, 3)
+            eventually(place.files, "a snapshot")
+            eventually(lambda: r.info("persistence")["rdb_changes_since_last_save"] == 0, "changes")
+            equal(r.info("persistence")["rdb_last_bgsave_status"], "ok", "status")
+    for flags, words in ((("--save", "1 3"), "data-dir is not"),
+                         (("--save", "1", "--data-dir", "/tmp"), "pairs of seconds and changes"),
+                         (("--save", "0 3", "--data-dir", "/tmp"), "pairs of seconds and changes")):
+        check(words in harness.run(harness.DAEMON, *flags, rc=2), words)
+
+
+@case
+def one_daemon_a_directory():
+    """A second daemon is told who uses the directory, and an absent one is named"""
+    with Place() as place:
+        with place.server() as server:
+            out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
+                              "--capacity", "1K", "--data-dir", place.path, rc=1)
+            check(f"another sherwoodd (pid {server.process.pid}) uses the data directory" in out, out)
+    out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
+                      "--capacity", "1K", "--data-dir", "/no/such/place", rc=1)
+    check("the data directory /no/such/place cannot be opened: No such file or directory" in out, out)
+
+
+@case
+def without_a_directory():
+    """Without --data-dir SAVE says what to do, and nothing else is changed"""
+    with harness.Server() as server:
+        check("in memory only" in server.line, server.line)
+        r = client(server)
+        for command in ("SAVE", "BGSAVE"):
+            try:
+                r.execute_command(command)
+                check(False, command)
+            except redis.ResponseError as error:
+                check("--data-dir" in str(error), str(error))
+        equal(r.info("persistence")["sherwood_data_dir_set"], 0, "INFO")
+
+
+@case
+def one_instant_beside_writes():
+    """A snapshot beside writes of many connections: whole transactions, a prefix of each connection"""
+    with Place() as place:
+        with place.server("--loops", "2") as server:
+            stop, writers = threading.Event(), []
+
+            def write(number):
+                r = client(server)
+                count = 0
+                while not stop.is_set():
+                    count += 1
+                    with r.pipeline(transaction=True) as pipe:
+                        for key in range(8):
+                            pipe.set(number * 100 + key, count)
+                        pipe.execute()
+
+            for number in range(6):
+                writers.append(threading.Thread(target=write, args=(number,)))
+                writers[-1].start()
+            r = client(server)
+            last = {}
+            for _ in range(5):
+                time.sleep(0.1)
+                check(r.save(), "SAVE")
+                found = integers(read_snapshot(place.files()[-1])[0])
+                for number in range(6):
+                    values = {found.get(number * 100 + key, 0) for key in range(8)}
+                    equal(len(values), 1, f"a transaction of writer {number} was cut")
+                    value = values.pop()
+                    check(value >= last.get(number, 0), "a later snapshot is of a later instant")
+                    last[number] = value
+            stop.set()
+            for writer in writers:
+                writer.join()
+
+
+@case
+def writes_that_fail():
+    """A disk that is full: BGSAVE fails, with --save writes are refused, and it heals by itself"""
+    with Place() as place:
+        with place.server("--save", "3600 1", errors="no snapshot was written") as server:
+            r = client(server)
+            r.mset({k: k for k in range(10000)})
+            check(r.save(), "SAVE")
+            pid = server.process.pid
+            limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, limits[1]))
+            try:
+                r.save()
+                check(False, "SAVE")
+            except redis.ResponseError as error:
+                check("new-snapshot cannot be written: File too large" in str(error), str(error))
+            equal(len(place.files()), 1, "the one before stays")
+            check(not (place.path / "new-snapshot").exists(), "nothing is left")
+            equal(r.info("persistence")["rdb_last_bgsave_status"], "err", "status")
+            equal(r.get(5), b"5", "reads go on")
+            for command in (("SET", 1, 1), ("DEL", 1), ("FLUSHALL",)):
+                try:
+                    r.execute_command(*command)
+                    check(False, command)
+                except redis.ResponseError as error:
+                    check(str(error).startswith("MISCONF "), str(error))
+            with server.connect() as connection:
+                equal(call(connection, wire.SET, [1], [2]).status, wire.NOT_DURABLE, "a frame")
+                equal(call(connection, wire.GET, [5], want_values=True).status, wire.OK, "a read")
+            equal(server.metrics()["sherwood_persistence_writes_refused"], 1, "metrics")
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+            check(r.save(), "SAVE")
+            check(r.set(1, 1), "writes are taken again")
+
+
+@case
+def killed_while_it_saves():
+    """kill -9 at random moments of saving: after every restart a whole snapshot is there"""
+    print(f"  SHERWOOD_SEED={SEED}")
+    drawn = random.Random(SEED)
+    saved, pairs = 0, 60000
+    with Place() as place:
+        for life in range(6):
+            with place.server(stop_rc=-signal.SIGKILL) as server:
+                r = client(server)
+                values = set(r.mget(range(1, pairs)))
+                equal(len(values), 1, "one value, or none")
+                value = values.pop()
+                check(value is None and saved == 0 or int(value) >= saved, "not older than acknowledged")
+                r.mset({k: life + 1 for k in range(1, pairs)})
+                if life % 2 == 0:
+                    check(r.save(), "SAVE")
+                    saved = life + 1
+                    r.mset({k: life + 1 for k in range(1, pairs)})
+                r.bgsave()
+                time.sleep(drawn.random() * 0.03)
+                server.stop(signal.SIGKILL)
+            for path in place.files():
+                read_ends(path.read_bytes())
+
+
+@case
+def damage_is_stepped_over():
+    """A damaged newest snapshot is logged, and the one before it is loaded"""
+    with Place() as place:
+        with place.server() as server:
+            r = client(server)
+            r.set(1, 10)
+            check(r.save(), "SAVE")
+            r.set(1, 20)
+        with open(place.files()[-1], "r+b") as file:
+            file.seek(4096 + 64)
+            byte = file.read(1)
+            file.seek(4096 + 64)
+            file.write(bytes([byte[0] ^ 1]))
+        with place.server(errors="has a damaged block, at byte 4096: it is left where it is") as server:
+            r = client(server)
+            equal(r.get(1), b"10", "the one before")
+            r.set(1, 30)
+        equal(len(place.files()), 3, "the damaged one is left")
+        with place.server() as server:
+            equal(client(server).get(1), b"30", "numbers went on after the damaged one")
+
+
+@case
+def early_clients():
+    """While it loads: LOADING by RESP and frames, 503 with a percentage, INFO; SIGTERM ends it"""
+    with Place() as place:
+        with place.server("--capacity", "8M") as server:
+            with server.connect() as connection:
+                for first in range(0, 4 << 20, 65536):
+                    keys = range(first, first + 65536)
+                    equal(call(connection, wire.SET, keys, keys).status, wire.OK, "fill")
+        with tempfile.TemporaryDirectory(prefix="sherwood-") as directory:
+            path = f"{directory}/sock"
+            process = subprocess.Popen(
+                [harness.DAEMON, "--bind", "", "--unix-socket", path, "--http-port", "0", "--capacity", "8M",
+                 "--backend", "cpu", "--data-dir", place.path, "--threads", "1", "--loops", "1"],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            eventually(lambda: os.path.exists(path), "the socket")
+            r = redis.Redis(unix_socket_path=path)
+            try:
+                r.ping()
+                raise harness.Skip("it was loaded before the first client came")
+            except redis.exceptions.BusyLoadingError as error:
+                check("loading" in str(error), str(error))
+                facts = r.info("persistence")
+                check(facts["loading"] == 1 and facts["loading_total_bytes"] > 0 or facts["loading"] == 0, facts)
+            finally:
+                process.terminate()
+                equal(process.wait(20), 0, "exit status")
+            equal(len(place.files()), 1, "nothing was written")
+
+
+if __name__ == "__main__":
+    harness.main()
