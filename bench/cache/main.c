@@ -24,8 +24,8 @@ static void write_run_info(const struct sw_cachebench_study *study, int argc, ch
     const struct sw_cachebench_options *options = study->options;
     FILE *out = study->report->run_info;
     sw_study_facts(out, options->commit, argc, argv);
-    study->place->describe(options->device, out);
-    fprintf(out, "backend: %s\n", study->place->name);
+    study->place->memory->describe(options->device, out);
+    fprintf(out, "backend: %s\n", study->place->memory->name);
     write_libraries(options, out);
     fprintf(out,
             "keys: a bijection of a counter, seed %" PRIu64 "; values: floats, a function of key, "
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     study.is_correct = true;
     study.is_complete = true;
     study.place = place_of(&options);
-    if (study.place == NULL || !study.place->choose(options.device) ||
+    if (study.place == NULL || !study.place->memory->choose(options.device) ||
         !sw_cachebench_report_open(&report, options.output, started)) {
         return 1;
     }

@@ -52,8 +52,9 @@ static bool prepare(struct call *call)
     bool in_place = call->operation == SW_CACHEBENCH_FIND_OR_INSERT && table->library->in_place;
     return sw_cachebench_draw_call(table, &call->query, call->generation) &&
            sw_cachebench_poison(table, call->query.count) &&
-           (!in_place || table->study->place->copy(arrays->values_out, arrays->values,
-                                                   call->query.count * table->dim * sizeof(float)));
+           (!in_place ||
+            table->study->place->memory->copy(arrays->values_out, arrays->values,
+                                              call->query.count * table->dim * sizeof(float)));
 }
 
 /* --- after ------------------------------------------------------------------------------------ */
@@ -128,7 +129,7 @@ static bool check_evicted(struct call *call, uint64_t size_before)
     struct sw_cachebench_verdict left = {{0}};
     uint64_t count = 0;
     uint64_t before = size_before + call->query.fresh;
-    if (!study->place->copy(&count, study->arrays.evicted_count, sizeof(count))) {
+    if (!study->place->memory->copy(&count, study->arrays.evicted_count, sizeof(count))) {
         return false;
     }
     if (count > study->arrays.room) {

@@ -8,10 +8,9 @@
 #ifndef SHERWOOD_BENCH_CACHE_PLACE_H
 #define SHERWOOD_BENCH_CACHE_PLACE_H
 
-#include <stdio.h>
-
 #include "bench/cache/library.h"
 #include "bench/cache/verdict.h"
+#include "bench/study/place.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,13 +46,7 @@ struct sw_cachebench_ceiling {
 #define SW_CACHEBENCH_CEILING_REPS 5
 
 struct sw_cachebench_place {
-    const char *name; /* "cpu" or "cuda" */
-    bool (*choose)(int device);
-    void (*describe)(int device, FILE *out); /* lines "name: value" for run_info.txt */
-    void *(*alloc)(size_t bytes);            /* NULL, and one line on stderr: there is none */
-    void (*free)(void *memory);              /* NULL is allowed */
-    bool (*fill)(void *memory, int byte, size_t bytes);
-    bool (*copy)(void *to, const void *from, size_t bytes); /* between any two of host and device */
+    const struct sw_study_place *memory;
     /* results[i] becomes bit i. */
     bool (*expand)(uint8_t *results, const uint64_t *bits, uint64_t count);
     /* Keys, values, accumulate (1 for those of the window) and, unless NONE, scores. */

@@ -63,7 +63,7 @@ static bool count_kept(struct sw_cachebench_table *table, uint64_t lowest, uint6
         struct sw_cachebench_query query = sw_cachebench_sequence(table, first, count);
         done = sw_cachebench_draw_call(table, &query, 1) &&
                sw_cachebench_check_find(table, &query, 0, NULL, verdict) &&
-               study->place->copy(results, study->arrays.results, count);
+               study->place->memory->copy(results, study->arrays.results, count);
         for (uint64_t i = 0; i < count && done; i++) {
             uint64_t score =
                 sw_cachebench_score(SW_CACHEBENCH_SCORES_RANDOM, first + i, study->options->seed);

@@ -25,18 +25,18 @@ bool sw_cachebench_arrays_open(struct sw_cachebench_study *study, uint64_t room,
     size_t value_bytes = dim * sizeof(float);
     memset(arrays, 0, sizeof(*arrays));
     arrays->room = room;
-    arrays->keys = place->alloc(room * sizeof(*arrays->keys));
-    arrays->values = place->alloc(room * value_bytes);
-    arrays->scores = custom ? place->alloc(room * sizeof(*arrays->scores)) : NULL;
-    arrays->accumulate = place->alloc(room);
-    arrays->values_out = place->alloc(room * value_bytes);
-    arrays->places = place->alloc(room * sizeof(*arrays->places));
-    arrays->results = place->alloc(room);
-    arrays->evicted_keys = place->alloc(room * sizeof(*arrays->evicted_keys));
-    arrays->evicted_values = place->alloc(room * value_bytes);
-    arrays->evicted_scores = place->alloc(room * sizeof(*arrays->evicted_scores));
-    arrays->evicted_count = place->alloc(sizeof(*arrays->evicted_count));
-    arrays->bits = place->alloc((room + 63) / 64 * sizeof(*arrays->bits));
+    arrays->keys = place->memory->alloc(room * sizeof(*arrays->keys));
+    arrays->values = place->memory->alloc(room * value_bytes);
+    arrays->scores = custom ? place->memory->alloc(room * sizeof(*arrays->scores)) : NULL;
+    arrays->accumulate = place->memory->alloc(room);
+    arrays->values_out = place->memory->alloc(room * value_bytes);
+    arrays->places = place->memory->alloc(room * sizeof(*arrays->places));
+    arrays->results = place->memory->alloc(room);
+    arrays->evicted_keys = place->memory->alloc(room * sizeof(*arrays->evicted_keys));
+    arrays->evicted_values = place->memory->alloc(room * value_bytes);
+    arrays->evicted_scores = place->memory->alloc(room * sizeof(*arrays->evicted_scores));
+    arrays->evicted_count = place->memory->alloc(sizeof(*arrays->evicted_count));
+    arrays->bits = place->memory->alloc((room + 63) / 64 * sizeof(*arrays->bits));
     arrays->told = calloc(1, sizeof(*arrays->told));
     if (arrays->keys != NULL && arrays->values != NULL && (!custom || arrays->scores != NULL) &&
         arrays->accumulate != NULL && arrays->values_out != NULL && arrays->places != NULL &&
@@ -58,7 +58,7 @@ void sw_cachebench_arrays_close(struct sw_cachebench_study *study)
                       arrays->results,        arrays->evicted_keys,  arrays->evicted_values,
                       arrays->evicted_scores, arrays->evicted_count, arrays->bits};
     for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
-        study->place->free(memory[i]);
+        study->place->memory->free(memory[i]);
     }
     free(arrays->told);
     memset(arrays, 0, sizeof(*arrays));
@@ -68,10 +68,10 @@ bool sw_cachebench_poison(struct sw_cachebench_table *table, uint64_t count)
 {
     const struct sw_cachebench_place *place = table->study->place;
     const struct sw_cachebench_arrays *arrays = &table->study->arrays;
-    return place->fill(arrays->results, POISON, count) &&
-           place->fill(arrays->bits, POISON, (count + 63) / 64 * sizeof(*arrays->bits)) &&
-           place->fill(arrays->values_out, POISON, count * table->dim * sizeof(float)) &&
-           place->fill(arrays->places, 0, count * sizeof(*arrays->places));
+    return place->memory->fill(arrays->results, POISON, count) &&
+           place->memory->fill(arrays->bits, POISON, (count + 63) / 64 * sizeof(*arrays->bits)) &&
+           place->memory->fill(arrays->values_out, POISON, count * table->dim * sizeof(float)) &&
+           place->memory->fill(arrays->places, 0, count * sizeof(*arrays->places));
 }
 
 /* --- queries ---------------------------------------------------------------------------------- */
@@ -171,14 +171,14 @@ bool sw_cachebench_table_open(struct sw_cachebench_study *study,
     table->dim = subject->dim;
     table->scores = scores;
     table->numbers_max = numbers_max;
-    table->model = study->place->alloc(numbers_max);
+    table->model = study->place->memory->alloc(numbers_max);
     if (table->model != NULL) {
         table->cache = library->open(&wanted, reason, sizeof(reason));
     }
     if (table->cache == NULL) {
         sw_cachebench_report_none(study->report, subject, reason);
         study->is_complete = false;
-        study->place->free(table->model);
+        study->place->memory->free(table->model);
         return false;
     }
     table->capacity = library->capacity(table->cache);
@@ -188,7 +188,7 @@ bool sw_cachebench_table_open(struct sw_cachebench_study *study,
 void sw_cachebench_table_close(struct sw_cachebench_table *table)
 {
     table->library->close(table->cache);
-    table->study->place->free(table->model);
+    table->study->place->memory->free(table->model);
 }
 
 bool sw_cachebench_table_clear(struct sw_cachebench_table *table)
@@ -199,7 +199,7 @@ bool sw_cachebench_table_clear(struct sw_cachebench_table *table)
     table->touched = 0;
     table->has_evicted = false;
     return table->library->clear(table->cache) &&
-           table->study->place->fill(table->model, 0, table->numbers_max);
+           table->study->place->memory->fill(table->model, 0, table->numbers_max);
 }
 
 /* Puts what a table answered where those answers are that others give. */
@@ -214,7 +214,7 @@ static bool translate(struct sw_cachebench_table *table, enum sw_cachebench_oper
     case SW_CACHEBENCH_FIND_OR_INSERT:
         return place->expand(arrays->results, arrays->bits, count);
     case SW_CACHEBENCH_INSERT_AND_EVICT:
-        return place->copy(arrays->evicted_count, arrays->told, sizeof(*arrays->told));
+        return place->memory->copy(arrays->evicted_count, arrays->told, sizeof(*arrays->told));
     default:
         return true;
     }

@@ -16,7 +16,7 @@ static void write_run_info(const struct sw_cbench_study *study, int argc, char *
     const struct sw_cbench_options *options = study->options;
     FILE *out = study->report->run_info;
     sw_study_facts(out, options->commit, argc, argv);
-    study->place->describe(options->device, out);
+    study->place->memory->describe(options->device, out);
     fprintf(out,
             "backend: %s\n"
             "keys: a bijection of a counter, seed %" PRIu64 ", n = 2^%" PRIu32 "\n"
@@ -25,7 +25,7 @@ static void write_run_info(const struct sw_cbench_study *study, int argc, char *
             "timing: host clock around the call that launches and waits, rehashes included\n"
             "repetitions: %" PRIu32 " after one warm-up; MOPS of the mean time, deviation of the "
             "sample\n",
-            study->place->name, options->seed, options->keys_log2,
+            study->place->memory->name, options->seed, options->keys_log2,
             options->size_is_total ? "all arrays together" : "each array", options->bound,
             sw_cuckoo_chain_bound(options->bound, 1ULL << options->keys_log2), options->rehash_max,
             options->reps);
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     study.is_correct = true;
     study.is_complete = true;
     study.place = place_of(&options);
-    if (study.place == NULL || !study.place->choose(options.device) ||
+    if (study.place == NULL || !study.place->memory->choose(options.device) ||
         !sw_cbench_report_open(&report, options.output)) {
         return 1;
     }

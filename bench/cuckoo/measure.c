@@ -18,9 +18,9 @@ static const struct sw_cbench_library *library_of(uint32_t functions)
 bool sw_cbench_study_open(struct sw_cbench_study *study)
 {
     uint64_t count = 1ULL << study->options->keys_log2;
-    study->keys = study->place->alloc(count * sizeof(*study->keys));
-    study->queries = study->place->alloc(count * sizeof(*study->queries));
-    study->found = study->place->alloc(count / 8 + sizeof(uint64_t));
+    study->keys = study->place->memory->alloc(count * sizeof(*study->keys));
+    study->queries = study->place->memory->alloc(count * sizeof(*study->queries));
+    study->found = study->place->memory->alloc(count / 8 + sizeof(uint64_t));
     if (study->keys == NULL || study->queries == NULL || study->found == NULL) {
         fprintf(stderr, "cuckoo: no memory for %" PRIu64 " keys\n", count);
     } else if (study->place->draw_keys(study->keys, count, study->options->seed)) {
@@ -32,9 +32,9 @@ bool sw_cbench_study_open(struct sw_cbench_study *study)
 
 void sw_cbench_study_close(struct sw_cbench_study *study)
 {
-    study->place->free(study->keys);
-    study->place->free(study->queries);
-    study->place->free(study->found);
+    study->place->memory->free(study->keys);
+    study->place->memory->free(study->queries);
+    study->place->memory->free(study->found);
     study->keys = NULL;
     study->queries = NULL;
     study->found = NULL;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * place.c - the study's arrays in host memory, and orders of queries.
+ * place.c - keys and answers in host memory, and orders of queries.
  */
 #include "bench/cuckoo/place.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#define ALIGNMENT 64
+#include "bench/cuckoo/place.inl"
 
 struct sw_cbench_order sw_cbench_order(uint64_t count, uint64_t misses, uint64_t number,
                                        uint64_t seed)
@@ -31,59 +28,4 @@ struct sw_cbench_order sw_cbench_order(uint64_t count, uint64_t misses, uint64_t
     }
 }
 
-static bool host_choose(int device)
-{
-    (void)device;
-    return true;
-}
-
-static void host_describe(int device, FILE *out)
-{
-    (void)device;
-    (void)out;
-}
-
-static void *host_alloc(size_t bytes)
-{
-    return aligned_alloc(ALIGNMENT, (bytes / ALIGNMENT + 1) * ALIGNMENT);
-}
-
-static bool host_draw_keys(uint32_t *keys, uint64_t count, uint64_t seed)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        keys[i] = sw_cbench_key((uint32_t)i, seed);
-    }
-    return true;
-}
-
-static bool host_draw_queries(uint32_t *queries, const struct sw_cbench_order *order)
-{
-    for (uint64_t j = 0; j < order->count; j++) {
-        queries[j] = sw_cbench_query(order, j);
-    }
-    return true;
-}
-
-static bool host_judge(const uint32_t *found, const struct sw_cbench_order *order,
-                       struct sw_cbench_verdict *verdict)
-{
-    memset(verdict, 0, sizeof(*verdict));
-    for (uint64_t j = 0; j < order->count; j++) {
-        bool hit = (found[j / 32] >> j % 32 & 1) != 0;
-        bool must_miss = sw_cbench_misses(order, j);
-        verdict->missed += !must_miss && !hit;
-        verdict->phantom += must_miss && hit;
-    }
-    return true;
-}
-
-const struct sw_cbench_place sw_cbench_host = {
-    .name = "cpu",
-    .choose = host_choose,
-    .describe = host_describe,
-    .alloc = host_alloc,
-    .free = free,
-    .draw_keys = host_draw_keys,
-    .draw_queries = host_draw_queries,
-    .judge = host_judge,
-};
+const struct sw_cbench_place sw_cbench_host = {&sw_study_host, draw_keys, draw_queries, judge};

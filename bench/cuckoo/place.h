@@ -8,10 +8,8 @@
 #ifndef SHERWOOD_BENCH_CUCKOO_PLACE_H
 #define SHERWOOD_BENCH_CUCKOO_PLACE_H
 
-#include <stddef.h>
-#include <stdio.h>
-
 #include "bench/cuckoo/draw.h"
+#include "bench/study/place.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,11 +22,7 @@ struct sw_cbench_verdict {
 };
 
 struct sw_cbench_place {
-    const char *name; /* "cpu" or "cuda" */
-    bool (*choose)(int device);
-    void (*describe)(int device, FILE *out); /* lines "name: value" for run_info.txt */
-    void *(*alloc)(size_t bytes);            /* NULL: there is no such memory */
-    void (*free)(void *memory);
+    const struct sw_study_place *memory;
     /* keys[0, count): numbers 0 .. count - 1. */
     bool (*draw_keys)(uint32_t *keys, uint64_t count, uint64_t seed);
     bool (*draw_queries)(uint32_t *queries, const struct sw_cbench_order *order);

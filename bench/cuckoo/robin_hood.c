@@ -29,7 +29,7 @@ static void robin_hood_close(void *table)
     struct under_test *self = table;
     sw_queue_destroy(self->queue);
     sw_table_destroy(self->table);
-    self->place->free(self->leftovers);
+    self->place->memory->free(self->leftovers);
     free(self);
 }
 
@@ -56,7 +56,7 @@ static void *robin_hood_open(const struct sw_cbench_options *options,
     config.batch_ops_max = (uint32_t)((wanted->keys_max + 63) / 64 * 64);
     if (wanted->bound > 0) {
         config.stash_slots = 0;
-        self->leftovers = place->alloc(2 * wanted->keys_max * sizeof(uint32_t));
+        self->leftovers = place->memory->alloc(2 * wanted->keys_max * sizeof(uint32_t));
     }
     reason[0] = '\0';
     bool opened = (wanted->bound == 0 || self->leftovers != NULL) &&

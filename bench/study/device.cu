@@ -5,6 +5,7 @@
 #include "bench/study/device.h"
 
 #include "bench/study/device.cuh"
+#include "bench/study/place.h"
 
 bool sw_study_ok(cudaError_t error, const char *what)
 {
@@ -52,3 +53,41 @@ void sw_study_device_describe(uint32_t device, FILE *out)
             driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, __CUDACC_VER_MAJOR__,
             __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__);
 }
+
+/* --- arrays in device memory ------------------------------------------------------------------ */
+
+static bool device_choose(int device)
+{
+    return sw_study_device_choose((uint32_t)device);
+}
+
+static void device_describe(int device, FILE *out)
+{
+    sw_study_device_describe((uint32_t)device, out);
+}
+
+static void *device_alloc(size_t bytes)
+{
+    void *memory = NULL;
+    return sw_study_ok(cudaMalloc(&memory, bytes), "device memory") ? memory : NULL;
+}
+
+static void device_free(void *memory)
+{
+    (void)cudaFree(memory); /* an error here was reported where it arose */
+}
+
+static bool device_fill(void *memory, int byte, size_t bytes)
+{
+    return sw_study_ok(cudaMemset(memory, byte, bytes), "filling") && sw_study_done("filling");
+}
+
+static bool device_copy(void *to, const void *from, size_t bytes)
+{
+    return sw_study_ok(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying") &&
+           sw_study_done("copying");
+}
+
+const struct sw_study_place sw_study_device = {
+    "cuda", device_choose, device_describe, device_alloc, device_free, device_fill, device_copy,
+};
