@@ -44,6 +44,11 @@ $(EMU)/obj/tests/gpu/cache/%.o: tests/gpu/cache/%.c
 	@mkdir -p $(@D)
 	@$(CC) $(REAL_CPPFLAGS) $(EMU_INCLUDE) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The suite of tests/table.
+EMU_SUITE := $(CUDA_SUITE:%=suite_%)
+$(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(EMU)/libemulated.a
+	$(EMU_CXX) -pthread -o $@ $^ -lcriterion -lm
+
 EMU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu: $(EMU)/obj/tests/gpu/test_ways_gpu.cu.o $(EMU)/libemulated.a
@@ -52,7 +57,7 @@ $(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_se
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c)) $(EMU)/libemulated.a
 $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
-  $(wildcard tests/support/cache_*.c)) \
+  $(wildcard tests/support/cache_*.c) tests/support/tested.c tests/support/random.c) \
   $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread -o $@ $^ -lm
@@ -74,6 +79,8 @@ $(EMU_WALKS:%=$(EMU)/%/test_walks.o): $(EMU)/%/test_walks.o: $(EMU)/%/src | $(EM
 	@$(EMU_CXX) -I$</ $(EMU_KERNEL_FLAGS) -DSW_BUCKET_SLOTS=2 -Itests/emulator -MMD -MP -c -o $@ -x c++ $</tests/emulator/test_walks.cu
 $(EMU_WALKS:%=$(EMU)/test_%): $(EMU)/test_%: $(EMU)/%/test_walks.o $(filter $(EMU)/obj/tests/emulator/%,$(EMU_OBJ))
 EMU_TESTS += $(EMU_WALKS:%=test_%)
+
+EMU_TESTS += $(EMU_SUITE)
 
 .PHONY: emulator
 emulator: $(EMU_TESTS:%=$(EMU)/%) ## the GPU tests with kernels emulated on the CPU

@@ -6,6 +6,12 @@
 GPU_OUT := $(BUILD)/tests/gpu
 GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(wildcard tests/gpu/*.c)))
 
+# The programs of tests/table that say nothing of the CPU backend alone, and what they are linked with to
+# run on CUDA: a runner that takes the place of Criterion's.
+CUDA_SUITE := operations adversarial groups growth resize scan table concurrent cuckoo_engine cache_engine \
+  cache_growth cache_scores cache_concurrent
+CUDA_SUITE_OBJ := $(call obj,$(filter-out tests/support/fake_%,$(SUPPORT_SRC)))
+
 .PHONY: test-gpu test-gpu-cases bundle
 test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests without a GPU
 	$< --quick --few --cpu
@@ -21,16 +27,20 @@ CUCKOO_SET_GPU_TEST := $(patsubst %,$(BUILD)/obj/%.o,tests/gpu/test_cuckoo_set_g
 $(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
-  $(wildcard tests/gpu/cache/*.c) $(wildcard tests/support/cache_*.c)) $(BUILD)/libtable.a
+  $(wildcard tests/gpu/cache/*.c) $(wildcard tests/support/cache_*.c) tests/support/tested.c tests/support/random.c) $(BUILD)/libtable.a
 $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
+GPU_SUITE := $(CUDA_SUITE:%=suite_%)
+$(GPU_SUITE:%=$(GPU_OUT)/%): $(GPU_OUT)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a
+$(GPU_SUITE:%=$(GPU_OUT)/%): GPU_LIBS := -lcriterion
 $(GPU_OUT)/%:
 	@mkdir -p $(@D)
-	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(GPU_LIBS) $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
 GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
-test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
+test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
+	for suite in $(GPU_SUITE); do SW_TEST_BACKEND=cuda $(GPU_OUT)/$$suite || exit 1; done
 	$(GPU_OUT)/test_table_gpu --full
 	$(GPU_OUT)/test_ways_gpu
 	$(GPU_OUT)/test_cuckoo_set_gpu
@@ -41,7 +51,7 @@ test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) ## run the tests of every engine on the GP
 # own libraries lie there too.
 BUNDLE := $(BUILD)/bundle
 BUNDLE_LDFLAGS = $(PIE) $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
-BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) bench_table_gpu bench_hot_gpu \
+BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) $(GPU_SUITE) bench_table_gpu bench_hot_gpu \
   $(if $(wildcard server/main.c),sherwoodd) $(if $(LOAD_SRC),sherwood-load) $(if $(CLI_SRC),sherwood-cli))
 # glibc is the machine's own; every other shared library goes along.
 NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
@@ -53,10 +63,12 @@ $(BUNDLE)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
+$(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
 $(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_table_gpu $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+$(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = -lcriterion $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
 $(BUNDLE)/sherwood-load: BUNDLE_LIBS = $(CLIENT_LIBS)
 $(BUNDLE)/sherwood-cli: BUNDLE_LIBS = $(CLIENT_LIBS) -ledit

@@ -60,7 +60,16 @@ checker() {
     fi
 }
 
+# The programs of tests/table, on the GPU.
+run_suite() {
+    for program in "$here"/suite_*; do
+        suite=${program##*/suite_}
+        step "suite-$suite" 120 env SW_TEST_BACKEND=cuda "$program"
+    done
+}
+
 run_tests() {
+    run_suite
     step test-full 480 "$here/test_table_gpu" --full
     step test-full-seed-2 180 "$here/test_table_gpu" --full --seed 2 --own-choice
     step test-ways 60 "$here/test_ways_gpu"
@@ -76,6 +85,7 @@ run_checkers() {
 }
 
 run_quick() {
+    run_suite
     step test-quick 60 "$here/test_table_gpu" --quick --few
     step test-ways 60 "$here/test_ways_gpu"
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"

@@ -4,12 +4,14 @@
  */
 #include "tests/support/cache_config.h"
 
+#include "tests/support/tested.h"
+
 struct sw_table_config cache_config(uint32_t slot_bits, uint32_t value_bytes,
                                     enum sw_cache_mode mode, enum sw_cache_policy policy)
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    config.backend = tested_backend();
     config.engine = SW_ENGINE_CACHE;
     config.slot_bits = slot_bits;
     config.value_bytes = value_bytes;
@@ -17,5 +19,6 @@ struct sw_table_config cache_config(uint32_t slot_bits, uint32_t value_bytes,
     config.cache_policy = policy;
     config.capacity_slots = 700;
     config.batch_ops_max = 4096;
+    tested_tune(&config);
     return config;
 }

@@ -2,11 +2,18 @@
  *
  * inproc.c - runs the Criterion tests of a program by fork(), one child a test.
  *
- * Linked into sanitized builds. Criterion starts its tests in a way ThreadSanitizer cannot follow,
- * and ignores the exit status by which LeakSanitizer reports. The functions here have the names of
+ * Linked into sanitized builds, and into those for CUDA. Criterion starts its tests in a way
+ * ThreadSanitizer cannot follow, ignores the exit status by which LeakSanitizer reports, and runs
+ * several at once, which a device has no memory for. The functions here have the names of
  * Criterion's own hooks, and those of the program win over those of the library.
  *
- * Prints one TAP line a test. Exits with 1 if a test failed or there was none.
+ *   test_x [--filter SUITE/TEST] [--one-of N]
+ *
+ * --filter takes the tests of which the pattern (of the shell) matches the name, as Criterion does;
+ * --one-of each N-th, other ones for another seed (random.h).
+ *
+ * Prints one TAP line a test, and how long it took. Exits with 1 if a test failed or there was
+ * none.
  */
 #include <stdint.h>
 
@@ -14,13 +21,17 @@
 #include <criterion/internal/assert/types.h>
 #include <criterion/logging.h>
 #include <criterion/parameterized.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "tests/support/random.h"
 
 /* Exit statuses of a child; a test that wants one of its own uses others. */
 enum { EXIT_ABORTED = 90, EXIT_SKIPPED = 91, EXIT_DIED = 92, EXIT_FAILED = 93 };
@@ -160,12 +171,20 @@ static unsigned timeout_of(const struct criterion_test_extra_data *test,
     return ((unsigned)seconds + 1) * SANITIZER_SLOWDOWN;
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 /* Runs one test, or one case of a parameterized one. Returns whether it did what it should. */
 static bool run(const struct criterion_test *test, void *parameter)
 {
     current.test = test;
     current.suite = suite_of(test);
     current.parameter = parameter;
+    double start = seconds();
     fflush(NULL);
     pid_t child = fork();
     if (child < 0) {
@@ -190,8 +209,8 @@ static bool run(const struct criterion_test *test, void *parameter)
     } else {
         passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code;
     }
-    printf("%sok %s::%s%s\n", passed ? "" : "not ", test->category, test->name,
-           skipped ? " # SKIP" : "");
+    printf("%sok %s::%s%s (%.2f s)\n", passed ? "" : "not ", test->category, test->name,
+           skipped ? " # SKIP" : "", seconds() - start);
     if (WIFSIGNALED(status) && !passed) {
         printf("# ended by signal %d\n", WTERMSIG(status));
     }
@@ -214,12 +233,49 @@ static unsigned run_cases(const struct criterion_test *test, unsigned *failed)
     return (unsigned)cases.length;
 }
 
-int main(void)
+static struct {
+    const char *filter; /* NULL: all */
+    uint64_t one_of;
+    uint64_t number; /* of the next, among those that the filter takes */
+} choice = {.one_of = 1};
+
+static bool read_options(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 < argc && strcmp(argv[i], "--filter") == 0) {
+            choice.filter = argv[i + 1];
+        } else if (i + 1 < argc && strcmp(argv[i], "--one-of") == 0) {
+            choice.one_of = strtoull(argv[i + 1], NULL, 10);
+        } else {
+            return false;
+        }
+    }
+    if (choice.one_of > 1) {
+        choice.number = random_seed() % choice.one_of;
+    }
+    return choice.one_of > 0;
+}
+
+static bool is_chosen(const struct criterion_test *test)
+{
+    char name[256];
+    snprintf(name, sizeof(name), "%s/%s", test->category, test->name);
+    if (choice.filter != NULL && fnmatch(choice.filter, name, 0) != 0) {
+        return false;
+    }
+    return choice.number++ % choice.one_of == 0;
+}
+
+int main(int argc, char **argv)
 {
     unsigned count = 0;
     unsigned failed = 0;
+    if (!read_options(argc, argv)) {
+        fprintf(stderr, "usage: %s [--filter SUITE/TEST] [--one-of N]\n", argv[0]);
+        return 2;
+    }
     for (struct criterion_test **test = __start_cr_tst; test < __stop_cr_tst; test++) {
-        if (*test != NULL && !(*test)->data->disabled) {
+        if (*test != NULL && !(*test)->data->disabled && is_chosen(*test)) {
             count += run_cases(*test, &failed);
         }
     }

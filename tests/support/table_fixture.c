@@ -10,6 +10,7 @@
 
 #include "table/mix.h"
 #include "table/robin_hood/geometry.h"
+#include "tests/support/tested.h"
 
 #define ULL(x) ((unsigned long long)(x))
 
@@ -17,7 +18,8 @@ struct sw_table_config fixture_config(uint32_t slot_bits)
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    config.backend = tested_backend();
+    tested_tune(&config);
     config.slot_bits = slot_bits;
     config.capacity_slots = 1 << 12;
     config.batch_ops_max = 4096;
@@ -66,6 +68,20 @@ void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
     fixture->group_refused = io(fixture, 1);
     fixture->leftover_keys = io(fixture, 8);
     fixture->leftover_values = io(fixture, 8);
+}
+
+bool fixture_open_growing(struct fixture *fixture, const struct sw_table_config *config)
+{
+    const bool plain = config->stash_slots > 0 && config->max_probe == 0;
+    if (config->backend != SW_BACKEND_CUDA || plain) {
+        fixture_open(fixture, config);
+        return true;
+    }
+    char reason[512];
+    struct sw_table *table;
+    cr_assert_eq(sw_table_create(config, &table, reason, sizeof(reason)), SW_E_INVALID, "%s",
+                 reason);
+    return false;
 }
 
 void fixture_close(struct fixture *fixture)
@@ -262,10 +278,13 @@ void fixture_clear(struct fixture *fixture)
 int fixture_resize(struct fixture *fixture, uint64_t capacity)
 {
     struct sw_batch batch = {.kind = SW_BATCH_RESIZE, .capacity = capacity};
-    int status = sw_batch_run(fixture->queue, &batch);
-    if (status == SW_E_INVALID) {
+    int status = sw_batch_submit(fixture->queue, &batch);
+    if (status != SW_OK) {
         return status;
     }
+    do {
+        status = sw_batch_poll(fixture->queue, &batch);
+    } while (status == SW_PENDING);
     fixture->batches++;
     sw_table_info(fixture->table, &fixture->info);
     cr_assert_eq(batch.capacity, fixture->info.capacity_slots, "seed %llu: resized to %llu of %llu",

@@ -35,11 +35,15 @@ struct fixture {
     uint64_t seed; /* of the test's random numbers: set it, and failures name it */
 };
 
-/* A small CPU table: 2^12 slots, one thread, batches of 4096, seed 1. */
+/* A small table on the backend that is tested (tested.h): 2^12 slots, one thread, batches of 4096,
+ * seed 1. */
 struct sw_table_config fixture_config(uint32_t slot_bits);
 
 /* The oracle refuses what a table of the largest capacity it may grow to would. */
 void fixture_open(struct fixture *fixture, const struct sw_table_config *config);
+/* The same of a table that may grow. Returns false, having seen that it is refused, where the CUDA
+ * backend has none: without a stash, or with a max_probe. */
+bool fixture_open_growing(struct fixture *fixture, const struct sw_table_config *config);
 void fixture_close(struct fixture *fixture);
 
 /* Elements of the arrays, whatever their width. */

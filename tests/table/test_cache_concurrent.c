@@ -51,10 +51,10 @@ static void *table_main(void *argument)
         me->errors++;
         return NULL;
     }
-    uint64_t keys[OPS];
-    uint32_t(*values)[WORDS] = calloc(OPS, sizeof(*values));
-    uint32_t(*previous)[WORDS] = calloc(OPS, sizeof(*previous));
-    uint64_t found[(OPS + 63) / 64];
+    uint64_t *keys = sw_io_alloc(me->table, OPS * sizeof(*keys));
+    uint32_t(*values)[WORDS] = sw_io_alloc(me->table, OPS * sizeof(*values));
+    uint32_t(*previous)[WORDS] = sw_io_alloc(me->table, OPS * sizeof(*previous));
+    uint64_t *found = sw_io_alloc(me->table, (OPS + 63) / 64 * sizeof(*found));
     static const enum sw_op ops[] = {SW_SET, SW_GET, SW_SET_ABSENT, SW_GET, SW_DELETE};
     for (uint32_t b = 0; b < BATCHES; b++) {
         for (uint32_t i = 0; i < OPS; i++) {
@@ -79,8 +79,10 @@ static void *table_main(void *argument)
             me->errors += !whole(previous[i], keys[i]);
         }
     }
-    free(values);
-    free(previous);
+    sw_io_free(me->table, keys, OPS * sizeof(*keys));
+    sw_io_free(me->table, values, OPS * sizeof(*values));
+    sw_io_free(me->table, previous, OPS * sizeof(*previous));
+    sw_io_free(me->table, found, (OPS + 63) / 64 * sizeof(*found));
     sw_queue_destroy(queue);
     return NULL;
 }

@@ -9,6 +9,7 @@
 #include "table/cache/cache_backend.h"
 #include "table/mix.h"
 #include "tests/support/random.h"
+#include "tests/support/tested.h"
 
 TestSuite(cache_growth, .timeout = 60);
 
@@ -18,8 +19,10 @@ struct trial {
     struct sw_table *table;
     struct sw_queue *queue;
     uint64_t seed;
-    uint64_t keys[OPS], scores[OPS], scores_out[OPS], found[(OPS + 63) / 64];
-    uint8_t values[OPS * VALUE], previous[OPS * VALUE];
+    struct {
+        uint64_t keys[OPS], scores[OPS], scores_out[OPS], found[(OPS + 63) / 64];
+        _Alignas(16) uint8_t values[OPS * VALUE], previous[OPS * VALUE];
+    } * io;
     uint64_t evicted;
 };
 
@@ -28,7 +31,7 @@ static struct sw_table_config config_of(enum sw_cache_mode mode, uint64_t capaci
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    config.backend = tested_backend();
     config.engine = SW_ENGINE_CACHE;
     config.value_bytes = VALUE;
     config.cache_mode = mode;
@@ -36,6 +39,7 @@ static struct sw_table_config config_of(enum sw_cache_mode mode, uint64_t capaci
     config.capacity_slots = capacity;
     config.max_capacity_slots = capacity_max;
     config.batch_ops_max = OPS;
+    tested_tune(&config);
     return config;
 }
 
@@ -47,6 +51,8 @@ static void open_trial(struct trial *trial, struct sw_table_config config)
     cr_assert_eq(sw_table_create(&config, &trial->table, reason, sizeof(reason)), SW_OK, "%s",
                  reason);
     cr_assert_eq(sw_queue_create(trial->table, &trial->queue), SW_OK);
+    trial->io = sw_io_alloc(trial->table, sizeof(*trial->io));
+    cr_assert_not_null(trial->io);
 }
 
 static void close_trial(struct trial *trial)
@@ -54,6 +60,7 @@ static void close_trial(struct trial *trial)
     char violation[256] = "";
     cr_expect_eq(sw_table_check(trial->table, violation, sizeof(violation)), SW_OK, "%s",
                  violation);
+    sw_io_free(trial->table, trial->io, sizeof(*trial->io));
     sw_queue_destroy(trial->queue);
     sw_table_destroy(trial->table);
 }
@@ -67,9 +74,9 @@ static uint64_t score_of(const struct trial *trial, uint64_t key)
 static void make(struct trial *trial, uint64_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        trial->keys[i] = first + i;
-        trial->scores[i] = score_of(trial, first + i);
-        memset(trial->values + (size_t)i * VALUE, (int)((first + i) % 251), VALUE);
+        trial->io->keys[i] = first + i;
+        trial->io->scores[i] = score_of(trial, first + i);
+        memset(trial->io->values + (size_t)i * VALUE, (int)((first + i) % 251), VALUE);
     }
 }
 
@@ -78,9 +85,9 @@ static void insert(struct trial *trial, uint64_t first, uint32_t count)
     make(trial, first, count);
     struct sw_batch batch = {.op = SW_SET,
                              .count = count,
-                             .keys = trial->keys,
-                             .values = trial->values,
-                             .scores = trial->scores};
+                             .keys = trial->io->keys,
+                             .values = trial->io->values,
+                             .scores = trial->io->scores};
     cr_assert_eq(sw_batch_run(trial->queue, &batch), SW_OK);
     trial->evicted += batch.counters.evicted;
 }
@@ -93,18 +100,18 @@ static uint64_t count_held(struct trial *trial, uint64_t first, uint32_t count, 
     make(trial, first, count);
     struct sw_batch batch = {.op = SW_PEEK,
                              .count = count,
-                             .keys = trial->keys,
-                             .previous = trial->previous,
-                             .found = trial->found,
-                             .scores_out = trial->scores_out};
+                             .keys = trial->io->keys,
+                             .previous = trial->io->previous,
+                             .found = trial->io->found,
+                             .scores_out = trial->io->scores_out};
     cr_assert_eq(sw_batch_run(trial->queue, &batch), SW_OK);
     for (uint32_t i = 0; i < count; i++) {
-        if (trial->found[i / 64] >> (i % 64) & 1) {
+        if (trial->io->found[i / 64] >> (i % 64) & 1) {
             held++;
-            *lowest = trial->scores[i] < *lowest ? trial->scores[i] : *lowest;
-            cr_assert_eq(trial->scores_out[i], trial->scores[i]);
-            cr_assert_arr_eq(trial->previous + (size_t)i * VALUE, trial->values + (size_t)i * VALUE,
-                             VALUE);
+            *lowest = trial->io->scores[i] < *lowest ? trial->io->scores[i] : *lowest;
+            cr_assert_eq(trial->io->scores_out[i], trial->io->scores[i]);
+            cr_assert_arr_eq(trial->io->previous + (size_t)i * VALUE,
+                             trial->io->values + (size_t)i * VALUE, VALUE);
         }
     }
     return held;
@@ -171,7 +178,7 @@ Test(cache_growth, reads_and_deletes_do_not_make_it_grow)
     uint64_t lowest = UINT64_MAX;
     open_trial(&trial, config_of(SW_CACHE_MEMORY, 256, 4096));
     cr_assert_eq(count_held(&trial, 0, OPS, &lowest), 0);
-    struct sw_batch batch = {.op = SW_DELETE, .count = OPS, .keys = trial.keys};
+    struct sw_batch batch = {.op = SW_DELETE, .count = OPS, .keys = trial.io->keys};
     cr_assert_eq(sw_batch_run(trial.queue, &batch), SW_OK);
     cr_expect_eq(info_of(&trial).capacity_slots, 256);
     close_trial(&trial);
@@ -205,7 +212,8 @@ Test(cache_growth, any_size)
         struct trial trial;
         open_trial(&trial, config_of((enum sw_cache_mode)mode, 1024, 100000));
         uint64_t offered = 0, turned_away = 0;
-        for (int i = 0; i < 60; i++) {
+        const int rounds = tested_share() == 1 ? 60 : 10;
+        for (int i = 0; i < rounds; i++) {
             uint64_t lowest = UINT64_MAX, now = 0, held = 0;
             uint64_t wanted = 1 + random_below(&random, 30000);
             insert(&trial, offered, OPS);
@@ -222,7 +230,7 @@ Test(cache_growth, any_size)
                 cr_assert_eq(stats_of(&trial).occupied, held);
             }
         }
-        cr_expect_eq(stats_of(&trial).resized, 60);
+        cr_expect_eq(stats_of(&trial).resized, (uint64_t)rounds);
         close_trial(&trial);
     }
 }
@@ -239,13 +247,15 @@ Test(cache_growth, scans_across_changes)
     for (uint64_t key = 0; key < KEYS; key += OPS) {
         insert(&trial, key, OPS);
     }
-    struct sw_batch scan = {
-        .kind = SW_BATCH_SCAN, .count = 100, .scan_keys = trial.keys, .scan_values = trial.values};
+    struct sw_batch scan = {.kind = SW_BATCH_SCAN,
+                            .count = 100,
+                            .scan_keys = trial.io->keys,
+                            .scan_values = trial.io->values};
     unsigned calls = 0;
     do {
         cr_assert_eq(sw_batch_run(trial.queue, &scan), SW_OK);
         for (uint32_t i = 0; i < scan.scan_count; i++) {
-            seen[trial.keys[i]] = 1;
+            seen[trial.io->keys[i]] = 1;
         }
         if (calls++ % 10 == 9 && calls < 100) {
             cr_assert_eq(resize(&trial, 12000 + random_below(&random, 50000), &now), SW_OK);

@@ -4,7 +4,6 @@
  * a score of its own. With two buckets a key hardly any is lost; with one, some are.
  */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 
 #include "tests/support/cache_config.h"
 
@@ -27,10 +26,10 @@ static struct outcome fill(enum sw_cache_mode mode, uint64_t seed)
     struct sw_table *table;
     struct sw_queue *queue;
     struct sw_table_stats stats;
-    uint64_t *keys = malloc(CAPACITY * sizeof(*keys));
-    uint64_t *scores = malloc(CAPACITY * sizeof(*scores));
     cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
     cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    uint64_t *keys = sw_io_alloc(table, CAPACITY * sizeof(*keys));
+    uint64_t *scores = sw_io_alloc(table, CAPACITY * sizeof(*scores));
     for (uint32_t i = 0; i < CAPACITY; i++) {
         keys[i] = i;
         scores[i] = (uint32_t)(i * 2654435761U);
@@ -47,10 +46,10 @@ static struct outcome fill(enum sw_cache_mode mode, uint64_t seed)
         first = undisputed || i > first ? first : i;
     }
     sw_table_stats(table, &stats);
+    sw_io_free(table, keys, CAPACITY * sizeof(*keys));
+    sw_io_free(table, scores, CAPACITY * sizeof(*scores));
     sw_queue_destroy(queue);
     sw_table_destroy(table);
-    free(keys);
-    free(scores);
     return (struct outcome){(double)first / CAPACITY, (double)stats.occupied / CAPACITY};
 }
 

@@ -9,6 +9,7 @@
 
 #include "table/robin_hood/cpu/parallel.h"
 #include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
 
 TestSuite(concurrent, .timeout = 120);
 
@@ -164,7 +165,7 @@ static void *sequence_main(void *argument)
     uint64_t last = 0;
     words[0] = me->number;
     words[1] = 7;
-    for (uint32_t b = 0; b < SEQUENCES; b++) {
+    for (uint32_t b = 0; b < SEQUENCES; b += tested_share()) {
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                                  .op = b % 3 == 0 ? SW_GET : SW_SET,
                                  .count = 1,
@@ -197,6 +198,8 @@ Test(concurrent, each_write_has_its_place)
         uint64_t writes = 0;
         uint64_t sum = 0;
         config.engine = engines[e];
+        config.tuning = (struct sw_table_tuning){.bulk = SW_CHOICE_AUTO};
+        tested_tune(&config);
         cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
         for (uint32_t t = 0; t < THREADS; t++) {
             submitters[t] = (struct submitter){.table = table, .number = t};
@@ -209,7 +212,11 @@ Test(concurrent, each_write_has_its_place)
         struct sw_table_stats stats;
         sw_table_stats(table, &stats);
         cr_assert_eq(stats.writes, writes);
-        cr_assert_eq(stats.write_launches, writes, "on the CPU each is carried out by itself");
+        cr_assert_gt(stats.write_launches, 0);
+        cr_assert(config.backend == SW_BACKEND_CPU ? stats.write_launches == writes
+                                                   : stats.write_launches <= writes,
+                  "on the CPU each is carried out by itself: %llu of %llu",
+                  (unsigned long long)stats.write_launches, (unsigned long long)writes);
         cr_assert_eq(sum, writes * (writes + 1) / 2);
         sw_table_destroy(table);
     }
@@ -268,8 +275,8 @@ static void sums(uint32_t threads, uint32_t ops, uint32_t batches)
         offered += submitters[t].sum;
     }
     struct sw_queue *queue;
-    uint32_t keys[SHARED_KEYS];
-    uint32_t values[SHARED_KEYS];
+    uint32_t *keys = sw_io_alloc(table, SHARED_KEYS * sizeof(*keys));
+    uint32_t *values = sw_io_alloc(table, SHARED_KEYS * sizeof(*values));
     cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
     struct sw_batch batch = {
         .kind = SW_BATCH_SCAN, .count = SHARED_KEYS, .scan_keys = keys, .scan_values = values};
@@ -280,6 +287,8 @@ static void sums(uint32_t threads, uint32_t ops, uint32_t batches)
         }
     } while (batch.cursor != 0);
     cr_assert_eq(stored, offered);
+    sw_io_free(table, keys, SHARED_KEYS * sizeof(*keys));
+    sw_io_free(table, values, SHARED_KEYS * sizeof(*values));
     sw_queue_destroy(queue);
     check(table);
     sw_table_destroy(table);

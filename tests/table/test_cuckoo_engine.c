@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cuckoo_engine.c - the cuckoo engine behind table.h on the CPU backend, held against the
- * oracle: random batches, groups at the limit, rehashes, a stash that stays.
+ * test_cuckoo_engine.c - the cuckoo engine behind table.h, held against the oracle: random batches,
+ * groups at the limit, rehashes, a stash that stays.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -10,6 +10,7 @@
 
 #include "table/cuckoo/cuckoo_backend.h"
 #include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
 
 TestSuite(cuckoo_engine, .timeout = 120);
 
@@ -17,6 +18,8 @@ static struct sw_table_config config_of(uint32_t slot_bits, uint32_t functions, 
 {
     struct sw_table_config config = fixture_config(slot_bits);
     config.engine = SW_ENGINE_CUCKOO;
+    config.tuning = (struct sw_table_tuning){.bulk = SW_CHOICE_AUTO};
+    tested_tune(&config);
     config.hash_functions = functions;
     config.capacity_slots = capacity;
     config.max_load = functions == 2 ? SW_CUCKOO_LOAD_MAX_2 : 0.85;
@@ -263,9 +266,9 @@ static void *add_ones(void *context)
 {
     struct adder *self = context;
     struct sw_queue *queue;
-    uint64_t keys[ADDERS_KEYS];
-    uint64_t values[ADDERS_KEYS];
-    uint64_t previous[ADDERS_KEYS];
+    uint64_t *keys = sw_io_alloc(self->table, 3 * ADDERS_KEYS * sizeof(*keys));
+    uint64_t *values = keys + ADDERS_KEYS;
+    uint64_t *previous = values + ADDERS_KEYS;
     uint64_t last = 0;
     self->errors += sw_queue_create(self->table, &queue) != SW_OK;
     for (uint32_t k = 0; k < ADDERS_KEYS; k++) {
@@ -286,6 +289,7 @@ static void *add_ones(void *context)
         self->errors += previous[0] < last;
         last = previous[0];
     }
+    sw_io_free(self->table, keys, 3 * ADDERS_KEYS * sizeof(*keys));
     sw_queue_destroy(queue);
     return NULL;
 }

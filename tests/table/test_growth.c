@@ -9,6 +9,7 @@
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/geometry.h"
 #include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
 
 TestSuite(growth, .timeout = 120);
 
@@ -36,6 +37,14 @@ static struct sw_table_config growing(uint32_t slot_bits, uint64_t from, uint64_
     return config;
 }
 
+/* The CUDA backend counts every operation in flight that may insert as an entry to come. */
+static void skip_where_growth_is_early(void)
+{
+    if (tested_backend() == SW_BACKEND_CUDA) {
+        cr_skip_test("how large a table becomes is not exact on CUDA");
+    }
+}
+
 struct plan {
     uint32_t slot_bits;
     uint32_t threads;
@@ -59,7 +68,9 @@ static void random_batches(struct plan plan)
     config.max_load = plan.load;
     config.stash_slots = plan.stash ? 64 : 0;
     config.seed = plan.seed;
-    fixture_open(&fixture, &config);
+    if (!fixture_open_growing(&fixture, &config)) {
+        return;
+    }
     fixture.seed = plan.seed;
     for (int batch = 0; !(refused && most); batch++) {
         uint32_t count = 1 + (uint32_t)random_below(&random, plan.ops_max);
@@ -115,7 +126,8 @@ static void canonical_always(uint32_t slot_bits, uint64_t seed)
     struct fixture fixture;
     struct random random = random_of(seed);
     config.seed = seed;
-    config.max_probe = 2; /* so that the stash is used */
+    /* so that the stash is used */
+    config.max_probe = config.backend == SW_BACKEND_CPU ? 2 : 0;
     fixture_open(&fixture, &config);
     fixture.seed = seed;
     while (fixture.info.capacity_slots < 1 << 13) {
@@ -139,6 +151,7 @@ Test(growth, canonical)
 /* The table grows only where an insert might be refused, not where a batch is merely long. */
 static void only_when_needed(uint32_t threads)
 {
+    skip_where_growth_is_early();
     struct sw_table_config config = growing(128, 4096, 1 << 20);
     struct fixture fixture;
     config.threads = threads;
@@ -210,7 +223,9 @@ static void full_stash(uint32_t slot_bits)
     struct fixture fixture;
     config.max_probe = 1;
     config.stash_slots = 4;
-    fixture_open(&fixture, &config);
+    if (!fixture_open_growing(&fixture, &config)) {
+        return;
+    }
     uint64_t first = fixture_first_m(&fixture, 10);
     uint64_t step = (fixture_first_m(&fixture, 11) - first) / 16;
     for (uint32_t i = 0; i < 16; i++) {
@@ -244,7 +259,9 @@ Test(growth, nothing_helps)
     struct fixture fixture;
     config.max_probe = 1;
     config.stash_slots = 4;
-    fixture_open(&fixture, &config);
+    if (!fixture_open_growing(&fixture, &config)) {
+        return;
+    }
     uint64_t first = fixture_first_m(&fixture, 10);
     for (uint32_t i = 0; i < 20; i++) {
         fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i), i);
@@ -272,6 +289,7 @@ Test(growth, nothing_helps)
  * several groups those that fit are carried out. */
 static void not_in_vain(uint32_t slot_bits, uint32_t threads)
 {
+    skip_where_growth_is_early();
     struct sw_table_config config = growing(slot_bits, 64, 1024);
     struct fixture fixture;
     config.threads = threads;
@@ -345,7 +363,9 @@ Test(growth, full_is_not_repeated)
     struct fixture fixture;
     config.max_probe = 1;
     config.stash_slots = 4;
-    fixture_open(&fixture, &config);
+    if (!fixture_open_growing(&fixture, &config)) {
+        return;
+    }
     uint64_t first = fixture_first_m(&fixture, 10);
     for (uint32_t i = 0; i < 24; i++) {
         fixture_set(&fixture, i, SW_SET, fixture_key_of(&fixture, first + i), i);

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
 
 TestSuite(operations, .timeout = 120);
 
@@ -71,8 +72,12 @@ static void pairs(uint32_t slot_bits)
     fixture_open(&fixture, &config);
     const uint64_t operands[] = {0, 1, 5, fixture.key_max - 1, fixture.key_max};
     uint64_t keys[] = {3, fixture_key_of(&fixture, fixture.key_max)};
+    const uint32_t rounds = SW_OP_COUNT * SW_OP_COUNT * 25U * 4;
     for (uint32_t k = 0; k < 2; k++) {
-        for (uint32_t x = 0; x < SW_OP_COUNT * SW_OP_COUNT * 25U * 4; x++) {
+        for (uint32_t x = 0; x < rounds; x++) {
+            if (!tested_now(x, rounds)) {
+                continue;
+            }
             enum sw_op first = (enum sw_op)(x % SW_OP_COUNT);
             enum sw_op second = (enum sw_op)(x / SW_OP_COUNT % SW_OP_COUNT);
             uint32_t rest = x / (SW_OP_COUNT * SW_OP_COUNT);
@@ -172,7 +177,7 @@ Test(operations, tiny_tables)
             config.stash_slots = slots % 2;
             fixture_open(&fixture, &config);
             fixture.seed = slots;
-            for (int step = 0; step < 60; step++) {
+            for (uint32_t step = 0; step < 60; step += tested_share()) {
                 random_batch(&fixture, &random, 20, 2 * slots + 4);
                 fixture_run(&fixture, 20, (uint32_t)random_below(&random, 10));
                 fixture_audit(&fixture);

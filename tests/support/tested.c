@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tested.c - reads from the environment what is tested.
+ */
+#include "tests/support/tested.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/random.h"
+
+/* Numbers of random_of that no test has of its own. */
+#define OF_TUNINGS (1ULL << 40)
+
+enum sw_backend_kind tested_backend(void)
+{
+    const char *value = getenv("SW_TEST_BACKEND");
+    if (value == NULL || strcmp(value, "cpu") == 0) {
+        return SW_BACKEND_CPU;
+    }
+    if (strcmp(value, "cuda") == 0) {
+        return SW_BACKEND_CUDA;
+    }
+    fprintf(stderr, "SW_TEST_BACKEND must be cpu or cuda, not '%s'\n", value);
+    exit(2);
+}
+
+uint32_t tested_share(void)
+{
+    const char *value = getenv("SW_TEST_SHARE");
+    char *end = NULL;
+    unsigned long share = value == NULL ? 1 : strtoul(value, &end, 10);
+    if (share < 1 || share > UINT32_MAX || (end != NULL && *end != '\0')) {
+        fprintf(stderr, "SW_TEST_SHARE must be a number from 1 on, not '%s'\n", value);
+        exit(2);
+    }
+    return (uint32_t)share;
+}
+
+bool tested_now(uint32_t number, uint32_t count)
+{
+    uint32_t share = tested_share() < count ? tested_share() : count;
+    return share <= 1 || (number + random_seed()) % share == 0;
+}
+
+static enum sw_choice draw_choice(struct random *random)
+{
+    static const enum sw_choice choices[] = {SW_CHOICE_AUTO, SW_CHOICE_ALWAYS, SW_CHOICE_NEVER};
+    return choices[random_below(random, 3)];
+}
+
+void tested_tune(struct sw_table_config *config)
+{
+    static atomic_uint drawn;
+    static const uint32_t block_sizes[] = {0, 64, 1024};
+    const bool rows = config->cache_mode == SW_CACHE_THROUGHPUT;
+    struct sw_table_tuning *tuning = &config->tuning;
+    if (tested_backend() != SW_BACKEND_CUDA) {
+        return;
+    }
+    struct random random = random_of(OF_TUNINGS + atomic_fetch_add(&drawn, 1));
+    if (random_below(&random, 2) == 0) {
+        return;
+    }
+    tuning->block_size = block_sizes[random_below(&random, 3)];
+    if (config->engine == SW_ENGINE_ROBIN_HOOD) {
+        tuning->bulk = draw_choice(&random);
+        tuning->ranges = draw_choice(&random);
+        tuning->hints = draw_choice(&random);
+    } else if (config->engine == SW_ENGINE_CACHE) {
+        uint64_t last = rows ? SW_CACHE_WRITING_LONG_ROWS : SW_CACHE_WRITING_SHORT_ROWS;
+        tuning->cache_writing = (enum sw_cache_writing)random_below(&random, last + 1);
+    }
+}

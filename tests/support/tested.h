@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tested.h - what the tests of tests/table run on, by the environment:
+ *
+ *   SW_TEST_BACKEND   cpu (as without it) or cuda
+ *   SW_TEST_SHARE     one in how many rounds of the longest tests is run: 1 without it. For kernels
+ *                     that a CPU carries out
+ *
+ * A value that is none of these ends the process: a test must not run on something else than what
+ * was asked for. Any thread may call these.
+ */
+#ifndef SHERWOOD_TESTS_SUPPORT_TESTED_H
+#define SHERWOOD_TESTS_SUPPORT_TESTED_H
+
+#include "table/table.h"
+
+enum sw_backend_kind tested_backend(void);
+
+uint32_t tested_share(void);
+
+/* Whether the round of this number, of `count` in all, is among those that are run: another part in
+ * each run, and never none. */
+bool tested_now(uint32_t number, uint32_t count);
+
+/* Sets the tuning of a configuration that has its engine and mode: nothing where the CPU is tested.
+ * On CUDA each call draws another one of the ways in which batches can be carried out, as often the
+ * table's own choice as all others together; the seed of the process decides (random.h). */
+void tested_tune(struct sw_table_config *config);
+
+#endif
