@@ -55,6 +55,9 @@ cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_g
     if (error == cudaSuccess && with_hints) {
         error = cudaMemsetAsync(arrays->hints, 0, sw_hint_count(geometry->buckets), stream);
     }
+    if (error != cudaSuccess) {
+        sw_cuda_arrays_close(arrays, stream);
+    }
     return error;
 }
 

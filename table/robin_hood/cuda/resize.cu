@@ -191,7 +191,7 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
     struct sw_state after;
     struct sw_cuda_control control;
     struct sw_cuda_arrays arrays;
-    struct sw_cuda_arrays old;
+    struct sw_cuda_arrays old = {};
     *error = sw_cuda_wait_for_write(queue);
     if (*error == cudaSuccess) {
         *error = read_state(queue, &before, &control);
@@ -204,6 +204,7 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
         *error = read_state(queue, &after, &control);
     }
     if (*error != cudaSuccess) {
+        sw_cuda_arrays_close(&old, queue->stream); /* the table is lost */
         return SW_E_DEVICE;
     }
     uint64_t stash_max = table_stash_max(queue->table, &before);

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_failing.c - every call of the CUDA runtime, and every allocation, fails once.
+ *
+ * A script that opens a table, writes, reads, grows, empties and closes it runs again and again,
+ * each time with another call that fails. Whatever that was: creating says why in a sentence, or
+ * batches end with a status that fits; what ended well is what a model says; after the loss of the
+ * device every batch ends with SW_E_DEVICE; nothing is waited for without end; and all memory is
+ * given back.
+ *
+ *   test_failing [--seed N] [--one-of N]    takes every N-th call, beginning with a drawn one
+ *   test_failing --case C --call N          one run again; a debugger stops at emu_fails_here
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "table/table.h"
+#include "tests/emulator/failing.h"
+
+#define KEYS 3000U
+#define POLLS_MAX 10000000U
+
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+    return emu_allocation_fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return emu_allocation_fails() ? NULL : __real_calloc(count, bytes);
+}
+
+/* One run of the script. */
+struct script {
+    struct sw_table_config config;
+    unsigned number;
+    uint64_t call; /* the one that fails */
+    struct sw_table *table;
+    struct sw_queue *queues[2];
+    uint64_t *keys, *values, *previous, *found; /* of KEYS operations; I/O memory */
+    uint64_t model[KEYS];                       /* of key i: its value, 0 where it is absent */
+    bool is_known; /* the model is that of the table: no batch ended otherwise than well */
+};
+
+static const char *const engines[] = {"robin_hood", "cuckoo", "cache"};
+
+static void fail(const struct script *script, const char *format, ...)
+{
+    va_list arguments;
+    printf("not ok case %u, %s, %u-bit slots, %s: call %llu fails: ", script->number,
+           engines[script->config.engine], script->config.slot_bits,
+           script->config.backend == SW_BACKEND_CPU ? "CPU" : "CUDA",
+           (unsigned long long)script->call);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+    exit(1);
+}
+
+static void expect(const struct script *script, bool holds, const char *what)
+{
+    if (!holds) {
+        fail(script, "%s", what);
+    }
+}
+
+static void put_key(const struct script *script, uint32_t i, uint64_t key, uint64_t value)
+{
+    if (script->config.slot_bits == 64) {
+        ((uint32_t *)script->keys)[i] = (uint32_t)key;
+        ((uint32_t *)script->values)[i] = (uint32_t)value;
+    } else {
+        script->keys[i] = key;
+        script->values[i] = value;
+    }
+}
+
+static uint64_t previous_at(const struct script *script, uint32_t i)
+{
+    return script->config.slot_bits == 64 ? ((uint32_t *)script->previous)[i] : script->previous[i];
+}
+
+static int poll_to_end(const struct script *script, struct sw_queue *queue, struct sw_batch *batch)
+{
+    for (uint32_t polls = 0; polls < POLLS_MAX; polls++) {
+        int status = sw_batch_poll(queue, batch);
+        if (status != SW_PENDING) {
+            return status;
+        }
+    }
+    fail(script, "a batch never ends");
+    return SW_PENDING;
+}
+
+/* A status that a batch may end with. What may have been carried out in part is not known. */
+static bool is_good(struct script *script, int status)
+{
+    const bool has_failed =
+        emu_has_failed() && (status == SW_E_DEVICE || status == SW_E_NOMEM || status == SW_E_FULL);
+    if (status != SW_OK && !has_failed) {
+        fail(script, "a batch ends with status %d", status);
+    }
+    script->is_known = script->is_known && status == SW_OK;
+    return status == SW_OK;
+}
+
+static struct sw_batch batch_of(const struct script *script, enum sw_op op, uint32_t first,
+                                uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        put_key(script, first + i, first + i, first + i + 1);
+    }
+    const size_t word = script->config.slot_bits / 16;
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = op,
+                             .count = count,
+                             .keys = (char *)script->keys + first * word,
+                             .values = (char *)script->values + first * word,
+                             .previous = (char *)script->previous + first * word,
+                             .found = script->found + first / 64};
+    return batch;
+}
+
+static void model_batch(struct script *script, enum sw_op op, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        script->model[i] = op == SW_SET ? i + 1 : op == SW_DELETE ? 0 : script->model[i];
+    }
+}
+
+static void run_batch(struct script *script, enum sw_op op, uint32_t first, uint32_t count)
+{
+    struct sw_batch batch = batch_of(script, op, first, count);
+    int status = sw_batch_submit(script->queues[first / 64 % 2], &batch);
+    if (status == SW_OK) {
+        status = poll_to_end(script, script->queues[first / 64 % 2], &batch);
+    }
+    /* a cache that finds no memory to grow evicts */
+    const bool may_evict = script->config.engine == SW_ENGINE_CACHE && emu_has_failed();
+    if (!is_good(script, status) || !script->is_known || may_evict) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const bool found = batch.found[i / 64] >> (i % 64) & 1;
+        const uint64_t held = script->model[first + i];
+        expect(script, found == (held != 0), "what is found is what the model holds");
+        expect(script, !found || previous_at(script, first + i) == held, "values are the model's");
+    }
+    model_batch(script, op, first, count);
+}
+
+/* Four writes of both queues that are submitted before any is polled. */
+static void run_several(struct script *script)
+{
+    struct sw_batch batches[4];
+    int status[4];
+    for (uint32_t b = 0; b < 4; b++) {
+        batches[b] = batch_of(script, SW_SET, 1024 + 128 * b, 100);
+        status[b] = sw_batch_submit(script->queues[b % 2], &batches[b]);
+    }
+    for (uint32_t b = 0; b < 4; b++) {
+        if (status[b] == SW_OK) {
+            status[b] = poll_to_end(script, script->queues[b % 2], &batches[b]);
+        }
+        if (is_good(script, status[b])) {
+            model_batch(script, SW_SET, 1024 + 128 * b, 100);
+        }
+    }
+}
+
+static void run_kind(struct script *script, enum sw_batch_kind kind, uint64_t capacity)
+{
+    struct sw_table_info info;
+    sw_table_info(script->table, &info);
+    if ((info.batch_kinds >> kind & 1) == 0) {
+        return;
+    }
+    struct sw_batch batch = {.kind = kind, .capacity = capacity};
+    if (kind == SW_BATCH_SCAN) {
+        batch.scan_keys = script->keys;
+        batch.scan_values = script->values;
+        batch.count = 64;
+    }
+    int status = sw_batch_submit(script->queues[0], &batch);
+    if (status == SW_OK) {
+        status = poll_to_end(script, script->queues[0], &batch);
+    }
+    if (is_good(script, status) && kind == SW_BATCH_CLEAR) {
+        memset(script->model, 0, sizeof(script->model));
+    }
+}
+
+static void run_all(struct script *script)
+{
+    run_batch(script, SW_SET, 0, 700);
+    run_batch(script, SW_GET, 0, 800);
+    run_several(script);
+    run_batch(script, SW_DELETE, 256, 300);
+    run_kind(script, SW_BATCH_SCAN, 0);
+    run_batch(script, SW_SET, 0, KEYS); /* grows, where it may */
+    run_batch(script, SW_GET, 0, KEYS);
+    run_kind(script, SW_BATCH_RESIZE, 1 << 14);
+    run_batch(script, SW_GET, 0, KEYS);
+    run_kind(script, SW_BATCH_CLEAR, 0);
+    run_batch(script, SW_GET, 0, KEYS);
+    if (emu_is_lost()) {
+        struct sw_batch batch = batch_of(script, SW_SET, 0, 10);
+        int status = sw_batch_submit(script->queues[1], &batch);
+        status = status == SW_OK ? poll_to_end(script, script->queues[1], &batch) : status;
+        expect(script, status == SW_E_DEVICE, "a lost table says so");
+    }
+}
+
+static bool take_memory(struct script *script)
+{
+    const size_t bytes = KEYS * sizeof(uint64_t) + 64;
+    script->keys = sw_io_alloc(script->table, bytes);
+    script->values = sw_io_alloc(script->table, bytes);
+    script->previous = sw_io_alloc(script->table, bytes);
+    script->found = sw_io_alloc(script->table, bytes);
+    return script->keys != NULL && script->values != NULL && script->previous != NULL &&
+           script->found != NULL;
+}
+
+static void give_memory(struct script *script)
+{
+    const size_t bytes = KEYS * sizeof(uint64_t) + 64;
+    uint64_t *all[] = {script->keys, script->values, script->previous, script->found};
+    for (int i = 0; i < 4; i++) {
+        if (all[i] != NULL) {
+            sw_io_free(script->table, all[i], bytes);
+        }
+    }
+}
+
+/* Runs the script; returns how many calls it made. */
+static uint64_t run(struct script *script)
+{
+    char reason[512] = "";
+    emu_fail_call(script->call);
+    int status = sw_table_create(&script->config, &script->table, reason, sizeof(reason));
+    if (status != SW_OK) {
+        expect(script, emu_has_failed() && script->table == NULL && reason[0] != '\0',
+               "a table that cannot be made says why");
+    } else {
+        bool good = take_memory(script);
+        for (int q = 0; q < 2 && good; q++) {
+            good = sw_queue_create(script->table, &script->queues[q]) == SW_OK;
+        }
+        expect(script, good || emu_has_failed(), "there is memory for queues and batches");
+        if (good) {
+            script->is_known = true;
+            run_all(script);
+        }
+        for (int q = 0; q < 2; q++) {
+            if (script->queues[q] != NULL) {
+                sw_queue_destroy(script->queues[q]);
+            }
+        }
+        give_memory(script);
+        sw_table_destroy(script->table);
+    }
+    uint64_t calls = emu_calls();
+    if (emu_allocated() != 0) {
+        fail(script, "%zu bytes are not given back", emu_allocated());
+    }
+    return calls;
+}
+
+#define CASES 12
+static struct script script_of(unsigned number, uint64_t call)
+{
+    const enum sw_engine engine = (enum sw_engine)(number / 4);
+    struct script script = {.number = number, .call = call};
+    sw_table_config_init(&script.config);
+    script.config.engine = engine;
+    script.config.backend = number % 2 == 0 ? SW_BACKEND_CUDA : SW_BACKEND_CPU;
+    script.config.slot_bits = number / 2 % 2 ? 128 : 64;
+    script.config.capacity_slots = engine == SW_ENGINE_CUCKOO ? 8192 : 2048;
+    script.config.max_capacity_slots = engine == SW_ENGINE_CUCKOO ? 0 : 16384;
+    script.config.batch_ops_max = 4096;
+    script.config.stash_slots = 256;
+    script.config.threads = 2;
+    return script;
+}
+
+/* Engine, width and backend. With a call only the run in which that one fails. Returns the runs. */
+static uint64_t run_case(unsigned number, uint64_t seed, uint64_t one_of, uint64_t call)
+{
+    struct script script = script_of(number, 0);
+    const uint64_t calls = call == 0 ? run(&script) : call;
+    uint64_t runs = 0;
+    for (uint64_t c = call == 0 ? 1 + seed % one_of : call; c <= calls; c += one_of, runs++) {
+        script = script_of(number, c);
+        run(&script);
+    }
+    printf("ok case %u, %s, %u-bit slots, %s: %llu calls\n", number, engines[script.config.engine],
+           script.config.slot_bits, script.config.backend == SW_BACKEND_CPU ? "CPU" : "CUDA",
+           (unsigned long long)calls);
+    return runs;
+}
+
+int main(int count, char **words)
+{
+    uint64_t seed = (uint64_t)time(NULL);
+    uint64_t one_of = 1;
+    uint64_t only = CASES;
+    uint64_t call = 0;
+    uint64_t runs = 0;
+    for (int i = 1; i + 1 < count; i += 2) {
+        uint64_t *option = strcmp(words[i], "--seed") == 0     ? &seed
+                           : strcmp(words[i], "--one-of") == 0 ? &one_of
+                           : strcmp(words[i], "--case") == 0   ? &only
+                           : strcmp(words[i], "--call") == 0   ? &call
+                                                               : NULL;
+        if (option == NULL) {
+            fprintf(stderr, "test_failing [--seed N] [--one-of N] [--case C] [--call N]\n");
+            return 2;
+        }
+        *option = strtoull(words[i + 1], NULL, 10);
+    }
+    printf("seed %llu, one of %llu calls\n", (unsigned long long)seed, (unsigned long long)one_of);
+    for (unsigned c = 0; c < CASES; c++) {
+        if (only == CASES || only == c) {
+            runs += run_case(c, seed, one_of, call);
+        }
+    }
+    printf("%llu passed, 0 failed\n", (unsigned long long)runs);
+    return 0;
+}
