@@ -49,8 +49,10 @@ EMU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(EMU)/libemulated.a
 	$(EMU_CXX) -pthread -o $@ $^ -lcriterion -lm
 
-EMU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
+EMU_TESTS := test_failing test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
+$(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc
+$(EMU)/test_failing: $(call obj,tests/emulator/test_failing.c) $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu: $(EMU)/obj/tests/gpu/test_ways_gpu.cu.o $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
   $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(EMU)/libemulated.a
@@ -60,7 +62,7 @@ $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gp
   $(wildcard tests/support/cache_*.c) tests/support/tested.c tests/support/random.c) \
   $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_%:
-	$(EMU_CXX) -pthread -o $@ $^ -lm
+	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm
 
 # Walks of two lanes, one a block, in buckets of two slots, for test_walks.cu; and the same without what
 # makes them right.

@@ -4,6 +4,8 @@
  * touched, and cannot be touched once it is given back.
  */
 #include "memory.hpp"
+#include "failing.h"
+#include "failing.hpp"
 #include "schedule.hpp"
 
 #include <map>
@@ -71,6 +73,12 @@ cudaError_t give_back(void *memory)
 
 } // namespace
 
+size_t emu_allocated(void)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    return allocated;
+}
+
 bool emu_is_reached(const void *memory)
 {
     std::lock_guard<std::mutex> lock(mutex);
@@ -94,7 +102,7 @@ void emu_watch_faults(void)
     has_signal_stack = true;
     stack_t stack = {};
     stack.ss_size = 1 << 16;
-    stack.ss_sp = malloc(stack.ss_size);
+    stack.ss_sp = new char[stack.ss_size];
     sigaltstack(&stack, NULL);
     struct sigaction action = {};
     action.sa_sigaction = fault;
@@ -107,33 +115,39 @@ void emu_watch_faults(void)
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
+    EMU_MAY_FAIL(emu_allocates());
     return allocate(memory, bytes);
 }
 
 cudaError_t cudaMallocManaged(void **memory, size_t bytes, unsigned int)
 {
+    EMU_MAY_FAIL(emu_allocates());
     return allocate(memory, bytes);
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned int)
 {
+    EMU_MAY_FAIL(emu_allocates());
     return allocate(memory, bytes);
 }
 
 cudaError_t cudaFree(void *memory)
 {
     cudaDeviceSynchronize();
-    return give_back(memory);
+    give_back(memory);
+    return emu_gives_back();
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
     cudaDeviceSynchronize();
-    return give_back(memory);
+    give_back(memory);
+    return emu_gives_back();
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::mutex> lock(mutex);
     *total_bytes = EMU_DEVICE_BYTES;
     *free_bytes = EMU_DEVICE_BYTES - allocated;
@@ -142,6 +156,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *)
 {
+    EMU_MAY_FAIL(emu_allocates());
     *pool = new emu_pool();
     return cudaSuccess;
 }
@@ -149,26 +164,29 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 {
     delete pool;
-    return cudaSuccess;
+    return emu_gives_back();
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *)
 {
+    EMU_MAY_FAIL(emu_called());
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
 {
+    EMU_MAY_FAIL(emu_called());
     return cudaSuccess;
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t, cudaStream_t)
 {
+    EMU_MAY_FAIL(emu_allocates());
     return allocate(memory, bytes);
 }
 
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     emu_enqueue_work(stream, [=] { give_back(memory); });
-    return cudaSuccess;
+    return emu_gives_back();
 }

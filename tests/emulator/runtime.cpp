@@ -6,6 +6,7 @@
  * done before the call returns. With it the device works when the host waits for it, asks it or
  * looks at what it may have written, and for a moment in each call.
  */
+#include "failing.hpp"
 #include "memory.hpp"
 #include "schedule.hpp"
 
@@ -179,11 +180,6 @@ void emu_host_looks(void)
 
 /* --- the runtime ------------------------------------------------------------------------------ */
 
-cudaError_t cudaGetLastError(void)
-{
-    return cudaSuccess;
-}
-
 const char *cudaGetErrorName(cudaError_t error)
 {
     return error == cudaSuccess                 ? "cudaSuccess"
@@ -198,18 +194,21 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    EMU_MAY_FAIL(emu_called());
     *count = 1;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *number)
 {
+    EMU_MAY_FAIL(emu_called());
     *number = 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int number)
 {
+    EMU_MAY_FAIL(emu_called());
     return number == 0 ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
@@ -220,6 +219,7 @@ cudaError_t cudaSetDevice(int number)
 /* Asked for when a table is opened: then a case that fails fails alone, too. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int number)
 {
+    EMU_MAY_FAIL(emu_called());
     {
         std::lock_guard<std::recursive_mutex> lock(device);
         emu_draw_anew();
@@ -238,6 +238,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
+    EMU_MAY_FAIL(emu_called());
     *value = attribute == cudaDevAttrMultiProcessorCount      ? MULTIPROCESSORS
              : attribute == cudaDevAttrComputeCapabilityMajor ? MAJOR
                                                               : 0;
@@ -246,6 +247,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaDeviceSynchronize(void)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
     finish_all();
     return cudaSuccess;
@@ -255,6 +257,7 @@ cudaError_t cudaDeviceSynchronize(void)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind,
                             cudaStream_t stream)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
     emu_enqueue_work(stream, [=] { memcpy(to, from, bytes); });
     if (!emu_is_reached(to) || !emu_is_reached(from)) {
@@ -271,6 +274,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
 {
+    EMU_MAY_FAIL(emu_called());
     emu_enqueue_work(stream, [=] { memset(to, byte, bytes); });
     return cudaSuccess;
 }
@@ -283,6 +287,7 @@ cudaError_t cudaMemset(void *to, int byte, size_t bytes)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
     *stream = add_stream();
     return cudaSuccess;
@@ -304,6 +309,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
     work(1ULL << emu_random() % 12);
     return stream_of(stream)->tasks.empty() ? cudaSuccess : cudaErrorNotReady;
@@ -312,6 +318,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 /* Other host threads may enqueue meanwhile. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    EMU_MAY_FAIL(emu_called());
     for (;;) {
         std::lock_guard<std::recursive_mutex> lock(device);
         if (stream_of(stream)->tasks.empty()) {
@@ -323,6 +330,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
     enqueue(stream, task{nullptr, nullptr, event, event->recorded, NULL});
     return cudaSuccess;
@@ -331,6 +339,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 /* Never freed: a stream may still have to wait for it. */
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
+    EMU_MAY_FAIL(emu_called());
     static std::deque<emu_event> events;
     std::lock_guard<std::recursive_mutex> lock(device);
     events.emplace_back();
@@ -350,6 +359,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
     const uint64_t number = ++event->recorded;
     emu_enqueue_work(stream, [=] { event->done = std::max(event->done, number); });
@@ -358,6 +368,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
     work(1ULL << emu_random() % 12);
     return event->done >= event->recorded ? cudaSuccess : cudaErrorNotReady;

@@ -28,6 +28,7 @@ struct emu_launched {
     int line;
     std::function<void()> body; /* what each thread does */
 };
+cudaError_t emu_called(void); /* whether the launch fails (failing.hpp) */
 void emu_enqueue_kernel(const emu_launched &launched);
 void emu_enqueue_work(cudaStream_t stream, std::function<void()> work);
 
@@ -39,16 +40,21 @@ static inline emu_launched emu_shape(dim3 blocks, dim3 threads, size_t shared_by
 
 /* The arguments are copied when the kernel is launched, as parameters of the kernel's types. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
-static inline void emu_launch_at(const char *file, int line, emu_launched launched,
-                                 const char *name, void (*kernel)(PARAMETERS...),
-                                 ARGUMENTS &&...arguments)
+static inline cudaError_t emu_launch_at(const char *file, int line, emu_launched launched,
+                                        const char *name, void (*kernel)(PARAMETERS...),
+                                        ARGUMENTS &&...arguments)
 {
+    const cudaError_t error = emu_called();
+    if (error != cudaSuccess) {
+        return error;
+    }
     std::tuple<std::remove_cv_t<PARAMETERS>...> copies(std::forward<ARGUMENTS>(arguments)...);
     launched.name = name;
     launched.file = file;
     launched.line = line;
     launched.body = [kernel, copies] { std::apply(kernel, copies); };
     emu_enqueue_kernel(launched);
+    return cudaSuccess;
 }
 #define emu_launch(...) emu_launch_at(__FILE__, __LINE__, __VA_ARGS__)
 
@@ -57,9 +63,8 @@ static inline cudaError_t emu_launch_together(emu_launched launched, void (*kern
                                               void **arguments, std::index_sequence<I...>)
 {
     launched.together = true;
-    emu_launch_at("", 0, launched, "a cooperative kernel", kernel,
-                  *(std::remove_cv_t<PARAMETERS> *)arguments[I]...);
-    return cudaSuccess;
+    return emu_launch_at("", 0, launched, "a cooperative kernel", kernel,
+                         *(std::remove_cv_t<PARAMETERS> *)arguments[I]...);
 }
 template <typename... PARAMETERS>
 static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(PARAMETERS...), dim3 blocks,
@@ -94,9 +99,8 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
     for (unsigned int a = 0; a < config->numAttrs; a++) {
         launched.follows |= config->attrs[a].val.programmaticStreamSerializationAllowed != 0;
     }
-    emu_launch_at("", 0, launched, "a kernel of cudaLaunchKernelEx", kernel,
-                  std::forward<ARGUMENTS>(arguments)...);
-    return cudaSuccess;
+    return emu_launch_at("", 0, launched, "a kernel of cudaLaunchKernelEx", kernel,
+                         std::forward<ARGUMENTS>(arguments)...);
 }
 
 template <typename KERNEL>
