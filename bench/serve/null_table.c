@@ -5,7 +5,7 @@
  * Stands in for table.c in build/sherwoodd-null: sockets, frames and batches are real, results are
  * not. It has the Robin Hood engine's operations and refuses the other engines. Every key is found;
  * its value is what the memory held. A batch of reads is done NULL_TABLE_READ_NS (15000) after it
- * was submitted to an idle queue, batches of writes take NULL_TABLE_WRITE_NS (250000) each, one
+ * was submitted to an idle queue, batches of writes take NULL_TABLE_WRITE_NS (60000) each, one
  * after the other; every operation adds NULL_TABLE_KEY_PS (100). So it shows what a device would
  * leave to the daemon, and how batches are filled.
  */
@@ -100,7 +100,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     **out = (struct sw_table){
         .config = *config,
         .read_ns = setting("NULL_TABLE_READ_NS", 15000),
-        .write_ns = setting("NULL_TABLE_WRITE_NS", 250000),
+        .write_ns = setting("NULL_TABLE_WRITE_NS", 60000),
         .key_ps = setting("NULL_TABLE_KEY_PS", 100),
     };
     pthread_mutex_init(&(*out)->order, NULL);

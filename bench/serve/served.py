@@ -35,6 +35,8 @@ DEPTHS = {4096: 32, 65536: 4, 262144: 2}
 DRAWN_KEYS = 1 << 20
 RESP_KEYS = 1000000
 RESP_CONNECTIONS = 64
+# What RESP clients ask the daemon without a table.
+NULL_RESP = ("resp_get_p64", "resp_set_p64", "resp_get_p1")
 # Loads of the steps: what is filled, the slices that are written and deleted by turns, and the engines'.
 FILL = 0.85
 SLICE = 0.1
@@ -316,7 +318,7 @@ class Study:
                                    ("resp_get_p1", 1, (*many, "-o", "get", "-d", 1)),
                                    ("resp_mget100", 100, (*many, "-o", "mget", "--mget", 100, "-d", 16)),
                                    ("resp_get_one", 1, (*base, "-o", "get", "-c", 1, "-t", 1, "-d", 1))):
-            if library != "sherwood-null" or name == "resp_get_p1":
+            if library != "sherwood-null" or name in NULL_RESP:
                 self.note(Row(name, bits, load, batch, library), self.load(*words, *self.timed())[0], "p50", "p99")
 
     def single_beside(self, daemon, filled):
