@@ -318,7 +318,8 @@ static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch
     table->counters.evicted += batch->counters.evicted - moved_out;
     table->slots.policy = policy;
     if (batch->restores) {
-        sw_cache_cpu_go_on_after(table, batch->scores, batch->count);
+        sw_cache_image_clocks(policy, table->epoch, batch->scores, batch->count, &table->clock,
+                              &table->rounds); /* nobody else reads them in this phase */
     }
 }
 

@@ -119,23 +119,15 @@ void sw_cache_cpu_image_drop(void *context)
     free(image);
 }
 
-void sw_cache_cpu_go_on_after(struct sw_cache_cpu_table *table, const uint64_t *scores,
-                              uint32_t count)
+void sw_cache_image_clocks(uint32_t policy, uint64_t epoch, const uint64_t *scores, uint32_t count,
+                           uint64_t *clock, uint64_t *rounds)
 {
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t *clock = &table->clock;
-        uint64_t after = scores[i] < UINT64_MAX ? scores[i] + 1 : scores[i];
-        if (table->slots.policy == SW_CACHE_EPOCH_LRU) {
-            if (scores[i] >> 32 != table->epoch) {
-                continue;
-            }
-            clock = &table->rounds;
-            after = (scores[i] & UINT32_MAX) + 1;
-        } else if (table->slots.policy != SW_CACHE_LRU) {
-            return;
-        }
-        if (after > __atomic_load_n(clock, __ATOMIC_RELAXED)) {
-            __atomic_store_n(clock, after, __ATOMIC_RELAXED);
+        if (policy == SW_CACHE_LRU && scores[i] >= *clock) {
+            *clock = scores[i] < UINT64_MAX ? scores[i] + 1 : scores[i];
+        } else if (policy == SW_CACHE_EPOCH_LRU && scores[i] >> 32 == epoch &&
+                   (scores[i] & UINT32_MAX) >= *rounds) {
+            *rounds = (scores[i] & UINT32_MAX) + 1;
         }
     }
 }

@@ -29,9 +29,10 @@ void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *
 int sw_cache_cpu_image_read(void *image, struct sw_image_columns *columns);
 void sw_cache_cpu_image_drop(void *image);
 
-/* After a batch that restores scores: later uses are later than those. */
-void sw_cache_cpu_go_on_after(struct sw_cache_cpu_table *table, const uint64_t *scores,
-                              uint32_t count);
+/* After a batch that restores scores: later uses are later than those. `clock` is of LRU, `rounds`
+ * of EPOCH_LRU. */
+void sw_cache_image_clocks(uint32_t policy, uint64_t epoch, const uint64_t *scores, uint32_t count,
+                           uint64_t *clock, uint64_t *rounds);
 
 #ifdef __cplusplus
 }

@@ -76,6 +76,7 @@ run_tests() {
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"
     step test-cache 300 "$here/test_cache_gpu"
+    step test-image 60 "$here/test_image_gpu" --keys 1000000
 }
 
 run_checkers() {
@@ -91,6 +92,7 @@ run_quick() {
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 60 "$here/test_cuckoo_engine_gpu" --quick
     step test-cache 180 "$here/test_cache_gpu" --quick
+    step test-image 60 "$here/test_image_gpu" --keys 100000
     checker memcheck 60 --quick --one-queue --only "bulk: " --only "$ALL_KERNELS"
 }
 

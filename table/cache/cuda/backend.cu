@@ -168,6 +168,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     sw_cache_growth_facts(&table->growth, facts);
     facts->together_ops_max = table->together.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
+    facts->image_bytes = sw_cache_cuda_image_bytes(table);
 }
 
 void *table_io_alloc(void *context, size_t bytes)
@@ -280,6 +281,7 @@ struct sw_cache_table_batch typed(struct sw_cache_cuda_queue *queue, const struc
         all.found = (uint32_t *)batch->found;
         all.not_admitted = (uint32_t *)batch->not_admitted;
         all.scores = batch->scores;
+        sw_cache_cuda_restore(table, batch, &all);
         all.scores_out = batch->scores_out;
         all.leftover_scores = batch->leftover_scores;
         all.leftover_keys = batch->leftover_keys;
@@ -368,8 +370,8 @@ int submit(void *context, struct sw_batch *batch)
 {
     struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
     uint64_t ticket = sw_cuda_lane_ticket(queue);
-    if (sw_cuda_is_lost(queue->table)) {
-        return SW_E_DEVICE;
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cache_cuda_submit_image(queue, batch);
     }
     if (ticket == 0) {
         return SW_E_BUSY;
@@ -391,6 +393,9 @@ int submit(void *context, struct sw_batch *batch)
 int poll(void *context, struct sw_batch *batch)
 {
     struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cache_cuda_poll_image(batch);
+    }
     int status = sw_cuda_lane_poll(queue, batch->_ticket);
     if (status == SW_PENDING) {
         return SW_PENDING;
@@ -480,8 +485,8 @@ const struct sw_backend backend = {
     NULL,
     table_check,
     NULL,
-    NULL,
-    NULL,
+    sw_cache_cuda_image_read,
+    sw_cache_cuda_image_drop,
     NULL,
 };
 

@@ -38,6 +38,16 @@ struct sw_cache_cuda_queue : sw_cuda_lane {
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts);
 /* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
 void sw_cache_cuda_set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch);
+/* Of a batch that restores scores: they are stored as they are, and later uses are later than those
+ * (backend_image.cu). Others are left as they are. */
+void sw_cache_cuda_restore(struct sw_cache_cuda_table *table, const struct sw_batch *batch,
+                           struct sw_cache_table_batch *all);
+/* submit and poll of a batch of SW_BATCH_IMAGE, and what is read of it. */
+int sw_cache_cuda_submit_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch);
+int sw_cache_cuda_poll_image(struct sw_batch *batch);
+int sw_cache_cuda_image_read(void *image, struct sw_image_columns *columns);
+void sw_cache_cuda_image_drop(void *image);
+uint64_t sw_cache_cuda_image_bytes(const struct sw_cache_cuda_table *table);
 /* Carries out all of a RESIZE but its record. */
 cudaError_t sw_cache_cuda_resize(struct sw_cache_cuda_queue *queue, struct sw_batch *batch);
 /* Entries that a batch may add; 0 where the table does not grow. */

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "table/cuckoo/cuda/backend.cuh"
+#include "table/device/image.cuh"
 
 /* 128-bit cells are exchanged by one instruction from this compute capability on. */
 #define MAJOR_FOR_128_BITS 9
@@ -237,6 +238,8 @@ void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct sw_cuckoo_device_table *table = (const struct sw_cuckoo_device_table *)context;
     sw_cuckoo_backend_facts(&table->plan, table->bytes, facts);
+    facts->image_bytes =
+        (table->plan.cells + table->plan.stash_room) * (table->config.slot_bits / 8);
     facts->together_ops_max = table->together.operations_max;
 }
 
@@ -324,8 +327,8 @@ const struct sw_backend backend = {
     NULL,
     table_check,
     NULL,
-    NULL,
-    NULL,
+    sw_cuda_slots_image_read,
+    sw_cuda_slots_image_drop,
     NULL,
 };
 

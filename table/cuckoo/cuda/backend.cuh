@@ -46,6 +46,10 @@ inline struct sw_cuckoo_write<128> *sw_cuckoo_parts<128>(struct sw_cuckoo_device
     return &table->wide;
 }
 
+/* submit and poll of a batch of SW_BATCH_IMAGE (backend_image.cu). */
+int sw_cuckoo_submit_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch);
+int sw_cuckoo_poll_image(struct sw_batch *batch);
+
 /* Members of sw_backend. */
 int sw_cuckoo_queue_open(void *table, void **out);
 void sw_cuckoo_queue_close(void *queue);

@@ -186,6 +186,9 @@ int sw_cuckoo_submit(void *context, struct sw_batch *batch)
     if (sw_cuda_is_lost(queue->table)) {
         return SW_E_DEVICE;
     }
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cuckoo_submit_image(queue, batch);
+    }
     if (ticket == 0) {
         return SW_E_BUSY;
     }
@@ -208,6 +211,9 @@ int sw_cuckoo_submit(void *context, struct sw_batch *batch)
 int sw_cuckoo_poll(void *context, struct sw_batch *batch)
 {
     struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cuckoo_poll_image(batch);
+    }
     int status = sw_cuda_lane_poll(queue, batch->_ticket);
     if (status == SW_PENDING) {
         return SW_PENDING;

@@ -3,6 +3,7 @@
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
 #include "table/device/cutter.cuh"
+#include "table/device/image.cuh"
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cuda/host.cuh"
 
@@ -385,8 +386,8 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void)
         sw_cuda_flush,
         cuda_check,
         cuda_raw_copy,
-        NULL,
-        NULL,
+        sw_cuda_slots_image_read,
+        sw_cuda_slots_image_drop,
         NULL,
     };
     return &backend;

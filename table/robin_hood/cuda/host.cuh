@@ -103,6 +103,10 @@ int sw_cuda_submit_together(void *queue, struct sw_together *together);
 int sw_cuda_poll_together(void *queue, struct sw_together *together);
 void sw_cuda_flush(void *queue, uint32_t stream);
 
+/* submit and poll of a batch of SW_BATCH_IMAGE (image.cu). */
+int sw_cuda_submit_image(struct sw_cuda_queue *queue, struct sw_batch *batch);
+int sw_cuda_poll_image(struct sw_batch *batch);
+
 /* Resizes (resize.cu); under `order`. */
 
 /* Whether a table may move to other arrays at all. */

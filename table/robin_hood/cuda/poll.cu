@@ -103,6 +103,9 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
 int sw_cuda_poll(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cuda_poll_image(batch);
+    }
     /* Reads gather while older batches of the queue are in flight. */
     if (queue->held_count > 0 && batch->_ticket >= queue->held[0]->_ticket &&
         !sw_cuda_is_lost(queue->table)) {

@@ -269,6 +269,9 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
     if (sw_cuda_is_lost(queue->table)) {
         return SW_E_DEVICE;
     }
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cuda_submit_image(queue, batch);
+    }
     if (ticket == 0 || (batch->kind == SW_BATCH_SCAN && queue->scan.running)) {
         return SW_E_BUSY;
     }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend_image.cu - images of a cache on CUDA: digests, and entries with their values.
+ */
+#include <stdlib.h>
+
+#include "table/cache/cuda/backend.cuh"
+#include "table/cache/image.h"
+#include "table/device/image.cuh"
+
+#define PART_DIGESTS 0
+#define PART_ENTRIES 1 /* and values, behind them or among them */
+
+struct cache_image : sw_cuda_image {
+    struct sw_cache_slots slots; /* sizes and strides */
+    uint32_t key_bytes;
+    uint64_t values_at; /* of the values, from the entries on; 0: they lie among the entries */
+    uint64_t next;      /* slot that is staged next */
+    struct sw_cache_slots staged;
+    uint64_t looked, held; /* slots in the staging memory: looked at, and there */
+};
+
+uint64_t sw_cache_cuda_image_bytes(const struct sw_cache_cuda_table *table)
+{
+    uint64_t buckets = __atomic_load_n(&table->growth.buckets, __ATOMIC_RELAXED);
+    return buckets *
+           (SW_CACHE_BUCKET_SLOTS + sw_cache_entries_bytes(table->arrays.slots.value_bytes));
+}
+
+static void describe(struct cache_image *image, const struct sw_cache_cuda_table *table)
+{
+    const struct sw_cache_slots *slots = &table->arrays.slots;
+    uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
+    image->slots = *slots;
+    image->key_bytes = table->key_bytes;
+    image->values_at =
+        slots->value_stride == slots->entry_stride ? 0 : capacity * sizeof(struct sw_cache_entry);
+}
+
+/* Under the mutex. */
+static cudaError_t take(struct sw_cache_cuda_queue *queue, struct sw_batch *batch)
+{
+    struct sw_cache_cuda_table *table = queue->table;
+    const struct sw_cache_slots *slots = &table->arrays.slots;
+    const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
+        {slots->digests, slots->buckets * SW_CACHE_BUCKET_SLOTS},
+        {slots->entries, slots->buckets * sw_cache_entries_bytes(slots->value_bytes)},
+        {NULL, 0}};
+    struct cache_image *image = (struct cache_image *)calloc(1, sizeof(*image));
+    bool done = false;
+    if (image == NULL) {
+        return cudaSuccess;
+    }
+    cudaError_t error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
+    if (!done) {
+        free(image);
+        return error;
+    }
+    describe(image, table);
+    batch->epoch = table->epoch;
+    batch->_image = image;
+    return error;
+}
+
+int sw_cache_cuda_submit_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch)
+{
+    return sw_cuda_image_submit(queue, batch, [=]() { return take(queue, batch); });
+}
+
+int sw_cache_cuda_poll_image(struct sw_batch *batch)
+{
+    return sw_cuda_image_batch_poll((struct cache_image *)batch->_image, batch);
+}
+
+/* Has the next slots in the staging memory: digests, entries, values. False on a lost table. */
+static bool stage(struct cache_image *image)
+{
+    const uint32_t entry = image->slots.entry_stride;
+    const uint32_t value = image->values_at == 0 ? 0 : image->slots.value_stride;
+    const uint64_t room = SW_CUDA_IMAGE_PIECE / (1 + entry + value) / 64 * 64;
+    const uint64_t left = image->slots.buckets * SW_CACHE_BUCKET_SLOTS - image->next;
+    uint8_t *staging = (uint8_t *)image->staging;
+    image->held = left < room ? left : room;
+    image->looked = 0;
+    image->staged = image->slots;
+    image->staged.digests = staging;
+    image->staged.entries = staging + room;
+    image->staged.values = value == 0 ? image->staged.entries + sizeof(struct sw_cache_entry)
+                                      : staging + room * (1 + entry);
+    if (!sw_cuda_image_fetch(image, PART_DIGESTS, image->next, image->staged.digests,
+                             image->held) ||
+        !sw_cuda_image_fetch(image, PART_ENTRIES, image->next * entry, image->staged.entries,
+                             image->held * entry) ||
+        (value != 0 &&
+         !sw_cuda_image_fetch(image, PART_ENTRIES, image->values_at + image->next * value,
+                              image->staged.values, image->held * value))) {
+        return false;
+    }
+    image->next += image->held;
+    return true;
+}
+
+int sw_cache_cuda_image_read(void *context, struct sw_image_columns *columns)
+{
+    struct cache_image *image = (struct cache_image *)context;
+    while (columns->count < columns->room) {
+        if (image->looked < image->held) {
+            sw_cache_image_gather(&image->staged, image->key_bytes, image->held, &image->looked,
+                                  columns);
+        } else if (image->next == image->slots.buckets * SW_CACHE_BUCKET_SLOTS) {
+            break;
+        } else if (!stage(image)) {
+            return SW_E_DEVICE;
+        }
+    }
+    return SW_OK;
+}
+
+void sw_cache_cuda_image_drop(void *context)
+{
+    struct cache_image *image = (struct cache_image *)context;
+    sw_cuda_image_close(image);
+    free(image);
+}
+
+void sw_cache_cuda_restore(struct sw_cache_cuda_table *table, const struct sw_batch *batch,
+                           struct sw_cache_table_batch *all)
+{
+    if (batch->restores) {
+        all->slots.policy = SW_CACHE_CUSTOM;
+        sw_cache_image_clocks(table->arrays.slots.policy, table->epoch, batch->scores, batch->count,
+                              &table->clock, &table->rounds);
+    }
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend_image.cu - images of a cuckoo table on CUDA.
+ */
+#include <stdlib.h>
+
+#include "table/cuckoo/cuda/backend.cuh"
+#include "table/cuckoo/cuda/engine.cuh"
+#include "table/device/image.cuh"
+
+/* Which of the arrays are the current ones only the device knows: waits for it. */
+template <int BITS> static cudaError_t find_cells(struct sw_cuckoo_queue *queue, const void **cells)
+{
+    typename sw_cuckoo_kind<BITS>::table copy;
+    cudaError_t error = cudaMemcpyAsync(&copy, queue->table->device_table, sizeof(copy),
+                                        cudaMemcpyDeviceToHost, queue->stream);
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(queue->stream);
+    }
+    *cells = copy.view.cells;
+    return error;
+}
+
+/* Under the mutex. */
+static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
+{
+    struct sw_cuckoo_device_table *table = queue->table;
+    const uint32_t bits = table->config.slot_bits;
+    const void *cells = NULL;
+    bool done = false;
+    cudaError_t error = bits == 64 ? find_cells<64>(queue, &cells) : find_cells<128>(queue, &cells);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    struct sw_cuda_slots_image *image = (struct sw_cuda_slots_image *)calloc(1, sizeof(*image));
+    if (image == NULL) {
+        return cudaSuccess;
+    }
+    const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
+        {cells, table->plan.cells * (bits / 8)},
+        {table->stash, table->plan.stash_room * (bits / 8)},
+        {table->state, sizeof(*table->state)}};
+    error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
+    if (!done) {
+        free(image);
+        return error;
+    }
+    image->kind.slot_bits = bits;
+    image->counts[0] = table->plan.cells;
+    image->stash_is_part = true;
+    batch->_image = image;
+    return error;
+}
+
+int sw_cuckoo_submit_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
+{
+    return sw_cuda_image_submit(queue, batch, [=]() { return take(queue, batch); });
+}
+
+int sw_cuckoo_poll_image(struct sw_batch *batch)
+{
+    return sw_cuda_image_batch_poll((struct sw_cuda_slots_image *)batch->_image, batch);
+}
