@@ -63,7 +63,7 @@ static bool build(const struct sw_tune_search_options *options, struct sw_tune_p
             const struct sw_tune_product *product = &plan->products[p];
             if (!product->is_built && product->is_base && product->reason.text[0] != '\0') {
                 return sw_tune_refuse(reason, "base of %s does not build: %s",
-                                      product->space->kernel, product->reason.text);
+                                      product->kernel->space->kernel, product->reason.text);
             }
         }
     }
@@ -74,7 +74,7 @@ static bool write_spaces(const struct sw_tune_plan *plan, struct sw_tune_store *
                          struct sw_tune_reason *reason)
 {
     for (uint32_t k = 0; k < plan->kernel_count; k++) {
-        if (!sw_tune_store_space(store, plan->kernels[k].space, plan->kernels[k].sources_text)) {
+        if (!sw_tune_store_space(store, plan->kernels[k].space, plan->kernels[k].sources)) {
             sw_tune_store_failure(store, reason);
             return false;
         }
@@ -99,8 +99,7 @@ static int finish(const char *program, enum sw_tune_ended ended,
 }
 
 static int measure(const char *program, const struct sw_tune_search_options *options,
-                   const struct sw_tune_plan *plan, struct sw_tune_interrupt *interrupt,
-                   double began)
+                   struct sw_tune_plan *plan, struct sw_tune_interrupt *interrupt, double began)
 {
     struct sw_tune_reason reason = {""};
     struct sw_tune_store *store = NULL;

@@ -2,13 +2,12 @@
  *
  * plan.c - reads kernels and lists the variants that the command line selects.
  */
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/tune/search/search.h"
 
-/* A variant and its place in the order. */
+/* A product and its place in the order. */
 struct entry {
     uint32_t round; /* 0: base; then as it is drawn within its workload */
     uint32_t order; /* of workloads */
@@ -29,7 +28,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static bool add(struct entries *entries, const struct sw_tune_space *space, uint32_t workload,
+static bool add(struct entries *entries, struct sw_tune_kernel *kernel, uint32_t workload,
                 const struct sw_tune_variant *variant, bool is_base)
 {
     if ((entries->count & (entries->count - 1)) == 0) { /* full: room for twice as many */
@@ -43,33 +42,32 @@ static bool add(struct entries *entries, const struct sw_tune_space *space, uint
     struct entry *entry = &entries->list[entries->count++];
     memset(entry, 0, sizeof(*entry));
     entry->order = entries->workloads;
-    entry->product.space = space;
+    entry->product.kernel = kernel;
     entry->product.workload = workload;
     entry->product.variant = *variant;
     entry->product.is_base = is_base;
     return true;
 }
 
-/* Numbers the entries from `first` on, all of one workload, in no system. */
+/* Numbers the entries from `first` on, all of one workload, in a shuffled order. */
 static void shuffle(struct entries *entries, uint32_t first)
 {
     uint64_t state = entries->workloads + 1;
     for (uint32_t i = first; i < entries->count; i++) {
         uint32_t j = first + (uint32_t)(next_random(&state) % (i - first + 1));
-        entries->list[i].round = i - first + 1;
-        uint32_t round = entries->list[i].round;
         entries->list[i].round = entries->list[j].round;
-        entries->list[j].round = round;
+        entries->list[j].round = i - first + 1;
     }
 }
 
 static bool add_workload(struct entries *entries, const struct sw_tune_search_options *options,
-                         const struct sw_tune_space *space, uint32_t workload)
+                         struct sw_tune_kernel *kernel, uint32_t workload)
 {
+    const struct sw_tune_space *space = kernel->space;
     struct sw_tune_variant variant;
     char name[SW_TUNE_TEXT_MAX];
     sw_tune_variant_base(space, &variant);
-    if (!add(entries, space, workload, &variant, true)) {
+    if (!add(entries, kernel, workload, &variant, true)) {
         return false;
     }
     uint32_t first = entries->count;
@@ -78,7 +76,7 @@ static bool add_workload(struct entries *entries, const struct sw_tune_search_op
         sw_tune_variant_name(space, workload, &variant, name);
         if (!sw_tune_variant_is_base(space, workload, &variant) &&
             sw_tune_selects_variant(&options->select, name) &&
-            !add(entries, space, workload, &variant, false)) {
+            !add(entries, kernel, workload, &variant, false)) {
             return false;
         }
     }
@@ -110,22 +108,22 @@ static bool settle(struct sw_tune_plan *plan, struct entries *entries,
         return sw_tune_refuse(reason, "not enough memory");
     }
     for (; plan->count < entries->count; plan->count++) {
-        struct sw_tune_product *product = &plan->products[plan->count];
-        *product = entries->list[plan->count].product;
-        if (!sw_tune_product_name(product, &options->tools,
-                                  sw_tune_plan_kernel(plan, product)->sources, reason)) {
+        plan->products[plan->count] = entries->list[plan->count].product;
+        if (!sw_tune_product_name(&plan->products[plan->count], &options->tools, reason)) {
             return false;
         }
     }
     return true;
 }
 
-/* The kernels whose names match, and whether the filters speak of their axes. */
+/* The kernels whose names match, and whether the filters fit their axes. */
 static bool read_kernels(struct sw_tune_plan *plan, const struct sw_tune_search_options *options,
                          struct sw_tune_reason *reason)
 {
     for (uint32_t i = 0; i < options->file_count; i++) {
         struct sw_tune_kernel *kernel = &plan->kernels[plan->kernel_count];
+        uint64_t own = 0;
+        uint64_t tuned = 0;
         if (!sw_tune_space_read(options->files[i], &kernel->space, reason)) {
             return false;
         }
@@ -135,17 +133,15 @@ static bool read_kernels(struct sw_tune_plan *plan, const struct sw_tune_search_
             continue;
         }
         plan->kernel_count++;
-        uint64_t tuned = 0;
+        /* the file that is tuned counts even if the kernel does not include it */
         if (!sw_tune_selection_fits(&options->select, kernel->space, reason) ||
-            !sw_tune_hash_sources(options->files[i], &kernel->sources, reason) ||
+            !sw_tune_hash_sources(options->files[i], &own, reason) ||
             !sw_tune_hash_sources(kernel->space->tunes, &tuned, reason)) {
             return false;
         }
-        sw_tune_hash_text(tuned, kernel->sources_text);
-        /* it counts even if the kernel does not include it */
-        kernel->sources =
-            sw_tune_hash(kernel->sources, kernel->sources_text, strlen(kernel->sources_text));
-        sw_tune_hash_text(kernel->sources, kernel->sources_text);
+        sw_tune_hash_text(tuned, kernel->sources);
+        sw_tune_hash_text(sw_tune_hash(own, kernel->sources, strlen(kernel->sources)),
+                          kernel->sources);
     }
     return plan->kernel_count > 0 ||
            sw_tune_refuse(reason, "nothing is selected: no kernel's name matches");
@@ -162,7 +158,7 @@ bool sw_tune_plan_make(struct sw_tune_plan *plan, const struct sw_tune_search_op
         for (uint32_t w = 0; good && w < sw_tune_point_count(space, true); w++) {
             if (sw_tune_point_taken(space, true, w, options->select.filters,
                                     options->select.filter_count) &&
-                !add_workload(&entries, options, space, w)) {
+                !add_workload(&entries, options, &plan->kernels[k], w)) {
                 good = sw_tune_refuse(reason, "not enough memory");
             }
         }
@@ -182,14 +178,4 @@ void sw_tune_plan_free(struct sw_tune_plan *plan)
     }
     free(plan->products);
     memset(plan, 0, sizeof(*plan));
-}
-
-const struct sw_tune_kernel *sw_tune_plan_kernel(const struct sw_tune_plan *plan,
-                                                 const struct sw_tune_product *product)
-{
-    uint32_t k = 0;
-    while (plan->kernels[k].space != product->space) {
-        k++;
-    }
-    return &plan->kernels[k];
 }

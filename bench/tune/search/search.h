@@ -10,7 +10,6 @@
 #include "bench/tune/build.h"
 #include "bench/tune/sampling.h"
 #include "bench/tune/select.h"
-#include "bench/tune/sources.h"
 #include "bench/tune/store.h"
 
 #define SW_TUNE_KERNELS_MAX 16
@@ -40,12 +39,6 @@ struct sw_tune_search_options {
 enum sw_study_parsed sw_tune_search_options_parse(struct sw_tune_search_options *options, int argc,
                                                   char **argv);
 
-struct sw_tune_kernel {
-    struct sw_tune_space *space;
-    uint64_t sources;
-    char sources_text[SW_TUNE_HASH_TEXT];
-};
-
 /* Products: base of every workload first; then the other variants, workload after workload in turn,
  * in a shuffled order that is the same each time, so that a search that ends early has seen
  * something of all. */
@@ -62,9 +55,6 @@ bool sw_tune_plan_make(struct sw_tune_plan *plan, const struct sw_tune_search_op
                        struct sw_tune_reason *reason);
 void sw_tune_plan_free(struct sw_tune_plan *plan);
 
-const struct sw_tune_kernel *sw_tune_plan_kernel(const struct sw_tune_plan *plan,
-                                                 const struct sw_tune_product *product);
-
 enum sw_tune_ended {
     SW_TUNE_THROUGH,   /* nothing is left to do */
     SW_TUNE_STOPPED,   /* a signal came, or the budget is spent */
@@ -74,7 +64,7 @@ enum sw_tune_ended {
 /* Runs the variants of a plan and stores what they do. Results of the present sources are not
  * measured again, unless asked for. A line on stdout for each variant. `began`: of sw_study_clock,
  * what the budget counts from. */
-enum sw_tune_ended sw_tune_measure(const struct sw_tune_plan *plan,
+enum sw_tune_ended sw_tune_measure(struct sw_tune_plan *plan,
                                    const struct sw_tune_search_options *options,
                                    struct sw_tune_store *store, struct sw_tune_interrupt *interrupt,
                                    double began, struct sw_tune_reason *reason);
