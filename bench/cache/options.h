@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.h - what the cache study is asked to do: its command line.
+ * options.h - the command line of the cache study.
  */
 #ifndef SHERWOOD_BENCH_CACHE_OPTIONS_H
 #define SHERWOOD_BENCH_CACHE_OPTIONS_H

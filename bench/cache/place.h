@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* What a call's arrays are to hold. */
+/* The contents of a call's arrays. */
 struct sw_cachebench_draw {
     struct sw_cachebench_query query;
     uint32_t dim;
@@ -24,7 +24,7 @@ struct sw_cachebench_draw {
     enum sw_cachebench_scores scores;
 };
 
-/* What the model is to hold for a call's numbers. */
+/* An update of the model for a call's numbers. */
 struct sw_cachebench_note {
     struct sw_cachebench_query query;
     bool window;                /* whether those of the window are noted */

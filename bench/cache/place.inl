@@ -9,7 +9,7 @@
 
 #include "bench/study/each.h"
 
-/* What a function below works on; each of them uses a part. */
+/* The arguments of the functions below; each uses some of them. */
 struct sw_cachebench_work {
     struct sw_cachebench_arrays arrays;
     struct sw_cachebench_draw draw;
@@ -120,7 +120,7 @@ SW_HD static inline int judge_evicted_one(const struct sw_cachebench_work *work,
 }
 SW_STUDY_TALLY(judge_evicted_one, struct sw_cachebench_work, SW_CACHEBENCH_ANSWERS)
 
-/* The count of what left lies beside the arrays. */
+/* The number of evicted entries lies beside the arrays. */
 static bool judge_evicted_in(const struct sw_study_place *memory,
                              const struct sw_cachebench_arrays *arrays, const uint8_t *model,
                              uint64_t numbers, uint32_t dim, uint64_t seed,

@@ -2,7 +2,7 @@
  *
  * report.h - the cache study's files: raw.csv, summary.csv, tables.txt, run_info.txt.
  *
- * Written line by line: what was measured stays, whatever happens later.
+ * The files are written line by line, so that an interrupted run keeps its rows.
  */
 #ifndef SHERWOOD_BENCH_CACHE_REPORT_H
 #define SHERWOOD_BENCH_CACHE_REPORT_H
@@ -20,7 +20,7 @@ struct sw_cachebench_report {
     double started; /* host clock, for the progress line */
 };
 
-/* What a series of repetitions is about. */
+/* The configuration that a series of repetitions measures. */
 struct sw_cachebench_subject {
     const char *experiment;
     const char *library;
@@ -65,12 +65,12 @@ bool sw_cachebench_report_series(struct sw_cachebench_report *report,
 void sw_cachebench_report_figure(struct sw_cachebench_report *report,
                                  const struct sw_cachebench_subject *subject, const char *metric,
                                  double value, const char *unit);
-/* What a check of `entries` entries found: summary rows and one progress line. Returns whether
+/* Reports a check of `entries` entries: summary rows and one progress line. Returns whether
  * every answer was right. */
 bool sw_cachebench_report_verdict(struct sw_cachebench_report *report,
                                   const struct sw_cachebench_subject *subject, uint64_t entries,
                                   const struct sw_cachebench_verdict *verdict);
-/* What could not be measured, or what a library does not have: a summary row without a value. */
+/* Reports a summary row without a value: it could not be measured, or the library lacks it. */
 void sw_cachebench_report_none(struct sw_cachebench_report *report,
                                const struct sw_cachebench_subject *subject, const char *reason);
 void sw_cachebench_report_ceiling(struct sw_cachebench_report *report,

@@ -144,7 +144,7 @@ static bool sherwood_call(void *cache, enum sw_cachebench_operation operation,
     {                                                                                   \
         .name = "sherwood_" #mode, .is_table = true, .open = mode##_open,               \
         .operations = ((1U << SW_CACHEBENCH_OPERATIONS) - 1) &                          \
-                      ~SW_CACHEBENCH_BIT(FIND_PLACES), /* a table tells no addresses */ \
+                      ~SW_CACHEBENCH_BIT(FIND_PLACES), /* a table gives no addresses */ \
             .close = sherwood_close, .clear = sherwood_clear, .size = sherwood_size,    \
         .capacity = sherwood_capacity, .call = sherwood_call,                           \
     }

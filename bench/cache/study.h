@@ -92,7 +92,7 @@ bool sw_cachebench_draw_call(struct sw_cachebench_table *table,
 bool sw_cachebench_check_find(struct sw_cachebench_table *table,
                               const struct sw_cachebench_query *query, uint32_t added,
                               double *seconds, struct sw_cachebench_verdict *verdict);
-/* Overwrites what the answers of `count` operations are to go to. */
+/* Overwrites the memory for the answers of `count` operations. */
 bool sw_cachebench_poison(struct sw_cachebench_table *table, uint64_t count);
 
 /* --- experiments -------------------------------------------------------------------------------

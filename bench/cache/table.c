@@ -202,7 +202,7 @@ bool sw_cachebench_table_clear(struct sw_cachebench_table *table)
            table->study->place->memory->fill(table->model, 0, table->numbers_max);
 }
 
-/* Puts what a table answered where those answers are that others give. */
+/* Converts a table's answers to the form that other libraries use. */
 static bool translate(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
                       uint64_t count)
 {

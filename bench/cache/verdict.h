@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * verdict.h - what an answer is worth, given the model: for host and device.
+ * verdict.h - judges an answer by the model, on the host or the device.
  *
  * The model has a byte for each number: the generation of the key's value, 0 if it is not stored.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * write_ceiling.cu - what memory alone takes for an insert_or_assign: a kernel that touches what
- * must be touched, and decides nothing. It is told in which bucket each key lies, in their order,
- * which is what a cache must find out first.
+ * must be accessed, without any decisions. It is given the bucket of each key, in order, which a
+ * cache would have to compute first.
  */
 #include "bench/cache/write_ceiling.h"
 
@@ -26,7 +26,7 @@ struct memory {
     uint64_t slots;
 };
 
-/* What is read is waited for: no hash is this one. */
+/* Makes the kernel wait for the word that it read: no hash has this value. */
 static __device__ __forceinline__ uint64_t nothing(uint64_t word)
 {
     return word == 0x5348455257434549ULL ? 1 : 0;

@@ -12,7 +12,7 @@
 #include "bench/cuckoo/options.h"
 #include "bench/cuckoo/place.h"
 
-/* What an experiment wants of a table. */
+/* The table that an experiment asks for. */
 struct sw_cbench_wanted {
     uint64_t size;      /* cells of one array, or of all (options->size_is_total); of Robin Hood:
                            slots */
@@ -23,7 +23,7 @@ struct sw_cbench_wanted {
     const struct sw_cbench_variant *variant;
 };
 
-/* What an insert came to. */
+/* Result of an insert. */
 struct sw_cbench_inserted {
     uint64_t rehashes;
     uint64_t left; /* keys that found no place and were handed back */

@@ -91,7 +91,7 @@ static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *s
            study->place->judge(study->found, &order, verdict);
 }
 
-/* After an insert. What was handed back is not found, and must be all that is not. */
+/* Checks an insert: the keys that are not found must be those that were handed back. */
 static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                          void *table, struct sw_cbench_rep *rep)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.h - what the cuckoo study is asked to do: its command line.
+ * options.h - the command line of the cuckoo study.
  */
 #ifndef SHERWOOD_BENCH_CUCKOO_OPTIONS_H
 #define SHERWOOD_BENCH_CUCKOO_OPTIONS_H

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* What a check of answers found. */
+/* Result of a check of answers. */
 struct sw_cbench_verdict {
     uint64_t missed;  /* queries for stored keys that were not found */
     uint64_t phantom; /* queries for absent keys that were */

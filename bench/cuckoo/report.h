@@ -2,7 +2,7 @@
  *
  * report.h - the cuckoo study's files: raw.csv, summary.csv, tables.txt, run_info.txt.
  *
- * Written line by line: what was measured stays, whatever happens later.
+ * The files are written line by line, so that an interrupted run keeps its rows.
  */
 #ifndef SHERWOOD_BENCH_CUCKOO_REPORT_H
 #define SHERWOOD_BENCH_CUCKOO_REPORT_H
@@ -20,7 +20,7 @@ struct sw_cbench_report {
     FILE *run_info;
 };
 
-/* What a series of repetitions is about. */
+/* The configuration that a series of repetitions measures. */
 struct sw_cbench_subject {
     enum sw_cbench_experiment experiment;
     char x[32];         /* s, i, size or l, as text */

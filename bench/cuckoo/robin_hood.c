@@ -4,7 +4,7 @@
  * its own value.
  *
  * table.h asks for I/O memory; the study passes device memory. That works on the CUDA backend
- * because only kernels look into keys, values and found.
+ * because only kernels access keys, values and found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "bench/cuckoo/library.h"
 #include "table/table.h"
 
-/* Never met: without a bound every key finds a place. */
+/* Never reached: without a bound every key finds a slot. */
 #define MAX_PROBE (1U << 20)
 
 struct under_test {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bulk.h - what the files of the bulk transport share: places for frames in flight. One thread.
+ * bulk.h - frames in flight, which the files of the bulk transport share. One thread.
  */
 #ifndef SHERWOOD_LOAD_BULK_H
 #define SHERWOOD_LOAD_BULK_H
@@ -39,7 +39,7 @@ struct sw_load_bulk {
     bool splices;                         /* prefilled frames are sent as pages */
 };
 
-/* Accounts for what an answered frame says, and compares it with what it should say. */
+/* Counts the answers of a frame, and compares them with the right ones. */
 void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *slot);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "bench/load/bulk.h"
 
-/* Looks at every answer of a frame one by one: only done when a count says that some are bad. */
+/* Compares every answer of a frame one by one, after a count has shown that some are wrong. */
 static void report_mismatches(struct sw_load_worker *worker, const struct sw_load_slot *slot,
                               uint32_t count)
 {

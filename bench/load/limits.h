@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.h - the bounds of sherwood-load, and what it does when an option is not given.
+ * limits.h - the bounds and defaults of sherwood-load.
  */
 #ifndef SHERWOOD_LOAD_LIMITS_H
 #define SHERWOOD_LOAD_LIMITS_H
@@ -29,7 +29,7 @@
 #define SW_LOAD_FRAME_MAX (1U << 24)
 #define SW_LOAD_BULK_DEPTH_MAX 1024
 #define SW_LOAD_RESP_DEPTH_MAX 65536
-/* Of values that are bytes: what a server of this version has at most. */
+/* The most that a server of this version has, of values that are bytes. */
 #define SW_LOAD_VALUE_BYTES_MAX 1024
 #define SW_LOAD_MGET_MAX 65536
 #define SW_LOAD_SECONDS_MIN 0.01

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.h - what the command line of sherwood-load asks for.
+ * options.h - the command line of sherwood-load.
  */
 #ifndef SHERWOOD_LOAD_OPTIONS_H
 #define SHERWOOD_LOAD_OPTIONS_H

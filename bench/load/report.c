@@ -77,7 +77,7 @@ static void text_head(FILE *out, const struct sw_load_options *options,
     }
 }
 
-/* What is drawn, if it is not every key once. */
+/* The distribution of keys and the mix, if keys are drawn. */
 static void text_draws(FILE *out, const struct sw_load_options *options)
 {
     const bool has_theta =
@@ -102,7 +102,7 @@ static void text_draws(FILE *out, const struct sw_load_options *options)
     fputc('\n', out);
 }
 
-/* What a phase was besides its row: shares of a mix, lateness of an open loop. */
+/* Lines about a phase besides its row: shares of a mix, lateness of an open loop. */
 static void text_details(FILE *out, const struct sw_load_options *options,
                          const struct sw_load_phase_result *phase)
 {
@@ -144,7 +144,7 @@ static void text_details(FILE *out, const struct sw_load_options *options,
     }
 }
 
-/* What the load itself cost. */
+/* CPU time and system calls of the client. */
 static void text_costs(FILE *out, const struct sw_load_options *options,
                        const struct sw_load_phase_result *phase)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * series.h - what a run did in each of its seconds, as rows of a CSV file.
+ * series.h - the keys and latencies of each second of a run, as rows of a CSV file.
  *
  * Every worker counts its latencies in buckets of its own, which only grow; about once a second the
  * main thread adds them up and takes the difference to what they were before. Buckets are as those

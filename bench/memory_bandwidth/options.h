@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.h - what the memory bandwidth study is asked to do: its command line.
+ * options.h - the command line of the memory bandwidth study.
  */
 #ifndef SHERWOOD_BENCH_MEMORY_BANDWIDTH_OPTIONS_H
 #define SHERWOOD_BENCH_MEMORY_BANDWIDTH_OPTIONS_H

@@ -22,7 +22,7 @@ struct sw_bandwidth_report {
     FILE *run_info;
 };
 
-/* What a summary row is about. */
+/* The configuration that a summary row belongs to. */
 struct sw_bandwidth_subject {
     const char *library;
     const char *operation;

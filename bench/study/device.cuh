@@ -38,6 +38,16 @@ static inline uint32_t sw_study_blocks(uint64_t threads, uint32_t block)
     return (uint32_t)((threads + block - 1) / block);
 }
 
+/* Calls call(0) with an integer as wide as a key: of 4 bytes or of 8. */
+template <class Call> static void sw_study_by_width(uint32_t key_bytes, Call call)
+{
+    if (key_bytes == 4) {
+        call((uint32_t)0);
+    } else {
+        call((uint64_t)0);
+    }
+}
+
 /* splitmix64's finalizer (Sebastiano Vigna, public domain) */
 static __host__ __device__ inline uint64_t sw_study_mixed(uint64_t z)
 {

@@ -2,8 +2,8 @@
  *
  * report.h - what every study writes: its files, the facts of run_info.txt, medians.
  *
- * Files are written line by line: what was measured stays, whatever happens later, and processes
- * that share the files take turns. Threads: one.
+ * Files are written line by line, so that an interrupted run keeps its rows and processes can share
+ * the files. Threads: one.
  */
 #ifndef SHERWOOD_BENCH_STUDY_REPORT_H
 #define SHERWOOD_BENCH_STUDY_REPORT_H

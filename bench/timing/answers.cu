@@ -43,11 +43,10 @@ static __global__ void __launch_bounds__(BLOCK)
 
 bool sw_timing_mark_absent(void *answers, uint32_t key_bytes, const uint64_t *found, uint64_t count)
 {
-    if (key_bytes == 4) {
-        mark_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint32_t *)answers, found, count);
-    } else {
-        mark_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint64_t *)answers, found, count);
-    }
+    sw_study_by_width(key_bytes, [&](auto key) {
+        using Key = decltype(key);
+        mark_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((Key *)answers, found, count);
+    });
     return sw_study_done("marking absent keys");
 }
 
@@ -102,15 +101,12 @@ static bool check(struct sw_timing_arrays *arrays, const uint32_t *origins, uint
     if (!clear_tally(arrays)) {
         return false;
     }
-    if (arrays->key_bytes == 4) {
-        check_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((const uint32_t *)arrays->keys,
-                                                               (const uint32_t *)arrays->answers,
+    sw_study_by_width(arrays->key_bytes, [&](auto key) {
+        using Key = decltype(key);
+        check_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((const Key *)arrays->keys,
+                                                               (const Key *)arrays->answers,
                                                                origins, first, count, judge, tally);
-    } else {
-        check_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((const uint64_t *)arrays->keys,
-                                                               (const uint64_t *)arrays->answers,
-                                                               origins, first, count, judge, tally);
-    }
+    });
     return read_tally(arrays, result, sizeof(*result));
 }
 
@@ -147,13 +143,11 @@ static bool count_found(struct sw_timing_arrays *arrays, uint64_t count, uint8_t
     if (!clear_tally(arrays)) {
         return false;
     }
-    if (arrays->key_bytes == 4) {
-        found_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
-            (const uint32_t *)arrays->answers, count, held, (uint64_t *)arrays->tally);
-    } else {
-        found_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
-            (const uint64_t *)arrays->answers, count, held, (uint64_t *)arrays->tally);
-    }
+    sw_study_by_width(arrays->key_bytes, [&](auto key) {
+        using Key = decltype(key);
+        found_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>((const Key *)arrays->answers, count,
+                                                               held, (uint64_t *)arrays->tally);
+    });
     return read_tally(arrays, found, sizeof(*found));
 }
 
@@ -182,10 +176,9 @@ bool sw_timing_count_lost(struct sw_timing_arrays *arrays, uint64_t count, uint6
     if (!clear_tally(arrays)) {
         return false;
     }
-    if (arrays->key_bytes == 4) {
-        lost_kernel<uint32_t><<<sw_study_blocks(count, BLOCK), BLOCK>>>(*arrays, count);
-    } else {
-        lost_kernel<uint64_t><<<sw_study_blocks(count, BLOCK), BLOCK>>>(*arrays, count);
-    }
+    sw_study_by_width(arrays->key_bytes, [&](auto key) {
+        using Key = decltype(key);
+        lost_kernel<Key><<<sw_study_blocks(count, BLOCK), BLOCK>>>(*arrays, count);
+    });
     return read_tally(arrays, lost, sizeof(*lost));
 }

@@ -165,11 +165,10 @@ bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count, struct
     if (!sw_study_fill(arrays->keys, count * arrays->key_bytes, draw)) {
         return false;
     }
-    if (arrays->key_bytes == 4) {
-        replace_reserved<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint32_t *)arrays->keys, count);
-    } else {
-        replace_reserved<<<sw_study_blocks(count, BLOCK), BLOCK>>>((uint64_t *)arrays->keys, count);
-    }
+    sw_study_by_width(arrays->key_bytes, [&](auto key) {
+        using Key = decltype(key);
+        replace_reserved<<<sw_study_blocks(count, BLOCK), BLOCK>>>((Key *)arrays->keys, count);
+    });
     return sw_study_done("drawing keys") &&
            count_distinct(arrays, arrays->sorted, arrays->keys, count, distinct);
 }
@@ -218,13 +217,11 @@ bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint6
                           uint64_t distinct, struct sw_study_draw draw, uint64_t *fresh_distinct)
 {
     void *fresh = element(arrays->keys, arrays->key_bytes, first);
-    if (arrays->key_bytes == 4) {
+    sw_study_by_width(arrays->key_bytes, [&](auto key) {
+        using Key = decltype(key);
         fresh_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
-            (uint32_t *)fresh, count, (const uint32_t *)arrays->sorted, distinct, draw);
-    } else {
-        fresh_kernel<<<sw_study_blocks(count, BLOCK), BLOCK>>>(
-            (uint64_t *)fresh, count, (const uint64_t *)arrays->sorted, distinct, draw);
-    }
+            (Key *)fresh, count, (const Key *)arrays->sorted, distinct, draw);
+    });
     return sw_study_done("drawing fresh keys") &&
            count_distinct(arrays, arrays->queries, fresh, count, fresh_distinct);
 }
@@ -257,13 +254,11 @@ bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, ui
                             uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw)
 {
     struct sw_timing_order order = sw_timing_order_draw(stored, draw);
-    if (arrays->key_bytes == 4) {
-        query_kernel<uint32_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
+    sw_study_by_width(arrays->key_bytes, [&](auto key) {
+        using Key = decltype(key);
+        query_kernel<Key><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
             *arrays, wanted, stored, distinct, miss_percent, draw, order);
-    } else {
-        query_kernel<uint64_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
-            *arrays, wanted, stored, distinct, miss_percent, draw, order);
-    }
+    });
     return sw_study_done("drawing queries");
 }
 
@@ -285,12 +280,10 @@ bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, ui
 {
     struct sw_timing_order order = sw_timing_order_draw(distinct, draw);
     uint64_t generation = 1 + draw.number % SW_TIMING_GENERATIONS;
-    if (arrays->key_bytes == 4) {
-        change_kernel<uint32_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
-            *arrays, wanted, distinct, generation, order);
-    } else {
-        change_kernel<uint64_t><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
-            *arrays, wanted, distinct, generation, order);
-    }
+    sw_study_by_width(arrays->key_bytes, [&](auto key) {
+        using Key = decltype(key);
+        change_kernel<Key><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(*arrays, wanted, distinct,
+                                                                      generation, order);
+    });
     return sw_study_done("drawing changes");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * keys.h - the study's arrays in device memory, and what fills them: keys, queries, new values.
+ * keys.h - the study's arrays in device memory, and the functions that draw keys, queries and
+ * values.
  *
  * keys[0, stored) are the keys of an insert; behind them is room for fresh ones, which are none of
  * these. Key i has the value i. Keys may repeat.

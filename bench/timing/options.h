@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.h - what the timing study is asked to do: its command line.
+ * options.h - the command line of the timing study.
  */
 #ifndef SHERWOOD_BENCH_TIMING_OPTIONS_H
 #define SHERWOOD_BENCH_TIMING_OPTIONS_H

@@ -3,8 +3,8 @@
  * report.h - the study's files: raw.csv, insert.csv, get.csv, ceilings.csv, summary.csv,
  * run_info.txt.
  *
- * Written line by line: what was measured stays, whatever happens later, and processes that share
- * the files take turns.
+ * The files are written line by line, so that an interrupted run keeps its rows and processes can
+ * share the files.
  */
 #ifndef SHERWOOD_BENCH_TIMING_REPORT_H
 #define SHERWOOD_BENCH_TIMING_REPORT_H
@@ -28,7 +28,7 @@ struct sw_timing_report {
     FILE *run_info;
 };
 
-/* What a row is about. */
+/* The configuration that a row belongs to. */
 struct sw_timing_subject {
     const char *library;
     const char *operation;

@@ -3,7 +3,7 @@
  * sherwood.c - Sherwood's table as a library of the study, through table/table.h.
  *
  * table.h asks for I/O memory; the study passes device memory. That works on the CUDA backend
- * because only kernels look into keys, values, previous and found.
+ * because only kernels access keys, values, previous and found.
  */
 #include "bench/timing/sherwood.h"
 
@@ -14,7 +14,7 @@
 
 #include "bench/study/pass.h"
 
-/* Never met: the probes of the other libraries have no cap either. */
+/* Never reached: the probes of the other libraries have no cap either. */
 #define MAX_PROBE (1U << 20)
 
 struct sherwood {

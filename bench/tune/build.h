@@ -28,7 +28,7 @@ struct sw_tune_kernel {
     char arch[SW_TUNE_NAME_MAX];
 };
 
-/* What a variant is made from and into. */
+/* A variant, its sources and its file. */
 struct sw_tune_product {
     struct sw_tune_kernel *kernel;
     uint32_t workload;

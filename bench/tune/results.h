@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * results.h - what a store holds of a workload on a device, with scores.
+ * results.h - the stored results of a workload on a device, with scores.
  */
 #ifndef SHERWOOD_BENCH_TUNE_RESULTS_H
 #define SHERWOOD_BENCH_TUNE_RESULTS_H

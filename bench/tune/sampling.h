@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sampling.h - how often a point is timed, and what the times say together.
+ * sampling.h - how often a point is timed, and the median of its times.
  */
 #ifndef SHERWOOD_BENCH_TUNE_SAMPLING_H
 #define SHERWOOD_BENCH_TUNE_SAMPLING_H

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is between the braces of an axis: {ct}, {rt}, {io}, or nothing. */
+/* Reads the kind of an axis in braces: {ct}, {rt}, {io}, or nothing. */
 static const char *parse_kind(const char *text, struct sw_tune_filter *out)
 {
     if (*text != '{') {

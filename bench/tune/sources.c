@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sources.c - follows the includes of a kernel, and hashes what it finds.
+ * sources.c - follows the includes of a kernel, and hashes the files.
  */
 #include "bench/tune/sources.h"
 
@@ -71,7 +71,7 @@ static bool included(const char *line, char name[PATH_MAX_BYTES])
     return true;
 }
 
-/* What analyze --export writes is no source: variants do not read it. */
+/* Headers of analyze --export are not sources: variants do not include them. */
 static bool is_exported(const char *name)
 {
     const char *base = strrchr(name, '/');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sources.h - a hash of what a kernel is made from, so that a change is noticed.
+ * sources.h - a hash of a kernel's sources, by which changes are noticed.
  */
 #ifndef SHERWOOD_BENCH_TUNE_SOURCES_H
 #define SHERWOOD_BENCH_TUNE_SOURCES_H
@@ -10,8 +10,8 @@
 /* Sixteen hexadecimal digits. */
 #define SW_TUNE_HASH_TEXT 17
 
-/* Of text, going on from `hash`; 0 to begin. FNV-1a, 64 bits: it tells versions apart, it is no
- * protection. */
+/* Of text, going on from `hash`; 0 to begin. FNV-1a, 64 bits: it distinguishes versions, it is not
+ * cryptographic. */
 uint64_t sw_tune_hash(uint64_t hash, const char *text, size_t length);
 void sw_tune_hash_text(uint64_t hash, char text[SW_TUNE_HASH_TEXT]);
 

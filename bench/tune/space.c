@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a line is, for what is said of it. */
+/* A line and its place, for messages. */
 struct line {
     const char *file;
     uint32_t number;
@@ -282,7 +282,7 @@ static char *after_mark(struct line *line, const char *mark)
     return text;
 }
 
-/* What one line says. Reasons have no place yet. */
+/* Reads one line. Reasons do not contain file and line here. */
 static bool take_line(struct sw_tune_space *space, struct line *line, struct sw_tune_reason *reason)
 {
     char *text = after_mark(line, "%RANGE%");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * space.h - what can be varied of a kernel, and under which workloads: read from its comments.
+ * space.h - the parameters and workloads of a kernel, read from its comments.
  *
  * A kernel is a program in bench/tune/kernels; README.md has the comments it declares itself by. A
  * variant is one value for each parameter; base is the variant that the #define lines make. A point

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * store.c - the SQLite file: its tables, and what is written.
+ * store.c - the tables of the SQLite file, and their rows.
  */
 #include "bench/tune/store.h"
 

@@ -40,7 +40,7 @@ bool sw_tune_store_open(const char *file, bool create, struct sw_tune_store **ou
                         struct sw_tune_reason *reason);
 void sw_tune_store_close(struct sw_tune_store *store);
 const char *sw_tune_store_name(const struct sw_tune_store *store); /* of the file */
-/* What SQLite said of the last call that failed. */
+/* SQLite's message about the last call that failed. */
 void sw_tune_store_failure(const struct sw_tune_store *store, struct sw_tune_reason *reason);
 
 /* The axes, and the number of variants and the base of each workload, in place of older ones. */
@@ -52,7 +52,7 @@ bool sw_tune_store_find(struct sw_tune_store *store, const struct sw_tune_key *k
                         char state[SW_TUNE_STATE_MAX]);
 bool sw_tune_store_set_state(struct sw_tune_store *store, int64_t id, const char *state,
                              const char *note);
-/* Drops what is there of it. */
+/* Deletes its points. */
 bool sw_tune_store_forget(struct sw_tune_store *store, int64_t id);
 bool sw_tune_store_add_point(struct sw_tune_store *store, int64_t id, const char *point,
                              const struct sw_tune_summary *summary,

@@ -201,7 +201,7 @@ static bool take_times(const char *text, uint32_t wanted, struct sw_tune_samples
     return text[strspn(text, " ")] == '\0';
 }
 
-/* Time the subject took counts, where it is more than what it says: a clock may be injected. */
+/* The longer of the measured time and the reported time counts: a program may model its times. */
 static enum sw_tune_outcome time_it(struct sw_tune_subject *subject,
                                     const struct sw_tune_stop_rule *rule,
                                     struct sw_tune_samples *samples,

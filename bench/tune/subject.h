@@ -17,8 +17,8 @@
 enum sw_tune_outcome {
     SW_TUNE_GOOD,
     SW_TUNE_WRONG,      /* its answers are not the oracle's */
-    SW_TUNE_FAILED,     /* it ended, was silent too long, or said what nobody can read */
-    SW_TUNE_NO_DEVICE,  /* what it needs is not there: other variants will not run either */
+    SW_TUNE_FAILED,     /* it ended, was silent too long, or sent an unreadable line */
+    SW_TUNE_NO_DEVICE,  /* its device is missing: other variants will not run either */
     SW_TUNE_INTERRUPTED /* a signal came */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * launch.cuh - the kernels of a cuckoo set, and how they are launched. Each launcher checks its
- * launches and returns what the runtime says of them.
+ * launches and returns the error code of the runtime.
  */
 #ifndef SHERWOOD_BENCH_CUCKOO_SET_LAUNCH_CUH
 #define SHERWOOD_BENCH_CUCKOO_SET_LAUNCH_CUH
@@ -19,11 +19,11 @@
 struct sw_cset_control {
     unsigned long long left;     /* keys in the list of those left over */
     unsigned long long overflow; /* keys in the partition's overflow list */
-    unsigned int failed;         /* 1: a move met the chain bound */
+    unsigned int failed;         /* 1: a chain reached the bound */
     unsigned int has_ones;       /* 1: the set holds the key that no cell can */
 };
 
-/* A batch and where what it leaves over goes. */
+/* A batch, and where the keys that found no place go. */
 struct sw_cset_put {
     struct sw_cuckoo_view_k32 view;
     const uint32_t *keys;

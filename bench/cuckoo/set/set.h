@@ -46,7 +46,7 @@ struct sw_cset_config {
     uint32_t batch_max;  /* keys of one call of insert, at most 2^28 */
     /* CUDA; 0: the set's choice */
     enum sw_cset_way way;
-    uint32_t insert_keys; /* of one thread on their way at once: 1, 2, 4, 8 */
+    uint32_t insert_keys; /* in flight a thread: 1, 2, 4, 8 */
     uint32_t find_keys;
     bool find_together; /* read all arrays at once, not the next one where the last one missed */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * analyze.h - what is asked of the results, and what each file of analyze does with them.
+ * analyze.h - the command line of analyze, and the functions of its files.
  */
 #ifndef SHERWOOD_BENCH_TUNE_ANALYZE_ANALYZE_H
 #define SHERWOOD_BENCH_TUNE_ANALYZE_ANALYZE_H

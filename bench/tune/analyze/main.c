@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     bool good =
         sw_tune_store_open(options.db, false, &store, &reason) && analyze(store, &options, &reason);
     if (!good) {
-        (void)fflush(stdout); /* what was said before comes first */
+        (void)fflush(stdout); /* keeps the order of stdout and stderr */
         fprintf(stderr, "%s: %s\n", argv[0], reason.text);
     }
     sw_tune_store_close(store);

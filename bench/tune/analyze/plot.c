@@ -10,7 +10,7 @@
 #include "bench/study/report.h"
 #include "bench/tune/analyze/analyze.h"
 
-/* Boxes side by side: more could not be told apart. */
+/* Boxes side by side: more would be unreadable. */
 #define VARIANTS_MAX 16
 
 /* A workload's plot. */
@@ -137,7 +137,7 @@ static bool draw(struct plot *plot, struct sw_tune_reason *reason)
     if (plot->options->script_only) {
         return write_script(plot, file) || sw_tune_refuse(reason, "the script cannot be written");
     }
-    /* what it reads is ours: no word of it comes from outside */
+    /* the script has no text from outside this program */
     plot->out = popen("gnuplot", "w");
     if (plot->out == NULL) {
         return sw_tune_refuse(reason, "gnuplot cannot be started");

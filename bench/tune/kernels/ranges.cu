@@ -4,7 +4,7 @@
  * (scatter), or those after it (apply), as a shared object.
  *
  * Load is that of the table before the batch. Hit: 1 writes new values for stored keys, 0 inserts
- * fresh ones. The moves that are listed (walk.cu) are not among what is tuned, and not timed.
+ * fresh ones. The inserts that are listed for walk.cu are neither tuned nor timed.
  *
  * %TUNES% table/robin_hood/cuda/ranges.cu
  * %AXIS% Slot{ct} {64,128}

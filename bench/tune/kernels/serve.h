@@ -17,7 +17,7 @@
 #define SW_SERVE_TEXT_MAX 256
 #define SW_SERVE_SAMPLES_MAX 4096
 
-/* What a program does. Functions that return false have written a sentence to `why`. */
+/* The functions of a program. On false they have written a sentence to `why`. */
 struct sw_serve {
     const char *arch;   /* "sm_90" */
     const char *device; /* "NVIDIA H200" */

@@ -55,7 +55,7 @@ struct synthetic {
     uint64_t noise;
 };
 
-/* What is tuned. */
+/* The function that is tuned. */
 static uint64_t add_up(const uint32_t *numbers, uint32_t size)
 {
     uint64_t sum = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * variant.cuh - what a variant of a CUDA kernel gives to the runner: a shared object with one
+ * variant.cuh - the interface of a variant of a CUDA kernel: a shared object with one
  * symbol, sw_tune_variant.
  *
- * Runner and variant are compiled from the same headers: `layout` says whether that is so.
+ * Runner and variant must be compiled from the same headers; `layout` tells whether they were.
  */
 #ifndef SHERWOOD_BENCH_TUNE_KERNELS_VARIANT_CUH
 #define SHERWOOD_BENCH_TUNE_KERNELS_VARIANT_CUH
@@ -22,7 +22,7 @@ struct sw_tune_cuda_variant {
     uint64_t layout; /* SW_TUNE_LAYOUT */
     uint32_t slot_bits;
     enum sw_tune_operation operation;
-    /* Enqueues what is timed. `device` is sw_cuda_device<slot_bits>. */
+    /* Enqueues the kernels that are timed. `device` is sw_cuda_device<slot_bits>. */
     cudaError_t (*launch)(const void *device, void *work, cudaStream_t stream);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * keys.cuh - which keys there are, and what their values should be: the oracle of the runner.
+ * keys.cuh - the keys and their right values: the oracle of the runner.
  *
  * Key number i is a bijection of i, so keys are distinct and look random; its value follows from i
  * and a generation. Numbers from SW_TUNE_FRESH on are of keys that are not stored.

@@ -5,7 +5,7 @@
 #include "bench/tune/runner/stand.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 
-/* Never met: what is timed is not the stash. */
+/* Never reached, so that the stash is not timed. */
 #define MAX_PROBE (1U << 20)
 /* A sample of gets is of so many launches that it lasts so long: events tell half microseconds. */
 #define SAMPLE_SECONDS 1e-4
@@ -55,38 +55,22 @@ bool sw_tune_stand_open(struct sw_tune_stand<BITS> *stand,
     if (!open_table(stand, device, why)) {
         return false;
     }
-    cudaError_t error = cudaMalloc((void **)&stand->keys, stand->room * word);
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&stand->values, SW_TUNE_FILL_MAX * word);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&stand->answers, stand->room * word);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&stand->found, stand->room / 8);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&stand->tally, sizeof(*stand->tally));
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemset(stand->tally, 0, sizeof(*stand->tally));
-    }
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&stand->wrong, sizeof(*stand->wrong));
-    }
-    if (error == cudaSuccess) {
-        error = cudaHostAlloc((void **)&stand->record, sizeof(*stand->record), cudaHostAllocMapped);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventCreate(&stand->begun);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventCreate(&stand->ended);
-    }
-    return sw_tune_good(error, "memory for keys and answers", why);
+    auto good = [&](cudaError_t error) {
+        return sw_tune_good(error, "memory for keys and answers", why);
+    };
+    return good(cudaMalloc((void **)&stand->keys, stand->room * word)) &&
+           good(cudaMalloc((void **)&stand->values, SW_TUNE_FILL_MAX * word)) &&
+           good(cudaMalloc((void **)&stand->answers, stand->room * word)) &&
+           good(cudaMalloc((void **)&stand->found, stand->room / 8)) &&
+           good(cudaMalloc((void **)&stand->tally, sizeof(*stand->tally))) &&
+           good(cudaMemset(stand->tally, 0, sizeof(*stand->tally))) &&
+           good(cudaMalloc((void **)&stand->wrong, sizeof(*stand->wrong))) &&
+           good(cudaHostAlloc((void **)&stand->record, sizeof(*stand->record),
+                              cudaHostAllocMapped)) &&
+           good(cudaEventCreate(&stand->begun)) && good(cudaEventCreate(&stand->ended));
 }
 
-/* As they are after a merge: what is timed should not depend on what was timed before. */
+/* Makes hints exact, as after a merge, so that times do not depend on earlier passes. */
 template <int BITS>
 static bool renew_hints(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_TEXT_MAX])
 {
@@ -155,21 +139,16 @@ static bool time_gets(struct sw_tune_stand<BITS> *stand, double *seconds,
                       char why[SW_SERVE_TEXT_MAX])
 {
     float milliseconds = 0;
-    cudaError_t error = cudaEventRecord(stand->begun, stand->queue->stream);
-    for (uint32_t n = 0; n < stand->launches && error == cudaSuccess; n++) {
-        error = launch_get(stand);
+    auto good = [&](cudaError_t error) { return sw_tune_good(error, "a get", why); };
+    bool done = good(cudaEventRecord(stand->begun, stand->queue->stream));
+    for (uint32_t n = 0; n < stand->launches && done; n++) {
+        done = good(launch_get(stand));
     }
-    if (error == cudaSuccess) {
-        error = cudaEventRecord(stand->ended, stand->queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventSynchronize(stand->ended);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventElapsedTime(&milliseconds, stand->begun, stand->ended);
-    }
+    done = done && good(cudaEventRecord(stand->ended, stand->queue->stream)) &&
+           good(cudaEventSynchronize(stand->ended)) &&
+           good(cudaEventElapsedTime(&milliseconds, stand->begun, stand->ended));
     *seconds = milliseconds / 1e3 / stand->launches;
-    return sw_tune_good(error, "a get", why);
+    return done;
 }
 
 template <int BITS>
@@ -187,31 +166,19 @@ static bool setup_gets(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_TEXT
     }
     double launches = seconds > 0 ? SAMPLE_SECONDS / seconds + 1 : LAUNCHES_MAX;
     stand->launches = launches < LAUNCHES_MAX ? (uint32_t)launches : LAUNCHES_MAX;
-    stand->answered = false; /* the check makes a pass of its own, into memory that says nothing */
+    stand->answered = false; /* the check makes a pass of its own, into poisoned memory */
     return true;
 }
 
 template <int BITS>
 static bool check_gets(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_TEXT_MAX])
 {
-    if (!stand->answered) {
-        cudaError_t error =
-            cudaMemset(stand->answers, 0xA5, stand->batch * sizeof(*stand->answers));
-        if (error == cudaSuccess) {
-            error = cudaMemset(stand->found, 0xA5, stand->batch / 8);
-        }
-        if (error == cudaSuccess) {
-            error = cudaDeviceSynchronize();
-        }
-        if (error == cudaSuccess) {
-            error = launch_get(stand);
-        }
-        if (error == cudaSuccess) {
-            error = cudaStreamSynchronize(stand->queue->stream);
-        }
-        if (!sw_tune_good(error, "a get", why)) {
-            return false;
-        }
+    auto good = [&](cudaError_t error) { return sw_tune_good(error, "a get", why); };
+    if (!stand->answered &&
+        !(good(cudaMemset(stand->answers, 0xA5, stand->batch * sizeof(*stand->answers))) &&
+          good(cudaMemset(stand->found, 0xA5, stand->batch / 8)) && good(cudaDeviceSynchronize()) &&
+          good(launch_get(stand)) && good(cudaStreamSynchronize(stand->queue->stream)))) {
+        return false;
     }
     stand->answered = false;
     return sw_tune_verify<BITS>(stand, SW_TUNE_AS_DRAWN, why);
@@ -219,39 +186,28 @@ static bool check_gets(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_TEXT
 
 /* --- upserts ---------------------------------------------------------------------------------- */
 
-/* Everything of one batch that is enqueued. */
+/* Everything of one batch that is enqueued; waits for it. */
 template <int BITS>
-static cudaError_t launch_upsert(struct sw_tune_stand<BITS> *stand,
-                                 const struct sw_cuda_device<BITS> *device,
-                                 struct sw_cuda_batch<BITS> *batch)
+static bool launch_upsert(struct sw_tune_stand<BITS> *stand,
+                          const struct sw_cuda_device<BITS> *device,
+                          struct sw_cuda_batch<BITS> *batch, char why[SW_SERVE_TEXT_MAX])
 {
     cudaStream_t stream = stand->queue->stream;
+    enum sw_tune_operation operation = stand->variant->operation;
     struct sw_cuda_batch<BITS> rest = *batch;
-    cudaError_t error = cudaSuccess;
-    if (stand->variant->operation == SW_TUNE_RANGES_APPLY) {
-        error = sw_cuda_launch_scatter<BITS>(device, batch, stream);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventRecord(stand->begun, stream);
-    }
-    if (error == cudaSuccess) {
-        error = stand->variant->launch(device, batch, stream);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventRecord(stand->ended, stream);
-    }
-    if (error == cudaSuccess && stand->variant->operation == SW_TUNE_RANGES_SCATTER) {
-        error = sw_cuda_launch_ranges<BITS>(device, batch, stream);
-    }
-    if (error == cudaSuccess) { /* what was listed */
-        error = sw_cuda_launch_inserts<BITS>(device, batch->count, stream);
-    }
     rest.found = NULL; /* as write.cu has it */
     rest.count = 0;
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_finish<BITS>(device, &rest, stream);
-    }
-    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+    auto good = [&](cudaError_t error) { return sw_tune_good(error, "an upsert", why); };
+    return (operation != SW_TUNE_RANGES_APPLY ||
+            good(sw_cuda_launch_scatter<BITS>(device, batch, stream))) &&
+           good(cudaEventRecord(stand->begun, stream)) &&
+           good(stand->variant->launch(device, batch, stream)) &&
+           good(cudaEventRecord(stand->ended, stream)) &&
+           (operation != SW_TUNE_RANGES_SCATTER ||
+            good(sw_cuda_launch_ranges<BITS>(device, batch, stream))) &&
+           good(sw_cuda_launch_inserts<BITS>(device, batch->count, stream)) && /* those listed */
+           good(sw_cuda_launch_finish<BITS>(device, &rest, stream)) &&
+           good(cudaStreamSynchronize(stream));
 }
 
 /* The number of inserts that a draw makes: all of it or none. */
@@ -285,16 +241,14 @@ static bool upsert_once(struct sw_tune_stand<BITS> *stand, double *seconds,
     if (!sw_cuda_hints_pay(stand->table)) {
         device.hints = NULL;
     }
-    cudaError_t error = launch_upsert(stand, &device, &batch);
-    if (error == cudaSuccess) {
-        error = cudaEventElapsedTime(&milliseconds, stand->begun, stand->ended);
-    }
-    if (!sw_tune_good(error, "an upsert", why)) {
+    if (!launch_upsert(stand, &device, &batch, why) ||
+        !sw_tune_good(cudaEventElapsedTime(&milliseconds, stand->begun, stand->ended), "an upsert",
+                      why)) {
         return false;
     }
     *seconds = milliseconds / 1e3;
     uint64_t inserted = stand->record->counters.inserted;
-    /* the library was not told: its bound of what the table holds */
+    /* the library did not run this batch: its bound of the entries is corrected here */
     __atomic_fetch_add(&stand->table->entries, inserted, __ATOMIC_RELAXED);
     if (inserted != inserts_of(stand)) {
         snprintf(why, SW_SERVE_TEXT_MAX, "%llu keys were inserted, not %u",
@@ -303,7 +257,7 @@ static bool upsert_once(struct sw_tune_stand<BITS> *stand, double *seconds,
     return inserted == inserts_of(stand);
 }
 
-/* Removes what was inserted, so that the load stays what it is. */
+/* Deletes the inserted keys, so that the load stays the same. */
 template <int BITS>
 static bool take_back(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_TEXT_MAX])
 {
@@ -317,14 +271,12 @@ template <int BITS>
 static bool check_upserts(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_TEXT_MAX])
 {
     double seconds = 0;
-    cudaError_t error = cudaMemset(stand->found, 0xA5, stand->batch / 8);
-    if (error == cudaSuccess) { /* the queue's stream waits for no other */
-        error = cudaDeviceSynchronize();
-    }
-    if (!sw_tune_good(error, "clearing answers", why) || !upsert_once(stand, &seconds, why)) {
-        return false;
-    }
-    return sw_tune_verify<BITS>(stand, SW_TUNE_WAS_FOUND, why) &&
+    /* the queue's stream waits for no other: hence the wait */
+    return sw_tune_good(cudaMemset(stand->found, 0xA5, stand->batch / 8), "clearing answers",
+                        why) &&
+           sw_tune_good(cudaDeviceSynchronize(), "clearing answers", why) &&
+           upsert_once(stand, &seconds, why) &&
+           sw_tune_verify<BITS>(stand, SW_TUNE_WAS_FOUND, why) &&
            sw_tune_run_batch<BITS>(stand, SW_GET, 0, stand->batch, why) &&
            sw_tune_verify<BITS>(stand, SW_TUNE_ALL_STORED, why) && take_back(stand, why);
 }

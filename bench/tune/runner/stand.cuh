@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stand.cuh - a table filled to some load, and a variant that works on it: what the runner times.
+ * stand.cuh - a table filled to a load, and the variant that the runner times on it.
  *
  * The table is an ordinary one of the library; the variant's launcher takes the place of the
  * library's. Threads: one.
@@ -80,7 +80,7 @@ template <int BITS>
 bool sw_tune_wait_for(struct sw_tune_stand<BITS> *stand, struct sw_batch *batch,
                       char why[SW_SERVE_TEXT_MAX]);
 
-/* What is right of the last draw's keys, all of them. */
+/* The right answers for the keys of the last draw. */
 enum sw_tune_verified {
     SW_TUNE_AS_DRAWN,  /* found and answers: stored keys have their values, fresh ones none */
     SW_TUNE_WAS_FOUND, /* found alone: stored keys were, fresh ones were not */

@@ -96,17 +96,15 @@ bool sw_tune_verify(struct sw_tune_stand<BITS> *stand, enum sw_tune_verified wha
                     char why[SW_SERVE_TEXT_MAX])
 {
     unsigned long long wrong = 0;
-    cudaError_t error = cudaMemset(stand->wrong, 0, sizeof(*stand->wrong));
-    if (error == cudaSuccess) {
-        verify_kernel<BITS><<<blocks_for(stand->batch), BLOCK>>>(
-            what == SW_TUNE_WAS_FOUND ? NULL : stand->answers, stand->found, stand->draw,
-            stand->batch, what == SW_TUNE_ALL_STORED, stand->wrong);
-        error = cudaGetLastError();
+    auto good = [&](cudaError_t error) { return sw_tune_good(error, "checking answers", why); };
+    if (!good(cudaMemset(stand->wrong, 0, sizeof(*stand->wrong)))) {
+        return false;
     }
-    if (error == cudaSuccess) {
-        error = cudaMemcpy(&wrong, stand->wrong, sizeof(wrong), cudaMemcpyDeviceToHost);
-    }
-    if (!sw_tune_good(error, "checking answers", why)) {
+    verify_kernel<BITS><<<blocks_for(stand->batch), BLOCK>>>(
+        what == SW_TUNE_WAS_FOUND ? NULL : stand->answers, stand->found, stand->draw, stand->batch,
+        what == SW_TUNE_ALL_STORED, stand->wrong);
+    if (!good(cudaGetLastError()) ||
+        !good(cudaMemcpy(&wrong, stand->wrong, sizeof(wrong), cudaMemcpyDeviceToHost))) {
         return false;
     }
     if (wrong != 0) {

@@ -16,7 +16,7 @@
 #define EXIT_MISUSED 2
 #define EXIT_INTERRUPTED 130
 
-/* What building says as it goes. */
+/* Progress of the builds. */
 struct told {
     double began;
     uint32_t failed;
@@ -24,7 +24,7 @@ struct told {
 
 static int fail(const char *program, const struct sw_tune_reason *reason, int status)
 {
-    (void)fflush(stdout); /* what was said before comes first */
+    (void)fflush(stdout); /* keeps the order of stdout and stderr */
     fprintf(stderr, "%s: %s\n", program, reason->text);
     return status;
 }

@@ -49,7 +49,7 @@ static bool is_over(const struct run *run)
 
 /* --- lines for the user ----------------------------------------------------------------------- */
 
-/* Ends with "about 7 min left": of what is measured now, at the pace so far, within the budget. */
+/* The line ends with "about 7 min left", by the pace so far and within the budget. */
 static void say(const struct run *run, const struct sw_tune_product *product, const char *what)
 {
     double now = sw_study_clock();
@@ -221,7 +221,7 @@ static enum sw_tune_ended measure_points(struct run *run, const struct stored *s
     return ended == SW_TUNE_THROUGH ? conclude(run, stored, outcome, reason) : ended;
 }
 
-/* Measures what the store does not know. */
+/* Measures the points that are not stored. */
 static enum sw_tune_ended measure_unknown(struct run *run, const struct stored *stored,
                                           struct sw_tune_reason *reason)
 {
@@ -256,7 +256,7 @@ static enum sw_tune_ended learn_device(struct run *run, const struct sw_tune_pro
     return SW_TUNE_THROUGH;
 }
 
-/* Whether the store says that nothing more can be learnt of it. */
+/* Whether the stored state is final. */
 static bool is_settled(const struct stored *stored)
 {
     return strcmp(stored->state, SW_TUNE_STATE_WRONG) == 0 ||

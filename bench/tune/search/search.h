@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * search.h - what a search is asked to do, which variants it looks at and in which order, and how
- * they are measured.
+ * search.h - the command line of a search, the order of its variants, and how they are measured.
  */
 #ifndef SHERWOOD_BENCH_TUNE_SEARCH_SEARCH_H
 #define SHERWOOD_BENCH_TUNE_SEARCH_SEARCH_H
