@@ -59,8 +59,7 @@ $(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_se
   $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c)) $(EMU)/libemulated.a
-$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
-  $(wildcard tests/support/cache_*.c) tests/support/tested.c tests/support/random.c) \
+$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c)) \
   $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm

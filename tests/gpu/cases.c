@@ -108,37 +108,6 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
            pair_lookup(pair, 0, entries);
 }
 
-/* Keys 0 and all ones, those beside them, and those whose mixed values are extreme: the side cell
- * is one of them. */
-bool case_extremes(struct pair *pair, const struct scale *scale, double load)
-{
-    uint64_t ones = pair->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
-    uint64_t keys[] = {0,
-                       1,
-                       ones,
-                       ones - 1,
-                       pair_key_of(pair, 0),
-                       pair_key_of(pair, 1),
-                       pair_key_of(pair, ones),
-                       pair_key_of(pair, ones - 1),
-                       pair_key_of(pair, ones / 2)};
-    (void)load;
-    for (uint32_t round = 0; round < 4 * scale->rounds; round++) {
-        uint32_t count = 1 + (uint32_t)pair_below(pair, 40);
-        fill_random(pair, count, 8, round % 2 == 0 ? 40 : 10);
-        for (uint32_t i = 0; i < count; i++) {
-            pair->in.keys[i] = keys[pair_below(pair, sizeof(keys) / sizeof(keys[0]))];
-            if (pair_below(pair, 4) == 0) {
-                pair->in.values[i] = ones - pair_below(pair, 2);
-            }
-        }
-        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
-            return false;
-        }
-    }
-    return pair_scan(pair, 3);
-}
-
 /* One key, many operations in one batch: all increments, then all kinds. */
 bool case_hot_key(struct pair *pair, const struct scale *scale, double load)
 {

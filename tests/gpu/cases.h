@@ -59,19 +59,14 @@ const struct test_case *test_cases(size_t *count);
 bool case_mixed(struct pair *pair, const struct scale *scale, double load);
 bool case_each_operation(struct pair *pair, const struct scale *scale, double load);
 bool case_delete_half(struct pair *pair, const struct scale *scale, double load);
-bool case_extremes(struct pair *pair, const struct scale *scale, double load);
 bool case_hot_key(struct pair *pair, const struct scale *scale, double load);
 bool case_big_batch(struct pair *pair, const struct scale *scale, double load);
 bool case_scan_and_clear(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_limits.c: the probe cap, the maximum load, queues */
-bool case_one_home(struct pair *pair, const struct scale *scale, double load);
-bool case_one_home_repeated(struct pair *pair, const struct scale *scale, double load);
 bool case_scan_long_run(struct pair *pair, const struct scale *scale, double load);
-bool case_one_home_mixed(struct pair *pair, const struct scale *scale, double load);
 bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double load);
 bool case_full(struct pair *pair, const struct scale *scale, double load);
-bool case_refused_whole(struct pair *pair, const struct scale *scale, double load);
 bool case_in_flight(struct pair *pair, const struct scale *scale, double load);
 bool case_threads(struct pair *pair, const struct scale *scale, double load);
 
@@ -92,8 +87,6 @@ bool case_small(struct pair *pair, const struct scale *scale, double load);
 /* cases_growth.c: growth and resizing */
 bool case_growth(struct pair *pair, const struct scale *scale, double load);
 bool case_resize(struct pair *pair, const struct scale *scale, double load);
-bool case_resize_refused(struct pair *pair, const struct scale *scale, double load);
-bool case_scan_across_resize(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_flight.c: growth and bulk batches with several batches or queues at work */
 bool case_pipeline(struct pair *pair, const struct scale *scale, double load);
@@ -103,7 +96,6 @@ bool case_growth_threads(struct pair *pair, const struct scale *scale, double lo
 bool case_neighbours(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_edges.c: empty batches, an overfull stash, deletes in bulk, resizes that cannot be */
-bool case_empty(struct pair *pair, const struct scale *scale, double load);
 bool case_stash_over(struct pair *pair, const struct scale *scale, double load);
 bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load);
 bool case_resize_cannot(struct pair *pair, const struct scale *scale, double load);

@@ -77,23 +77,6 @@ static bool empty_batches(struct pair *pair)
            pair_fail(pair, "empty batches changed what the table holds, or its size");
 }
 
-/* Empty batches on an empty table, one with keys, a full one and a cleared one: it works after. */
-bool case_empty(struct pair *pair, const struct scale *scale, double load)
-{
-    uint64_t some = entries_at(pair, load / 2);
-    uint64_t most = entries_at(pair, load);
-    (void)scale;
-    return empty_batches(pair) && pair_compare(pair, false) && pair_range(pair, SW_SET, 0, some) &&
-           empty_batches(pair) && pair_compare_contents(pair) && pair_lookup(pair, 0, most) &&
-           pair_range(pair, SW_SUM, some / 2, most - some / 2) && empty_batches(pair) &&
-           pair_compare_contents(pair) && pair_lookup(pair, 0, most) &&
-           pair_range(pair, SW_SET, 0, info_of(pair, 0).occupied_max) && empty_batches(pair) &&
-           pair_compare_contents(pair) && pair_range(pair, SW_DELETE, 0, some) &&
-           empty_batches(pair) && pair_lookup(pair, 0, most) && pair_clear(pair) &&
-           empty_batches(pair) && pair_range(pair, SW_MAX, 0, some) &&
-           pair_compare_contents(pair) && pair_lookup(pair, 0, most);
-}
-
 /* --- an overfull stash --- */
 
 /* Draws keys that are present: distinct ones, or any. */

@@ -16,76 +16,6 @@ uint64_t one_home_key(const struct pair *pair, uint64_t i)
     return pair_key_of(pair, middle + scattered);
 }
 
-static bool one_home_range(struct pair *pair, enum sw_op op, uint64_t first, uint64_t count,
-                           uint64_t step)
-{
-    pair->in.op = (int)op;
-    pair->in.count = 0;
-    pair->in.group_count = 0;
-    for (uint64_t i = 0; i < count; i += step) {
-        pair->in.keys[pair->in.count] = one_home_key(pair, first + i);
-        pair->in.values[pair->in.count++] = pair_random(pair);
-    }
-    return pair_run(pair, false) && pair_compare(pair, false);
-}
-
-/* More keys of one home than the cap allows, in batches of distinct keys: what fits, what is left
- * over and what the stash holds depend on the contents alone, so they are compared exactly. */
-bool case_one_home(struct pair *pair, const struct scale *scale, double load)
-{
-    (void)scale;
-    (void)load;
-    return one_home_range(pair, SW_SET, 64, 64, 1) && one_home_range(pair, SW_GET, 0, 192, 1) &&
-           one_home_range(pair, SW_SET, 0, 64, 1) && one_home_range(pair, SW_GET, 0, 192, 1) &&
-           one_home_range(pair, SW_DELETE, 0, 128, 3) && one_home_range(pair, SW_GET, 0, 192, 1) &&
-           one_home_range(pair, SW_SET, 128, 64, 1) && one_home_range(pair, SW_GET, 0, 192, 1) &&
-           one_home_range(pair, SW_SUM, 192, 512, 1) && one_home_range(pair, SW_GET, 0, 704, 1) &&
-           pair_scan(pair, 16) && one_home_range(pair, SW_DELETE, 0, 704, 2) &&
-           one_home_range(pair, SW_GET, 0, 704, 1) && one_home_range(pair, SW_DELETE, 0, 704, 1) &&
-           one_home_range(pair, SW_GET, 0, 704, 1);
-}
-
-/* The same with all operations mixed and keys repeated. Needs a stash. */
-bool case_one_home_mixed(struct pair *pair, const struct scale *scale, double load)
-{
-    (void)load;
-    for (uint32_t round = 0; round < 2 * scale->rounds; round++) {
-        fill_random(pair, 1 + (uint32_t)pair_below(pair, 400), 300, round % 2 == 0 ? 60 : 10);
-        for (uint32_t i = 0; i < pair->in.count; i++) {
-            pair->in.keys[i] = one_home_key(pair, pair_below(pair, 300));
-        }
-        if (!pair_run(pair, true) || !pair_compare(pair, true)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Keys of one home, repeated within a batch, in one group or in many, without deletes: answers,
- * refusals and contents are exact, whether what meets the cap is handed back, fills the stash until
- * inserts are refused, or meets the maximum load too. */
-bool case_one_home_repeated(struct pair *pair, const struct scale *scale, double load)
-{
-    (void)load;
-    for (uint32_t round = 0; round < 4 * scale->rounds; round++) {
-        uint32_t count = 1 + (uint32_t)pair_below(pair, round % 3 == 0 ? 20 : 400);
-        fill_random(pair, count, 1, 0);
-        for (uint32_t i = 0; i < count; i++) {
-            pair->in.keys[i] = one_home_key(pair, pair_below(pair, 300));
-        }
-        for (uint32_t end = 0; round % 2 == 0 && end < count;) {
-            end += 1 + (uint32_t)pair_below(pair, 8);
-            end = end < count ? end : count;
-            pair->in.group_ends[pair->in.group_count++] = end;
-        }
-        if (!pair_run(pair, false) || !pair_compare(pair, false) ||
-            (round % 5 == 4 && !pair_clear(pair))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* A run of full buckets in the stash that is longer than the window a scan reads at first: where
  * the cursor is past what the window shows, a larger one is read. Keys come in order, few at a
  * time, so that they do not all push at the same buckets. */
@@ -222,36 +152,6 @@ bool case_full(struct pair *pair, const struct scale *scale, double load)
            pair_lookup(pair, 0, limit + limit / 3) &&
            ways_taken(pair, &before, WAY(SW_WAY_GENERAL)) &&
            ways_not_taken(pair, &before, WAY(SW_WAY_SERIAL));
-}
-
-/* One group: refused as a whole, or admitted because deletes come first. */
-bool case_refused_whole(struct pair *pair, const struct scale *scale, double load)
-{
-    uint64_t limit = occupied_max(pair);
-    (void)scale;
-    (void)load;
-    if (!pair_range(pair, SW_SET, 0, limit) || !pair_range(pair, SW_SET, limit - 1, 2) ||
-        !pair_range(pair, SW_SUM, 0, limit) || !pair_range(pair, SW_SET_ABSENT, limit, 1)) {
-        return false;
-    }
-    if (pair->side[1].batch.status != SW_E_FULL) {
-        return pair_fail(pair, "an insert into a full table was not refused");
-    }
-    for (int order = 0; order < 2; order++) {
-        for (uint32_t i = 0; i < 20; i++) {
-            bool insert = (i % 2 == 1) == (order == 0);
-            pair->in.keys[i] = pair_key(pair, insert ? limit + i : 2 * i);
-            pair->in.ops[i] = insert ? SW_SET : SW_DELETE;
-            pair->in.values[i] = i;
-        }
-        pair->in.op = -1;
-        pair->in.count = 20;
-        pair->in.group_count = 0;
-        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
-            return false;
-        }
-    }
-    return pair_lookup(pair, 0, limit + 40);
 }
 
 /* --- several batches at once --- */

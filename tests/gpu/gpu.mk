@@ -28,7 +28,7 @@ $(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(GPU_OUT)/test_image_gpu: $(call obj,tests/gpu/test_image_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
-  $(wildcard tests/gpu/cache/*.c) $(wildcard tests/support/cache_*.c) tests/support/tested.c tests/support/random.c) $(BUILD)/libtable.a
+  $(wildcard tests/gpu/cache/*.c)) $(BUILD)/libtable.a
 $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
 GPU_SUITE := $(CUDA_SUITE:%=suite_%)

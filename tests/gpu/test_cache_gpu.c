@@ -2,7 +2,7 @@
  *
  * test_cache_gpu.c - the cache on a GPU against what must be: every case in both modes, with every
  * policy and several sizes of values, in each way of writing. One line a case; exits with 1 if one
- * failed.
+ * failed. What holds of every backend is in tests/table (CUDA_SUITE in gpu.mk).
  *
  *   test_cache_gpu [--quick] [--cpu] [--seed N] [--only CASE] [--one-of N]
  *
@@ -21,9 +21,8 @@ static const struct {
     bool one_size; /* of values */
     bool two;      /* policies only: LRU and CUSTOM */
 } cases[] = {
-    {"one_by_one", case_one_by_one, true, false}, {"pressure", case_pressure, false, false},
-    {"table", case_table, false, false},          {"scores", case_scores, false, false},
-    {"growth", case_growth, true, false},         {"retention", case_retention, true, true},
+    {"pressure", case_pressure, false, false},
+    {"retention", case_retention, true, true},
     {"together", case_together, true, false},
 };
 

@@ -4,6 +4,7 @@
  * loads from 0.1 to 1.0. Every stored key is looked up after every step.
  */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
@@ -185,6 +186,77 @@ Test(operations, tiny_tables)
             fixture_close(&fixture);
         }
     }
+}
+
+/* A batch of nothing, with memory and without, with empty groups and without groups. */
+static void empty_batch(struct fixture *fixture, enum sw_op op, uint32_t groups)
+{
+    static const struct sw_counters zero;
+    struct sw_batch bare = {.kind = SW_BATCH_OPERATIONS, .op = op};
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = op,
+                             .keys = fixture->keys,
+                             .values = fixture->values,
+                             .previous = fixture->previous,
+                             .found = fixture->found,
+                             .group_count = groups,
+                             .group_ends = groups > 0 ? fixture->group_ends : NULL,
+                             .group_refused = groups > 0 ? fixture->group_refused : NULL,
+                             .leftover_keys = fixture->leftover_keys,
+                             .leftover_values = fixture->leftover_values};
+    memset(fixture->group_ends, 0, groups * sizeof(*fixture->group_ends));
+    memset(fixture->group_refused, 0xA5, 4);
+    fixture->found[0] = 0xCDCDCDCDCDCDCDCD;
+    fixture_store(fixture, fixture->previous, 0, 0xABABABAB);
+    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    cr_assert_eq(sw_batch_run(fixture->queue, &bare), SW_OK);
+    fixture->batches += 2;
+    cr_assert_eq(memcmp(&batch.counters, &zero, sizeof(zero)), 0);
+    cr_assert_eq(batch.leftover_count, 0);
+    cr_assert_eq(fixture->found[0], 0xCDCDCDCDCDCDCDCD, "op %d wrote", (int)op);
+    cr_assert_eq(fixture_load(fixture, fixture->previous, 0), 0xABABABAB, "op %d wrote", (int)op);
+    for (uint32_t g = 0; g < groups; g++) {
+        cr_assert_eq(fixture->group_refused[g], 0);
+    }
+}
+
+static void empty_batches(struct fixture *fixture)
+{
+    for (int op = SW_GET; op < SW_OP_COUNT; op++) {
+        for (uint32_t groups = 0; groups <= 2; groups++) {
+            empty_batch(fixture, (enum sw_op)op, groups);
+        }
+    }
+    fixture_audit(fixture);
+}
+
+/* On an empty table, one with keys, a full one, a cleared one: each works after, and holds the
+ * same. */
+static void nothing(uint32_t slot_bits, uint64_t stash_slots)
+{
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct fixture fixture;
+    config.capacity_slots = 512;
+    config.stash_slots = stash_slots;
+    fixture_open(&fixture, &config);
+    empty_batches(&fixture);
+    fixture_insert_range(&fixture, 0, 200);
+    empty_batches(&fixture);
+    fixture_insert_range(&fixture, 0, fixture.info.occupied_max);
+    empty_batches(&fixture);
+    cr_assert_eq(oracle_count(fixture.oracle), fixture.info.occupied_max);
+    fixture_clear(&fixture);
+    empty_batches(&fixture);
+    fixture_insert_range(&fixture, 5, 100);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(operations, empty_batches)
+{
+    nothing(64, 256);
+    nothing(64, 0);
+    nothing(128, 256);
 }
 
 /* Answers and operands that nobody wants may be left out. */

@@ -207,6 +207,22 @@ Test(resize, load_above_one)
     above_load_one(128);
 }
 
+/* The CUDA backend cannot resize a table with a probe cap of its own: it says so, and nothing
+ * changes. */
+Test(resize, a_cap_of_its_own)
+{
+    struct sw_table_config config = fixture_config(64);
+    struct fixture fixture;
+    config.max_probe = 2;
+    fixture_open(&fixture, &config);
+    fixture_insert_range(&fixture, 0, 3000);
+    cr_assert_eq(fixture_resize(&fixture, 4000),
+                 config.backend == SW_BACKEND_CUDA ? SW_E_INVALID : SW_OK);
+    cr_assert_eq(fixture.info.capacity_slots, config.backend == SW_BACKEND_CUDA ? 4096 : 4000);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
 /* A table that may not grow may still shrink, and come back to the size it was created with. */
 Test(resize, down_and_back)
 {
