@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cuckoo_engine_gpu.c - gives the same random batches to a cuckoo table on CUDA and to one on
- * the CPU, both behind table.h, and compares every answer, refusal and counter (probes and failures
- * apart: which entries meet the chain bound is a matter of timing). From time to time both audit
- * themselves and every key is looked up.
+ * test_cuckoo_engine_gpu.c - batches of the cuckoo engine that are large, in flight, carried out
+ * together or of a hot key (what holds of every backend is in tests/table): gives the same random
+ * batches to a cuckoo table on CUDA and to one on the CPU, both behind table.h, and compares every
+ * answer, refusal and counter (probes and failures apart: which entries meet the chain bound is a
+ * matter of timing). From time to time both audit themselves and every key is looked up.
  *
  *   test_cuckoo_engine_gpu [--quick] [--seed N] [--only TEXT] [--one-of N] [--cpu]
  *
@@ -28,7 +29,6 @@ struct test_case {
     uint64_t keys; /* drawn from so many */
     uint32_t ops;  /* of the largest batch */
     uint32_t rounds;
-    uint32_t max_probe;
     bool one_op;    /* all operations of a batch are the same */
     bool in_flight; /* several batches are submitted before the first is polled */
     bool together;  /* rounds of writes that are carried out together, and nothing else */
@@ -94,7 +94,6 @@ static bool side_open(struct pair *pair, struct side *side, enum sw_backend_kind
     config.slot_bits = test->slot_bits;
     config.capacity_slots = test->capacity;
     config.max_load = test->functions == 2 ? 0.45 : 0.85;
-    config.max_probe = test->max_probe;
     config.batch_ops_max = test->ops;
     config.seed = 7;
     config.stash_slots = 1U << 24; /* refuses nothing by itself: timing must not matter */
@@ -381,10 +380,9 @@ static void try_case(struct run *run, const struct test_case *test)
     char line[200];
     struct pair pair;
     snprintf(line, sizeof(line),
-             "%-12s bits %3u t %u capacity %8" PRIu64 " keys %8" PRIu64
-             " ops %7u rounds %3u bound %u %s",
+             "%-12s bits %3u t %u capacity %8" PRIu64 " keys %8" PRIu64 " ops %7u rounds %3u %s",
              test->name, test->slot_bits, test->functions, test->capacity, test->keys, test->ops,
-             test->rounds, test->max_probe, test->one_op ? "one op" : "mixed");
+             test->rounds, test->one_op ? "one op" : "mixed");
     if (test->hot > 0) {
         size_t length = strlen(line);
         snprintf(line + length, sizeof(line) - length, ", %u %% of one key", test->hot);
@@ -414,30 +412,23 @@ static void all_cases(struct run *run, bool quick)
                 uint32_t rounds = quick ? 10 : 40;
                 uint32_t large = quick ? 20000 : 200000;
                 const struct test_case cases[] = {
-                    {"few keys", bits, functions, 1000, 50, 3000, rounds, 0, one_op, false, false,
+                    {"roomy", bits, functions, 8 * large, large, large, rounds, one_op, false,
+                     false, 0},
+                    {"dense", bits, functions, large, large, large, rounds, one_op, false, false,
                      0},
-                    {"at the limit", bits, functions, 3000, 4000, 2000, rounds, 0, one_op, false,
-                     false, 0},
-                    {"roomy", bits, functions, 8 * large, large, large, rounds, 0, one_op, false,
-                     false, 0},
-                    {"dense", bits, functions, large, large, large, rounds, 0, one_op, false, false,
+                    {"in flight", bits, functions, 60000, 20000, 9000, rounds, one_op, true, false,
                      0},
-                    {"tiny bound", bits, functions, 20000, 8000, 5000, rounds, 4, one_op, false,
-                     false, 0},
-                    {"in flight", bits, functions, 60000, 20000, 9000, rounds, 0, one_op, true,
-                     false, 0},
-                    {"together", bits, functions, 8000, 5000, 7000, rounds, 0, one_op, false, true,
-                     0},
-                    {"together, full", bits, functions, 3000, 4000, 7000, rounds, 0, one_op, false,
+                    {"together", bits, functions, 8000, 5000, 7000, rounds, one_op, false, true, 0},
+                    {"together, full", bits, functions, 3000, 4000, 7000, rounds, one_op, false,
                      true, 0},
                     /* beside a limit that is in question for the larger batches */
-                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, 0, one_op, false, false,
+                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, one_op, false, false,
                      10},
-                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, 0, one_op, false, false,
+                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, one_op, false, false,
                      50},
-                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, 0, one_op, false, false,
+                    {"hot key", bits, functions, 9000, 4000, 7000, rounds, one_op, false, false,
                      100},
-                    {"very hot key", bits, functions, 400000, 2000, 100000, 10, 0, one_op, false,
+                    {"very hot key", bits, functions, 400000, 2000, 100000, 10, one_op, false,
                      false, 90},
                 };
                 for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
