@@ -5,6 +5,7 @@
 read_snapshot is written from server/log/README.md alone.
 """
 
+import array
 import os
 import random
 import resource
@@ -412,6 +413,45 @@ def early_clients():
                 process.terminate()
                 equal(process.wait(20), 0, "exit status")
             equal(len(place.files()), 1, "nothing was written")
+
+
+@case
+def cli_reads_it():
+    """sherwood-cli snapshot: info, verify, export as CSV and columns, load into a wider server"""
+    cli, pairs = harness.BUILD / "sherwood-cli", {k: 3 * k + 1 for k in range(200000)}
+    with Place() as place:
+        with place.server("--key-bits", "32") as server, server.connect() as connection:
+            for first in range(0, 200000, 50000):
+                keys = range(first, first + 50000)
+                reply = call(connection, wire.SET, keys, [pairs[k] for k in keys], width=4)
+                equal(reply.status, wire.OK, "fill")
+        (path,) = place.files()
+        check(f"keys:{len(pairs)}\nkey_bytes:4\n" in harness.run(cli, "snapshot", "info", path), "info")
+        check(f"is whole: {len(pairs)} keys" in harness.run(cli, "-q", "snapshot", "verify", path), "verify")
+        text = harness.run(cli, "-q", "snapshot", "export", path, "-")
+        equal(dict(map(int, line.split(",")) for line in text.splitlines()), pairs, "CSV")
+        harness.run(cli, "snapshot", "export", path, place.path / "columns")
+        columns = [array.array("I", (place.path / "columns" / f"{name}.u32").read_bytes())
+                   for name in ("keys", "values")]
+        equal(dict(zip(*columns)), pairs, "columns")
+        with harness.Server("--seed", "5", "--engine", "cuckoo") as server:
+            client(server).set(1 << 40, 9)
+            harness.run(cli, "-p", server.port, "snapshot", "load", path)
+            equal(client(server).dbsize(), len(pairs) + 1, "what was there stays")
+            equal(contents(client(server), range(0, 200000, 777)),
+                  {k: pairs[k] for k in range(0, 200000, 777)}, "loaded")
+        with harness.Server("--engine", "cache") as server:
+            out = harness.run(cli, "-p", server.port, "snapshot", "load", path, rc=1)
+            check("do not fit the server's" in out, out)
+        whole = path.read_bytes()
+        for at in (3, 2000, 4096 + 5, 4096 + 70, len(whole) - 4096 + 20):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:])
+            out = harness.run(cli, "snapshot", "verify", path, rc=1)
+            check(", at byte " in out and "is whole" not in out, out)
+        path.write_bytes(whole[:5000])
+        check("bytes where its header says" in harness.run(cli, "snapshot", "info", path, rc=1), "cut")
+        harness.run(cli, "snapshot", "verify", "/no/such/file", rc=1)
+        check("usage: " in harness.run(cli, "snapshot", "export", path, rc=2), "usage")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot.c - sherwood-cli snapshot: info, verify and export of a file, and load into a server.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "client/cli/cli.h"
+#include "client/cli/numbers.h"
+#include "client/cli/pairs.h"
+#include "client/cli/progress.h"
+#include "client/cli/snapshot_read.h"
+#include "proto/frame.h"
+
+#define PATH_BYTES 4096
+
+/* --- info and verify -------------------------------------------------------------------------- */
+
+static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
+{
+    static const char *const engines[] = {"robin_hood", "cuckoo", "cache"};
+    static const char *const policies[] = {"lru", "lfu", "epoch-lru", "epoch-lfu", "custom"};
+    const struct sw_snapshot_header *header = &snapshot->header;
+    char when[40] = "";
+    struct tm utc;
+    time_t seconds = (time_t)(header->wall_us / 1000000);
+    if (gmtime_r(&seconds, &utc) != NULL) {
+        strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    fprintf(out, "keys:%" PRIu64 "\nkey_bytes:%u\nvalue_bytes:%u\nvalue_format:%s\n",
+            header->entries, header->key_bytes, header->value_bytes,
+            sw_frame_values_name(header->value_format));
+    fprintf(out, "engine:%s\ncapacity_slots:%" PRIu64 "\nsequence:%" PRIu64 "\ntaken_at:%s\n",
+            engines[header->engine], header->capacity, header->sequence, when);
+    if ((header->columns & SW_SNAPSHOT_SCORES) != 0) {
+        fprintf(out, "policy:%s\nepoch:%" PRIu64 "\n", policies[header->policy], header->epoch);
+    }
+    fprintf(out, "blocks:%" PRIu64 "\nbytes:%" PRIu64 "\nwriter:%s\n", sw_snapshot_blocks(header),
+            snapshot->file_bytes, header->writer);
+}
+
+/* Called of each block; false: stop, the reason was printed. */
+typedef bool each_block(void *context, const struct sw_cli_snapshot *snapshot);
+
+/* Reads all blocks. True if the whole file is sound and each was taken. */
+static bool read_all(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *verb,
+                     each_block *each, void *context)
+{
+    struct sw_cli_progress progress;
+    uint64_t done = 0;
+    int more;
+    sw_cli_progress_start(&progress, cli->messages, verb, cli->options->quiet);
+    while ((more = sw_cli_snapshot_next(snapshot)) > 0 && each(context, snapshot)) {
+        done += snapshot->entries;
+        sw_cli_progress_update(&progress, done, snapshot->header.entries, done);
+    }
+    sw_cli_progress_finish(&progress, done, more == 0);
+    return more == 0;
+}
+
+static bool look_only(void *context, const struct sw_cli_snapshot *snapshot)
+{
+    (void)context;
+    (void)snapshot;
+    return true;
+}
+
+static int run_info(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *unused)
+{
+    (void)unused;
+    print_facts(cli->out, snapshot);
+    return 0;
+}
+
+static int run_verify(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *unused)
+{
+    (void)unused;
+    if (!read_all(cli, snapshot, "verified", look_only, NULL)) {
+        return 1;
+    }
+    fprintf(cli->out, "%s is whole: %" PRIu64 " keys in %" PRIu64 " blocks\n", snapshot->path,
+            snapshot->header.entries, sw_snapshot_blocks(&snapshot->header));
+    return 0;
+}
+
+/* --- export ----------------------------------------------------------------------------------- */
+
+struct columns {
+    struct sw_cli *cli;
+    FILE *keys, *values, *scores; /* scores: NULL without that column */
+};
+
+static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
+{
+    struct columns *columns = context;
+    const struct sw_snapshot_header *header = &snapshot->header;
+    if (!sw_cli_pairs_write(columns->keys, SW_CLI_FORMAT_CSV, header->key_bytes,
+                            header->value_bytes, sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_KEYS),
+                            sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES),
+                            snapshot->entries)) {
+        fprintf(columns->cli->messages, "sherwood-cli: the CSV: %s\n", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static int export_csv(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *path)
+{
+    bool is_stdout = strcmp(path, "-") == 0;
+    if (snapshot->header.value_format != SW_FRAME_VALUES_INTEGER) {
+        fprintf(cli->messages,
+                "sherwood-cli: values of %s are bytes, which CSV does not hold: export it to a "
+                "folder\n",
+                snapshot->path);
+        return 1;
+    }
+    struct columns columns = {.cli = cli, .keys = is_stdout ? cli->out : fopen(path, "wbe")};
+    if (columns.keys == NULL) {
+        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    bool good = read_all(cli, snapshot, "exported", write_csv, &columns);
+    if ((is_stdout ? fflush(columns.keys) : fclose(columns.keys)) != 0) {
+        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+        good = false;
+    }
+    return good ? 0 : 1;
+}
+
+static bool write_columns(void *context, const struct sw_cli_snapshot *snapshot)
+{
+    struct columns *columns = context;
+    const struct sw_snapshot_header *header = &snapshot->header;
+    const size_t count = snapshot->entries;
+    bool good =
+        fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_KEYS), header->key_bytes, count,
+               columns->keys) == count &&
+        fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES), header->value_bytes, count,
+               columns->values) == count &&
+        (columns->scores == NULL || fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_SCORES), 8,
+                                           count, columns->scores) == count);
+    if (!good) {
+        fprintf(columns->cli->messages, "sherwood-cli: a column: %s\n", strerror(errno));
+    }
+    return good;
+}
+
+/* Opens DIR/name.u64, .u32 or .bytes. */
+static FILE *open_column(struct sw_cli *cli, const char *folder, const char *name, bool is_integer,
+                         uint32_t bytes)
+{
+    char path[PATH_BYTES];
+    const char *ending = !is_integer ? "bytes" : bytes == 4 ? "u32" : "u64";
+    snprintf(path, sizeof(path), "%s/%s.%s", folder, name, ending);
+    FILE *file = fopen(path, "wbe");
+    if (file == NULL) {
+        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+    }
+    return file;
+}
+
+static bool close_column(struct sw_cli *cli, FILE *file)
+{
+    if (file != NULL && fclose(file) != 0) {
+        fprintf(cli->messages, "sherwood-cli: a column: %s\n", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *folder)
+{
+    const struct sw_snapshot_header *header = &snapshot->header;
+    bool has_scores = (header->columns & SW_SNAPSHOT_SCORES) != 0;
+    bool is_integer = header->value_format == SW_FRAME_VALUES_INTEGER;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        fprintf(cli->messages, "sherwood-cli: %s: %s\n", folder, strerror(errno));
+        return 1;
+    }
+    struct columns columns = {
+        .cli = cli,
+        .keys = open_column(cli, folder, "keys", true, header->key_bytes),
+        .values = open_column(cli, folder, "values", is_integer, header->value_bytes),
+        .scores = has_scores ? open_column(cli, folder, "scores", true, 8) : NULL,
+    };
+    bool good = columns.keys != NULL && columns.values != NULL &&
+                (!has_scores || columns.scores != NULL) &&
+                read_all(cli, snapshot, "exported", write_columns, &columns);
+    good = close_column(cli, columns.keys) && good;
+    good = close_column(cli, columns.values) && good;
+    good = close_column(cli, columns.scores) && good;
+    return good ? 0 : 1;
+}
+
+static int run_export(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *to)
+{
+    bool is_csv = strcmp(to, "-") == 0 || sw_cli_format_of_path(to) == SW_CLI_FORMAT_CSV;
+    return is_csv ? export_csv(cli, snapshot, to) : export_columns(cli, snapshot, to);
+}
+
+/* --- load ------------------------------------------------------------------------------------- */
+
+/* Copies elements to where they are as wide, or wider: zeros follow. */
+static void copy_wide(uint8_t *to, uint32_t to_bytes, const uint8_t *from, uint32_t from_bytes,
+                      size_t count)
+{
+    memset(to, 0, count * to_bytes);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(to + i * to_bytes, from + i * from_bytes, from_bytes);
+    }
+}
+
+struct arrays {
+    struct sw_cli *cli;
+    uint8_t *keys, *values; /* of a full block, in the server's widths */
+};
+
+static bool store(void *context, const struct sw_cli_snapshot *snapshot)
+{
+    const struct arrays *arrays = context;
+    const struct sw_snapshot_header *header = &snapshot->header;
+    struct sherwood *client = arrays->cli->client;
+    const struct sherwood_server *server = sherwood_server(client);
+    copy_wide(arrays->keys, server->key_bytes, sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_KEYS),
+              header->key_bytes, snapshot->entries);
+    copy_wide(arrays->values, server->value_bytes,
+              sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES), header->value_bytes,
+              snapshot->entries);
+    if (sherwood_set(client, arrays->keys, arrays->values, snapshot->entries) != SHERWOOD_OK) {
+        fprintf(arrays->cli->messages,
+                "sherwood-cli: block %" PRIu64 " of %s: %s; the blocks before it are stored\n",
+                snapshot->number - 1, snapshot->path, sherwood_error(client));
+        return false;
+    }
+    return true;
+}
+
+static bool fits(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
+{
+    const struct sw_snapshot_header *header = &snapshot->header;
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    bool same = header->value_format == (uint32_t)server->value_format;
+    bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
+    if (same && header->key_bytes <= server->key_bytes &&
+        (fixed ? header->value_bytes == server->value_bytes
+               : header->value_bytes <= server->value_bytes)) {
+        return true;
+    }
+    fprintf(cli->messages,
+            "sherwood-cli: %s has keys of %u bytes and %s values of %u bytes, which do not fit the "
+            "server's: keys of %u, %s values of %u\n",
+            snapshot->path, header->key_bytes, sw_frame_values_name(header->value_format),
+            header->value_bytes, server->key_bytes,
+            sw_frame_values_name((uint32_t)server->value_format), server->value_bytes);
+    return false;
+}
+
+static int run_load(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *unused)
+{
+    (void)unused;
+    if (!sw_cli_connect(cli) || !fits(cli, snapshot)) {
+        return 1;
+    }
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    const size_t most = snapshot->header.block_entries;
+    struct arrays arrays = {cli, malloc(most * server->key_bytes),
+                            malloc(most * server->value_bytes)};
+    bool good = false;
+    if (arrays.keys == NULL || arrays.values == NULL) {
+        fprintf(cli->messages, "sherwood-cli: not enough memory for a block\n");
+    } else {
+        good = read_all(cli, snapshot, "loaded", store, &arrays);
+    }
+    free(arrays.keys);
+    free(arrays.values);
+    return good ? 0 : 1;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    int words; /* the name counts */
+    int (*run)(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *to);
+} verbs[] = {
+    {"info", 2, run_info},
+    {"verify", 2, run_verify},
+    {"export", 3, run_export},
+    {"load", 2, run_load},
+};
+
+int sw_cli_snapshot(struct sw_cli *cli, int count, char **words)
+{
+    struct sw_cli_snapshot snapshot;
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        if (count == verbs[i].words && strcasecmp(words[0], verbs[i].name) == 0) {
+            int status = 1;
+            if (sw_cli_snapshot_open(&snapshot, words[1], cli->messages)) {
+                status = verbs[i].run(cli, &snapshot, count > 2 ? words[2] : NULL);
+            }
+            sw_cli_snapshot_fini(&snapshot);
+            return status;
+        }
+    }
+    fprintf(cli->messages, "usage: sherwood-cli [options] snapshot info|verify|load FILE\n"
+                           "       sherwood-cli [options] snapshot export FILE FOLDER|OUT.csv|-\n");
+    return 2;
+}
