@@ -5,9 +5,10 @@
  * Stands in for table.c in build/sherwoodd-null: sockets, frames and batches are real, results are
  * not. It has the Robin Hood engine's operations and refuses the other engines. Every key is found;
  * its value is what the memory held. A batch of reads is done NULL_TABLE_READ_NS (15000) after it
- * was submitted to an idle queue, batches of writes take NULL_TABLE_WRITE_NS (60000) each, one
- * after the other; every operation adds NULL_TABLE_KEY_PS (100). So it shows what a device would
- * leave to the daemon, and how batches are filled.
+ * was submitted to an idle queue, a launch of writes takes NULL_TABLE_WRITE_NS (60000): launches
+ * run one after the other, and what comes meanwhile shares the next one. Every operation adds
+ * NULL_TABLE_KEY_PS (100). So it shows what a device would leave to the daemon, and how batches are
+ * filled.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -25,7 +26,8 @@ struct sw_table {
     uint64_t write_ns;
     uint64_t key_ps;
     pthread_mutex_t order;
-    uint64_t writes_until_ns;
+    uint64_t running_until_ns; /* a launch of writes; under `order`, as the next one */
+    uint64_t waiting_until_ns; /* the launch after it, if that has any; otherwise the same */
 };
 
 struct sw_queue {
@@ -177,6 +179,22 @@ static bool is_read(const struct sw_batch *batch)
     return batch->kind != SW_BATCH_OPERATIONS || (batch->ops == NULL && batch->op == SW_GET);
 }
 
+/* When a write is done that comes now: with the launch that it begins, or with the next one. */
+static uint64_t end_of_write(struct sw_table *table, uint64_t now)
+{
+    pthread_mutex_lock(&table->order);
+    if (now >= table->running_until_ns) { /* what waited is running, or all is idle */
+        const bool idle = now >= table->waiting_until_ns;
+        table->running_until_ns = idle ? now + table->write_ns : table->waiting_until_ns;
+        table->waiting_until_ns = table->running_until_ns + (idle ? 0 : table->write_ns);
+    } else if (table->waiting_until_ns == table->running_until_ns) {
+        table->waiting_until_ns += table->write_ns;
+    }
+    const uint64_t end = table->waiting_until_ns;
+    pthread_mutex_unlock(&table->order);
+    return end;
+}
+
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     struct sw_table *table = queue->table;
@@ -186,10 +204,7 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
     if (is_read(batch)) {
         queue->busy_until_ns = start + keys_ns + (start == now ? table->read_ns : 0);
     } else {
-        pthread_mutex_lock(&table->order);
-        start = start > table->writes_until_ns ? start : table->writes_until_ns;
-        queue->busy_until_ns = table->writes_until_ns = start + keys_ns + table->write_ns;
-        pthread_mutex_unlock(&table->order);
+        queue->busy_until_ns = end_of_write(table, now) + keys_ns;
     }
     batch->_ticket = queue->busy_until_ns;
     return SW_OK;
@@ -216,4 +231,70 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
     batch->cursor = 0;
     batch->status = SW_OK;
     return SW_OK;
+}
+
+int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status = sw_batch_submit(queue, batch);
+    while (status == SW_OK && (status = sw_batch_poll(queue, batch)) == SW_PENDING) {
+    }
+    return status;
+}
+
+/* --- images: there is nothing to take one of ---------------------------------------------------
+ */
+
+int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
+{
+    (void)queue;
+    (void)borrow;
+    *out = NULL;
+    return SW_E_UNSUPPORTED;
+}
+
+uint64_t sw_image_bytes(const struct sw_table *table)
+{
+    (void)table;
+    return 0;
+}
+
+uint64_t sw_image_sequence(const struct sw_image *image)
+{
+    (void)image;
+    return 0;
+}
+
+uint64_t sw_image_held_ns(const struct sw_image *image)
+{
+    (void)image;
+    return 0;
+}
+
+uint64_t sw_image_epoch(const struct sw_image *image)
+{
+    (void)image;
+    return 0;
+}
+
+int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
+                  uint64_t *scores, uint32_t *got)
+{
+    (void)image;
+    (void)count;
+    (void)keys;
+    (void)values;
+    (void)scores;
+    *got = 0;
+    return SW_E_UNSUPPORTED;
+}
+
+void sw_image_drop(struct sw_image *image)
+{
+    (void)image;
+}
+
+void sw_table_set_sequence(struct sw_table *table, uint64_t sequence)
+{
+    (void)table;
+    (void)sequence;
 }
