@@ -159,6 +159,22 @@ struct saved {
     uint64_t began_ms;
 };
 
+/* If the directory was moved away or removed, and there is another one at its path by now, that is
+ * the data directory from now on. The one that is open cannot be locked again. */
+static void follow_directory(struct sw_saver *saver)
+{
+    struct sw_directory other;
+    char reason[SW_SNAPSHOT_REASON_BYTES];
+    if (sw_directory_open(&other, saver->directory.io, saver->directory.path, reason,
+                          sizeof(reason)) == 0) {
+        memcpy(other.log_id, saver->directory.log_id, SW_LOG_ID_BYTES);
+        sw_directory_close(&saver->directory);
+        saver->directory = other;
+        sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
+               saver->directory.path);
+    }
+}
+
 /* Writes a snapshot. Returns 0; or -1 with `reason`. */
 static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
                           char reason[SW_SNAPSHOT_REASON_BYTES])
@@ -174,6 +190,9 @@ static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *sav
     saved->hold_us = sw_image_held_ns(saved->write.image) / 1000U;
     int status = sw_snapshot_write(&saved->write, reason);
     sw_image_drop(saved->write.image);
+    if (status != 0) {
+        follow_directory(saver);
+    }
     if (status == 0) {
         __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
         sw_snapshot_remove_old(&saver->directory, saver->config->snapshots_keep,

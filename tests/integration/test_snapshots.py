@@ -112,6 +112,13 @@ def call(connection, operation, keys, values=None, **header):
     return wire.read_frame(connection)
 
 
+def try_save(r):
+    try:
+        return r.save()
+    except redis.ResponseError:
+        return False
+
+
 def contents(r, keys):
     keys = list(keys)
     return {k: int(v) for k, v in zip(keys, r.mget(keys)) if v is not None}
@@ -413,6 +420,29 @@ def early_clients():
                 process.terminate()
                 equal(process.wait(20), 0, "exit status")
             equal(len(place.files()), 1, "nothing was written")
+
+
+@case
+def directory_gone():
+    """The directory is removed: SAVE says so; another one at its path is used without a restart"""
+    with Place() as place:
+        with place.server(errors="no snapshot was written") as server:
+            r = client(server)
+            r.set(1, 2)
+            shutil.rmtree(place.path)
+            for _ in range(2):
+                try:
+                    r.save()
+                    check(False, "SAVE")
+                except redis.ResponseError as error:
+                    check("No such file or directory" in str(error), str(error))
+            place.path.mkdir()
+            eventually(lambda: try_save(r), "a snapshot in the new directory")
+            out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
+                              "--capacity", "1K", "--data-dir", place.path, rc=1)
+            check(f"(pid {server.process.pid})" in out, "the new one is locked")
+        with place.server() as server:
+            equal(client(server).get(1), b"2", "loaded")
 
 
 @case
