@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench/cache/study.h"
+#include "bench/study/order.h"
 #include "bench/study/report.h"
 
 #define POISON 0xEE
@@ -89,16 +90,6 @@ struct sw_cachebench_query sw_cachebench_sequence(const struct sw_cachebench_tab
     return query;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 struct sw_cachebench_query sw_cachebench_ask(struct sw_cachebench_table *table, uint64_t count,
                                              uint64_t fresh, uint64_t fresh_from, uint64_t window)
 {
@@ -110,11 +101,9 @@ struct sw_cachebench_query sw_cachebench_ask(struct sw_cachebench_table *table, 
         query.count = fresh + hits;
         query.window = window;
         query.from = table->next - window;
-        query.start = drawn % window;
-        query.step = (drawn >> 32) % window | 1;
-        while (common_divisor(query.step, window) != 1) {
-            query.step += 2;
-        }
+        struct sw_study_order order = sw_study_order_draw(window, drawn);
+        query.start = order.start;
+        query.step = order.step;
     }
     return query;
 }

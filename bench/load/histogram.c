@@ -9,40 +9,8 @@
 #include <string.h>
 
 #define BITS SW_LOAD_HISTOGRAM_BITS
-#define LINEAR SW_LOAD_HISTOGRAM_LINEAR
-#define STEPS (1U << BITS)
 
 static_assert(sizeof(struct sw_load_histogram) == 32 + 8 * (2048 + 53 * 1024), "as documented");
-
-/* A value with its top bit at position 11 or more keeps its 11 leading bits: the leading one picks
- * the power, the ten below it the bucket within. */
-uint32_t sw_load_histogram_bucket(uint64_t value)
-{
-    if (value < LINEAR) {
-        return (uint32_t)value;
-    }
-    uint32_t shift = 63U - (uint32_t)__builtin_clzll(value) - BITS;
-    uint32_t within = (uint32_t)(value >> shift) - STEPS;
-    return LINEAR + (shift - 1) * STEPS + within;
-}
-
-static uint32_t bucket_shift(uint32_t bucket)
-{
-    return bucket < LINEAR ? 0 : (bucket - LINEAR) / STEPS + 1;
-}
-
-uint64_t sw_load_histogram_bucket_low(uint32_t bucket)
-{
-    if (bucket < LINEAR) {
-        return bucket;
-    }
-    return ((uint64_t)STEPS + (bucket - LINEAR) % STEPS) << bucket_shift(bucket);
-}
-
-uint64_t sw_load_histogram_bucket_high(uint32_t bucket)
-{
-    return sw_load_histogram_bucket_low(bucket) + ((1ULL << bucket_shift(bucket)) - 1);
-}
 
 void sw_load_histogram_reset(struct sw_load_histogram *histogram)
 {
@@ -59,7 +27,7 @@ void sw_load_histogram_record(struct sw_load_histogram *histogram, uint64_t valu
     }
     histogram->count++;
     histogram->sum += value;
-    histogram->buckets[sw_load_histogram_bucket(value)]++;
+    histogram->buckets[sw_load_bucket(value, BITS)]++;
 }
 
 void sw_load_histogram_merge(struct sw_load_histogram *histogram,
@@ -92,7 +60,7 @@ uint64_t sw_load_histogram_percentile(const struct sw_load_histogram *histogram,
     for (uint32_t i = 0; i < SW_LOAD_HISTOGRAM_BUCKETS; i++) {
         seen += histogram->buckets[i];
         if (seen >= rank) {
-            uint64_t high = sw_load_histogram_bucket_high(i);
+            uint64_t high = sw_load_bucket_high(i, BITS);
             return high < histogram->max ? high : histogram->max;
         }
     }

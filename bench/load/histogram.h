@@ -21,6 +21,24 @@
 #define SW_LOAD_HISTOGRAM_BUCKETS \
     (SW_LOAD_HISTOGRAM_LINEAR + (63U - SW_LOAD_HISTOGRAM_BITS) * (1U << SW_LOAD_HISTOGRAM_BITS))
 
+/* The bucket of a value, and its upper end, with 2^bits buckets a power of two: a value of more
+ * than bits + 1 digits keeps its leading ones. */
+static inline uint32_t sw_load_bucket(uint64_t value, uint32_t bits)
+{
+    if (value < 2ULL << bits) {
+        return (uint32_t)value;
+    }
+    uint32_t shift = 63U - (uint32_t)__builtin_clzll(value) - bits;
+    return (shift << bits) + (uint32_t)(value >> shift);
+}
+
+static inline uint64_t sw_load_bucket_high(uint32_t bucket, uint32_t bits)
+{
+    uint32_t shift = bucket < 2U << bits ? 0 : (bucket >> bits) - 1;
+    uint64_t mantissa = bucket - ((uint64_t)shift << bits);
+    return ((mantissa + 1) << shift) - 1;
+}
+
 struct sw_load_histogram {
     uint64_t count;
     uint64_t sum; /* modulo 2^64: 584 years of nanoseconds */
@@ -41,10 +59,5 @@ void sw_load_histogram_merge(struct sw_load_histogram *histogram,
 uint64_t sw_load_histogram_percentile(const struct sw_load_histogram *histogram, double percent);
 /* 0 if nothing was recorded. */
 double sw_load_histogram_mean(const struct sw_load_histogram *histogram);
-
-/* The bucket of a value, and its ends; for the tests. */
-uint32_t sw_load_histogram_bucket(uint64_t value);
-uint64_t sw_load_histogram_bucket_low(uint32_t bucket);
-uint64_t sw_load_histogram_bucket_high(uint32_t bucket);
 
 #endif

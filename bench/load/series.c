@@ -4,34 +4,17 @@
  */
 #include "bench/load/series.h"
 
+#include "bench/load/histogram.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #define SECOND_NS 1000000000ULL
 
-uint32_t sw_load_series_bucket(uint64_t value)
-{
-    if (value < SW_LOAD_SERIES_LINEAR) {
-        return (uint32_t)value;
-    }
-    uint32_t shift = 63U - (uint32_t)__builtin_clzll(value) - SW_LOAD_SERIES_BITS;
-    /* The leading bit of value >> shift is that of one power. */
-    return (shift << SW_LOAD_SERIES_BITS) + (uint32_t)(value >> shift);
-}
-
-uint64_t sw_load_series_bucket_high(uint32_t bucket)
-{
-    if (bucket < SW_LOAD_SERIES_LINEAR) {
-        return bucket;
-    }
-    uint32_t shift = (bucket >> SW_LOAD_SERIES_BITS) - 1;
-    uint64_t mantissa = bucket - ((uint64_t)shift << SW_LOAD_SERIES_BITS);
-    return ((mantissa + 1) << shift) - 1;
-}
-
 void sw_load_series_record(struct sw_load_series_counts *counts, uint64_t latency_ns)
 {
-    atomic_uint_fast64_t *bucket = &counts->buckets[sw_load_series_bucket(latency_ns)];
+    atomic_uint_fast64_t *bucket =
+        &counts->buckets[sw_load_bucket(latency_ns, SW_LOAD_SERIES_BITS)];
     uint64_t count = atomic_load_explicit(bucket, memory_order_relaxed);
     atomic_store_explicit(bucket, count + 1, memory_order_relaxed);
 }
@@ -76,7 +59,7 @@ static double percentile_us(const struct sw_load_series *series, uint64_t units,
     for (uint32_t i = 0; i < SW_LOAD_SERIES_BUCKETS; i++) {
         seen += series->now[i] - series->before[i];
         if (seen >= rank && rank > 0) {
-            return (double)sw_load_series_bucket_high(i) / 1e3;
+            return (double)sw_load_bucket_high(i, SW_LOAD_SERIES_BITS) / 1e3;
         }
     }
     return 0;

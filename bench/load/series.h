@@ -50,8 +50,4 @@ void sw_load_series_row(struct sw_load_series *series, uint64_t keys_done, uint6
 /* False if something could not be written. */
 bool sw_load_series_close(struct sw_load_series *series);
 
-/* The bucket of a latency and its upper end; for the tests. */
-uint32_t sw_load_series_bucket(uint64_t value);
-uint64_t sw_load_series_bucket_high(uint32_t bucket);
-
 #endif

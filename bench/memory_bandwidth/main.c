@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bench/memory_bandwidth/sweep.h"
-#include "bench/study/device.h"
+#include "bench/study/place.h"
 #include "bench/study/report.h"
 
 /* --- run_info.txt ----------------------------------------------------------------------------- */
@@ -20,7 +20,7 @@ static void write_run_info(FILE *out, const struct sw_bandwidth_options *options
                            int argc, char **argv)
 {
     sw_study_facts(out, options->commit, argc, argv);
-    sw_study_device_describe(options->device, out);
+    sw_study_device.describe((int)options->device, out);
     fprintf(out,
             "bytes a fetch into L2: %" PRIu32 "\n"
             "keys: Philox4_32_10 (cuRAND), seed %" PRIu64 ", uniform over 32 bits; operands of SUM "
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     if (parsed != SW_STUDY_RUN) {
         return parsed == SW_STUDY_DONE ? 0 : 2;
     }
-    if (!sw_study_device_choose(options.device) ||
+    if (!sw_study_device.choose((int)options.device) ||
         !sw_study_l2_fetch(options.l2_fetch, &l2_fetch) ||
         !sw_bandwidth_report_open(&report, options.output)) {
         return 1;

@@ -2,8 +2,6 @@
  *
  * device.cu - chooses and describes the device, reports errors of the CUDA runtime.
  */
-#include "bench/study/device.h"
-
 #include "bench/study/device.cuh"
 #include "bench/study/place.h"
 
@@ -21,24 +19,19 @@ bool sw_study_done(const char *what)
     return sw_study_ok(cudaGetLastError(), what) && sw_study_ok(cudaDeviceSynchronize(), what);
 }
 
-bool sw_study_device_choose(uint32_t device)
-{
-    return sw_study_ok(cudaSetDevice((int)device), "choosing the device");
-}
-
-static int attribute(cudaDeviceAttr which, uint32_t device)
+static int attribute(cudaDeviceAttr which, int device)
 {
     int value = 0;
-    (void)cudaDeviceGetAttribute(&value, which, (int)device); /* 0 says that it is not known */
+    (void)cudaDeviceGetAttribute(&value, which, device); /* 0 says that it is not known */
     return value;
 }
 
-void sw_study_device_describe(uint32_t device, FILE *out)
+static void device_describe(int device, FILE *out)
 {
     cudaDeviceProp properties;
     int driver = 0;
     int runtime = 0;
-    if (!sw_study_ok(cudaGetDeviceProperties(&properties, (int)device), "the device's facts") ||
+    if (!sw_study_ok(cudaGetDeviceProperties(&properties, device), "the device's facts") ||
         !sw_study_ok(cudaDriverGetVersion(&driver), "the driver's version") ||
         !sw_study_ok(cudaRuntimeGetVersion(&runtime), "the runtime's version")) {
         return;
@@ -58,12 +51,7 @@ void sw_study_device_describe(uint32_t device, FILE *out)
 
 static bool device_choose(int device)
 {
-    return sw_study_device_choose((uint32_t)device);
-}
-
-static void device_describe(int device, FILE *out)
-{
-    sw_study_device_describe((uint32_t)device, out);
+    return sw_study_ok(cudaSetDevice(device), "choosing the device");
 }
 
 static void *device_alloc(size_t bytes)

@@ -16,7 +16,6 @@
 
 #include "bench/study/device.cuh"
 #include "bench/study/random.cuh"
-#include "bench/timing/order.h"
 
 #define BLOCK 256
 
@@ -232,7 +231,7 @@ template <typename Key>
 static __global__ void __launch_bounds__(BLOCK)
     query_kernel(struct sw_timing_arrays arrays, uint64_t wanted, uint64_t stored,
                  uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw,
-                 struct sw_timing_order order)
+                 struct sw_study_order order)
 {
     uint64_t i = thread_number();
     if (i >= wanted) {
@@ -253,7 +252,7 @@ static __global__ void __launch_bounds__(BLOCK)
 bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
                             uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw)
 {
-    struct sw_timing_order order = sw_timing_order_draw(stored, draw);
+    struct sw_study_order order = sw_study_order_draw(stored, sw_timing_random(draw));
     sw_study_by_width(arrays->key_bytes, [&](auto key) {
         using Key = decltype(key);
         query_kernel<Key><<<sw_study_blocks(wanted, BLOCK), BLOCK>>>(
@@ -265,7 +264,7 @@ bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, ui
 template <typename Key>
 static __global__ void __launch_bounds__(BLOCK)
     change_kernel(struct sw_timing_arrays arrays, uint64_t wanted, uint64_t distinct,
-                  uint64_t generation, struct sw_timing_order order)
+                  uint64_t generation, struct sw_study_order order)
 {
     uint64_t i = thread_number();
     if (i < wanted) {
@@ -278,7 +277,7 @@ static __global__ void __launch_bounds__(BLOCK)
 bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t distinct,
                             struct sw_study_draw draw)
 {
-    struct sw_timing_order order = sw_timing_order_draw(distinct, draw);
+    struct sw_study_order order = sw_study_order_draw(distinct, sw_timing_random(draw));
     uint64_t generation = 1 + draw.number % SW_TIMING_GENERATIONS;
     sw_study_by_width(arrays->key_bytes, [&](auto key) {
         using Key = decltype(key);

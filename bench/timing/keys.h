@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench/study/order.h"
 #include "bench/study/random.h"
 
 #ifdef __cplusplus
@@ -44,6 +45,15 @@ struct sw_timing_arrays {
     uint8_t *held; /* whether a query was found, when that was last remembered */
     void *tally;   /* of the checks */
 };
+
+/* Random bits of a draw, for orders: splitmix64 (Sebastiano Vigna, public domain). */
+static inline uint64_t sw_timing_random(struct sw_study_draw draw)
+{
+    uint64_t z = draw.seed * 0x9e3779b97f4a7c15ULL + draw.number;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
 
 /* On false nothing is allocated. */
 bool sw_timing_arrays_open(struct sw_timing_arrays *arrays, uint32_t key_bytes, uint64_t room);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bench/peers/list.h"
-#include "bench/study/device.h"
+#include "bench/study/place.h"
 #include "bench/timing/ceilings.h"
 #include "bench/timing/child.h"
 #include "bench/timing/measure.h"
@@ -80,7 +80,7 @@ static enum outcome measure_library(const struct run *run, const struct sw_timin
     const struct sw_timing_options *options = run->options;
     bool is_correct = true;
     bool done = true;
-    if (!sw_study_device_choose(options->device)) {
+    if (!sw_study_device.choose((int)options->device)) {
         return OUTCOME_FAILED;
     }
     for (uint32_t w = 0; w < options->slot_bits_count; w++) {
@@ -101,10 +101,10 @@ static enum outcome measure_library(const struct run *run, const struct sw_timin
 static enum outcome measure_device(const struct run *run)
 {
     struct sw_timing_report report = run->report;
-    if (!sw_study_device_choose(run->options->device)) {
+    if (!sw_study_device.choose((int)run->options->device)) {
         return OUTCOME_FAILED;
     }
-    sw_study_device_describe(run->options->device, report.run_info);
+    sw_study_device.describe((int)run->options->device, report.run_info);
     bool done = !run->options->operations[SW_TIMING_MEMORY] ||
                 sw_timing_measure_ceilings(run->options, &report);
     return done ? OUTCOME_RIGHT : OUTCOME_FAILED;

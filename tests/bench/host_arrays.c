@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "bench/timing/answers.h"
-#include "bench/timing/order.h"
 
 /* --- elements of either width ----------------------------------------------------------------- */
 
@@ -181,7 +180,7 @@ bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint6
 bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
                             uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw)
 {
-    struct sw_timing_order order = sw_timing_order_draw(stored, draw);
+    struct sw_study_order order = sw_study_order_draw(stored, sw_timing_random(draw));
     uint64_t state = state_of(draw);
     for (uint64_t i = 0; i < wanted; i++) {
         bool misses = next(&state) % 100 < miss_percent;
@@ -197,7 +196,7 @@ bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, ui
 bool sw_timing_draw_changes(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t distinct,
                             struct sw_study_draw draw)
 {
-    struct sw_timing_order order = sw_timing_order_draw(distinct, draw);
+    struct sw_study_order order = sw_study_order_draw(distinct, sw_timing_random(draw));
     uint64_t generation = 1 + draw.number % SW_TIMING_GENERATIONS;
     for (uint64_t i = 0; i < wanted; i++) {
         uint64_t place = (i * order.step + order.start) % distinct;

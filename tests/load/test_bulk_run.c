@@ -419,9 +419,9 @@ Test(bulk_run, buckets_of_a_series)
 {
     uint64_t next = 0;
     for (uint32_t b = 0; b < SW_LOAD_SERIES_BUCKETS; b++) {
-        uint64_t high = sw_load_series_bucket_high(b);
-        cr_assert_eq(sw_load_series_bucket(next), b, "low end of bucket %u", b);
-        cr_assert_eq(sw_load_series_bucket(high), b, "high end of bucket %u", b);
+        uint64_t high = sw_load_bucket_high(b, SW_LOAD_SERIES_BITS);
+        cr_assert_eq(sw_load_bucket(next, SW_LOAD_SERIES_BITS), b, "low end of bucket %u", b);
+        cr_assert_eq(sw_load_bucket(high, SW_LOAD_SERIES_BITS), b, "high end of bucket %u", b);
         cr_assert_leq((double)(high - next), (double)next / 128, "bucket %u", b);
         next = high + 1;
     }
