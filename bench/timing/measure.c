@@ -94,12 +94,7 @@ static bool measure_insert_batches(struct sw_timing_study *study)
 /* A row without a value, so that every library has one at each F. */
 static void report_no_beside(const struct sw_timing_study *study)
 {
-    struct sw_timing_subject subject = {
-        .library = study->library->name,
-        .operation = "insert_and_update",
-        .slot_bits = study->slot_bits,
-        .load = study->load,
-    };
+    struct sw_timing_subject subject = sw_timing_study_subject(study, "insert_and_update", 0);
     if (wants(study, SW_TIMING_BESIDE)) {
         sw_timing_report_summary(study->report, &subject, "lost_updates", NAN, "keys");
     }

@@ -213,26 +213,18 @@ static void report_beside(struct sw_timing_study *study, const char *operation, 
                           const struct beside *result)
 {
     struct sw_timing_report *report = study->report;
-    struct sw_timing_subject subject = {
-        .library = study->library->name,
-        .operation = operation,
-        .slot_bits = study->slot_bits,
-        .load = study->load,
-        .batch = 2 * fresh,
-    };
+    struct sw_timing_subject subject = sw_timing_study_subject(study, operation, 2 * fresh);
     sw_timing_report_summary(report, &subject, "lost_updates", (double)result->lost, "keys");
     sw_timing_report_summary(report, &subject, "missed", (double)result->missed, "keys");
     sw_timing_report_summary(report, &subject, "fresh_missed", (double)result->fresh_missed,
                              "keys");
     sw_timing_report_summary(report, &subject, "wrong", (double)result->wrong, "keys");
     sw_timing_report_summary(report, &subject, "drops", (double)result->drops, "keys");
-    fprintf(stderr,
-            "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s %" PRIu64 " of each: lost %" PRIu64
-            ", missed %" PRIu64 ", fresh missed %" PRIu64 ", wrong %" PRIu64 ", drops %" PRId64
-            "\n",
-            sw_study_clock() - study->started, study->library->name, study->slot_bits, study->load,
-            operation, fresh, result->lost, result->missed, result->fresh_missed, result->wrong,
-            result->drops);
+    sw_timing_study_say(study, operation,
+                        "%" PRIu64 " of each: lost %" PRIu64 ", missed %" PRIu64
+                        ", fresh missed %" PRIu64 ", wrong %" PRIu64 ", drops %" PRId64 "\n",
+                        fresh, result->lost, result->missed, result->fresh_missed, result->wrong,
+                        result->drops);
     if (study->is_ours && (result->lost != 0 || result->missed != 0 || result->fresh_missed != 0 ||
                            result->wrong != 0 || result->drops != 0)) {
         study->is_correct = false;
@@ -248,12 +240,7 @@ bool sw_timing_measure_beside(struct sw_timing_study *study, const char *operati
     struct beside result;
     memset(&result, 0, sizeof(result));
     if (study->library->insert_and_update == NULL) {
-        struct sw_timing_subject subject = {
-            .library = study->library->name,
-            .operation = operation,
-            .slot_bits = study->slot_bits,
-            .load = study->load,
-        };
+        struct sw_timing_subject subject = sw_timing_study_subject(study, operation, 0);
         sw_timing_report_summary(study->report, &subject, "lost_updates", NAN, "keys");
         return true;
     }

@@ -224,21 +224,13 @@ bool sw_timing_sherwood_audit(struct sw_timing_study *study)
 {
     struct sherwood *self = study->table;
     char violation[256] = "";
-    struct sw_timing_subject subject = {
-        .library = study->library->name,
-        .operation = "audit",
-        .slot_bits = study->slot_bits,
-        .load = study->load,
-        .batch = study->count,
-    };
+    struct sw_timing_subject subject = sw_timing_study_subject(study, "audit", study->count);
     int status = sw_table_check(self->table, violation, sizeof(violation));
     if (status != SW_OK && status != SW_E_INVALID) {
         return succeeded(status, "audit");
     }
     sw_timing_report_summary(study->report, &subject, "violations", status != SW_OK, "");
-    fprintf(stderr, "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s %s\n",
-            sw_study_clock() - study->started, study->library->name, study->slot_bits, study->load,
-            subject.operation, status == SW_OK ? "no violation" : violation);
+    sw_timing_study_say(study, "audit", "%s\n", status == SW_OK ? "no violation" : violation);
     study->is_correct = study->is_correct && status == SW_OK;
     return true;
 }

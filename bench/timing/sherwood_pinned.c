@@ -127,24 +127,16 @@ static bool measure_round(struct pinned *pinned, uint32_t round, uint64_t *wrong
 static void report(struct pinned *pinned, uint64_t wrong)
 {
     struct sw_timing_study *study = &pinned->study;
-    struct sw_timing_subject subject = {
-        .library = study->library->name,
-        .operation = "get_256_pinned",
-        .slot_bits = study->slot_bits,
-        .load = PINNED_LOAD,
-        .batch = BATCH_OPS,
-    };
+    struct sw_timing_subject subject = sw_timing_study_subject(study, "get_256_pinned", BATCH_OPS);
     double median = sw_study_median(pinned->latencies, pinned->count) * 1e6;
     double p99 = sw_study_percentile(pinned->latencies, pinned->count, 99) * 1e6;
     sw_timing_report_summary(study->report, &subject, "median_us", median, "us");
     sw_timing_report_summary(study->report, &subject, "p99_us", p99, "us");
     sw_timing_report_summary(study->report, &subject, "min_us", pinned->latencies[0] * 1e6, "us");
     sw_timing_report_summary(study->report, &subject, "wrong", (double)wrong, "keys");
-    fprintf(stderr,
-            "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s median %.2f us, p99 %.2f us, %" PRIu32
-            " batches, wrong %" PRIu64 "\n",
-            sw_study_clock() - study->started, study->library->name, study->slot_bits, PINNED_LOAD,
-            subject.operation, median, p99, pinned->count, wrong);
+    sw_timing_study_say(study, subject.operation,
+                        "median %.2f us, p99 %.2f us, %" PRIu32 " batches, wrong %" PRIu64 "\n",
+                        median, p99, pinned->count, wrong);
 }
 
 static bool measure(struct pinned *pinned)

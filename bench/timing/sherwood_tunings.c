@@ -111,9 +111,7 @@ static void report_gain(const struct sw_timing_study *study, struct side *sides,
     struct sw_timing_subject subject = sides[0].series.subject;
     subject.operation = operation;
     sw_timing_report_summary(study->report, &subject, "percent", percent, "%");
-    fprintf(stderr, "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s %.2f %%\n",
-            sw_study_clock() - study->started, study->library->name, study->slot_bits, subject.load,
-            operation, percent);
+    sw_timing_study_say(&sides[0].study, operation, "%.2f %%\n", percent);
 }
 
 /* Draws of 64 bits do not repeat: at F 1 such a table has no free slot. */

@@ -5,6 +5,7 @@
 #include "bench/timing/study.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #define COUNT_MIN 64
@@ -95,19 +96,37 @@ struct sw_timing_judge sw_timing_study_judge(const struct sw_timing_study *study
 
 /* --- series ----------------------------------------------------------------------------------- */
 
-void sw_timing_study_begin(const struct sw_timing_study *study, struct sw_timing_series *series,
-                           const char *operation, uint64_t batch)
+struct sw_timing_subject sw_timing_study_subject(const struct sw_timing_study *study,
+                                                 const char *operation, uint64_t batch)
 {
-    const struct sw_timing_options *options = study->options;
-    uint32_t reps = options->reps;
-    struct sw_timing_subject subject = {
+    return (struct sw_timing_subject){
         .library = study->library->name,
         .operation = operation,
         .slot_bits = study->slot_bits,
         .load = study->load,
         .batch = batch,
-        .block_size = study->block_size,
     };
+}
+
+void sw_timing_study_say(const struct sw_timing_study *study, const char *operation,
+                         const char *format, ...)
+{
+    va_list arguments;
+    fprintf(stderr, "[%6.1f s] %-12s %3" PRIu32 " bits  F %-5g %-16s ",
+            sw_study_clock() - study->started, study->library->name, study->slot_bits, study->load,
+            operation);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+}
+
+void sw_timing_study_begin(const struct sw_timing_study *study, struct sw_timing_series *series,
+                           const char *operation, uint64_t batch)
+{
+    const struct sw_timing_options *options = study->options;
+    uint32_t reps = options->reps;
+    struct sw_timing_subject subject = sw_timing_study_subject(study, operation, batch);
+    subject.block_size = study->block_size;
     if (study->block_size > 0 && reps > BLOCK_REPS_MIN) {
         reps /= BLOCK_REPS_SHARE;
         reps = reps < BLOCK_REPS_MIN ? BLOCK_REPS_MIN : reps;

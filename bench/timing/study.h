@@ -66,6 +66,14 @@ uint64_t sw_timing_wanted_slots(const struct sw_timing_options *options);
 bool sw_timing_study_open(struct sw_timing_study *study);
 void sw_timing_study_close(struct sw_timing_study *study);
 
+/* The operation at this F, for rows. batch 0: the field stays empty. */
+struct sw_timing_subject sw_timing_study_subject(const struct sw_timing_study *study,
+                                                 const char *operation, uint64_t batch);
+/* A progress line about it on stderr. */
+__attribute__((format(printf, 3, 4))) void sw_timing_study_say(const struct sw_timing_study *study,
+                                                               const char *operation,
+                                                               const char *format, ...);
+
 /* Begins a series of the operation at this F. */
 void sw_timing_study_begin(const struct sw_timing_study *study, struct sw_timing_series *series,
                            const char *operation, uint64_t batch);
