@@ -36,6 +36,9 @@
     X(growths, stats.grown)                        \
     X(resizes, stats.resized)                      \
     X(resize_failures, stats.resize_failed)        \
+    X(saves, persistence.saves)                    \
+    X(save_failures, persistence.failures)         \
+    X(unsaved_changes, persistence.changes)        \
     X(uptime_in_seconds, uptime_seconds)
 
 #define ONE_MORE(...) +1

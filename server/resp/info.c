@@ -94,6 +94,7 @@ static void section_persistence(const struct sw_snapshot *snapshot, struct sw_te
     sw_text_printf(text, "rdb_current_bgsave_time_sec:%" PRId64 "\r\n",
                    facts->saving ? (int64_t)((uint64_t)time(NULL) - facts->saving_since) : -1);
     put(text, "rdb_saves", facts->saves);
+    put(text, "sherwood_last_save_hold_usec", facts->last_hold_us);
     put(text, "rdb_last_load_keys_loaded", facts->loaded_keys);
     put(text, "aof_enabled", 0);
     put(text, "aof_rewrite_in_progress", 0);

@@ -80,6 +80,8 @@ Test(info, fields_that_tools_read)
     expect(info, "maxmemory_policy", "noeviction");
     expect(info, "loading", "0");
     expect(info, "rdb_bgsave_in_progress", "0");
+    expect(info, "rdb_last_bgsave_time_sec", "-1");
+    expect(info, "sherwood_data_dir_set", "0");
     expect(info, "aof_rewrite_in_progress", "0");
     expect(info, "cluster_enabled", "0");
     expect(info, "db0", "keys=256,expires=0,avg_ttl=0");
