@@ -39,10 +39,13 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 # -mcx16: 128-bit slots are written by cmpxchg16b. Every x86-64 since 2006 has it.
 MACHINE := $(if $(filter x86_64,$(shell uname -m)),-mcx16)
 OPTIMIZE := -O2 -g
+# What is built for tests alone is built fast: reports name functions and lines, no variables.
 ifeq ($(SAN),address)
-  OPTIMIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+  OPTIMIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 else ifeq ($(SAN),thread)
-  OPTIMIZE := -O1 -g -fsanitize=thread
+  OPTIMIZE := -O1 -g1 -fsanitize=thread
+else ifneq ($(SHAPE),)
+  OPTIMIZE := -O1 -g1
 endif
 PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)

@@ -54,10 +54,12 @@ $(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CFLAGS += -O0
 $(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CPPFLAGS += -U_FORTIFY_SOURCE
 endif
 
+# Over a hundred programs are linked. gold, of the binutils, takes a third of the time.
+TEST_LD := $(shell $(CC) -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=gold)
 TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit -lsqlite3
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(REAL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
+	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
