@@ -127,16 +127,3 @@ Test(timing_series, block_sizes_have_metrics_of_their_own)
     cr_expect_not_null(strstr(texts.raw, ",0.85,1000,256,1,"));
     free_texts(&texts);
 }
-
-Test(timing_series, percentiles)
-{
-    double values[200];
-    for (int i = 0; i < 200; i++) {
-        values[i] = (i * 37 % 200) + 1; /* 1 .. 200 in another order */
-    }
-    cr_expect_eq(sw_study_percentile(values, 200, 99), 198);
-    cr_expect_eq(sw_study_percentile(values, 200, 50), 100);
-    cr_expect_eq(sw_study_percentile(values, 200, 100), 200);
-    cr_expect_eq(sw_study_percentile(values, 1, 99), 1);
-    cr_expect_eq(sw_study_median(values, 200), 100.5);
-}
