@@ -103,6 +103,13 @@ static inline bool sw_command_arity_fits(const struct sw_command *command, uint3
                                : count >= (uint32_t)-command->arity;
 }
 
+/* Does the command change keys? */
+static inline bool sw_command_writes(const struct sw_command *command)
+{
+    return command->effect == SW_EFFECT_INSERT || command->effect == SW_EFFECT_WRITE ||
+           command->effect == SW_EFFECT_DELETE;
+}
+
 /* Is the argument this word, in any case? `word` must be in upper case. */
 bool sw_argument_is(const struct sw_resp_argument *argument, const char *word);
 

@@ -82,10 +82,15 @@ static bool is_served_while_loading(const struct sw_command *command)
            (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
 }
 
-static bool writes(const struct sw_command *command)
+const char *sw_refusal_of_writes(const struct sw_saver *saver)
 {
-    return command->effect == SW_EFFECT_INSERT || command->effect == SW_EFFECT_WRITE ||
-           command->effect == SW_EFFECT_DELETE;
+    return saver == NULL || !sw_saver_refuses_writes(saver)
+               ? NULL
+               : "MISCONF Sherwood is configured to save snapshots, but it's currently unable to "
+                 "persist to disk. Commands that may modify the data set are disabled, because "
+                 "this instance is configured to report errors during writes if snapshotting fails "
+                 "(stop-writes-on-bgsave-error option). Please check the Sherwood logs for details "
+                 "about the error.";
 }
 
 /* Returns an error line if the server cannot carry the command out now, in the words of redis. */
@@ -97,14 +102,7 @@ static const char *not_now(const struct sw_saver *saver, const struct sw_command
     if (sw_saver_is_loading(saver) && !is_served_while_loading(command)) {
         return "LOADING Sherwood is loading the dataset in memory";
     }
-    if (sw_saver_refuses_writes(saver) && writes(command)) {
-        return "MISCONF Sherwood is configured to save snapshots, but it's currently unable to "
-               "persist to disk. Commands that may modify the data set are disabled, because this "
-               "instance is configured to report errors during writes if snapshotting fails "
-               "(stop-writes-on-bgsave-error option). Please check the Sherwood logs for details "
-               "about the error.";
-    }
-    return NULL;
+    return sw_command_writes(command) ? sw_refusal_of_writes(saver) : NULL;
 }
 
 bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,

@@ -11,6 +11,7 @@
 #include "server/limits.h"
 #include "server/net/input.h"
 #include "server/observe/log.h"
+#include "server/resp/refuse.h"
 #include "server/resp/resp.h"
 
 /* Size of the longest reply to a command of kind SESSION, without the arguments that it repeats. */
@@ -26,6 +27,7 @@ struct queued {
 struct sw_transaction {
     struct sw_input queue; /* the queued commands, one behind the other */
     bool is_spoiled;       /* a command was refused: nothing is queued any more */
+    bool writes;           /* a queued command changes keys */
     uint32_t commands;
     uint64_t operations; /* upper bound of the operations of the queued commands */
     uint64_t text_bytes; /* upper bound of the bytes of their text replies */
@@ -105,6 +107,7 @@ static const char *count_needs(const struct sw_conn *conn, struct sw_transaction
     const struct sw_replies *replies = sw_resp_of((struct sw_conn *)conn)->resp->filling;
     bool is_data = command->kind == SW_KIND_DATA;
     transaction->commands++;
+    transaction->writes |= sw_command_writes(command);
     transaction->operations += is_data ? arguments->count : 0;
     transaction->text_bytes += is_data ? 0 : bytes + SESSION_REPLY_BYTES;
     if (transaction->commands >= replies->pending_max ||
@@ -258,6 +261,19 @@ static bool has_room(const struct sw_replies *replies, const struct sw_transacti
            replies->text.size + transaction->text_bytes <= SW_ROUND_TEXT_BYTES_MAX / 2;
 }
 
+/* Refuses a transaction that writes, if writes are refused by now. */
+static bool refuse_now(struct sw_conn *conn, const struct sw_command *command)
+{
+    const struct sw_resp_conn *state = sw_resp_of(conn);
+    const char *line =
+        state->transaction->writes ? sw_refusal_of_writes(state->resp->owner.saver) : NULL;
+    if (line != NULL) {
+        sw_transaction_drop(conn);
+        sw_resp_error(conn, command, "EXECABORT Transaction discarded because of: %s", line);
+    }
+    return line != NULL;
+}
+
 static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
@@ -270,6 +286,9 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
     if (transaction->is_spoiled) {
         sw_transaction_drop(conn);
         sw_resp_error(conn, command, "EXECABORT Transaction discarded because of previous errors.");
+        return true;
+    }
+    if (refuse_now(conn, command)) {
         return true;
     }
     if (!has_room(replies, transaction)) {

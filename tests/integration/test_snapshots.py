@@ -263,6 +263,9 @@ def writes_that_fail():
             pid = server.process.pid
             limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, limits[1]))
+            queued = r.client()
+            equal([queued.execute_command(*c) for c in (("MULTI",), ("INCR", 5))],
+                  [b"OK", b"QUEUED"], "MULTI")
             try:
                 r.save()
                 check(False, "SAVE")
@@ -278,6 +281,12 @@ def writes_that_fail():
                     check(False, command)
                 except redis.ResponseError as error:
                     check(str(error).startswith("MISCONF "), str(error))
+            try:
+                queued.execute_command("EXEC")
+                check(False, "EXEC")
+            except redis.exceptions.ExecAbortError as error:
+                check("because of: MISCONF " in str(error), str(error))
+            equal(r.get(5), b"5", "what was queued before is not carried out")
             with server.connect() as connection:
                 equal(call(connection, wire.SET, [1], [2]).status, wire.NOT_DURABLE, "a frame")
                 equal(call(connection, wire.GET, [5], want_values=True).status, wire.OK, "a read")
