@@ -53,22 +53,8 @@ static bool add(struct files *files, const char *name, struct sw_tune_reason *re
 /* The name in #include "name", if the line is one. */
 static bool included(const char *line, char name[PATH_MAX_BYTES])
 {
-    line += strspn(line, " \t");
-    if (*line != '#') {
-        return false;
-    }
-    line += 1 + strspn(line + 1, " \t");
-    if (strncmp(line, "include", 7) != 0) {
-        return false;
-    }
-    line += 7 + strspn(line + 7, " \t");
-    size_t length = *line == '"' ? strcspn(line + 1, "\"") : 0;
-    if (length == 0 || length >= PATH_MAX_BYTES) {
-        return false;
-    }
-    memcpy(name, line + 1, length);
-    name[length] = '\0';
-    return true;
+    int end = -1;
+    return sscanf(line, " # include \"%511[^\"]\"%n", name, &end) == 1 && end > 0;
 }
 
 /* Headers of analyze --export are not sources: variants do not include them. */

@@ -15,6 +15,14 @@
 
 #include "bench/study/report.h"
 
+static enum sw_tune_outcome fail(struct sw_tune_reason *reason, const char *what)
+{
+    (void)sw_tune_refuse(reason, "%s", what);
+    return SW_TUNE_FAILED;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
 /* Waits until there is something to read, a signal came, or time is up. */
 static enum sw_tune_outcome wait_readable(struct sw_tune_subject *subject, double until,
                                           struct sw_tune_reason *reason)
@@ -38,30 +46,20 @@ static enum sw_tune_outcome wait_readable(struct sw_tune_subject *subject, doubl
             return SW_TUNE_GOOD;
         }
         if (ready < 0 && errno != EINTR) {
-            (void)sw_tune_refuse(reason, "poll: %s", strerror(errno));
-            return SW_TUNE_FAILED;
+            return fail(reason, strerror(errno));
         }
     }
 }
 
-/* One line, without its newline, into `line`. */
-static enum sw_tune_outcome read_line(struct sw_tune_subject *subject, char *line,
+/* The next line, without its newline, into `answer`. */
+static enum sw_tune_outcome read_line(struct sw_tune_subject *subject,
                                       struct sw_tune_reason *reason)
 {
     double until = sw_study_clock() + subject->answer_seconds_max;
-    for (;;) {
-        char *end = memchr(subject->line, '\n', subject->used);
-        if (end != NULL) {
-            size_t length = (size_t)(end - subject->line);
-            memcpy(line, subject->line, length);
-            line[length] = '\0';
-            subject->used -= length + 1;
-            memmove(subject->line, end + 1, subject->used);
-            return SW_TUNE_GOOD;
-        }
+    char *end = NULL;
+    while ((end = memchr(subject->line, '\n', subject->used)) == NULL) {
         if (subject->used == sizeof(subject->line)) {
-            (void)sw_tune_refuse(reason, "it wrote a line of more than %d bytes", SW_TUNE_LINE_MAX);
-            return SW_TUNE_FAILED;
+            return fail(reason, "it wrote a line that is too long");
         }
         enum sw_tune_outcome outcome = wait_readable(subject, until, reason);
         if (outcome != SW_TUNE_GOOD) {
@@ -70,76 +68,81 @@ static enum sw_tune_outcome read_line(struct sw_tune_subject *subject, char *lin
         ssize_t got = read(subject->out, subject->line + subject->used,
                            sizeof(subject->line) - subject->used);
         if (got <= 0) {
-            (void)sw_tune_refuse(reason, "it ended before it answered");
-            return SW_TUNE_FAILED;
+            return fail(reason, "it ended before it answered");
         }
         subject->used += (size_t)got;
     }
+    size_t length = (size_t)(end - subject->line);
+    memcpy(subject->answer, subject->line, length);
+    subject->answer[length] = '\0';
+    subject->used -= length + 1;
+    memmove(subject->line, end + 1, subject->used);
+    return SW_TUNE_GOOD;
 }
 
-/* A line that begins with `word`; *rest is what follows it. */
+/* Reads an answer that begins with `word`; *rest is what follows it. */
 static enum sw_tune_outcome read_answer(struct sw_tune_subject *subject, const char *word,
-                                        char *line, char **rest, struct sw_tune_reason *reason)
+                                        const char **rest, struct sw_tune_reason *reason)
 {
-    enum sw_tune_outcome outcome = read_line(subject, line, reason);
-    size_t length = strlen(word);
+    static const struct {
+        const char *word;
+        enum sw_tune_outcome outcome;
+    } others[] = {
+        {"wrong ", SW_TUNE_WRONG}, {"no-device ", SW_TUNE_NO_DEVICE}, {"error ", SW_TUNE_FAILED}};
+    const char *answer = subject->answer;
+    const size_t length = strlen(word);
+    enum sw_tune_outcome outcome = read_line(subject, reason);
     if (outcome != SW_TUNE_GOOD) {
         return outcome;
     }
-    if (strncmp(line, word, length) == 0 && (line[length] == ' ' || line[length] == '\0')) {
-        *rest = line + length + (line[length] == ' ');
+    if (strncmp(answer, word, length) == 0 && (answer[length] == ' ' || answer[length] == '\0')) {
+        *rest = answer + length + (answer[length] == ' ');
         return SW_TUNE_GOOD;
     }
-    if (strncmp(line, "wrong ", 6) == 0) {
-        (void)sw_tune_refuse(reason, "%.400s", line + 6);
-        return SW_TUNE_WRONG;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (strncmp(answer, others[i].word, strlen(others[i].word)) == 0) {
+            (void)sw_tune_refuse(reason, "%.400s", answer + strlen(others[i].word));
+            return others[i].outcome;
+        }
     }
-    if (strncmp(line, "no-device ", 10) == 0) {
-        (void)sw_tune_refuse(reason, "%.400s", line + 10);
-        return SW_TUNE_NO_DEVICE;
-    }
-    if (strncmp(line, "error ", 6) == 0) {
-        (void)sw_tune_refuse(reason, "%.400s", line + 6);
-        return SW_TUNE_FAILED;
-    }
-    (void)sw_tune_refuse(reason, "it answered \"%.200s\" where \"%s\" was wanted", line, word);
+    (void)sw_tune_refuse(reason, "it answered \"%.200s\" where \"%s\" was wanted", answer, word);
     return SW_TUNE_FAILED;
 }
 
 /* Asks, and reads the answer. */
 static enum sw_tune_outcome ask(struct sw_tune_subject *subject, const char *question,
-                                const char *word, char *line, char **rest,
-                                struct sw_tune_reason *reason)
+                                const char *word, const char **rest, struct sw_tune_reason *reason)
 {
     size_t length = strlen(question);
     /* far less than a pipe holds, and the subject has nothing else to read */
     if (write(subject->in, question, length) != (ssize_t)length) {
-        (void)sw_tune_refuse(reason, "it ended before it was asked");
-        return SW_TUNE_FAILED;
+        return fail(reason, "it ended before it was asked");
     }
-    return read_answer(subject, word, line, rest, reason);
+    return read_answer(subject, word, rest, reason);
 }
+
+/* --- the program ------------------------------------------------------------------------------ */
 
 void sw_tune_subject_close(struct sw_tune_subject *subject)
 {
     (void)close(subject->in);
     (void)close(subject->out);
-    sw_tune_kill(subject->pid);
+    if (subject->pid > 0) {
+        sw_tune_kill(subject->pid);
+    }
 }
 
 static enum sw_tune_outcome greet(struct sw_tune_subject *subject, struct sw_tune_reason *reason)
 {
-    char line[SW_TUNE_LINE_MAX];
-    char *rest = NULL;
-    enum sw_tune_outcome outcome = read_answer(subject, "device", line, &rest, reason);
+    const char *rest = NULL;
+    enum sw_tune_outcome outcome = read_answer(subject, "device", &rest, reason);
     if (outcome != SW_TUNE_GOOD) {
         return outcome;
     }
     size_t length = sw_tune_word_length(rest);
     if (length == 0 || length >= sizeof(subject->arch) || rest[length] != ' ' ||
         strlen(rest + length + 1) >= sizeof(subject->device)) {
-        (void)sw_tune_refuse(reason, "its first line is not \"device ARCHITECTURE NAME\"");
-        return SW_TUNE_FAILED;
+        return fail(reason, "its first line is not \"device ARCHITECTURE NAME\"");
     }
     snprintf(subject->arch, sizeof(subject->arch), "%.*s", (int)length, rest);
     snprintf(subject->device, sizeof(subject->device), "%.*s", SW_TUNE_TEXT_MAX - 1,
@@ -152,39 +155,34 @@ enum sw_tune_outcome sw_tune_subject_open(struct sw_tune_subject *subject, char 
                                           double answer_seconds_max, struct sw_tune_reason *reason)
 {
     int to[2];
-    int from[2];
-    memset(subject, 0, sizeof(*subject));
+    int from[2] = {-1, -1};
+    subject->used = 0;
     subject->interrupt = interrupt;
     subject->answer_seconds_max = answer_seconds_max;
     if (pipe2(to, O_CLOEXEC) != 0) {
-        (void)sw_tune_refuse(reason, "no pipe: %s", strerror(errno));
-        return SW_TUNE_FAILED;
+        return fail(reason, strerror(errno));
     }
-    if (pipe2(from, O_CLOEXEC) != 0) {
-        (void)close(to[0]);
-        (void)close(to[1]);
-        (void)sw_tune_refuse(reason, "no pipe: %s", strerror(errno));
-        return SW_TUNE_FAILED;
-    }
+    bool piped = pipe2(from, O_CLOEXEC) == 0;
     subject->in = to[1];
     subject->out = from[0];
-    subject->pid = sw_tune_start(argv, to[0], from[1], -1);
+    subject->pid = piped ? sw_tune_start(argv, to[0], from[1], -1) : -1;
     (void)close(to[0]);
     (void)close(from[1]);
-    if (subject->pid < 0) {
-        (void)close(subject->in);
-        (void)close(subject->out);
+    enum sw_tune_outcome outcome = SW_TUNE_FAILED;
+    if (subject->pid > 0) {
+        outcome = greet(subject, reason);
+    } else {
         (void)sw_tune_refuse(reason, "%s cannot be started", argv[0]);
-        return SW_TUNE_FAILED;
     }
-    enum sw_tune_outcome outcome = greet(subject, reason);
     if (outcome != SW_TUNE_GOOD) {
         sw_tune_subject_close(subject);
     }
     return outcome;
 }
 
-/* "times 0.001 0.0012": as many as were asked for. */
+/* --- a point ---------------------------------------------------------------------------------- */
+
+/* "0.001 0.0012": as many as were asked for. */
 static bool take_times(const char *text, uint32_t wanted, struct sw_tune_samples *samples,
                        double *spent)
 {
@@ -205,8 +203,7 @@ static bool take_times(const char *text, uint32_t wanted, struct sw_tune_samples
 static enum sw_tune_outcome time_it(struct sw_tune_subject *subject,
                                     const struct sw_tune_stop_rule *rule,
                                     struct sw_tune_samples *samples,
-                                    struct sw_tune_summary *summary, char *line,
-                                    struct sw_tune_reason *reason)
+                                    struct sw_tune_summary *summary, struct sw_tune_reason *reason)
 {
     double began = sw_study_clock();
     double said = 0;
@@ -214,19 +211,18 @@ static enum sw_tune_outcome time_it(struct sw_tune_subject *subject,
     samples->count = 0;
     do {
         char question[64];
-        char *rest = NULL;
+        const char *rest = NULL;
         uint32_t wanted = sw_tune_next_samples(rule, samples, spent);
         snprintf(question, sizeof(question), "time %u\n", wanted);
-        enum sw_tune_outcome outcome = ask(subject, question, "times", line, &rest, reason);
+        enum sw_tune_outcome outcome = ask(subject, question, "times", &rest, reason);
         if (outcome != SW_TUNE_GOOD) {
             return outcome;
         }
         if (!take_times(rest, wanted, samples, &said)) {
-            (void)sw_tune_refuse(reason, "\"%.100s\" is not %u times", line, wanted);
+            (void)sw_tune_refuse(reason, "\"%.100s\" is not %u times", subject->answer, wanted);
             return SW_TUNE_FAILED;
         }
-        double wall = sw_study_clock() - began;
-        spent = wall > said ? wall : said;
+        spent = fmax(sw_study_clock() - began, said);
         sw_tune_summarize(samples, summary);
     } while (!sw_tune_is_enough(rule, summary, spent));
     return SW_TUNE_GOOD;
@@ -239,18 +235,10 @@ enum sw_tune_outcome sw_tune_subject_point(struct sw_tune_subject *subject, cons
                                            struct sw_tune_reason *reason)
 {
     char question[SW_TUNE_TEXT_MAX + 16];
-    char line[SW_TUNE_LINE_MAX];
-    char *rest = NULL;
+    const char *rest = NULL;
     snprintf(question, sizeof(question), "point %s\n", point);
-    enum sw_tune_outcome outcome = ask(subject, question, "ok", line, &rest, reason);
-    if (outcome == SW_TUNE_GOOD) {
-        outcome = ask(subject, "check\n", "ok", line, &rest, reason);
-    }
-    if (outcome == SW_TUNE_GOOD) {
-        outcome = time_it(subject, rule, samples, summary, line, reason);
-    }
-    if (outcome == SW_TUNE_GOOD) {
-        outcome = ask(subject, "check\n", "ok", line, &rest, reason);
-    }
-    return outcome;
+    enum sw_tune_outcome outcome = ask(subject, question, "ok", &rest, reason);
+    outcome = outcome != SW_TUNE_GOOD ? outcome : ask(subject, "check\n", "ok", &rest, reason);
+    outcome = outcome != SW_TUNE_GOOD ? outcome : time_it(subject, rule, samples, summary, reason);
+    return outcome != SW_TUNE_GOOD ? outcome : ask(subject, "check\n", "ok", &rest, reason);
 }

@@ -27,7 +27,8 @@ struct sw_tune_subject {
     int in;  /* ours to write */
     int out; /* ours to read */
     char line[SW_TUNE_LINE_MAX];
-    size_t used; /* bytes of `line` read ahead */
+    size_t used;                       /* bytes of `line` read ahead */
+    char answer[SW_TUNE_LINE_MAX + 1]; /* the last line */
     double answer_seconds_max;
     struct sw_tune_interrupt *interrupt;
     char arch[SW_TUNE_NAME_MAX];   /* "sm_90" */
