@@ -42,7 +42,7 @@ template <class Body, class Arguments>
 static bool sw_study_each(const Arguments *arguments, uint64_t count, const char *what)
 {
     if (count > 0) {
-        sw_study_each_kernel<Body>
+        sw_study_each_kernel<Body, Arguments>
             <<<sw_study_blocks(count, SW_STUDY_EACH_BLOCK), SW_STUDY_EACH_BLOCK>>>(*arguments,
                                                                                    count);
     }
@@ -60,7 +60,7 @@ static bool sw_study_tally(const Arguments *arguments, uint64_t count, unsigned 
     }
     bool done = sw_study_ok(cudaMemset(total, 0, sizeof(added)), what);
     if (done && count > 0) {
-        sw_study_tally_kernel<Body, CLASSES>
+        sw_study_tally_kernel<Body, CLASSES, Arguments>
             <<<sw_study_blocks(count, SW_STUDY_EACH_BLOCK), SW_STUDY_EACH_BLOCK>>>(*arguments,
                                                                                    count, total);
     }
