@@ -8,13 +8,17 @@
 
 #include "client/cli/commands.h"
 
-/* Runs load, dump or snapshot, which take a file, or a command of the table. */
+/* Runs load, dump or snapshot, which take a file, log, which takes a directory, or a command of the
+ * table. */
 static int run_words(struct sw_cli *cli, int count, char **words)
 {
     if (strcasecmp(words[0], "snapshot") == 0) {
         return sw_cli_snapshot(cli, count - 1, words + 1);
     }
     bool load = strcasecmp(words[0], "load") == 0;
+    if (strcasecmp(words[0], "log") == 0) {
+        return sw_cli_wal(cli, count == 3 ? words[1] : "", words[count - 1]);
+    }
     if (!load && strcasecmp(words[0], "dump") != 0) {
         sw_cli_run(cli, count, words);
         return cli->failed ? 1 : 0;

@@ -26,6 +26,7 @@ static const char help_text[] =
     "  sherwood-cli [options] dump FILE        write every pair to a file\n"
     "  sherwood-cli [options] snapshot info|verify|load FILE, export FILE FOLDER|OUT.csv|-\n"
     "                                          of a snapshot that a server has written\n"
+    "  sherwood-cli log check|export DIR       read the log in a data directory\n"
     "\n"
     "Options\n"
     "  -h HOST, -p PORT    where the server listens (default " DEFAULT_HOST ", " DEFAULT_PORT ")\n"

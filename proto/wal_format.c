@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_format.c - encoding and decoding headers of segments and records.
+ */
+#include "proto/wal_format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/check.h"
+
+#define VERSION 1U
+#define RECORD_MAGIC 0x31525753U /* "SWR1" */
+/* A record that has one of these bits means something else than one without. */
+#define CRITICAL_FLAGS 0xff00U
+
+static const uint8_t segment_magic[8] = {'S', 'W', 'L', 'O', 'G', 0, 0, 1};
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "fields are written as they lie in memory"
+#endif
+
+static void put(uint8_t *at, const void *field, size_t bytes)
+{
+    memcpy(at, field, bytes);
+}
+
+static uint32_t u32_at(const uint8_t *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static uint64_t u64_at(const uint8_t *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static void put32(uint8_t *at, uint32_t value)
+{
+    put(at, &value, sizeof(value));
+}
+
+static void put64(uint8_t *at, uint64_t value)
+{
+    put(at, &value, sizeof(value));
+}
+
+/* --- segments --------------------------------------------------------------------------------- */
+
+void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[SW_WAL_HEADER_BYTES])
+{
+    const struct sw_wal_shape *shape = &segment->shape;
+    memset(bytes, 0, SW_WAL_HEADER_BYTES);
+    put(bytes, segment_magic, sizeof(segment_magic));
+    put32(bytes + 8, VERSION);
+    put32(bytes + 12, SW_WAL_HEADER_BYTES);
+    put(bytes + 16, segment->log_id, sizeof(segment->log_id));
+    put64(bytes + 32, segment->number);
+    put64(bytes + 40, segment->salt);
+    put32(bytes + 48, shape->key_bytes);
+    put32(bytes + 52, shape->value_bytes);
+    put32(bytes + 56, shape->engine);
+    put32(bytes + 60, shape->value_format);
+    put64(bytes + 64, segment->through);
+    put64(bytes + 72, segment->wall_us);
+    put32(bytes + 80, segment->by_recovery);
+    put(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
+    put64(bytes + 4088, sw_check64(bytes, 4088, 0));
+}
+
+bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_wal_segment *segment,
+                           bool *newer)
+{
+    *newer = false;
+    if (memcmp(bytes, segment_magic, sizeof(segment_magic)) != 0 ||
+        u64_at(bytes + 4088) != sw_check64(bytes, 4088, 0)) {
+        return false;
+    }
+    *newer = u32_at(bytes + 8) != VERSION;
+    if (*newer) {
+        return true;
+    }
+    *segment = (struct sw_wal_segment){
+        .number = u64_at(bytes + 32),
+        .salt = u64_at(bytes + 40),
+        .shape = {u32_at(bytes + 48), u32_at(bytes + 52), u32_at(bytes + 56), u32_at(bytes + 60)},
+        .through = u64_at(bytes + 64),
+        .wall_us = u64_at(bytes + 72),
+        .by_recovery = u32_at(bytes + 80) != 0,
+    };
+    memcpy(segment->log_id, bytes + 16, sizeof(segment->log_id));
+    return true;
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+const char *sw_wal_operation_name(uint8_t operation)
+{
+    static const char *const names[] = {NULL,        "SET",        "SUM",         "MIN",
+                                        "MAX",       "SET_ABSENT", "SET_PRESENT", "INCREMENT",
+                                        "DECREMENT", "DELETE"};
+    return operation < sizeof(names) / sizeof(names[0]) ? names[operation] : NULL;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape, uint32_t count,
+                                     uint16_t flags)
+{
+    uint64_t n = count;
+    return (struct sw_wal_columns){
+        .keys = sw_wal_align(n * shape->key_bytes, SW_WAL_ALIGN),
+        .operands =
+            flags & SW_WAL_HAS_OPERANDS ? sw_wal_align(n * shape->value_bytes, SW_WAL_ALIGN) : 0,
+        .operations = flags & SW_WAL_HAS_OPERATIONS ? sw_wal_align(n, SW_WAL_ALIGN) : 0,
+    };
+}
+
+uint64_t sw_wal_units(const struct sw_wal_columns *columns)
+{
+    return (SW_WAL_RECORD_BYTES + columns->keys + columns->operands + columns->operations) /
+           SW_WAL_ALIGN;
+}
+
+void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
+                          uint8_t bytes[SW_WAL_RECORD_BYTES])
+{
+    memset(bytes, 0, SW_WAL_RECORD_BYTES);
+    put32(bytes, RECORD_MAGIC);
+    bytes[4] = (uint8_t)record->kind;
+    bytes[5] = record->operation;
+    put(bytes + 6, &record->flags, sizeof(record->flags));
+    put64(bytes + 8, record->sequence);
+    put64(bytes + 16, record->synced);
+    put64(bytes + 24, record->wall_us);
+    put32(bytes + 32, record->count);
+    put32(bytes + 36, record->units);
+    put64(bytes + 48, record->columns_check);
+    put64(bytes + 56, sw_check64(bytes, 56, salt));
+}
+
+bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_record *record)
+{
+    if (u32_at(bytes) != RECORD_MAGIC || u64_at(bytes + 56) != sw_check64(bytes, 56, salt)) {
+        return false;
+    }
+    *record = (struct sw_wal_record){
+        .kind = (enum sw_wal_kind)bytes[4],
+        .operation = bytes[5],
+        .flags = (uint16_t)(bytes[6] | bytes[7] << 8),
+        .sequence = u64_at(bytes + 8),
+        .synced = u64_at(bytes + 16),
+        .wall_us = u64_at(bytes + 24),
+        .count = u32_at(bytes + 32),
+        .units = u32_at(bytes + 36),
+        .columns_check = u64_at(bytes + 48),
+    };
+    return true;
+}
+
+bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape)
+{
+    struct sw_wal_columns columns = sw_wal_columns(shape, record->count, record->flags);
+    return record->kind >= SW_WAL_OPERATIONS && record->kind <= SW_WAL_MARK &&
+           (record->flags & CRITICAL_FLAGS) == 0 && record->units >= sw_wal_units(&columns);
+}
+
+void sw_wal_name(uint64_t number, char name[SW_WAL_NAME_BYTES])
+{
+    snprintf(name, SW_WAL_NAME_BYTES, SW_WAL_NAME "-%016" PRIx64, number);
+}

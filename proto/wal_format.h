@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_format.h - the bytes of the write-ahead log: the header of a segment, and records.
+ *
+ * The format is described byte by byte in server/log/README.md. Numbers are little-endian, checks
+ * are XXH3-64. Everything here is a pure function, for any thread.
+ */
+#ifndef SHERWOOD_PROTO_WAL_FORMAT_H
+#define SHERWOOD_PROTO_WAL_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SW_WAL_PAGE 4096U         /* what is durable is never written again, page by page */
+#define SW_WAL_HEADER_BYTES 4096U /* of a segment */
+#define SW_WAL_ALIGN 64U          /* records, and their columns, begin at multiples of it */
+#define SW_WAL_RECORD_BYTES 64U   /* header of a record */
+#define SW_WAL_COLUMNS_MAX 3U     /* keys, operands, operations */
+
+/* What the values of a log's operations are: equal in all of its files. */
+struct sw_wal_shape {
+    uint32_t key_bytes;
+    uint32_t value_bytes;
+    uint32_t engine;       /* enum sw_engine */
+    uint32_t value_format; /* enum sw_value_format */
+};
+
+/* The header of a segment. */
+struct sw_wal_segment {
+    uint8_t log_id[16];
+    uint64_t number; /* the one in its name */
+    uint64_t salt;   /* seed of the checks of its records */
+    struct sw_wal_shape shape;
+    uint64_t through; /* everything up to here was durable when the segment got its name */
+    uint64_t wall_us;
+    bool by_recovery; /* written by a start, from what it had found */
+};
+
+enum sw_wal_kind {
+    SW_WAL_OPERATIONS = 1, /* carried out one after the other */
+    SW_WAL_CLEAR = 2,      /* everything was removed */
+    SW_WAL_SEAL = 3,       /* the segment is full: another one follows */
+    SW_WAL_END = 4,        /* a clean stop: nothing follows in this segment */
+    SW_WAL_MARK = 5        /* only tells what is durable */
+};
+
+#define SW_WAL_HAS_OPERANDS 1U   /* there is a column of operands */
+#define SW_WAL_HAS_OPERATIONS 2U /* .. of operations: they are not all the same */
+
+/* The header of a record. */
+struct sw_wal_record {
+    enum sw_wal_kind kind;
+    uint8_t operation; /* of all operations, unless SW_WAL_HAS_OPERATIONS; see below */
+    uint16_t flags;
+    uint64_t sequence; /* its own; of SEAL, END and MARK that of the last record before */
+    uint64_t synced;   /* everything up to here was durable when the record was written */
+    uint64_t wall_us;
+    uint32_t count; /* operations */
+    uint32_t units; /* length in units of SW_WAL_ALIGN bytes, header included */
+    uint64_t columns_check;
+};
+
+/* Operations are those of table/table.h (enum sw_op), by number: 1 SET, 2 SUM, .. 9 DELETE. Returns
+ * the name, static storage; NULL: no log has it. */
+const char *sw_wal_operation_name(uint8_t operation);
+
+/* Has the record a sequence of its own? */
+static inline bool sw_wal_is_write(const struct sw_wal_record *record)
+{
+    return record->kind == SW_WAL_OPERATIONS || record->kind == SW_WAL_CLEAR;
+}
+
+static inline uint64_t sw_wal_align(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* Bytes of the three columns, each with its padding; 0 where a record has none. */
+struct sw_wal_columns {
+    uint64_t keys;
+    uint64_t operands;
+    uint64_t operations;
+};
+struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape, uint32_t count,
+                                     uint16_t flags);
+/* Length of a record with these columns, in units of SW_WAL_ALIGN bytes. */
+uint64_t sw_wal_units(const struct sw_wal_columns *columns);
+
+/* Returns false if the bytes are no header, or one whose check does not hold. A header of a version
+ * that is not ours has *newer set, and nothing else. */
+bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_wal_segment *segment,
+                           bool *newer);
+void sw_wal_segment_encode(const struct sw_wal_segment *segment,
+                           uint8_t bytes[SW_WAL_HEADER_BYTES]);
+
+/* Returns whether the check of the 64 bytes holds; the columns are not looked at. */
+bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_record *record);
+void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
+                          uint8_t bytes[SW_WAL_RECORD_BYTES]);
+
+/* Is a record whose check holds one that this version can read? */
+bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape);
+
+/* The name of a segment: "log-%016x". */
+#define SW_WAL_NAME "log"
+#define SW_WAL_NAME_BYTES 21
+void sw_wal_name(uint64_t number, char name[SW_WAL_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_plan.c - putting the runs of segments together.
+ */
+#include "proto/wal_plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size)
+{
+    found->is_whole = size >= SW_WAL_HEADER_BYTES &&
+                      sw_wal_segment_decode(bytes, &found->segment, &found->is_newer);
+    if (found->is_whole && !found->is_newer) {
+        sw_wal_run_read(bytes, size, &found->segment, &found->run);
+    }
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool shapes_are_equal(const struct sw_wal_shape *a, const struct sw_wal_shape *b)
+{
+    return a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
+           a->engine == b->engine && a->value_format == b->value_format;
+}
+
+/* What is wrong with the header of a segment, or NULL; `first` is a segment of the same log. */
+static const char *wrong_header(const struct sw_wal_found *found, const struct sw_wal_found *first,
+                                const struct sw_wal_shape *shape)
+{
+    if (!found->is_whole) {
+        return "is damaged at byte 0: its header does not hold";
+    }
+    if (found->is_newer || found->run.is_unknown) {
+        return "was written by a later version of sherwoodd";
+    }
+    if (memcmp(found->segment.log_id, first->segment.log_id, sizeof(first->segment.log_id)) != 0) {
+        return "is of another log";
+    }
+    if (!shapes_are_equal(&found->segment.shape, &first->segment.shape) ||
+        (shape != NULL && !shapes_are_equal(&found->segment.shape, shape))) {
+        return "holds keys or values of another width, format or engine";
+    }
+    return NULL;
+}
+
+static bool headers_hold(struct sw_wal_found *found, size_t count, const struct sw_wal_shape *shape,
+                         char refusal[SW_WAL_REFUSAL_BYTES])
+{
+    char name[SW_WAL_NAME_BYTES];
+    for (size_t i = 0; i < count; i++) {
+        const char *wrong = wrong_header(&found[i], &found[0], shape);
+        if (wrong != NULL) {
+            sw_wal_name(found[i].number, name);
+            snprintf(refusal, SW_WAL_REFUSAL_BYTES, "%s %s", name, wrong);
+            return false;
+        }
+        found[i].is_alias = found[i].segment.number != found[i].number;
+    }
+    return true;
+}
+
+/* Adds the writes of a segment, from `from` on, and drops what older segments have of them. */
+static void add_piece(struct sw_wal_plan *plan, size_t segment, uint64_t from, uint64_t to)
+{
+    while (plan->pieces > 0 && plan->piece[plan->pieces - 1].from >= from) {
+        plan->pieces--;
+    }
+    if (plan->pieces > 0 && plan->piece[plan->pieces - 1].to >= from) {
+        plan->piece[plan->pieces - 1].to = from - 1;
+    }
+    plan->piece[plan->pieces++] = (struct sw_wal_piece){segment, from, to};
+    plan->end = to;
+}
+
+static void take(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t i)
+{
+    const struct sw_wal_run *run = &found[i].run;
+    plan->evidence = most(plan->evidence, run->evidence);
+    if (run->first == 0 || run->last <= plan->base) {
+        return;
+    }
+    found[i].is_passed = run->first > plan->end + 1;
+    if (!found[i].is_passed) {
+        add_piece(plan, i, most(run->first, plan->base + 1), run->last);
+    }
+}
+
+/* Is the newest segment one that says that there is a newer one? */
+static const struct sw_wal_found *lost_follower(const struct sw_wal_found *found, size_t count)
+{
+    while (count > 0 && found[count - 1].is_alias) {
+        count--;
+    }
+    const struct sw_wal_found *last = count > 0 ? &found[count - 1] : NULL;
+    return last != NULL && last->run.is_sealed && !last->is_passed ? last : NULL;
+}
+
+/* The segment in which the recovered writes end, or NULL if it is not known. */
+static const struct sw_wal_found *damaged(const struct sw_wal_plan *plan,
+                                          const struct sw_wal_found *found, size_t count)
+{
+    if (plan->pieces > 0) {
+        return &found[plan->piece[plan->pieces - 1].segment];
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!found[i].is_alias && found[i].run.first == 0 && found[i].run.behind != 0) {
+            return &found[i];
+        }
+    }
+    return NULL;
+}
+
+/* Writes where the recovered writes end, though later ones were durable. */
+static void tell_damage(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
+                        size_t count, char refusal[SW_WAL_REFUSAL_BYTES])
+{
+    char name[SW_WAL_NAME_BYTES];
+    const struct sw_wal_found *last = damaged(plan, found, count);
+    if (last == NULL) {
+        snprintf(refusal, SW_WAL_REFUSAL_BYTES,
+                 "segments or snapshots are gone: writes up to %" PRIu64
+                 " were durable, and those up to %" PRIu64 " can be recovered",
+                 plan->evidence, plan->end);
+        return;
+    }
+    sw_wal_name(last->number, name);
+    snprintf(refusal, SW_WAL_REFUSAL_BYTES,
+             "%s is damaged at byte %" PRIu64 " (sequence %" PRIu64 "); writes up to %" PRIu64
+             " were durable",
+             name, last->run.end, plan->end + 1, plan->evidence);
+}
+
+bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t count, uint64_t base,
+                 uint64_t named, const struct sw_wal_shape *shape,
+                 char refusal[SW_WAL_REFUSAL_BYTES])
+{
+    plan->base = base;
+    plan->end = base;
+    plan->evidence = most(base, named);
+    plan->pieces = 0;
+    plan->is_torn = false;
+    if (!headers_hold(found, count, shape, refusal)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!found[i].is_alias) {
+            take(plan, found, i);
+            plan->is_torn |= found[i].run.behind > plan->end;
+        }
+    }
+    const struct sw_wal_found *sealed = lost_follower(found, count);
+    if (plan->end < plan->evidence) {
+        tell_damage(plan, found, count, refusal);
+        return false;
+    }
+    if (sealed != NULL) {
+        char name[SW_WAL_NAME_BYTES];
+        sw_wal_name(sealed->number, name);
+        snprintf(refusal, SW_WAL_REFUSAL_BYTES, "the segment after %s is gone", name);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_plan.h - what a start takes from which segment, or why it refuses to start.
+ *
+ * The rules are those of server/log/README.md, "What a start does". Pure functions.
+ */
+#ifndef SHERWOOD_PROTO_WAL_PLAN_H
+#define SHERWOOD_PROTO_WAL_PLAN_H
+
+#include "proto/wal_segment.h"
+
+/* A segment of a directory. */
+struct sw_wal_found {
+    uint64_t number; /* in its name */
+    bool is_whole;   /* the header's check holds */
+    bool is_newer;   /* .. and it is of a version that is not ours */
+    struct sw_wal_segment segment;
+    struct sw_wal_run run;
+    bool is_alias;  /* out: its header has another number, so it is not looked at */
+    bool is_passed; /* out: it begins behind a gap that a later segment may close */
+};
+
+/* Writes to be replayed: those with these sequences of one segment. */
+struct sw_wal_piece {
+    size_t segment; /* index of the segment */
+    uint64_t from, to;
+};
+
+/* Fills in all but the number, from the bytes of the segment's file. */
+void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size);
+
+struct sw_wal_plan {
+    uint64_t base;     /* sequence of the snapshot; 0: none */
+    uint64_t end;      /* sequence of the last write that is recovered */
+    uint64_t evidence; /* everything up to here was durable */
+    bool is_torn;      /* behind the end a record was cut: it was never durable */
+    size_t pieces;
+    struct sw_wal_piece *piece; /* the caller's, with room for every segment */
+};
+
+#define SW_WAL_REFUSAL_BYTES 256
+
+/* Decides what is taken from the segments, which are sorted by number, on top of a snapshot of
+ * sequence `base`; `named` is the highest sequence in a name of a snapshot, whole or not. Returns
+ * false with a sentence in `refusal` if something that was durable is damaged or gone, or is not of
+ * this log and shape (unless `shape` is NULL). */
+bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t count, uint64_t base,
+                 uint64_t named, const struct sw_wal_shape *shape,
+                 char refusal[SW_WAL_REFUSAL_BYTES]);
+
+#endif
