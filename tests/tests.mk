@@ -105,7 +105,7 @@ THREAD_TESTS := $(filter $(addprefix %/test_,concurrent changing cuckoo_concurre
   robin_hood phase_lock pool combine server round image),$(UNIT_TESTS))
 THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools engines))
 # Under AddressSanitizer: what attacks the daemon.
-ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits input_memory lifecycle redis_py clients metrics engines commands transactions scan))
+ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits input_memory lifecycle redis_py clients metrics engines commands transactions scan log))
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
 thread-tests: $(THREAD_TESTS)
 peers: $(PEERS)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal.c - handing in writes, and asking how far the log is.
+ */
+#include "server/log/wal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/log/wal_parts.h"
+
+/* EVERYSEC: answers wait if the oldest write that is not durable was written so long ago. Those
+ * that are on their way then leave before the second is over. */
+#define WINDOW_NS 900000000ULL
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sw_wal_now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t sw_wal_wall_us(void)
+{
+    return clock_ns(CLOCK_REALTIME) / 1000;
+}
+
+static void raise_to(uint64_t *number, uint64_t least)
+{
+    uint64_t now = __atomic_load_n(number, __ATOMIC_RELAXED);
+    while (now < least && !__atomic_compare_exchange_n(number, &now, least, true, __ATOMIC_ACQ_REL,
+                                                       __ATOMIC_RELAXED)) {
+    }
+}
+
+static void wake_writer(struct sw_wal *wal)
+{
+    if (__atomic_load_n(&wal->writer_sleeps, __ATOMIC_SEQ_CST)) {
+        pthread_mutex_lock(&wal->lock);
+        pthread_cond_signal(&wal->work);
+        pthread_mutex_unlock(&wal->lock);
+    }
+}
+
+bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write)
+{
+    struct sw_wal_slot *slot = &wal->ring[write->sequence % SW_WAL_RING];
+    if (sw_wal_state(wal) == SW_WAL_BROKEN) {
+        free(write->owned);
+        return true;
+    }
+    if (write->sequence > __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE) + SW_WAL_RING) {
+        return false;
+    }
+    slot->write = *write;
+    slot->salt = __atomic_load_n(&wal->salt, __ATOMIC_RELAXED);
+    slot->columns_check = sw_wal_write_check(write, slot->salt);
+    slot->wall_us = sw_wal_wall_us();
+    __atomic_fetch_add(&wal->backlog_bytes, sw_wal_write_bytes(write), __ATOMIC_RELAXED);
+    raise_to(&wal->handed, write->sequence);
+    __atomic_store_n(&slot->ready, write->sequence, __ATOMIC_SEQ_CST);
+    wake_writer(wal);
+    return true;
+}
+
+uint64_t sw_wal_durable(const struct sw_wal *wal)
+{
+    return __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
+}
+
+enum sw_wal_state sw_wal_state(const struct sw_wal *wal)
+{
+    return __atomic_load_n(&wal->state, __ATOMIC_ACQUIRE);
+}
+
+uint64_t sw_wal_answerable(const struct sw_wal *wal)
+{
+    uint64_t written = __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE);
+    if (wal->config.level == SW_WAL_ALWAYS || sw_wal_state(wal) == SW_WAL_BROKEN) {
+        return sw_wal_durable(wal);
+    }
+    if (wal->config.level == SW_WAL_EVERYSEC) {
+        uint64_t since = __atomic_load_n(&wal->since_ns, __ATOMIC_ACQUIRE);
+        return since != 0 && sw_wal_now_ns() - since >= WINDOW_NS ? sw_wal_durable(wal) : written;
+    }
+    return written;
+}
+
+bool sw_wal_has_room(const struct sw_wal *wal)
+{
+    uint64_t handed = __atomic_load_n(&wal->handed, __ATOMIC_RELAXED);
+    uint64_t written = __atomic_load_n(&wal->written, __ATOMIC_RELAXED);
+    return sw_wal_state(wal) == SW_WAL_OK &&
+           (handed <= written || handed - written < SW_WAL_RECORDS_MAX) &&
+           __atomic_load_n(&wal->backlog_bytes, __ATOMIC_RELAXED) < wal->config.backlog_bytes;
+}
+
+void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence)
+{
+    if (sw_wal_durable(wal) < sequence) {
+        raise_to(&wal->wanted, sequence);
+        wake_writer(wal);
+    }
+}
+
+void sw_wal_give_up(struct sw_wal *wal)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->gives_up = true;
+    pthread_cond_signal(&wal->work);
+    pthread_mutex_unlock(&wal->lock);
+}
+
+void sw_wal_forget(struct sw_wal *wal, uint64_t sequence)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->forget = wal->forget < sequence ? sequence : wal->forget;
+    pthread_cond_signal(&wal->keep_work);
+    pthread_mutex_unlock(&wal->lock);
+}
+
+void sw_wal_figures(struct sw_wal *wal, struct sw_wal_figures *figures)
+{
+    *figures = (struct sw_wal_figures){
+        .has_begun = __atomic_load_n(&wal->has_begun, __ATOMIC_ACQUIRE),
+        .state = sw_wal_state(wal),
+        .durable = sw_wal_durable(wal),
+        .written = __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE),
+        .backlog_bytes = __atomic_load_n(&wal->backlog_bytes, __ATOMIC_RELAXED),
+        .log_bytes = __atomic_load_n(&wal->current_bytes, __ATOMIC_RELAXED),
+    };
+    pthread_mutex_lock(&wal->lock);
+    figures->segments = wal->old_count + wal->unsynced_count + 1;
+    for (size_t i = 0; i < wal->old_count; i++) {
+        figures->log_bytes += wal->old[i].bytes;
+    }
+    for (uint32_t i = 0; i < wal->unsynced_count; i++) {
+        figures->log_bytes += wal->unsynced[i].at;
+    }
+    figures->records = wal->records;
+    figures->syncs = wal->syncs;
+    figures->sync_us = wal->sync_us;
+    memcpy(figures->sync_took, wal->sync_took, sizeof(figures->sync_took));
+    figures->error = wal->error;
+    pthread_mutex_unlock(&wal->lock);
+}

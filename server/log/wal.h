@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal.h - the write-ahead log of a daemon: what was applied goes to files, in its order, before
+ * clients hear of it.
+ *
+ * The table numbers writes 1, 2, 3, .. (write_sequence of struct sw_batch). Whoever sees one done
+ * hands it in by sw_wal_add, and answers it once sw_wal_answerable has reached its number. One
+ * thread writes what was handed in, many writes at a time, another one syncs what was written while
+ * the first goes on, and a third makes the next segment before the current one is full.
+ *
+ * Three numbers, each "all writes up to here": handed in without a gap >= written (the kernel has
+ * it: a kill loses nothing) >= durable (storage has it).
+ *
+ * Threads: functions may be called from any, but for open and close, which are the owner's.
+ */
+#ifndef SHERWOOD_SERVER_LOG_WAL_H
+#define SHERWOOD_SERVER_LOG_WAL_H
+
+#include <sys/uio.h>
+
+#include "server/log/survey.h"
+#include "server/observe/counters.h"
+
+/* When an answer may go out. */
+enum sw_wal_level {
+    SW_WAL_ALWAYS,   /* its write is durable */
+    SW_WAL_EVERYSEC, /* it is written, and the oldest write that is not durable is younger than a
+                        second */
+    SW_WAL_NO        /* it is written; the kernel syncs when it likes */
+};
+
+enum sw_wal_state {
+    SW_WAL_OK,
+    SW_WAL_FULL,  /* the segment is full, and another one cannot be made now */
+    SW_WAL_BROKEN /* a write or a sync has failed, so nothing more is written */
+};
+
+struct sw_wal_config {
+    enum sw_wal_level level;
+    uint64_t segment_bytes;
+    uint64_t backlog_bytes;     /* applied and not written, at which writes have to wait */
+    uint64_t columns_bytes_max; /* of the longest record */
+    struct sw_wal_shape shape;
+    /* Called by any thread of the log when answerable or the state may have changed, and when
+     * writes that had to wait may go on. Must not block. */
+    void (*wake)(void *context);
+    void *context;
+};
+
+/* A write that was applied. Columns are padded with anything up to multiples of SW_WAL_ALIGN; they
+ * are borrowed until it is written, or the log is broken. */
+struct sw_wal_write {
+    uint64_t sequence;
+    enum sw_wal_kind kind;
+    uint8_t operation;
+    uint16_t flags;
+    uint32_t count;
+    struct iovec columns[SW_WAL_COLUMNS_MAX]; /* those that there are come first */
+    void *owned;                              /* given to free() once it is written; or NULL */
+};
+
+struct sw_wal;
+
+/* Makes a log that has not begun: until then no write is handed in. Returns NULL if there is no
+ * memory. */
+struct sw_wal *sw_wal_create(const struct sw_wal_config *config);
+/* Frees it. No function of it is called any more; if it had begun it was closed. NULL is allowed.
+ */
+void sw_wal_destroy(struct sw_wal *wal);
+
+/* Begins the log behind what was recovered: makes a new segment with a copy of what may never have
+ * been synced, and removes what is not to be read again. `log_id` is the directory's. Everything up
+ * to survey->plan.end is durable then. Returns 0; or -1 with a sentence in `reason`. The survey is
+ * only read. The directory is borrowed until sw_wal_close. */
+int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
+                const struct sw_wal_survey *survey, char reason[SW_WAL_REASON_BYTES]);
+
+/* Writes what was handed in, syncs it, and ends the log, if it has begun. Returns 0, or -1 if
+ * something that was applied is not durable: then it has been logged. */
+int sw_wal_close(struct sw_wal *wal);
+
+/* Hands in a write. Returns false, with nothing done, if there is no room: try again when one that
+ * was handed in before is written. A broken log takes writes and forgets them. */
+bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write);
+
+/* The writes up to here may be answered now. */
+uint64_t sw_wal_answerable(const struct sw_wal *wal);
+uint64_t sw_wal_durable(const struct sw_wal *wal);
+enum sw_wal_state sw_wal_state(const struct sw_wal *wal);
+
+/* May new writes go to the table? If not they wait, unless the state is not OK: then they are
+ * refused. */
+bool sw_wal_has_room(const struct sw_wal *wal);
+
+/* Begins a sync soon, if this write is not durable. */
+void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
+
+/* The monotonic clock of the log. */
+uint64_t sw_wal_now_ns(void);
+
+/* Ends writing: the state becomes BROKEN, soon, and what waits can be told. */
+void sw_wal_give_up(struct sw_wal *wal);
+
+/* Removes segments all of whose writes are up to `sequence`, which a snapshot that is durable
+ * holds. Done later, by a thread of the log. */
+void sw_wal_forget(struct sw_wal *wal, uint64_t sequence);
+
+struct sw_wal_figures {
+    enum sw_wal_state state;
+    uint64_t written;
+    uint64_t durable;
+    uint64_t backlog_bytes;
+    uint64_t log_bytes; /* of all segments, as far as they are written */
+    uint64_t segments;
+    uint64_t records;
+    uint64_t syncs;
+    uint64_t sync_us;                         /* that these took */
+    uint64_t sync_took[SW_HISTOGRAM_BUCKETS]; /* .. each, in us */
+    bool has_begun;
+    int error; /* errno of the last failure; 0: none */
+};
+void sw_wal_figures(struct sw_wal *wal, struct sw_wal_figures *figures);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_open.c - beginning a log behind what was recovered, and ending it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/log/wal_parts.h"
+#include "server/observe/log.h"
+
+/* --- the first segment ------------------------------------------------------------------------ */
+
+/* Copies writes that may never have been synced to the first segment. */
+struct copying {
+    struct sw_wal *wal;
+    struct sw_wal_file *file; /* NULL: only counts them */
+    uint64_t bytes;
+};
+
+static int copy_write(void *context, const struct sw_wal_record *record, const uint8_t *columns,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    struct copying *copying = context;
+    struct sw_wal_file *file = copying->file;
+    uint64_t bytes = (uint64_t)record->units * SW_WAL_ALIGN;
+    uint8_t header[SW_WAL_RECORD_BYTES];
+    copying->bytes += bytes;
+    if (file == NULL) {
+        return 0;
+    }
+    struct sw_wal_slot slot = {
+        .write = {.sequence = record->sequence,
+                  .kind = record->kind,
+                  .operation = record->operation,
+                  .flags = record->flags,
+                  .count = record->count,
+                  .columns = {{(void *)(uintptr_t)columns, bytes - SW_WAL_RECORD_BYTES}}},
+        .wall_us = record->wall_us,
+        .salt = ~file->salt, /* so that the check is computed */
+    };
+    sw_wal_put_header(&slot, file->told, file->salt, header);
+    struct iovec pieces[2] = {{header, sizeof(header)}, slot.write.columns[0]};
+    if (sw_wal_write_pieces(copying->wal->io, file->fd, pieces, 2, file->at) != 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "%s: what was recovered cannot be copied: %s",
+                 copying->wal->directory->path, strerror(errno));
+        return -1;
+    }
+    file->at += bytes;
+    return 0;
+}
+
+static int copy_end(void *context, char reason[SW_WAL_REASON_BYTES])
+{
+    (void)context;
+    (void)reason;
+    return 0;
+}
+
+static int copy_tail(struct copying *copying, const struct sw_wal_survey *survey,
+                     char reason[SW_WAL_REASON_BYTES])
+{
+    const struct sw_wal_plan *plan = &survey->plan;
+    const struct sw_wal_taker taker = {copy_write, copy_end, copying};
+    uint64_t after = plan->evidence > plan->base ? plan->evidence : plan->base;
+    return sw_wal_replay(survey, copying->wal->directory, after, sw_wal_heap(), &taker, reason);
+}
+
+static int say(const struct sw_wal *wal, const char *what, char reason[SW_WAL_REASON_BYTES])
+{
+    snprintf(reason, SW_WAL_REASON_BYTES, "%s: %s: %s", wal->directory->path, what,
+             strerror(errno));
+    return -1;
+}
+
+/* Notes the segments that stay until a snapshot stands for them. */
+static int keep_old(struct sw_wal *wal, const struct sw_wal_survey *survey,
+                    char reason[SW_WAL_REASON_BYTES])
+{
+    for (size_t i = 0; i < survey->count; i++) {
+        const struct sw_wal_found *found = &survey->found[i];
+        if (!sw_wal_is_superfluous(found) &&
+            sw_wal_add_old(wal, found->number, found->run.last, found->run.end) != 0) {
+            return say(wal, "the list of its segments", reason);
+        }
+    }
+    return 0;
+}
+
+/* Makes the first segment of this life: whatever was recovered is durable when it has its name. */
+static int begin(struct sw_wal *wal, const struct sw_wal_survey *survey,
+                 char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_wal_file *file = &wal->current;
+    struct copying copying = {.wal = wal};
+    uint64_t end = survey->plan.end;
+    if (copy_tail(&copying, survey, reason) != 0) {
+        return -1;
+    }
+    uint64_t bytes = sw_wal_align(sw_wal_segment_bytes(wal) + copying.bytes, SW_WAL_PAGE);
+    if (sw_wal_make_segment(wal, file, wal->next_number++, bytes, end) != 0) {
+        return say(wal, "the first segment of the log cannot be made", reason);
+    }
+    copying.file = file;
+    if (copy_tail(&copying, survey, reason) != 0) {
+        return -1;
+    }
+    file->last = end;
+    file->at = sw_wal_align(file->at, SW_WAL_PAGE);
+    if (wal->io->fdatasync(file->fd) != 0) {
+        return say(wal, "the first segment of the log cannot be synced", reason);
+    }
+    if (keep_old(wal, survey, reason) != 0 ||
+        sw_wal_remove_superfluous(survey, wal->directory, reason) != 0) {
+        return -1;
+    }
+    return sw_wal_name_segment(wal, file) == 0
+               ? 0
+               : say(wal, "the first segment of the log cannot be named", reason);
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static void init_locks(struct sw_wal *wal)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&wal->lock, NULL);
+    pthread_cond_init(&wal->work, &monotonic);
+    pthread_cond_init(&wal->sync_work, &monotonic);
+    pthread_cond_init(&wal->keep_work, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+struct sw_wal *sw_wal_create(const struct sw_wal_config *config)
+{
+    struct sw_wal *wal = calloc(1, sizeof(*wal));
+    struct sw_wal_slot *ring = calloc(SW_WAL_RING, sizeof(*ring));
+    if (wal == NULL || ring == NULL) {
+        free(wal);
+        free(ring);
+        return NULL;
+    }
+    wal->config = *config;
+    wal->ring = ring;
+    wal->current.fd = -1;
+    wal->prepared.fd = -1;
+    init_locks(wal);
+    return wal;
+}
+
+void sw_wal_destroy(struct sw_wal *wal)
+{
+    if (wal == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < SW_WAL_RING; i++) {
+        free(wal->ring[i].write.owned);
+    }
+    pthread_mutex_destroy(&wal->lock);
+    pthread_cond_destroy(&wal->work);
+    pthread_cond_destroy(&wal->sync_work);
+    pthread_cond_destroy(&wal->keep_work);
+    free(wal->ring);
+    free(wal->old);
+    free(wal);
+}
+
+static void close_files(struct sw_wal *wal)
+{
+    for (uint32_t i = 0; i < wal->unsynced_count; i++) {
+        wal->io->close(wal->unsynced[i].fd);
+    }
+    if (wal->current.fd >= 0) {
+        wal->io->close(wal->current.fd);
+    }
+    wal->unsynced_count = 0;
+    wal->current.fd = -1;
+}
+
+/* Ends the threads but for the writer, and removes the segment that nobody has used. */
+static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->stopped = true;
+    pthread_cond_broadcast(&wal->sync_work);
+    pthread_cond_broadcast(&wal->keep_work);
+    pthread_mutex_unlock(&wal->lock);
+    if (syncer) {
+        pthread_join(wal->syncer, NULL);
+    }
+    if (keeper) {
+        pthread_join(wal->keeper, NULL);
+    }
+    if (wal->prepared.fd >= 0) {
+        char name[SW_WAL_NAME_BYTES];
+        sw_wal_name(wal->prepared.number, name);
+        wal->io->close(wal->prepared.fd);
+        wal->io->unlink(wal->directory->fd, name);
+    }
+}
+
+static int start_threads(struct sw_wal *wal)
+{
+    bool syncer = pthread_create(&wal->syncer, NULL, sw_wal_run_syncer, wal) == 0;
+    bool keeper = syncer && pthread_create(&wal->keeper, NULL, sw_wal_run_keeper, wal) == 0;
+    bool writer = keeper && pthread_create(&wal->writer, NULL, sw_wal_run_writer, wal) == 0;
+    if (!writer) {
+        stop_others(wal, syncer, keeper);
+    }
+    return writer ? 0 : -1;
+}
+
+int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
+                const struct sw_wal_survey *survey, char reason[SW_WAL_REASON_BYTES])
+{
+    uint64_t end = survey->plan.end;
+    wal->directory = directory;
+    wal->io = directory->io;
+    memcpy(wal->log_id, directory->log_id, sizeof(wal->log_id));
+    wal->written = end;
+    wal->durable = end;
+    wal->handed = end;
+    wal->next_number = survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 1;
+    if (begin(wal, survey, reason) != 0) {
+        close_files(wal);
+        return -1;
+    }
+    wal->salt = wal->current.salt;
+    wal->current_bytes = wal->current.at;
+    if (start_threads(wal) != 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the threads of the write-ahead log do not start");
+        close_files(wal);
+        return -1;
+    }
+    __atomic_store_n(&wal->has_begun, true, __ATOMIC_RELEASE);
+    return 0;
+}
+
+int sw_wal_close(struct sw_wal *wal)
+{
+    if (!wal->has_begun) {
+        return 0;
+    }
+    pthread_mutex_lock(&wal->lock);
+    wal->stopping = true;
+    pthread_cond_broadcast(&wal->work);
+    pthread_cond_broadcast(&wal->keep_work);
+    pthread_mutex_unlock(&wal->lock);
+    pthread_join(wal->writer, NULL);
+    stop_others(wal, true, true);
+    close_files(wal);
+    if (wal->durable != wal->handed) {
+        sw_log(SW_LOG_ERROR, "%s: writes %llu to %llu were applied, and the log may lack them",
+               wal->directory->path, (unsigned long long)(wal->durable + 1),
+               (unsigned long long)wal->handed);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_parts.h - the log from inside: what wal.c, writer.c and keeper.c share.
+ *
+ * | thread | does                                                                  | file     |
+ * | writer | writes records, begins syncs, goes on to the next segment            | writer.c |
+ * | syncer | syncs, oldest segment first, and closes segments that are full       | writer.c |
+ * | keeper | makes the next segment, removes segments that a snapshot stands for  | keeper.c |
+ */
+#ifndef SHERWOOD_SERVER_LOG_WAL_PARTS_H
+#define SHERWOOD_SERVER_LOG_WAL_PARTS_H
+
+#include <pthread.h>
+
+#include "server/log/wal.h"
+
+#define SW_WAL_RING 65536U        /* writes that were handed in and are not written */
+#define SW_WAL_RECORDS_MAX 32768U /* .. of which so many shut the door */
+#define SW_WAL_UNSYNCED_MAX 2U    /* full segments that are not synced */
+#define SW_WAL_NEW_NAME "new-log" /* a segment that is being made */
+
+/* A segment that is being written, or was. */
+struct sw_wal_file {
+    int fd; /* -1: none */
+    uint64_t number;
+    uint64_t salt;
+    uint64_t size;
+    uint64_t at;   /* where the next record goes */
+    uint64_t last; /* sequence of the last write in it, or before it */
+    uint64_t told; /* what the last record in it, or its header, says is durable */
+};
+
+/* A segment that is not written any more. */
+struct sw_wal_old {
+    uint64_t number;
+    uint64_t last;
+    uint64_t bytes;
+};
+
+/* A write in the ring. */
+struct sw_wal_slot {
+    uint64_t ready; /* atomic: the sequence, when the rest is there */
+    struct sw_wal_write write;
+    uint64_t salt; /* seed of columns_check */
+    uint64_t columns_check;
+    uint64_t wall_us;
+};
+
+struct sw_wal {
+    struct sw_wal_config config;
+    const struct sw_directory *directory;
+    const struct sw_io *io;
+    uint8_t log_id[16];
+    struct sw_wal_slot *ring;
+    bool has_begun; /* atomic: its threads run, or have run */
+    pthread_t writer, syncer, keeper;
+
+    /* Atomic; the first three never fall. */
+    uint64_t written;
+    uint64_t durable;
+    uint64_t wanted;        /* to be durable soon */
+    uint64_t since_ns;      /* when the oldest write that is not durable was written; 0: none */
+    uint64_t backlog_bytes; /* handed in and not written */
+    uint64_t salt;          /* of the current segment */
+    uint64_t current_bytes; /* written in it */
+    uint64_t handed;        /* the highest sequence that was handed in */
+    enum sw_wal_state state;
+    bool writer_sleeps;
+
+    /* The writer's. */
+    struct sw_wal_file current;
+    uint64_t wrote_ns; /* when it wrote last */
+
+    pthread_mutex_t lock;
+    pthread_cond_t work;      /* for the writer */
+    pthread_cond_t sync_work; /* .. the syncer */
+    pthread_cond_t keep_work; /* .. the keeper */
+
+    /* Under `lock`. */
+    struct sw_wal_file prepared; /* the next segment; its fd is -1 until it is there */
+    struct sw_wal_file unsynced[SW_WAL_UNSYNCED_MAX]; /* full ones, oldest first */
+    uint32_t unsynced_count;
+    bool syncing;
+    uint64_t since_next_ns; /* when the first write behind the running sync was written; 0: none */
+    int sync_fds[SW_WAL_UNSYNCED_MAX + 1];
+    uint32_t sync_count;
+    uint32_t sync_old; /* of them, full segments */
+    uint64_t sync_upto;
+    struct sw_wal_old *old; /* by number */
+    size_t old_count, old_room;
+    uint64_t forget; /* a snapshot stands for the writes up to here */
+    uint64_t next_number;
+    bool preparing_fails;
+    bool needs_segment; /* the writer waits for the next one */
+    bool sync_failed;
+    bool gives_up;
+    bool stopping; /* the writer is to end, when all is durable */
+    bool stopped;  /* .. it has ended, and the other threads are to */
+    int error;
+    uint64_t records, syncs, sync_us;
+    uint64_t sync_took[SW_HISTOGRAM_BUCKETS];
+};
+
+uint64_t sw_wal_wall_us(void);
+
+/* record.c: writes a record without columns (SEAL, END, MARK) at the beginning of the next page.
+ * Returns 0, or -1 with errno. */
+int sw_wal_put_mark(struct sw_wal *wal, struct sw_wal_file *file, enum sw_wal_kind kind);
+/* Writes all of the pieces, which it uses up. Returns 0, or -1 with errno. */
+int sw_wal_write_pieces(const struct sw_io *io, int fd, struct iovec *pieces, int count,
+                        uint64_t at);
+/* Fills in the header of a record of a segment. */
+void sw_wal_put_header(const struct sw_wal_slot *slot, uint64_t synced, uint64_t salt,
+                       uint8_t header[SW_WAL_RECORD_BYTES]);
+/* Bytes of the columns of a write, with their padding; and the check of them. */
+uint64_t sw_wal_write_bytes(const struct sw_wal_write *write);
+uint64_t sw_wal_write_check(const struct sw_wal_write *write, uint64_t salt);
+
+/* writer.c: the threads. */
+void *sw_wal_run_writer(void *wal);
+void *sw_wal_run_syncer(void *wal);
+
+/* keeper.c */
+void *sw_wal_run_keeper(void *wal);
+/* Makes a segment of so many bytes, of zeros behind a header that says `through`, under
+ * SW_WAL_NEW_NAME. It is not synced. Returns 0, or -1 with errno and no file. */
+int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t number,
+                        uint64_t bytes, uint64_t through);
+/* Gives the segment, which is synced, its name; then it may take writes. Returns 0, or -1 with
+ * errno. */
+int sw_wal_name_segment(struct sw_wal *wal, const struct sw_wal_file *file);
+/* Closes and removes the segment that was being made. */
+void sw_wal_drop_segment(struct sw_wal *wal, struct sw_wal_file *file);
+/* Bytes that a segment has, so that the longest record fits. */
+uint64_t sw_wal_segment_bytes(const struct sw_wal *wal);
+/* Adds a segment to the old ones; `lock` is held, or there is no other thread. */
+int sw_wal_add_old(struct sw_wal *wal, uint64_t number, uint64_t last, uint64_t bytes);
+
+#endif

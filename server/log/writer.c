@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * writer.c - the threads that write and sync.
+ *
+ * The writer alone decides where the next record goes and when a sync begins, so that a page which
+ * a sync may have made durable is never written again: behind the beginning of a sync the next
+ * record begins a page.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/log/wal_parts.h"
+#include "server/observe/log.h"
+
+#define PIECE_RECORDS 128
+#define PIECE_BYTES (4U << 20)
+/* EVERYSEC: a sync begins when the oldest write that is not durable is so old. */
+#define SYNC_AFTER_NS 500000000ULL
+/* After so long without writes a MARK says what became durable. */
+#define MARK_AFTER_NS 1000000000ULL
+
+/* Records that are written by one call. */
+struct piece {
+    uint32_t records;
+    uint64_t bytes;
+    bool is_full; /* the next record does not fit into the segment */
+    int count;
+    struct iovec parts[PIECE_RECORDS * (1 + SW_WAL_COLUMNS_MAX)];
+    uint8_t headers[PIECE_RECORDS][SW_WAL_RECORD_BYTES];
+};
+
+static struct sw_wal_slot *slot_of(struct sw_wal *wal, uint64_t sequence)
+{
+    struct sw_wal_slot *slot = &wal->ring[sequence % SW_WAL_RING];
+    return __atomic_load_n(&slot->ready, __ATOMIC_SEQ_CST) == sequence ? slot : NULL;
+}
+
+static void set_state(struct sw_wal *wal, enum sw_wal_state state)
+{
+    if (wal->state != state) { /* the writer alone changes it */
+        __atomic_store_n(&wal->state, state, __ATOMIC_RELEASE);
+        wal->config.wake(wal->config.context);
+    }
+}
+
+/* Nothing is written any more: a write or a sync has failed, or the owner has given up. */
+static void break_log(struct sw_wal *wal, const char *what, int error)
+{
+    if (error != 0) {
+        pthread_mutex_lock(&wal->lock);
+        wal->error = error;
+        pthread_mutex_unlock(&wal->lock);
+        sw_log(SW_LOG_ERROR, "%s: %s of the log has failed: %s; writes are refused from now on",
+               wal->directory->path, what, strerror(error));
+    }
+    set_state(wal, SW_WAL_BROKEN);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void add_to_piece(struct sw_wal *wal, struct piece *piece, const struct sw_wal_slot *slot,
+                         uint64_t bytes)
+{
+    uint8_t *header = piece->headers[piece->records++];
+    sw_wal_put_header(slot, __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE), wal->current.salt,
+                      header);
+    piece->parts[piece->count++] = (struct iovec){header, SW_WAL_RECORD_BYTES};
+    for (unsigned i = 0; i < SW_WAL_COLUMNS_MAX && slot->write.columns[i].iov_len > 0; i++) {
+        piece->parts[piece->count++] = slot->write.columns[i];
+    }
+    piece->bytes += bytes;
+}
+
+/* Takes the writes that come next and were handed in. */
+static void gather(struct sw_wal *wal, struct piece *piece)
+{
+    uint64_t room = wal->current.size - SW_WAL_PAGE - wal->current.at;
+    piece->records = 0;
+    piece->bytes = 0;
+    piece->count = 0;
+    piece->is_full = false;
+    while (piece->records < PIECE_RECORDS && piece->bytes < PIECE_BYTES) {
+        const struct sw_wal_slot *slot = slot_of(wal, wal->written + piece->records + 1);
+        if (slot == NULL) {
+            return;
+        }
+        uint64_t bytes = SW_WAL_RECORD_BYTES + sw_wal_write_bytes(&slot->write);
+        piece->is_full =
+            wal->current.at > wal->current.size - SW_WAL_PAGE || bytes > room - piece->bytes;
+        if (piece->is_full) {
+            return;
+        }
+        add_to_piece(wal, piece, slot, bytes);
+    }
+}
+
+/* Tells that the piece is written, and gives back what it was written from. */
+static void publish(struct sw_wal *wal, const struct piece *piece)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 1; i <= piece->records; i++) {
+        struct sw_wal_slot *slot = slot_of(wal, wal->written + i);
+        bytes += sw_wal_write_bytes(&slot->write);
+        free(slot->write.owned);
+        slot->write.owned = NULL;
+    }
+    wal->wrote_ns = sw_wal_now_ns();
+    pthread_mutex_lock(&wal->lock);
+    if (wal->since_ns == 0) {
+        __atomic_store_n(&wal->since_ns, wal->wrote_ns, __ATOMIC_RELEASE);
+    }
+    if (wal->syncing && wal->since_next_ns == 0) {
+        wal->since_next_ns = wal->wrote_ns;
+    }
+    wal->records += piece->records;
+    __atomic_store_n(&wal->written, wal->written + piece->records, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&wal->lock);
+    __atomic_fetch_sub(&wal->backlog_bytes, bytes, __ATOMIC_RELAXED);
+    if (wal->config.level != SW_WAL_ALWAYS) {
+        wal->config.wake(wal->config.context);
+    }
+}
+
+static void write_piece(struct sw_wal *wal, struct piece *piece)
+{
+    struct sw_wal_file *current = &wal->current;
+    if (sw_wal_write_pieces(wal->io, current->fd, piece->parts, piece->count, current->at) != 0) {
+        break_log(wal, "a write", errno);
+        return;
+    }
+    current->at += piece->bytes;
+    current->last += piece->records;
+    current->told = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&wal->current_bytes, current->at, __ATOMIC_RELAXED);
+    publish(wal, piece);
+}
+
+/* Takes the prepared segment; `lock` is held. Returns false if there is none, or too many are not
+ * synced. */
+static bool take_prepared(struct sw_wal *wal, struct sw_wal_file *next)
+{
+    if (wal->prepared.fd < 0 || wal->unsynced_count == SW_WAL_UNSYNCED_MAX) {
+        return false;
+    }
+    *next = wal->prepared;
+    wal->prepared.fd = -1;
+    return true;
+}
+
+/* Goes on in the next segment, if it is there. */
+static void rotate(struct sw_wal *wal)
+{
+    struct sw_wal_file next;
+    pthread_mutex_lock(&wal->lock);
+    bool taken = take_prepared(wal, &next);
+    bool fails = wal->prepared.fd < 0 && wal->preparing_fails;
+    wal->needs_segment = !taken;
+    pthread_cond_signal(&wal->keep_work);
+    pthread_mutex_unlock(&wal->lock);
+    set_state(wal, !taken && fails ? SW_WAL_FULL : SW_WAL_OK);
+    if (!taken) {
+        return;
+    }
+    if (sw_wal_put_mark(wal, &wal->current, SW_WAL_SEAL) != 0) {
+        wal->io->close(next.fd);
+        break_log(wal, "a write", errno);
+        return;
+    }
+    next.last = wal->current.last;
+    pthread_mutex_lock(&wal->lock);
+    wal->unsynced[wal->unsynced_count++] = wal->current;
+    wal->current = next;
+    pthread_mutex_unlock(&wal->lock);
+    __atomic_store_n(&wal->salt, next.salt, __ATOMIC_RELAXED);
+}
+
+/* --- syncing ---------------------------------------------------------------------------------- */
+
+/* `lock` is held. */
+static bool sync_is_due(const struct sw_wal *wal)
+{
+    uint64_t durable = wal->durable, written = wal->written;
+    if (wal->syncing || wal->sync_failed) {
+        return false;
+    }
+    if (wal->unsynced_count > 0) {
+        return true;
+    }
+    if (written == durable) {
+        return false;
+    }
+    return wal->stopping || wal->config.level == SW_WAL_ALWAYS ||
+           __atomic_load_n(&wal->wanted, __ATOMIC_RELAXED) > durable ||
+           (wal->config.level == SW_WAL_EVERYSEC &&
+            sw_wal_now_ns() - wal->since_ns >= SYNC_AFTER_NS);
+}
+
+/* Begins a sync of what is written; `lock` is held. */
+static void begin_sync(struct sw_wal *wal)
+{
+    for (uint32_t i = 0; i < wal->unsynced_count; i++) {
+        wal->sync_fds[i] = wal->unsynced[i].fd;
+    }
+    wal->sync_fds[wal->unsynced_count] = wal->current.fd;
+    wal->sync_old = wal->unsynced_count;
+    wal->sync_upto = wal->written;
+    wal->syncing = true;
+    wal->since_next_ns = 0;
+    wal->current.at = sw_wal_align(wal->current.at, SW_WAL_PAGE);
+    pthread_cond_signal(&wal->sync_work);
+}
+
+/* Syncs the files in order. A sync that failed is never tried again: the kernel may have dropped
+ * what it could not write. Returns errno, or 0. */
+static int sync_files(const struct sw_wal *wal)
+{
+    for (uint32_t i = 0; i <= wal->sync_old; i++) {
+        if (wal->io->fdatasync(wal->sync_fds[i]) != 0) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+/* Everything that the sync began with is durable; `lock` is held. */
+static void finish_sync(struct sw_wal *wal)
+{
+    for (uint32_t i = 0; i < wal->sync_old; i++) {
+        const struct sw_wal_file *file = &wal->unsynced[i];
+        wal->io->close(file->fd);
+        (void)sw_wal_add_old(wal, file->number, file->last, file->at);
+    }
+    wal->unsynced_count -= wal->sync_old;
+    memmove(&wal->unsynced[0], &wal->unsynced[wal->sync_old],
+            wal->unsynced_count * sizeof(wal->unsynced[0]));
+    __atomic_store_n(&wal->since_ns, wal->since_next_ns, __ATOMIC_RELEASE);
+    __atomic_store_n(&wal->durable, wal->sync_upto, __ATOMIC_RELEASE);
+    if (wal->sync_old > 0) {
+        pthread_cond_signal(&wal->keep_work);
+    }
+}
+
+static void sync_once(struct sw_wal *wal)
+{
+    pthread_mutex_unlock(&wal->lock);
+    uint64_t began = sw_wal_now_ns();
+    int error = sync_files(wal);
+    uint64_t took_us = (sw_wal_now_ns() - began) / 1000;
+    pthread_mutex_lock(&wal->lock);
+    wal->syncs++;
+    wal->sync_us += took_us;
+    wal->sync_took[sw_histogram_bucket(took_us)]++;
+    wal->syncing = false;
+    wal->sync_failed = error != 0;
+    if (error == 0) {
+        finish_sync(wal);
+    } else {
+        wal->error = error;
+    }
+    pthread_cond_signal(&wal->work);
+}
+
+void *sw_wal_run_syncer(void *argument)
+{
+    struct sw_wal *wal = argument;
+    pthread_mutex_lock(&wal->lock);
+    while (!wal->stopped) {
+        if (wal->syncing) {
+            sync_once(wal);
+            pthread_mutex_unlock(&wal->lock);
+            wal->config.wake(wal->config.context);
+            pthread_mutex_lock(&wal->lock);
+        } else {
+            pthread_cond_wait(&wal->sync_work, &wal->lock);
+        }
+    }
+    pthread_mutex_unlock(&wal->lock);
+    return NULL;
+}
+
+/* --- the writer ------------------------------------------------------------------------------- */
+
+/* When the writer has something to do though nothing is handed in; 0: never. `lock` is held. */
+static uint64_t alarm_ns(const struct sw_wal *wal)
+{
+    if (wal->syncing || wal->sync_failed) {
+        return 0;
+    }
+    if (wal->written == wal->durable) {
+        return wal->current.told < wal->durable ? wal->wrote_ns + MARK_AFTER_NS : 0;
+    }
+    return wal->config.level == SW_WAL_EVERYSEC ? wal->since_ns + SYNC_AFTER_NS : 0;
+}
+
+/* Is there a write to write, and room for it? `lock` is held. */
+static bool has_work(struct sw_wal *wal)
+{
+    bool waits =
+        wal->needs_segment && (wal->prepared.fd < 0 || wal->unsynced_count == SW_WAL_UNSYNCED_MAX);
+    return wal->sync_failed || wal->gives_up || sync_is_due(wal) ||
+           (!waits && slot_of(wal, wal->written + 1) != NULL);
+}
+
+/* Sleeps until there is something to do; `lock` is held. */
+static void sleep_until_work(struct sw_wal *wal)
+{
+    uint64_t at = alarm_ns(wal);
+    struct timespec until = {(time_t)(at / 1000000000U), (long)(at % 1000000000U)};
+    __atomic_store_n(&wal->writer_sleeps, true, __ATOMIC_SEQ_CST);
+    if (!has_work(wal) && (at == 0 || sw_wal_now_ns() < at)) {
+        if (at == 0) {
+            pthread_cond_wait(&wal->work, &wal->lock);
+        } else {
+            pthread_cond_timedwait(&wal->work, &wal->lock, &until);
+        }
+    }
+    __atomic_store_n(&wal->writer_sleeps, false, __ATOMIC_SEQ_CST);
+}
+
+/* Is everything done that can be, after the owner has asked to stop? `lock` is held. */
+static bool is_finished(struct sw_wal *wal)
+{
+    return wal->stopping && !wal->syncing && !wal->sync_failed && wal->written == wal->durable &&
+           (slot_of(wal, wal->written + 1) == NULL ||
+            (wal->needs_segment && wal->prepared.fd < 0 && wal->preparing_fails));
+}
+
+/* Writes a MARK, if there is something to tell and nobody writes. */
+static void mark(struct sw_wal *wal)
+{
+    uint64_t durable = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
+    if (wal->written == durable && wal->current.told < durable &&
+        slot_of(wal, wal->written + 1) == NULL &&
+        sw_wal_now_ns() - wal->wrote_ns >= MARK_AFTER_NS &&
+        sw_wal_put_mark(wal, &wal->current, SW_WAL_MARK) != 0) {
+        break_log(wal, "a write", errno);
+    }
+}
+
+/* Writes what is there. Returns false if the log is to be broken. */
+static bool turn(struct sw_wal *wal, struct piece *piece)
+{
+    pthread_mutex_lock(&wal->lock);
+    bool goes_on = !wal->sync_failed && !wal->gives_up;
+    int error = wal->sync_failed ? wal->error : 0;
+    pthread_mutex_unlock(&wal->lock);
+    if (!goes_on) {
+        break_log(wal, "a sync", error);
+        return false;
+    }
+    gather(wal, piece);
+    if (piece->records > 0) {
+        write_piece(wal, piece);
+    } else if (piece->is_full) {
+        rotate(wal);
+    } else {
+        mark(wal);
+    }
+    return wal->state != SW_WAL_BROKEN;
+}
+
+/* Says that nothing follows, and nothing was lost. */
+static void end_log(struct sw_wal *wal)
+{
+    if (wal->written == __atomic_load_n(&wal->handed, __ATOMIC_ACQUIRE) &&
+        (sw_wal_put_mark(wal, &wal->current, SW_WAL_END) != 0 ||
+         wal->io->fdatasync(wal->current.fd) != 0)) {
+        sw_log(SW_LOG_WARNING, "%s: the end of the log cannot be written: %s; nothing is lost",
+               wal->directory->path, strerror(errno));
+    }
+}
+
+void *sw_wal_run_writer(void *argument)
+{
+    struct sw_wal *wal = argument;
+    struct piece *piece = malloc(sizeof(*piece));
+    bool goes_on = piece != NULL;
+    if (piece == NULL) {
+        break_log(wal, "memory for the writer", ENOMEM);
+    }
+    while (goes_on && turn(wal, piece)) {
+        pthread_mutex_lock(&wal->lock);
+        if (sync_is_due(wal)) {
+            begin_sync(wal);
+        }
+        goes_on = !is_finished(wal);
+        if (goes_on) {
+            sleep_until_work(wal);
+        }
+        pthread_mutex_unlock(&wal->lock);
+    }
+    if (wal->state != SW_WAL_BROKEN) {
+        end_log(wal);
+    }
+    free(piece);
+    return NULL;
+}
