@@ -68,7 +68,6 @@ int sw_client_status(uint32_t reply_status)
         return SHERWOOD_OK;
     case SW_REPLY_BAD_REQUEST:
     case SW_REPLY_UNKNOWN_OPERATION:
-    case SW_REPLY_NOT_DURABLE:
     case SW_REPLY_LOADING:
         return SHERWOOD_E_REQUEST;
     case SW_REPLY_OUT_OF_MEMORY:
@@ -79,6 +78,10 @@ int sw_client_status(uint32_t reply_status)
         return SHERWOOD_E_SERVER;
     case SW_REPLY_TOO_MANY_CONNECTIONS:
         return SHERWOOD_E_CONNECTION;
+    case SW_REPLY_NOT_DURABLE:
+        return SHERWOOD_E_NOT_DURABLE;
+    case SW_REPLY_OUTCOME_UNKNOWN:
+        return SHERWOOD_E_UNKNOWN_OUTCOME;
     default:
         return SHERWOOD_E_PROTOCOL;
     }

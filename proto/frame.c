@@ -40,6 +40,7 @@ SAME_STATUS(SHUTTING_DOWN);
 SAME_STATUS(TIMED_OUT);
 SAME_STATUS(TOO_MANY_CONNECTIONS);
 SAME_STATUS(NOT_DURABLE);
+SAME_STATUS(OUTCOME_UNKNOWN);
 SAME_STATUS(LOADING);
 
 const char *sw_frame_error_text(int error)
@@ -72,6 +73,14 @@ static bool is_in(uint64_t set, uint32_t operation)
 bool sw_operation_is_data(uint32_t operation)
 {
     return is_in(data_operations, operation);
+}
+
+bool sw_operation_writes(uint32_t operation)
+{
+    return (is_in(data_operations, operation) && operation != SW_OPERATION_GET &&
+            operation != SW_OPERATION_PEEK) ||
+           operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_RESIZE ||
+           operation == SW_OPERATION_ERASE_SCORES || operation == SW_OPERATION_EPOCH;
 }
 
 bool sw_operation_is_known(uint32_t operation)

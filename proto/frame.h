@@ -113,6 +113,8 @@ bool sw_operation_is_known(uint32_t operation);
 const char *sw_operation_name(uint32_t operation);
 /* Is the operation carried out on keys, so that the request has a body? */
 bool sw_operation_is_data(uint32_t operation);
+/* May it change the table? */
+bool sw_operation_writes(uint32_t operation);
 /* Does the body hold operands, too? */
 bool sw_operation_has_operands(uint32_t operation);
 /* Is it INCREMENT or DECREMENT, which leave a key unchanged if its new value would be too large or
@@ -137,7 +139,8 @@ enum sw_reply_status {
     SW_REPLY_TIMED_OUT,
     SW_REPLY_TOO_MANY_CONNECTIONS,
     SW_REPLY_NOT_DURABLE,
-    SW_REPLY_LOADING = 10
+    SW_REPLY_OUTCOME_UNKNOWN,
+    SW_REPLY_LOADING
 };
 
 /* The formats of values: name, number of enum ValueFormat, word for people.
@@ -234,6 +237,8 @@ struct sw_reply {
     uint64_t not_admitted;
     uint64_t matched;
     uint64_t epoch;
+    uint64_t write_sequence;  /* of this request's write, in the order of all writes; 0: none */
+    uint64_t durable_through; /* writes up to here survive a crash */
     char message[SW_FRAME_TEXT_BYTES_MAX]; /* ends with a NUL; empty if the status is OK */
     bool has_info;
     struct sw_server_info info;

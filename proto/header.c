@@ -127,6 +127,8 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .not_admitted = in->not_admitted,
         .matched = in->matched,
         .epoch = in->epoch,
+        .write_sequence = in->write_sequence,
+        .durable_through = in->durable_through,
         .has_info = in->info != NULL,
     };
     copy_text(reply->message, sizeof(reply->message), in->message);
@@ -248,6 +250,8 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     message.not_admitted = reply->not_admitted;
     message.matched = reply->matched;
     message.epoch = reply->epoch;
+    message.write_sequence = reply->write_sequence;
+    message.durable_through = reply->durable_through;
     if (reply->has_info) {
         write_info(&reply->info, &info);
         message.info = &info;

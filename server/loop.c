@@ -13,6 +13,7 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/resp/control.h"
+#include "server/resp/output.h"
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
@@ -66,7 +67,25 @@ static void sweep(struct sw_loop *loop)
         sw_watch_look(loop->watch, now_ms(loop));
     }
     sw_net_sweep(&loop->net, expired);
+    if (expired && sw_batches_are_held(&loop->batches)) {
+        sw_wal_give_up(loop->batches.wal); /* or the loop would never end */
+    }
     sw_bulk_pool_sweep(&loop->bulk.pool);
+}
+
+/* Answers what the write-ahead log has let go, and lets those write that waited for it. Returns
+ * true if there was something. */
+static bool follow_log(struct sw_loop *loop)
+{
+    struct sw_batches *batches = &loop->batches;
+    if (!sw_batches_are_held(batches) && sw_list_is_empty(&loop->resp.gated)) {
+        return false;
+    }
+    /* before it looks how far the log is: the log looks whether to wake it when it has moved */
+    __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    bool moved = sw_batches_release(batches);
+    moved |= sw_resp_open_gates(&loop->resp);
+    return moved;
 }
 
 /* Does everything of a turn except reading sockets. Returns true if there may be work left that
@@ -79,7 +98,8 @@ static bool turn(struct sw_loop *loop)
     }
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
-    moved |= sw_control_poll_saves(&loop->resp);
+    moved |= sw_control_poll_waits(&loop->resp);
+    moved |= follow_log(loop);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     if (loop->sweep_due) {
@@ -95,7 +115,8 @@ static bool turn(struct sw_loop *loop)
 static bool is_finished(const struct sw_loop *loop)
 {
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
-           !sw_batches_in_flight(&loop->batches) && !sw_resp_is_busy(&loop->resp);
+           !sw_batches_in_flight(&loop->batches) && !sw_batches_are_held(&loop->batches) &&
+           !sw_resp_is_busy(&loop->resp);
 }
 
 /* Has the loop received or sent anything in the last busy-poll-us? */
@@ -115,6 +136,9 @@ static bool is_awake(struct sw_loop *loop)
 
 static void close_handles(struct sw_loop *loop)
 {
+    uv_mutex_lock(&loop->wake_lock);
+    loop->has_ended = true;
+    uv_mutex_unlock(&loop->wake_lock);
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->sweep, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
@@ -152,6 +176,7 @@ static void on_wake(uv_async_t *wake)
 {
     struct sw_loop *loop = wake->data;
     take_inbox(loop);
+    loop->net.retry |= loop->batches.wal != NULL; /* some may wait for its room */
     if (__atomic_load_n(&loop->stop_asked, __ATOMIC_ACQUIRE) && !loop->stopping) {
         loop->stopping = true;
         loop->stop_since_ms = now_ms(loop);
@@ -169,13 +194,19 @@ static void on_sweep(uv_timer_t *timer)
 
 static int init_uv(struct sw_loop *loop)
 {
+    if (uv_mutex_init(&loop->wake_lock) != 0) {
+        return -1;
+    }
     if (uv_loop_init(&loop->uv) != 0) {
+        uv_mutex_destroy(&loop->wake_lock);
         return -1;
     }
     if (uv_async_init(&loop->uv, &loop->wake, on_wake) != 0) {
         uv_loop_close(&loop->uv);
+        uv_mutex_destroy(&loop->wake_lock);
         return -1;
     }
+    loop->has_lock = true;
     loop->initialised = true;
     uv_timer_init(&loop->uv, &loop->sweep);
     loop->wake.data = loop;
@@ -211,6 +242,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
             0) {
         return -1;
     }
+    sw_batches_set_log(&loop->batches, owner->wal);
     sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
     return 0;
 }
@@ -233,6 +265,18 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
 int sw_loop_start(struct sw_loop *loop)
 {
     return uv_thread_create(&loop->thread, run, loop);
+}
+
+void sw_loop_log_moved(struct sw_loop *loop)
+{
+    if (__atomic_load_n(&loop->batches.waits_for_log, __ATOMIC_SEQ_CST) != 0 &&
+        __atomic_exchange_n(&loop->batches.waits_for_log, 0, __ATOMIC_SEQ_CST) != 0) {
+        uv_mutex_lock(&loop->wake_lock);
+        if (!loop->has_ended) {
+            uv_async_send(&loop->wake);
+        }
+        uv_mutex_unlock(&loop->wake_lock);
+    }
 }
 
 void sw_loop_stop(struct sw_loop *loop)
@@ -261,6 +305,9 @@ void sw_loop_fini(struct sw_loop *loop)
     sw_resp_fini(&loop->resp);
     sw_batches_fini(&loop->batches);
     sw_net_fini(&loop->net);
+    if (loop->has_lock) {
+        uv_mutex_destroy(&loop->wake_lock);
+    }
     memset(loop, 0, sizeof(*loop));
 }
 

@@ -37,6 +37,7 @@ struct sw_loop_owner {
     struct sw_input_budget *input_budget;  /* shared by all loops */
     struct sw_clients *clients;            /* shared by all loops */
     struct sw_saver *saver; /* shared by all loops; NULL: there is no data directory */
+    struct sw_wal *wal;     /* shared by all loops; NULL: writes are not logged */
 };
 
 /* When the loop last received or sent a byte, for busy-poll-us. */
@@ -66,6 +67,9 @@ struct sw_loop {
     bool stopping;
     uint64_t stop_since_ms; /* when `stopping` was set */
     bool stop_asked;        /* atomic: set by any thread */
+    uv_mutex_t wake_lock;   /* held while the log wakes the loop: it may end meanwhile */
+    bool has_lock;          /* it is initialised */
+    bool has_ended;         /* under wake_lock: `wake` is being closed */
 
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;
@@ -81,6 +85,9 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
                  const struct sw_loop_owner *owner, uint32_t index, uint32_t loops);
 /* Starts the thread. Returns 0, or an error of libuv. */
 int sw_loop_start(struct sw_loop *loop);
+/* Wakes the loop if something in it waits for the write-ahead log. May be called from any thread,
+ * between sw_loop_init and sw_loop_fini. */
+void sw_loop_log_moved(struct sw_loop *loop);
 /* Asks the loop to drain its connections and to end. May be called from any thread. */
 void sw_loop_stop(struct sw_loop *loop);
 /* Waits until the thread has ended. */

@@ -18,6 +18,7 @@
 #include "server/config/options.h"
 #include "server/limits.h"
 #include "server/log/saver.h"
+#include "server/log/wal_of_table.h"
 #include "server/loop.h"
 #include "server/net/listener.h"
 #include "server/observe/http.h"
@@ -33,6 +34,7 @@ struct sw_server {
     struct sw_input_budget input_budget;
     struct sw_clients clients;
     struct sw_saver *saver; /* NULL: there is no data directory */
+    struct sw_wal *wal;     /* NULL: writes are not logged */
     struct sw_loop *loops;
     uint32_t loop_count;    /* loops that are initialised */
     uint32_t loops_running; /* loops whose thread has been started */
@@ -116,6 +118,7 @@ static void free_server(struct sw_server *server)
     if (server->loops_running > 0) {
         sw_watch_look(&server->watch, UINT64_MAX);
     }
+    sw_wal_destroy(server->wal);
     sw_saver_destroy(server->saver);
     free(server->loops);
     sw_table_destroy(server->table);
@@ -133,11 +136,14 @@ int sw_server_join(struct sw_server *server)
     }
     stop_loops(server);
     bool failed = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE);
-    bool save = !failed && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED);
+    bool broken = server->wal != NULL && sw_wal_state(server->wal) == SW_WAL_BROKEN;
+    bool save = !failed && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED) &&
+                (server->wal == NULL || broken); /* a log that goes on has everything */
     if (server->saver != NULL && sw_saver_stop(server->saver, save) != 0) {
         sw_log(SW_LOG_ERROR, "what was written since the last snapshot is lost");
         failed = true;
     }
+    failed |= server->wal != NULL && sw_wal_close(server->wal) != 0 && !save;
     free_server(server);
     return failed ? 1 : 0;
 }
@@ -178,9 +184,26 @@ static int open_table(struct sw_server *server)
     return sw_selftest(&table);
 }
 
+/* The log has moved: loops may have answers to send. */
+static void on_log_moved(void *argument)
+{
+    struct sw_server *server = argument;
+    for (uint32_t i = 0; i < __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE); i++) {
+        sw_loop_log_moved(&server->loops[i]);
+    }
+}
+
+/* Makes the log, which begins when everything is loaded. */
+static int create_log(struct sw_server *server)
+{
+    return server->config.appendonly == 0 ? 0
+                                          : sw_wal_of_table(&server->config, server->table,
+                                                            on_log_moved, server, &server->wal);
+}
+
 static int open_saver(struct sw_server *server)
 {
-    const struct sw_saver_owner owner = {server, on_saver_moves, on_cannot_load};
+    const struct sw_saver_owner owner = {server, on_saver_moves, on_cannot_load, server->wal};
     return server->config.data_dir[0] == '\0'
                ? 0
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);
@@ -197,6 +220,7 @@ static int init_loops(struct sw_server *server)
         .input_budget = &server->input_budget,
         .clients = &server->clients,
         .saver = server->saver,
+        .wal = server->wal,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -243,8 +267,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
         sw_warn_of_open_address(&server->config);
     }
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
-    if (open_table(server) != 0 || open_saver(server) != 0 || init_loops(server) != 0 ||
-        create_listener(server, activated) != 0) {
+    if (open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||
+        init_loops(server) != 0 || create_listener(server, activated) != 0) {
         return -1;
     }
     server->port = sw_listener_port(server->listener);
@@ -369,6 +393,9 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
         __atomic_load_n(&server->ready, __ATOMIC_ACQUIRE) && !sw_server_is_loading(server);
     if (server->saver != NULL) {
         sw_saver_facts(server->saver, &snapshot->persistence);
+    }
+    if (server->wal != NULL) {
+        sw_wal_figures(server->wal, &snapshot->log);
     }
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }

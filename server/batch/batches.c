@@ -39,6 +39,39 @@ void sw_batches_fini(struct sw_batches *batches)
     memset(batches, 0, sizeof(*batches));
 }
 
+static void set_log(struct sw_flights *flights, struct sw_wal *wal, bool copies,
+                    const struct sw_table_shape *shape)
+{
+    flights->wal = wal;
+    flights->copies = copies;
+    flights->key_bytes = shape->key_bytes;
+    flights->value_bytes = shape->value_bytes;
+}
+
+void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal)
+{
+    batches->wal = wal;
+    set_log(&batches->write_flights, wal, false, &batches->shape);
+    set_log(&batches->round_flights, wal, true, &batches->shape);
+}
+
+enum sw_batches_door sw_batches_door(struct sw_batches *batches)
+{
+    if (batches->wal == NULL || sw_wal_has_room(batches->wal)) {
+        return SW_DOOR_OPEN;
+    }
+    __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    if (sw_wal_has_room(batches->wal)) { /* the log has not seen that somebody waits */
+        return SW_DOOR_OPEN;
+    }
+    return sw_wal_state(batches->wal) == SW_WAL_OK ? SW_DOOR_WAIT : SW_DOOR_REFUSE;
+}
+
+bool sw_batches_release(struct sw_batches *batches)
+{
+    return sw_flights_release(&batches->write_flights) > 0;
+}
+
 static bool reads(const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES ||

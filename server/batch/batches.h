@@ -15,6 +15,7 @@
 #include "server/batch/flight.h"
 #include "server/batch/io_arena.h"
 #include "server/batch/shape.h"
+#include "server/log/wal.h"
 #include "server/observe/counters.h"
 #include "table/table.h"
 
@@ -27,6 +28,8 @@ struct sw_batches {
     struct sw_flights write_flights;     /* .. and those that write, CLEAR and RESIZE included */
     struct sw_submitter round_submitter; /* of RESP rounds */
     struct sw_flights round_flights;
+    struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
+    uint64_t waits_for_log;   /* atomic: the loop is to be woken when the log has got further */
     struct sw_io_arena arena; /* memory of frames: requests and replies */
 };
 
@@ -35,6 +38,25 @@ struct sw_batches {
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters);
 void sw_batches_fini(struct sw_batches *batches);
+
+/* From now on writes go to this log, which is borrowed until sw_batches_fini, and are answered when
+ * it says so. To be called before the first batch. */
+void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal);
+
+/* May writes go to the table now? If not they wait (SW_STALL_LOG) until the log has room, or are
+ * refused while it cannot be written at all. */
+enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };
+enum sw_batches_door sw_batches_door(struct sw_batches *batches);
+
+/* Calls `done` of writes that the log has held and that may be answered now. Returns true if there
+ * was one. */
+bool sw_batches_release(struct sw_batches *batches);
+
+/* Are there writes that the log holds? They need no polling. */
+static inline bool sw_batches_are_held(const struct sw_batches *batches)
+{
+    return batches->write_flights.held_count > 0;
+}
 
 /* Has the loop batches to poll? */
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)

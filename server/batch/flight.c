@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "server/batch/logging.h"
 #include "server/limits.h"
 
 static uint64_t now_us(void)
@@ -26,6 +27,7 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
 {
     *flights = (struct sw_flights){.submitter = submitter, .counters = counters};
     sw_list_init(&flights->list);
+    sw_list_init(&flights->held);
 }
 
 /* Submits waiting flights, of whichever list, until the queue is full. */
@@ -54,6 +56,8 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
     sw_list_init(&flight->link);
     flight->flights = flights;
     flight->submitted = false;
+    flight->is_done = false;
+    flight->is_unknown = false;
     flight->started_us = now_us();
     sw_list_push(&flights->submitter->waiting, &flight->link);
     flights->count++;
@@ -79,25 +83,89 @@ static void count_batch(struct sw_flights *flights, const struct sw_flight *flig
     SW_COUNT(counters, batch_us_sum, took_us);
 }
 
+/* Is the batch done? */
+static bool is_done(struct sw_flights *flights, struct sw_flight *flight)
+{
+    flight->is_done = flight->is_done || !flight->submitted ||
+                      sw_batch_poll(flights->submitter->queue, &flight->batch) != SW_PENDING;
+    return flight->is_done;
+}
+
+static bool is_logged(const struct sw_flights *flights, const struct sw_flight *flight)
+{
+    return flights->wal != NULL && flight->submitted && flight->batch.write_sequence != 0;
+}
+
+/* Hands a write that is done to the log. Returns false if the log has no room for it now. */
+static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
+{
+    return !is_logged(flights, flight) ||
+           sw_logging_hand_in(flights->wal, &flight->batch, flights->key_bytes,
+                              flights->value_bytes, flights->copies);
+}
+
+/* Puts a flight among those that are held. Most come in the order of their sequences. */
+static void hold(struct sw_flights *flights, struct sw_flight *flight)
+{
+    struct sw_list *before = &flights->held;
+    while (before->previous != &flights->held &&
+           SW_CONTAINER(before->previous, struct sw_flight, link)->batch.write_sequence >
+               flight->batch.write_sequence) {
+        before = before->previous;
+    }
+    sw_list_push(before, &flight->link); /* which is in front of it */
+    flights->held_count++;
+}
+
+unsigned sw_flights_release(struct sw_flights *flights)
+{
+    unsigned released = 0;
+    if (flights->held_count == 0) {
+        return 0;
+    }
+    bool broken = sw_wal_state(flights->wal) == SW_WAL_BROKEN;
+    uint64_t answerable = sw_wal_answerable(flights->wal);
+    while (!sw_list_is_empty(&flights->held)) {
+        struct sw_flight *flight = SW_CONTAINER(flights->held.next, struct sw_flight, link);
+        flight->is_unknown = flight->batch.write_sequence > answerable;
+        if (flight->is_unknown && !broken) {
+            break;
+        }
+        sw_list_remove(&flight->link);
+        flights->held_count--;
+        flight->done(flight);
+        released++;
+    }
+    return released;
+}
+
 unsigned sw_flights_poll(struct sw_flights *flights)
 {
     unsigned completed = 0;
     uint64_t left = flights->count;
+    struct sw_list *before = &flights->list; /* the last one that stays */
     if (left > 0 && sw_list_is_empty(&flights->list)) {
         submit_waiting(flights->submitter); /* no flight of this list completes before */
     }
-    for (; left > 0 && !sw_list_is_empty(&flights->list); left--) {
-        struct sw_flight *flight = SW_CONTAINER(flights->list.next, struct sw_flight, link);
-        if (flight->submitted &&
-            sw_batch_poll(flights->submitter->queue, &flight->batch) == SW_PENDING) {
+    for (; left > 0 && before->next != &flights->list; left--) {
+        struct sw_flight *flight = SW_CONTAINER(before->next, struct sw_flight, link);
+        if (!is_done(flights, flight)) {
             break;
+        }
+        if (!hand_in(flights, flight)) {
+            before = &flight->link;
+            continue;
         }
         sw_list_remove(&flight->link);
         flights->count--;
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
         submit_waiting(flights->submitter);
-        flight->done(flight);
+        if (is_logged(flights, flight) && !flights->copies) {
+            hold(flights, flight);
+        } else {
+            flight->done(flight);
+        }
         completed++;
     }
     return completed;
@@ -112,5 +180,6 @@ void sw_flights_check(const struct sw_flights *flights)
         count += SW_CONTAINER(link, struct sw_flight, link)->flights == flights;
     }
     assert(count == flights->count);
+    assert(sw_list_check(&flights->held) == flights->held_count);
     (void)count;
 }

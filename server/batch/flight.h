@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "server/list.h"
+#include "server/log/wal.h"
 #include "server/observe/counters.h"
 #include "table/table.h"
 
@@ -30,6 +31,9 @@ struct sw_flight {
     struct sw_list link;        /* link in that list, or in the submitter's `waiting` */
     uint64_t started_us;        /* when sw_flight_start was called */
     bool submitted;             /* the queue has accepted the batch */
+    bool is_done;               /* the batch is done, and waits to be taken by the log */
+    bool is_unknown;            /* whether its write survives a crash: the log broke before it was
+                                   durable */
 };
 
 /* Submits flights to one queue of the table. */
@@ -45,6 +49,14 @@ struct sw_flights {
     struct sw_list list; /* flights that were submitted, oldest first */
     uint64_t count;      /* length of `list`, and those of them that wait to be submitted */
     bool device_lost;    /* a batch has ended with SW_E_DEVICE */
+
+    /* The write-ahead log. `done` of a write is called when it may be answered; with `copies` when
+     * the log has a copy of it. */
+    struct sw_wal *wal; /* borrowed; NULL: there is none */
+    bool copies;
+    uint32_t key_bytes, value_bytes;
+    struct sw_list held; /* flights whose write may not be answered yet, by their sequence */
+    uint64_t held_count; /* its length; not counted above */
 };
 
 /* Borrows the queue. The struct must not move afterwards. */
@@ -56,6 +68,10 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
 /* Submits the flight's batch, now or when the queue has room, and borrows the flight until its
  * `done` is called. */
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
+
+/* Calls `done` of every flight that the log has held and that may be answered now, or of all if the
+ * log is broken. Returns how many there were. */
+unsigned sw_flights_release(struct sw_flights *flights);
 
 /* Calls `done` of every flight whose batch is done, except of flights that were started by such a
  * call: a chain of flights must not keep the loop from its other work. Returns how many were done.

@@ -13,4 +13,10 @@
     "there is no memory for the old and the new table at once, or too many keys would meet the " \
     "probe cap: nothing was changed"
 
+/* The log cannot be written: no space, or a write or sync of it has failed. */
+#define SW_NOT_DURABLE \
+    "the write-ahead log cannot be written, see the server's log; nothing was changed"
+#define SW_NOT_DURABLE_LINE \
+    "MISCONF Errors writing to the append only file; nothing was changed: see the server's log"
+
 #endif

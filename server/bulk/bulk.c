@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "server/batch/refusals.h"
 #include "server/bulk/figures.h"
 #include "server/bulk/judge.h"
 #include "server/bulk/output.h"
@@ -96,13 +97,18 @@ static void refuse_bytes(struct sw_conn *conn, int error)
 /* Stalls the connection, and returns true, if the request must wait. It must wait if the connection
  * has frames-in-flight-max requests in flight; unsent replies count too, because their frames take
  * memory. A STATS request also waits for the earlier requests of its connection, so that its
- * figures include them. */
+ * figures include them. A write waits while the log has no room for it. */
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;
     if (without_reply >= conn->net->config->frames_in_flight_max) {
         SW_COUNT(conn->net->counters, frames_in_flight_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
+        return true;
+    }
+    if (sw_operation_writes(request->operation) &&
+        sw_batches_door(sw_bulk_of(conn)->bulk->batches) == SW_DOOR_WAIT) {
+        sw_conn_stall(conn, SW_STALL_LOG);
         return true;
     }
     if (request->operation == SW_OPERATION_STATS && conn->in_flight > 0) {
@@ -152,12 +158,16 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
 static bool is_served(struct sw_conn *conn, const struct head *head)
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
-    char message[SW_FRAME_TEXT_BYTES_MAX];
+    char message[SW_FRAME_TEXT_BYTES_MAX] = SW_NOT_DURABLE;
     enum sw_reply_status status =
         sw_bulk_judge(bulk, &head->request, head->body_bytes, reply_layout(&head->request).bytes,
                       message, sizeof(message));
     if (status == SW_REPLY_OK) {
-        return true;
+        if (!sw_operation_writes(head->request.operation) ||
+            sw_batches_door(bulk->batches) != SW_DOOR_REFUSE) {
+            return true;
+        }
+        status = SW_REPLY_NOT_DURABLE;
     }
     if (!sw_bulk_refuse(conn, head->request.request_id, status, message)) {
         sw_conn_abort(conn);

@@ -146,7 +146,15 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
         .key_bytes = shape->key_bytes,
         .value_bytes = shape->value_bytes,
     };
-    if (flight->batch.status == SW_E_FULL) {
+    if (frame->bulk->batches->wal != NULL) {
+        reply.write_sequence = flight->batch.write_sequence;
+        reply.durable_through = sw_wal_durable(frame->bulk->batches->wal);
+    }
+    if (flight->is_unknown) {
+        refuse(frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,
+               "the write-ahead log failed before the write was in it: a restart may find it or "
+               "not");
+    } else if (flight->batch.status == SW_E_FULL) {
         refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
                "the table would pass its maximum load: nothing was changed");
     } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {

@@ -12,6 +12,7 @@
 
 #include "server/config/options.h"
 #include "server/config/save_points.h"
+#include "table/table.h"
 
 /* The codes that getopt_long returns: of the flags that are not options, then of the options, in
  * the order of their rows. */
@@ -94,7 +95,22 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
                  "save is set and data-dir is not: there is nowhere to save to");
         return -1;
     }
-    return count < 0 ? -1 : 0;
+    if (count < 0) {
+        return -1;
+    }
+    if (config->appendonly != 0 && config->data_dir[0] == '\0') {
+        snprintf(error, error_bytes,
+                 "appendonly is yes and data-dir is not set: there is nowhere to put the log");
+        return -1;
+    }
+    if (config->appendonly != 0 && config->engine == SW_ENGINE_CACHE) {
+        snprintf(
+            error, error_bytes,
+            "appendonly is yes and the engine is cache: what it holds may leave at any time, so "
+            "it has snapshots only");
+        return -1;
+    }
+    return 0;
 }
 
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)

@@ -18,6 +18,9 @@
 #define SW_CONFIG_DIR_MAX 128
 #define SW_CONFIG_SAVE_MAX 128
 
+/* When a write is answered, if there is a log. */
+enum sw_config_sync { SW_CONFIG_ALWAYS, SW_CONFIG_EVERYSEC, SW_CONFIG_NO };
+
 struct sw_config {
     /* [server] */
     char bind[64];                        /* address of RESP and bulk frames; empty: no TCP */
@@ -55,6 +58,11 @@ struct sw_config {
     char save[SW_CONFIG_SAVE_MAX];        /* pairs of seconds and changes: save_points.h */
     uint32_t snapshots_keep;              /* 2 */
     uint32_t stop_writes_on_bgsave_error; /* 1: yes */
+    uint32_t appendonly;                  /* 1: yes */
+    uint32_t appendfsync;                 /* enum sw_config_sync */
+    uint32_t aof_load_truncated;          /* 1: yes */
+    uint64_t log_segment_bytes;
+    uint64_t log_backlog_bytes;
 
     /* [limits] */
     uint32_t connections_max;        /* 10000 */

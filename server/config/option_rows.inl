@@ -117,6 +117,29 @@ SW_OPTION(snapshots_keep, "snapshots-keep", "persistence", SW_ANY, SW_NUMBER(1, 
 SW_OPTION(stop_writes_on_bgsave_error, "stop-writes-on-bgsave-error", "persistence", SW_ANY,
           SW_CHOICE(switches), "yes", "yes|no",
           "Refuse writes while save is set and the last snapshot failed.")
+SW_OPTION(appendonly, "appendonly", "persistence", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
+          "Write every change to a log in data-dir, behind the newest snapshot, and answer it when "
+          "the log has it: see appendfsync. Not with the cache engine. A log that is there is "
+          "loaded whatever is said here.")
+SW_OPTION(
+    appendfsync, "appendfsync", "persistence", SW_ANY, SW_CHOICE(syncs), "everysec", "WHEN",
+    "When a write is answered. always: it is on stable storage, and survives a loss of power. "
+    "everysec: the kernel has it, so it survives the end of the server; what a loss of power "
+    "takes was answered within one second. no: the kernel has it.")
+SW_OPTION(aof_load_truncated, "aof-load-truncated", "persistence", SW_ANY, SW_CHOICE(switches),
+          "yes", "yes|no",
+          "Whether a start goes on if the log ends in a record that was cut by a crash, and that "
+          "nobody was told was safe. Damage before that end is always refused.")
+SW_OPTION(
+    log_segment_bytes, "log-segment-bytes", "persistence", SW_ANY, SW_SIZE(SW_M, 4 * SW_G), "256M",
+    "BYTES",
+    "Size of a file of the log; larger if the longest request needs it. The next one is made, "
+    "filled with zeros, while this one is written.")
+SW_OPTION(
+    log_backlog_bytes, "log-backlog-bytes", "persistence", SW_ANY, SW_SIZE(SW_M, 16 * SW_G), "64M",
+    "BYTES",
+    "Bytes that were changed and are not written to the log yet, at which further writes have "
+    "to wait.")
 
 /* [limits] */
 SW_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000", "N",

@@ -37,6 +37,10 @@ static const struct sw_option_choice levels[] = {
     {"error", SW_LOG_ERROR}, {"warning", SW_LOG_WARNING}, {"notice", SW_LOG_NOTICE},
     {"info", SW_LOG_INFO},   {"debug", SW_LOG_DEBUG},     {NULL, 0}};
 static const struct sw_option_choice switches[] = {{"yes", 1}, {"no", 0}, {NULL, 0}};
+static const struct sw_option_choice syncs[] = {{"always", SW_CONFIG_ALWAYS},
+                                                {"everysec", SW_CONFIG_EVERYSEC},
+                                                {"no", SW_CONFIG_NO},
+                                                {NULL, 0}};
 static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 0}};
 
 /* Short names for what stands in the rows. */

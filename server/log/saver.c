@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "server/config/save_points.h"
+#include "server/log/recover.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/snapshot_take.h"
 #include "server/log/snapshot_write.h"
@@ -123,22 +124,28 @@ static void note_loaded(struct sw_saver *saver)
     saver->saved_ms = now_ms();
 }
 
+/* Returns false. What was asked to stop has no reason to tell. */
+static bool cannot_load(struct sw_saver *saver, const char *reason)
+{
+    if (!__atomic_load_n(&saver->stop_loading, __ATOMIC_RELAXED)) {
+        sw_log(SW_LOG_ERROR, "%s", reason);
+        saver->owner.cannot_load(saver->owner.server);
+    }
+    return false;
+}
+
 /* Returns false if there is nothing to serve. */
 static bool load_newest(struct sw_saver *saver)
 {
-    char reason[SW_LOAD_REASON_BYTES] = "";
+    char reason[SW_WAL_REASON_BYTES] = "";
     struct sw_load *load = &saver->load;
+    const bool cuts = saver->config->aof_load_truncated != 0;
     uint64_t began = now_ms();
     saver->moved_ms = saver->logged_ms = began;
     sw_snapshot_remove_unfinished(&saver->directory);
     if (sw_snapshot_load(load, reason) != 0) {
-        if (!__atomic_load_n(&saver->stop_loading, __ATOMIC_RELAXED)) {
-            sw_log(SW_LOG_ERROR, "%s", reason);
-            saver->owner.cannot_load(saver->owner.server);
-        }
-        return false;
+        return cannot_load(saver, reason);
     }
-    note_loaded(saver);
     if (load->found) {
         sw_log(SW_LOG_NOTICE,
                "loaded %llu keys of " SW_SNAPSHOT_KIND "-%016llx, %llu MiB, in %.3f s",
@@ -147,6 +154,10 @@ static bool load_newest(struct sw_saver *saver)
     } else {
         sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table is empty", saver->directory.path);
     }
+    if (sw_recover_behind(load, cuts, saver->owner.wal, reason) != 0) {
+        return cannot_load(saver, reason);
+    }
+    note_loaded(saver);
     __atomic_store_n(&saver->loading, false, __ATOMIC_RELEASE);
     return true;
 }
@@ -190,13 +201,18 @@ static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *sav
     saved->hold_us = sw_image_held_ns(saved->write.image) / 1000U;
     int status = sw_snapshot_write(&saved->write, reason);
     sw_image_drop(saved->write.image);
-    if (status != 0) {
+    if (status != 0 && saver->owner.wal == NULL) { /* a log stays where it is */
         follow_directory(saver);
     }
     if (status == 0) {
         __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
         sw_snapshot_remove_old(&saver->directory, saver->config->snapshots_keep,
                                saver->load.damaged, saver->load.damaged_count);
+        if (saver->owner.wal != NULL) {
+            sw_wal_forget(saver->owner.wal,
+                          sw_snapshot_oldest(&saver->directory, saver->load.damaged,
+                                             saver->load.damaged_count));
+        }
     }
     return status;
 }

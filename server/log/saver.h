@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
+#include "server/log/wal.h"
 #include "server/observe/persistence.h"
 #include "table/table.h"
 
@@ -26,6 +27,8 @@ struct sw_saver_owner {
     void *server;
     void (*moves)(void *server);       /* loading or saving goes on: called every few seconds */
     void (*cannot_load)(void *server); /* the server must stop; the reason was logged */
+    struct sw_wal *wal; /* the log: begins when all is loaded, and forgets what snapshots stand for;
+                           NULL: there is none. Borrowed */
 };
 
 /* Opens and locks data-dir of `config`, which is borrowed, as is `table`. Returns 0; or -1 with a

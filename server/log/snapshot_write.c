@@ -252,3 +252,19 @@ void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
     }
     free(numbers);
 }
+
+uint64_t sw_snapshot_oldest(const struct sw_directory *directory, const uint64_t *damaged,
+                            size_t damaged_count)
+{
+    uint64_t *numbers = NULL;
+    size_t count = 0, i = 0;
+    if (sw_directory_numbers(directory, SW_SNAPSHOT_KIND, &numbers, &count) != 0) {
+        return 0;
+    }
+    while (i < count && is_among(numbers[i], damaged, damaged_count)) {
+        i++;
+    }
+    uint64_t oldest = i < count ? numbers[i] : 0;
+    free(numbers);
+    return oldest;
+}

@@ -37,4 +37,9 @@ void sw_snapshot_remove_unfinished(const struct sw_directory *directory);
 void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
                             const uint64_t *damaged, size_t damaged_count);
 
+/* The sequence of the oldest snapshot that is not damaged: no start needs writes before it. 0:
+ * there is none, or the directory cannot be read. */
+uint64_t sw_snapshot_oldest(const struct sw_directory *directory, const uint64_t *damaged,
+                            size_t damaged_count);
+
 #endif

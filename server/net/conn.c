@@ -163,7 +163,7 @@ void sw_conn_stall(struct sw_conn *conn, enum sw_stall reason)
 
 uint64_t sw_conn_unsent_bytes(const struct sw_conn *conn)
 {
-    return conn->unsent_bytes + sw_transport_queued_bytes(&conn->transport);
+    return conn->unsent_bytes + conn->held_bytes + sw_transport_queued_bytes(&conn->transport);
 }
 
 /* Has the connection enough unsent replies, by their number, to be paused for their bytes? */

@@ -40,6 +40,7 @@ enum sw_stall {
     SW_STALL_ARENA,     /* the arena has no memory for the next frame or scan */
     SW_STALL_IN_FLIGHT, /* the connection has frames-in-flight-max requests without a reply */
     SW_STALL_OUTPUT,    /* the connection has more unsent replies than output-bytes-pause */
+    SW_STALL_LOG,       /* the write-ahead log has no room for the next write */
     SW_STALL_TURN       /* text replies have used up their budget of this turn */
 };
 
@@ -88,6 +89,7 @@ struct sw_conn {
     uint32_t read_bytes;     /* at most this many bytes are read at once into the shared buffer */
     uint32_t unsent_replies; /* counted only where protocol->unsent_replies_min is not 0 */
     uint64_t unsent_bytes;   /* bytes of replies that were not yet given to the transport */
+    uint64_t held_bytes;     /* of replies that wait for the write-ahead log */
 
     _Alignas(max_align_t) unsigned char protocol_state[];
 };

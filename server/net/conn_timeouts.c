@@ -18,7 +18,7 @@ static bool output_is_stuck(const struct sw_conn *conn, uint64_t now_ms, uint64_
 
 static void note_output(struct sw_conn *conn, uint64_t now_ms)
 {
-    uint64_t unsent = sw_conn_unsent_bytes(conn);
+    uint64_t unsent = sw_conn_unsent_bytes(conn) - conn->held_bytes; /* the peer may take these */
     if (unsent < conn->times.output_bytes || conn->times.output_bytes == 0) {
         conn->times.output_at = now_ms;
     }

@@ -227,21 +227,6 @@ static void put_persistence(struct page *page, const struct sw_persistence *fact
           facts->changes);
 }
 
-static void put_commands(struct page *page, const struct sw_loop_counters *counters)
-{
-    family(page, "sherwood_commands", "counter", "RESP commands replied to, by command.");
-    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
-        sw_text_printf(page->text, "sherwood_commands_total{cmd=\"%s\"} %" PRIu64 "\n",
-                       sw_command_at((enum sw_command_id)i)->name, counters->commands[i]);
-    }
-#define SW_COUNTER_PUT(name, help) counter(page, "sherwood_" #name, help, counters->name);
-    SW_COUNTER_MAP(SW_COUNTER_PUT)
-#undef SW_COUNTER_PUT
-#define SW_GAUGE_PUT(name, help) gauge(page, "sherwood_" #name, help, counters->name);
-    SW_GAUGE_MAP(SW_GAUGE_PUT)
-#undef SW_GAUGE_PUT
-}
-
 /* The bounds of buckets are powers of two. The last bucket holds all larger values and appears only
  * as +Inf. _count is the sum of the buckets that were read, so that it equals +Inf although loops
  * go on counting. */
@@ -264,6 +249,48 @@ static void histogram(struct page *page, const char *name, const char *help,
     sum += buckets[SW_HISTOGRAM_BUCKETS - 1];
     sw_text_printf(page->text, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_count %" PRIu64 "\n", name,
                    sum, name, sum);
+}
+
+static void put_log(struct page *page, const struct sw_wal_figures *log)
+{
+    gauge(page, "sherwood_persistence_log_enabled", "1 if writes are logged (appendonly).",
+          log->has_begun);
+    gauge(page, "sherwood_persistence_log_full",
+          "1 while writes are refused because there is no room for the next segment of the log.",
+          log->state == SW_WAL_FULL);
+    gauge(page, "sherwood_persistence_log_broken",
+          "1 once writes are refused because a write or a sync of the log has failed.",
+          log->state == SW_WAL_BROKEN);
+    gauge(page, "sherwood_persistence_log_bytes", "Bytes of the log in all of its segments.",
+          log->log_bytes);
+    gauge(page, "sherwood_persistence_log_segments", "Files of the log.", log->segments);
+    gauge(page, "sherwood_persistence_log_backlog_bytes",
+          "Bytes that were changed and are not written to the log yet.", log->backlog_bytes);
+    gauge(page, "sherwood_persistence_written_sequence",
+          "Writes up to this one are in the log, and survive the end of the server.", log->written);
+    gauge(page, "sherwood_persistence_durable_sequence",
+          "Writes up to this one are on storage, and survive a loss of power.", log->durable);
+    counter(page, "sherwood_persistence_log_records", "Records written to the log.", log->records);
+    histogram(page, "sherwood_persistence_log_sync_seconds", "How long a sync of the log took.",
+              log->sync_took, true);
+    sw_text_printf(page->text,
+                   "sherwood_persistence_log_sync_seconds_sum %" PRIu64 ".%06" PRIu64 "\n",
+                   log->sync_us / 1000000, log->sync_us % 1000000);
+}
+
+static void put_commands(struct page *page, const struct sw_loop_counters *counters)
+{
+    family(page, "sherwood_commands", "counter", "RESP commands replied to, by command.");
+    for (unsigned i = 0; i < SW_COMMAND_COUNT; i++) {
+        sw_text_printf(page->text, "sherwood_commands_total{cmd=\"%s\"} %" PRIu64 "\n",
+                       sw_command_at((enum sw_command_id)i)->name, counters->commands[i]);
+    }
+#define SW_COUNTER_PUT(name, help) counter(page, "sherwood_" #name, help, counters->name);
+    SW_COUNTER_MAP(SW_COUNTER_PUT)
+#undef SW_COUNTER_PUT
+#define SW_GAUGE_PUT(name, help) gauge(page, "sherwood_" #name, help, counters->name);
+    SW_GAUGE_MAP(SW_GAUGE_PUT)
+#undef SW_GAUGE_PUT
 }
 
 static void put_batches(struct page *page, const struct sw_loop_counters *counters)
@@ -292,6 +319,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     put_build(&page, snapshot);
     put_table(&page, snapshot);
     put_persistence(&page, &snapshot->persistence);
+    put_log(&page, &snapshot->log);
     put_operations(&page, &snapshot->stats.counters);
     put_process(&page, snapshot);
     put_commands(&page, &snapshot->counters);

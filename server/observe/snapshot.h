@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
+#include "server/log/wal.h"
 #include "server/observe/counters.h"
 #include "server/observe/persistence.h"
 #include "table/table.h"
@@ -21,6 +22,7 @@ struct sw_snapshot {
     struct sw_table_stats stats;
     struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
     struct sw_persistence persistence;
+    struct sw_wal_figures log; /* all zero where writes are not logged */
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;

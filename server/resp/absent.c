@@ -57,7 +57,6 @@ static const struct {
     {"there are no scripts and functions in this server",
      "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script"},
     {"keys are not watched for changes: MULTI and EXEC are there without it", "unwatch watch"},
-    {"there is no log of writes, only snapshots", "bgrewriteaof waitaof"},
     {"there is no replication in this server", "failover psync replconf replicaof slaveof sync"},
     {"there are no users and no passwords in this server", "acl"},
     {"there are no modules in this server", "module"},

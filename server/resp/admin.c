@@ -79,6 +79,19 @@ void sw_call_bgsave(struct sw_call *call)
     }
 }
 
+/* What stands for a log that is rewritten is a snapshot: what is older goes. */
+void sw_call_bgrewriteaof(struct sw_call *call)
+{
+    struct sw_saver *saver = call->admin->saver;
+    if (saver == NULL) {
+        sw_text_error(call->reply, SW_NO_PERSISTENCE);
+    } else if (sw_saver_ask(saver) == 0) {
+        sw_text_error(call->reply, "ERR Background append only file rewriting already in progress");
+    } else {
+        sw_text_simple(call->reply, "Background append only file rewriting started");
+    }
+}
+
 void sw_call_role(struct sw_call *call)
 {
     sw_text_array(call->reply, 3);

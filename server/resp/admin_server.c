@@ -22,7 +22,6 @@ struct parameter {
 static const struct {
     const char *name, *value;
 } redis_parameters[] = {{"dir", NULL},
-                        {"appendonly", "no"},
                         {"databases", "1"},
                         {"maxmemory", "0"},
                         {"maxmemory-policy", NULL},

@@ -166,3 +166,9 @@ void sw_commands_unsupported(uint32_t operations, uint32_t batch_kinds,
                               (commands[i].batch_kinds & ~batch_kinds) != 0;
     }
 }
+
+bool sw_command_is_numbered(const struct sw_command *command)
+{
+    const uint32_t batches = 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_RESIZE;
+    return sw_command_writes(command) || (command->batch_kinds & batches) != 0;
+}

@@ -109,6 +109,8 @@ static inline bool sw_command_writes(const struct sw_command *command)
     return command->effect == SW_EFFECT_INSERT || command->effect == SW_EFFECT_WRITE ||
            command->effect == SW_EFFECT_DELETE;
 }
+/* Is the command one of the writes that the table numbers? FLUSHALL and RESIZE are, too. */
+bool sw_command_is_numbered(const struct sw_command *command);
 
 /* Is the argument this word, in any case? `word` must be in upper case. */
 bool sw_argument_is(const struct sw_resp_argument *argument, const char *word);

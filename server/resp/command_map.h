@@ -21,11 +21,11 @@
  *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
  *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
- *     SAVER(function)                      run_<function> of control.c, which waits for the saver
- *     REPORT(function)                     sw_call_<function> (admin*.c) makes the reply, after
- *                                          all earlier commands of the connection have taken effect
- *     SESSION(function)                    sw_call_<function> makes the reply, at once
- *     TRANSACTION(function)                run_<function> of transaction.c
+ *     SAVER(function)                      sw_control_run_<function> of control_waits.c, which
+ * waits for the data directory REPORT(function)                     sw_call_<function> (admin*.c)
+ * makes the reply, after all earlier commands of the connection have taken effect SESSION(function)
+ * sw_call_<function> makes the reply, at once TRANSACTION(function)                run_<function>
+ * of transaction.c
  */
 #ifndef SHERWOOD_SERVER_RESP_COMMAND_MAP_H
 #define SHERWOOD_SERVER_RESP_COMMAND_MAP_H
@@ -128,6 +128,11 @@
       SAVER(save), "Write a snapshot; the reply comes when it is safe") \
     X(BGSAVE, "bgsave", -1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(bgsave), "Begin to write a snapshot: [SCHEDULE]") \
+    X(BGREWRITEAOF, "bgrewriteaof", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      REPORT(bgrewriteaof), "Begin to write a snapshot, which stands for the log before it") \
+    X(WAITAOF, "waitaof", 4, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
+      SAVER(waitaof), "Wait until the writes of this connection are on storage: " \
+      "1 or 0, replicas (there are none), milliseconds") \
     X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, QUEUED, \
       SESSION(wait), "0: there are no replicas") \
     X(ROLE, "role", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \

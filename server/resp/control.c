@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.c - FLUSHALL, RESIZE, SCAN, RANDOMKEY and SAVE.
+ * control.c - FLUSHALL, RESIZE, SCAN and RANDOMKEY.
  */
 #include "server/resp/control.h"
 
 #include <assert.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/decimal.h"
 #include "server/batch/refusals.h"
 #include "server/limits.h"
-#include "server/log/saver.h"
 #include "server/net/conn.h"
+#include "server/resp/control_parts.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 
-#define PATTERN_BYTES 64
-#define SAVE_ERROR_BYTES 400
 #define SCAN_COUNT_DEFAULT 10
 /* RANDOMKEY scans this many entries, beginning at a random cursor, and picks one of them. */
 #define RANDOM_COUNT 16
@@ -34,34 +31,13 @@
 static_assert(((1 << CURSOR_SHIFT) + SCAN_COUNT_MORE + 3) * SW_RESP_INTEGER_BYTES_MAX <= 64 * 1024,
               "a range and what follows it fit the least output-bytes-max");
 
-struct control {
-    struct sw_flight flight;
-    struct sw_conn *conn;
-    struct sw_resp *resp;
-    const struct sw_command *command;
-    void *memory; /* in the arena: the scanned keys, then their values */
-    size_t memory_bytes;
-    uint64_t started_ns;
-    bool has_pattern;     /* SCAN MATCH: `pattern` is to be matched */
-    bool none;            /* SCAN TYPE of anything but string: no key matches */
-    bool wrapped;         /* RANDOMKEY: the scan has reached the end of the table */
-    uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
-    uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
-    struct sw_list save;  /* SAVE: link in resp->saves */
-    uint64_t save_number; /* SAVE: of the snapshot that it waits for */
-    struct sw_text keys;  /* SCAN: keys of the reply, encoded */
-    uint32_t keys_count;  /* SCAN: number of keys of the reply */
-    char pattern[PATTERN_BYTES];
-    char save_error[SAVE_ERROR_BYTES]; /* SAVE: empty: it went well */
-};
-
 /* --- replies ---------------------------------------------------------------------------------- */
 
-static const char *error_of(const struct control *control)
+static const char *error_of(const struct sw_control *control)
 {
     const struct sw_batch *batch = &control->flight.batch;
-    if (control->save_error[0] != '\0') {
-        return control->save_error;
+    if (control->error[0] != '\0') {
+        return control->error;
     }
     switch (batch->status) {
     case SW_OK:
@@ -84,7 +60,7 @@ static void put_key(struct sw_text *text, uint64_t key)
     }
 }
 
-static bool matches(const struct control *control, uint64_t key)
+static bool matches(const struct sw_control *control, uint64_t key)
 {
     char digits[SW_DECIMAL_DIGITS_MAX + 1];
     if (control->none) {
@@ -103,7 +79,7 @@ static bool matches(const struct control *control, uint64_t key)
  * Where cursors are cut, a batch has one entry more than the client has asked for. The next cursor
  * names the range of this last entry, which is left to the next SCAN. Without it, each SCAN would
  * repeat the last entry of the one before. */
-static bool take_entries(struct control *control)
+static bool take_entries(struct sw_control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
     uint32_t bytes = control->resp->batches->shape.key_bytes;
@@ -124,7 +100,7 @@ static bool take_entries(struct control *control)
 }
 
 /* Appends the reply to SCAN: *2, the next cursor, and the keys that match. */
-static void put_scan(const struct control *control, struct sw_text *text)
+static void put_scan(const struct sw_control *control, struct sw_text *text)
 {
     sw_text_array(text, 2);
     put_key(text, control->next);
@@ -144,12 +120,16 @@ static uint64_t random_number(struct sw_resp *resp)
     return z ^ (z >> 31);
 }
 
-static void put_reply(const struct control *control, struct sw_text *text)
+static void put_reply(const struct sw_control *control, struct sw_text *text)
 {
     const struct sw_batch *batch = &control->flight.batch;
     const char *error = error_of(control);
     if (error != NULL) {
         sw_text_error(text, error);
+    } else if (control->command->id == SW_COMMAND_WAITAOF) {
+        sw_text_array(text, 2);
+        sw_text_unsigned(text, control->is_durable);
+        sw_text_unsigned(text, 0);
     } else if (batch->kind == SW_BATCH_CLEAR || control->command->id == SW_COMMAND_SAVE) {
         sw_text_simple(text, "OK");
     } else if (batch->kind == SW_BATCH_RESIZE) {
@@ -165,7 +145,7 @@ static void put_reply(const struct control *control, struct sw_text *text)
     }
 }
 
-static void finish(struct control *control)
+void sw_control_finish(struct sw_control *control)
 {
     struct sw_conn *conn = control->conn;
     struct sw_batches *batches = control->resp->batches;
@@ -185,7 +165,11 @@ static void finish(struct control *control)
     SW_COUNT(counters, command_errors, error_of(control) != NULL);
     SW_COUNT(counters, commands[control->command->id], 1);
     SW_COUNT(counters, command_ns[control->command->id], uv_hrtime() - control->started_ns);
-    if (text.failed) {
+    if (control->flight.batch.write_sequence > 0) {
+        sw_resp_of(conn)->last_write = control->flight.batch.write_sequence;
+    }
+    if (text.failed || control->flight.is_unknown) { /* the client must not hear of a write that a
+                                                        crash may undo */
         sw_conn_abort(conn);
     } else {
         sw_resp_send(conn, text.data, text.size);
@@ -203,19 +187,19 @@ static void finish(struct control *control)
 
 /* --- flights ---------------------------------------------------------------------------------- */
 
-static struct control *control_of(struct sw_flight *flight)
+static struct sw_control *control_of(struct sw_flight *flight)
 {
-    return SW_CONTAINER(flight, struct control, flight);
+    return SW_CONTAINER(flight, struct sw_control, flight);
 }
 
-static void submit(struct control *control)
+static void submit(struct sw_control *control)
 {
     sw_batches_start(control->resp->batches, &control->flight, (uint32_t)control->conn->peer.id);
 }
 
 static void on_done(struct sw_flight *flight)
 {
-    struct control *control = control_of(flight);
+    struct sw_control *control = control_of(flight);
     struct sw_batch *batch = &flight->batch;
     bool again = batch->status == SW_OK;
     if (control->command->id == SW_COMMAND_SCAN) {
@@ -228,12 +212,11 @@ static void on_done(struct sw_flight *flight)
     if (again) {
         submit(control);
     } else {
-        finish(control);
+        sw_control_finish(control);
     }
 }
 
-/* From now on the connection waits for the reply. */
-static void begin(struct control *control)
+void sw_control_begin(struct sw_control *control)
 {
     struct sw_conn *conn = control->conn;
     control->started_ns = uv_hrtime();
@@ -242,16 +225,16 @@ static void begin(struct control *control)
     sw_conn_stall(conn, SW_STALL_BARRIER);
 }
 
-static void start(struct control *control)
+static void start(struct sw_control *control)
 {
     control->flight.done = on_done;
-    begin(control);
+    sw_control_begin(control);
     submit(control);
 }
 
-static struct control *create(struct sw_conn *conn, const struct sw_command *command)
+static struct sw_control *create(struct sw_conn *conn, const struct sw_command *command)
 {
-    struct control *control = calloc(1, sizeof(*control));
+    struct sw_control *control = calloc(1, sizeof(*control));
     if (control == NULL) {
         sw_resp_error(conn, command, "ERR out of memory");
         return NULL;
@@ -259,13 +242,13 @@ static struct control *create(struct sw_conn *conn, const struct sw_command *com
     control->conn = conn;
     control->resp = sw_resp_of(conn)->resp;
     control->command = command;
-    sw_list_init(&control->save);
+    sw_list_init(&control->waits);
     return control;
 }
 
 /* Prepares the batch of a scan. Returns false, with `control` freed and the connection stalled, if
  * there is no arena memory now. */
-static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t count)
+static bool prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t count)
 {
     struct sw_conn *conn = control->conn;
     struct sw_batches *batches = control->resp->batches;
@@ -295,7 +278,7 @@ static bool prepare_scan(struct control *control, uint64_t cursor, uint32_t coun
 /* --- commands --------------------------------------------------------------------------------- */
 
 /* Parses the options behind SCAN's cursor. Returns an error line, or NULL. */
-static const char *scan_options(struct control *control, const struct sw_resp_command *arguments,
+static const char *scan_options(struct sw_control *control, const struct sw_resp_command *arguments,
                                 uint64_t *count)
 {
     for (uint32_t i = 2; i < arguments->count; i += 2) {
@@ -312,7 +295,7 @@ static const char *scan_options(struct control *control, const struct sw_resp_co
                 return "ERR syntax error";
             }
         } else if (sw_argument_is(name, "MATCH")) {
-            if (value->size >= PATTERN_BYTES) {
+            if (value->size >= SW_CONTROL_PATTERN_BYTES) {
                 return "ERR the pattern is longer than 63 bytes";
             }
             memcpy(control->pattern, value->text, value->size);
@@ -334,7 +317,7 @@ static uint32_t scan_count_max(const struct sw_config *config)
     return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
 }
 
-static bool run_scan(struct control *control, const struct sw_resp_command *arguments)
+static bool run_scan(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     const uint32_t count_max = scan_count_max(control->conn->net->config);
     const struct sw_table_shape *shape = &control->resp->batches->shape;
@@ -360,7 +343,7 @@ static bool run_scan(struct control *control, const struct sw_resp_command *argu
     return true;
 }
 
-static bool run_random(struct control *control, const struct sw_resp_command *arguments)
+static bool run_random(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     (void)arguments;
     /* Cursors are hashes, so any number of the table's width is a fair place to begin. Cursors of
@@ -379,7 +362,7 @@ static bool run_random(struct control *control, const struct sw_resp_command *ar
     return true;
 }
 
-static bool run_clear(struct control *control, const struct sw_resp_command *arguments)
+static bool run_clear(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     if (arguments->count > 2 ||
         (arguments->count == 2 && !sw_argument_is(&arguments->arguments[1], "SYNC") &&
@@ -393,7 +376,7 @@ static bool run_clear(struct control *control, const struct sw_resp_command *arg
     return true;
 }
 
-static bool run_resize(struct control *control, const struct sw_resp_command *arguments)
+static bool run_resize(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *text = &arguments->arguments[1];
     uint64_t max = control->resp->batches->shape.max_capacity_slots;
@@ -413,48 +396,9 @@ static bool run_resize(struct control *control, const struct sw_resp_command *ar
     return true;
 }
 
-static bool run_save(struct control *control, const struct sw_resp_command *arguments)
-{
-    struct sw_resp *resp = control->resp;
-    (void)arguments;
-    control->save_number = resp->owner.saver == NULL ? 0 : sw_saver_ask(resp->owner.saver);
-    if (control->save_number == 0) {
-        sw_resp_error(control->conn, control->command, "%s",
-                      resp->owner.saver == NULL ? SW_NO_PERSISTENCE : SW_SAVE_IN_PROGRESS);
-        free(control);
-        return true;
-    }
-    begin(control);
-    sw_list_push(&resp->saves, &control->save);
-    return true;
-}
-
-bool sw_control_poll_saves(struct sw_resp *resp)
-{
-    bool moved = false;
-    struct sw_list *link = resp->saves.next;
-    while (link != &resp->saves) {
-        struct control *control = SW_CONTAINER(link, struct control, save);
-        char reason[SAVE_ERROR_BYTES - 8];
-        enum sw_saved outcome =
-            sw_saver_outcome(resp->owner.saver, control->save_number, reason, sizeof(reason));
-        link = link->next;
-        if (outcome == SW_SAVED_PENDING) {
-            continue;
-        }
-        if (outcome == SW_SAVED_FAILED) {
-            snprintf(control->save_error, sizeof(control->save_error), "ERR %s", reason);
-        }
-        sw_list_remove(&control->save);
-        finish(control);
-        moved = true;
-    }
-    return moved;
-}
-
 /* The functions of the rows of kind CONTROL. */
 #define SW_CONTROL_TABLE(batch, function) run_##function
-#define SW_CONTROL_SAVER(function) run_##function
+#define SW_CONTROL_SAVER(function) sw_control_run_##function
 #define SW_CONTROL_REPORT(...) NULL
 #define SW_CONTROL_SESSION(...) NULL
 #define SW_CONTROL_TRANSACTION(...) NULL
@@ -463,13 +407,13 @@ bool sw_control_poll_saves(struct sw_resp *resp)
 #define SW_CONTROL_KEY_FUNCTION(...) NULL
 #define SW_CONTROL(id, name, arity, keys, group, effect, speed, in_multi, how, summary) \
     SW_CONTROL_##how,
-static bool (*const runs[SW_COMMAND_COUNT])(struct control *control,
+static bool (*const runs[SW_COMMAND_COUNT])(struct sw_control *control,
                                             const struct sw_resp_command *arguments) = {
     SW_COMMAND_MAP(SW_CONTROL)};
 
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
-    struct control *control = create(conn, command);
+    struct sw_control *control = create(conn, command);
     return control == NULL || runs[command->id](control, arguments);
 }

@@ -21,8 +21,9 @@ bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
 
 struct sw_resp;
 
-/* Replies to the commands SAVE whose snapshots are done. Returns true if there were any. */
-bool sw_control_poll_saves(struct sw_resp *resp);
+/* Replies to the commands SAVE whose snapshots are done, and WAITAOF whose writes are durable or
+ * whose time is over. Returns true if there were any. */
+bool sw_control_poll_waits(struct sw_resp *resp);
 
 /* Errors of SAVE and BGSAVE. */
 #define SW_NO_PERSISTENCE \

@@ -75,6 +75,25 @@ static void put_loading(const struct sw_persistence *facts, struct sw_text *text
     put(text, "loading_loaded_perc", sw_persistence_percent(facts));
 }
 
+/* A rewrite of the log is a snapshot. */
+static void put_log(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    const struct sw_wal_figures *log = &snapshot->log;
+    const bool failed = log->state != SW_WAL_OK;
+    put(text, "aof_enabled", log->has_begun);
+    put(text, "aof_rewrite_in_progress", log->has_begun && snapshot->persistence.saving);
+    put(text, "aof_rewrite_scheduled", 0);
+    sw_text_printf(text, "aof_last_bgrewrite_status:%s\r\n",
+                   snapshot->persistence.last_failed ? "err" : "ok");
+    sw_text_printf(text, "aof_last_write_status:%s\r\n", failed ? "err" : "ok");
+    if (log->has_begun) {
+        put(text, "aof_current_size", log->log_bytes);
+        put(text, "aof_buffer_length", log->backlog_bytes);
+        put(text, "sherwood_written_sequence", log->written);
+        put(text, "sherwood_durable_sequence", log->durable);
+    }
+}
+
 /* Without a data directory every write counts as a change since the last save. */
 static void section_persistence(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
@@ -96,8 +115,7 @@ static void section_persistence(const struct sw_snapshot *snapshot, struct sw_te
     put(text, "rdb_saves", facts->saves);
     put(text, "sherwood_last_save_hold_usec", facts->last_hold_us);
     put(text, "rdb_last_load_keys_loaded", facts->loaded_keys);
-    put(text, "aof_enabled", 0);
-    put(text, "aof_rewrite_in_progress", 0);
+    put_log(snapshot, text);
     if (facts->loading) {
         put_loading(facts, text);
     }

@@ -2,6 +2,10 @@
  *
  * output.c - sending RESP replies: directly if the socket takes them, otherwise from two buffers,
  * one of which is written while the other is filled.
+ *
+ * Replies that wait for the write-ahead log are in two more buffers, held[0] before held[1], each
+ * with the write that it waits for. What comes behind them goes to held[1], so that held[0] opens
+ * however fast others come.
  */
 #include "server/resp/output.h"
 
@@ -17,14 +21,18 @@ void sw_resp_output_init(struct sw_conn *conn)
 {
     for (int i = 0; i < 2; i++) {
         sw_text_init(&sw_resp_of(conn)->output.unsent[i], conn->net->config->output_bytes_max);
+        sw_text_init(&sw_resp_of(conn)->output.held[i].text, conn->net->config->output_bytes_max);
     }
+    sw_list_init(&sw_resp_of(conn)->output.gated);
 }
 
 void sw_resp_output_fini(struct sw_conn *conn)
 {
     for (int i = 0; i < 2; i++) {
         sw_text_fini(&sw_resp_of(conn)->output.unsent[i]);
+        sw_text_fini(&sw_resp_of(conn)->output.held[i].text);
     }
+    sw_list_remove(&sw_resp_of(conn)->output.gated);
 }
 
 /* Starts to write the buffer that was filled, unless it is empty or the other is being written. */
@@ -81,12 +89,9 @@ static void keep(struct sw_conn *conn, const void *bytes, size_t size)
     sw_conn_output_changed(conn);
 }
 
-void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size)
+static void send_now(struct sw_conn *conn, const void *bytes, size_t size)
 {
     size_t sent = 0;
-    if (size == 0 || conn->state >= SW_CONN_LINGERING) {
-        return;
-    }
     if (sw_conn_unsent_bytes(conn) == 0) {
         uv_buf_t buffer = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)size);
         int count = sw_transport_try_write(&conn->transport, &buffer, 1);
@@ -100,4 +105,97 @@ void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size)
     if (sent < size) {
         keep(conn, (const char *)bytes + sent, size - sent);
     }
+}
+
+/* --- what waits for the log ------------------------------------------------------------------- */
+
+static void hold(struct sw_conn *conn, const void *bytes, size_t size, uint64_t sequence)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    bool first = output->held[0].text.size == 0 ||
+                 (output->held[1].text.size == 0 && sequence <= output->held[0].sequence);
+    struct sw_resp_held *held = &output->held[first ? 0 : 1];
+    held->sequence = held->sequence < sequence ? sequence : held->sequence;
+    sw_text_append(&held->text, bytes, size);
+    conn->held_bytes = output->held[0].text.size + output->held[1].text.size;
+    if (held->text.failed || sw_conn_unsent_bytes(conn) > conn->net->config->output_bytes_max) {
+        SW_COUNT(conn->net->counters, output_limit_closes, 1);
+        sw_conn_abort(conn);
+        return;
+    }
+    if (!sw_list_is_linked(&output->gated)) {
+        sw_list_push(&resp->gated, &output->gated);
+    }
+    sw_conn_output_changed(conn);
+}
+
+void sw_resp_send_after(struct sw_conn *conn, const void *bytes, size_t size, uint64_t sequence)
+{
+    const struct sw_wal *wal = sw_resp_of(conn)->resp->batches->wal;
+    if (size == 0 || conn->state >= SW_CONN_LINGERING) {
+        return;
+    }
+    if (conn->held_bytes > 0 ||
+        (wal != NULL && sequence > 0 && sequence > sw_wal_answerable(wal))) {
+        hold(conn, bytes, size, sequence);
+    } else {
+        send_now(conn, bytes, size);
+    }
+}
+
+void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size)
+{
+    sw_resp_send_after(conn, bytes, size, 0);
+}
+
+/* Takes the first buffer of what is held. Its memory goes to the caller. */
+static struct sw_text take_held(struct sw_conn *conn)
+{
+    struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    struct sw_text text = output->held[0].text;
+    output->held[0] = output->held[1];
+    output->held[1].sequence = 0;
+    sw_text_init(&output->held[1].text, conn->net->config->output_bytes_max);
+    conn->held_bytes = output->held[0].text.size;
+    if (conn->held_bytes == 0) {
+        sw_list_remove(&output->gated);
+    }
+    return text;
+}
+
+static bool open_gate(struct sw_conn *conn, uint64_t answerable, bool broken)
+{
+    const struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    bool opened = false;
+    while (conn->held_bytes > 0 && conn->state < SW_CONN_LINGERING &&
+           output->held[0].sequence <= answerable) {
+        struct sw_text text = take_held(conn);
+        send_now(conn, text.data, text.size);
+        sw_text_fini(&text);
+        opened = true;
+    }
+    if (conn->held_bytes > 0 && broken && conn->state < SW_CONN_LINGERING) {
+        sw_conn_abort(conn);
+    }
+    if (opened) {
+        sw_conn_output_changed(conn);
+    }
+    return opened;
+}
+
+bool sw_resp_open_gates(struct sw_resp *resp)
+{
+    bool opened = false;
+    if (sw_list_is_empty(&resp->gated)) {
+        return false;
+    }
+    bool broken = sw_wal_state(resp->batches->wal) == SW_WAL_BROKEN;
+    uint64_t answerable = sw_wal_answerable(resp->batches->wal);
+    SW_LIST_EACH(&resp->gated, link)
+    {
+        struct sw_resp_conn *state = SW_CONTAINER(link, struct sw_resp_conn, output.gated);
+        opened |= open_gate(state->conn, answerable, broken);
+    }
+    return opened;
 }

@@ -6,9 +6,12 @@
 #ifndef SHERWOOD_SERVER_RESP_OUTPUT_H
 #define SHERWOOD_SERVER_RESP_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct sw_conn;
+struct sw_resp;
 
 void sw_resp_output_init(struct sw_conn *conn);
 void sw_resp_output_fini(struct sw_conn *conn);
@@ -16,6 +19,14 @@ void sw_resp_output_fini(struct sw_conn *conn);
 /* Sends bytes. Those that the socket does not take now are copied and sent later. Does nothing if
  * the connection is LINGERING or CLOSED. Closes the connection if output-bytes-max is reached. */
 void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size);
+
+/* The same, for replies that show what write number `sequence` did: they and what is sent behind
+ * them leave when the write-ahead log says that it may be answered. If the log breaks before, the
+ * connection closes: nobody knows whether the write is there after a crash. 0: no write. */
+void sw_resp_send_after(struct sw_conn *conn, const void *bytes, size_t size, uint64_t sequence);
+
+/* Sends what the log has held and may be sent now. Returns true if there was something. */
+bool sw_resp_open_gates(struct sw_resp *resp);
 
 /* The protocol's `written`. */
 void sw_resp_written(struct sw_conn *conn, int status);

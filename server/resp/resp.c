@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/batch/refusals.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/resp/clients.h"
@@ -66,6 +67,24 @@ static bool is_http(const struct sw_resp_argument *name)
     return sw_argument_is(name, "POST") || sw_argument_is(name, "HOST:");
 }
 
+/* May a command that writes go on? If the log has no room for it the connection stalls; if the log
+ * cannot be written, the command is refused. */
+static bool may_write(struct sw_conn *conn, const struct sw_command *command)
+{
+    switch (sw_batches_door(sw_resp_of(conn)->resp->batches)) {
+    case SW_DOOR_OPEN:
+        return true;
+    case SW_DOOR_WAIT:
+        sw_conn_stall(conn, SW_STALL_LOG);
+        return false;
+    case SW_DOOR_REFUSE:
+        sw_resp_error(conn, command, SW_NOT_DURABLE_LINE);
+        sw_transaction_spoil(conn);
+        return false;
+    }
+    return true;
+}
+
 /* Carries out one command. Returns false, with nothing done and the connection stalled, if it has
  * to wait. */
 static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
@@ -87,6 +106,9 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     }
     if (sw_refuse_wrong(conn, command, arguments)) {
         return true;
+    }
+    if (sw_command_is_numbered(command) && !may_write(conn, command)) {
+        return conn->stall == SW_STALL_NONE;
     }
     if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
         return sw_transaction_queue(conn, command, arguments);
@@ -257,6 +279,7 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     state->resp = loop_state;
+    state->conn = conn;
     sw_session_init(&state->session, conn->peer.id);
     memcpy(state->session.address, conn->peer.address, sizeof(state->session.address));
     state->session.connected_at_ms = conn->peer.open_at_ms;
@@ -304,6 +327,7 @@ static void check(const struct sw_conn *conn)
     assert(state->resp != NULL && state->resp->net == conn->net);
     assert(!state->control_in_flight || conn->data_in_flight > 0);
     assert(conn->unsent_bytes == 0 || conn->transport.writing || conn->state == SW_CONN_CLOSED);
+    assert((conn->held_bytes > 0) == sw_list_is_linked(&state->output.gated));
     assert(!conn->receives_body);
 }
 
@@ -348,7 +372,8 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->owner = *owner;
     resp->random_state = seed;
     resp->filling = &resp->replies[0];
-    sw_list_init(&resp->saves);
+    sw_list_init(&resp->waits);
+    sw_list_init(&resp->gated);
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);

@@ -49,11 +49,12 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
+    struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
-    struct sw_list saves;           /* commands SAVE that wait for their snapshot */
+    struct sw_list waits;           /* commands SAVE and WAITAOF that wait */
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
 
@@ -68,11 +69,18 @@ struct sw_resp {
 struct sw_resp_output {
     struct sw_text unsent[2];
     unsigned filling; /* index of the buffer that is being filled */
+    struct sw_resp_held {
+        struct sw_text text;
+        uint64_t sequence; /* of the write that it waits for */
+    } held[2];             /* replies that wait for the write-ahead log, oldest first */
+    struct sw_list gated;  /* link in resp->gated, while there are some */
 };
 
 /* The state of a connection, in conn->protocol_state. */
 struct sw_resp_conn {
     struct sw_resp *resp;
+    struct sw_conn *conn; /* the connection that this state is part of */
+    uint64_t last_write;  /* sequence of its last write; 0: none */
     struct sw_session session;
     struct sw_resp_output output;
     bool control_in_flight; /* a control command is in flight: no other command is accepted */

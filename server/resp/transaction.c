@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/batch/refusals.h"
 #include "server/limits.h"
 #include "server/net/input.h"
 #include "server/observe/log.h"
@@ -267,6 +268,10 @@ static bool refuse_now(struct sw_conn *conn, const struct sw_command *command)
     const struct sw_resp_conn *state = sw_resp_of(conn);
     const char *line =
         state->transaction->writes ? sw_refusal_of_writes(state->resp->owner.saver) : NULL;
+    if (line == NULL && state->transaction->writes &&
+        sw_batches_door(state->resp->batches) == SW_DOOR_REFUSE) {
+        line = SW_NOT_DURABLE_LINE;
+    }
     if (line != NULL) {
         sw_transaction_drop(conn);
         sw_resp_error(conn, command, "EXECABORT Transaction discarded because of: %s", line);
@@ -287,6 +292,10 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
         sw_transaction_drop(conn);
         sw_resp_error(conn, command, "EXECABORT Transaction discarded because of previous errors.");
         return true;
+    }
+    if (transaction->writes && sw_batches_door(state->resp->batches) == SW_DOOR_WAIT) {
+        sw_conn_stall(conn, SW_STALL_LOG);
+        return false;
     }
     if (refuse_now(conn, command)) {
         return true;

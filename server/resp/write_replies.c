@@ -20,15 +20,17 @@
 /* The buffer for consecutive replies to one connection. */
 struct writer {
     struct sw_conn *conn;
-    char *at;    /* the next reply goes here */
-    char *end;   /* end of the buffer */
-    char *begin; /* beginning of the buffer */
+    uint64_t sequence; /* of the write that the replies show; 0: none */
+    char *at;          /* the next reply goes here */
+    char *end;         /* end of the buffer */
+    char *begin;       /* beginning of the buffer */
 };
 
 static void flush(struct writer *writer)
 {
     assert(writer->at <= writer->end);
-    sw_resp_send(writer->conn, writer->begin, (size_t)(writer->at - writer->begin));
+    sw_resp_send_after(writer->conn, writer->begin, (size_t)(writer->at - writer->begin),
+                       writer->sequence);
     writer->at = writer->begin;
 }
 
@@ -54,7 +56,7 @@ static void put_text(struct writer *writer, const char *text, size_t size)
         flush(writer);
     }
     if ((size_t)(writer->end - writer->at) < size) {
-        sw_resp_send(writer->conn, text, size);
+        sw_resp_send_after(writer->conn, text, size, writer->sequence);
         return;
     }
     writer->at = sw_resp_put_bytes(writer->at, text, size);
@@ -385,6 +387,22 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
     }
 }
 
+/* The write that the replies from `i` on to its connection show; 0: they show none. */
+static uint64_t sequence_from(const struct sw_replies *replies, uint32_t i)
+{
+    const struct sw_conn *conn = replies->pending[i].conn;
+    uint64_t sequence =
+        replies->round.operations > 0 ? replies->round.flight.batch.write_sequence : 0;
+    for (; sequence > 0 && i < replies->pendings && replies->pending[i].conn == conn; i++) {
+        uint8_t command = replies->pending[i].command;
+        if (replies->pending[i].group != SW_NO_GROUP && command < SW_COMMAND_COUNT &&
+            sw_command_writes(sw_command_at((enum sw_command_id)command))) {
+            return sequence;
+        }
+    }
+    return 0;
+}
+
 void sw_replies_write(struct sw_replies *replies)
 {
     char *scratch = replies->resp->scratch;
@@ -395,6 +413,7 @@ void sw_replies_write(struct sw_replies *replies)
         struct sw_conn *conn = replies->pending[i].conn;
         struct writer writer = {
             .conn = conn,
+            .sequence = sequence_from(replies, i),
             .at = scratch,
             .begin = scratch,
             .end = scratch + SW_SCRATCH_BYTES,
@@ -405,6 +424,9 @@ void sw_replies_write(struct sw_replies *replies)
             data += replies->pending[i].kind > SW_REPLY_KIND_ARRAY;
         }
         flush(&writer);
+        if (writer.sequence > 0) {
+            sw_resp_of(conn)->last_write = writer.sequence;
+        }
         sw_conn_requests_done(conn, i - first, data);
     }
 }

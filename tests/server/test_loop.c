@@ -45,7 +45,7 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
     sw_clients_init(&fixture->clients);
     fixture->table = open_table(&fixture->config);
     const struct sw_loop_owner owner = {&fixture->owner,  no_snapshot,       on_stop, on_lost,
-                                        &fixture->budget, &fixture->clients, NULL};
+                                        &fixture->budget, &fixture->clients, NULL,    NULL};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * logging.h - handing the writes of batches that are done to the write-ahead log.
+ */
+#ifndef SHERWOOD_SERVER_BATCH_LOGGING_H
+#define SHERWOOD_SERVER_BATCH_LOGGING_H
+
+#include <stdbool.h>
+
+#include "server/log/wal.h"
+#include "table/table.h"
+
+/* Hands in a batch that has a write_sequence and is done: what it did, without the groups that were
+ * refused. Returns false, with nothing done, if the log has no room for it now.
+ *
+ * `copies`: the columns are copied, without operations that only read, and the batch may go at
+ * once. Otherwise it has one group, which is written from where the caller's keys and operands lie:
+ * they stay until sw_wal_answerable has reached the batch, or the log is broken. */
+bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,
+                        uint32_t value_bytes, bool copies);
+
+#endif

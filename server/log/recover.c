@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recover.c - recovering what a log holds.
+ */
+#include "server/log/recover.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/log/replay.h"
+#include "server/observe/log.h"
+
+/* Are the segments of the log that the snapshot is of? */
+static bool ids_agree(const struct sw_recover *recover, const struct sw_wal_survey *survey,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_directory *directory = recover->directory;
+    if (survey->count == 0) {
+        return true;
+    }
+    const uint8_t *log_id = survey->found[0].segment.log_id;
+    if (!recover->has_snapshot) {
+        memcpy(directory->log_id, log_id, sizeof(directory->log_id));
+    }
+    if (memcmp(directory->log_id, log_id, sizeof(directory->log_id)) != 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES,
+                 "%s: its snapshots and its log are of different directories", directory->path);
+        return false;
+    }
+    return true;
+}
+
+static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *plan,
+                    char reason[SW_WAL_REASON_BYTES])
+{
+    if (!plan->is_torn) {
+        return true;
+    }
+    if (!recover->cuts_torn_tail) {
+        snprintf(reason, SW_WAL_REASON_BYTES,
+                 "%s: behind write %llu the log is torn, and aof-load-truncated is no",
+                 recover->directory->path, (unsigned long long)plan->end);
+        return false;
+    }
+    sw_log(SW_LOG_WARNING, "%s: behind write %llu the log is torn: what was cut was never durable",
+           recover->directory->path, (unsigned long long)plan->end);
+    return true;
+}
+
+/* Goes on without a log. What cannot be reached now must not be reached once a snapshot stands for
+ * the writes before it. */
+static int go_without(const struct sw_recover *recover, const struct sw_wal_survey *survey,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_directory *directory = recover->directory;
+    if (sw_wal_remove_superfluous(survey, directory, reason) != 0) {
+        return -1;
+    }
+    if (directory->io->fsync(directory->fd) != 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the data directory %s cannot be synced: %s",
+                 directory->path, strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+static int recover_surveyed(const struct sw_recover *recover, const struct sw_wal_survey *survey,
+                            char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_replayed replayed;
+    uint64_t began = sw_wal_now_ns();
+    if (!ids_agree(recover, survey, reason) || !may_cut(recover, &survey->plan, reason) ||
+        sw_wal_replay_to_table(survey, recover->directory, recover->table, recover->stop, &replayed,
+                               reason) != 0) {
+        return -1;
+    }
+    if (replayed.writes > 0) {
+        sw_log(
+            SW_LOG_NOTICE, "replayed %llu writes of the log, %llu operations, %llu MiB, in %.3f s",
+            (unsigned long long)replayed.writes, (unsigned long long)replayed.operations,
+            (unsigned long long)(replayed.bytes >> 20), (double)(sw_wal_now_ns() - began) * 1e-9);
+    }
+    return recover->wal == NULL ? go_without(recover, survey, reason)
+                                : sw_wal_open(recover->wal, recover->directory, survey, reason);
+}
+
+/* Without a log the snapshot that was loaded is what there is, though a newer one may be damaged. A
+ * log cannot begin behind it: what it would be numbered by is what the damaged one had. */
+static int recover_snapshot_only(const struct sw_recover *recover, uint64_t *named,
+                                 char reason[SW_WAL_REASON_BYTES])
+{
+    uint64_t *numbers = NULL;
+    size_t segments = 0;
+    if (sw_directory_numbers(recover->directory, SW_WAL_NAME, &numbers, &segments) != 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the data directory %s cannot be read: %s",
+                 recover->directory->path, strerror(errno));
+        return -1;
+    }
+    free(numbers);
+    if (segments > 0 || recover->named == recover->base) {
+        return 0;
+    }
+    *named = recover->base;
+    if (recover->wal != NULL) {
+        snprintf(reason, SW_WAL_REASON_BYTES,
+                 "%s: its newest snapshot is damaged, and a log cannot begin behind an older one: "
+                 "start without appendonly, and SAVE",
+                 recover->directory->path);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_wal_survey survey;
+    uint64_t named = recover->named;
+    if (recover_snapshot_only(recover, &named, reason) != 0) {
+        return -1;
+    }
+    int status = sw_wal_survey(&survey, recover->directory, recover->base, named, &recover->shape,
+                               sw_wal_heap(), reason);
+    if (status == 0) {
+        status = recover_surveyed(recover, &survey, reason);
+    }
+    sw_wal_survey_free(&survey);
+    return status;
+}
+
+int sw_recover_behind(const struct sw_load *load, bool cuts_torn_tail, struct sw_wal *wal,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_table_info info;
+    sw_table_info(load->table, &info);
+    const struct sw_recover recover = {
+        .directory = load->directory,
+        .table = load->table,
+        .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine, load->value_format},
+        .has_snapshot = load->found,
+        .base = load->found ? load->header.sequence : 0,
+        .named = load->highest,
+        .cuts_torn_tail = cuts_torn_tail,
+        .stop = load->stop,
+        .wal = wal,
+    };
+    return sw_recover(&recover, reason);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recover.h - after the newest snapshot is loaded: the log behind it becomes the contents of the
+ * table, and a new log begins.
+ */
+#ifndef SHERWOOD_SERVER_LOG_RECOVER_H
+#define SHERWOOD_SERVER_LOG_RECOVER_H
+
+#include "server/log/snapshot_load.h"
+#include "server/log/wal.h"
+#include "table/table.h"
+
+struct sw_recover {
+    struct sw_directory *directory; /* gets the log_id of the segments, if there is no snapshot */
+    struct sw_table *table;         /* holds the snapshot; nobody else writes to it */
+    struct sw_wal_shape shape;
+    bool has_snapshot;
+    uint64_t base;       /* the snapshot's sequence; 0: there is none */
+    uint64_t named;      /* highest sequence in the name of a snapshot */
+    bool cuts_torn_tail; /* otherwise a log whose end is torn is refused */
+    const bool *stop;    /* atomic: once it is true, recovering ends */
+    struct sw_wal *wal;  /* the log to begin; NULL: none, what follows is not logged */
+};
+
+/* Whatever the directory holds is recovered, whether or not a log is to begin. Logs what it found.
+ * Returns 0; or -1 with a sentence in `reason`. */
+int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES]);
+
+/* The same behind a snapshot that was loaded, or was not found. */
+int sw_recover_behind(const struct sw_load *load, bool cuts_torn_tail, struct sw_wal *wal,
+                      char reason[SW_WAL_REASON_BYTES]);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replay.c - records as batches.
+ *
+ * Records lie in I/O memory, and batches point into them. As many are in flight as the table likes;
+ * it takes them in the order of their submission, for they are of one stream.
+ */
+#include "server/log/replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define IN_FLIGHT_MAX 64
+
+struct replay {
+    struct sw_table *table;
+    struct sw_queue *queue;
+    const bool *stop;
+    struct sw_table_info info;
+    struct sw_replayed *replayed;
+    struct sw_batch *batches; /* a ring: submitted, oldest first */
+    uint32_t oldest, in_flight;
+};
+
+static void *io_take(void *table, size_t bytes)
+{
+    return sw_io_alloc(table, bytes);
+}
+
+static void io_give(void *table, void *memory, size_t bytes)
+{
+    sw_io_free(table, memory, bytes);
+}
+
+struct sw_wal_memory sw_wal_table_memory(struct sw_table *table)
+{
+    return (struct sw_wal_memory){.take = io_take, .give = io_give, .context = table};
+}
+
+/* Waits for the oldest batch. */
+static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
+{
+    struct sw_batch *batch = &replay->batches[replay->oldest];
+    int status;
+    while ((status = sw_batch_poll(replay->queue, batch)) == SW_PENDING) {
+    }
+    replay->oldest = (replay->oldest + 1) % IN_FLIGHT_MAX;
+    replay->in_flight--;
+    if (status == SW_E_FULL) {
+        struct sw_table_stats stats;
+        sw_table_stats(replay->table, &stats);
+        snprintf(reason, SW_WAL_REASON_BYTES,
+                 "the log holds more keys than the table has room for: it had %" PRIu64
+                 " of them; raise capacity or max-capacity",
+                 stats.occupied);
+        return -1;
+    }
+    if (status != SW_OK) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the log cannot be replayed: %s",
+                 sw_status_text(status));
+        return -1;
+    }
+    return 0;
+}
+
+static int submit(struct replay *replay, const struct sw_batch *made,
+                  char reason[SW_WAL_REASON_BYTES])
+{
+    if (replay->in_flight == IN_FLIGHT_MAX && finish_one(replay, reason) != 0) {
+        return -1;
+    }
+    struct sw_batch *batch = &replay->batches[(replay->oldest + replay->in_flight) % IN_FLIGHT_MAX];
+    *batch = *made;
+    int status = sw_batch_submit(replay->queue, batch);
+    if (status != SW_OK) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the log cannot be replayed: %s",
+                 sw_status_text(status));
+        return -1;
+    }
+    replay->in_flight++;
+    replay->replayed->operations += batch->count;
+    return 0;
+}
+
+/* Submits the operations of a record, in pieces if it has more than a batch may have. Parts of it
+ * that did not take effect are not in it, so a piece need not be one group with the next. */
+static int submit_operations(struct replay *replay, const struct sw_wal_record *record,
+                             const uint8_t *columns, char reason[SW_WAL_REASON_BYTES])
+{
+    const struct sw_table_info *info = &replay->info;
+    const struct sw_wal_shape shape = {info->key_bytes, info->value_bytes, 0, 0};
+    struct sw_wal_columns bytes = sw_wal_columns(&shape, record->count, record->flags);
+    const uint8_t *operands = columns + bytes.keys;
+    for (uint32_t first = 0; first < record->count; first += info->batch_ops_max) {
+        uint32_t rest = record->count - first;
+        struct sw_batch batch = {
+            .kind = SW_BATCH_OPERATIONS,
+            .op = (enum sw_op)record->operation,
+            .count = rest < info->batch_ops_max ? rest : info->batch_ops_max,
+            .keys = columns + (size_t)first * info->key_bytes,
+        };
+        if (record->flags & SW_WAL_HAS_OPERANDS) {
+            batch.values = operands + (size_t)first * info->value_bytes;
+        }
+        if (record->flags & SW_WAL_HAS_OPERATIONS) {
+            batch.ops = operands + bytes.operands + first;
+        }
+        if (submit(replay, &batch, reason) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int take_write(void *context, const struct sw_wal_record *record, const uint8_t *columns,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    struct replay *replay = context;
+    const struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+    replay->replayed->writes++;
+    replay->replayed->bytes += (uint64_t)record->units * SW_WAL_ALIGN;
+    if (replay->stop != NULL && __atomic_load_n(replay->stop, __ATOMIC_ACQUIRE)) {
+        snprintf(reason, SW_WAL_REASON_BYTES, "the replay of the log was stopped");
+        return -1;
+    }
+    return record->kind == SW_WAL_CLEAR ? submit(replay, &clear, reason)
+                                        : submit_operations(replay, record, columns, reason);
+}
+
+/* The segment's memory is about to go. */
+static int finish_all(void *context, char reason[SW_WAL_REASON_BYTES])
+{
+    struct replay *replay = context;
+    int status = 0;
+    while (replay->in_flight > 0) {
+        status = finish_one(replay, reason) != 0 ? -1 : status;
+    }
+    return status;
+}
+
+int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
+                           struct sw_table *table, const bool *stop, struct sw_replayed *replayed,
+                           char reason[SW_WAL_REASON_BYTES])
+{
+    struct replay replay = {.table = table, .stop = stop, .replayed = replayed};
+    const struct sw_wal_memory memory = sw_wal_table_memory(table);
+    const struct sw_wal_taker taker = {take_write, finish_all, &replay};
+    *replayed = (struct sw_replayed){0};
+    sw_table_info(table, &replay.info);
+    replay.batches = calloc(IN_FLIGHT_MAX, sizeof(*replay.batches));
+    if (replay.batches == NULL || sw_queue_create(table, &replay.queue) != SW_OK) {
+        free(replay.batches);
+        snprintf(reason, SW_WAL_REASON_BYTES, "no memory to replay the log");
+        return -1;
+    }
+    int status = sw_wal_replay(survey, directory, survey->plan.base, &memory, &taker, reason);
+    sw_queue_destroy(replay.queue);
+    free(replay.batches);
+    if (status == 0 && survey->count > 0) {
+        sw_table_set_sequence(table, survey->plan.end);
+    }
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replay.h - the writes of a log become the contents of a table, by ordinary batches.
+ */
+#ifndef SHERWOOD_SERVER_LOG_REPLAY_H
+#define SHERWOOD_SERVER_LOG_REPLAY_H
+
+#include "server/log/survey.h"
+#include "table/table.h"
+
+struct sw_replayed {
+    uint64_t writes; /* records */
+    uint64_t operations;
+    uint64_t bytes; /* of segments that were read for it */
+};
+
+/* Carries out what the survey found behind its snapshot, which the table holds; nobody else writes
+ * to it. The table's sequence is then survey->plan.end. `stop`, atomic, ends it once it is true.
+ * Returns 0; or -1 with a sentence in `reason`. */
+int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
+                           struct sw_table *table, const bool *stop, struct sw_replayed *replayed,
+                           char reason[SW_WAL_REASON_BYTES]);
+
+/* Memory that batches of the table may point into. */
+struct sw_wal_memory sw_wal_table_memory(struct sw_table *table);
+
+#endif

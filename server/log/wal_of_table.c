@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_of_table.c - what the options say of the log.
+ */
+#include "server/log/wal_of_table.h"
+
+#include "server/observe/log.h"
+
+int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,
+                    void (*wake)(void *context), void *context, struct sw_wal **out)
+{
+    static const enum sw_wal_level levels[] = {[SW_CONFIG_ALWAYS] = SW_WAL_ALWAYS,
+                                               [SW_CONFIG_EVERYSEC] = SW_WAL_EVERYSEC,
+                                               [SW_CONFIG_NO] = SW_WAL_NO};
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    const uint64_t operation_bytes = info.key_bytes + info.value_bytes + 1;
+    const struct sw_wal_config wal = {
+        .level = levels[config->appendfsync],
+        .segment_bytes = config->log_segment_bytes,
+        .backlog_bytes = config->log_backlog_bytes,
+        .columns_bytes_max =
+            info.batch_ops_max * operation_bytes + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN,
+        .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine,
+                  (uint32_t)sw_config_value_format(config)},
+        .wake = wake,
+        .context = context,
+    };
+    *out = sw_wal_create(&wal);
+    if (*out == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for the write-ahead log");
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_of_table.h - the write-ahead log of a table, as the options say.
+ */
+#ifndef SHERWOOD_SERVER_LOG_WAL_OF_TABLE_H
+#define SHERWOOD_SERVER_LOG_WAL_OF_TABLE_H
+
+#include "server/config/config.h"
+#include "server/log/wal.h"
+#include "table/table.h"
+
+/* Makes the log of a table as the configuration says; `wake` is called when it has moved. It has
+ * not begun yet. Returns 0; or -1 with a sentence logged. */
+int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,
+                    void (*wake)(void *context), void *context, struct sw_wal **out);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_waits.c - SAVE and WAITAOF, which wait for the data directory.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "proto/decimal.h"
+#include "server/log/saver.h"
+#include "server/net/conn.h"
+#include "server/resp/control.h"
+#include "server/resp/control_parts.h"
+#include "server/resp/resp.h"
+
+/* Frees a command that is refused. Returns true: it is done. */
+static bool refuse(struct sw_control *control, const char *error)
+{
+    sw_resp_error(control->conn, control->command, "%s", error);
+    free(control);
+    return true;
+}
+
+/* --- SAVE ------------------------------------------------------------------------------------- */
+
+bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = control->resp;
+    (void)arguments;
+    control->save_number = resp->owner.saver == NULL ? 0 : sw_saver_ask(resp->owner.saver);
+    if (control->save_number == 0) {
+        return refuse(control, resp->owner.saver == NULL ? SW_NO_PERSISTENCE : SW_SAVE_IN_PROGRESS);
+    }
+    sw_control_begin(control);
+    sw_list_push(&resp->waits, &control->waits);
+    return true;
+}
+
+static bool is_saved(struct sw_control *control)
+{
+    char reason[SW_CONTROL_ERROR_BYTES - 8];
+    enum sw_saved outcome =
+        sw_saver_outcome(control->resp->owner.saver, control->save_number, reason, sizeof(reason));
+    if (outcome == SW_SAVED_FAILED) {
+        snprintf(control->error, sizeof(control->error), "ERR %s", reason);
+    }
+    return outcome != SW_SAVED_PENDING;
+}
+
+/* --- WAITAOF ---------------------------------------------------------------------------------- */
+
+/* Parses WAITAOF numlocal numreplicas timeout. Returns an error line of redis, or NULL. */
+static const char *parse_waitaof(const struct sw_resp_command *arguments, const struct sw_wal *wal,
+                                 uint64_t *local, uint64_t *timeout_ms)
+{
+    const struct sw_resp_argument *words = arguments->arguments;
+    uint64_t replicas;
+    if (!sw_decimal_parse(words[1].text, words[1].size, 1, local)) {
+        return "ERR value is out of range, value must between 0 and 1";
+    }
+    if (!sw_decimal_parse(words[2].text, words[2].size, INT64_MAX, &replicas)) {
+        return "ERR value is out of range, must be positive";
+    }
+    if (!sw_decimal_parse(words[3].text, words[3].size, INT32_MAX, timeout_ms)) {
+        return "ERR timeout is not an integer or out of range";
+    }
+    if (*local > 0 && wal == NULL) {
+        return "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+    }
+    return NULL;
+}
+
+static bool is_durable(struct sw_control *control)
+{
+    const struct sw_batches *batches = control->resp->batches;
+    control->is_durable = batches->wal != NULL && sw_wal_durable(batches->wal) >= control->sequence;
+    bool broken = batches->wal != NULL && sw_wal_state(batches->wal) == SW_WAL_BROKEN;
+    return control->is_durable || broken ||
+           (control->deadline_ms != 0 && sw_net_now_ms(control->resp->net) >= control->deadline_ms);
+}
+
+bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    struct sw_wal *wal = control->resp->batches->wal;
+    uint64_t local = 0, timeout_ms = 0;
+    const char *error = parse_waitaof(arguments, wal, &local, &timeout_ms);
+    if (error != NULL) {
+        return refuse(control, error);
+    }
+    control->sequence = sw_resp_of(control->conn)->last_write;
+    control->deadline_ms = timeout_ms == 0 ? 0 : sw_net_now_ms(control->resp->net) + timeout_ms;
+    bool is_over = is_durable(control) || local == 0;
+    sw_control_begin(control);
+    if (is_over) {
+        sw_control_finish(control);
+    } else {
+        sw_list_push(&control->resp->waits, &control->waits);
+        sw_wal_want_durable(wal, control->sequence);
+    }
+    return true;
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+bool sw_control_poll_waits(struct sw_resp *resp)
+{
+    bool moved = false;
+    struct sw_list *link = resp->waits.next;
+    if (link != &resp->waits) {
+        /* before it looks: what moves later wakes the loop */
+        __atomic_store_n(&resp->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    }
+    while (link != &resp->waits) {
+        struct sw_control *control = SW_CONTAINER(link, struct sw_control, waits);
+        link = link->next;
+        bool saves = control->command->id == SW_COMMAND_SAVE;
+        bool is_gone = control->conn->state == SW_CONN_CLOSED;
+        if (is_gone || (saves ? is_saved(control) : is_durable(control))) {
+            sw_list_remove(&control->waits);
+            sw_control_finish(control);
+            moved = true;
+        }
+    }
+    return moved;
+}

@@ -1,0 +1,381 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The write-ahead log: what was answered is there after kill -9, on every level, by both protocols;
+its options; what is said when it cannot be written.
+
+SHERWOOD_KILLS=1000 kills the daemon so often; SHERWOOD_SEED=N repeats a run that failed.
+"""
+
+import contextlib
+import csv
+import io
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+import wire
+from harness import BUILD, SANITIZED, Server, Skip, case, check, equal, eventually, main, refusal, run
+
+SEED = int(os.environ.get("SHERWOOD_SEED", random.SystemRandom().randrange(2**32)))
+KILLS = int(os.environ.get("SHERWOOD_KILLS", 8 if SANITIZED else 30))
+SMALL = ("--log-segment-bytes", "1M", "--frame-ops-max", "256", "--round-ops-max", "1024",
+         "--capacity", "64K")
+CLI = str(BUILD / "sherwood-cli")
+KEYS = 8
+COUNTER = 50
+
+
+def durable(directory, level, *flags, **how):
+    return Server("--data-dir", str(directory), "--appendonly", "yes", "--appendfsync", level,
+                  *SMALL, *flags, **how)
+
+
+class Directory:
+    """A data directory that goes with its block."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-log-"))
+        return self.path
+
+    def __exit__(self, kind, value, trace):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+# --- clients whose every write is known ------------------------------------------------------------
+def steps(base, n):
+    """What write number n of a client does: ("set", key, value), ("incr", key) or ("del", key)."""
+    if n % 5 == 0:
+        return [("del", base + n % KEYS)]
+    if n % 5 == 1:
+        return [("incr", base + COUNTER)]
+    return [("set", base + (n + i) % KEYS, n) for i in range(3 if n % 5 == 4 else 1)]
+
+
+def apply(state, base, n):
+    for what, key, *value in steps(base, n):
+        if what == "set":
+            state[key] = value[0]
+        elif what == "incr":
+            state[key] = state.get(key, 0) + 1
+        else:
+            state.pop(key, None)
+
+
+def as_command(base, n):
+    done = steps(base, n)
+    if done[0][0] == "set" and len(done) > 1:
+        return wire.command("MSET", *(x for _, key, value in done for x in (key, value)))
+    return wire.command(done[0][0].upper(), *done[0][1:])
+
+
+def as_frame(base, n):
+    done = steps(base, n)
+    operation = {"set": wire.SET, "incr": wire.INCREMENT, "del": wire.DELETE}[done[0][0]]
+    values = {"set": [d[-1] for d in done], "incr": [1], "del": None}[done[0][0]]
+    return wire.frame(operation, [d[1] for d in done], values, request_id=n)
+
+
+class Writer(threading.Thread):
+    """Writes as fast as it is answered, with some requests on their way, until the server is gone."""
+
+    def __init__(self, server, number, frames, depth):
+        super().__init__(daemon=True)
+        self.base = number * 100
+        self.frames, self.depth = frames, depth
+        self.sent = self.acked = 0
+        self.error = None
+        self.socket = server.connect()
+        self.replies = wire.Replies(self.socket)
+
+    def receive(self):
+        if self.frames:
+            reply = wire.read_frame(self.socket)
+            assert reply.status == wire.OK, reply.message
+            assert reply.request_id <= self.sent
+            self.acked = max(self.acked, reply.request_id)
+        else:
+            reply = self.replies.read()
+            assert not isinstance(reply, wire.Error), reply
+            self.acked += 1
+
+    def run(self):
+        try:
+            while True:
+                while self.sent - self.acked < self.depth:
+                    self.sent += 1
+                    self.socket.sendall((as_frame if self.frames else as_command)(self.base, self.sent))
+                self.receive()
+        except (wire.Closed, OSError):
+            pass
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+        self.socket.close()
+
+    def keys(self):
+        return [self.base + i for i in range(KEYS)] + [self.base + COUNTER]
+
+
+def held(replies, keys):
+    values = replies.ask("MGET", *keys)
+    return {key: int(value) for key, value in zip(keys, values) if value is not None}
+
+
+def check_prefix(writer, state):
+    """The state is that after some write between the last answered one and the last sent one."""
+    assert writer.error is None, writer.error
+    expected = {}
+    for n in range(1, writer.acked + 1):
+        apply(expected, writer.base, n)
+    if expected == state:
+        return
+    for n in range(writer.acked + 1, writer.sent + 1):
+        apply(expected, writer.base, n)
+        if expected == state:
+            return
+    raise AssertionError(f"after {writer.acked} of {writer.sent} writes were answered: {state}")
+
+
+def from_log(path):
+    """What the log alone says, read by sherwood-cli; None if a snapshot is below it."""
+    if list(path.glob("snapshot-*")):
+        return None
+    state = {}
+    for row in csv.DictReader(io.StringIO(run(CLI, "log", "export", str(path)))):
+        key = int(row["key"] or 0)
+        if row["operation"] == "SET":
+            state[key] = int(row["operand"])
+        elif row["operation"] == "INCREMENT":
+            state[key] = state.get(key, 0) + int(row["operand"])
+        else:
+            assert row["operation"] == "DELETE", row
+            state.pop(key, None)
+    return state
+
+
+def does_not_start(*flags):
+    """What a daemon says that does not come to serve."""
+    server = Server(*SMALL, *flags)
+    result = subprocess.run([str(server.program)] + server.flags, text=True, timeout=20,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    shutil.rmtree(server.directory, ignore_errors=True)
+    check(result.returncode not in (0, None), "it has started")
+    return result.stderr
+
+
+def kill_at_start(path, level, rng):
+    """A start that is killed at some moment of it."""
+    server = durable(path, level)
+    process = subprocess.Popen([str(server.program)] + server.flags, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    time.sleep(rng.uniform(0, 0.03))
+    process.kill()
+    process.wait()
+    shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def one_life(path, number, rng, known):
+    """Starts the daemon, checks what it knows, writes, and ends it in some way. Returns the writers."""
+    level = rng.choice(["always", "everysec", "no"])
+    from_files = from_log(path) if known else None
+    with durable(path, level) as server:
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            for writer in known:
+                state = held(replies, writer.keys())
+                if writer.known is None:
+                    check_prefix(writer, state)
+                    writer.known = state
+                equal(state, writer.known, f"life {number}, {level}")
+            if from_files is not None:
+                merged = {k: v for w in known for k, v in w.known.items()}
+                mine = set().union(*(w.keys() for w in known))
+                equal({k: v for k, v in from_files.items() if k in mine}, merged, "what the log says, and what the daemon holds")
+        writers = [Writer(server, number * 10 + i, i % 2 == 0, rng.choice([1, 4, 16]))
+                   for i in range(1, 7)]
+        for writer in writers:
+            writer.known = None
+            writer.start()
+        time.sleep(rng.uniform(0.01, 0.25))
+        if rng.random() < 0.25:
+            server.redis_cli("BGREWRITEAOF")
+            time.sleep(rng.uniform(0, 0.02))
+        if rng.random() < 0.15:
+            server.stop()
+        else:
+            server.kill()
+            server.process.wait()
+            server.stop_rc = -signal.SIGKILL
+    for writer in writers:
+        writer.join(20)
+        check(not writer.is_alive(), "a client ends when its server does")
+    return writers
+
+
+@case
+def kill_at_any_moment():
+    """kill -9 at random moments of lives that follow each other: what was answered is there"""
+    print(f"# SHERWOOD_SEED={SEED}")
+    rng = random.Random(SEED)
+    known = []
+    answered = 0
+    with Directory() as path:
+        for number in range(1, KILLS + 1):
+            writers = one_life(path, number, rng, known[-30:])
+            answered += sum(w.acked for w in writers)
+            known += writers
+            if rng.random() < 0.2:
+                kill_at_start(path, rng.choice(["always", "no"]), rng)
+        one_life(path, KILLS + 1, rng, known[-30:])
+    check(answered > 20 * KILLS, f"{answered} writes were answered in {KILLS} lives")
+
+
+# --- options, and words ------------------------------------------------------------------------
+@case
+def options_that_contradict():
+    """a log without a directory, or of a cache, is refused in one sentence"""
+    with Directory() as path:
+        check("data-dir is not set" in refusal("--appendonly", "yes"), "no directory")
+        check("snapshots only" in refusal("--appendonly", "yes", "--engine", "cache", "--data-dir",
+                                          str(path)), "a cache")
+
+
+@case
+def torn_and_damaged():
+    """a torn end is cut and told, or refused; damage before it is refused, with file and offset"""
+    with Directory() as path:
+        with durable(path, "always") as server:
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                for i in range(20):
+                    equal(replies.ask("SET", i, i), "OK", "set")
+            server.kill()
+            server.stop_rc = -signal.SIGKILL
+        segment = path / "log-0000000000000001"
+        whole = segment.read_bytes()
+        end = max(i for i in range(4096, len(whole), 64) if whole[i:i + 4] == b"SWR1")
+        segment.write_bytes(whole[:end + 64] + bytes([whole[end + 64] ^ 1]) + whole[end + 65:])
+        said = does_not_start("--data-dir", str(path), "--aof-load-truncated", "no")
+        check("aof-load-truncated is no" in said, said)
+        first = 4096
+        segment.write_bytes(whole[:first + 8] + b"\xff" + whole[first + 9:])
+        said = does_not_start("--data-dir", str(path))
+        check("log-0000000000000001 is damaged at byte 4096" in said, said)
+        check("is damaged at byte 4096" in run(CLI, "log", "check", str(path), rc=1), "cli")
+        segment.write_bytes(whole)
+        with durable(path, "no") as server:
+            equal(server.redis_cli("DBSIZE").strip(), "20", "keys")
+
+
+@case
+def two_daemons():
+    """a second daemon on the same directory is refused"""
+    with Directory() as path, durable(path, "always"):
+        check("another sherwoodd" in does_not_start("--data-dir", str(path)), "the lock")
+
+
+@case
+def wait_and_rewrite():
+    """WAITAOF in redis' words: it starts the sync, and tells when its time is over; BGREWRITEAOF leaves
+    a snapshot, and what is older goes"""
+    with Directory() as path:
+        with durable(path, "no") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(replies.ask("WAITAOF", 1, 0, 0), [1, 0], "nothing was written")
+            for i in range(3):
+                equal(replies.ask("SET", i, i), "OK", "set")
+                equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "waitaof")
+            check(server.metrics()["sherwood_persistence_durable_sequence"] == 3, "durable")
+            equal(replies.ask("WAITAOF", 2, 0, 0),
+                  "ERR value is out of range, value must between 0 and 1", "numlocal")
+            equal(replies.ask("WAITAOF", 1, -1, 0), "ERR value is out of range, must be positive",
+                  "replicas")
+            equal(replies.ask("WAITAOF", 1, 0, "x"), "ERR timeout is not an integer or out of range",
+                  "timeout")
+            connection.sendall(b"".join(wire.command("MSET", *(j if j % 2 == 0 else i for j in range(40)))
+                                        for i in range(12000)))
+            for _ in range(12000):
+                equal(replies.read(), "OK", "mset")
+            segments = len(list(path.glob("log-*")))
+            check(segments > 2, f"{segments} segments")
+            equal(replies.ask("BGREWRITEAOF"), "Background append only file rewriting started", "reply")
+            eventually(lambda: b"aof_rewrite_in_progress:0" in replies.ask("INFO", "persistence")
+                       and list(path.glob("snapshot-*")), "a snapshot")
+            eventually(lambda: len(list(path.glob("log-*"))) <= 2, "older segments go")
+            equal(replies.ask("CONFIG", "GET", "append*"),
+                  [b"appendonly", b"yes", b"appendfsync", b"no"], "config")
+            info = replies.ask("INFO", "persistence").decode()
+            check("aof_enabled:1" in info and "aof_last_write_status:ok" in info, info)
+            server.kill()
+            server.stop_rc = -signal.SIGKILL
+        with durable(path, "no") as server:
+            equal(server.redis_cli("GET", "38").strip(), "11999", "get")
+    with Server() as server, server.connect() as connection:
+        equal(wire.Replies(connection).ask("WAITAOF", 1, 0, 0),
+              "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.", "off")
+
+
+@contextlib.contextmanager
+def small_disk(path, size):
+    """A file system of so many bytes, where this process may make one."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)],
+                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        raise Skip("file systems cannot be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@case
+def a_disk_that_is_full():
+    """without space writes are refused by both protocols, reads go on; with space service returns"""
+    with Directory() as path, small_disk(path, "8M"):
+        with durable(path, "always", errors="cannot be made") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(replies.ask("SET", 1, 1), "OK", "set")
+            eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
+            ballast = path / "ballast"
+            with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(1 << 16)) == 1 << 16:
+                    pass
+            with server.connect() as writer:
+                words = [word for key in range(1, 201) for word in (key, 1)]
+                writer.sendall(b"".join(wire.command("MSET", *words) for _ in range(1000)))
+                eventually(lambda: server.metrics()["sherwood_persistence_log_full"] == 1, "full", 20)
+                refused = replies.ask("SET", 1, 3)
+                check(refused.startswith("MISCONF Errors writing to the append only file"), refused)
+                equal(replies.ask("GET", 1), b"1", "reads go on")
+                with server.connect() as other:
+                    other.sendall(wire.frame(wire.SET, [7], [7]))
+                    equal(wire.read_frame(other).status, wire.NOT_DURABLE, "a frame")
+                check("aof_last_write_status:err" in replies.ask("INFO", "persistence").decode(), "INFO")
+                ballast.unlink()
+                eventually(lambda: replies.ask("SET", 1, 2) == "OK", "service returns")
+                answers = wire.Replies(writer)
+                told = [answers.read() for _ in range(1000)]
+                check(told[0] == "OK" and all(t == "OK" or t.startswith("MISCONF") for t in told), told[:5])
+        with durable(path, "no") as server:
+            equal(server.redis_cli("GET", "1").strip(), "2", "get")
+
+
+@case
+def without_the_option():
+    """a log that is there is loaded without appendonly, and nothing is added to it"""
+    with Directory() as path:
+        with durable(path, "always") as server:
+            equal(server.redis_cli("SET", "1", "2").strip(), "OK", "set")
+        with Server("--data-dir", str(path), *SMALL) as server:
+            equal(server.redis_cli("GET", "1").strip(), "2", "get")
+            equal(server.redis_cli("SET", "1", "3").strip(), "OK", "set")
+        with durable(path, "always") as server:  # its end has written a snapshot
+            equal(server.redis_cli("GET", "1").strip(), "3", "get")
+
+
+if __name__ == "__main__":
+    main()
