@@ -9,9 +9,11 @@ that was not expected, and that no sanitizer had anything to report.
 
 import concurrent.futures
 import contextlib
+import functools
 import http.client
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -66,6 +68,14 @@ def main():
             print(f"not ok {name}")
             print("  " + traceback.format_exc().strip().replace("\n", "\n  "), flush=True)
     sys.exit(1 if bad or not chosen else 0)
+
+
+@functools.cache
+def drawn_seed():
+    """The seed of this script's random numbers: drawn, or SHERWOOD_SEED. Printed: to repeat what failed."""
+    seed = int(os.environ.get("SHERWOOD_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"# SHERWOOD_SEED={seed}", flush=True)
+    return seed
 
 
 def equal(got, wanted, what=""):

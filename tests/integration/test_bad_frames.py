@@ -7,7 +7,7 @@ import struct
 import time
 
 import wire
-from harness import Bystander, Moves, Server, case, check, equal, eventually, main
+from harness import Bystander, Moves, Server, case, check, drawn_seed, equal, eventually, main
 
 FLAGS = ("--request-timeout-ms", "1000", "--frame-ops-max", "4096",
          "--resp-request-bytes-max", "256K")
@@ -194,9 +194,7 @@ def small_arena():
 @case
 def garbage():
     """mutated frames, 400 connections: the daemon serves on, and memory stays where it was"""
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"# seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(drawn_seed())
     samples = [GOOD, wire.frame(wire.GET, list(range(100)), want_values=True), wire.frame(wire.SCAN,
                count=10, key_bytes=8, value_bytes=8), wire.frame(wire.HELLO), wire.frame(wire.STATS)]
     with Server("--request-timeout-ms", "300", "--frame-ops-max", "4096") as server, \

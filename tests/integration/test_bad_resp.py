@@ -7,7 +7,7 @@ import socket
 import time
 
 import wire
-from harness import Bystander, Moves, Server, at_once, case, check, equal, eventually, main
+from harness import Bystander, Moves, Server, at_once, case, check, drawn_seed, equal, eventually, main
 
 FLAGS = ("--request-timeout-ms", "1000", "--resp-arguments-max", "1000",
          "--resp-request-bytes-max", "128K")
@@ -184,9 +184,7 @@ def oversized():
 @case
 def garbage():
     """random bytes, 300 connections: the daemon serves on, and memory stays where it was"""
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"# seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(drawn_seed())
     words = [b"*", b"$", b"\r\n", b"3", b"-1", b"SET", b"GET", b"1", b"\x00", b"\xd5", b"\xd5SW\x01",
              b"99999999999", b'"', b"'", b"\\x", b" ", b":", b"%", b"*1\r\n$4\r\nPING\r\n"]
     with Server("--request-timeout-ms", "300") as server, Bystander(server) as bystander:

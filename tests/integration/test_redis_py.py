@@ -7,10 +7,10 @@ import threading
 
 import redis
 
-from harness import SLOWER, Server, case, check, equal, main
+from harness import SLOWER, Server, case, check, drawn_seed, equal, main
 
 TOP = 2**64 - 1
-SEED = random.SystemRandom().randrange(2**32)
+SEED = drawn_seed()
 
 
 def client(server, **options):
@@ -140,7 +140,6 @@ def compare(server, model, what):
 @case
 def random_model():
     """redis-py: 40,000 random commands in pipelines of any depth, each reply as the model says"""
-    print(f"# seed {SEED}")
     rng = random.Random(SEED)
     commands = 40000 // SLOWER
     with Server() as server:

@@ -6,7 +6,7 @@ import random
 import struct
 
 import wire
-from harness import BUILD, case, check, equal, main, relay, run, start
+from harness import BUILD, case, check, drawn_seed, equal, main, relay, run, start
 
 CLI = BUILD / "sherwood-cli"
 VALUE = 20
@@ -100,9 +100,7 @@ def one_frame(connection, model, draw, unused):
 @case
 def every_operation():
     """custom scores: frames of every operation against a model, answers wanted and declined"""
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"# seed {seed}")
-    draw = random.Random(seed)
+    draw = random.Random(drawn_seed())
     unused = draw.sample(range(1, 10**9), 40000)
     model, evicted, turned_away = Model(), 0, 0
     with start(*FLAGS, "--policy", "custom", "--value-bytes", str(VALUE)) as server:
@@ -282,12 +280,10 @@ def sherwood_cli():
 @case
 def libsherwood():
     """libsherwood: calls of several frames and requests, with scores and evictions"""
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"# seed {seed}")
     for limit in ("64", "256"):
         with start(*FLAGS, "--policy", "custom", "--value-bytes", "16", "--frame-ops-max",
                    limit) as server:
-            relay(BUILD / "tests" / "integration" / "peer_scores", server.address(), str(seed))
+            relay(BUILD / "tests" / "integration" / "peer_scores", server.address(), str(drawn_seed()))
 
 
 main()

@@ -22,8 +22,6 @@ import wire
 from harness import case, check, equal, eventually
 from snapshot_file import read_ends, read_snapshot
 
-SEED = int(os.environ.get("SHERWOOD_SEED", random.SystemRandom().randrange(1 << 32)))
-
 
 def integers(found):
     return {key: int.from_bytes(value, "little") for key, (value, _) in found.items()}
@@ -299,8 +297,7 @@ def writes_that_fail():
 @case
 def killed_while_it_saves():
     """kill -9 at random moments of saving: after every restart a whole snapshot is there"""
-    print(f"  SHERWOOD_SEED={SEED}")
-    drawn = random.Random(SEED)
+    drawn = random.Random(harness.drawn_seed())
     saved, pairs = 0, 60000
     with Place() as place:
         for life in range(6):

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import tempfile
 
-from harness import BUILD, SANITIZED, Server, at_once, case, check, equal, main, run
+from harness import BUILD, SANITIZED, Server, at_once, case, check, drawn_seed, equal, main, run
 
 CLI = BUILD / "sherwood-cli"
 LOAD = BUILD / "sherwood-load"
@@ -56,7 +56,7 @@ def load_and_dump():
     """sherwood-cli load and dump: CSV and binary, both widths; what went in comes out"""
     for width in (64, 32):
         with Server("--key-bits", str(width)) as server, tempfile.TemporaryDirectory() as folder:
-            pairs = pairs_of(width, 30000, width)
+            pairs = pairs_of(width, 30000, drawn_seed() + width)
             csv, out = os.path.join(folder, "in.csv"), os.path.join(folder, "out")
             with open(csv, "w", encoding="ascii") as file:
                 file.write("key,value\n" + "".join(f"{k},{v}\n" for k, v in pairs.items()))

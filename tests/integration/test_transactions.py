@@ -10,9 +10,9 @@ import socket
 import threading
 
 import wire
-from harness import Server, Skip, case, check, equal, eventually, main, redis_server
+from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server
 
-SEED = random.SystemRandom().randrange(2**32)
+SEED = drawn_seed()
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
 NOT_ALLOWED = wire.Error("ERR Command not allowed inside a transaction")
 
@@ -93,7 +93,6 @@ def random_as_redis():
     """10,000 random commands, transactions among them, have the replies that a redis-server has"""
     if not shutil.which("redis-server"):
         raise Skip("redis-server is not installed")
-    print(f"# seed {SEED}", flush=True)
     rng = random.Random(SEED)
     with redis_server() as path, Server() as server, server.connect() as ours, \
             socket.socket(socket.AF_UNIX) as theirs:
