@@ -4,7 +4,6 @@
  */
 #include "bench/cache/place.inl"
 
-#include "bench/cache/write_ceiling.h"
 #include "bench/study/ceilings.h"
 #include "bench/study/report.h"
 

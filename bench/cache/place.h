@@ -70,6 +70,10 @@ extern const struct sw_cachebench_place sw_cachebench_host;
 /* NULL where nvcc was not found. */
 const struct sw_cachebench_place *sw_cachebench_device(void);
 
+/* Measures the accesses of 2^20 keys, 60 % of them present, to a half full cache of `slots` slots
+ * with values of 64 floats and one bucket a key, in the order of buckets. Only with nvcc. */
+bool sw_cachebench_write_ceiling(uint64_t slots, struct sw_cachebench_ceiling *ceiling);
+
 #ifdef __cplusplus
 }
 #endif

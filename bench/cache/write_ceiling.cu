@@ -4,7 +4,7 @@
  * must be accessed, without any decisions. It is given the bucket of each key, in order, which a
  * cache would have to compute first.
  */
-#include "bench/cache/write_ceiling.h"
+#include "bench/cache/place.h"
 
 #include <algorithm>
 

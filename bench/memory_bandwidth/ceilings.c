@@ -2,7 +2,7 @@
  *
  * ceilings.c - repetitions of copies and random accesses, the best shape of each.
  */
-#include "bench/memory_bandwidth/ceilings.h"
+#include "bench/memory_bandwidth/sweep.h"
 
 #include <inttypes.h>
 #include <string.h>

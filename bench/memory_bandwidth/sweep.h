@@ -8,11 +8,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/memory_bandwidth/ceilings.h"
 #include "bench/memory_bandwidth/options.h"
 #include "bench/memory_bandwidth/report.h"
 #include "bench/memory_bandwidth/workload.h"
 #include "table/table.h"
+
+/* Medians, a second. */
+struct sw_bandwidth_ceilings {
+    double copy;                          /* bytes, of the better copy */
+    double bytes[SW_STUDY_ACCESSES];      /* of the best shape of each access */
+    double operations[SW_STUDY_ACCESSES]; /* likewise */
+};
+
+/* Over as many bytes as the table's slots will take. On false something failed and one line on
+ * stderr says what. */
+bool sw_bandwidth_measure_ceilings(const struct sw_bandwidth_options *options,
+                                   struct sw_bandwidth_report *report,
+                                   struct sw_bandwidth_ceilings *ceilings);
 
 struct sw_bandwidth_study {
     const struct sw_bandwidth_options *options;

@@ -2,7 +2,7 @@
  *
  * ceilings.c - measures what memory can do.
  */
-#include "bench/timing/ceilings.h"
+#include "bench/timing/measure.h"
 
 #include <inttypes.h>
 

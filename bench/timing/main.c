@@ -14,7 +14,6 @@
 
 #include "bench/peers/list.h"
 #include "bench/study/place.h"
-#include "bench/timing/ceilings.h"
 #include "bench/timing/child.h"
 #include "bench/timing/measure.h"
 #include "bench/timing/sherwood.h"
