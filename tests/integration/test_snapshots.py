@@ -3,12 +3,14 @@
 """test_snapshots - snapshots of a daemon: written, read by a reader of its own, loaded by others."""
 
 import array
+import http.client
 import os
 import random
 import re
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -353,23 +355,40 @@ def early_clients():
                     equal(call(connection, wire.SET, keys, keys).status, wire.OK, "fill")
         with tempfile.TemporaryDirectory(prefix="sherwood-") as directory:
             path = f"{directory}/sock"
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                http_port = free.getsockname()[1]
             process = subprocess.Popen(
-                [harness.DAEMON, "--bind", "", "--unix-socket", path, "--http-port", "0", "--capacity", "8M",
-                 "--backend", "cpu", "--data-dir", place.path, "--threads", "1", "--loops", "1"],
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            eventually(lambda: os.path.exists(path), "the socket")
-            r = redis.Redis(unix_socket_path=path)
+                [harness.DAEMON, "--bind", "", "--unix-socket", path, "--http-port", str(http_port),
+                 "--capacity", "8M", "--backend", "cpu", "--data-dir", place.path, "--threads", "1",
+                 "--loops", "1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             try:
-                r.ping()
-                raise harness.Skip("it was loaded before the first client came")
-            except redis.exceptions.BusyLoadingError as error:
-                check("loading" in str(error), str(error))
-                facts = r.info("persistence")
-                check(facts["loading"] == 1 and facts["loading_total_bytes"] > 0 or facts["loading"] == 0, facts)
+                eventually(lambda: os.path.exists(path), "the socket")
+                look_early(redis.Redis(unix_socket_path=path), path, http_port)
             finally:
                 process.terminate()
                 equal(process.wait(20), 0, "exit status")
             equal(len(place.files()), 1, "nothing was written")
+
+
+def look_early(r, path, http_port):
+    try:
+        r.ping()
+        raise harness.Skip("it was loaded before the first client came")
+    except redis.exceptions.BusyLoadingError as error:
+        check("loading" in str(error), str(error))
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        status = call(connection, wire.GET, [1]).status
+    page = http.client.HTTPConnection("127.0.0.1", http_port, timeout=10)
+    page.request("GET", "/readyz")
+    answer = page.getresponse()
+    text = answer.read().decode()
+    facts = r.info("persistence")
+    if facts["loading"] != 1:
+        raise harness.Skip("it was loaded before all was asked")
+    equal(status, wire.LOADING, "a frame")
+    equal((answer.status, bool(re.fullmatch(r"loading: \d+ %\n", text))), (503, True), text)
+    check(facts["loading_total_bytes"] > 0, "INFO")
 
 
 @case
