@@ -49,8 +49,9 @@ struct sw_together {
 };
 
 /* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
- * writes, but no number of its own. The backend leaves the image in _image, and with _borrows one
- * of the arrays themselves, without a copy. Of a backend that orders writes itself _image_sequence
+ * writes, but no number of its own. The backend leaves the image in _image, which is
+ * dropped even if the batch then fails, and with _borrows one of the arrays themselves, without a
+ * copy. Of a backend that orders writes itself _image_sequence
  * receives the number of the last write that is in it. _held_ns:
  * how long writes waited. SW_E_NOMEM: there is no memory for it. */
 

@@ -40,6 +40,9 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
     }
     int status = take(queue, &batch);
     if (status != SW_OK) {
+        if (batch._image != NULL) { /* what came after it failed */
+            backend->image_drop(batch._image);
+        }
         free(image);
         return status;
     }

@@ -97,7 +97,7 @@ void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *
         filled = fill(table, image);
         batch->_held_ns = sw_now_ns() - began_ns;
         sw_phase_lock_leave_write(&table->phases);
-        batch->_image = image;
+        batch->_image = filled ? image : NULL;
         if (!filled) {
             sw_cache_cpu_image_drop(image);
         }

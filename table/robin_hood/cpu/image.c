@@ -89,7 +89,7 @@ void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch)
         filled = fill(cpu, image);
         batch->_held_ns = sw_now_ns() - began_ns;
         sw_phase_lock_leave_read(&cpu->lock);
-        batch->_image = image;
+        batch->_image = filled ? image : NULL;
         if (!filled) {
             sw_host_image_drop(image);
         }
