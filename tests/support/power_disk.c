@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * power_disk.c - files and names, as they are and as they would survive.
+ */
+#include "tests/support/power_disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILES_MAX = 2048, NAMES_MAX = 64, PENDING_MAX = 512, NAME_BYTES = 32, BYTES_MAX = 1 << 17 };
+enum { FIRST_FD = 100000, DIRECTORY_FD = FIRST_FD - 1, SECTOR = 512, PAGE = 4096 };
+
+struct file {
+    uint8_t *now, *safe; /* BYTES_MAX each, zeros behind the size; NULL: there is no such file */
+    uint64_t now_bytes, safe_bytes;
+};
+
+struct name {
+    char text[NAME_BYTES]; /* empty: none */
+    int file;
+};
+
+/* What happened to names since the directory was synced. */
+struct change {
+    enum { ADDED, REMOVED, RENAMED } what;
+    char text[NAME_BYTES], to[NAME_BYTES];
+    int file;
+};
+
+static struct disk {
+    pthread_mutex_t lock;
+    struct file files[FILES_MAX];
+    int file_count;
+    struct name now[NAMES_MAX], safe[NAMES_MAX];
+    struct change pending[PENDING_MAX];
+    int pending_count;
+    bool is_dead;
+    bool lost_power;
+} disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static struct name *find(struct name *names, const char *text)
+{
+    for (int i = 0; i < NAMES_MAX; i++) {
+        if (strcmp(names[i].text, text) == 0) {
+            return &names[i];
+        }
+    }
+    return NULL;
+}
+
+static void set_name(struct name *names, const char *text, int file)
+{
+    struct name *name = find(names, text);
+    name = name != NULL ? name : find(names, "");
+    if (name == NULL) {
+        abort(); /* a test that keeps so many files is wrong */
+    }
+    strcpy(name->text, text);
+    name->file = file;
+}
+
+static void drop_name(struct name *names, const char *text)
+{
+    struct name *name = find(names, text);
+    if (name != NULL) {
+        name->text[0] = '\0';
+    }
+}
+
+static void note(int what, const char *text, const char *to, int file)
+{
+    struct change *change = &disk.pending[disk.pending_count++ % PENDING_MAX];
+    change->what = what;
+    change->file = file;
+    strcpy(change->text, text);
+    strcpy(change->to, to);
+}
+
+/* --- the calls -------------------------------------------------------------------------------- */
+
+static int begin(void)
+{
+    pthread_mutex_lock(&disk.lock);
+    if (disk.is_dead) {
+        pthread_mutex_unlock(&disk.lock);
+        errno = EIO;
+        return -1;
+    }
+    return 0;
+}
+
+static int done(int result, int error)
+{
+    pthread_mutex_unlock(&disk.lock);
+    errno = error;
+    return result;
+}
+
+static struct file *file_of(int fd)
+{
+    return &disk.files[fd - FIRST_FD];
+}
+
+static int new_file(const char *name)
+{
+    struct file *file = &disk.files[disk.file_count];
+    *file = (struct file){.now = calloc(1, BYTES_MAX), .safe = calloc(1, BYTES_MAX)};
+    if (file->now == NULL || file->safe == NULL || disk.file_count + 1 == FILES_MAX) {
+        abort();
+    }
+    set_name(disk.now, name, disk.file_count);
+    note(ADDED, name, "", disk.file_count);
+    return disk.file_count++;
+}
+
+static int disk_open(int dir, const char *name, int flags, mode_t mode)
+{
+    (void)dir;
+    (void)mode;
+    if (begin() != 0) {
+        return -1;
+    }
+    if (flags & O_DIRECTORY) {
+        return done(DIRECTORY_FD, 0);
+    }
+    const struct name *found = find(disk.now, name);
+    if (found == NULL && !(flags & O_CREAT)) {
+        return done(-1, ENOENT);
+    }
+    int file = found != NULL ? found->file : new_file(name);
+    if (flags & O_TRUNC) {
+        memset(disk.files[file].now, 0, BYTES_MAX);
+        disk.files[file].now_bytes = 0;
+    }
+    return done(FIRST_FD + file, 0);
+}
+
+static int disk_close(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+static ssize_t disk_pread(int fd, void *data, size_t bytes, off_t at)
+{
+    if (begin() != 0) {
+        return -1;
+    }
+    const struct file *file = file_of(fd);
+    uint64_t rest = (uint64_t)at < file->now_bytes ? file->now_bytes - (uint64_t)at : 0;
+    size_t got = bytes < rest ? bytes : (size_t)rest;
+    memcpy(data, file->now + at, got);
+    return done((int)got, 0);
+}
+
+static ssize_t disk_pwritev(int fd, const struct iovec *pieces, int count, off_t at)
+{
+    int put = 0;
+    if (begin() != 0) {
+        return -1;
+    }
+    struct file *file = file_of(fd);
+    for (int i = 0; i < count; i++) {
+        if ((size_t)at + pieces[i].iov_len > BYTES_MAX) {
+            return done(-1, ENOSPC);
+        }
+        memcpy(file->now + at, pieces[i].iov_base, pieces[i].iov_len);
+        at += (off_t)pieces[i].iov_len;
+        put += (int)pieces[i].iov_len;
+    }
+    file->now_bytes = file->now_bytes < (uint64_t)at ? (uint64_t)at : file->now_bytes;
+    return done(put, 0);
+}
+
+static ssize_t disk_pwrite(int fd, const void *data, size_t bytes, off_t at)
+{
+    const struct iovec piece = {(void *)(uintptr_t)data, bytes};
+    return disk_pwritev(fd, &piece, 1, at);
+}
+
+/* A sync takes its time, and promises what was written before it began. */
+static int disk_fdatasync(int fd)
+{
+    uint8_t *copy = malloc(BYTES_MAX);
+    if (copy == NULL || begin() != 0) {
+        free(copy);
+        return -1;
+    }
+    struct file *file = file_of(fd);
+    uint64_t bytes = file->now_bytes;
+    memcpy(copy, file->now, BYTES_MAX);
+    pthread_mutex_unlock(&disk.lock);
+    usleep(100);
+    if (begin() != 0) {
+        free(copy);
+        return -1;
+    }
+    memcpy(file->safe, copy, BYTES_MAX);
+    file->safe_bytes = bytes;
+    free(copy);
+    return done(0, 0);
+}
+
+static int disk_fsync(int fd)
+{
+    (void)fd; /* the directory's */
+    if (begin() != 0) {
+        return -1;
+    }
+    memcpy(disk.safe, disk.now, sizeof(disk.safe));
+    disk.pending_count = 0;
+    return done(0, 0);
+}
+
+static int disk_write_out(int fd, off_t at, off_t bytes)
+{
+    (void)fd, (void)at, (void)bytes;
+    return 0;
+}
+
+static int disk_truncate(int fd, off_t bytes)
+{
+    if (begin() != 0) {
+        return -1;
+    }
+    memset(file_of(fd)->now + bytes, 0, (size_t)(BYTES_MAX - bytes));
+    file_of(fd)->now_bytes = (uint64_t)bytes;
+    return done(0, 0);
+}
+
+static int disk_size(int fd, uint64_t *bytes)
+{
+    if (begin() != 0) {
+        return -1;
+    }
+    *bytes = file_of(fd)->now_bytes;
+    return done(0, 0);
+}
+
+static int disk_links(int fd, uint64_t *count)
+{
+    (void)fd;
+    *count = 1;
+    return 0;
+}
+
+static int disk_rename(int dir, const char *from, const char *to)
+{
+    (void)dir;
+    if (begin() != 0) {
+        return -1;
+    }
+    const struct name *name = find(disk.now, from);
+    if (name == NULL) {
+        return done(-1, ENOENT);
+    }
+    int file = name->file;
+    drop_name(disk.now, from);
+    set_name(disk.now, to, file);
+    note(RENAMED, from, to, file);
+    return done(0, 0);
+}
+
+static int disk_unlink(int dir, const char *name)
+{
+    (void)dir;
+    if (begin() != 0) {
+        return -1;
+    }
+    if (find(disk.now, name) == NULL) {
+        return done(-1, ENOENT);
+    }
+    drop_name(disk.now, name);
+    note(REMOVED, name, "", -1);
+    return done(0, 0);
+}
+
+static int disk_lock(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+static int disk_list(int dir, bool (*each)(void *context, const char *name), void *context)
+{
+    struct name names[NAMES_MAX];
+    (void)dir;
+    if (begin() != 0) {
+        return -1;
+    }
+    memcpy(names, disk.now, sizeof(names));
+    done(0, 0);
+    for (int i = 0; i < NAMES_MAX; i++) {
+        if (names[i].text[0] != '\0' && !each(context, names[i].text)) {
+            break;
+        }
+    }
+    return 0;
+}
+
+const struct sw_io *power_disk_io(void)
+{
+    static const struct sw_io io = {
+        .open = disk_open,
+        .close = disk_close,
+        .pread = disk_pread,
+        .pwrite = disk_pwrite,
+        .pwritev = disk_pwritev,
+        .fdatasync = disk_fdatasync,
+        .fsync = disk_fsync,
+        .write_out = disk_write_out,
+        .truncate = disk_truncate,
+        .size = disk_size,
+        .links = disk_links,
+        .rename = disk_rename,
+        .unlink = disk_unlink,
+        .lock = disk_lock,
+        .list = disk_list,
+    };
+    return &io;
+}
+
+/* --- the end of the power --------------------------------------------------------------------- */
+
+static bool coin(struct random *random)
+{
+    return random_below(random, 2) == 0;
+}
+
+static void lose_page(struct random *random, struct file *file, size_t at)
+{
+    if (random_below(random, 7) == 0) { /* it was being written */
+        for (size_t i = 0; i < PAGE; i++) {
+            file->safe[at + i] = (uint8_t)random_next(random);
+        }
+        return;
+    }
+    for (size_t sector = at; sector < at + PAGE; sector += SECTOR) {
+        if (coin(random)) {
+            memcpy(file->safe + sector, file->now + sector, SECTOR);
+        }
+    }
+}
+
+static void lose_file(struct random *random, struct file *file)
+{
+    for (size_t at = 0; at < BYTES_MAX; at += PAGE) {
+        if (memcmp(file->safe + at, file->now + at, PAGE) != 0) {
+            lose_page(random, file, at);
+        }
+    }
+    file->safe_bytes = coin(random) ? file->now_bytes : file->safe_bytes;
+    memset(file->safe + file->safe_bytes, 0, BYTES_MAX - file->safe_bytes);
+}
+
+static void lose_names(struct random *random)
+{
+    for (int i = 0; i < disk.pending_count; i++) {
+        const struct change *change = &disk.pending[i];
+        uint64_t how = random_below(random, change->what == RENAMED ? 3 : 2);
+        if (how == 0) {
+            continue;
+        }
+        if (change->what == ADDED) {
+            set_name(disk.safe, change->text, change->file);
+        } else if (change->what == REMOVED) {
+            drop_name(disk.safe, change->text);
+        } else {
+            set_name(disk.safe, change->to, change->file);
+            if (how == 2) {
+                drop_name(disk.safe, change->text);
+            }
+        }
+    }
+}
+
+void power_disk_crash(struct random *random)
+{
+    pthread_mutex_lock(&disk.lock);
+    disk.is_dead = true;
+    disk.lost_power = random != NULL;
+    if (random != NULL) {
+        for (int i = 0; i < disk.file_count; i++) {
+            lose_file(random, &disk.files[i]);
+        }
+        lose_names(random);
+    }
+    pthread_mutex_unlock(&disk.lock);
+}
+
+void power_disk_reboot(void)
+{
+    pthread_mutex_lock(&disk.lock);
+    if (disk.lost_power) {
+        for (int i = 0; i < disk.file_count; i++) {
+            struct file *file = &disk.files[i];
+            memcpy(file->now, file->safe, BYTES_MAX);
+            file->now_bytes = file->safe_bytes;
+        }
+        memcpy(disk.now, disk.safe, sizeof(disk.now));
+        disk.pending_count = 0;
+    }
+    disk.is_dead = false;
+    pthread_mutex_unlock(&disk.lock);
+}
+
+void power_disk_init(void)
+{
+    power_disk_free();
+}
+
+void power_disk_free(void)
+{
+    for (int i = 0; i < disk.file_count; i++) {
+        free(disk.files[i].now);
+        free(disk.files[i].safe);
+    }
+    disk.file_count = 0;
+    disk.pending_count = 0;
+    disk.is_dead = false;
+    memset(disk.now, 0, sizeof(disk.now));
+    memset(disk.safe, 0, sizeof(disk.safe));
+}
