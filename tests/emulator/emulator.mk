@@ -73,7 +73,7 @@ $(EMU)/walks_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 
 # The lock of a stretch is given back before the next one's is taken.
 $(EMU)/walks_one_lock/src: EMU_REPLACE := --replace 'unlock(device.locks, step.lock - 1);' ';' \
   --replace 'if (!keeps) {' 'if (true) {'
-$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/walk.cu table/robin_hood/cuda/device.cuh
+$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/walk.cu table/device/reduce.cuh
 	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
 	@touch $@
 $(EMU_WALKS:%=$(EMU)/%/test_walks.o): $(EMU)/%/test_walks.o: $(EMU)/%/src | $(EMU)/rewritten

@@ -6,8 +6,8 @@
 #   rewrite.py [--set NAME=VALUE].. [--replace OLD NEW].. OUT FILE..
 #
 # Writes each FILE below OUT under its own path, if what is there differs. Lines keep their numbers.
-# --set makes a constant another one; --replace puts something else where OLD stands, which must be
-# in one of the files: for tests that must fail.
+# --set makes a constant another one; --replace puts something else where OLD stands: for tests that
+# must fail. Both must be in one of the files.
 # What C++ has no word for becomes a call of include/: launches, shared variables, inline PTX.
 # Everything else the headers there make C++ of as it is.
 import argparse
@@ -196,6 +196,10 @@ def main():
     for old, _ in options.replace:
         if not any(old in text for text in texts.values()):
             sys.exit("rewrite.py: there is no `%s` to replace" % old)
+    for one in options.set:
+        name = one.split("=")[0]
+        if not any("#define %s " % name in text for text in texts.values()):
+            sys.exit("rewrite.py: there is no `#define %s` to set" % name)
     for path, text in texts.items():
         new = rewritten(text, path, constants, options.replace)
         to = os.path.join(options.out, path)
