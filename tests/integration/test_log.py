@@ -365,6 +365,47 @@ def a_disk_that_is_full():
 
 
 @case
+def a_write_that_fails():
+    """a write of the log that fails: what waits is told nothing, writes are refused, reads go on; a
+    snapshot has everything, and a restart begins a new log"""
+    with Directory() as path:
+        with durable(path, "always", errors="of the log has failed|may lack") as server:
+            with server.connect() as connection, server.connect() as other:
+                replies, others = wire.Replies(connection), wire.Replies(other)
+                equal(replies.ask("SET", 1, 1), "OK", "set")
+                prlimit = ["prlimit", "--pid", str(server.process.pid)]
+                subprocess.run([*prlimit, "--fsize=12000:unlimited"], check=True)
+                connection.sendall(wire.command("MSET", *range(1000)))
+                check(replies.closed(), "its outcome is not known, so nothing is said")
+                refused = others.ask("SET", 1, 2)
+                check(refused.startswith("MISCONF"), refused)
+                equal(others.ask("GET", 10), b"11", "it was applied")
+                equal(server.metrics()["sherwood_persistence_log_broken"], 1, "the gauge")
+                subprocess.run([*prlimit, "--fsize=unlimited:unlimited"], check=True)
+        check(list(path.glob("snapshot-*")), "the end has written a snapshot")
+        with durable(path, "always") as server:
+            equal(server.redis_cli("MGET", "0", "10", "998").split(), ["1", "11", "999"], "all")
+            equal(server.redis_cli("SET", "1", "3").strip(), "OK", "set")
+
+
+@case
+def replies_tell_sequences():
+    """bulk replies tell the place of their write among all, and what is on storage by then"""
+    with Directory() as path, durable(path, "always") as server, server.connect() as connection:
+        for i in range(1, 4):
+            connection.sendall(wire.frame(wire.SET, [i], [i]))
+            reply = wire.read_frame(connection)
+            equal((reply.write_sequence, reply.durable_through), (i, i), "a write")
+        connection.sendall(wire.frame(wire.GET, [1]))
+        reply = wire.read_frame(connection)
+        equal((reply.write_sequence, reply.durable_through), (0, 3), "a read")
+    with Server() as server, server.connect() as connection:
+        connection.sendall(wire.frame(wire.SET, [1], [1]))
+        reply = wire.read_frame(connection)
+        equal((reply.write_sequence, reply.durable_through), (0, 0), "without a log")
+
+
+@case
 def without_the_option():
     """a log that is there is loaded without appendonly, and nothing is added to it"""
     with Directory() as path:

@@ -204,6 +204,8 @@ class Reply:
         self.not_admitted = message.get(19, 0)
         self.matched = message.get(20, 0)
         self.epoch = message.get(21, 0)
+        self.write_sequence = message.get(22, 0)
+        self.durable_through = message.get(23, 0)
         self.body = body
 
     def values(self):
