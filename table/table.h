@@ -459,11 +459,11 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Images: what a table holds at one instant, between two writes. To take one, writes wait while the
- * arrays are copied (CPU: as long as memory takes, CUDA: about 0.5 ms a GiB), reads go on. With
- * `borrow` nothing is copied: no batch that writes may be submitted before the image is dropped.
- * Blocks; the queue must be idle. Returns SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more,
- * where the slots lie; SW_E_UNSUPPORTED: the backend takes none; SW_E_DEVICE. Every image must be
- * dropped before the table is destroyed. */
+ * arrays are copied, as long as their memory takes for that; reads go on. With `borrow` nothing is
+ * copied: no batch that writes may be submitted before the image is dropped. Blocks; the queue must
+ * be idle. Returns SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more, where the slots lie;
+ * SW_E_UNSUPPORTED: the backend takes none; SW_E_DEVICE. Every image must be dropped before the
+ * table is destroyed. */
 struct sw_image;
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
 uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */
