@@ -58,8 +58,8 @@ $(EMU)/test_ways_gpu: $(EMU)/obj/tests/gpu/test_ways_gpu.cu.o $(EMU)/libemulated
 $(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
   $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
-  $(wildcard tests/gpu/together*.c)) $(EMU)/libemulated.a
-$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c)) \
+  $(wildcard tests/gpu/together*.c) tests/support/random.c) $(EMU)/libemulated.a
+$(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) tests/support/random.c) \
   $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm

@@ -18,9 +18,8 @@ import sys
 # A GPU is filled by thousands of blocks, the emulator by few; and its batches are small.
 SMALLER = {
     "SW_CUDA_FEW_BLOCKS": "3",
-    "SW_CUCKOO_FEW_BLOCKS": "3",
+    "SW_CSET_FEW_BLOCKS": "3",
     "SW_CUCKOO_ENGINE_FEW_BLOCKS": "3",
-    "RANGES_MIN": "8",
     "WARM_UP_OPS": "256U",
 }
 

@@ -4,7 +4,7 @@
 #   make bundle          build/bundle: programs, the libraries they need, run-gpu-tests.sh
 
 GPU_OUT := $(BUILD)/tests/gpu
-GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(wildcard tests/gpu/*.c)))
+GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(wildcard tests/gpu/*.c)) tests/support/random.c)
 
 # The programs of tests/table that say nothing of the CPU backend alone, and what they are linked with to
 # run on CUDA: a runner that takes the place of Criterion's.
@@ -20,7 +20,7 @@ $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) 
 $(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
-  $(wildcard tests/gpu/together*.c)) $(BUILD)/libtable.a
+  $(wildcard tests/gpu/together*.c) tests/support/random.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 CUCKOO_SET_GPU_TEST := $(patsubst %,$(BUILD)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
   $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(BUILD)/libtable.a
@@ -28,7 +28,7 @@ $(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(GPU_OUT)/test_image_gpu: $(call obj,tests/gpu/test_image_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
-  $(wildcard tests/gpu/cache/*.c)) $(BUILD)/libtable.a
+  $(wildcard tests/gpu/cache/*.c) tests/support/random.c) $(BUILD)/libtable.a
 $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
 GPU_SUITE := $(CUDA_SUITE:%=suite_%)

@@ -71,7 +71,7 @@ run_suite() {
 run_tests() {
     run_suite
     step test-full 480 "$here/test_table_gpu" --full
-    step test-full-seed-2 180 "$here/test_table_gpu" --full --seed 2 --own-choice
+    step test-full-own-choice 180 "$here/test_table_gpu" --full --own-choice
     step test-ways 60 "$here/test_ways_gpu"
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"

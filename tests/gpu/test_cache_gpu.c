@@ -6,6 +6,7 @@
  *
  *   test_cache_gpu [--quick] [--cpu] [--seed N] [--only CASE] [--one-of N]
  *
+ * --seed N: of the random numbers; without it SHERWOOD_SEED, or another one in each run (random.h).
  * --one-of runs each N-th, other ones for another seed.
  * --cpu runs the same cases on the CPU backend: are the cases right?
  */
@@ -91,7 +92,7 @@ static uint64_t run_case(const struct trial_setting *setting, size_t number)
 
 int main(int argc, char **argv)
 {
-    struct trial_setting setting = {SW_BACKEND_CUDA, 1, 16};
+    struct trial_setting setting = {SW_BACKEND_CUDA, random_seed(), 16};
     const char *only = NULL;
     uint64_t failed = 0;
     for (int i = 1; i < argc; i++) {

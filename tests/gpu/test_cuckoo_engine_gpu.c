@@ -8,6 +8,7 @@
  *
  *   test_cuckoo_engine_gpu [--quick] [--seed N] [--only TEXT] [--one-of N] [--cpu]
  *
+ * --seed N: of the random numbers; without it SHERWOOD_SEED, or another one in each run (random.h).
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed. --only
  * takes cases whose line holds the text, --one-of each N-th, other ones for another seed. --cpu
  * compares the CPU table with another one: it checks this program, without a GPU.
@@ -441,7 +442,7 @@ static void all_cases(struct run *run, bool quick)
 
 int main(int argc, char **argv)
 {
-    struct run run = {.seed = 1, .tested = SW_BACKEND_CUDA};
+    struct run run = {.seed = random_seed(), .tested = SW_BACKEND_CUDA};
     bool quick = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {

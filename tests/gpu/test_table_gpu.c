@@ -6,6 +6,7 @@
  *                  [--few|--own-choice] [--cpu]
  *   test_table_gpu --huge SLOTS [--seed N] [--cpu]
  *
+ * --seed N: of the random numbers; without it SHERWOOD_SEED, or another one in each run (random.h).
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed.
  * --quick is for checkers that slow the device down; --small is the same without large batches and
  * long runs, for kernels that a CPU carries out (tests/emulator/). --only takes cases whose line
@@ -21,6 +22,7 @@
 #include <time.h>
 
 #include "tests/gpu/cases.h"
+#include "tests/support/random.h"
 
 static const struct scale QUICK = {
     .size = {{1 << 12, 1 << 11}, {1 << 14, 1 << 13}, {1 << 19, (1 << 18) + 1000}},
@@ -231,8 +233,8 @@ static bool read_options(int argc, char **argv, struct options *options)
 {
     enum sw_backend_kind tested = SW_BACKEND_CUDA;
     int only = 0;
-    *options =
-        (struct options){.scale = QUICK, .seed = 1, .quick = true, .tuning_max = TUNINGS - 1};
+    *options = (struct options){
+        .scale = QUICK, .seed = random_seed(), .quick = true, .tuning_max = TUNINGS - 1};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--full") == 0) {
             options->scale = FULL;
