@@ -161,6 +161,37 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
     return ask_range(client, SW_OPERATION_ERASE_SCORES, score_min, score_max, matched);
 }
 
+/* How long one request waits: the server replies well before the limit of a request. */
+#define WAIT_MS 1000
+
+int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    if (client->incarnation == 0) {
+        return sw_client_fail(client, SHERWOOD_E_REQUEST, "the server does not log writes");
+    }
+    int rc = SHERWOOD_OK;
+    struct sw_reply reply = {0};
+    while (rc == SHERWOOD_OK && reply.durable_through < client->last_write) {
+        uint32_t wait = timeout_ms < 0 || timeout_ms > WAIT_MS ? WAIT_MS : (uint32_t)timeout_ms;
+        const struct sw_request header = {.operation = SW_OPERATION_WAIT_DURABLE,
+                                          .sequence = client->last_write,
+                                          .incarnation = client->incarnation,
+                                          .timeout_ms = wait};
+        rc = exchange(client, &header, NULL, NULL, NULL, &reply);
+        if (rc == SHERWOOD_OK && reply.durable_through < client->last_write && timeout_ms == 0) {
+            return sw_client_fail(client, SHERWOOD_E_TIMEOUT,
+                                  "writes up to %llu are on storage, and not yet up to %llu",
+                                  (unsigned long long)reply.durable_through,
+                                  (unsigned long long)client->last_write);
+        }
+        timeout_ms -= timeout_ms < 0 ? 0 : (int)wait;
+    }
+    return rc;
+}
+
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now)
 {
     struct sw_reply reply = {0};

@@ -24,6 +24,9 @@ struct sherwood {
 
     uint64_t overflows; /* of the last sherwood_run */
 
+    uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
+    uint64_t incarnation; /* of the server; 0: it does not log writes */
+
     /* What the last sherwood_stats received. */
     uint32_t figures_count;
     struct sw_figure figures[SW_FIGURES_MAX];

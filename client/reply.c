@@ -231,6 +231,9 @@ int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
     if (wrong != NULL) {
         return contradiction(stripe, wrong);
     }
+    if (stripe->client->last_write < reply->write_sequence) {
+        stripe->client->last_write = reply->write_sequence;
+    }
     if (body_bytes == 0) {
         sw_client_flight_finish(stripe, flight, SHERWOOD_OK, reply);
         return SHERWOOD_OK;

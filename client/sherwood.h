@@ -351,6 +351,12 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
  */
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
 
+/* Waits until the writes whose replies this handle has received survive a crash of the server's
+ * machine, for at most timeout_ms milliseconds (negative: without limit). With appendfsync everysec
+ * and no, a loader calls it now and then and need not pay for a sync a frame. SHERWOOD_E_TIMEOUT:
+ * they do not yet. SHERWOOD_E_REQUEST: the server does not log writes. */
+int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
+
 /* Statistics. A field that the server does not send is 0. */
 struct sherwood_operation_stats {
     uint64_t operations, probes, hits, misses;

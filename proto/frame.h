@@ -98,7 +98,8 @@ const char *sw_frame_error_text(int error);
     X(RESIZE, 37, TABLE)            \
     X(COUNT_SCORES, 38, TABLE)      \
     X(ERASE_SCORES, 39, TABLE)      \
-    X(EPOCH, 40, TABLE)
+    X(EPOCH, 40, TABLE)             \
+    X(WAIT_DURABLE, 41, SERVER)
 #define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
 /* Numbers are smaller than this, so that a set of operations fits in a uint64_t. */
 #define SW_OPERATION_NUMBERS 64
@@ -191,6 +192,9 @@ struct sw_request {
     bool by_score;
     uint64_t score_min, score_max;
     uint64_t epoch;
+    uint64_t sequence;    /* WAIT_DURABLE: of the write that is to survive a crash */
+    uint64_t incarnation; /* WAIT_DURABLE: of the server that gave it */
+    uint32_t timeout_ms;  /* WAIT_DURABLE */
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
@@ -216,6 +220,7 @@ struct sw_server_info {
     uint32_t value_format; /* enum sw_frame_values, or a number of a later version */
     char policy[16];
     uint64_t frame_bytes_max;
+    uint64_t incarnation; /* another one at each start; 0: writes are not logged */
 };
 
 struct sw_reply {

@@ -70,6 +70,9 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .score_min = in->score_min,
         .score_max = in->score_max,
         .epoch = in->epoch,
+        .sequence = in->sequence,
+        .incarnation = in->incarnation,
+        .timeout_ms = in->timeout_ms,
     };
     if (request->want_evicted != 0) {
         request->want_evicted |= SW_FRAME_EVICTED_KEYS;
@@ -92,6 +95,7 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     out->value_format = (uint32_t)in->value_format;
     copy_text(out->policy, sizeof(out->policy), in->policy);
     out->frame_bytes_max = in->frame_bytes_max;
+    out->incarnation = in->incarnation;
 }
 
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
@@ -200,6 +204,9 @@ int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uin
     message.score_min = request->score_min;
     message.score_max = request->score_max;
     message.epoch = request->epoch;
+    message.sequence = request->sequence;
+    message.incarnation = request->incarnation;
+    message.timeout_ms = request->timeout_ms;
     return encode(&message.base, body_bytes, out, out_bytes);
 }
 
@@ -219,6 +226,7 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->value_format = (Sherwood__ValueFormat)in->value_format;
     out->policy = borrow_text(in->policy, sizeof(in->policy));
     out->frame_bytes_max = in->frame_bytes_max;
+    out->incarnation = in->incarnation;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "server/bulk/output.h"
+#include "server/bulk/request.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/resp/control.h"
@@ -99,6 +100,7 @@ static bool turn(struct sw_loop *loop)
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     moved |= sw_control_poll_waits(&loop->resp);
+    moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= follow_log(loop);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
@@ -116,6 +118,7 @@ static bool is_finished(const struct sw_loop *loop)
 {
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
            !sw_batches_in_flight(&loop->batches) && !sw_batches_are_held(&loop->batches) &&
+           sw_list_is_empty(&loop->resp.waits) && sw_list_is_empty(&loop->bulk.waits) &&
            !sw_resp_is_busy(&loop->resp);
 }
 

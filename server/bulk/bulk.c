@@ -352,6 +352,7 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     bulk->batches = batches;
     bulk->owner = *owner;
     bulk->operations = sw_bulk_operations(&batches->shape);
+    sw_list_init(&bulk->waits);
     sw_list_init(&bulk->ready);
     sw_bulk_pool_init(&bulk->pool);
 }

@@ -33,6 +33,7 @@ struct sw_bulk {
     struct sw_bulk_owner owner;
     uint64_t operations; /* operations that the engine supports: bit 1 << enum sw_operation */
     struct sw_bulk_pool pool;
+    struct sw_list waits; /* frames of WAIT_DURABLE */
     struct sw_list ready; /* connections that have replies to send and are not writing */
 };
 

@@ -30,7 +30,8 @@ struct sw_bulk_frame {
     struct sw_flight flight;
     struct sw_bulk *bulk;
     struct sw_conn *conn;
-    struct sw_list link; /* link in the pool, or in the unsent replies */
+    struct sw_list link;  /* link in the pool, in the unsent replies, or in bulk->waits */
+    uint64_t deadline_ms; /* WAIT_DURABLE: by the loop's clock */
     struct sw_request request;
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;

@@ -69,6 +69,11 @@ bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write)
     return true;
 }
 
+uint64_t sw_wal_incarnation(const struct sw_wal *wal)
+{
+    return wal->incarnation;
+}
+
 uint64_t sw_wal_durable(const struct sw_wal *wal)
 {
     return __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);

@@ -95,6 +95,9 @@ bool sw_wal_has_room(const struct sw_wal *wal);
 /* Begins a sync soon, if this write is not durable. */
 void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 
+/* Random, and never 0: sequences mean nothing to a log of another one. */
+uint64_t sw_wal_incarnation(const struct sw_wal *wal);
+
 /* The monotonic clock of the log. */
 uint64_t sw_wal_now_ns(void);
 

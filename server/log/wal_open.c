@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
@@ -138,13 +139,16 @@ struct sw_wal *sw_wal_create(const struct sw_wal_config *config)
 {
     struct sw_wal *wal = calloc(1, sizeof(*wal));
     struct sw_wal_slot *ring = calloc(SW_WAL_RING, sizeof(*ring));
-    if (wal == NULL || ring == NULL) {
+    uint64_t incarnation = 0;
+    if (wal == NULL || ring == NULL ||
+        getrandom(&incarnation, sizeof(incarnation), 0) != (ssize_t)sizeof(incarnation)) {
         free(wal);
         free(ring);
         return NULL;
     }
     wal->config = *config;
     wal->ring = ring;
+    wal->incarnation = incarnation | 1;
     wal->current.fd = -1;
     wal->prepared.fd = -1;
     init_locks(wal);

@@ -8,6 +8,7 @@ SHERWOOD_KILLS=1000 kills the daemon so often; SHERWOOD_SEED=N repeats a run tha
 
 import contextlib
 import csv
+import ctypes
 import io
 import os
 import pathlib
@@ -403,6 +404,41 @@ def replies_tell_sequences():
         connection.sendall(wire.frame(wire.SET, [1], [1]))
         reply = wire.read_frame(connection)
         equal((reply.write_sequence, reply.durable_through), (0, 0), "without a log")
+
+
+@case
+def wait_durable():
+    """WAIT_DURABLE starts a sync, and knows the numbers of this life only; sherwood_wait_durable"""
+    library = ctypes.CDLL(str(BUILD / "libsherwood.so"))
+    library.sherwood_connect_text.restype = ctypes.c_int
+    handle, text = ctypes.c_void_p(), ctypes.create_string_buffer(512)
+    keys = (ctypes.c_uint64 * 3)(1, 2, 3)
+    with Directory() as path, durable(path, "no") as server, server.connect() as connection:
+        connection.sendall(wire.frame(wire.HELLO))
+        incarnation = wire.read_frame(connection).info[14]
+
+        def ask(sequence, life, timeout=5000):
+            header = wire.field(1, 1) + wire.field(2, 41) + b"".join(
+                wire.field(n, v) for n, v in ((18, sequence), (19, life), (20, timeout)) if v)
+            connection.sendall(wire.envelope(header))
+            return wire.read_frame(connection)
+
+        connection.sendall(wire.frame(wire.SET, [1], [1]))
+        equal(wire.read_frame(connection).write_sequence, 1, "a write")
+        equal(ask(1, incarnation).durable_through, 1, "synced")
+        equal(ask(9, incarnation, 30).durable_through, 1, "its time is over")
+        equal(ask(1, incarnation + 2).status, wire.BAD_REQUEST, "another life")
+        address = server.address().encode()
+        equal(library.sherwood_connect_text(address, None, ctypes.byref(handle), text, 512), 0, text.value)
+        equal(library.sherwood_set(handle, keys, keys, 3), 0, "set")
+        equal(library.sherwood_wait_durable(handle, 5000), 0, "wait")
+        equal(server.metrics()["sherwood_persistence_durable_sequence"], 2, "durable")
+        library.sherwood_close(handle)
+    with Server() as server:
+        address = server.address().encode()
+        equal(library.sherwood_connect_text(address, None, ctypes.byref(handle), text, 512), 0, text.value)
+        equal(library.sherwood_wait_durable(handle, 0), -8, "without a log")
+        library.sherwood_close(handle)
 
 
 @case

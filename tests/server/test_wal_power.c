@@ -11,6 +11,11 @@
 #include "server/log/wal.h"
 #include "tests/support/power_disk.h"
 
+#ifdef SHERWOOD_CHECKS /* sanitizers are slow */
+enum { LIVES = 30 };
+#else
+enum { LIVES = 150 };
+#endif
 enum { KEYS_MAX = 600, WRITES_MAX = 60000 };
 
 struct world {
@@ -165,15 +170,15 @@ static void run_lives(enum sw_wal_level level, int lives)
 
 Test(wal_power, always)
 {
-    run_lives(SW_WAL_ALWAYS, 150);
+    run_lives(SW_WAL_ALWAYS, LIVES);
 }
 
 Test(wal_power, everysec)
 {
-    run_lives(SW_WAL_EVERYSEC, 150);
+    run_lives(SW_WAL_EVERYSEC, LIVES);
 }
 
 Test(wal_power, no)
 {
-    run_lives(SW_WAL_NO, 150);
+    run_lives(SW_WAL_NO, LIVES);
 }
