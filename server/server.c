@@ -469,7 +469,8 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
         snprintf(http, sizeof(http), "HTTP on %s:%u", server->config.http_bind, server->http_port);
     }
     if (server->saver != NULL) {
-        snprintf(saved, sizeof(saved), "snapshots in %s", server->config.data_dir);
+        snprintf(saved, sizeof(saved), "snapshots%s in %s", server->wal != NULL ? " and a log" : "",
+                 server->config.data_dir);
     }
     snprintf(line, line_bytes,
              "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "

@@ -286,6 +286,7 @@ def wait_and_rewrite():
     a snapshot, and what is older goes"""
     with Directory() as path:
         with durable(path, "no") as server, server.connect() as connection:
+            check("snapshots and a log in" in server.line, server.line)
             replies = wire.Replies(connection)
             equal(replies.ask("WAITAOF", 1, 0, 0), [1, 0], "nothing was written")
             for i in range(3):
