@@ -68,16 +68,23 @@ cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_lane 
     image->owner = lane->owner;
     image->began_ns = now_ns();
     cudaError_t error = open_image(image, bytes);
-    *done = error == cudaSuccess;
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError(); /* leaves the context as it was */
         sw_cuda_image_close(image);
+        *done = false;
         return cudaSuccess;
     }
     if (error == cudaSuccess) {
         error = copy_parts(image, lane, parts);
     }
-    return error == cudaSuccess ? cudaEventRecord(image->taken, lane->stream) : error;
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(image->taken, lane->stream);
+    }
+    if (error != cudaSuccess) {
+        sw_cuda_image_close(image);
+    }
+    *done = error == cudaSuccess;
+    return error;
 }
 
 int sw_cuda_image_poll(struct sw_cuda_image *image, struct sw_batch *batch)

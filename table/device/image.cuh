@@ -32,8 +32,8 @@ struct sw_cuda_image {
 };
 
 /* Under the mutex: enqueues the copies behind the last write batch, and before what comes next.
- * *done is false, without an error, if there is no memory; nothing was done then. Zeroed memory is
- * what it takes. */
+ * *done is false after an error and, without one, if there is no memory; nothing is left open then.
+ * Zeroed memory is what it takes. */
 cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_lane *lane,
                                const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS],
                                bool borrow, bool *done);

@@ -199,6 +199,33 @@ static void run_kind(struct script *script, enum sw_batch_kind kind, uint64_t ca
     }
 }
 
+static uint64_t number_at(const struct script *script, const uint64_t *array, uint32_t i)
+{
+    return script->config.slot_bits == 64 ? ((const uint32_t *)array)[i] : array[i];
+}
+
+/* What could not be copied or read is told; the table is as it was. The model is not that of a
+ * cache that found no memory to grow. */
+static void run_image(struct script *script)
+{
+    const bool was_known = script->is_known;
+    struct sw_image *image = NULL;
+    uint32_t got = 0;
+    int status = sw_image_take(script->queues[1], false, &image);
+    if (status == SW_OK) {
+        status = sw_image_read(image, KEYS, script->keys, script->values, NULL, &got);
+    }
+    sw_image_drop(image);
+    bool good = is_good(script, status);
+    script->is_known = was_known && status != SW_E_DEVICE;
+    good = good && (script->config.engine != SW_ENGINE_CACHE || !emu_has_failed());
+    for (uint32_t i = 0; i < got && good && script->is_known; i++) {
+        const uint64_t key = number_at(script, script->keys, i);
+        expect(script, key < KEYS && number_at(script, script->values, i) == script->model[key],
+               "an image has what the model holds");
+    }
+}
+
 static void run_all(struct script *script)
 {
     run_batch(script, SW_SET, 0, 700);
@@ -206,7 +233,9 @@ static void run_all(struct script *script)
     run_several(script);
     run_batch(script, SW_DELETE, 256, 300);
     run_kind(script, SW_BATCH_SCAN, 0);
+    run_image(script);
     run_batch(script, SW_SET, 0, KEYS); /* grows, where it may */
+    run_image(script);
     run_batch(script, SW_GET, 0, KEYS);
     run_kind(script, SW_BATCH_RESIZE, 1 << 14);
     run_batch(script, SW_GET, 0, KEYS);
