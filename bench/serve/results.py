@@ -111,8 +111,8 @@ def bar_of(key, metric):
     return OTHERS.get((operation, metric))
 
 
-def bars(summary):
-    """A line for each figure that has a bar: is it over it?"""
+def bars(summary, bar_of=bar_of):
+    """A line for each figure that has a bar, as `bar_of` of a row's key and a metric tells: is it over it?"""
     yield f"{'':5} {'operation':28} {'bits':>4} {'F':>5} {'batch':>7} {'metric':>16} {'measured':>11} {'bar':>13}"
     for key, metric, _, value in summary:
         bar = bar_of(key, metric)
