@@ -45,6 +45,13 @@ bench-served: sherwoodd-null ## what a client is served, every kind of load, int
 	@$(MAKE) --no-print-directory all
 	@bench/serve/served.py --build $(BUILD)
 
+# The study of durability: OUTPUT must be on the disk that is measured.
+.PHONY: bench-durability
+bench-durability: ## what the log and snapshots cost, beside plain programs on the same disk, into output/<time>/durability
+	@deploy/deps build redis-server
+	@$(MAKE) --no-print-directory all
+	@bench/serve/durability.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
+
 include bench/peers/peers.mk
 
 # --- what the studies share (bench/study): options, reports, the device ----------------------------

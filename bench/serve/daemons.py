@@ -34,6 +34,17 @@ def ask(address, *words):
     return reply[1:]
 
 
+def facts(address, section):
+    """What INFO says of a section of the daemon at the path of a Unix socket, as a dict."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(START_SECONDS_MAX)
+        connection.connect(str(address))
+        connection.sendall(b"INFO %s\r\n" % section.encode())
+        replies = connection.makefile("rb")
+        text = replies.read(int(replies.readline()[1:])).decode()
+    return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+
 def environment(program):
     """That of a program, which has its libraries beside it in lib/ if `make bundle-redis` made it."""
     libraries = pathlib.Path(program).parent / "lib"
@@ -48,6 +59,7 @@ class Server:
         self.name = name
         self.command = [str(word) for word in command]
         self.log = log
+        self.was_killed = False
         with open(log, "wb") as file:
             # pylint: disable-next=consider-using-with
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
@@ -72,6 +84,19 @@ class Server:
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(re.search(r"^RssAnon:\s+(\d+)", status, re.MULTILINE).group(1)) / 1024
 
+    def usage(self):
+        """So far: (seconds of processors, bytes that it had the kernel write to storage)."""
+        process = pathlib.Path("/proc") / str(self.process.pid)
+        times = (process / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[11:13]
+        written = re.search(r"^write_bytes: (\d+)", (process / "io").read_text(encoding="ascii"), re.MULTILINE)
+        return sum(map(int, times)) / os.sysconf("SC_CLK_TCK"), int(written.group(1))
+
+    def kill(self):
+        """Ends it at once, as kill -9 does."""
+        self.was_killed = True
+        self.process.kill()
+        self.process.wait()
+
     def stop(self):
         """Returns the exit status."""
         if self.process.poll() is None:
@@ -87,7 +112,7 @@ class Server:
 
     def __exit__(self, kind, *_):
         status = self.stop()
-        if status != 0 and kind is None:
+        if status != 0 and kind is None and not self.was_killed:
             raise Failed(f"{self.name} ended with status {status}:\n{self.said()[-2000:]}")
 
 
@@ -126,14 +151,15 @@ class Sherwood(Server):
 
 
 class Redis(Server):
-    """redis-server without persistence. It cannot ask the kernel for a port, so a free one is asked for here."""
+    """redis-server, without persistence unless `flags` ask for it. It cannot ask the kernel for a port, so a free one is
+    asked for here. `folder`: where it keeps its files."""
 
-    def __init__(self, program, work, io_threads):
+    def __init__(self, program, work, io_threads, folder=None, flags=("--appendonly", "no")):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.tcp = probe.getsockname()
         super().__init__("redis-server", [program, "--port", self.tcp[1], "--bind", "127.0.0.1", "--save", "",
-                                          "--appendonly", "no", "--dir", work, "--io-threads", io_threads],
+                                          "--dir", folder or work, "--io-threads", io_threads, *flags],
                          pathlib.Path(work) / "redis.log")
         self.wait_until(self.answers)
 

@@ -18,7 +18,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
-from daemons import Failed, Redis, environment  # noqa: E402
+from daemons import Failed, Redis  # noqa: E402
 from results import RATE, Row  # noqa: E402
 from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number,  # noqa: E402
                    parsed)
@@ -213,14 +213,10 @@ class Served(Study):
                 self.repeated(f"no table, u{bits}", [("gets", gets)])
 
     def redis(self):
-        bundled = self.build / "redis" / "redis-server"
-        program = bundled if bundled.exists() else shutil.which(self.options.redis)
+        program = self.redis_program()
         if program is None:
-            self.say(f"redis is skipped: there is no {self.options.redis}")
             return
-        version = subprocess.run([program, "--version"], text=True, capture_output=True, check=False,
-                                 env=environment(program)).stdout
-        self.described.append(f"{version.strip()}, --save '' --appendonly no --io-threads {self.options.threads}")
+        self.describe_redis(program, f"--appendonly no --io-threads {self.options.threads}")
         with Redis(program, self.work, self.options.threads) as daemon:
             self.repeated("redis", [("RESP", lambda: self.resp(daemon.address(), "redis", None, 64))])
 

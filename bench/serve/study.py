@@ -10,11 +10,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
 
-from daemons import Failed, Sherwood
+from daemons import Failed, Sherwood, environment
 from results import RATE, Results, bar_of, bars
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -106,7 +107,7 @@ class Study:
         daemon = Sherwood(self.build / program, self.work, [
             "--backend", options.backend if program == "sherwoodd" else "cpu", "--loops", str(options.loops), *flags,
             *options.flags.split()])
-        self.described.append(daemon.said().split("\n", maxsplit=1)[0])
+        self.described.append(next(line for line in daemon.said().split("\n") if "RESP and bulk frames" in line))
         self.say(self.described[-1])
         return daemon
 
@@ -206,6 +207,20 @@ class Study:
         last = self.phases(command, other.returncode, output, errors, behind)[-1]
         is_late = time.monotonic() - last["seconds"] > ended - phase["seconds"]
         return None if is_short or is_late else (phase, last)
+
+    def redis_program(self):
+        """That of the bundle, or the one that is asked for; None, and it is said, if there is none."""
+        bundled = self.build / "redis" / "redis-server"
+        program = bundled if bundled.exists() else shutil.which(self.options.redis)
+        if program is None:
+            self.say(f"redis is skipped: there is no {self.options.redis}")
+        return program
+
+    def describe_redis(self, program, flags):
+        """Its version and flags, for run_info.txt."""
+        version = subprocess.run([program, "--version"], text=True, capture_output=True, check=False,
+                                 env=environment(program)).stdout
+        self.described.append(f"{version.strip()}, --save '' {flags}")
 
     # --- what is written -------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """table - the study's rates as a table of a README, with the sources that tests/lint/figures checks."""
 
+import math
+
 FRAMES = (("4 Ki", "4096"), ("64 Ki", "65536"), ("256 Ki", "262144"))
 # What a row of frames is called, its operation and F.
 BY_FRAMES = (("get", "get", "0.85"), ("fresh inserts, empty to .85", "insert", "0.85"),
@@ -13,15 +15,30 @@ BY_RESP = (("GET, pipeline of 64, 64 connections", "resp_get_p64", "keys_per_sec
            ("GET, one at a time, 64 connections", "resp_get_p1", "keys_per_second"),
            ("the same: p50", "resp_get_p1", "latency_p50"), ("the same: p99", "resp_get_p1", "latency_p99"),
            ("GET, one at a time, one connection", "resp_get_one", "keys_per_second"))
-SCALES = {"1/s": ((1e9, "G"), (1e6, "M"), (1e3, "k")), "us": ((1e3, "ms"), (1, "us"))}
+SCALES = {"1/s": ((1e9, "G"), (1e6, "M"), (1e3, "k")), "us": ((1e3, "ms"), (1, "us")), "GB/s": ((1, "GB/s"),),
+          "": ((1, ""),)}
+# What a row of durability is called; operation and batch; metric; what it is beside (library, operation, metric), the ratio.
+BY_DURABILITY = (
+    ("sets by frames of 256 Ki, `always`; a plain program", "set_always", "262144", "keys_per_second",
+     ("plain", "write_best", "keys_per_second"), "ratio_to_plain"),
+    ("the same, `everysec`; memory only", "set_everysec", "262144", "keys_per_second",
+     ("sherwood", "set_memory", "keys_per_second"), "ratio_to_memory"),
+    ("gets beside such sets; memory only", "get_beside_sets_everysec", "262144", "keys_per_second",
+     ("sherwood", "get_beside_sets_memory", "keys_per_second"), "ratio_to_memory"),
+    ("RESP SET, one at a time, 64 connections, `always`; redis", "resp_set_p1_always", "1", "keys_per_second",
+     ("redis", "resp_set_p1_always", "keys_per_second"), "ratio_to_redis"),
+    ("a snapshot; the disk", "snapshot", "0", "bandwidth", ("plain", "write_stream", "bandwidth"), "ratio_to_disk"),
+    ("loading it; the disk", "load_from_disk", "0", "bandwidth", ("plain", "read_stream", "bandwidth"), "ratio_to_disk"),
+    ("the longest wait of a set beside a snapshot; without", "set_beside_snapshot", "4096", "latency_max",
+     ("sherwood", "set_without_snapshot", "latency_max"), None))
 
 
 def figure(value, unit):
     """Two or three digits and a unit."""
     factor, name = next((s for s in SCALES[unit] if value >= s[0]), SCALES[unit][-1])
     scaled = value / factor
-    places = 0 if scaled >= 9.95 else 1 if scaled >= 0.995 else 2
-    return f"{scaled:.{places}f} {name}"
+    places = 0 if scaled >= 9.95 else 1 if scaled >= 0.995 else 1 - math.floor(math.log10(scaled)) if scaled > 0 else 2
+    return f"{scaled:.{places}f} {name}".strip()
 
 
 def block(head, rows, folder):
@@ -55,3 +72,21 @@ def tables(summary, folder):
             for name, operation, metric in BY_RESP]
     out.append(block("| RESP, keys a second | Sherwood | redis |", rows, folder))
     return "\n".join(out)
+
+
+def durability_table(summary, folder):
+    """What the log and snapshots cost, beside what each is compared with."""
+    values = {(key[1], key[2], key[5], metric): (value, unit, key) for key, metric, unit, value in summary}
+
+    def cell(library, operation, batch, metric):
+        found = values.get((library, operation, batch, metric))
+        if found is None:
+            return None
+        words = [f"bits={found[2][3]}"] * bool(found[2][3]) + [f"batch={batch}"]
+        words += [f"metric={metric}"] * (metric != "keys_per_second")
+        return figure(*found[:2]), f"{library} {operation} {' '.join(words)}"
+
+    rows = [(name, [cell("sherwood", operation, batch, metric), cell(beside[0], beside[1], batch, beside[2]),
+                    cell("sherwood", operation, batch, ratio) if ratio else None])
+            for name, operation, batch, metric, beside, ratio in BY_DURABILITY]
+    return block("| keys or bytes a second; beside it | Sherwood | beside it | ratio |", rows, folder)
