@@ -198,9 +198,12 @@ void *sw_wal_run_keeper(void *argument)
     struct sw_wal *wal = argument;
     pthread_mutex_lock(&wal->lock);
     while (!wal->stopped) {
+        if (remove_one(wal)) {
+            continue; /* first, for it may make room for the next segment */
+        }
         if (wal->prepared.fd < 0 && (!wal->stopping || wal->needs_segment)) {
             prepare_next(wal);
-        } else if (!remove_one(wal)) {
+        } else {
             pthread_cond_wait(&wal->keep_work, &wal->lock);
         }
     }

@@ -282,14 +282,16 @@ void *sw_wal_run_syncer(void *argument)
 
 /* --- the writer ------------------------------------------------------------------------------- */
 
-/* When the writer has something to do though nothing is handed in; 0: never. `lock` is held. */
+/* When the writer has something to do though it is handed nothing that it can write; 0: never.
+ * `lock` is held. */
 static uint64_t alarm_ns(const struct sw_wal *wal)
 {
     if (wal->syncing || wal->sync_failed) {
         return 0;
     }
     if (wal->written == wal->durable) {
-        return wal->current.told < wal->durable ? wal->wrote_ns + MARK_AFTER_NS : 0;
+        bool marks = wal->current.told < wal->durable && !wal->needs_segment;
+        return marks ? wal->wrote_ns + MARK_AFTER_NS : 0;
     }
     return wal->config.level == SW_WAL_EVERYSEC ? wal->since_ns + SYNC_AFTER_NS : 0;
 }

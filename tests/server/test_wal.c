@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/log/wal.h"
@@ -354,6 +355,66 @@ Test(wal, service_returns_when_space_returns)
     cr_assert_eq(stop(&f), 0);
     start(&f, SW_WAL_ALWAYS);
     cr_assert_eq(f.end, next - 1);
+    cr_assert_eq(stop(&f), 0);
+    finish(&f);
+}
+
+/* Hands in writes until the disk has no room for another segment. Returns how many there were. */
+static uint64_t fill_disk(struct fixture *f)
+{
+    uint64_t next = 1;
+    for (; next <= 1000; next++) {
+        hand_in(f->wal, next);
+    }
+    wait_until(f->wal, 1000);
+    __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
+    while (sw_wal_state(f->wal) == SW_WAL_OK) {
+        hand_in(f->wal, next++);
+        usleep(200);
+    }
+    return next - 1;
+}
+
+/* A snapshot may be what makes room on a full disk. */
+Test(wal, segments_go_though_another_one_cannot_be_made)
+{
+    struct sw_wal_figures figures;
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    uint64_t last = fill_disk(&f);
+    sw_wal_figures(f.wal, &figures);
+    cr_assert_gt(figures.segments, 2);
+    sw_wal_forget(f.wal, last);
+    for (int i = 0; figures.segments > 1; i++) {
+        cr_assert_lt(i, 5000, "%lu segments", (unsigned long)figures.segments);
+        usleep(1000);
+        sw_wal_figures(f.wal, &figures);
+    }
+    __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
+    wait_until(f.wal, last);
+    cr_assert_eq(stop(&f), 0);
+    finish(&f);
+}
+
+static uint64_t cpu_ms(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
+}
+
+/* .. also when a MARK would be due, which takes a second. */
+Test(wal, what_waits_for_a_segment_sleeps)
+{
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    uint64_t last = fill_disk(&f);
+    usleep(1200000);
+    uint64_t before = cpu_ms();
+    usleep(300000);
+    cr_assert_lt(cpu_ms() - before, 100);
+    __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
+    wait_until(f.wal, last);
     cr_assert_eq(stop(&f), 0);
     finish(&f);
 }
