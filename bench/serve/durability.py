@@ -24,7 +24,7 @@ from results import RATE, Row  # noqa: E402
 from study import DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed  # noqa: E402
 from table import durability_table  # noqa: E402
 
-PARTS = ("always", "resp", "everysec", "snapshot")
+PARTS = ("frames", "resp", "snapshot")
 FILL = 0.85
 FRAME = 262144
 PAIR_BYTES = 8
@@ -138,27 +138,32 @@ class Durability(Study):
     def sets(self, daemon, level):
         """Sets of stored keys by large frames: keys a second. What the daemon used for them is noted, too."""
         row = row_of(f"set_{level}")
-        before = daemon.usage()
+        before, writes = daemon.usage(), self.logged_writes(daemon, level)
         phase = self.load(daemon.unix(), *self.stored(), *self.shape(FRAME), "-o", "set", *self.drawn(FRAME), hits=1)[0]
         if level != "memory":
-            self.check_log(daemon, phase["keys"] // FRAME, level == "always")
+            self.check_log(daemon, level, writes, phase["keys"] // FRAME)
         processors, written = (after - first for after, first in zip(daemon.usage(), before))
         self.note(row, phase, "p50", "p99")
         self.tell(row, "processors", processors / phase["seconds"])
         self.tell(row, "written_per_byte", written / (phase["keys"] * PAIR_BYTES))
         return phase[RATE]
 
-    def check_log(self, daemon, requests, is_synced):
-        """The log must have every request; at `always` on storage."""
+    @staticmethod
+    def logged_writes(daemon, level):
+        """So many writes are in the log; at `always` on storage."""
         told = facts(daemon.socket, "persistence")
-        there = int(told.get("sherwood_durable_sequence" if is_synced else "sherwood_written_sequence", 0))
+        return int(told.get("sherwood_durable_sequence" if level == "always" else "sherwood_written_sequence", 0))
+
+    def check_log(self, daemon, level, before, requests):
+        """The log must have so many more writes than `before`."""
+        there = self.logged_writes(daemon, level) - before
         if there < requests:
             raise Failed(f"the log has {there} writes of {requests} that were answered")
 
-    # --- always ----------------------------------------------------------------------------------
+    # --- frames ----------------------------------------------------------------------------------
 
     def plain(self):
-        """Plain programs that write and sync the bytes of one frame at a time: pieces a second of the best."""
+        """Plain programs that write and sync the bytes of one frame at a time: keys a second of the best."""
         best = 0
         for name, direct, recycled in (("append", False, False), ("append_direct", True, False),
                                        ("recycled", False, True), ("recycled_direct", True, True)):
@@ -168,23 +173,62 @@ class Durability(Study):
                 self.say(f"  plain {name} is skipped: this file system has no O_DIRECT")
                 continue
             row = row_of(f"write_{name}", library="plain")
-            self.tell(row, RATE, found[0] * FRAME, "1/s")
+            rate = found[0] * FRAME
+            self.tell(row, RATE, rate, "1/s")
             self.tell(row, "latency_p50", found[1], "us")
-            best = max(best, found[0])
-        self.tell(row_of("write_best", library="plain"), RATE, best * FRAME, "1/s")
+            best = max(best, rate)
+        self.tell(row_of("write_best", library="plain"), RATE, best, "1/s")
         return best
 
-    def always_frames(self):
-        best = self.plain()
+    def gets_beside(self, daemon, level):
+        """Gets by large frames while sets are sent as fast as they are answered; keys a second."""
+        drawn = max(1, DRAWN_KEYS // FRAME)
+        sets = (daemon.unix(), *self.stored(), "-o", "set", "-f", FRAME, "-c", 4, "-d", 2, "-t",
+                max(1, self.options.threads // 2), "--frames-prefilled", drawn)
+        phase, writes = self.beside(sets, daemon.unix(), *self.stored(), *self.shape(FRAME), "-o", "get",
+                                    *self.drawn(FRAME), hits=1, behind=1)
+        row = row_of(f"get_beside_sets_{level}")
+        self.note(row, phase, "p50", "p99")
+        self.tell(row, "sets_per_second", writes[RATE], "1/s")
+        return phase[RATE]
+
+    def memory_only(self):
+        """Sets, and gets beside sets, of a daemon without a data directory; keys a second."""
+        with self.daemon(self.options.log_slots, 32) as daemon:
+            self.fill(daemon, self.options.log_slots)
+            return self.sets(daemon, "memory"), self.gets_beside(daemon, "memory")
+
+    def always(self, memory, plain):
+        """`memory`, `plain`: what the memory-only daemon and the best plain program reach, keys a second."""
         with self.logged("always") as daemon:
             self.fill(daemon, self.options.log_slots)
             rate = self.sets(daemon, "always")
         row = row_of("set_always")
         self.tell(row, "bandwidth", rate * PAIR_BYTES / 1e9, "GB/s")
-        self.tell(row, "ratio_to_plain", rate / FRAME / best)
+        self.tell(row, "ratio_to_plain", rate / plain)
+        self.tell(row, "ratio_to_memory", rate / memory)
 
-    def always(self):
-        self.repeated("always", [("frames", self.always_frames)])
+    def everysec(self, memory, memory_gets):
+        with self.logged("everysec") as daemon:
+            self.fill(daemon, self.options.log_slots)
+            sets, gets = self.sets(daemon, "everysec"), self.gets_beside(daemon, "everysec")
+        count = min(STREAM_MAX, int(memory * PAIR_BYTES * self.options.seconds))
+        written = disk.stream(self.options.data / "plain", count)[0]
+        self.tell(row_of("write_stream", library="plain"), "bandwidth", written / 1e9, "GB/s")
+        row = row_of("set_everysec")
+        self.tell(row, "bandwidth", sets * PAIR_BYTES / 1e9, "GB/s")
+        self.tell(row, "ratio_to_memory", sets / memory)
+        self.tell(row, "ratio_to_lesser", sets / min(memory, written / PAIR_BYTES))
+        self.tell(row_of("get_beside_sets_everysec"), "ratio_to_memory", gets / memory_gets)
+
+    def frames_step(self):
+        plain = self.plain()
+        memory, memory_gets = self.memory_only()
+        self.always(memory, plain)
+        self.everysec(memory, memory_gets)
+
+    def frames(self):
+        self.repeated("frames", [("memory only, always, everysec", self.frames_step)])
 
     # --- RESP, beside redis ----------------------------------------------------------------------
 
@@ -193,9 +237,10 @@ class Durability(Study):
         write of the log."""
         words = (daemon.address(), "--protocol", "resp", "-n", RESP_KEYS, "--key-bits", 64, "-c", RESP_CONNECTIONS, "-t",
                  self.options.threads, "-o", "set", "-d", 1)
+        before = self.logged_writes(daemon, "always") if library == "sherwood" else 0
         phase = self.load(*words, *self.timed())[0]
         if library == "sherwood":
-            self.check_log(daemon, phase["keys"] // RESP_CONNECTIONS, True)
+            self.check_log(daemon, "always", before, phase["keys"] // RESP_CONNECTIONS)
         self.note(row_of("resp_set_p1_always", 1, library, 128), phase, "p50", "p99")
         return phase[RATE]
 
@@ -217,41 +262,6 @@ class Durability(Study):
         if program is not None:
             self.describe_redis(program, " ".join(REDIS_LOG))
         self.repeated("resp", [("SET", lambda: self.resp_step(program))])
-
-    # --- everysec, beside memory only ------------------------------------------------------------
-
-    def gets_beside(self, daemon, level):
-        """Gets by large frames while sets are sent as fast as they are answered; keys a second."""
-        drawn = max(1, DRAWN_KEYS // FRAME)
-        sets = (daemon.unix(), *self.stored(), "-o", "set", "-f", FRAME, "-c", 4, "-d", 2, "-t",
-                max(1, self.options.threads // 2), "--frames-prefilled", drawn)
-        phase, writes = self.beside(sets, daemon.unix(), *self.stored(), *self.shape(FRAME), "-o", "get",
-                                    *self.drawn(FRAME), hits=1, behind=1)
-        row = row_of(f"get_beside_sets_{level}")
-        self.note(row, phase, "p50", "p99")
-        self.tell(row, "sets_per_second", writes[RATE], "1/s")
-        return phase[RATE]
-
-    def loaded(self, daemon, level):
-        self.fill(daemon, self.options.log_slots)
-        return self.sets(daemon, level), self.gets_beside(daemon, level)
-
-    def everysec_frames(self):
-        with self.daemon(self.options.log_slots, 32) as daemon:
-            sets, gets = self.loaded(daemon, "memory")
-        with self.logged("everysec") as daemon:
-            logged_sets, logged_gets = self.loaded(daemon, "everysec")
-        count = min(STREAM_MAX, int(sets * PAIR_BYTES * self.options.seconds))
-        written = disk.stream(self.options.data / "plain", count)[0]
-        self.tell(row_of("write_stream", library="plain"), "bandwidth", written / 1e9, "GB/s")
-        row = row_of("set_everysec")
-        self.tell(row, "bandwidth", logged_sets * PAIR_BYTES / 1e9, "GB/s")
-        self.tell(row, "ratio_to_memory", logged_sets / sets)
-        self.tell(row, "ratio_to_lesser", logged_sets / min(sets, written / PAIR_BYTES))
-        self.tell(row_of("get_beside_sets_everysec"), "ratio_to_memory", logged_gets / gets)
-
-    def everysec(self):
-        self.repeated("everysec", [("frames", self.everysec_frames)])
 
     # --- snapshots -------------------------------------------------------------------------------
 
@@ -304,7 +314,7 @@ class Durability(Study):
         return saved
 
     def load_again(self, folder, operation):
-        """A start with this data directory, and its end by kill -9; bytes a second."""
+        """A start with this data directory, and its end by kill -9; (keys, bytes) a second."""
         file = max(pathlib.Path(folder).glob("snapshot-*"))
         with self.daemon(self.options.slots, 32, "--data-dir", folder) as daemon:
             keys, seconds = seconds_told(daemon, r"loaded (\d+) keys of .*, in ([\d.]+) s")
@@ -314,12 +324,13 @@ class Durability(Study):
         row = row_of(operation, 0)
         self.tell(row, RATE, keys / seconds, "1/s")
         self.tell(row, "bandwidth", file.stat().st_size / 1e9 / seconds, "GB/s")
-        return file.stat().st_size / seconds
+        return keys / seconds, file.stat().st_size / seconds
 
     def snapshot_steps(self):
         with self.folder() as folder:
             with self.daemon(self.options.slots, 32, "--data-dir", folder) as daemon:
-                self.note(row_of("insert", 65536), self.fill(daemon, self.options.slots))
+                inserts = self.fill(daemon, self.options.slots)
+                self.note(row_of("insert", 65536), inserts)
                 row, seconds, file = self.save(daemon, folder, "snapshot")
                 beside, beside_seconds, _ = self.beside_snapshot(daemon, folder, seconds)
                 daemon.kill()
@@ -331,8 +342,9 @@ class Durability(Study):
             self.tell(beside, "ratio_to_disk", size / beside_seconds / written)
             for name in pathlib.Path(folder).glob("snapshot-*"):
                 disk.forget(name)
-            self.tell(row_of("load_from_disk", 0), "ratio_to_disk", self.load_again(folder, "load_from_disk") / read)
-            self.load_again(folder, "load_from_cache")
+            self.tell(row_of("load_from_disk", 0), "ratio_to_disk", self.load_again(folder, "load_from_disk")[1] / read)
+            loaded = self.load_again(folder, "load_from_cache")[0]
+            self.tell(row_of("load_from_cache", 0), "ratio_to_insert", loaded / inserts[RATE])
 
     def snapshot(self):
         self.repeated("snapshot", [("of a large table", self.snapshot_steps)])
