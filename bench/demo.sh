@@ -4,7 +4,8 @@
 # demo.sh - what Sherwood does, in about a minute: `make demo`, or bench/demo.sh [BUILD-FOLDER].
 #
 # A daemon on free ports, 10 million pairs in by bulk frames and read back, redis-cli, the counters
-# by curl, a clean stop. Every answer is checked; the first wrong one ends the demo with exit status
+# by curl, a clean stop; then a daemon with a log, killed while it is written to, and a restart with
+# nothing lost. Every answer is checked; the first wrong one ends the demo with exit status
 # 1 and the name of the step. Nothing is left behind.
 #   KEYS=10000000   BACKEND=auto
 set -euo pipefail
@@ -91,6 +92,28 @@ stop_sherwood
 [ "$stop_status" -eq 0 ] || fail "sherwoodd ended with status $stop_status"
 [ "$stop_ms" -le 2000 ] || fail "the stop took $stop_ms ms"
 echo "exit status 0 after $stop_ms ms"
+
+title 'a daemon with a write-ahead log, killed while it is written to'
+with_log=(--data-dir "$work/data" --appendonly yes --appendfsync always --log-segment-bytes 64M)
+mkdir "$work/data"
+start_sherwood --backend "$backend" "${with_log[@]}"
+tail -n 1 "$work/sherwoodd.log"
+shown OK MSET 1 100 2 200
+shown 107 INCRBY 1 7
+"$build/sherwood-load" -a "127.0.0.1:$sherwood_port" -n "$keys" -o set --seconds 20 >"$work/cut" 2>&1 &
+load_pid=$!
+sleep 0.5
+echo '$ kill -9'
+kill -9 "$sherwood_pid"
+wait "$sherwood_pid" 2>/dev/null || true
+! wait "$load_pid" || fail "the load ended before the daemon was killed"
+
+title 'the next start: what was answered is there'
+start_sherwood --backend "$backend" "${with_log[@]}"
+grep replayed "$work/sherwoodd.log" || fail "the log says nothing of a replay"
+shown $'107\n200' MGET 1 2
+stop_sherwood
+[ "$stop_status" -eq 0 ] || fail "sherwoodd ended with status $stop_status"
 
 title "done in $((SECONDS - began)) s"
 grep -E '^(set|get) ' "$work/load" | while read -r phase _ rate mb _; do
