@@ -77,17 +77,19 @@ static void add_piece(struct sw_wal_plan *plan, size_t segment, uint64_t from, u
     plan->end = to;
 }
 
+/* A segment that goes on from the end was begun by a start that had decided what was cut before. */
 static void take(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t i)
 {
     const struct sw_wal_run *run = &found[i].run;
     plan->evidence = most(plan->evidence, run->evidence);
-    if (run->first == 0 || run->last <= plan->base) {
-        return;
+    if (run->first != 0 && run->last > plan->base) {
+        found[i].is_passed = run->first > plan->end + 1;
+        if (!found[i].is_passed) {
+            add_piece(plan, i, most(run->first, plan->base + 1), run->last);
+            plan->is_torn = false;
+        }
     }
-    found[i].is_passed = run->first > plan->end + 1;
-    if (!found[i].is_passed) {
-        add_piece(plan, i, most(run->first, plan->base + 1), run->last);
-    }
+    plan->is_torn |= found[i].is_passed || run->behind > plan->end;
 }
 
 /* Is the newest segment one that says that there is a newer one? */
@@ -150,7 +152,6 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     for (size_t i = 0; i < count; i++) {
         if (!found[i].is_alias) {
             take(plan, found, i);
-            plan->is_torn |= found[i].run.behind > plan->end;
         }
     }
     const struct sw_wal_found *sealed = lost_follower(found, count);

@@ -33,7 +33,7 @@ struct sw_wal_plan {
     uint64_t base;     /* sequence of the snapshot; 0: none */
     uint64_t end;      /* sequence of the last write that is recovered */
     uint64_t evidence; /* everything up to here was durable */
-    bool is_torn;      /* behind the end a record was cut: it was never durable */
+    bool is_torn;      /* behind the end a write is cut: it was never durable */
     size_t pieces;
     struct sw_wal_piece *piece; /* the caller's, with room for every segment */
 };

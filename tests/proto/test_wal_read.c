@@ -255,6 +255,33 @@ Test(wal_read, a_gap_is_closed_by_a_later_segment)
     cr_assert_eq(verdict.plan.end, 3);
     cr_assert(verdict.found[1].is_passed);
     cr_assert_not(verdict.found[2].is_passed);
+    cr_assert_not(verdict.plan.is_torn);
+    judge(&verdict, images, 2, SEGMENT_BYTES, 0);
+    cr_assert(verdict.starts, "%s", verdict.refusal);
+    cr_assert_eq(verdict.plan.end, 1);
+    cr_assert(verdict.plan.is_torn, "the write behind the gap is cut");
+}
+
+/* A torn tail is told by the start that cuts it, not by those after it. */
+Test(wal_read, what_an_earlier_start_has_cut_is_not_torn)
+{
+    static struct image first, second;
+    const struct image *images[] = {&first, &second};
+    struct verdict verdict;
+    begin(&first, 1, 1, 0);
+    put_write(&first, 2, 0);
+    uint64_t torn = first.at;
+    put_write(&first, 2, 0);
+    put_write(&first, 2, 0);
+    first.bytes[torn] ^= 1;
+    begin(&second, 2, 2, 1);
+    judge(&verdict, images, 2, SEGMENT_BYTES, 0);
+    cr_assert(verdict.plan.is_torn, "the second one may have been made before");
+    put_write(&second, 2, 1);
+    judge(&verdict, images, 2, SEGMENT_BYTES, 0);
+    cr_assert(verdict.starts, "%s", verdict.refusal);
+    cr_assert_eq(verdict.plan.end, 2);
+    cr_assert_not(verdict.plan.is_torn);
 }
 
 /* The rule of witness_exact: damage counts by what is known of it. */
