@@ -129,6 +129,12 @@ static void free_server(struct sw_server *server)
     free(server);
 }
 
+/* Ends the log. Returns whether it holds everything. */
+static bool end_log(struct sw_server *server)
+{
+    return server->wal == NULL || sw_wal_close(server->wal) == 0;
+}
+
 int sw_server_join(struct sw_server *server)
 {
     uint64_t count = 0;
@@ -136,14 +142,18 @@ int sw_server_join(struct sw_server *server)
     }
     stop_loops(server);
     bool failed = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE);
-    bool broken = server->wal != NULL && sw_wal_state(server->wal) == SW_WAL_BROKEN;
-    bool save = !failed && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED) &&
-                (server->wal == NULL || broken); /* a log that goes on has everything */
+    /* until all is loaded the log may be about to begin, and the table has nothing that files lack
+     */
+    bool loading = sw_server_is_loading(server);
+    bool logged = server->wal != NULL && (loading || end_log(server));
+    bool save = !failed && !logged && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED);
     if (server->saver != NULL && sw_saver_stop(server->saver, save) != 0) {
-        sw_log(SW_LOG_ERROR, "what was written since the last snapshot is lost");
+        sw_log(SW_LOG_ERROR, "what %s is lost",
+               server->wal == NULL ? "was written since the last snapshot" : "the log lacks");
         failed = true;
     }
-    failed |= server->wal != NULL && sw_wal_close(server->wal) != 0 && !save;
+    failed |= loading && !end_log(server);
+    failed |= server->wal != NULL && !logged && !save;
     free_server(server);
     return failed ? 1 : 0;
 }

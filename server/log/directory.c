@@ -118,6 +118,19 @@ void sw_directory_close(struct sw_directory *directory)
     directory->fd = -1;
 }
 
+bool sw_directory_follow(struct sw_directory *directory)
+{
+    struct sw_directory other;
+    char reason[SW_DIRECTORY_PATH_MAX + 128];
+    if (sw_directory_open(&other, directory->io, directory->path, reason, sizeof(reason)) != 0) {
+        return false;
+    }
+    memcpy(other.log_id, directory->log_id, SW_LOG_ID_BYTES);
+    sw_directory_close(directory);
+    *directory = other;
+    return true;
+}
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 void sw_directory_name(const char *kind, uint64_t number, char name[SW_DIRECTORY_NAME_MAX])

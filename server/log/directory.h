@@ -41,6 +41,10 @@ int sw_directory_open(struct sw_directory *directory, const struct sw_io *io, co
                       char *reason, size_t reason_bytes);
 /* Gives the lock back. A directory that is not open (fd -1) is allowed. */
 void sw_directory_close(struct sw_directory *directory);
+/* If the directory was moved or removed, and there is another one at its path by now, takes that
+ * one, locked, with the same log_id. Returns false, with nothing changed, if it is the same, or
+ * there is none. */
+bool sw_directory_follow(struct sw_directory *directory);
 
 /* Writes the name `kind`-%016x of a file. */
 void sw_directory_name(const char *kind, uint64_t number, char name[SW_DIRECTORY_NAME_MAX]);

@@ -170,25 +170,8 @@ struct saved {
     uint64_t began_ms;
 };
 
-/* If the directory was moved away or removed, and there is another one at its path by now, that is
- * the data directory from now on. The one that is open cannot be locked again. */
-static void follow_directory(struct sw_saver *saver)
-{
-    struct sw_directory other;
-    char reason[SW_SNAPSHOT_REASON_BYTES];
-    if (sw_directory_open(&other, saver->directory.io, saver->directory.path, reason,
-                          sizeof(reason)) == 0) {
-        memcpy(other.log_id, saver->directory.log_id, SW_LOG_ID_BYTES);
-        sw_directory_close(&saver->directory);
-        saver->directory = other;
-        sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
-               saver->directory.path);
-    }
-}
-
-/* Writes a snapshot. Returns 0; or -1 with `reason`. */
-static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
-                          char reason[SW_SNAPSHOT_REASON_BYTES])
+static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
+                        char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     saved->began_ms = now_ms();
     uint64_t changes = changes_of(saver->table);
@@ -201,20 +184,34 @@ static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *sav
     saved->hold_us = sw_image_held_ns(saved->write.image) / 1000U;
     int status = sw_snapshot_write(&saved->write, reason);
     sw_image_drop(saved->write.image);
-    if (status != 0 && saver->owner.wal == NULL) { /* a log stays where it is */
-        follow_directory(saver);
-    }
     if (status == 0) {
         __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
-        sw_snapshot_remove_old(&saver->directory, saver->config->snapshots_keep,
-                               saver->load.damaged, saver->load.damaged_count);
-        if (saver->owner.wal != NULL) {
-            sw_wal_forget(saver->owner.wal,
-                          sw_snapshot_oldest(&saver->directory, saver->load.damaged,
-                                             saver->load.damaged_count));
-        }
     }
     return status;
+}
+
+/* Writes a snapshot. Returns 0; or -1 with `reason`. */
+static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
+                          char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    const bool may_follow = saver->owner.wal == NULL || borrow; /* a log stays until its end */
+    int status = try_snapshot(saver, borrow, saved, reason);
+    if (status != 0 && may_follow && sw_directory_follow(&saver->directory)) {
+        sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
+               saver->directory.path);
+        status = try_snapshot(saver, borrow, saved, reason);
+    }
+    if (status != 0) {
+        return -1;
+    }
+    const struct sw_load *load = &saver->load;
+    sw_snapshot_remove_old(&saver->directory, saver->config->snapshots_keep, load->damaged,
+                           load->damaged_count);
+    if (saver->owner.wal != NULL) {
+        sw_wal_forget(saver->owner.wal,
+                      sw_snapshot_oldest(&saver->directory, load->damaged, load->damaged_count));
+    }
+    return 0;
 }
 
 /* With the mutex held. */

@@ -75,8 +75,9 @@ void sw_wal_destroy(struct sw_wal *wal);
 int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
                 const struct sw_wal_survey *survey, char reason[SW_WAL_REASON_BYTES]);
 
-/* Writes what was handed in, syncs it, and ends the log, if it has begun. Returns 0, or -1 if
- * something that was applied is not durable: then it has been logged. */
+/* Writes what was handed in, syncs it, and ends the log, if it has begun. Returns 0, or -1 if it
+ * was broken, something that was handed in is not durable, or its files were removed: that has been
+ * logged. */
 int sw_wal_close(struct sw_wal *wal);
 
 /* Hands in a write. Returns false, with nothing done, if there is no room: try again when one that

@@ -243,6 +243,17 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     return 0;
 }
 
+/* Whether the file that is written still has a name. */
+static bool is_there(const struct sw_wal *wal)
+{
+    uint64_t names;
+    if (wal->io->links(wal->current.fd, &names) == 0 && names == 0) {
+        sw_log(SW_LOG_ERROR, "%s: somebody has removed the files of the log", wal->directory->path);
+        return false;
+    }
+    return true;
+}
+
 int sw_wal_close(struct sw_wal *wal)
 {
     if (!wal->has_begun) {
@@ -255,12 +266,13 @@ int sw_wal_close(struct sw_wal *wal)
     pthread_mutex_unlock(&wal->lock);
     pthread_join(wal->writer, NULL);
     stop_others(wal, true, true);
+    bool holds = wal->state != SW_WAL_BROKEN && is_there(wal);
     close_files(wal);
     if (wal->durable != wal->handed) {
         sw_log(SW_LOG_ERROR, "%s: writes %llu to %llu were applied, and the log may lack them",
                wal->directory->path, (unsigned long long)(wal->durable + 1),
                (unsigned long long)wal->handed);
-        return -1;
+        holds = false;
     }
-    return 0;
+    return holds ? 0 : -1;
 }

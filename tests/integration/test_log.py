@@ -391,6 +391,23 @@ def a_write_that_fails():
 
 
 @case
+def a_directory_that_is_removed():
+    """its end says so, and fails; if there is another one, it has everything"""
+    for is_made_again in (False, True):
+        with Directory() as path:
+            with durable(path, "always", errors="removed|no snapshot|lost", stop_rc=int(not is_made_again)) as server:
+                equal(server.redis_cli("SET", "1", "2").strip(), "OK", "set")
+                shutil.rmtree(path)
+                if is_made_again:
+                    path.mkdir()
+                server.stop()
+                check("somebody has removed the files of the log" in server.log(), server.log())
+            if is_made_again:
+                with durable(path, "always") as server:
+                    equal(server.redis_cli("GET", "1").strip(), "2", "get")
+
+
+@case
 def replies_tell_sequences():
     """bulk replies tell the place of their write among all, and what is on storage by then"""
     with Directory() as path, durable(path, "always") as server, server.connect() as connection:

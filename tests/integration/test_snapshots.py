@@ -434,8 +434,13 @@ def directory_gone():
             out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
                               "--capacity", "1K", "--data-dir", place.path, rc=1)
             check(f"(pid {server.process.pid})" in out, "the new one is locked")
-        with place.server() as server:
+        with place.server(errors="no snapshot was written") as server:
             equal(client(server).get(1), b"2", "loaded")
+            client(server).set(1, 3)
+            shutil.rmtree(place.path)
+            place.path.mkdir()
+        with place.server() as server:
+            equal(client(server).get(1), b"3", "the last one went to the new directory")
 
 
 @case
