@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/log/replay.h"
+#include "server/log/wal_parts.h"
 #include "server/observe/log.h"
 
 /* Are the segments of the log that the snapshot is of? */
@@ -57,6 +58,10 @@ static int go_without(const struct sw_recover *recover, const struct sw_wal_surv
     struct sw_directory *directory = recover->directory;
     if (sw_wal_remove_superfluous(survey, directory, reason) != 0) {
         return -1;
+    }
+    if (directory->io->unlink(directory->fd, SW_WAL_NEW_NAME) != 0 && errno != ENOENT) {
+        sw_log(SW_LOG_WARNING, "%s/" SW_WAL_NEW_NAME " cannot be removed: %s", directory->path,
+               strerror(errno));
     }
     if (directory->io->fsync(directory->fd) != 0) {
         snprintf(reason, SW_WAL_REASON_BYTES, "the data directory %s cannot be synced: %s",

@@ -475,7 +475,9 @@ def without_the_option():
     with Directory() as path:
         with durable(path, "always") as server:
             equal(server.redis_cli("SET", "1", "2").strip(), "OK", "set")
+        (path / "new-log").touch()  # a kill leaves what was being made
         with Server("--data-dir", str(path), *SMALL) as server:
+            check(not (path / "new-log").exists(), "it is of no use")
             equal(server.redis_cli("GET", "1").strip(), "2", "get")
             equal(server.redis_cli("SET", "1", "3").strip(), "OK", "set")
         with durable(path, "always") as server:  # its end has written a snapshot
