@@ -232,30 +232,36 @@ class Durability(Study):
 
     # --- RESP, beside redis ----------------------------------------------------------------------
 
-    def resp_sets(self, daemon, library):
+    def resp_sets(self, daemon, library, level):
         """SET, one command at a time on each connection; commands a second. Those that wait at the same time can be one
         write of the log."""
         words = (daemon.address(), "--protocol", "resp", "-n", RESP_KEYS, "--key-bits", 64, "-c", RESP_CONNECTIONS, "-t",
                  self.options.threads, "-o", "set", "-d", 1)
-        before = self.logged_writes(daemon, "always") if library == "sherwood" else 0
+        is_logged = library == "sherwood" and level != "memory"
+        writes = self.logged_writes(daemon, level) if is_logged else 0
+        before = daemon.usage()[0]
         phase = self.load(*words, *self.timed())[0]
-        if library == "sherwood":
-            self.check_log(daemon, "always", before, phase["keys"] // RESP_CONNECTIONS)
-        self.note(row_of("resp_set_p1_always", 1, library, 128), phase, "p50", "p99")
+        if is_logged:
+            self.check_log(daemon, level, writes, phase["keys"] // RESP_CONNECTIONS)
+        row = row_of(f"resp_set_p1_{level}", 1, library, 128)
+        self.note(row, phase, "p50", "p99")
+        self.tell(row, "processors", (daemon.usage()[0] - before) / phase["seconds"])
         return phase[RATE]
 
     def resp_step(self, program):
-        path = self.options.data / "plain"
-        rate, latency = disk.pieces(path, disk.PAGE, self.options.seconds, recycled=True)
+        rate, latency = disk.pieces(self.options.data / "plain", disk.PAGE, self.options.seconds, recycled=True)
         row = row_of("sync_page", 1, "plain")
         self.tell(row, "syncs_per_second", rate, "1/s")
         self.tell(row, "latency_p50", latency, "us")
+        with self.daemon(self.options.log_slots, 64) as daemon:
+            memory = self.resp_sets(daemon, "sherwood", "memory")
         with self.logged("always", 64) as daemon:
-            ours = self.resp_sets(daemon, "sherwood")
+            ours = self.resp_sets(daemon, "sherwood", "always")
+        row = row_of("resp_set_p1_always", 1, bits=128)
+        self.tell(row, "ratio_to_memory", ours / memory)
         if program is not None:
             with self.folder() as folder, Redis(program, self.work, 1, folder, REDIS_LOG) as daemon:
-                theirs = self.resp_sets(daemon, "redis")
-            self.tell(row_of("resp_set_p1_always", 1, bits=128), "ratio_to_redis", ours / theirs)
+                self.tell(row, "ratio_to_redis", ours / self.resp_sets(daemon, "redis", "always"))
 
     def resp(self):
         program = self.redis_program()
