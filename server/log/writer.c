@@ -40,7 +40,8 @@ static struct sw_wal_slot *slot_of(struct sw_wal *wal, uint64_t sequence)
 static void set_state(struct sw_wal *wal, enum sw_wal_state state)
 {
     if (wal->state != state) { /* the writer alone changes it */
-        __atomic_store_n(&wal->state, state, __ATOMIC_RELEASE);
+        /* before `wake` looks who waits: they say so before they look at the state */
+        __atomic_store_n(&wal->state, state, __ATOMIC_SEQ_CST);
         wal->config.wake(wal->config.context);
     }
 }
