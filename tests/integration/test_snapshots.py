@@ -48,7 +48,7 @@ class Place:
 
 
 def client(server, **more):
-    return redis.Redis(port=server.port, **more)
+    return redis.Redis(host="127.0.0.1", port=server.port, **more)
 
 
 def call(connection, operation, keys, values=None, **header):
