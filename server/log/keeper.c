@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
 
@@ -49,7 +50,7 @@ static int put_segment_header(struct sw_wal *wal, const struct sw_wal_file *file
         .salt = file->salt,
         .shape = wal->config.shape,
         .through = through,
-        .wall_us = sw_wal_wall_us(),
+        .wall_us = sw_log_wall_us(),
     };
     memcpy(segment.log_id, wal->log_id, sizeof(segment.log_id));
     sw_wal_segment_encode(&segment, bytes);
@@ -162,7 +163,7 @@ static bool remove_one(struct sw_wal *wal)
 
 static void wait_a_second(struct sw_wal *wal)
 {
-    uint64_t at = sw_wal_now_ns() + RETRY_NS;
+    uint64_t at = sw_log_now_ns() + RETRY_NS;
     struct timespec until = {(time_t)(at / 1000000000U), (long)(at % 1000000000U)};
     while (!wal->stopped && pthread_cond_timedwait(&wal->keep_work, &wal->lock, &until) == 0) {
     }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "proto/check.h"
+#include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 
 int sw_wal_write_pieces(const struct sw_io *io, int fd, struct iovec *pieces, int count,
@@ -68,7 +69,7 @@ int sw_wal_put_mark(struct sw_wal *wal, struct sw_wal_file *file, enum sw_wal_ki
     uint8_t bytes[SW_WAL_RECORD_BYTES];
     const struct sw_wal_slot slot = {
         .write = {.kind = kind, .sequence = file->last},
-        .wall_us = sw_wal_wall_us(),
+        .wall_us = sw_log_wall_us(),
         .salt = file->salt,
         .columns_check = sw_check64(NULL, 0, file->salt),
     };

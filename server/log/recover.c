@@ -3,6 +3,7 @@
  * recover.c - recovering what a log holds.
  */
 #include "server/log/recover.h"
+#include "server/log/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static int recover_surveyed(const struct sw_recover *recover, const struct sw_wa
                             char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_replayed replayed;
-    uint64_t began = sw_wal_now_ns();
+    uint64_t began = sw_log_now_ns();
     if (!ids_agree(recover, survey, reason) || !may_cut(recover, &survey->plan, reason) ||
         sw_wal_replay_to_table(survey, recover->directory, recover->table, recover->stop, &replayed,
                                reason) != 0) {
@@ -85,7 +86,7 @@ static int recover_surveyed(const struct sw_recover *recover, const struct sw_wa
         sw_log(
             SW_LOG_NOTICE, "replayed %llu writes of the log, %llu operations, %llu MiB, in %.3f s",
             (unsigned long long)replayed.writes, (unsigned long long)replayed.operations,
-            (unsigned long long)(replayed.bytes >> 20), (double)(sw_wal_now_ns() - began) * 1e-9);
+            (unsigned long long)(replayed.bytes >> 20), (double)(sw_log_now_ns() - began) * 1e-9);
     }
     return recover->wal == NULL ? go_without(recover, survey, reason)
                                 : sw_wal_open(recover->wal, recover->directory, survey, reason);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "server/config/save_points.h"
+#include "server/log/clock.h"
 #include "server/log/recover.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/snapshot_take.h"
@@ -58,16 +59,9 @@ struct sw_saver {
 
 /* --- time and figures ------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t now_ms(void)
 {
-    return now_ns() / 1000000U;
+    return sw_log_now_ns() / 1000000U;
 }
 
 static uint64_t changes_of(const struct sw_table *table)
@@ -310,7 +304,7 @@ static bool wait_for_work(struct sw_saver *saver)
             pthread_cond_wait(&saver->changed, &saver->mutex);
             continue;
         }
-        uint64_t until = now_ns() + LOOK_MS * 1000000ULL;
+        uint64_t until = sw_log_now_ns() + LOOK_MS * 1000000ULL;
         struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
         pthread_cond_timedwait(&saver->changed, &saver->mutex, &when);
         pthread_mutex_unlock(&saver->mutex);

@@ -7,9 +7,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "proto/frame.h"
+#include "server/log/clock.h"
 
 static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
                   (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&
@@ -21,9 +21,7 @@ static void fill_header(struct sw_snapshot_write *write, const struct sw_table *
 {
     struct sw_snapshot_header *header = &write->header;
     struct sw_table_info info;
-    struct timespec now;
     sw_table_info(table, &info);
-    clock_gettime(CLOCK_REALTIME, &now);
     bool is_cache = info.engine == SW_ENGINE_CACHE;
     *header = (struct sw_snapshot_header){
         .sequence = sw_image_sequence(write->image),
@@ -35,7 +33,7 @@ static void fill_header(struct sw_snapshot_write *write, const struct sw_table *
         .capacity = info.capacity_slots,
         .epoch = sw_image_epoch(write->image),
         .incarnation = header->incarnation,
-        .wall_us = (uint64_t)now.tv_sec * 1000000U + (uint64_t)now.tv_nsec / 1000U,
+        .wall_us = sw_log_wall_us(),
         .policy = is_cache ? (uint32_t)info.cache_policy : 0,
         .writer = "sherwoodd " SHERWOOD_VERSION,
     };

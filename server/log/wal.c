@@ -6,30 +6,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 
 /* EVERYSEC: answers wait if the oldest write that is not durable was written so long ago. Those
  * that are on their way then leave before the second is over. */
 #define WINDOW_NS 900000000ULL
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
-
-uint64_t sw_wal_now_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t sw_wal_wall_us(void)
-{
-    return clock_ns(CLOCK_REALTIME) / 1000;
-}
 
 static void raise_to(uint64_t *number, uint64_t least)
 {
@@ -61,7 +44,7 @@ bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write)
     slot->write = *write;
     slot->salt = __atomic_load_n(&wal->salt, __ATOMIC_RELAXED);
     slot->columns_check = sw_wal_write_check(write, slot->salt);
-    slot->wall_us = sw_wal_wall_us();
+    slot->wall_us = sw_log_wall_us();
     __atomic_fetch_add(&wal->backlog_bytes, sw_wal_write_bytes(write), __ATOMIC_RELAXED);
     raise_to(&wal->handed, write->sequence);
     __atomic_store_n(&slot->ready, write->sequence, __ATOMIC_SEQ_CST);
@@ -92,7 +75,7 @@ uint64_t sw_wal_answerable(const struct sw_wal *wal)
     }
     if (wal->config.level == SW_WAL_EVERYSEC) {
         uint64_t since = __atomic_load_n(&wal->since_ns, __ATOMIC_ACQUIRE);
-        return since != 0 && sw_wal_now_ns() - since >= WINDOW_NS ? sw_wal_durable(wal) : written;
+        return since != 0 && sw_log_now_ns() - since >= WINDOW_NS ? sw_wal_durable(wal) : written;
     }
     return written;
 }

@@ -99,9 +99,6 @@ void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 /* Random, and never 0: sequences mean nothing to a log of another one. */
 uint64_t sw_wal_incarnation(const struct sw_wal *wal);
 
-/* The monotonic clock of the log. */
-uint64_t sw_wal_now_ns(void);
-
 /* Ends writing: the state becomes BROKEN, soon, and what waits can be told. */
 void sw_wal_give_up(struct sw_wal *wal);
 

@@ -102,8 +102,6 @@ struct sw_wal {
     uint64_t sync_took[SW_HISTOGRAM_BUCKETS];
 };
 
-uint64_t sw_wal_wall_us(void);
-
 /* record.c: writes a record without columns (SEAL, END, MARK) at the beginning of the next page.
  * Returns 0, or -1 with errno. */
 int sw_wal_put_mark(struct sw_wal *wal, struct sw_wal_file *file, enum sw_wal_kind kind);

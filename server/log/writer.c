@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
 
@@ -107,7 +108,7 @@ static void publish(struct sw_wal *wal, const struct piece *piece)
         free(slot->write.owned);
         slot->write.owned = NULL;
     }
-    wal->wrote_ns = sw_wal_now_ns();
+    wal->wrote_ns = sw_log_now_ns();
     pthread_mutex_lock(&wal->lock);
     if (wal->since_ns == 0) {
         __atomic_store_n(&wal->since_ns, wal->wrote_ns, __ATOMIC_RELEASE);
@@ -195,7 +196,7 @@ static bool sync_is_due(const struct sw_wal *wal)
     return wal->stopping || wal->config.level == SW_WAL_ALWAYS ||
            __atomic_load_n(&wal->wanted, __ATOMIC_RELAXED) > durable ||
            (wal->config.level == SW_WAL_EVERYSEC &&
-            sw_wal_now_ns() - wal->since_ns >= SYNC_AFTER_NS);
+            sw_log_now_ns() - wal->since_ns >= SYNC_AFTER_NS);
 }
 
 /* Begins a sync of what is written; `lock` is held. */
@@ -246,9 +247,9 @@ static void finish_sync(struct sw_wal *wal)
 static void sync_once(struct sw_wal *wal)
 {
     pthread_mutex_unlock(&wal->lock);
-    uint64_t began = sw_wal_now_ns();
+    uint64_t began = sw_log_now_ns();
     int error = sync_files(wal);
-    uint64_t took_us = (sw_wal_now_ns() - began) / 1000;
+    uint64_t took_us = (sw_log_now_ns() - began) / 1000;
     pthread_mutex_lock(&wal->lock);
     wal->syncs++;
     wal->sync_us += took_us;
@@ -312,7 +313,7 @@ static void sleep_until_work(struct sw_wal *wal)
     uint64_t at = alarm_ns(wal);
     struct timespec until = {(time_t)(at / 1000000000U), (long)(at % 1000000000U)};
     __atomic_store_n(&wal->writer_sleeps, true, __ATOMIC_SEQ_CST);
-    if (!has_work(wal) && (at == 0 || sw_wal_now_ns() < at)) {
+    if (!has_work(wal) && (at == 0 || sw_log_now_ns() < at)) {
         if (at == 0) {
             pthread_cond_wait(&wal->work, &wal->lock);
         } else {
@@ -336,7 +337,7 @@ static void mark(struct sw_wal *wal)
     uint64_t durable = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
     if (wal->written == durable && wal->current.told < durable &&
         slot_of(wal, wal->written + 1) == NULL &&
-        sw_wal_now_ns() - wal->wrote_ns >= MARK_AFTER_NS &&
+        sw_log_now_ns() - wal->wrote_ns >= MARK_AFTER_NS &&
         sw_wal_put_mark(wal, &wal->current, SW_WAL_MARK) != 0) {
         break_log(wal, "a write", errno);
     }
