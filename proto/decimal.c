@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-/* A number of 19 digits always fits in a uint64_t; one of 20 digits may overflow. */
-#define DIGITS_SAFE (SW_DECIMAL_DIGITS_MAX - 1)
-
 static const char digit_pairs[200] = "00010203040506070809"
                                      "10111213141516171819"
                                      "20212223242526272829"
@@ -68,43 +65,62 @@ static inline uint64_t join_eight_digits(uint64_t chunk)
     return (chunk & 0x0000FFFF0000FFFFU) * ((UINT64_C(10000) << 32) + 1) >> 32;
 }
 
-bool sw_decimal_parse(const uint8_t *text, size_t size, uint64_t max, uint64_t *out)
+/* Parses up to 7 digits. */
+static bool parse_short(const uint8_t *text, size_t size, uint64_t *value)
 {
-    const uint8_t *end = text + size;
-    if (size == 0) {
-        return false;
-    }
-    while (text < end && *text == '0') {
-        text++;
-    }
-    size = (size_t)(end - text);
-    if (size > SW_DECIMAL_DIGITS_MAX) {
-        return false;
-    }
-    const uint8_t *safe_end = size > DIGITS_SAFE ? end - 1 : end;
-    uint64_t value = 0;
-    for (; safe_end - text >= 8; text += 8) {
-        uint64_t chunk = load_eight(text);
-        if (!are_eight_digits(chunk)) {
-            return false;
-        }
-        value = value * 100000000 + join_eight_digits(chunk);
-    }
-    for (; text < safe_end; text++) {
-        uint8_t digit = (uint8_t)(*text - '0');
+    *value = 0;
+    for (size_t i = 0; i < size; i++) {
+        uint8_t digit = (uint8_t)(text[i] - '0');
         if (digit > 9) {
             return false;
         }
-        value = value * 10 + digit;
+        *value = *value * 10 + digit;
     }
-    if (text < end) {
-        uint8_t digit = (uint8_t)(*text - '0');
-        if (digit > 9 || value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
+    return true;
+}
+
+/* The first `size` of 8 bytes, 1 to 8, with zeros as digits before them. */
+static inline uint64_t first_digits(uint64_t chunk, size_t size)
+{
+    unsigned unused = (unsigned)(8 - size) * 8;
+    return chunk << unused | (0x3030303030303030U & ~(UINT64_MAX << unused));
+}
+
+/* Parses 8 to 20 digits, the first of which is not 0: eight at a time from the end, and at the
+ * beginning eight bytes of which some may be looked at twice. Numbers of 17 to 20 digits, as most
+ * random ones are, take the same path. */
+static bool parse_long(const uint8_t *text, size_t size, uint64_t *value)
+{
+    uint64_t last = load_eight(text + size - 8);
+    uint64_t first = load_eight(text);
+    if (size <= 16) {
+        first = size == 8 ? 0x3030303030303030U : first_digits(first, size - 8);
+        *value = join_eight_digits(first) * 100000000 + join_eight_digits(last);
+        return are_eight_digits(first) && are_eight_digits(last);
     }
-    if (value > max) {
+    uint64_t middle = load_eight(text + size - 16);
+    first = first_digits(first, size - 16);
+    uint64_t low = join_eight_digits(middle) * 100000000 + join_eight_digits(last);
+    bool overflow = __builtin_mul_overflow(join_eight_digits(first), powers_of_ten[16], value) ||
+                    __builtin_add_overflow(*value, low, value);
+    return are_eight_digits(first) && are_eight_digits(middle) && are_eight_digits(last) &&
+           !overflow;
+}
+
+bool sw_decimal_parse(const uint8_t *text, size_t size, uint64_t max, uint64_t *out)
+{
+    if (size == 0) {
+        return false;
+    }
+    for (; size > 0 && *text == '0'; size--) {
+        text++;
+    }
+    if (size > SW_DECIMAL_DIGITS_MAX) {
+        return false;
+    }
+    uint64_t value;
+    bool valid = size < 8 ? parse_short(text, size, &value) : parse_long(text, size, &value);
+    if (!valid || value > max) {
         return false;
     }
     *out = value;
