@@ -45,13 +45,4 @@ static inline uint8_t *guard_place(struct guard *guard, const void *bytes, size_
     return out;
 }
 
-/* xorshift64*: the tests print their seed and need no more than this. */
-static inline uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * UINT64_C(0x2545F4914F6CDD1D);
-}
-
 #endif

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "tests/proto/guard.h"
+#include "tests/support/random.h"
 
-#define SEED UINT64_C(0x5eed0001)
 #define UNTOUCHED UINT64_C(0xABABABABABABABAB)
 
 static struct guard guard;
@@ -19,7 +19,6 @@ static struct guard guard;
 static void setup(void)
 {
     guard = guard_create(256);
-    fprintf(stderr, "seed %#" PRIx64 "\n", SEED);
 }
 
 static void teardown(void)
@@ -158,7 +157,7 @@ Test(decimal, formats_and_parses_every_power_and_its_neighbours)
 
 Test(decimal, formats_and_parses_random_values_of_every_length)
 {
-    uint64_t state = SEED;
+    struct random state = random_of(0);
     for (unsigned i = 0; i < 200000; i++) {
         uint64_t value = random_next(&state);
         format_agrees(value >> (random_next(&state) % 64));
@@ -167,7 +166,7 @@ Test(decimal, formats_and_parses_random_values_of_every_length)
 
 Test(decimal, text_with_random_damage_agrees_with_strtoull)
 {
-    uint64_t state = SEED + 1;
+    struct random state = random_of(1);
     for (unsigned i = 0; i < 200000; i++) {
         char text[32];
         uint64_t value = random_next(&state) >> (random_next(&state) % 64);

@@ -8,15 +8,14 @@
 #include <stdio.h>
 
 #include "tests/proto/guard.h"
+#include "tests/support/random.h"
 
-#define SEED UINT64_C(0x5eed0004)
 
 static struct guard guard;
 
 static void setup(void)
 {
     guard = guard_create(8192);
-    fprintf(stderr, "seed %#" PRIx64 "\n", SEED);
 }
 
 static void teardown(void)
@@ -27,7 +26,7 @@ static void teardown(void)
 TestSuite(header, .init = setup, .fini = teardown);
 
 /* Small and large values, and the extremes. */
-static uint64_t some_number(uint64_t *state)
+static uint64_t some_number(struct random *state)
 {
     uint64_t value = random_next(state);
     switch (random_next(state) % 4) {
@@ -41,7 +40,7 @@ static uint64_t some_number(uint64_t *state)
 }
 
 /* Fills a text of `bytes` with 0 to bytes - 1 characters; zeros follow. */
-static void some_text(char *out, size_t bytes, uint64_t *state)
+static void some_text(char *out, size_t bytes, struct random *state)
 {
     size_t size = random_next(state) % 3 == 0 ? bytes - 1 : random_next(state) % bytes;
     memset(out, 0, bytes);
@@ -50,7 +49,7 @@ static void some_text(char *out, size_t bytes, uint64_t *state)
     }
 }
 
-static void some_reply(struct sw_reply *reply, uint64_t *state)
+static void some_reply(struct sw_reply *reply, struct random *state)
 {
     memset(reply, 0, sizeof(*reply));
     reply->request_id = some_number(state);
@@ -149,7 +148,7 @@ static uint32_t check_head(const uint8_t *head, int size, uint64_t body_bytes)
 
 Test(header, random_requests_round_trip)
 {
-    uint64_t state = SEED;
+    struct random state = random_of(0);
     for (unsigned round = 0; round < 50000; round++) {
         struct sw_request request = {
             .request_id = some_number(&state),
@@ -184,7 +183,7 @@ Test(header, random_requests_round_trip)
 
 Test(header, random_replies_round_trip)
 {
-    uint64_t state = SEED + 1;
+    struct random state = random_of(1);
     for (unsigned round = 0; round < 20000; round++) {
         struct sw_reply reply;
         struct sw_reply got;
@@ -317,7 +316,7 @@ Test(header, broken_messages_are_refused)
 
 Test(header, prefixes_of_a_header_decode_or_are_refused)
 {
-    uint64_t state = SEED + 2;
+    struct random state = random_of(2);
     struct sw_reply reply;
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     for (unsigned round = 0; round < 50; round++) {
@@ -338,7 +337,7 @@ Test(header, prefixes_of_a_header_decode_or_are_refused)
 
 Test(header, damaged_headers_decode_or_are_refused)
 {
-    uint64_t state = SEED + 3;
+    struct random state = random_of(3);
     struct sw_reply reply;
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     for (unsigned round = 0; round < 50000; round++) {

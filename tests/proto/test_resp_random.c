@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "tests/proto/guard.h"
+#include "tests/support/random.h"
 
-#define SEED UINT64_C(0x5eed0003)
 #define ARGUMENTS_MAX 1024
 #define INLINE_MAX 65536
 #define INPUT_MAX (1U << 18)
@@ -31,7 +31,6 @@ static void setup(void)
     guard = guard_create(INPUT_MAX);
     unquoted_guard = guard_create(INLINE_MAX);
     command = (struct sw_resp_command){.arguments = arguments, .unquoted = unquoted_guard.memory};
-    fprintf(stderr, "seed %#" PRIx64 "\n", SEED);
 }
 
 static void teardown(void)
@@ -48,7 +47,7 @@ static int64_t parse(const void *bytes, size_t size)
     return sw_resp_parse(guard_place(&guard, bytes, size), size, &limits, &command);
 }
 
-static size_t random_size(uint64_t *state)
+static size_t random_size(struct random *state)
 {
     uint64_t pick = random_next(state);
     return pick % 10 == 0 ? (pick >> 8) % 300 : (pick >> 8) % 21;
@@ -59,7 +58,7 @@ Test(resp_random, random_arrays_round_trip)
     static uint8_t pool[1 << 16];
     static char text[1 << 17];
     struct sw_resp_argument want[64];
-    uint64_t state = SEED;
+    struct random state = random_of(0);
     for (unsigned round = 0; round < 20000; round++) {
         uint32_t count = (uint32_t)(1 + random_next(&state) % 40);
         uint8_t *next = pool;
@@ -88,7 +87,7 @@ Test(resp_random, random_arrays_round_trip)
 }
 
 /* Writes a word as a person might: bare, or quoted either way. Returns the end. */
-static char *write_word(char *out, const uint8_t *word, uint32_t size, uint64_t *state)
+static char *write_word(char *out, const uint8_t *word, uint32_t size, struct random *state)
 {
     bool bare = size > 0;
     bool single = true;
@@ -131,7 +130,7 @@ Test(resp_random, random_inline_commands_round_trip)
     static uint8_t pool[8192];
     static char text[65536];
     struct sw_resp_argument want[16];
-    uint64_t state = SEED + 1;
+    struct random state = random_of(1);
     for (unsigned round = 0; round < 50000; round++) {
         uint32_t count = (uint32_t)(random_next(&state) % 6);
         bool binary = random_next(&state) % 2 == 0;

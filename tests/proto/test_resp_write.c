@@ -8,15 +8,14 @@
 #include <stdio.h>
 
 #include "tests/proto/guard.h"
+#include "tests/support/random.h"
 
-#define SEED UINT64_C(0x5eed0002)
 
 static struct guard guard;
 
 static void setup(void)
 {
     guard = guard_create(256);
-    fprintf(stderr, "seed %#" PRIx64 "\n", SEED);
 }
 
 static void teardown(void)
@@ -77,7 +76,7 @@ Test(resp_write, numbers_of_every_length)
     agrees((uint64_t)INT64_MAX);
     agrees((uint64_t)INT64_MIN);
     agrees((uint64_t)INT64_MIN + 1);
-    uint64_t state = SEED;
+    struct random state = random_of(0);
     for (unsigned i = 0; i < 100000; i++) {
         uint64_t value = random_next(&state);
         agrees(value >> (random_next(&state) % 64));
