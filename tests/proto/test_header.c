@@ -10,7 +10,6 @@
 #include "tests/proto/guard.h"
 #include "tests/support/random.h"
 
-
 static struct guard guard;
 
 static void setup(void)
