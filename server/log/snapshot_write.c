@@ -5,26 +5,22 @@
 #include "server/log/snapshot_write.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/check.h"
+#include "server/log/block_writer.h"
 #include "server/observe/log.h"
-
-/* The kernel is asked to write so much at a time, so that the sync at the end finds little. */
-#define WRITE_OUT_BYTES (8U << 20)
 
 struct writing {
     struct sw_snapshot_write *write;
     const struct sw_io *io;
     int fd;
-    uint8_t *block;
+    struct sw_block_writer *writer;
     uint64_t *checks; /* of the blocks so far */
     uint64_t blocks, room;
-    uint64_t at;  /* in the file */
-    uint64_t out; /* the kernel was asked to write up to here */
+    uint64_t at; /* in the file */
     char *reason;
 };
 
@@ -70,12 +66,12 @@ static void close_ranks(const struct sw_snapshot_header *header, uint8_t *column
     }
 }
 
-/* Reads a block's entries. Returns how many; -1: the device failed. */
-static int64_t read_entries(struct writing *writing)
+/* Reads a block's entries. Returns how many; -1: the table gave none. */
+static int64_t read_entries(struct writing *writing, uint8_t *block)
 {
     const struct sw_snapshot_header *header = &writing->write->header;
     const uint32_t full = header->block_entries;
-    uint8_t *columns = writing->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
+    uint8_t *columns = block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
     uint64_t *scores = (header->columns & SW_SNAPSHOT_SCORES) == 0
                            ? NULL
                            : (uint64_t *)(void *)(columns + sw_snapshot_column_at(
@@ -95,25 +91,17 @@ static int64_t read_entries(struct writing *writing)
     return got;
 }
 
-static int write_block(struct writing *writing, uint32_t entries)
+static int put_block(struct writing *writing, uint8_t *block, uint32_t entries)
 {
     struct sw_snapshot_write *write = writing->write;
     uint64_t bytes = sw_snapshot_block_bytes(&write->header, entries);
-    uint64_t check =
-        sw_snapshot_seal_block(&write->header, writing->blocks, entries, writing->block);
-    if (add_check(writing, check) != 0) {
+    if (add_check(writing,
+                  sw_snapshot_seal_block(&write->header, writing->blocks, entries, block)) != 0) {
         return -1;
     }
-    if (sw_io_write(writing->io, writing->fd, writing->block, (size_t)bytes, writing->at) != 0) {
-        return fail(writing, "written");
-    }
+    sw_block_writer_put(writing->writer, (size_t)bytes);
     writing->at += bytes;
     write->header.entries += entries;
-    if (writing->at - writing->out >= WRITE_OUT_BYTES) {
-        (void)writing->io->write_out(writing->fd, (off_t)writing->out,
-                                     (off_t)(writing->at - writing->out));
-        writing->out = writing->at;
-    }
     if (write->progress != NULL) {
         write->progress(write->context);
     }
@@ -124,18 +112,24 @@ static int write_blocks(struct writing *writing)
 {
     int64_t entries = writing->write->header.block_entries;
     while (entries == writing->write->header.block_entries) {
-        entries = read_entries(writing);
-        if (entries < 0 || (entries > 0 && write_block(writing, (uint32_t)entries) != 0)) {
+        uint8_t *block = sw_block_writer_next(writing->writer);
+        if (block == NULL) {
+            return fail(writing, "written");
+        }
+        entries = read_entries(writing, block);
+        if (entries < 0 || (entries > 0 && put_block(writing, block, (uint32_t)entries) != 0)) {
             return -1;
         }
     }
-    return 0;
+    return sw_block_writer_flush(writing->writer) == 0 ? 0 : fail(writing, "written");
 }
 
-/* The block's memory serves for both. */
+/* The memory of a block serves for both: the writer is idle. The header comes last, so that an
+ * unfinished file has none. */
 static int write_ends(struct writing *writing)
 {
     struct sw_snapshot_write *write = writing->write;
+    uint8_t *bytes = sw_block_writer_next(writing->writer);
     struct sw_snapshot_footer footer = {
         .blocks = writing->blocks,
         .entries = write->header.entries,
@@ -143,13 +137,12 @@ static int write_ends(struct writing *writing)
         .check = sw_check64(writing->checks, (size_t)writing->blocks * sizeof(*writing->checks), 0),
         .sequence = write->header.sequence,
     };
-    sw_snapshot_put_footer(&footer, writing->block);
-    if (sw_io_write(writing->io, writing->fd, writing->block, SW_SNAPSHOT_FOOTER_BYTES,
-                    writing->at) != 0) {
+    sw_snapshot_put_footer(&footer, bytes);
+    if (sw_io_write(writing->io, writing->fd, bytes, SW_SNAPSHOT_FOOTER_BYTES, writing->at) != 0) {
         return fail(writing, "written");
     }
-    sw_snapshot_put_header(&write->header, writing->block);
-    if (sw_io_write(writing->io, writing->fd, writing->block, SW_SNAPSHOT_HEADER_BYTES, 0) != 0) {
+    sw_snapshot_put_header(&write->header, bytes);
+    if (sw_io_write(writing->io, writing->fd, bytes, SW_SNAPSHOT_HEADER_BYTES, 0) != 0) {
         return fail(writing, "written");
     }
     write->file_bytes = footer.file_bytes;
@@ -160,21 +153,22 @@ static int write_file(struct writing *writing)
 {
     struct sw_snapshot_write *write = writing->write;
     const struct sw_snapshot_header *header = &write->header;
-    writing->fd =
-        writing->io->open(write->directory->fd, SW_SNAPSHOT_NEW, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    writing->fd = sw_block_writer_file(writing->io, write->directory->fd, SW_SNAPSHOT_NEW);
     if (writing->fd < 0) {
         return fail(writing, "created");
     }
-    writing->block = malloc((size_t)sw_snapshot_block_bytes(header, header->block_entries));
-    writing->at = writing->out = SW_SNAPSHOT_HEADER_BYTES;
-    int status = writing->block == NULL ? fail(writing, "written") : 0;
+    writing->at = SW_SNAPSHOT_HEADER_BYTES;
+    writing->writer = sw_block_writer_create(
+        writing->io, writing->fd, (size_t)sw_snapshot_block_bytes(header, header->block_entries),
+        writing->at);
+    int status = writing->writer == NULL ? fail(writing, "written") : 0;
     if (status == 0) {
         status = write_blocks(writing) != 0 || write_ends(writing) != 0 ? -1 : 0;
     }
+    sw_block_writer_destroy(writing->writer);
     if (writing->io->close(writing->fd) != 0 && status == 0) {
         status = fail(writing, "closed");
     }
-    free(writing->block);
     free(writing->checks);
     return status;
 }

@@ -11,18 +11,22 @@
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
+/* Every slot is copied, and the next one over it if it was EMPTY: which ones are cannot be
+ * predicted. */
+
 static void gather_64(const struct sw_image_slots *kind, const uint32_t *words, uint64_t count,
                       uint64_t *at, struct sw_image_columns *columns)
 {
     uint32_t *keys = columns->keys, *values = columns->values;
     uint64_t slot = *at;
-    for (; slot < count && columns->count < columns->room; slot++) {
+    uint32_t to = columns->count;
+    for (; slot < count && to < columns->room; slot++) {
         uint32_t word = words[2 * slot + 1];
-        if (word != UINT32_MAX) {
-            keys[columns->count] = kind->mixed ? sw_unmix_32(word, kind->seed) : word;
-            values[columns->count++] = words[2 * slot];
-        }
+        keys[to] = kind->mixed ? sw_unmix_32(word, kind->seed) : word;
+        values[to] = words[2 * slot];
+        to += word != UINT32_MAX;
     }
+    columns->count = to;
     *at = slot;
 }
 
@@ -31,13 +35,14 @@ static void gather_128(const struct sw_image_slots *kind, const uint64_t *words,
 {
     uint64_t *keys = columns->keys, *values = columns->values;
     uint64_t slot = *at;
-    for (; slot < count && columns->count < columns->room; slot++) {
+    uint32_t to = columns->count;
+    for (; slot < count && to < columns->room; slot++) {
         uint64_t word = words[2 * slot + 1];
-        if (word != UINT64_MAX) {
-            keys[columns->count] = kind->mixed ? sw_unmix_64(word, kind->seed) : word;
-            values[columns->count++] = words[2 * slot];
-        }
+        keys[to] = kind->mixed ? sw_unmix_64(word, kind->seed) : word;
+        values[to] = words[2 * slot];
+        to += word != UINT64_MAX;
     }
+    columns->count = to;
     *at = slot;
 }
 
