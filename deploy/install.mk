@@ -1,6 +1,6 @@
 # make install [PREFIX=/usr/local] [DESTDIR=]: programs, client library, man pages, units.
 #   bin/                    sherwoodd, sherwood-cli, sherwood-load
-#   include/ lib/           sherwood.h, libsherwood.so (and soname links), libsherwood.a, sherwood.pc
+#   include/ LIBDIR/        sherwood.h, libsherwood.so (and soname links), libsherwood.a, sherwood.pc; LIBDIR is PREFIX/lib
 #   share/man/              man pages, made from deploy/man/*.scd by scdoc
 #   share/doc/sherwood/     examples
 #   lib/systemd/, sysusers.d, tmpfiles.d   what deploy/ has of it, @PREFIX@ filled in
@@ -10,6 +10,8 @@
 
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL_ROOT = $(DESTDIR)$(PREFIX)
+LIBDIR ?= $(PREFIX)/lib
+INSTALL_LIB = $(DESTDIR)$(LIBDIR)
 SCDOC := $(shell command -v scdoc 2>/dev/null)
 
 MAN_SCD := $(wildcard deploy/man/*.scd)
@@ -24,7 +26,7 @@ $(BUILD)/man/%: deploy/man/%.scd
 	scdoc < $< > $@
 $(BUILD)/sherwood.pc: client/sherwood.pc.in FORCE
 	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${exec_prefix}/%)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # In install_filled: a file, a folder, a name.
 define install_filled
@@ -42,13 +44,13 @@ install-programs: all
 	install -m 755 $(PROGRAMS) $(INSTALL_ROOT)/bin/
 
 install-library: all $(BUILD)/sherwood.pc
-	install -d $(INSTALL_ROOT)/include $(INSTALL_ROOT)/lib/pkgconfig $(INSTALL_ROOT)/share/doc/sherwood/examples
+	install -d $(INSTALL_ROOT)/include $(INSTALL_LIB)/pkgconfig $(INSTALL_ROOT)/share/doc/sherwood/examples
 	install -m 644 client/sherwood.h $(INSTALL_ROOT)/include/
-	install -m 644 $(BUILD)/libsherwood.a $(INSTALL_ROOT)/lib/
-	install -m 755 $(BUILD)/libsherwood.so.$(VERSION) $(INSTALL_ROOT)/lib/
-	ln -sf libsherwood.so.$(VERSION) $(INSTALL_ROOT)/lib/libsherwood.so.$(SOVERSION)
-	ln -sf libsherwood.so.$(VERSION) $(INSTALL_ROOT)/lib/libsherwood.so
-	install -m 644 $(BUILD)/sherwood.pc $(INSTALL_ROOT)/lib/pkgconfig/
+	install -m 644 $(BUILD)/libsherwood.a $(INSTALL_LIB)/
+	install -m 755 $(BUILD)/libsherwood.so.$(VERSION) $(INSTALL_LIB)/
+	ln -sf libsherwood.so.$(VERSION) $(INSTALL_LIB)/libsherwood.so.$(SOVERSION)
+	ln -sf libsherwood.so.$(VERSION) $(INSTALL_LIB)/libsherwood.so
+	install -m 644 $(BUILD)/sherwood.pc $(INSTALL_LIB)/pkgconfig/
 	install -m 644 $(wildcard client/examples/*.c) $(INSTALL_ROOT)/share/doc/sherwood/examples/
 
 install-man: $(MAN_PAGES)
@@ -57,6 +59,8 @@ install-man: $(MAN_PAGES)
 
 install-system:
 	$(foreach u,$(UNITS),$(call install_filled,$(u),lib/systemd/system,$(notdir $(u))))
+	sed -f deploy/template.sed $(INSTALL_ROOT)/lib/systemd/system/sherwoodd.service > '$(INSTALL_ROOT)/lib/systemd/system/sherwoodd@.service'
+	chmod 644 '$(INSTALL_ROOT)/lib/systemd/system/sherwoodd@.service'
 	$(foreach u,$(SYSUSERS),$(call install_filled,$(u),lib/sysusers.d,$(basename $(notdir $(u))).conf))
 	$(foreach u,$(TMPFILES),$(call install_filled,$(u),lib/tmpfiles.d,$(basename $(notdir $(u))).conf))
 	@if [ -f deploy/sherwood.conf ]; then \
@@ -66,5 +70,5 @@ install-system:
 
 # What is generated from the daemon, in the source tree. Tests say if it is old.
 .PHONY: docs
-docs: $(BUILD)/sherwoodd ## write sherwood.conf, METRICS.md and the man page's options from the daemon
+docs: $(BUILD)/sherwoodd $(BUILD)/libsherwood.so ## write sherwood.conf, METRICS.md, the man page's options and the list of symbols
 	@deploy/docs $(BUILD)

@@ -1,0 +1,5 @@
+# make deb: Debian packages in build/deb, with the CUDA variant of the server where nvcc is.
+.PHONY: deb
+deb: ## build the Debian packages, into build/deb
+	@deploy/deps deb $(if $(NVCC),g++)
+	@ARCH='$(ARCH)' deploy/deb $(BUILD) '$(NVCC)'

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""make deb: what the packages hold, and what Debian's own checker says of them.
+
+The packages are made of the programs that are built already: a build as a whole, a second one that must give
+the same bytes, and an installation in a bare Debian are in tests/packages/run.
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import BUILD, ROOT, SANITIZED, Skip, case, check, equal, main, run
+
+PACKAGES = {"sherwood-server", "libsherwood0", "libsherwood-dev", "sherwood-tools", "sherwood-doc"}
+
+
+@functools.cache
+def packages():
+    """{name: its file}, made once for all cases."""
+    if SANITIZED:
+        raise Skip("packages are made of a plain build")
+    if not shutil.which("dh_installsysusers") or not shutil.which("lintian"):
+        raise Skip("debhelper or lintian is not installed")
+    if "without CUDA" not in (BUILD / "flags").read_text():
+        raise Skip("build/ was made with nvcc; tests/packages/run builds packages as a whole")
+    result = subprocess.run([ROOT / "deploy" / "deb", "build"], text=True, timeout=200, capture_output=True,
+                            env={**os.environ, "SHERWOOD_BUILT": "1", "DEB_BUILD_OPTIONS": "noautodbgsym"}, check=False)
+    equal(result.returncode, 0, f"deploy/deb: {result.stdout[-3000:]}{result.stderr[-3000:]}")
+    files = {path.rsplit("/", 1)[1].split("_")[0]: ROOT / path for path in result.stdout.split()}
+    equal(set(files), PACKAGES, "packages")
+    return files
+
+
+def names(package):
+    """What is in a package, folders left out: {path: mode}."""
+    listed = (line.split(maxsplit=5) for line in run("dpkg-deb", "-c", packages()[package]).splitlines())
+    return {parts[5].split(" -> ")[0][1:]: parts[0] for parts in listed if parts[0][0] != "d"}
+
+
+def field(package, name):
+    return run("dpkg-deb", "-f", packages()[package], name).strip()
+
+
+@case
+def checked():
+    """lintian has no errors and no warnings"""
+    packages()
+    changes = list((BUILD / "deb").glob("*.changes"))
+    equal(len(changes), 1, "files .changes")
+    shown = run("lintian", "--allow-root", "--fail-on", "error,warning", changes[0], rc=None, timeout=120)
+    tags = [line for line in shown.splitlines() if re.match(r"[EW]: ", line)]
+    equal(tags, [], shown)
+
+
+@case
+def complete():
+    """what make install installs is in the packages, each file in one of them"""
+    owner = {}
+    for package in PACKAGES:
+        for name in names(package):
+            check(name not in owner, f"{name} is in {package} and in {owner.get(name)}")
+            owner[name] = package
+    with tempfile.TemporaryDirectory() as stage:
+        run("make", "-C", ROOT, "--no-print-directory", "install", "NVCC=", "PREFIX=/usr", f"DESTDIR={stage}")
+        installed = {os.path.relpath(os.path.join(folder, name), stage)
+                     for folder, _, files in os.walk(stage) for name in files}
+    have = {re.sub(r"\.gz$", "", os.path.basename(name)) for name in owner}
+    # Under the name of the package that has it.
+    missing = {os.path.basename(name) for name in installed} - have - {"sherwood.conf"}
+    equal(missing, set(), "installed by make, and in no package")
+    for name, package in (("/usr/bin/sherwoodd", "sherwood-server"), ("/etc/sherwood/sherwood.conf", "sherwood-server"),
+                          ("/lib/systemd/system/sherwoodd.service", "sherwood-server"),
+                          ("/lib/systemd/system/sherwoodd@.service", "sherwood-server"),
+                          ("/lib/systemd/system/sherwoodd.socket", "sherwood-server"),
+                          ("/usr/lib/sysusers.d/sherwood-server.conf", "sherwood-server"),
+                          ("/usr/bin/sherwood-cli", "sherwood-tools"), ("/usr/bin/sherwood-load", "sherwood-tools"),
+                          ("/usr/include/sherwood.h", "libsherwood-dev"),
+                          ("/usr/share/doc/sherwood-doc/deploy/prometheus/scrape.yml", "sherwood-doc")):
+        equal(owner.get(name), package, name)
+    check(any(n.endswith("/libsherwood.so.0") for n in names("libsherwood0")), names("libsherwood0"))
+
+
+@case
+def configuration():
+    """sherwood.conf is a conffile, the daemon accepts it, and the data directory is the unit's"""
+    equal(run("dpkg-deb", "-I", packages()["sherwood-server"], "conffiles").split(), ["/etc/sherwood/sherwood.conf"])
+    with tempfile.TemporaryDirectory() as root:
+        run("dpkg-deb", "-x", packages()["sherwood-server"], root)
+        path = root + "/etc/sherwood/sherwood.conf"
+        run(root + "/usr/bin/sherwoodd", "--config", path, "--check-config")
+        with open(path, encoding="utf-8") as file:
+            set_lines = [line.strip() for line in file if re.match(r"[a-z]", line)]
+        equal(set_lines, ["data-dir = /var/lib/sherwood"], "what the package sets")
+        with open(root + "/lib/systemd/system/sherwoodd.service", encoding="utf-8") as file:
+            unit = file.read()
+        check("\nExecStart=/usr/bin/sherwoodd --config /etc/sherwood/sherwood.conf\n" in unit, unit)
+        check("\nStateDirectory=sherwood\n" in unit, unit)
+        with open(root + "/lib/systemd/system/sherwoodd@.service", encoding="utf-8") as file:
+            template = file.read()
+        for line in ("ExecStart=/usr/bin/sherwoodd --config /etc/sherwood/%i.conf", "StateDirectory=sherwood/%i",
+                     "RuntimeDirectory=sherwood/%i"):
+            check(f"\n{line}\n" in template, f"{line}: {template}")
+        equal(len(re.findall(r"^\w+=", template, re.M)), len(re.findall(r"^\w+=", unit, re.M)) - 1,
+              "the template has every setting but RuntimeDirectoryPreserve")
+
+
+@case
+def symbols():
+    """libsherwood0 lists what the library exports with the version it came with; who links it depends on it"""
+    text = (ROOT / "deploy" / "debian" / "libsherwood0.symbols").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^ (\w+)@Base \d", text, re.M))
+    exported = {line.split()[2] for line in
+                run("nm", "-D", "--defined-only", BUILD / "libsherwood.so").splitlines()}
+    equal(listed, exported, "symbols; make docs writes them")
+    shipped = run("dpkg-deb", "-I", packages()["libsherwood0"], "symbols")
+    equal(set(re.findall(r"^ (\w+)@Base", shipped, re.M)), exported, "symbols of the package")
+    equal(field("libsherwood-dev", "Depends").split(", ")[0],
+          f"libsherwood0 (= {field('libsherwood0', 'Version')})", "libsherwood-dev")
+
+
+@case
+def versions():
+    """Makefile, changelog and packages are of one version, and what they depend on is installed here"""
+    wanted = re.search(r"^VERSION := (\S+)$", (ROOT / "Makefile").read_text(), re.M).group(1)
+    for package in PACKAGES:
+        equal(field(package, "Version").split("-")[0], wanted, package)
+        equal(field(package, "Source"), "sherwood", package)
+    depends = field("sherwood-server", "Depends")
+    check("libuv1" in depends and "libc6" in depends and "systemd-sysusers" in depends, depends)
+
+
+if __name__ == "__main__":
+    main()
