@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * http.c - a small read-only HTTP server: libmicrohttpd, run by one thread of ours, which also
- * closes connections that take too long (http_connections.h).
+ * closes connections that take too long (http_connections.h) and keeps the history (history.h).
  */
 #include "server/observe/http.h"
 
@@ -19,110 +19,32 @@
 
 #include "server/net/bind.h"
 #include "server/observe/http_connections.h"
+#include "server/observe/http_pages.h"
 #include "server/observe/log.h"
 
 /* libmicrohttpd is run at least this often. If it has stopped listening for lack of descriptors, no
  * event says that there are descriptors again. */
 #define HTTP_RUN_MS 1000
-#define HTTP_PAGE_BYTES_MAX (1024 * 1024)
 
-static const char type_text[] = "text/plain; charset=utf-8";
-static const char type_prometheus[] = "text/plain; version=0.0.4; charset=utf-8";
-static const char type_openmetrics[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-static const char page_index[] = "Sherwood, a key-value server.\n"
-                                 "\n"
-                                 "/metrics  counters and gauges for Prometheus\n"
-                                 "/healthz  200 while the process runs\n"
-                                 "/readyz   200 while it serves, 503 before and during shutdown\n";
-static const char page_missing[] = "There is no such page. There are /, /metrics, /healthz and "
-                                   "/readyz.\n";
 static const char page_method[] = "Only GET and HEAD are served here.\n";
 static const char page_no_host[] = "A request of HTTP/1.1 has one Host header.\n";
 static const char page_two_lengths[] = "Content-Length and Transfer-Encoding exclude each other.\n";
-static const char page_no_memory[] = "There was not enough memory to write the page.\n";
 
 struct sw_http {
     struct MHD_Daemon *daemon;
     uv_thread_t thread; /* the only thread that runs the daemon */
     bool running;
-    int fd;       /* the listening socket */
-    int epoll_fd; /* the daemon's */
-    int stop_fd;  /* eventfd: readable once the thread is to end */
-    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
-    void *server;
+    int fd;                                 /* the listening socket */
+    int epoll_fd;                           /* the daemon's */
+    int stop_fd;                            /* eventfd: readable once the thread is to end */
+    struct sw_http_pages pages;             /* the thread's */
     struct sw_http_connections connections; /* the thread's */
     struct sw_loop_counters counters;       /* written by the thread, read by any */
 };
 
-static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type,
-                             struct MHD_Response *response)
+static uint64_t now_ms(void)
 {
-    enum MHD_Result result = MHD_NO;
-    if (response == NULL) {
-        return MHD_NO; /* no memory: libmicrohttpd closes the connection */
-    }
-    if (MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES &&
-        (status != MHD_HTTP_METHOD_NOT_ALLOWED ||
-         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES)) {
-        result = MHD_queue_response(connection, status, response);
-    }
-    MHD_destroy_response(response);
-    return result;
-}
-
-static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned status,
-                                  const char *page)
-{
-    /* libmicrohttpd only reads the memory, although its prototype takes a pointer to non-const. */
-    return reply(
-        connection, status, type_text,
-        MHD_create_response_from_buffer(strlen(page), (void *)page, MHD_RESPMEM_PERSISTENT));
-}
-
-static enum MHD_Result reply_loading(struct MHD_Connection *connection, unsigned percent)
-{
-    char text[32];
-    int size = snprintf(text, sizeof(text), "loading: %u %%\n", percent);
-    return reply(connection, MHD_HTTP_SERVICE_UNAVAILABLE, type_text,
-                 MHD_create_response_from_buffer((size_t)size, text, MHD_RESPMEM_MUST_COPY));
-}
-
-static enum MHD_Result reply_metrics(struct sw_http *http, struct MHD_Connection *connection)
-{
-    const char *accept =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-    bool openmetrics = accept != NULL && sw_http_wants_openmetrics(accept);
-    struct sw_snapshot snapshot;
-    struct sw_text text;
-    struct MHD_Response *response = NULL;
-
-    http->snapshot(http->server, &snapshot);
-    sw_text_init(&text, HTTP_PAGE_BYTES_MAX);
-    sw_metrics_render(&snapshot, openmetrics, &text);
-    if (text.failed) {
-        sw_text_fini(&text);
-        return reply_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, page_no_memory);
-    }
-    response = MHD_create_response_from_buffer(text.size, text.data, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL) {
-        sw_text_fini(&text);
-    }
-    return reply(connection, MHD_HTTP_OK, openmetrics ? type_openmetrics : type_prometheus,
-                 response);
-}
-
-static enum MHD_Result reply_ready(struct sw_http *http, struct MHD_Connection *connection)
-{
-    struct sw_snapshot snapshot;
-    http->snapshot(http->server, &snapshot);
-    if (snapshot.persistence.loading) {
-        return reply_loading(connection, sw_persistence_percent(&snapshot.persistence));
-    }
-    return snapshot.ready ? reply_text(connection, MHD_HTTP_OK, "ready\n")
-                          : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                                       "not ready: starting or shutting down\n");
+    return uv_hrtime() / 1000000;
 }
 
 static enum MHD_Result count_hosts(void *count, enum MHD_ValueKind kind, const char *name,
@@ -158,10 +80,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     (void)upload;
     const char *problem = malformed(connection, version);
     if (problem != NULL) {
-        return reply_text(connection, MHD_HTTP_BAD_REQUEST, problem);
+        return sw_http_reply_text(connection, MHD_HTTP_BAD_REQUEST, problem);
     }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        return reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, page_method);
+        return sw_http_reply_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, page_method);
     }
     /* The first call comes before the body. A reply to it would close the connection. */
     if (*state == NULL) {
@@ -172,19 +94,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *upload_size = 0; /* the body is ignored */
         return MHD_YES;
     }
-    if (strcmp(path, "/metrics") == 0) {
-        return reply_metrics(http, connection);
-    }
-    if (strcmp(path, "/healthz") == 0) {
-        return reply_text(connection, MHD_HTTP_OK, "ok\n");
-    }
-    if (strcmp(path, "/readyz") == 0) {
-        return reply_ready(http, connection);
-    }
-    if (strcmp(path, "/") == 0) {
-        return reply_text(connection, MHD_HTTP_OK, page_index);
-    }
-    return reply_text(connection, MHD_HTTP_NOT_FOUND, page_missing);
+    return sw_http_reply(&http->pages, connection, path);
 }
 
 __attribute__((format(printf, 2, 0))) static void on_log(void *context, const char *format,
@@ -198,11 +108,6 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *context, const ch
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
-
-static uint64_t now_ms(void)
-{
-    return uv_hrtime() / 1000000;
-}
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **entry,
                           enum MHD_ConnectionNotificationCode code)
@@ -270,6 +175,18 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
+/* Takes a sample if one is due. Returns the milliseconds until the next one is, at most `most_ms`.
+ */
+static int sample(struct sw_http *http, int most_ms)
+{
+    if (sw_history_due(http->pages.history, now_ms(), most_ms) == 0) {
+        struct sw_snapshot snapshot;
+        http->pages.snapshot(http->pages.server, &snapshot);
+        sw_history_add(http->pages.history, &snapshot, now_ms());
+    }
+    return sw_history_due(http->pages.history, now_ms(), most_ms);
+}
+
 static void run(void *argument)
 {
     struct sw_http *http = argument;
@@ -277,6 +194,7 @@ static void run(void *argument)
                             {.fd = http->stop_fd, .events = POLLIN}};
     while (fds[1].revents == 0) {
         int timeout_ms = sw_http_connections_expire(&http->connections, now_ms(), HTTP_RUN_MS);
+        timeout_ms = sample(http, timeout_ms);
         MHD_UNSIGNED_LONG_LONG soon_ms = 0;
         if (MHD_get_timeout(http->daemon, &soon_ms) == MHD_YES &&
             soon_ms < (MHD_UNSIGNED_LONG_LONG)timeout_ms) {
@@ -337,14 +255,16 @@ int sw_http_start(const struct sw_config *config, int fd,
 {
     struct sw_http *http = calloc(1, sizeof(*http));
     *out = NULL;
-    if (http == NULL || sw_http_connections_init(&http->connections, config->http_connections_max,
-                                                 config->http_timeout_ms, &http->counters) != 0) {
+    if (http == NULL || (http->pages.history = sw_history_create()) == NULL ||
+        sw_http_connections_init(&http->connections, config->http_connections_max,
+                                 config->http_timeout_ms, &http->counters) != 0) {
         sw_log(SW_LOG_ERROR, "not enough memory for the HTTP server");
+        sw_history_destroy(http != NULL ? http->pages.history : NULL);
         free(http);
         return -1;
     }
-    http->snapshot = snapshot;
-    http->server = server;
+    http->pages.snapshot = snapshot;
+    http->pages.server = server;
     http->stop_fd = -1;
     http->fd = open_socket(config, fd);
     if (http->fd < 0) {
@@ -387,6 +307,7 @@ void sw_http_stop(struct sw_http *http)
         close(http->fd);
     }
     sw_http_connections_fini(&http->connections);
+    sw_history_destroy(http->pages.history);
     free(http);
 }
 

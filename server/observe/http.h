@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.h - /metrics, /healthz and /readyz, on a thread of their own.
+ * http.h - /metrics, /healthz, /readyz, and a status page at / with its /status.json, on a thread
+ * of their own.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_HTTP_H
 #define SHERWOOD_SERVER_OBSERVE_HTTP_H

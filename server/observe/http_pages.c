@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http_pages.c - what each path of the HTTP server gives.
+ */
+#include "server/observe/http_pages.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <uv.h>
+
+#include "server/observe/http.h"
+#include "server/observe/status.h"
+
+#define HTTP_PAGE_BYTES_MAX (1024 * 1024)
+
+static const char type_text[] = "text/plain; charset=utf-8";
+static const char type_prometheus[] = "text/plain; version=0.0.4; charset=utf-8";
+static const char type_openmetrics[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+static const char type_json[] = "application/json";
+
+static const char page_index[] =
+    "Sherwood, a key-value server.\n"
+    "\n"
+    "/             this text\n"
+    "/metrics      counters and gauges for Prometheus\n"
+    "/status.json  figures of now and of the last ten minutes, and what is wrong\n"
+    "/healthz      200 while the process runs\n"
+    "/readyz       200 while it serves, 503 before and during shutdown\n";
+static const char page_missing[] = "There is no such page. There are /, /metrics, /status.json, "
+                                   "/healthz and /readyz.\n";
+static const char page_since[] = "since is the number of a sample: decimal digits.\n";
+static const char page_no_memory[] = "There was not enough memory to write the page.\n";
+
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type,
+                             struct MHD_Response *response)
+{
+    enum MHD_Result result = MHD_NO;
+    if (response == NULL) {
+        return MHD_NO; /* no memory: libmicrohttpd closes the connection */
+    }
+    if (MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES &&
+        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
+        (status != MHD_HTTP_METHOD_NOT_ALLOWED ||
+         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES)) {
+        result = MHD_queue_response(connection, status, response);
+    }
+    MHD_destroy_response(response);
+    return result;
+}
+
+enum MHD_Result sw_http_reply_text(struct MHD_Connection *connection, unsigned status,
+                                   const char *page)
+{
+    /* libmicrohttpd only reads the memory, although its prototype takes a pointer to non-const. */
+    return reply(
+        connection, status, type_text,
+        MHD_create_response_from_buffer(strlen(page), (void *)page, MHD_RESPMEM_PERSISTENT));
+}
+
+static enum MHD_Result reply_loading(struct MHD_Connection *connection, unsigned percent)
+{
+    char text[32];
+    int size = snprintf(text, sizeof(text), "loading: %u %%\n", percent);
+    return reply(connection, MHD_HTTP_SERVICE_UNAVAILABLE, type_text,
+                 MHD_create_response_from_buffer((size_t)size, text, MHD_RESPMEM_MUST_COPY));
+}
+
+/* Takes the text's memory. */
+static enum MHD_Result reply_rendered(struct MHD_Connection *connection, const char *type,
+                                      struct sw_text *text)
+{
+    if (text->failed) {
+        sw_text_fini(text);
+        return sw_http_reply_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, page_no_memory);
+    }
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(text->size, text->data, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        sw_text_fini(text);
+    }
+    return reply(connection, MHD_HTTP_OK, type, response);
+}
+
+static enum MHD_Result reply_metrics(const struct sw_http_pages *pages,
+                                     struct MHD_Connection *connection)
+{
+    const char *accept =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    bool openmetrics = accept != NULL && sw_http_wants_openmetrics(accept);
+    struct sw_snapshot snapshot;
+    struct sw_text text;
+
+    pages->snapshot(pages->server, &snapshot);
+    sw_text_init(&text, HTTP_PAGE_BYTES_MAX);
+    sw_metrics_render(&snapshot, openmetrics, &text);
+    return reply_rendered(connection, openmetrics ? type_openmetrics : type_prometheus, &text);
+}
+
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+static enum MHD_Result reply_status(const struct sw_http_pages *pages,
+                                    struct MHD_Connection *connection)
+{
+    struct timespec wall;
+    struct sw_snapshot snapshot;
+    struct sw_status_query query = {.now_ms = now_ms()};
+    if (!sw_status_parse_since(
+            MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "since"),
+            &query.since)) {
+        return sw_http_reply_text(connection, MHD_HTTP_BAD_REQUEST, page_since);
+    }
+    clock_gettime(CLOCK_REALTIME, &wall);
+    query.wall_ms = (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / 1000000;
+    pages->snapshot(pages->server, &snapshot);
+    struct sw_text text;
+    sw_text_init(&text, HTTP_PAGE_BYTES_MAX);
+    sw_status_render(&snapshot, pages->history, &query, &text);
+    return reply_rendered(connection, type_json, &text);
+}
+
+static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
+                                   struct MHD_Connection *connection)
+{
+    struct sw_snapshot snapshot;
+    pages->snapshot(pages->server, &snapshot);
+    if (snapshot.persistence.loading) {
+        return reply_loading(connection, sw_persistence_percent(&snapshot.persistence));
+    }
+    return snapshot.ready ? sw_http_reply_text(connection, MHD_HTTP_OK, "ready\n")
+                          : sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                               "not ready: starting or shutting down\n");
+}
+
+enum MHD_Result sw_http_reply(const struct sw_http_pages *pages, struct MHD_Connection *connection,
+                              const char *path)
+{
+    if (strcmp(path, "/metrics") == 0) {
+        return reply_metrics(pages, connection);
+    }
+    if (strcmp(path, "/status.json") == 0) {
+        return reply_status(pages, connection);
+    }
+    if (strcmp(path, "/healthz") == 0) {
+        return sw_http_reply_text(connection, MHD_HTTP_OK, "ok\n");
+    }
+    if (strcmp(path, "/readyz") == 0) {
+        return reply_ready(pages, connection);
+    }
+    if (strcmp(path, "/") == 0) {
+        return sw_http_reply_text(connection, MHD_HTTP_OK, page_index);
+    }
+    return sw_http_reply_text(connection, MHD_HTTP_NOT_FOUND, page_missing);
+}

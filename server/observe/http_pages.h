@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http_pages.h - what each path of the HTTP server gives. Of the HTTP thread.
+ */
+#ifndef SHERWOOD_SERVER_OBSERVE_HTTP_PAGES_H
+#define SHERWOOD_SERVER_OBSERVE_HTTP_PAGES_H
+
+#include <microhttpd.h>
+
+#include "server/observe/history.h"
+#include "server/observe/snapshot.h"
+
+/* Where the pages have their figures from. */
+struct sw_http_pages {
+    void (*snapshot)(void *server, struct sw_snapshot *snapshot);
+    void *server;
+    struct sw_history *history;
+};
+
+/* Replies to a GET or HEAD of `path`, which may have none. The result is libmicrohttpd's: MHD_NO
+ * closes the connection. */
+enum MHD_Result sw_http_reply(const struct sw_http_pages *pages, struct MHD_Connection *connection,
+                              const char *path);
+/* Replies with a text of static storage. */
+enum MHD_Result sw_http_reply_text(struct MHD_Connection *connection, unsigned status,
+                                   const char *page);
+
+#endif

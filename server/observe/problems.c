@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * problems.c - one function for each condition of deploy/prometheus/sherwood.rules.yml.
+ */
+#include "server/observe/problems.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MINUTE_MS 60000U
+#define RESTARTED_SECONDS 600
+
+struct facts {
+    const struct sw_snapshot *now;
+    const struct sw_history *history;
+    uint64_t now_ms;
+};
+
+static uint64_t increase(const struct facts *facts, enum sw_history_counter counter, uint64_t value,
+                         uint64_t minutes)
+{
+    return sw_history_increase(facts->history, counter, value, facts->now_ms, minutes * MINUTE_MS);
+}
+
+/* Each writes its sentences and returns true if its condition holds. */
+#define SAY(...) (snprintf(text, room, __VA_ARGS__) > 0)
+
+static bool growth_failed(const struct facts *facts, char *text, size_t room)
+{
+    uint64_t failed =
+        increase(facts, SW_HISTORY_resize_failures, facts->now->stats.resize_failed, 10);
+    return failed > 0 &&
+           SAY("The table could not grow or be resized, %" PRIu64 " time%s in the last 10 minutes. "
+               "There is no memory for the old and the new slots at once, or too many keys would "
+               "meet the probe cap. Nothing was lost; writes of new keys are refused once the "
+               "table "
+               "is at its maximum load.",
+               failed, failed == 1 ? "" : "s");
+}
+
+static bool writes_refused(const struct facts *facts, char *text, size_t room)
+{
+    uint64_t refused = increase(facts, SW_HISTORY_refused, facts->now->stats.counters.refused, 5);
+    return refused > 0 &&
+           SAY("%" PRIu64 " operation%s refused in the last 5 minutes. Clients get out-of-memory "
+               "errors, because the table is at its maximum load and at its maximum capacity, or "
+               "could not grow.",
+               refused, refused == 1 ? " was" : "s were");
+}
+
+static bool log_stopped(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_wal_figures *log = &facts->now->log;
+    char why[128] = "";
+    if (log->error != 0) {
+        snprintf(why, sizeof(why), " (%s)", strerror(log->error));
+    }
+    switch (log->state) {
+    case SW_WAL_FULL:
+        return SAY("The log cannot be written, and writes are refused: there is no room for its "
+                   "next segment in data-dir%s. Service returns when there is.",
+                   why);
+    case SW_WAL_BROKEN:
+        return SAY("The log cannot be written, and writes are refused: a write or a sync has "
+                   "failed%s. The journal says which. A restart is needed.",
+                   why);
+    default:
+        return false;
+    }
+}
+
+static bool snapshot_failed(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_persistence *persistence = &facts->now->persistence;
+    return persistence->last_failed &&
+           SAY("The last snapshot could not be written, and the journal says why. %s%s",
+               facts->now->log.has_begun
+                   ? "Writes are in the log, which grows until one succeeds."
+                   : "What was written since the last good one would be lost with the process.",
+               persistence->refuses_writes ? " Writes are refused until one succeeds." : "");
+}
+
+static bool not_ready(const struct facts *facts, char *text, size_t room)
+{
+    if (facts->now->persistence.loading) {
+        return SAY("The server is loading its data, %u %% so far, and serves nothing yet.",
+                   sw_persistence_percent(&facts->now->persistence));
+    }
+    return !facts->now->ready && SAY("The server is not ready: it is starting or shutting down.");
+}
+
+static bool nearly_full(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_table_info *info = &facts->now->info;
+    const double most = (double)info->occupied_max * (double)info->max_capacity_slots;
+    const double full =
+        most > 0 ? (double)facts->now->stats.occupied * (double)info->capacity_slots / most : 0;
+    return info->engine != SW_ENGINE_CACHE && full > 0.9 &&
+           SAY("The table holds %.0f %% of what it may. At 100 %% writes of new keys are refused. "
+               "Restart with a larger max-capacity.",
+               full * 100);
+}
+
+static bool stash_in_use(const struct facts *facts, char *text, size_t room)
+{
+    const uint64_t held = facts->now->stats.stash_occupied;
+    const uint64_t slots = facts->now->info.stash_slots;
+    return (double)held > 0.1 * (double)slots && slots > 0 &&
+           SAY("%" PRIu64 " keys meet the probe cap; the stash for them has %" PRIu64
+               " slots. Nothing is lost, but look-ups cost more. Either max-probe is too small for "
+               "the load, or keys are chosen to collide and the seed is known.",
+               held, slots);
+}
+
+static bool many_connections(const struct facts *facts, char *text, size_t room)
+{
+    const uint64_t open = facts->now->counters.connected_clients;
+    const uint64_t most = facts->now->config->connections_max;
+    return (double)open > 0.9 * (double)most &&
+           SAY("%" PRIu64 " of the %" PRIu64 " connections allowed are open. At the limit new ones "
+               "are refused (connections-max).",
+               open, most);
+}
+
+static bool connections_rejected(const struct facts *facts, char *text, size_t room)
+{
+    uint64_t rejected =
+        increase(facts, SW_HISTORY_rejected, facts->now->counters.connections_rejected, 5);
+    return rejected > 0 &&
+           SAY("%" PRIu64
+               " connection%s refused in the last 5 minutes, because connections-max was "
+               "reached.",
+               rejected, rejected == 1 ? " was" : "s were");
+}
+
+static bool protocol_errors(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_loop_counters *counters = &facts->now->counters;
+    uint64_t errors = increase(facts, SW_HISTORY_protocol_errors,
+                               counters->resp_protocol_errors + counters->frame_protocol_errors, 5);
+    /* a tenth a second */
+    return errors > 30 &&
+           SAY("Clients sent %" PRIu64 " malformed requests in the last 5 minutes. Each such "
+               "connection is closed, and the journal names the peers.",
+               errors);
+}
+
+static bool restarted(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_persistence *persistence = &facts->now->persistence;
+    char loaded[64] = "Its table began empty.";
+    if (persistence->loaded_keys > 0) {
+        snprintf(loaded, sizeof(loaded), "It loaded %" PRIu64 " keys.", persistence->loaded_keys);
+    }
+    return facts->now->uptime_seconds < RESTARTED_SECONDS && !persistence->loading &&
+           SAY("The server was started within the last ten minutes. %s If nobody meant that, the "
+               "journal says why it stopped before.",
+               loaded);
+}
+
+static const struct {
+    const char *alert;
+    const char *severity;
+    bool (*holds)(const struct facts *facts, char *text, size_t room);
+} conditions[] = {
+    {"SherwoodNotDurable", "critical", log_stopped},
+    {"SherwoodNotDurable", "critical", snapshot_failed},
+    {"SherwoodWritesRefused", "critical", writes_refused},
+    {"SherwoodGrowthFailed", "critical", growth_failed},
+    {"SherwoodNotReady", "warning", not_ready},
+    {"SherwoodTableNearlyFull", "warning", nearly_full},
+    {"SherwoodStashInUse", "warning", stash_in_use},
+    {"SherwoodTooManyConnections", "warning", many_connections},
+    {"SherwoodConnectionsRejected", "warning", connections_rejected},
+    {"SherwoodProtocolErrors", "warning", protocol_errors},
+    /* The daemon does not know whether it ran before, so this is no warning as the alert is. */
+    {"SherwoodRestarted", "note", restarted},
+};
+#define CONDITION_COUNT (sizeof(conditions) / sizeof(conditions[0]))
+static_assert(CONDITION_COUNT <= SW_PROBLEMS_MAX, "room for all at once");
+
+unsigned sw_problems_find(const struct sw_snapshot *snapshot, const struct sw_history *history,
+                          uint64_t now_ms, struct sw_problem problems[SW_PROBLEMS_MAX])
+{
+    const struct facts facts = {snapshot, history, now_ms};
+    unsigned count = 0;
+    for (size_t i = 0; i < CONDITION_COUNT; i++) {
+        struct sw_problem *problem = &problems[count];
+        problem->alert = conditions[i].alert;
+        problem->severity = conditions[i].severity;
+        count += conditions[i].holds(&facts, problem->text, sizeof(problem->text));
+    }
+    return count;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * problems.h - what is wrong now, in sentences, for the status page. The conditions are those of
+ * deploy/prometheus/sherwood.rules.yml, without the time for which an alert waits; one test
+ * compares their names. A daemon that does not answer is the page's to tell.
+ *
+ * Threads: the HTTP thread, which the history belongs to.
+ */
+#ifndef SHERWOOD_SERVER_OBSERVE_PROBLEMS_H
+#define SHERWOOD_SERVER_OBSERVE_PROBLEMS_H
+
+#include "server/observe/history.h"
+
+struct sw_problem {
+    const char *alert;    /* its name in sherwood.rules.yml */
+    const char *severity; /* "critical", "warning", as there; "note": nothing is wrong, but worth to
+                             know */
+    char text[320];       /* sentences */
+};
+
+/* At least as many as there are conditions. */
+#define SW_PROBLEMS_MAX 24
+
+/* Writes the problems there are, the worst first, and returns how many. */
+unsigned sw_problems_find(const struct sw_snapshot *snapshot, const struct sw_history *history,
+                          uint64_t now_ms, struct sw_problem problems[SW_PROBLEMS_MAX]);
+
+#endif

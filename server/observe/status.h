@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * status.h - /status.json: what the status page shows (deploy/STATUS.md has every field).
+ */
+#ifndef SHERWOOD_SERVER_OBSERVE_STATUS_H
+#define SHERWOOD_SERVER_OBSERVE_STATUS_H
+
+#include "server/observe/history.h"
+#include "server/observe/text.h"
+
+/* The version of the fields: it grows when one goes or changes its meaning, not when one comes. */
+#define SW_STATUS_SCHEMA 1
+
+/* What a reader asks for: samples of the history whose numbers are above `since`. */
+struct sw_status_query {
+    uint64_t since;
+    uint64_t now_ms;  /* monotonic */
+    uint64_t wall_ms; /* since 1970 */
+};
+
+/* Writes the document, or sets text->failed if there is no memory for it. */
+void sw_status_render(const struct sw_snapshot *snapshot, const struct sw_history *history,
+                      const struct sw_status_query *query, struct sw_text *text);
+
+/* Reads the number of a sample as a client sends it: decimal digits. NULL is 0. Returns false if it
+ * is none. */
+bool sw_status_parse_since(const char *text, uint64_t *since);
+
+#endif
