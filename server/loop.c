@@ -11,6 +11,7 @@
 
 #include "server/bulk/output.h"
 #include "server/bulk/request.h"
+#include "server/config/live.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/resp/control.h"
@@ -125,7 +126,7 @@ static bool is_finished(const struct sw_loop *loop)
 /* Has the loop received or sent anything in the last busy-poll-us? */
 static bool is_awake(struct sw_loop *loop)
 {
-    uint64_t window_ns = loop->config->busy_poll_us * 1000ULL;
+    uint64_t window_ns = SW_LIVE(loop->config->busy_poll_us) * 1000ULL;
     uint64_t bytes = loop->counters.net_input_bytes + loop->counters.net_output_bytes;
     if (window_ns == 0) {
         return false;
@@ -236,8 +237,8 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
 static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t index, uint32_t loops)
 {
     const struct sw_loop_owner *owner = &loop->owner;
-    const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
-                                             owner->clients, owner->saver};
+    const struct sw_resp_owner resp_owner = {owner->server,  owner->snapshot, owner->stop,
+                                             owner->clients, owner->saver,    owner->live};
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver};
     if (init_net(loop, index, loops) != 0 ||
         sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||

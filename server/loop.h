@@ -38,6 +38,7 @@ struct sw_loop_owner {
     struct sw_clients *clients;            /* shared by all loops */
     struct sw_saver *saver; /* shared by all loops; NULL: there is no data directory */
     struct sw_wal *wal;     /* shared by all loops; NULL: writes are not logged */
+    struct sw_live *live;   /* changes options; shared by all loops */
 };
 
 /* When the loop last received or sent a byte, for busy-poll-us. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 
 #include "server/observe/log.h"
 
@@ -64,6 +65,14 @@ int sw_notify_sockets(struct sw_activated *activated)
 void sw_notify_ready(const char *status_line)
 {
     sd_notifyf(0, "READY=1\nSTATUS=%s", status_line);
+}
+
+void sw_notify_reloading(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld\nSTATUS=reading the configuration",
+               (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }
 
 void sw_notify_stopping(void)

@@ -22,6 +22,8 @@ int sw_notify_sockets(struct sw_activated *activated);
 
 /* Messages to the service manager. Without one they do nothing. */
 void sw_notify_ready(const char *status_line);
+/* Options are read anew. sw_notify_ready says when that is done. */
+void sw_notify_reloading(void);
 void sw_notify_stopping(void);
 /* Something that takes long goes on: the manager gives it 30 seconds more. For any thread. */
 void sw_notify_extend(void);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "server/config/options.h"
+#include "server/describe.h"
 #include "server/limits.h"
 #include "server/log/saver.h"
 #include "server/log/wal_of_table.h"
@@ -23,12 +23,15 @@
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/observe/log.h"
+#include "server/reload.h"
 #include "server/resp/clients.h"
 #include "server/selftest.h"
 #include "server/warnings.h"
 
 struct sw_server {
-    struct sw_config config;
+    struct sw_config config; /* options that are live change: by `live` alone */
+    struct sw_live live;
+    struct sw_reload reload;
     struct sw_table *table;
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
     struct sw_input_budget input_budget;
@@ -123,6 +126,7 @@ static void free_server(struct sw_server *server)
     free(server->loops);
     sw_table_destroy(server->table);
     sw_clients_fini(&server->clients);
+    sw_live_fini(&server->live);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
     }
@@ -161,6 +165,11 @@ int sw_server_join(struct sw_server *server)
 bool sw_server_is_loading(const struct sw_server *server)
 {
     return server->saver != NULL && sw_saver_is_loading(server->saver);
+}
+
+int sw_server_reload(struct sw_server *server)
+{
+    return sw_reload_all(&server->reload, &server->live);
 }
 
 bool sw_server_alive(struct sw_server *server)
@@ -231,6 +240,7 @@ static int init_loops(struct sw_server *server)
         .clients = &server->clients,
         .saver = server->saver,
         .wal = server->wal,
+        .live = &server->live,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -272,7 +282,6 @@ static int create_listener(struct sw_server *server, const struct sw_activated *
 static int start_parts(struct sw_server *server, const struct sw_activated *activated)
 {
     int http_fd = activated != NULL ? activated->http : -1;
-    server->has_activated = activated != NULL && activated->listener_count > 0;
     if (!server->has_activated) {
         sw_warn_of_open_address(&server->config);
     }
@@ -323,10 +332,15 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     server->input_budget.bytes_max = config->input_bytes_max;
     if (server->config.loops == 0) {
         server->config.loops = default_loops();
+        server->config.derived |= SW_DERIVED_LOOPS;
     }
     if (server->config.loops > SW_LOOPS_MAX) {
         server->config.loops = SW_LOOPS_MAX;
     }
+    server->has_activated = activated != NULL && activated->listener_count > 0;
+    server->reload = (struct sw_reload){&server->config, &server->input_budget, &server->saver};
+    sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
+                 &server->reload);
     server->started_ns = uv_hrtime();
     server->started_at = time(NULL);
     make_run_id(server->run_id);
@@ -386,7 +400,8 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
         sw_http_add_counters(server->http, &snapshot->counters);
     }
     snapshot->counters.input_memory_bytes = sw_input_budget_used(&server->input_budget);
-    snapshot->counters.input_memory_max_bytes = server->input_budget.bytes_max;
+    snapshot->counters.input_memory_max_bytes =
+        __atomic_load_n(&server->input_budget.bytes_max, __ATOMIC_RELAXED);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
     getrusage(RUSAGE_SELF, &usage);
     snapshot->cpu_user_seconds =
@@ -427,42 +442,6 @@ static void describe_addresses(const struct sw_server *server, char *out, size_t
     }
 }
 
-/* Writes the widths: "u64 keys, u64 values" or "u64 keys, values of up to 252 bytes". */
-static void describe_widths(const struct sw_server *server, const struct sw_table_info *info,
-                            char *out, size_t room)
-{
-    enum sw_value_format format = sw_config_value_format(&server->config);
-    uint32_t bytes = info->value_bytes;
-    if (format == SW_VALUE_INTEGER) {
-        snprintf(out, room, "u%u keys, u%u values", info->key_bytes * 8, bytes * 8);
-    } else if (format == SW_VALUE_STRING) {
-        snprintf(out, room, "u%u keys, values of up to %u bytes", info->key_bytes * 8,
-                 bytes - SW_VALUE_LENGTH_BYTES);
-    } else {
-        snprintf(out, room, "u%u keys, values of %u bytes", info->key_bytes * 8, bytes);
-    }
-}
-
-/* Writes the capacity: "16777216 slots (14260633 keys at load 0.85)". A cache is never full, so its
- * policy and mode stand there instead of the keys. */
-static void describe_slots(const struct sw_server *server, const struct sw_table_info *info,
-                           char *out, size_t room)
-{
-    const struct sw_config *config = &server->config;
-    int used = snprintf(out, room, "%llu slots", (unsigned long long)info->capacity_slots);
-    if (info->engine == SW_ENGINE_CACHE) {
-        snprintf(out + used, room - (size_t)used, " (%s policy, %s mode)",
-                 sw_option_text(config, "policy"), sw_option_text(config, "cache-mode"));
-        return;
-    }
-    used += snprintf(out + used, room - (size_t)used, " (%llu keys at load %.2f)",
-                     (unsigned long long)info->occupied_max, config->max_load);
-    if (config->max_capacity > config->capacity) {
-        snprintf(out + used, room - (size_t)used, ", growing to at most %llu",
-                 (unsigned long long)info->max_capacity_slots);
-    }
-}
-
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
 {
     struct sw_table_info info;
@@ -473,8 +452,8 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     char slots[192];
     sw_table_info(server->table, &info);
     describe_addresses(server, addresses, sizeof(addresses));
-    describe_widths(server, &info, widths, sizeof(widths));
-    describe_slots(server, &info, slots, sizeof(slots));
+    sw_describe_widths(&server->config, &info, widths, sizeof(widths));
+    sw_describe_slots(&server->config, &info, slots, sizeof(slots));
     if (server->http != NULL) {
         snprintf(http, sizeof(http), "HTTP on %s:%u", server->config.http_bind, server->http_port);
     }

@@ -43,6 +43,10 @@ bool sw_server_is_loading(const struct sw_server *server);
  * call, or is inside a submit. To be called by one thread, between start and join. */
 bool sw_server_alive(struct sw_server *server);
 
+/* Reads anew what SIGHUP reads: reload.h. Returns 0, or -1 if something was not taken over; the log
+ * says what. To be called by the main thread, between start and join. */
+int sw_server_reload(struct sw_server *server);
+
 /* A file descriptor that becomes readable when a stop has been asked for, so that main can poll it
  * together with its signals. The server owns it. */
 int sw_server_stopped_fd(struct sw_server *server);

@@ -13,6 +13,7 @@
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
+#include "server/config/live.h"
 #include "server/limits.h"
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
@@ -101,7 +102,7 @@ static void refuse_bytes(struct sw_conn *conn, int error)
 static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;
-    if (without_reply >= conn->net->config->frames_in_flight_max) {
+    if (without_reply >= SW_LIVE(conn->net->config->frames_in_flight_max)) {
         SW_COUNT(conn->net->counters, frames_in_flight_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
         return true;

@@ -13,6 +13,7 @@
 #include "server/bulk/figures.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/values.h"
+#include "server/config/live.h"
 
 /* Operations of the protocol, translated to those of the table. */
 #define OP_OF(name, number, operands) [number] = SW_##name,
@@ -168,7 +169,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     info->key_bytes = table.key_bytes;
     info->value_bytes = table.value_bytes;
     info->frame_ops_max = bulk->net->config->frame_ops_max;
-    info->requests_in_flight_max = bulk->net->config->frames_in_flight_max;
+    info->requests_in_flight_max = SW_LIVE(bulk->net->config->frames_in_flight_max);
     info->capacity_slots = table.capacity_slots;
     info->occupied_max = table.occupied_max;
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);

@@ -223,12 +223,35 @@ static void print(int what)
     }
 }
 
+/* As sw_config_read; `flags` receives what the command line says apart from the options. */
+static int read_all(struct sw_config *config, const struct sw_config_origin *origin,
+                    struct flags *flags, char *error, size_t error_bytes)
+{
+    sw_config_init(config);
+    config->origin = *origin;
+    if ((origin->path != NULL &&
+         sw_config_read_file(origin->path, config, NULL, error, error_bytes) != 0) ||
+        read_flags(origin->argc, origin->argv, flags, config, error, error_bytes) != 0 ||
+        sw_config_check_given(config, flags->given, error, error_bytes) != 0) {
+        return -1;
+    }
+    sw_config_fit(config);
+    return 0;
+}
+
+int sw_config_read(struct sw_config *config, const struct sw_config_origin *origin, char *error,
+                   size_t error_bytes)
+{
+    struct flags flags = {0};
+    return read_all(config, origin, &flags, error, error_bytes);
+}
+
 enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **argv)
 {
     struct flags flags = {0};
     char error[SW_CONFIG_ERROR_BYTES] = "";
+    struct sw_config_origin origin = {argc, argv, NULL};
 
-    sw_config_init(config);
     if (read_flags(argc, argv, &flags, NULL, error, sizeof(error)) != 0) {
         goto refused;
     }
@@ -236,18 +259,9 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
         print(flags.print);
         return SW_CONFIG_EXIT;
     }
-    if (flags.config_path != NULL &&
-        sw_config_read_file(flags.config_path, config, error, sizeof(error)) != 0) {
-        goto refused;
-    }
-    if (read_flags(argc, argv, &flags, config, error, sizeof(error)) != 0) {
-        goto refused;
-    }
-    if (sw_config_check_given(config, flags.given, error, sizeof(error)) != 0) {
-        goto refused;
-    }
-    sw_config_fit(config);
-    if (sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof(error)) != 0) {
+    origin.path = flags.config_path;
+    if (read_all(config, &origin, &flags, error, sizeof(error)) != 0 ||
+        sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof(error)) != 0) {
         goto refused;
     }
     if (flags.check) {

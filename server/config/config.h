@@ -4,7 +4,8 @@
  *
  * option_rows.inl has one row for each option: its name, section of the file, type, bounds, default
  * and help. The fields below are where values go. The struct is constant after start, so that every
- * thread may read it; sw_config_load itself belongs to the main thread, before others start.
+ * thread may read it, except for the options that live.h changes: these are read by SW_LIVE.
+ * sw_config_load itself belongs to the main thread, before others start.
  */
 #ifndef SHERWOOD_SERVER_CONFIG_CONFIG_H
 #define SHERWOOD_SERVER_CONFIG_CONFIG_H
@@ -21,7 +22,25 @@
 /* When a write is answered, if there is a log. */
 enum sw_config_sync { SW_CONFIG_ALWAYS, SW_CONFIG_EVERYSEC, SW_CONFIG_NO };
 
+/* Where options come from. Borrowed from main's arguments, so it lives as long as the process. */
+struct sw_config_origin {
+    int argc;
+    char **argv;
+    const char *path; /* of the configuration file; NULL: there is none */
+};
+
+/* Bits of `derived`: options that were left at 0, for which a default was computed. */
+enum sw_config_derived {
+    SW_DERIVED_LOOPS = 1,
+    SW_DERIVED_ROUND_OPS = 2,
+    SW_DERIVED_FRAME_OPS = 4,
+    SW_DERIVED_ARGUMENTS = 8
+};
+
 struct sw_config {
+    struct sw_config_origin origin;
+    uint32_t derived; /* enum sw_config_derived */
+
     /* [server] */
     char bind[64];                        /* address of RESP and bulk frames; empty: no TCP */
     uint32_t port;                        /* 7379 */

@@ -15,6 +15,8 @@ static const char template_head[] =
     "names\n"
     "# are flags (--port 7379), and flags override this file. Check an edited file with:\n"
     "#   sherwoodd --config /etc/sherwood/sherwood.conf --check-config\n"
+    "# What is marked (live) may change while the server runs: by CONFIG SET, or here, and then\n"
+    "# SIGHUP (systemctl reload).\n"
     "# A line has at most 198 bytes. A comment begins with # or ; at the start of a line, or with "
     "a\n"
     "# blank and ; after a value. Sizes and most counts accept K, M, G and T (1024, 1024^2, ..).\n";
@@ -44,8 +46,11 @@ void sw_config_print_template(FILE *out)
             section = option->section;
             fprintf(out, "\n[%s]\n", section);
         }
+        char help[1024];
+        snprintf(help, sizeof(help), "%s%s", option->help,
+                 sw_option_is_live(option) ? " (live)" : "");
         fputc('\n', out);
-        print_comment(out, option->help);
+        print_comment(out, help);
         fprintf(out, "#%s =%s%s\n", option->name, option->standard[0] != '\0' ? " " : "",
                 option->standard);
     }
@@ -60,7 +65,8 @@ void sw_config_print_manual(FILE *out)
             section = option->section;
             fprintf(out, "## %c%s\n\n", section[0] - 'a' + 'A', section + 1);
         }
-        fprintf(out, "*--%s* _%s_\n\t%s Default: %s.\n\n", option->name, option->metavar,
-                option->help, option->standard[0] != '\0' ? option->standard : "empty");
+        fprintf(out, "*--%s* _%s_\n\t%s Default: %s.%s\n\n", option->name, option->metavar,
+                option->help, option->standard[0] != '\0' ? option->standard : "empty",
+                sw_option_is_live(option) ? " Live." : "");
     }
 }

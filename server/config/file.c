@@ -21,8 +21,8 @@ struct file_reader {
     const char *path;
     struct sw_config *config;
     unsigned line;
-    unsigned set_at_line[SW_OPTION_COUNT]; /* the line in which an option was set; 0: none */
-    size_t bytes;                          /* bytes read so far */
+    unsigned *set_at_line; /* for each option the line in which it was set; 0: none */
+    size_t bytes;          /* bytes read so far */
     bool bad;
     char *error;
     size_t error_bytes;
@@ -139,11 +139,17 @@ static int on_value(void *context, const char *section, const char *name, const 
     return 1;
 }
 
-int sw_config_read_file(const char *path, struct sw_config *config, char *error, size_t error_bytes)
+int sw_config_read_file(const char *path, struct sw_config *config,
+                        unsigned set_at_line[SW_OPTION_COUNT], char *error, size_t error_bytes)
 {
-    struct file_reader reader = {
-        .path = path, .config = config, .error = error, .error_bytes = error_bytes};
+    unsigned lines[SW_OPTION_COUNT];
+    struct file_reader reader = {.path = path,
+                                 .config = config,
+                                 .set_at_line = set_at_line != NULL ? set_at_line : lines,
+                                 .error = error,
+                                 .error_bytes = error_bytes};
     int bad_line = 0;
+    memset(reader.set_at_line, 0, sizeof(lines));
     reader.file = fopen(path, "re");
     if (reader.file == NULL) {
         snprintf(error, error_bytes, "%s: cannot be opened: %s", path, strerror(errno));

@@ -87,6 +87,7 @@ static uint64_t mget_reply_bytes(const struct sw_config *config)
 void sw_config_fit(struct sw_config *config)
 {
     if (config->frame_ops_max == 0) {
+        config->derived |= SW_DERIVED_FRAME_OPS;
         /* half of the arena, so that there is room for a frame while the reply to another is sent
          */
         uint64_t fit = frame_ops_in(config, config->arena_bytes / 2);
@@ -94,10 +95,12 @@ void sw_config_fit(struct sw_config *config)
         config->frame_ops_max = (uint32_t)least(fit, FRAME_OPS_STANDARD);
     }
     if (config->round_ops_max == 0) {
+        config->derived |= SW_DERIVED_ROUND_OPS;
         config->round_ops_max =
             (uint32_t)least(SW_ROUND_BYTES_USUAL / operation_bytes(config), ROUND_OPS_STANDARD);
     }
     if (config->resp_arguments_max == 0) {
+        config->derived |= SW_DERIVED_ARGUMENTS;
         uint64_t fit = mget_arguments_in(config, config->output_bytes_max);
         fit = least(least(fit, config->round_ops_max), RESP_ARGUMENTS_STANDARD);
         config->resp_arguments_max = fit < RESP_ARGUMENTS_MIN ? RESP_ARGUMENTS_MIN : (uint32_t)fit;

@@ -6,9 +6,16 @@
  *   SW_OPTION(field of struct sw_config, "name", "section of the file", engines that have it,
  *             type and bounds, "default", "METAVAR", "help: sentences without the default")
  *
+ * A row SW_LIVE_OPTION is one whose value may change while the server runs, by SIGHUP or CONFIG
+ * SET: every thread reads its field by SW_LIVE (live.h), or server/reload.c says what follows. The
+ * value of a row SW_OPTION is constant after start.
+ *
  * The flag is --name, the key in the file is name. The rows of a section stand together. After a
  * change run `make docs`, which writes deploy/sherwood.conf and the man page's list.
  */
+#ifndef SW_LIVE_OPTION
+#define SW_LIVE_OPTION SW_OPTION
+#endif
 /* [server] */
 SW_OPTION(
     bind, "bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
@@ -21,12 +28,14 @@ SW_OPTION(unix_socket, "unix-socket", "server", SW_ANY, SW_TEXT(), "", "PATH",
           "Unix socket for RESP and bulk frames, at most 107 bytes. Empty: none.")
 SW_OPTION(unix_socket_mode, "unix-socket-mode", "server", SW_ANY, SW_OCTAL(0, 0777), "0660", "MODE",
           "Permissions of the Unix socket, octal.")
-SW_OPTION(unix_buffer_bytes, "unix-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_G), "1M", "BYTES",
-          "Send buffer of a connection to the Unix socket: larger ones let bulk replies leave in "
-          "fewer pieces. The kernel takes no more than net.core.wmem_max. 0: the kernel's default.")
-SW_OPTION(tcp_buffer_bytes, "tcp-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_G), "0", "BYTES",
-          "Send and receive buffer of a TCP connection, at most net.core.wmem_max and rmem_max. 0: "
-          "the kernel sizes them as it goes.")
+SW_LIVE_OPTION(
+    unix_buffer_bytes, "unix-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_G), "1M", "BYTES",
+    "Send buffer of a connection to the Unix socket: larger ones let bulk replies leave in "
+    "fewer pieces. The kernel takes no more than net.core.wmem_max. 0: the kernel's default.")
+SW_LIVE_OPTION(
+    tcp_buffer_bytes, "tcp-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_G), "0", "BYTES",
+    "Send and receive buffer of a TCP connection, at most net.core.wmem_max and rmem_max. 0: "
+    "the kernel sizes them as it goes.")
 SW_OPTION(http_bind, "http-bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
           "Address of /metrics, /healthz and /readyz. Empty: no HTTP.")
 SW_OPTION(http_port, "http-port", "server", SW_ANY, SW_NUMBER(0, 65535), "9379", "PORT",
@@ -34,12 +43,13 @@ SW_OPTION(http_port, "http-port", "server", SW_ANY, SW_NUMBER(0, 65535), "9379",
           "start line.")
 SW_OPTION(loops, "loops", "server", SW_ANY, SW_NUMBER(0, 256), "0", "N",
           "I/O threads. 0: half the cores, at least one.")
-SW_OPTION(busy_poll_us, "busy-poll-us", "server", SW_ANY, SW_NUMBER(0, 1000000), "0", "US",
-          "How long an I/O thread looks for events without sleeping after it had one. Saves the "
-          "time it takes to wake, where cores are free; costs up to that much processor time an "
-          "event. 0: it sleeps as soon as nothing is in flight.")
-SW_OPTION(log_level, "log-level", "server", SW_ANY, SW_CHOICE(levels), "info", "LEVEL",
-          "Least urgent messages to log: error, warning, notice, info or debug.")
+SW_LIVE_OPTION(
+    busy_poll_us, "busy-poll-us", "server", SW_ANY, SW_NUMBER(0, 1000000), "0", "US",
+    "How long an I/O thread looks for events without sleeping after it had one. Saves the "
+    "time it takes to wake, where cores are free; costs up to that much processor time an "
+    "event. 0: it sleeps as soon as nothing is in flight.")
+SW_LIVE_OPTION(log_level, "log-level", "server", SW_ANY, SW_CHOICE(levels), "info", "LEVEL",
+               "Least urgent messages to log: error, warning, notice, info or debug.")
 
 /* [table] */
 SW_OPTION(
@@ -108,15 +118,17 @@ SW_OPTION(
     "Directory of snapshots, at most 127 bytes: the newest is loaded at the start, and one is "
     "written by SAVE and BGSAVE, at --save, and when the server stops. One server at a time "
     "uses a directory. Empty: the table lives in memory and nothing is saved.")
-SW_OPTION(save, "save", "persistence", SW_ANY, SW_TEXT(), "", "PAIRS",
-          "Write a snapshot after so many seconds if so many keys were changed: pairs of both, up "
-          "to eight, as in \"3600 1 300 100\". Empty: none by itself. Needs data-dir.")
-SW_OPTION(snapshots_keep, "snapshots-keep", "persistence", SW_ANY, SW_NUMBER(1, 1000), "2", "N",
-          "Snapshots that stay in data-dir; older ones are removed once a new one is safe. If the "
-          "newest is damaged, the one before it is loaded.")
-SW_OPTION(stop_writes_on_bgsave_error, "stop-writes-on-bgsave-error", "persistence", SW_ANY,
-          SW_CHOICE(switches), "yes", "yes|no",
-          "Refuse writes while save is set and the last snapshot failed.")
+SW_LIVE_OPTION(
+    save, "save", "persistence", SW_ANY, SW_TEXT(), "", "PAIRS",
+    "Write a snapshot after so many seconds if so many keys were changed: pairs of both, up "
+    "to eight, as in \"3600 1 300 100\". Empty: none by itself. Needs data-dir.")
+SW_LIVE_OPTION(
+    snapshots_keep, "snapshots-keep", "persistence", SW_ANY, SW_NUMBER(1, 1000), "2", "N",
+    "Snapshots that stay in data-dir; older ones are removed once a new one is safe. If the "
+    "newest is damaged, the one before it is loaded.")
+SW_LIVE_OPTION(stop_writes_on_bgsave_error, "stop-writes-on-bgsave-error", "persistence", SW_ANY,
+               SW_CHOICE(switches), "yes", "yes|no",
+               "Refuse writes while save is set and the last snapshot failed.")
 SW_OPTION(appendonly, "appendonly", "persistence", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
           "Write every change to a log in data-dir, behind the newest snapshot, and answer it when "
           "the log has it: see appendfsync. Not with the cache engine. A log that is there is "
@@ -142,8 +154,8 @@ SW_OPTION(
     "to wait.")
 
 /* [limits] */
-SW_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000", "N",
-          "Connections open at once. One more gets an error as its reply and is closed.")
+SW_LIVE_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000",
+               "N", "Connections open at once. One more gets an error as its reply and is closed.")
 SW_OPTION(arena_bytes, "arena-bytes", "limits", SW_ANY, SW_SIZE(SW_M, SW_T), "256M", "BYTES",
           "I/O memory of each loop, for requests and replies in flight. A connection is paused "
           "while there is none left for it.")
@@ -153,18 +165,20 @@ SW_OPTION(round_ops_max, "round-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M
 SW_OPTION(frame_ops_max, "frame-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
           "Keys in one bulk frame, 64 at least. 0: 1M, or as many as half of arena-bytes holds "
           "with their values and the reply.")
-SW_OPTION(
+SW_LIVE_OPTION(
     frames_in_flight_max, "frames-in-flight-max", "limits", SW_ANY, SW_NUMBER(1, 65536), "64", "N",
     "Bulk frames of a connection that have no reply yet. A connection with more of them is paused.")
-SW_OPTION(output_bytes_max, "output-bytes-max", "limits", SW_ANY, SW_SIZE(64 * SW_K, SW_T), "64M",
-          "BYTES",
-          "A RESP connection with more bytes of unsent replies than this is closed. It must not be "
-          "less than the longest reply to an MGET of resp-arguments-max. Replies to bulk frames "
-          "are part of arena-bytes.")
-SW_OPTION(output_bytes_pause, "output-bytes-pause", "limits", SW_ANY, SW_SIZE(4 * SW_K, SW_T), "1M",
-          "BYTES",
-          "The input of a connection with more bytes of unsent replies than this is paused; that "
-          "of a bulk connection only if these are also more than 4 frames.")
+SW_LIVE_OPTION(
+    output_bytes_max, "output-bytes-max", "limits", SW_ANY, SW_SIZE(64 * SW_K, SW_T), "64M",
+    "BYTES",
+    "A RESP connection with more bytes of unsent replies than this is closed. It must not be "
+    "less than the longest reply to an MGET of resp-arguments-max. Replies to bulk frames "
+    "are part of arena-bytes.")
+SW_LIVE_OPTION(
+    output_bytes_pause, "output-bytes-pause", "limits", SW_ANY, SW_SIZE(4 * SW_K, SW_T), "1M",
+    "BYTES",
+    "The input of a connection with more bytes of unsent replies than this is paused; that "
+    "of a bulk connection only if these are also more than 4 frames.")
 SW_OPTION(resp_arguments_max, "resp-arguments-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0",
           "N",
           "Arguments of a RESP command, its name included; at least 8. 0: 128K, or as many as "
@@ -172,22 +186,23 @@ SW_OPTION(resp_arguments_max, "resp-arguments-max", "limits", SW_ANY, SW_SIZE(0,
 SW_OPTION(resp_request_bytes_max, "resp-request-bytes-max", "limits", SW_ANY,
           SW_SIZE(64 * SW_K, SW_G), "4M", "BYTES",
           "Bytes of a RESP command as it arrives, and of all that one transaction queues.")
-SW_OPTION(input_bytes_max, "input-bytes-max", "limits", SW_ANY, SW_SIZE(128 * SW_K, SW_T), "256M",
-          "BYTES",
-          "Memory of all connections together for requests that have only partly arrived or wait; "
-          "at least twice resp-request-bytes-max. Where it is used up, the connection that holds "
-          "the most is closed. Commands that wait for EXEC take at most half of it. Bodies of "
-          "large bulk frames lie in arena-bytes.")
-SW_OPTION(
+SW_LIVE_OPTION(
+    input_bytes_max, "input-bytes-max", "limits", SW_ANY, SW_SIZE(128 * SW_K, SW_T), "256M",
+    "BYTES",
+    "Memory of all connections together for requests that have only partly arrived or wait; "
+    "at least twice resp-request-bytes-max. Where it is used up, the connection that holds "
+    "the most is closed. Commands that wait for EXEC take at most half of it. Bodies of "
+    "large bulk frames lie in arena-bytes.")
+SW_LIVE_OPTION(
     request_timeout_ms, "request-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "30000",
     "MS",
     "Time from a request's first byte to its last, after which the connection is closed. 0: none.")
-SW_OPTION(write_timeout_ms, "write-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "60000",
-          "MS",
-          "Time in which the client takes no byte of its replies, after which the connection is "
-          "closed. 0: none.")
-SW_OPTION(idle_timeout_ms, "idle-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "0", "MS",
-          "Time without a request, after which the connection is closed. 0: none.")
+SW_LIVE_OPTION(
+    write_timeout_ms, "write-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "60000", "MS",
+    "Time in which the client takes no byte of its replies, after which the connection is "
+    "closed. 0: none.")
+SW_LIVE_OPTION(idle_timeout_ms, "idle-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "0",
+               "MS", "Time without a request, after which the connection is closed. 0: none.")
 SW_OPTION(http_connections_max, "http-connections-max", "limits", SW_ANY, SW_NUMBER(8, 10000), "64",
           "N",
           "HTTP connections open at once. A further one is accepted, and the one that has waited "
@@ -199,3 +214,4 @@ SW_OPTION(http_timeout_ms, "http-timeout-ms", "limits", SW_ANY, SW_NUMBER(100, S
 SW_OPTION(http_request_bytes_max, "http-request-bytes-max", "limits", SW_ANY,
           SW_SIZE(4 * SW_K, SW_M), "16K", "BYTES",
           "Memory of an HTTP connection: a request that is larger is refused.")
+#undef SW_LIVE_OPTION

@@ -71,12 +71,25 @@ static const struct sw_option options[SW_OPTION_COUNT] = {
 };
 #undef SW_OPTION
 
+/* Which of them are live. */
+static const bool is_live[SW_OPTION_COUNT] = {
+#define SW_OPTION(...)
+#define SW_LIVE_OPTION(field, ...) [SW_OPTION_AT_##field] = true,
+#include "server/config/option_rows.inl"
+#undef SW_OPTION
+};
+
 static const char *const sections[] = {"server", "table", "persistence", "limits"};
 #define SW_SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
 
 const struct sw_option *sw_option_at(size_t index)
 {
     return index < SW_OPTION_COUNT ? &options[index] : NULL;
+}
+
+bool sw_option_is_live(const struct sw_option *option)
+{
+    return is_live[option - options];
 }
 
 const struct sw_option *sw_option_find(const char *name)

@@ -60,6 +60,8 @@ struct sw_option {
 /* The row with this index, or NULL past the last. The rows of a section are contiguous. */
 const struct sw_option *sw_option_at(size_t index);
 const struct sw_option *sw_option_find(const char *name);
+/* May the value change while the server runs (live.h)? */
+bool sw_option_is_live(const struct sw_option *option);
 /* The row whose name needs the fewest edits to become `name`. */
 const struct sw_option *sw_option_nearest(const char *name);
 /* The section, "server", "table", "persistence" or "limits", whose name needs the fewest edits to
@@ -76,15 +78,27 @@ int sw_option_set(const struct sw_option *option, const char *value, struct sw_c
 void sw_option_format(const struct sw_option *option, const struct sw_config *config,
                       bool short_form, char *value, size_t value_bytes);
 
+/* As sw_option_format, in the short form, but 0 where a default was derived. */
+void sw_option_format_asked(const struct sw_option *option, const struct sw_config *config,
+                            char *value, size_t value_bytes);
+
 /* True if the field has the value of the row's default. */
 bool sw_option_is_standard(const struct sw_option *option, const struct sw_config *config);
 
 /* The name of what a CHOICE is set to. */
 const char *sw_option_text(const struct sw_config *config, const char *name);
 
-/* Reads the options of a file into `config`. Returns 0, or -1 and "file:line: what is wrong". */
-int sw_config_read_file(const char *path, struct sw_config *config, char *error,
-                        size_t error_bytes);
+/* Reads the options of a file into `config`. set_at_line, if it is not NULL, receives the line of
+ * each option that the file sets, from 1, and 0 for others. Returns 0, or -1 and "file:line: what
+ * is wrong". */
+int sw_config_read_file(const char *path, struct sw_config *config,
+                        unsigned set_at_line[SW_OPTION_COUNT], char *error, size_t error_bytes);
+
+/* Fills `config` with the defaults, then what the file of `origin` says, if it has one, then the
+ * flags, and derives defaults. Does not check whether options contradict each other. Returns 0, or
+ * -1 with a sentence in `error`. For the main thread alone. */
+int sw_config_read(struct sw_config *config, const struct sw_config_origin *origin, char *error,
+                   size_t error_bytes);
 
 /* Checks that the options do not contradict each other. `activated` is true if the service manager
  * passes sockets. */
@@ -103,7 +117,7 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
 int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes);
 
 /* Replaces 0 in frame-ops-max, round-ops-max and resp-arguments-max with the default, or with a
- * lower number if the other options have no room for the default. */
+ * lower number if the other options have no room for the default, and notes it in `derived`. */
 void sw_config_fit(struct sw_config *config);
 
 /* The memory of the table: its slots and what is allocated with them for as long as the table

@@ -56,6 +56,7 @@ static const struct {
 
 static const char help_tail[] =
     "\n"
+    "SIGHUP: read the file anew, and take over what is live; the log names the rest.\n"
     "SIGTERM or SIGINT: reply to what was accepted, then exit 0. A second one: exit 1 at once.\n"
     "Exit status: 0 stopped, 1 failed to start or lost the device, 2 wrong options.\n"
     "See sherwoodd(8).\n";
@@ -102,8 +103,9 @@ void sw_config_print_help(FILE *out)
             section = option->section;
             fprintf(out, "\n%c%s\n", section[0] - 'a' + 'A', section + 1);
         }
-        snprintf(text, sizeof(text), "%s [%s]", option->help,
-                 option->standard[0] != '\0' ? option->standard : "empty");
+        snprintf(text, sizeof(text), "%s [%s%s]", option->help,
+                 option->standard[0] != '\0' ? option->standard : "empty",
+                 sw_option_is_live(option) ? "; live" : "");
         print_wrapped(out, text, fprintf(out, "  --%s %s", option->name, option->metavar));
     }
     fputs(help_tail, out);

@@ -42,3 +42,14 @@ int sw_save_points_parse(const char *text, struct sw_save_point points[SW_SAVE_P
     }
     return count;
 }
+
+bool sw_save_point_is_due(const struct sw_save_point *points, int count, uint64_t elapsed_ms,
+                          uint64_t changes)
+{
+    for (int i = 0; i < count; i++) {
+        if (changes >= points[i].changes && elapsed_ms >= points[i].seconds * 1000) {
+            return true;
+        }
+    }
+    return false;
+}

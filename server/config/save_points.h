@@ -7,6 +7,7 @@
 #ifndef SHERWOOD_SERVER_CONFIG_SAVE_POINTS_H
 #define SHERWOOD_SERVER_CONFIG_SAVE_POINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,5 +24,9 @@ struct sw_save_point {
  * sentence in `error`. */
 int sw_save_points_parse(const char *text, struct sw_save_point points[SW_SAVE_POINTS_MAX],
                          char *error, size_t error_bytes);
+
+/* Has one of the points been reached? */
+bool sw_save_point_is_due(const struct sw_save_point *points, int count, uint64_t elapsed_ms,
+                          uint64_t changes);
 
 #endif

@@ -219,6 +219,33 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
                 value_bytes);
 }
 
+/* Was the default of this option computed? */
+static bool is_derived(const struct sw_option *option, const struct sw_config *config)
+{
+    switch (option - sw_option_at(0)) {
+    case SW_OPTION_AT_loops:
+        return (config->derived & SW_DERIVED_LOOPS) != 0;
+    case SW_OPTION_AT_round_ops_max:
+        return (config->derived & SW_DERIVED_ROUND_OPS) != 0;
+    case SW_OPTION_AT_frame_ops_max:
+        return (config->derived & SW_DERIVED_FRAME_OPS) != 0;
+    case SW_OPTION_AT_resp_arguments_max:
+        return (config->derived & SW_DERIVED_ARGUMENTS) != 0;
+    default:
+        return false;
+    }
+}
+
+void sw_option_format_asked(const struct sw_option *option, const struct sw_config *config,
+                            char *value, size_t value_bytes)
+{
+    if (is_derived(option, config)) {
+        snprintf(value, value_bytes, "0");
+    } else {
+        sw_option_format(option, config, true, value, value_bytes);
+    }
+}
+
 const char *sw_option_text(const struct sw_config *config, const char *name)
 {
     const struct sw_option *option = sw_option_find(name);

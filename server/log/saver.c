@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "server/config/live.h"
 #include "server/config/save_points.h"
 #include "server/log/clock.h"
 #include "server/log/recover.h"
@@ -30,8 +31,6 @@ struct sw_saver {
     struct sw_table *table;
     struct sw_saver_owner owner;
     struct sw_directory directory;
-    struct sw_save_point points[SW_SAVE_POINTS_MAX];
-    int point_count;
     uint64_t incarnation;
     pthread_t thread;
     bool started;
@@ -43,6 +42,8 @@ struct sw_saver {
     bool stopping;          /* the thread is to end */
     bool save_at_end;
     bool end_failed;
+    struct sw_save_point points[SW_SAVE_POINTS_MAX];
+    int point_count;
     struct sw_persistence facts;
     char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */
 
@@ -199,7 +200,7 @@ static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *sav
         return -1;
     }
     const struct sw_load *load = &saver->load;
-    sw_snapshot_remove_old(&saver->directory, saver->config->snapshots_keep, load->damaged,
+    sw_snapshot_remove_old(&saver->directory, SW_LIVE(saver->config->snapshots_keep), load->damaged,
                            load->damaged_count);
     if (saver->owner.wal != NULL) {
         sw_wal_forget(saver->owner.wal,
@@ -249,6 +250,14 @@ static void log_outcome(const struct sw_saver *saver, int status, const struct s
            (double)(now_ms() - saved->began_ms) / 1000.0, (double)saved->hold_us / 1000.0);
 }
 
+/* With the mutex held. Are writes refused because the last snapshot has failed? */
+static void decide_on_writes(struct sw_saver *saver, bool stops_writes)
+{
+    saver->facts.refuses_writes =
+        saver->facts.last_failed && saver->point_count > 0 && stops_writes;
+    __atomic_store_n(&saver->refuses_writes, saver->facts.refuses_writes, __ATOMIC_RELEASE);
+}
+
 /* Writes a snapshot and tells everybody. */
 static int save(struct sw_saver *saver, bool borrow)
 {
@@ -269,16 +278,14 @@ static int save(struct sw_saver *saver, bool borrow)
     }
     saver->facts.saving = false;
     saver->finished = number;
-    saver->facts.refuses_writes =
-        status != 0 && saver->point_count > 0 && saver->config->stop_writes_on_bgsave_error != 0;
-    __atomic_store_n(&saver->refuses_writes, saver->facts.refuses_writes, __ATOMIC_RELEASE);
+    decide_on_writes(saver, SW_LIVE(saver->config->stop_writes_on_bgsave_error) != 0);
     pthread_mutex_unlock(&saver->mutex);
     return status;
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Whether a save point is due. */
+/* Whether a save point is due. With the mutex held. */
 static bool is_due(const struct sw_saver *saver)
 {
     uint64_t now = now_ms();
@@ -286,13 +293,7 @@ static bool is_due(const struct sw_saver *saver)
         return false;
     }
     uint64_t changes = changes_of(saver->table) - saver->base_changes;
-    for (int i = 0; i < saver->point_count; i++) {
-        const struct sw_save_point *point = &saver->points[i];
-        if (changes >= point->changes && now - saver->saved_ms >= point->seconds * 1000) {
-            return true;
-        }
-    }
-    return false;
+    return sw_save_point_is_due(saver->points, saver->point_count, now - saver->saved_ms, changes);
 }
 
 /* Waits until a snapshot was asked for or is due, or the thread is to end, which returns false. */
@@ -307,10 +308,7 @@ static bool wait_for_work(struct sw_saver *saver)
         uint64_t until = sw_log_now_ns() + LOOK_MS * 1000000ULL;
         struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
         pthread_cond_timedwait(&saver->changed, &saver->mutex, &when);
-        pthread_mutex_unlock(&saver->mutex);
-        bool due = is_due(saver);
-        pthread_mutex_lock(&saver->mutex);
-        if (due) {
+        if (is_due(saver)) {
             break;
         }
     }
@@ -410,6 +408,17 @@ int sw_saver_start(struct sw_saver *saver)
     }
     saver->started = true;
     return 0;
+}
+
+void sw_saver_set(struct sw_saver *saver, const char *points, bool stops_writes)
+{
+    char error[SW_SNAPSHOT_REASON_BYTES];
+    pthread_mutex_lock(&saver->mutex);
+    int count = sw_save_points_parse(points, saver->points, error, sizeof(error));
+    saver->point_count = count > 0 ? count : 0;
+    decide_on_writes(saver, stops_writes);
+    pthread_cond_broadcast(&saver->changed);
+    pthread_mutex_unlock(&saver->mutex);
 }
 
 int sw_saver_stop(struct sw_saver *saver, bool save_at_end)

@@ -50,6 +50,10 @@ enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
 enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
                                size_t reason_bytes);
 
+/* Takes over other save points (the option `save`, which has been checked), and whether writes are
+ * refused after a failure. */
+void sw_saver_set(struct sw_saver *saver, const char *points, bool stops_writes);
+
 void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts);
 
 /* Ends the thread. No batch is in flight, and none is submitted any more. `save`: a last snapshot

@@ -5,6 +5,8 @@
  */
 #include "server/net/conn.h"
 
+#include "server/config/live.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -182,7 +184,7 @@ static bool has_few_unsent(const struct sw_conn *conn)
 void sw_conn_output_changed(struct sw_conn *conn)
 {
     uint64_t unsent = sw_conn_unsent_bytes(conn);
-    uint64_t pause = conn->net->config->output_bytes_pause;
+    uint64_t pause = SW_LIVE(conn->net->config->output_bytes_pause);
     if (!conn->output_paused && unsent > pause && has_many_unsent(conn)) {
         conn->output_paused = true;
         SW_COUNT(conn->net->counters, output_pauses, 1);

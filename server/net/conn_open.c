@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/config/live.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/observe/log.h"
@@ -115,7 +116,8 @@ void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
         return;
     }
     describe_peer(&conn->peer, fd, is_unix);
-    struct sw_socket_sizes sizes = {net->config->tcp_buffer_bytes, net->config->unix_buffer_bytes};
+    struct sw_socket_sizes sizes = {SW_LIVE(net->config->tcp_buffer_bytes),
+                                    SW_LIVE(net->config->unix_buffer_bytes)};
     int error = sw_transport_open(&conn->transport, net->uv, fd, is_unix, sizes, &sw_conn_events);
     if (error != 0) {
         sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "a connection could not be opened: %s",

@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 
+#include "server/config/live.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
 
@@ -28,7 +29,7 @@ static void note_output(struct sw_conn *conn, uint64_t now_ms)
 /* Has the peer stopped reading its replies for too long? */
 static bool write_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
-    uint64_t limit_ms = conn->net->config->write_timeout_ms;
+    uint64_t limit_ms = SW_LIVE(conn->net->config->write_timeout_ms);
     return (limit_ms > 0 && output_is_stuck(conn, now_ms, limit_ms)) ||
            (pressed && conn->unsent_replies > 0 &&
             output_is_stuck(conn, now_ms, SW_FRAME_STALL_MS));
@@ -37,7 +38,7 @@ static bool write_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pr
 /* Has the incomplete request taken too long to arrive? */
 static bool request_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
-    uint64_t limit_ms = conn->net->config->request_timeout_ms;
+    uint64_t limit_ms = SW_LIVE(conn->net->config->request_timeout_ms);
     uint64_t since_ms = conn->times.request_since;
     return (limit_ms > 0 && since_ms > 0 && now_ms - since_ms > limit_ms) ||
            (pressed && conn->receives_body && now_ms - conn->times.input_at > SW_FRAME_STALL_MS);
@@ -45,7 +46,7 @@ static bool request_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool 
 
 static bool is_idle(const struct sw_conn *conn, uint64_t now_ms)
 {
-    uint64_t limit_ms = conn->net->config->idle_timeout_ms;
+    uint64_t limit_ms = SW_LIVE(conn->net->config->idle_timeout_ms);
     return limit_ms > 0 && conn->in_flight == 0 && conn->times.request_since == 0 &&
            conn->stall == SW_STALL_NONE && now_ms - conn->times.input_at > limit_ms;
 }

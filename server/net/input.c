@@ -26,7 +26,8 @@ static size_t whole_pages(size_t bytes)
  * others from sending small ones. */
 static uint64_t limit_of(const struct sw_input_budget *budget, size_t capacity)
 {
-    return is_mapped(capacity) ? budget->bytes_max - budget->bytes_max / 8 : budget->bytes_max;
+    uint64_t most = __atomic_load_n(&budget->bytes_max, __ATOMIC_RELAXED);
+    return is_mapped(capacity) ? most - most / 8 : most;
 }
 
 /* Replaces `from` bytes of the budget's use by `to` bytes. Returns false, with nothing done, if the

@@ -17,7 +17,7 @@
 
 /* The budget of all connections. May be used by any thread. */
 struct sw_input_budget {
-    uint64_t bytes_max;  /* input-bytes-max; constant */
+    uint64_t bytes_max;  /* atomic: input-bytes-max */
     uint64_t bytes_used; /* atomic: sum of the capacities of all inputs */
     uint64_t bytes_kept; /* atomic: the part of it that open transactions keep */
 };

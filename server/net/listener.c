@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "server/config/live.h"
 #include "server/limits.h"
 #include "server/net/bind.h"
 #include "server/observe/log.h"
@@ -69,7 +70,7 @@ static void give_to_loop(struct sw_listener *listener, int fd, bool is_unix)
 {
     uint64_t total = 0;
     uint32_t i = choose_loop(listener, &total);
-    bool is_refused = total >= listener->config->connections_max;
+    bool is_refused = total >= SW_LIVE(listener->config->connections_max);
     struct sw_inbox_item item = {fd, is_unix, is_refused};
     if (sw_inbox_put(&listener->nets[i]->inbox, item) != 0) {
         sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR, "no memory for a connection: it was closed");

@@ -20,8 +20,8 @@
 /* What stands before a line's text. */
 enum prefix { PREFIX_NONE, PREFIX_PRIORITY, PREFIX_TIME };
 
+static enum sw_log_level log_level = SW_LOG_INFO; /* atomic */
 /* Written by sw_log_init before threads start, read only afterwards. */
-static enum sw_log_level log_level = SW_LOG_INFO;
 static enum prefix log_prefix = PREFIX_NONE;
 
 /* Under the lock, which is held only to look and to count. */
@@ -41,10 +41,15 @@ static bool is_journal(void)
 
 void sw_log_init(enum sw_log_level level)
 {
-    log_level = level;
+    sw_log_set_level(level);
     log_prefix = is_journal()                 ? PREFIX_PRIORITY
                  : isatty(STDERR_FILENO) != 0 ? PREFIX_NONE
                                               : PREFIX_TIME;
+}
+
+void sw_log_set_level(enum sw_log_level level)
+{
+    __atomic_store_n(&log_level, level, __ATOMIC_RELAXED);
 }
 
 static const char *level_name(enum sw_log_level level)
@@ -114,7 +119,7 @@ write_line(enum sw_log_level level, uint64_t left_out, const char *format, va_li
 void sw_log(enum sw_log_level level, const char *format, ...)
 {
     va_list arguments;
-    if (level > log_level) {
+    if (level > __atomic_load_n(&log_level, __ATOMIC_RELAXED)) {
         return;
     }
     va_start(arguments, format);
@@ -143,7 +148,7 @@ void sw_log_limited(enum sw_log_kind kind, enum sw_log_level level, const char *
     struct timespec now;
     uint64_t left_out = 0;
     va_list arguments;
-    if (level > log_level) {
+    if (level > __atomic_load_n(&log_level, __ATOMIC_RELAXED)) {
         return;
     }
     clock_gettime(CLOCK_MONOTONIC, &now);

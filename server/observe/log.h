@@ -22,8 +22,10 @@ enum sw_log_level {
     SW_LOG_DEBUG = 7
 };
 
-/* A process has one stderr, so one level: main sets it once, before threads start. */
+/* A process has one stderr, so one level: main sets it once, before threads start, and any thread
+ * may change it later. */
 void sw_log_init(enum sw_log_level level);
+void sw_log_set_level(enum sw_log_level level);
 
 __attribute__((format(printf, 2, 3))) void sw_log(enum sw_log_level level, const char *format, ...);
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "server/config/live.h"
 #include "server/observe/http.h"
 
 struct page {
@@ -306,7 +307,7 @@ static void put_batches(struct page *page, const struct sw_loop_counters *counte
 static void put_process(struct page *page, const struct sw_snapshot *snapshot)
 {
     gauge(page, "sherwood_clients_max", "Connections allowed at once.",
-          snapshot->config->connections_max);
+          SW_LIVE(snapshot->config->connections_max));
     counter_seconds(page, "process_cpu_seconds", "CPU time of the process, user and system.",
                     snapshot->cpu_user_seconds + snapshot->cpu_system_seconds);
     gauge(page, "process_resident_memory_bytes", "Resident memory of the process.",

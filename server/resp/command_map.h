@@ -117,7 +117,7 @@
     X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
       SESSION(command), "The commands: COUNT, DOCS, GETKEYS, INFO, LIST") \
     X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(config), "GET pattern ...: the configuration, constant after start") \
+      SESSION(config), "GET pattern ..., SET parameter value ..., REWRITE: the configuration") \
     X(LATENCY, "latency", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(latency), "LATEST, HISTOGRAM, HISTORY, RESET: empty, see /metrics") \
     X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \

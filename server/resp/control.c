@@ -11,6 +11,7 @@
 
 #include "proto/decimal.h"
 #include "server/batch/refusals.h"
+#include "server/config/live.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
@@ -313,7 +314,7 @@ static const char *scan_options(struct sw_control *control, const struct sw_resp
 /* Most entries of a reply: with its cursor and array heads it must not exceed output-bytes-max. */
 static uint32_t scan_count_max(const struct sw_config *config)
 {
-    uint64_t fit = config->output_bytes_max / SW_RESP_INTEGER_BYTES_MAX - 3;
+    uint64_t fit = SW_LIVE(config->output_bytes_max) / SW_RESP_INTEGER_BYTES_MAX - 3;
     return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "server/config/live.h"
 #include "server/resp/session.h"
 
 static void put(struct sw_text *text, const char *name, uint64_t value)
@@ -51,7 +52,7 @@ static void section_server(const struct sw_snapshot *snapshot, struct sw_text *t
 static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     put(text, "connected_clients", snapshot->counters.connected_clients);
-    put(text, "maxclients", snapshot->config->connections_max);
+    put(text, "maxclients", SW_LIVE(snapshot->config->connections_max));
     put(text, "blocked_clients", 0);
     put(text, "paused_clients", snapshot->counters.paused_clients);
 }

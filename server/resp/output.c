@@ -11,6 +11,7 @@
 
 #include <assert.h>
 
+#include "server/config/live.h"
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
 
@@ -20,8 +21,10 @@
 void sw_resp_output_init(struct sw_conn *conn)
 {
     for (int i = 0; i < 2; i++) {
-        sw_text_init(&sw_resp_of(conn)->output.unsent[i], conn->net->config->output_bytes_max);
-        sw_text_init(&sw_resp_of(conn)->output.held[i].text, conn->net->config->output_bytes_max);
+        sw_text_init(&sw_resp_of(conn)->output.unsent[i],
+                     SW_LIVE(conn->net->config->output_bytes_max));
+        sw_text_init(&sw_resp_of(conn)->output.held[i].text,
+                     SW_LIVE(conn->net->config->output_bytes_max));
     }
     sw_list_init(&sw_resp_of(conn)->output.gated);
 }
@@ -61,7 +64,7 @@ void sw_resp_written(struct sw_conn *conn, int status)
     sw_text_reset(sent);
     if (sent->capacity > KEEP_BYTES) {
         sw_text_fini(sent);
-        sw_text_init(sent, conn->net->config->output_bytes_max);
+        sw_text_init(sent, SW_LIVE(conn->net->config->output_bytes_max));
     }
     if (status != 0) {
         sw_conn_abort(conn);
@@ -80,7 +83,7 @@ static void keep(struct sw_conn *conn, const void *bytes, size_t size)
     struct sw_text *text = &output->unsent[output->filling];
     sw_text_append(text, bytes, size);
     conn->unsent_bytes = text->size;
-    if (text->failed || sw_conn_unsent_bytes(conn) > conn->net->config->output_bytes_max) {
+    if (text->failed || sw_conn_unsent_bytes(conn) > SW_LIVE(conn->net->config->output_bytes_max)) {
         SW_COUNT(conn->net->counters, output_limit_closes, 1);
         sw_conn_abort(conn);
         return;
@@ -119,7 +122,8 @@ static void hold(struct sw_conn *conn, const void *bytes, size_t size, uint64_t 
     held->sequence = held->sequence < sequence ? sequence : held->sequence;
     sw_text_append(&held->text, bytes, size);
     conn->held_bytes = output->held[0].text.size + output->held[1].text.size;
-    if (held->text.failed || sw_conn_unsent_bytes(conn) > conn->net->config->output_bytes_max) {
+    if (held->text.failed ||
+        sw_conn_unsent_bytes(conn) > SW_LIVE(conn->net->config->output_bytes_max)) {
         SW_COUNT(conn->net->counters, output_limit_closes, 1);
         sw_conn_abort(conn);
         return;
@@ -156,7 +160,7 @@ static struct sw_text take_held(struct sw_conn *conn)
     struct sw_text text = output->held[0].text;
     output->held[0] = output->held[1];
     output->held[1].sequence = 0;
-    sw_text_init(&output->held[1].text, conn->net->config->output_bytes_max);
+    sw_text_init(&output->held[1].text, SW_LIVE(conn->net->config->output_bytes_max));
     conn->held_bytes = output->held[0].text.size;
     if (conn->held_bytes == 0) {
         sw_list_remove(&output->gated);

@@ -382,6 +382,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .server = owner->server,
                                     .clients = owner->clients,
                                     .saver = owner->saver,
+                                    .live = owner->live,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {

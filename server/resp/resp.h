@@ -32,6 +32,7 @@ struct sw_resp_owner {
     void (*stop)(void *server, bool save); /* begins the shutdown */
     struct sw_clients *clients;            /* shared by all loops */
     struct sw_saver *saver;                /* NULL: there is no data directory */
+    struct sw_live *live;                  /* changes options; shared by all loops */
 };
 
 /* The budget for text replies in a turn of the loop. Turns are numbered from 1. */

@@ -45,12 +45,14 @@ void sw_session_init(struct sw_session *session, uint64_t id);
 uint64_t sw_session_now_ms(void);
 
 struct sw_clients;
+struct sw_live;
 struct sw_saver;
 
 /* The parts of the server that commands of kind REPORT and SESSION use. Each loop fills in its own;
  * constant afterwards. */
 struct sw_admin {
-    const struct sw_config *config;
+    const struct sw_config *config; /* constant, but for what SW_LIVE reads */
+    struct sw_live *live;           /* changes it */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */

@@ -136,7 +136,7 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t size)
 static bool is_scarce(const struct sw_input_budget *budget, uint64_t bytes)
 {
     uint64_t kept = __atomic_load_n(&budget->bytes_kept, __ATOMIC_RELAXED);
-    uint64_t most = budget->bytes_max;
+    uint64_t most = __atomic_load_n(&budget->bytes_max, __ATOMIC_RELAXED);
     return kept + bytes > most / 2 || sw_input_budget_used(budget) + bytes > most - most / 16;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/config/live.h"
 #include "server/resp/clients.h"
 #include "server/resp/session.h"
 #include "tests/server/facts.h"
@@ -21,6 +22,8 @@ struct fixture {
     struct sw_admin admin;
     struct sw_session session;
     struct sw_clients clients;
+    struct sw_live live;
+    struct sw_live_changes changes; /* the last ones made */
     struct sw_text reply;
 };
 
@@ -29,14 +32,24 @@ static inline void snapshot(void *server, struct sw_snapshot *out)
     *out = ((struct fixture *)server)->facts;
 }
 
+static inline void note_changes(void *context, const struct sw_live_changes *changes,
+                                const char *who)
+{
+    struct fixture *fixture = context;
+    cr_assert_not_null(strstr(who, fixture->session.address), "%s", who);
+    fixture->changes = *changes;
+}
+
 static inline void setup(struct fixture *fixture)
 {
     make_facts(&fixture->config, &fixture->facts);
     fixture->admin = (struct sw_admin){.config = &fixture->config,
                                        .snapshot = snapshot,
                                        .server = fixture,
+                                       .live = &fixture->live,
                                        .engine = "robin_hood",
                                        .clients = &fixture->clients};
+    sw_live_init(&fixture->live, &fixture->config, false, note_changes, fixture);
     sw_session_init(&fixture->session, 17);
     sw_clients_init(&fixture->clients);
     sw_clients_enter(&fixture->clients, &fixture->session);

@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "server/config/live.h"
 #include "server/config/options.h"
 #include "server/loop.h"
 #include "server/observe/log.h"
@@ -16,6 +17,12 @@
 static inline void no_call(void *server)
 {
     (void)server;
+}
+static inline void no_changes(void *context, const struct sw_live_changes *changes, const char *who)
+{
+    (void)context;
+    (void)changes;
+    (void)who;
 }
 static inline void no_snapshot(void *server, struct sw_snapshot *snapshot)
 {

@@ -18,6 +18,7 @@ struct serve {
     struct sw_loop *loop;
     struct sw_input_budget budget;
     struct sw_clients clients;
+    struct sw_live live;
     unsigned stops;
 };
 
@@ -47,13 +48,15 @@ static inline void serve_init(struct serve *serve)
 static inline void serve_start(struct serve *serve)
 {
     sw_clients_init(&serve->clients);
+    sw_live_init(&serve->live, &serve->config, false, no_changes, serve);
     serve->table = open_table(&serve->config);
     const struct sw_loop_owner owner = {.server = serve,
                                         .snapshot = serve_snapshot,
                                         .stop = serve_stop,
                                         .device_lost = no_call,
                                         .input_budget = &serve->budget,
-                                        .clients = &serve->clients};
+                                        .clients = &serve->clients,
+                                        .live = &serve->live};
     serve->loop = open_loop(&serve->config, serve->table, &owner, 0, 1);
     serve->loop->uv.time = 1000;
 }

@@ -108,8 +108,26 @@ Test(admin_server, config)
         {"CONFIG|GET", "-ERR wrong number of arguments for 'config|get' command\r\n"},
         {"CONFIG|SET|port|1", "-ERR CONFIG SET failed (possibly related to argument 'port') - "
                               "can't set immutable config\r\n"},
-        {"CONFIG|SET|SAVE|", "-ERR CONFIG SET failed (possibly related to argument 'SAVE') - "
-                             "can't set immutable config\r\n"},
+        {"CONFIG|SET|SAVE|", "+OK\r\n"},
+        {"CONFIG|SET|SAVE|60 1",
+         "-ERR CONFIG SET failed (possibly related to argument 'SAVE') - "
+         "save is set and data-dir is not: there is nowhere to save to\r\n"},
+        {"CONFIG|SET|maxclients|12|Timeout|3", "+OK\r\n"},
+        {"CONFIG|GET|maxclients|connections-max",
+         "*4\r\n$15\r\nconnections-max\r\n$2\r\n12\r\n$10\r\nmaxclients\r\n$2\r\n12\r\n"},
+        {"CONFIG|GET|idle-timeout-ms", "*2\r\n$15\r\nidle-timeout-ms\r\n$4\r\n3000\r\n"},
+        {"CONFIG|SET|timeout|0", "+OK\r\n"},
+        {"CONFIG|GET|idle-timeout-ms", "*2\r\n$15\r\nidle-timeout-ms\r\n$1\r\n0\r\n"},
+        {"CONFIG|SET|connections-max|9|maxclients|8",
+         "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - duplicate "
+         "parameter\r\n"},
+        {"CONFIG|SET|connections-max|9|databases|8",
+         "-ERR CONFIG SET failed (possibly related to argument 'databases') - can't set immutable "
+         "config\r\n"},
+        {"CONFIG|SET|connections-max|9|write-timeout-ms|-1",
+         "-ERR CONFIG SET failed (possibly related to argument 'write-timeout-ms') - "
+         "write-timeout-ms: '-1' is not a whole number from 0 to 86400000\r\n"},
+        {"CONFIG|GET|connections-max", "*2\r\n$15\r\nconnections-max\r\n$2\r\n12\r\n"},
         {"CONFIG|SET|nosuch|1",
          "-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'\r\n"},
         {"CONFIG|SET|port|1|nosuch|1",
@@ -118,7 +136,7 @@ Test(admin_server, config)
         {"CONFIG|SET|a|b|c", SYNTAX},
         {"CONFIG|RESETSTAT", "-ERR counters are totals since the server started and are not reset; "
                              "take differences\r\n"},
-        {"CONFIG|REWRITE", "-ERR the server does not write its configuration file\r\n"},
+        {"CONFIG|REWRITE", "-ERR The server is running without a config file\r\n"},
         {"CONFIG|NOSUCH", "-ERR unknown subcommand 'NOSUCH'. Try CONFIG HELP.\r\n"},
     };
     static const char *const rows3[][2] = {

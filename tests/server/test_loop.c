@@ -33,6 +33,7 @@ struct fixture {
     struct sw_loop *loop;
     struct sw_input_budget budget;
     struct sw_clients clients;
+    struct sw_live live;
     struct owner owner;
 };
 
@@ -44,8 +45,14 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
     fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
     sw_clients_init(&fixture->clients);
     fixture->table = open_table(&fixture->config);
-    const struct sw_loop_owner owner = {&fixture->owner,  no_snapshot,       on_stop, on_lost,
-                                        &fixture->budget, &fixture->clients, NULL,    NULL};
+    sw_live_init(&fixture->live, &fixture->config, false, no_changes, fixture);
+    const struct sw_loop_owner owner = {.server = &fixture->owner,
+                                        .snapshot = no_snapshot,
+                                        .stop = on_stop,
+                                        .device_lost = on_lost,
+                                        .input_budget = &fixture->budget,
+                                        .clients = &fixture->clients,
+                                        .live = &fixture->live};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 

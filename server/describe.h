@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * describe.h - the table in words, for the line that main prints at the start. Pure functions.
+ */
+#ifndef SHERWOOD_SERVER_DESCRIBE_H
+#define SHERWOOD_SERVER_DESCRIBE_H
+
+#include <stddef.h>
+
+#include "server/config/config.h"
+#include "table/table.h"
+
+/* The widths: "u64 keys, u64 values" or "u64 keys, values of up to 252 bytes". */
+void sw_describe_widths(const struct sw_config *config, const struct sw_table_info *info, char *out,
+                        size_t room);
+/* The capacity: "16777216 slots (14260633 keys at load 0.85)". A cache is never full, so its policy
+ * and mode stand there instead of the keys. */
+void sw_describe_slots(const struct sw_config *config, const struct sw_table_info *info, char *out,
+                       size_t room);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reload.c - what follows when options change, and what SIGHUP reads anew.
+ */
+#include "server/reload.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "server/observe/log.h"
+
+/* File descriptors of everything but connections: loops, listeners, HTTP, device. */
+#define OTHER_FDS 512
+
+void sw_reload_fd_limit(const struct sw_config *config)
+{
+    struct rlimit limit;
+    const uint32_t connections_max = SW_LIVE(config->connections_max);
+    rlim_t needed = (rlim_t)connections_max + (rlim_t)config->http_connections_max + OTHER_FDS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < needed) {
+        sw_log(SW_LOG_WARNING,
+               "the limit of open files is %llu, and connections-max %u needs %llu: raise "
+               "LimitNOFILE= or ulimit -n, or lower connections-max",
+               (unsigned long long)limit.rlim_cur, connections_max, (unsigned long long)needed);
+    }
+}
+
+/* --- what follows a change -------------------------------------------------------------------- */
+
+static void follow_log_level(struct sw_reload *reload)
+{
+    sw_log_set_level((enum sw_log_level)reload->config->log_level);
+}
+
+static void follow_connections(struct sw_reload *reload)
+{
+    sw_reload_fd_limit(reload->config);
+}
+
+static void follow_input_bytes(struct sw_reload *reload)
+{
+    __atomic_store_n(&reload->input_budget->bytes_max, reload->config->input_bytes_max,
+                     __ATOMIC_RELAXED);
+}
+
+static void follow_save(struct sw_reload *reload)
+{
+    if (*reload->saver != NULL) {
+        sw_saver_set(*reload->saver, reload->config->save,
+                     reload->config->stop_writes_on_bgsave_error != 0);
+    }
+}
+
+/* Options whose change is more than another value. */
+static const struct {
+    enum sw_option_index option;
+    void (*follow)(struct sw_reload *reload);
+} followers[] = {
+    {SW_OPTION_AT_log_level, follow_log_level},
+    {SW_OPTION_AT_connections_max, follow_connections},
+    {SW_OPTION_AT_input_bytes_max, follow_input_bytes},
+    {SW_OPTION_AT_save, follow_save},
+    {SW_OPTION_AT_stop_writes_on_bgsave_error, follow_save},
+};
+
+static const char *shown(const char *value)
+{
+    return value[0] != '\0' ? value : "empty";
+}
+
+void sw_reload_changed(void *context, const struct sw_live_changes *changes, const char *who)
+{
+    struct sw_reload *reload = context;
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct sw_live_change *change = &changes->list[i];
+        for (size_t j = 0; j < sizeof(followers) / sizeof(followers[0]); j++) {
+            if (sw_option_at(followers[j].option) == change->option) {
+                followers[j].follow(reload);
+            }
+        }
+        sw_log(SW_LOG_NOTICE, "%s: %s is %s now, and was %s", who, change->option->name,
+               shown(change->after), shown(change->before));
+    }
+}
+
+/* --- SIGHUP ----------------------------------------------------------------------------------- */
+
+static int reload_config(struct sw_reload *reload, struct sw_live *live)
+{
+    struct sw_live_changes restart;
+    char error[SW_CONFIG_ERROR_BYTES];
+    (void)reload;
+    int count = sw_live_reload(live, "SIGHUP", &restart, error, sizeof(error));
+    if (count < 0) {
+        sw_log(SW_LOG_ERROR, "SIGHUP: nothing has changed, because %s", error);
+        return -1;
+    }
+    for (size_t i = 0; i < restart.count; i++) {
+        const struct sw_live_change *change = &restart.list[i];
+        sw_log(SW_LOG_WARNING,
+               "SIGHUP: %s is %s in the configuration and %s here: it needs a restart",
+               change->option->name, shown(change->after), shown(change->before));
+    }
+    sw_log(SW_LOG_NOTICE,
+           "SIGHUP: the configuration was read: %d option%s changed, %zu need%s a "
+           "restart",
+           count, count == 1 ? "" : "s", restart.count, restart.count == 1 ? "s" : "");
+    return 0;
+}
+
+/* What is read anew, in this order: the options first. Where they cannot be read nothing else is.
+ */
+static int (*const readers[])(struct sw_reload *reload, struct sw_live *live) = {
+    reload_config,
+};
+
+int sw_reload_all(struct sw_reload *reload, struct sw_live *live)
+{
+    int status = readers[0](reload, live);
+    for (size_t i = 1; status == 0 && i < sizeof(readers) / sizeof(readers[0]); i++) {
+        status |= readers[i](reload, live);
+    }
+    return status;
+}

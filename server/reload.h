@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reload.h - what follows when options change while the server runs, and what SIGHUP reads anew.
+ *
+ * Options of which nothing but their value matters need nothing here: threads read them by SW_LIVE.
+ */
+#ifndef SHERWOOD_SERVER_RELOAD_H
+#define SHERWOOD_SERVER_RELOAD_H
+
+#include "server/config/live.h"
+#include "server/log/saver.h"
+#include "server/net/input.h"
+
+/* The parts of the server that follow the options. Borrowed. */
+struct sw_reload {
+    const struct sw_config *config;
+    struct sw_input_budget *input_budget;
+    struct sw_saver **saver; /* of the server: NULL there if there is no data directory */
+};
+
+/* Carries out changes, and logs each of them: a sw_live_changed whose context is a struct
+ * sw_reload. For any thread, one at a time. */
+void sw_reload_changed(void *reload, const struct sw_live_changes *changes, const char *who);
+
+/* Reads the configuration anew, then every file that options name and that may change: each all or
+ * nothing, and each logs what became of it. Returns 0; or -1 if something was not taken over. For
+ * the main thread. */
+int sw_reload_all(struct sw_reload *reload, struct sw_live *live);
+
+/* Raises the soft limit of file descriptors, which is usually 1024 (for select()), so that
+ * connections-max connections can be open. Warns if that is not possible. */
+void sw_reload_fd_limit(const struct sw_config *config);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_config.c - CONFIG: the options as they are now, and changing those that may change.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/config/live.h"
+#include "server/observe/log.h"
+#include "server/resp/admin_call.h"
+
+#define WORDS_MAX 128
+#define VALUE_BYTES 160
+
+struct parameter {
+    const char *name;
+    char value[VALUE_BYTES];
+};
+
+/* Parameters of redis that clients and tools ask for, and their values in this server. NULL: the
+ * value is that of one of our options. */
+static const struct {
+    const char *name, *value;
+} redis_parameters[] = {{"dir", NULL},
+                        {"databases", "1"},
+                        {"maxmemory", "0"},
+                        {"maxmemory-policy", NULL},
+                        {"requirepass", ""},
+                        {"cluster-enabled", "no"},
+                        {"slowlog-log-slower-than", "-1"},
+                        {"slowlog-max-len", "0"},
+                        {"latency-tracking", "no"},
+                        {"notify-keyspace-events", ""},
+                        {"maxclients", NULL},
+                        {"timeout", NULL},
+                        {"unixsocket", NULL},
+                        {"unixsocketperm", NULL},
+                        {"proto-max-bulk-len", NULL}};
+#define REDIS_PARAMETERS (sizeof(redis_parameters) / sizeof(redis_parameters[0]))
+#define PARAMETERS (SW_OPTION_COUNT + REDIS_PARAMETERS)
+
+static void fill_redis_parameter(const struct sw_config *config, size_t index,
+                                 struct parameter *parameter)
+{
+    parameter->name = NULL;
+    if (index >= REDIS_PARAMETERS) {
+        return;
+    }
+    parameter->name = redis_parameters[index].name;
+    if (redis_parameters[index].value != NULL) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", redis_parameters[index].value);
+    } else if (strcmp(parameter->name, "maxmemory-policy") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", sw_config_redis_policy(config));
+    } else if (strcmp(parameter->name, "dir") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", config->data_dir);
+    } else if (strcmp(parameter->name, "maxclients") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%" PRIu32, SW_LIVE(config->connections_max));
+    } else if (strcmp(parameter->name, "timeout") == 0) { /* seconds; 0: none */
+        snprintf(parameter->value, VALUE_BYTES, "%" PRIu32,
+                 (SW_LIVE(config->idle_timeout_ms) + 999) / 1000);
+    } else if (strcmp(parameter->name, "unixsocket") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", config->unix_socket);
+    } else if (strcmp(parameter->name, "unixsocketperm") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%" PRIo32, config->unix_socket_mode);
+    } else {
+        snprintf(parameter->value, VALUE_BYTES, "%" PRIu64, config->resp_request_bytes_max);
+    }
+}
+
+/* Returns parameter number `index`: our options come first, then the parameters of redis. Returns
+ * false if there is no such number. */
+static bool parameter_at(const struct sw_admin *admin, size_t index, struct parameter *parameter)
+{
+    if (sw_live_get(admin->live, index, &parameter->name, parameter->value, VALUE_BYTES)) {
+        return true;
+    }
+    fill_redis_parameter(admin->config, index - SW_OPTION_COUNT, parameter);
+    return parameter->name != NULL;
+}
+
+/* Every word is compared with every parameter, so their number is bounded. */
+static bool too_many_words(struct sw_call *call)
+{
+    if (call->count - 2 <= WORDS_MAX) {
+        return false;
+    }
+    sw_call_error(call, "ERR at most %d parameters or patterns in one command", WORDS_MAX);
+    return true;
+}
+
+static void config_get(struct sw_call *call)
+{
+    struct parameter parameter;
+    size_t matching[PARAMETERS], count = 0;
+    if (too_many_words(call)) {
+        return;
+    }
+    for (size_t i = 0; parameter_at(call->admin, i, &parameter); i++) {
+        for (uint32_t pattern = 2; pattern < call->count; pattern++) {
+            if (sw_argument_glob(&call->arguments[pattern], parameter.name)) {
+                matching[count++] = i;
+                break;
+            }
+        }
+    }
+    sw_text_map(call->reply, count, call->session->resp3);
+    for (size_t i = 0; i < count; i++) {
+        parameter_at(call->admin, matching[i], &parameter);
+        sw_text_bulk_string(call->reply, parameter.name);
+        sw_text_bulk_string(call->reply, parameter.value);
+    }
+}
+
+/* --- CONFIG SET ------------------------------------------------------------------------------- */
+
+/* Parameters of redis that stand for one of our options, and what follows their value in ours. */
+static const struct {
+    const char *name, *option, *suffix;
+} aliases[] = {{"maxclients", "connections-max", ""}, {"timeout", "idle-timeout-ms", "000"}};
+#define ALIASES (sizeof(aliases) / sizeof(aliases[0]))
+
+/* The pairs of a CONFIG SET, with their values as texts. */
+struct setting {
+    struct sw_live_pair pairs[WORDS_MAX / 2];
+    char values[WORDS_MAX / 2][VALUE_BYTES];
+    size_t count;
+};
+
+static bool is_named(const struct sw_resp_argument *argument, const char *name)
+{
+    return argument->size == strlen(name) &&
+           strncasecmp((const char *)argument->text, name, argument->size) == 0;
+}
+
+static bool parameter_known(const struct sw_admin *admin, const struct sw_resp_argument *argument)
+{
+    struct parameter parameter;
+    for (size_t i = 0; parameter_at(admin, i, &parameter); i++) {
+        if (is_named(argument, parameter.name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The live option that the argument names, or NULL. *suffix receives what follows the value. */
+static const struct sw_option *live_option(const struct sw_resp_argument *argument,
+                                           const char **suffix)
+{
+    *suffix = "";
+    for (size_t i = 0; i < ALIASES; i++) {
+        if (is_named(argument, aliases[i].name)) {
+            *suffix = aliases[i].suffix;
+            return sw_option_find(aliases[i].option);
+        }
+    }
+    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+        if (is_named(argument, sw_option_at(i)->name)) {
+            return sw_option_is_live(sw_option_at(i)) ? sw_option_at(i) : NULL;
+        }
+    }
+    return NULL;
+}
+
+static void refuse_pair(struct sw_call *call, const struct sw_resp_argument *name, const char *why)
+{
+    sw_call_error(call, "ERR CONFIG SET failed (possibly related to argument '%.*s') - %s",
+                  SW_CALL_SHOWN(name), why);
+}
+
+/* Adds a pair. Returns NULL, or why it cannot be set. */
+static const char *add_pair(struct setting *setting, const struct sw_resp_argument *name,
+                            const struct sw_resp_argument *value)
+{
+    const char *suffix = "";
+    const struct sw_option *option = live_option(name, &suffix);
+    if (option == NULL) {
+        return "can't set immutable config";
+    }
+    for (size_t i = 0; i < setting->count; i++) {
+        if (setting->pairs[i].option == option) {
+            return "duplicate parameter";
+        }
+    }
+    if (value->size + strlen(suffix) >= VALUE_BYTES || memchr(value->text, '\0', value->size)) {
+        return "argument is too long, or no text";
+    }
+    bool is_zero = value->size == 1 && value->text[0] == '0'; /* 000 would be no number */
+    char *text = setting->values[setting->count];
+    snprintf(text, VALUE_BYTES, "%.*s%s", (int)value->size, (const char *)value->text,
+             is_zero ? "" : suffix);
+    setting->pairs[setting->count++] = (struct sw_live_pair){option, text};
+    return NULL;
+}
+
+static void config_set(struct sw_call *call)
+{
+    struct setting setting = {.count = 0};
+    char error[SW_CONFIG_ERROR_BYTES], who[128];
+    size_t wrong = 0;
+    if (call->count % 2 != 0) {
+        sw_call_syntax_error(call);
+        return;
+    }
+    if (too_many_words(call)) {
+        return;
+    }
+    for (uint32_t i = 2; i < call->count; i += 2) {
+        if (!parameter_known(call->admin, &call->arguments[i])) {
+            sw_call_error(call, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
+                          SW_CALL_SHOWN(&call->arguments[i]));
+            return;
+        }
+    }
+    for (uint32_t i = 2; i < call->count; i += 2) {
+        const char *why = add_pair(&setting, &call->arguments[i], &call->arguments[i + 1]);
+        if (why != NULL) {
+            refuse_pair(call, &call->arguments[i], why);
+            return;
+        }
+    }
+    snprintf(who, sizeof(who), "CONFIG SET from %s", call->session->address);
+    if (sw_live_set(call->admin->live, setting.pairs, setting.count, who, &wrong, error,
+                    sizeof(error)) != 0) {
+        refuse_pair(call, &call->arguments[2 + 2 * wrong], error);
+    } else {
+        sw_call_ok(call);
+    }
+}
+
+static void config_resetstat(struct sw_call *call)
+{
+    sw_text_error(call->reply, "ERR counters are totals since the server started and are not "
+                               "reset; take differences");
+}
+
+static void config_rewrite(struct sw_call *call)
+{
+    char error[SW_CONFIG_ERROR_BYTES];
+    if (call->admin->config->origin.path == NULL) {
+        sw_text_error(call->reply, "ERR The server is running without a config file");
+        return;
+    }
+    int count = sw_live_rewrite(call->admin->live, error, sizeof(error));
+    if (count < 0) {
+        sw_call_error(call, "ERR Rewriting config file: %s", error);
+        return;
+    }
+    sw_log(SW_LOG_NOTICE, "CONFIG REWRITE from %s: %d option%s written to %s",
+           call->session->address, count, count == 1 ? "" : "s", call->admin->config->origin.path);
+    sw_call_ok(call);
+}
+
+void sw_call_config(struct sw_call *call)
+{
+    static const struct sw_subcommand list[] = {
+        {"GET", -3, config_get, "<pattern> ...",
+         "Return parameters matching the glob-like <pattern> and their values."},
+        {"SET", -4, config_set, "<parameter> <value> ...",
+         "Set parameters that may change while the server runs, all or none."},
+        {"RESETSTAT", 2, config_resetstat, "", "An error: counters are not reset."},
+        {"REWRITE", 2, config_rewrite, "",
+         "Write the values in effect into the configuration file."},
+        {NULL, 0, NULL, NULL, NULL}};
+    sw_call_subcommand(call, list);
+}

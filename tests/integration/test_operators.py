@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What operators do with a server that runs: change its options, look at it, end connections."""
+
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+
+import wire
+from harness import Server, case, check, equal, eventually, main
+
+
+class Configured(Server):
+    """A daemon with a configuration file of its own, which has these lines."""
+
+    def __init__(self, *lines, flags=(), **options):
+        super().__init__(*flags, **options)
+        self.path = self.directory / "sherwood.conf"
+        self.write(*lines)
+        self.flags += ["--config", str(self.path)]
+
+    def write(self, *lines):
+        self.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def reload(self, wanted):
+        """Sends SIGHUP and waits for a line of the log that was not there before."""
+        before = self.log().count(wanted)
+        self.process.send_signal(signal.SIGHUP)
+        eventually(lambda: self.log().count(wanted) > before, wanted)
+
+
+def setting(replies, name):
+    return replies.ask("CONFIG", "GET", name)[1].decode()
+
+
+def error_of(reply, *words):
+    check(isinstance(reply, wire.Error), f"an error, got {reply}")
+    for word in words:
+        check(word in reply, f"'{word}' in {reply}")
+
+
+# --- options -------------------------------------------------------------------------------------
+@case
+def sighup_takes_over_what_is_live():
+    """SIGHUP: live options change, others are named, and the log has a line for each"""
+    with Configured("[limits]", "connections-max = 50", "[server]", "loops = 2") as server, \
+            server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(setting(replies, "connections-max"), "50", "connections-max")
+        equal(replies.ask("CONFIG", "SET", "write-timeout-ms", 5000), "OK", "CONFIG SET")
+        check("CONFIG SET from 127.0.0.1:" in server.log(), server.log())
+        server.write("[limits]", "connections-max = 60", "[server]", "unix-socket-mode = 0600")
+        server.reload("2 options changed, 1 needs a restart")
+        equal(setting(replies, "connections-max"), "60", "connections-max after SIGHUP")
+        equal(setting(replies, "maxclients"), "60", "maxclients")
+        equal(setting(replies, "write-timeout-ms"), "60000", "what CONFIG SET had set is forgotten")
+        equal(setting(replies, "unix-socket-mode"), "0660", "an option that is not live")
+        log = server.log()
+        check("SIGHUP: connections-max is 60 now, and was 50" in log, log)
+        check("SIGHUP: unix-socket-mode is 0600 in the configuration and 0660 here" in log, log)
+        equal(int(server.metrics()["sherwood_clients_max"]), 60, "/metrics")
+
+
+@case
+def a_bad_file_changes_nothing():
+    """SIGHUP with a file that is wrong or gone: an error in the log, and all stays as it was"""
+    with Configured("[limits]", "connections-max = 50", errors="nothing has changed") as server, \
+            server.connect() as connection:
+        replies = wire.Replies(connection)
+        for lines, why in ((("[limits]", "connections-max = 60", "connections-mux = 1"), "did you mean"),
+                           (("[limits]", "connections-max = 0"), "whole number"),
+                           (("[limits]", "connections-max = 60", "output-bytes-pause = 1G"), "more than"),
+                           (("\0",), "NUL")):
+            server.write(*lines)
+            server.reload("SIGHUP: nothing has changed")
+            check(why in server.log().splitlines()[-1], server.log())
+            equal(setting(replies, "connections-max"), "50", lines)
+        os.unlink(server.path)
+        server.reload("cannot be opened")
+        equal(replies.ask("PING"), "PONG", "PING")
+
+
+@case
+def limits_hold_at_once():
+    """a limit that CONFIG SET lowers or raises holds for the next connection, timeout for all"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("CONFIG", "SET", "maxclients", 1), "OK", "maxclients 1")
+        with server.connect() as second:
+            second.sendall(b"PING\r\n")
+            error_of(wire.Replies(second).read(), "max number of clients")
+        equal(replies.ask("CONFIG", "SET", "maxclients", 5, "request-timeout-ms", 0), "OK", "5")
+        with server.connect() as second:
+            equal(wire.Replies(second).ask("PING"), "PONG", "room again")
+            equal(replies.ask("CONFIG", "SET", "idle-timeout-ms", 200), "OK", "idle-timeout-ms")
+
+            def others():
+                replies.ask("PING")
+                return server.metrics()["sherwood_connected_clients"] == 1
+            eventually(others, "the idle one is closed")
+
+
+@case
+def config_set_is_all_or_nothing():
+    """CONFIG SET: several pairs, all or none, in the words of redis"""
+    with Server() as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for arguments, words in (
+                (("connections-max", 9, "nosuch", 1), ("Unknown option or number of arguments", "nosuch")),
+                (("connections-max", 9, "port", 1), ("argument 'port'", "immutable")),
+                (("connections-max", 9, "log-level", "loud"), ("argument 'log-level'", "not one of")),
+                (("connections-max", 9, "connections-max", 8), ("duplicate parameter",)),
+                (("connections-max", 9, "output-bytes-pause", "1G"), ("output-bytes-max",)),
+                (("connections-max", 9, "log-level"), ("syntax error",)),
+                (("connections-max", "9" * 500), ("too long",)),
+                (("connections-max", "9\0"), ("no text",))):
+            error_of(replies.ask("CONFIG", "SET", *arguments), *words)
+            equal(setting(replies, "connections-max"), "10000", arguments)
+
+
+@case
+def config_rewrite():
+    """CONFIG REWRITE keeps comments and order, and the next start has the values"""
+    lines = ("# mine", "[limits]", "connections-max = 50 ; seats", "", "[server]", "# last")
+    with Configured(*lines, flags=("--loops", "1")) as server:
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(replies.ask("CONFIG", "SET", "connections-max", 70, "idle-timeout-ms", 90000), "OK", "SET")
+            equal(replies.ask("CONFIG", "REWRITE"), "OK", "REWRITE")
+            text = server.path.read_text(encoding="utf-8")
+            check(text.startswith("# mine\n[limits]\nconnections-max = 70 ; seats\n"), text)
+            check("idle-timeout-ms = 90000\n" in text and "# last\n" in text, text)
+            equal(sorted(os.listdir(server.directory)), ["log", "sherwood.conf"], "nothing beside it")
+            # what cannot be written leaves the file as it is
+            os.chmod(server.directory, 0o500)
+            try:
+                equal(replies.ask("CONFIG", "SET", "connections-max", 71), "OK", "SET")
+                reply = replies.ask("CONFIG", "REWRITE")
+                if os.geteuid() != 0:
+                    error_of(reply, "ERR Rewriting config file: ", "denied")
+                    equal(server.path.read_text(encoding="utf-8"), text, "untouched")
+            finally:
+                os.chmod(server.directory, 0o700)
+        server.stop()
+        server.start()
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            check(setting(replies, "connections-max") in ("70", "71"), "after a restart")
+            equal(setting(replies, "idle-timeout-ms"), "90000", "after a restart")
+    with Server() as server, server.connect() as connection:
+        error_of(wire.Replies(connection).ask("CONFIG", "REWRITE"), "running without a config file")
+
+
+@case
+def service_manager():
+    """A reload tells the service manager RELOADING=1 with the time, then READY=1"""
+    with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(directory + "/notify")
+        manager.settimeout(20)
+        with Configured("[server]", environment={"NOTIFY_SOCKET": directory + "/notify"}) as server:
+            check(manager.recv(4096).startswith(b"READY=1"), "READY=1")
+            before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+            server.process.send_signal(signal.SIGHUP)
+            words = manager.recv(4096).decode().split("\n")
+            equal(words[0], "RELOADING=1", "the first message")
+            said = int(words[1].removeprefix("MONOTONIC_USEC="))
+            check(before <= said <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000, "its time")
+            check(manager.recv(4096).startswith(b"READY=1\nSTATUS=sherwoodd"), "READY=1 again")
+
+
+@case
+def changes_under_load():
+    """four clients change options while SIGHUPs come and others write: nothing is torn or lost"""
+    with Configured("[limits]", "connections-max = 500") as server:
+        until, bad = time.monotonic() + 1.5, []
+
+        def change(number):
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                while time.monotonic() < until:
+                    for value in (400 + number, 500):
+                        if replies.ask("CONFIG", "SET", "connections-max", value, "output-bytes-pause",
+                                       f"{value}K") != "OK":
+                            bad.append("SET")
+                    if int(setting(replies, "connections-max")) not in (400, 401, 402, 403, 500):
+                        bad.append("GET")
+                    if replies.ask("INCR", number) < 1:
+                        bad.append("INCR")
+
+        threads = [threading.Thread(target=change, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < until:
+            server.process.send_signal(signal.SIGHUP)
+            time.sleep(0.02)
+        for thread in threads:
+            thread.join()
+        equal(bad, [], "what went wrong")
+
+
+if __name__ == "__main__":
+    main()
