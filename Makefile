@@ -100,7 +100,7 @@ else
   TABLE_OBJ := $(call obj,$(TABLE_SRC) $(CUDA_ABSENT))
 endif
 
-include $(wildcard tests/gpu/gpu.mk) $(wildcard tests/emulator/emulator.mk) $(wildcard deploy/install.mk deploy/debian.mk) $(wildcard tests/tests.mk) $(wildcard bench/bench.mk)
+include $(wildcard tests/gpu/gpu.mk) $(wildcard tests/emulator/emulator.mk) $(wildcard deploy/install.mk deploy/debian.mk) $(wildcard tests/tests.mk) $(wildcard bench/bench.mk) $(wildcard client/python/python.mk)
 
 # --- programs ------------------------------------------------------------------------------------
 PROGRAMS := $(if $(wildcard server/main.c),$(BUILD)/sherwoodd) $(if $(CLI_SRC),$(BUILD)/sherwood-cli) \

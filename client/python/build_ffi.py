@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""build_ffi - the extension module sherwood._native: libsherwood and native.c, for cffi's API mode.
+
+The C compiler checks these declarations against sherwood.h. Structs that may grow end in "...;".
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+from cffi import FFI
+
+CSRC = pathlib.Path("csrc")
+
+DECLARATIONS = """
+enum sherwood_status { SHERWOOD_OK, SHERWOOD_E_INVALID, SHERWOOD_E_NOMEM, SHERWOOD_E_ADDRESS,
+    SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT, SHERWOOD_E_PROTOCOL, SHERWOOD_E_FULL,
+    SHERWOOD_E_REQUEST, SHERWOOD_E_SERVER, SHERWOOD_E_BUSY, SHERWOOD_E_PENDING,
+    SHERWOOD_E_NOT_DURABLE, SHERWOOD_E_UNKNOWN_OUTCOME, ... };
+enum sherwood_operation { SHERWOOD_GET, SHERWOOD_SET, SHERWOOD_SUM, SHERWOOD_MIN, SHERWOOD_MAX,
+    SHERWOOD_SET_ABSENT, SHERWOOD_SET_PRESENT, SHERWOOD_INCREMENT, SHERWOOD_DECREMENT,
+    SHERWOOD_DELETE, SHERWOOD_PEEK, SHERWOOD_FIND_OR_INSERT, SHERWOOD_SET_SCORE, SHERWOOD_SET_VALUE,
+    SHERWOOD_ADD_F32, SHERWOOD_ADD_U32, SHERWOOD_ADD_U64, SHERWOOD_ADD_PRESENT_F32,
+    SHERWOOD_ADD_PRESENT_U32, SHERWOOD_ADD_PRESENT_U64, ... };
+enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
+enum sherwood_request_flag { SHERWOOD_DELAY, ... };
+#define SHERWOOD_STRIPES_MAX ...
+
+struct sherwood;
+struct sherwood_options {
+    size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes; ...; };
+struct sherwood_server {
+    char version[32]; char backend[16]; char backend_reason[128];
+    uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
+    uint64_t capacity_slots, occupied_max; char engine[16]; enum sherwood_values value_format;
+    char policy[16]; uint64_t frame_bytes_max; ...; };
+struct sherwood_cache {
+    size_t size; const uint64_t *scores; uint64_t *scores_out; uint64_t *not_admitted;
+    void *evicted_keys; void *evicted_values; uint64_t *evicted_scores;
+    uint64_t evicted_count, not_admitted_count; ...; };
+struct sherwood_request {
+    size_t size; enum sherwood_operation operation; uint32_t count; const void *keys;
+    const void *values; void *previous; uint64_t *found; uint32_t flags; int status;
+    uint64_t hits, overflows; void *user; ...; };
+struct sherwood_traffic { uint64_t bytes_received, bytes_sent; ...; };
+struct sherwood_stats { uint64_t occupied, capacity_slots; ...; };
+
+const char *sherwood_status_text(int status);
+int sherwood_connect_text(const char *address, const struct sherwood_options *options,
+                          struct sherwood **out, char *text, size_t text_bytes);
+void sherwood_close(struct sherwood *client);
+const struct sherwood_server *sherwood_server(const struct sherwood *client);
+const char *sherwood_error(const struct sherwood *client);
+int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation,
+                       const void *keys, const void *values, size_t count, void *previous,
+                       uint64_t *found, struct sherwood_cache *cache);
+uint64_t sherwood_overflows(const struct sherwood *client);
+int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
+int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
+int sherwood_descriptor(struct sherwood *client);
+uint32_t sherwood_stripes(const struct sherwood *client);
+void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
+int sherwood_ping(struct sherwood *client);
+int sherwood_clear(struct sherwood *client);
+int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
+int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
+                  uint32_t capacity, uint32_t *count);
+int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t score_min,
+                         uint64_t score_max, void *keys, void *values, uint64_t *scores,
+                         uint32_t capacity, uint32_t *count);
+int sherwood_count_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
+                          uint64_t *matched);
+int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
+                          uint64_t *matched);
+int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
+int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
+int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size);
+bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
+
+int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
+             size_t count, void *previous, uint8_t *found, const void *fill);
+void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
+                 size_t value_bytes, const void *fill);
+"""
+
+
+def protobuf_c() -> "tuple[list[str], list[str]]":
+    """(objects, libraries) of protobuf-c: its archive, so that the module needs no library of it."""
+    compiler = os.environ.get("CC", "cc").split()
+    asked = subprocess.run([*compiler, "-print-file-name=libprotobuf-c.a"], stdout=subprocess.PIPE,
+                           check=False, text=True).stdout.strip()
+    return ([asked], []) if os.path.isabs(asked) else ([], ["protobuf-c"])
+
+
+def builder() -> FFI:
+    """The module's builder; setup.py has filled csrc/ before."""
+    objects, libraries = protobuf_c()
+    version = (CSRC / "VERSION").read_text(encoding="ascii").strip()
+    sources = sorted(str(path) for path in CSRC.rglob("*.c"))
+    made = FFI()
+    made.cdef(DECLARATIONS)
+    made.set_source(
+        "sherwood._native", '#include "client/sherwood.h"\n#include "client/python/native.h"\n',
+        sources=sources, include_dirs=[str(CSRC)], extra_objects=objects, libraries=libraries,
+        # sigprocmask is the same system call, for the calling thread, and older in glibc: with it the
+        # wheel runs where glibc is 2.17.
+        define_macros=[("_GNU_SOURCE", None), ("SHERWOOD_VERSION", f'"{version}"'),
+                       ("pthread_sigmask", "sigprocmask")],
+        extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-pthread"],
+        extra_link_args=["-Wl,--exclude-libs,ALL", "-pthread"])
+    return made
+
+
+def declared(header: str) -> "set[str]":
+    """The functions that sherwood.h declares: a test compares these with the declarations here."""
+    return set(re.findall(r"^\w[\w *]*?\b(sherwood_\w+)\(", header, flags=re.M))
+
+
+ffibuilder = builder()

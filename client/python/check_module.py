@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""check_module - is the extension module fit for a wheel? Prints the wheel's platform if it is.
+
+It may need glibc alone, export its entry alone, and search no folder of the machine that built it.
+The platform names the oldest glibc that has every symbol it asks for, and at least 2.17.
+"""
+
+import platform
+import re
+import subprocess
+import sys
+
+ALLOWED = ("libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
+
+
+def told(*command: str) -> str:
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def problems(module: str) -> "list[str]":
+    dynamic = told("readelf", "--wide", "--dynamic", module)
+    found = [f"needs {name}" for name in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+             if name not in ALLOWED]
+    found += [f"searches {path}" for path in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)]
+    for line in told("readelf", "--wide", "--dyn-syms", module).splitlines():
+        parts = line.split()
+        if len(parts) < 8 or parts[4] not in ("GLOBAL", "WEAK"):
+            continue
+        if parts[6] != "UND" and parts[7] != "PyInit__native":
+            found.append(f"exports {parts[7]}")
+        if parts[6] == "UND" and parts[7].startswith(("sw_", "sherwood_", "swpy_", "protobuf_c_")):
+            found.append(f"lacks {parts[7]}")
+    return found
+
+
+def oldest_glibc(module: str) -> "tuple[int, int]":
+    text = told("readelf", "--wide", "--version-info", module)
+    versions = [(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", text)]
+    return max([(2, 17), *versions])
+
+
+def main() -> int:
+    module = sys.argv[1]
+    found = problems(module)
+    for problem in found:
+        print(f"{module} {problem}", file=sys.stderr)
+    major, minor = oldest_glibc(module)
+    print(f"manylinux_{major}_{minor}_{platform.machine()}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * native.c - calls of any length with a byte a key instead of a bit, and values for absent keys.
+ */
+#include "client/python/native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/sherwood.h"
+
+/* A call is carried out in parts of so many keys, so that the bits of a part need 2 MiB at most. A
+ * part is many frames, so that waiting between two of them costs little. */
+#define PART_KEYS ((size_t)1 << 24)
+/* The bits of calls up to so many keys are on the stack. */
+#define SHORT_KEYS 4096
+
+static void fill_absent(const uint64_t *bits, size_t count, uint8_t *values, size_t value_bytes,
+                        const void *fill)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!sherwood_found(bits, i)) {
+            memcpy(values + i * value_bytes, fill, value_bytes);
+        }
+    }
+}
+
+/* Eight bits at a time: each is masked out of a copy of the byte, and becomes the lowest bit of its
+ * own. */
+static void spread_bits(const uint64_t *bits, size_t count, uint8_t *found)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        uint64_t byte = bits[i / 64] >> (i % 64) & 0xFF;
+        uint64_t apart = byte * 0x0101010101010101U & 0x8040201008040201U;
+        uint64_t ones = (apart + 0x7F7F7F7F7F7F7F7FU) >> 7 & 0x0101010101010101U;
+        memcpy(found + i, &ones, sizeof(ones));
+    }
+    for (; i < count; i++) {
+        found[i] = sherwood_found(bits, i);
+    }
+}
+
+void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
+                 size_t value_bytes, const void *fill)
+{
+    if (found != NULL) {
+        spread_bits(bits, count, found);
+    }
+    if (fill != NULL && previous != NULL) {
+        fill_absent(bits, count, previous, value_bytes, fill);
+    }
+}
+
+static const void *skip(const void *array, size_t bytes)
+{
+    return array == NULL ? NULL : (const uint8_t *)array + bytes;
+}
+
+int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
+             size_t count, void *previous, uint8_t *found, const void *fill)
+{
+    const struct sherwood_server *server = sherwood_server(client);
+    uint64_t on_stack[SHORT_KEYS / 64];
+    uint64_t *bits = NULL;
+    if (found != NULL || fill != NULL) {
+        size_t part = count < PART_KEYS ? count : PART_KEYS;
+        bits = count <= SHORT_KEYS ? on_stack : malloc(sherwood_found_words(part) * sizeof(*bits));
+        if (bits == NULL) {
+            return SHERWOOD_E_NOMEM;
+        }
+    }
+    int rc = SHERWOOD_OK;
+    for (size_t at = 0; at < count && rc == SHERWOOD_OK; at += PART_KEYS) {
+        size_t part = count - at < PART_KEYS ? count - at : PART_KEYS;
+        uint8_t *got = previous == NULL ? NULL : (uint8_t *)previous + at * server->value_bytes;
+        rc = sherwood_run(client, (enum sherwood_operation)operation,
+                          skip(keys, at * server->key_bytes),
+                          skip(values, at * server->value_bytes), part, got, bits);
+        if (rc == SHERWOOD_OK && bits != NULL) {
+            swpy_spread(bits, part, found == NULL ? NULL : found + at, got, server->value_bytes,
+                        fill);
+        }
+    }
+    if (bits != on_stack) {
+        free(bits);
+    }
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * native.h - what the Python package adds to libsherwood: found bits as bytes, and values for
+ * absent keys. None of this knows Python; the module calls it without the GIL.
+ */
+#ifndef SHERWOOD_PYTHON_NATIVE_H
+#define SHERWOOD_PYTHON_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sherwood;
+
+/* Does what sherwood_run does. `found`, which may be NULL, receives a byte of 0 or 1 for each key.
+ * `fill`, which may be NULL, is one value: `previous` receives it for keys that were absent.
+ * Returns SHERWOOD_OK or a negative code; after an error the arrays are undefined. The handle
+ * belongs to the caller meanwhile. */
+int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
+             size_t count, void *previous, uint8_t *found, const void *fill);
+
+/* Makes `found` and `previous` of swpy_run of the bits of `count` keys; either may be NULL. */
+void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
+                 size_t value_bytes, const void *fill);
+
+#endif

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+"""sherwood - client of the Sherwood key-value server.
+
+    import numpy as np, sherwood
+    c = sherwood.connect("127.0.0.1:7379")
+    c.set_many(np.arange(1000), np.arange(1000) * 2)
+    values, found = c.get_many([1, 2, 5000])
+"""
+
+from ._client import Client, connect
+from ._errors import Error, Failed, Full, Lost, Refused, Timeout
+from ._facts import Server
+from ._version import __version__
+
+__all__ = ["Client", "Error", "Failed", "Full", "Lost", "Refused", "Server", "Timeout", "connect",
+           "__version__"]

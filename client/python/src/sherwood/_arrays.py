@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Arrays of callers, as libsherwood takes them: contiguous, of the server's widths, never converted.
+
+Nothing is copied but lists, and arrays that are not contiguous. An array whose dtype does not fit is
+refused: a conversion in silence would store other keys than the caller has.
+"""
+
+from __future__ import annotations
+
+import array
+import importlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_DLPACK_CPU = (1, 3, 11)  # host memory, and host memory that is pinned for CUDA or ROCm
+
+
+class Taken(NamedTuple):
+    """A caller's array: its elements without gaps, the shape it had, and whether it was torch's."""
+
+    flat: np.ndarray[Any, Any]
+    shape: tuple[int, ...]
+    is_torch: bool
+
+
+def is_torch(given: Any) -> bool:
+    return type(given).__module__.split(".")[0] == "torch" and hasattr(given, "data_ptr")
+
+
+def _of_torch(given: Any, what: str) -> np.ndarray[Any, Any]:
+    if given.device.type != "cpu":
+        raise TypeError(f"{what}: a tensor on {given.device}; this client takes host memory, so move it"
+                        " with .cpu() first")
+    found: np.ndarray[Any, Any] = given.detach().numpy()
+    return found
+
+
+def _of_list(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
+    """The numbers of a list, each checked: by array.array, which takes no fractions."""
+    if dtype.kind not in "iu":
+        if dtype.kind == "f":
+            return np.asarray(given, dtype=dtype)
+        raise TypeError(f"{what}: give an array of {dtype}")
+    code = _CODES[dtype.itemsize]
+    try:
+        return np.frombuffer(array.array(code if dtype.kind == "u" else code.lower(), given), dtype)
+    except TypeError:
+        raise TypeError(f"{what}: a list of what are not all integers, for {dtype}") from None
+    except OverflowError:
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        raise ValueError(f"{what}: a number in the list is not within {low} to {high}") from None
+
+
+def as_numpy(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
+    """What was given, as an array over the same memory. Its dtype is not looked at."""
+    if isinstance(given, np.ndarray):
+        return given
+    if is_torch(given):
+        return _of_torch(given, what)
+    if isinstance(given, (list, tuple, range)):
+        return _of_list(given, dtype, what)
+    if hasattr(given, "__cuda_array_interface__"):
+        raise TypeError(f"{what}: an array in the memory of a GPU; this client takes host memory, so"
+                        " copy it there first")
+    if hasattr(given, "__dlpack_device__") and given.__dlpack_device__()[0] not in _DLPACK_CPU:
+        raise TypeError(f"{what}: an array in the memory of a device; this client takes host memory, so"
+                        " copy it there first")
+    return _of_protocol(given, what)
+
+
+def _of_protocol(given: Any, what: str) -> np.ndarray[Any, Any]:
+    """By whichever protocol the object has, that of buffers first: it takes no copy."""
+    try:
+        return np.asarray(memoryview(given))
+    except TypeError:
+        pass
+    if hasattr(given, "__array__"):  # pandas and pyarrow
+        return np.asarray(given)
+    if hasattr(given, "__dlpack__"):
+        return np.from_dlpack(given)
+    raise TypeError(f"{what}: {type(given).__name__} is no array, list, buffer or DLPack tensor")
+
+
+def fits(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """May the memory be taken as it is? Integers of one width may, with and without a sign."""
+    if found == wanted:
+        return True
+    return (found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
+            and found.isnative)
+
+
+def _names(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "iu":
+        return f"uint{dtype.itemsize * 8} or int{dtype.itemsize * 8}"
+    return str(dtype)
+
+
+def check_dtype(found: np.dtype[Any], wanted: np.dtype[Any], what: str) -> None:
+    if not fits(found, wanted):
+        hint = "; bytes are taken by np.frombuffer(.., dtype)" if found.itemsize == 1 else ""
+        raise TypeError(f"{what}: dtype {found}, and this server's are {_names(wanted)}: nothing is"
+                        f" converted in silence{hint}")
+
+
+def take(given: Any, dtype: np.dtype[Any], what: str) -> Taken:
+    """An array of integers to send, of any shape."""
+    found = as_numpy(given, dtype, what)
+    # An empty list of another library has some dtype or other.
+    if found.size > 0 or isinstance(given, np.ndarray):
+        check_dtype(found.dtype, dtype, what)
+    return Taken(np.ascontiguousarray(found).reshape(-1), found.shape, is_torch(given))
+
+
+def take_values(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...],
+                what: str) -> np.ndarray[Any, Any]:
+    """An array to send of exactly this shape, or one integer for all of them."""
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and dtype.kind in "iu":
+        return np.full(shape, _of_list([int(given)], dtype, what)[0], dtype)
+    if dtype.kind == "f" and isinstance(given, (int, float, np.floating)):
+        return np.full(shape, given, dtype)
+    found = as_numpy(given, dtype, what)
+    if found.shape != shape and found.size == 0 and 0 in shape:
+        return np.empty(shape, dtype)
+    check_dtype(found.dtype, dtype, what)
+    if found.shape != shape:
+        raise ValueError(f"{what}: shape {found.shape}, and for these keys it is {shape}")
+    return np.ascontiguousarray(found)
+
+
+def receive(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
+            sent: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The caller's array to receive into: nothing stands for a new one."""
+    if given is None:
+        return np.empty(shape, dtype)
+    if isinstance(given, (list, tuple, range)):
+        raise TypeError(f"{what}: give an array; a list holds objects")
+    found = as_numpy(given, dtype, what)
+    if dtype.kind == "b" and found.dtype == np.dtype("u1"):
+        found = found.view(dtype)
+    check_dtype(found.dtype, dtype, what)
+    if found.shape != shape:
+        raise ValueError(f"{what}: shape {found.shape}, and for these keys it is {shape}")
+    if not found.flags.c_contiguous:
+        raise ValueError(f"{what}: the array has gaps (it is not C-contiguous)")
+    if not found.flags.writeable:
+        raise ValueError(f"{what}: the array is read-only")
+    if np.may_share_memory(found, sent):
+        raise ValueError(f"{what}: the array overlaps the keys")
+    return found
+
+
+def give(made: np.ndarray[Any, Any], given: Any, torch: bool) -> Any:
+    """What the caller gets: the array it gave, or the new one, as a tensor where its keys were one."""
+    if given is not None:
+        return given
+    if not torch:
+        return made
+    if made.dtype.kind == "u" and made.dtype.itemsize > 1:  # torch reckons with signed integers
+        made = made.view(f"i{made.dtype.itemsize}")
+    return importlib.import_module("torch").from_numpy(made)

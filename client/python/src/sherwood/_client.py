@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""The client: calls that block, single keys, and what concerns the whole server."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Iterator, Optional
+
+import numpy as np
+
+from . import _plans
+from ._errors import Refused
+from ._facts import Layout, Server
+from ._link import Link, Options, milliseconds
+from ._many import Many
+from ._native import ffi, lib
+
+_NULL = ffi.NULL
+SCORE_MAX = 2**64 - 1
+
+
+def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
+    """The memory of an array, which the result keeps alive."""
+    return _NULL if array is None else ffi.from_buffer(array)
+
+
+class Client(Many):
+    """A connection to a server. Make one with sherwood.connect.
+
+    Threads: any number may use one client; it has one lock, and their calls take turns. clone() gives
+    each thread a connection of its own. Every call releases the GIL once. After a fork the child's
+    first call connects anew. After Lost or Timeout the next call connects anew; nothing is repeated.
+    """
+
+    __slots__ = ("_link", "__weakref__")
+
+    def __init__(self, options: Options) -> None:
+        self._link = Link(options)
+        with self._link.lock:
+            self._link.use()
+
+    # --- as a Python object ----------------------------------------------------------------------
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        server, layout = self._link.facts()
+        state = "closed" if self._link.closed else "open" if self._link.is_open else "not connected"
+        return (f"<sherwood.Client {self.address} {server.engine or 'table'}/{server.backend}"
+                f" {layout.key_dtype} -> {layout.value_dtype}{list(layout.value_shape) or ''} {state}>")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Client, (self._link.options,)
+
+    def clone(self) -> Client:
+        """Another client of the same server, with connections of its own."""
+        return Client(self._link.options)
+
+    def close(self) -> None:
+        """Closes the connections; a second time it does nothing."""
+        self._link.close()
+
+    @property
+    def address(self) -> str:
+        return self._link.options.address
+
+    # --- what Many needs -------------------------------------------------------------------------
+    def _layout(self) -> Layout:
+        return self._link.facts()[1]
+
+    def _carry_out(self, plan: _plans.Plan) -> Any:
+        link = self._link
+        with link.lock:
+            link.check(lib.swpy_run(
+                link.use(), plan.operation, address_of(plan.keys), address_of(plan.values), plan.count,
+                address_of(plan.previous), address_of(plan.found), address_of(plan.fill)))
+        return plan.result()
+
+    # --- single keys: a round trip each ----------------------------------------------------------
+    def __getitem__(self, key: int) -> Any:
+        values, found = self.get_many([operator.index(key)])
+        if not found[0]:
+            raise KeyError(key)
+        return self._plain(values[0])
+
+    def _plain(self, value: Any) -> Any:
+        layout = self._layout()
+        if layout.value_dtype.names is not None:
+            return _plans.unpack(np.asarray(value))[0]
+        return value if layout.value_shape else value.item()
+
+    def get(self, key: int, default: Any = None) -> Any:
+        """The value of a key, or `default` if it is absent."""
+        values, found = self.get_many([operator.index(key)])
+        return self._plain(values[0]) if found[0] else default
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        is_row = self._layout().value_shape and not isinstance(value, (int, float))
+        self.set_many([operator.index(key)], np.asarray(value)[np.newaxis] if is_row else [value])
+
+    def __delitem__(self, key: int) -> None:
+        if not self.delete_many([operator.index(key)])[0]:
+            raise KeyError(key)
+
+    def __contains__(self, key: int) -> bool:
+        return bool(self.contains_many([operator.index(key)])[0])
+
+    def __len__(self) -> int:
+        return int(self._ask_stats()[0].occupied)
+
+    def __bool__(self) -> bool:
+        return True
+
+    # Iterating by integers, as Python would, is never what is meant: scan() has the keys.
+    __iter__ = None
+
+    # --- the server ------------------------------------------------------------------------------
+    @property
+    def server(self) -> Server:
+        """The server's facts, as of the last time this client connected."""
+        return self._link.facts()[0]
+
+    @property
+    def key_dtype(self) -> np.dtype[Any]:
+        """The dtype of keys: uint64 or uint32 (int64 or int32 are taken, too)."""
+        return self._layout().key_dtype
+
+    @property
+    def value_dtype(self) -> np.dtype[Any]:
+        """The dtype of values as they are given and returned."""
+        return self._layout().value_dtype
+
+    @property
+    def value_shape(self) -> tuple[int, ...]:
+        """The shape of one value: () for integers, (n,) for the rows of a cache."""
+        return self._layout().value_shape
+
+    def ping(self) -> None:
+        """Asks the server for a reply."""
+        with self._link.lock:
+            self._link.check(lib.sherwood_ping(self._link.use()))
+
+    def stats(self) -> dict[str, int]:
+        """Every figure that the server sends, by its name (deploy/METRICS.md)."""
+        return self._ask_stats()[1]
+
+    def _ask_stats(self) -> tuple[Any, dict[str, int]]:
+        """libsherwood's struct, and every figure by the server's name for it."""
+        figures: dict[str, int] = {}
+        name, value = ffi.new("const char **"), ffi.new("uint64_t *")
+        known = ffi.new("struct sherwood_stats *")
+        with self._link.lock:
+            pointer = self._link.use()
+            self._link.check(lib.sherwood_stats(pointer, known, ffi.sizeof(known[0])))
+            number = 0
+            while lib.sherwood_figure(pointer, number, name, value):
+                figures[ffi.string(name[0]).decode("ascii")] = int(value[0])
+                number += 1
+        return known, figures
+
+    def flush(self) -> None:
+        """Deletes every key."""
+        with self._link.lock:
+            self._link.check(lib.sherwood_clear(self._link.use()))
+
+    def resize(self, slots: int) -> int:
+        """Gives the table so many slots, within the server's limits; returns how many it has then."""
+        now = ffi.new("uint64_t *")
+        with self._link.lock:
+            self._link.check(lib.sherwood_resize(self._link.use(), operator.index(slots), now))
+        return int(now[0])
+
+    def wait_durable(self, timeout: Optional[float] = None) -> None:
+        """Waits until this client's writes survive a crash of the machine; None: without a limit.
+
+        Timeout: they do not yet. Refused: the server does not log writes.
+        """
+        limit = -1 if timeout is None else milliseconds(timeout, "timeout")
+        with self._link.lock:
+            self._link.check(lib.sherwood_wait_durable(self._link.use(), limit))
+
+    # --- all entries -----------------------------------------------------------------------------
+    def scan(self, batch: int = 1 << 20, *, scores: Optional[tuple[int, int]] = None
+             ) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        """Yields (keys, values) of all entries, new arrays of up to `batch` keys each.
+
+        An entry that is there throughout comes at least once; writes meanwhile may or may not be seen.
+        Of a cache with scores, scores=(low, high) yields the entries with scores from low to high.
+        """
+        batch = operator.index(batch)
+        if not 1 <= batch < 2**32:
+            raise ValueError(f"batch is {batch}: give 1 to {2**32 - 1}")
+        layout, cursor = self._layout(), ffi.new("uint64_t *")
+        is_last = False
+        while not is_last:
+            keys = np.empty(batch, layout.key_dtype)
+            values = np.empty((batch, *layout.value_shape), layout.value_dtype)
+            filled = 0
+            while filled < batch and not is_last:
+                filled += self._scan_some(cursor, keys[filled:], values[filled:], scores)
+                is_last = cursor[0] == 0
+            if filled > 0:
+                yield keys[:filled], values[:filled]
+
+    def _scan_some(self, cursor: Any, keys: np.ndarray[Any, Any], values: np.ndarray[Any, Any],
+                   scores: Optional[tuple[int, int]]) -> int:
+        """One frame of a scan into these arrays; returns how many entries came."""
+        count = ffi.new("uint32_t *")
+        into = (ffi.from_buffer(keys), ffi.from_buffer(values))
+        with self._link.lock:
+            pointer = self._link.use()
+            if scores is None:
+                rc = lib.sherwood_scan(pointer, cursor, *into, len(keys), count)
+            else:
+                rc = lib.sherwood_scan_scores(pointer, cursor, *scores, *into, _NULL, len(keys), count)
+            self._link.check(rc)
+        return int(count[0])
+
+    # --- byte strings of a cache -----------------------------------------------------------------
+    def pack(self, strings: Any) -> np.ndarray[Any, Any]:
+        """Byte strings as the records that a server with string values takes; set_many does it, too."""
+        return _plans.pack(self._layout(), strings)
+
+    def unpack(self, records: np.ndarray[Any, Any]) -> list[bytes]:
+        """The byte strings of such records, as get_many and scan return them."""
+        if records.dtype.names is None:
+            raise Refused("unpack: these are no records of `length` and `bytes`")
+        return _plans.unpack(records)
+
+
+def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_timeout: float = 5.0,
+            value_dtype: Any = None) -> Client:
+    """Connects to "host:port", "[v6]:port" or "unix:/path".
+
+    stripes: connections of the client, 1 to 256. With more than one, calls that are in flight at the
+    same time may take effect in any order, but the writes of one call keep theirs.
+    timeout: seconds during which no byte moves, before Timeout ends a call. connect_timeout: seconds.
+    value_dtype: the dtype in which this program has its values, if it is not the server's unsigned
+    integer: float64 for 8 bytes, float32 for the rows of a cache. The bytes are stored as they are.
+    """
+    dtype = None if value_dtype is None else np.dtype(value_dtype).str
+    return Client(Options(address, operator.index(stripes), float(timeout), float(connect_timeout),
+                          dtype))

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""The errors of this package. Each has the sentence of the server or of libsherwood, and a code."""
+
+from __future__ import annotations
+
+from ._native import ffi, lib
+
+
+class Error(Exception):
+    """What every error of this package is. `code` is libsherwood's (sherwood.h), 0 if there is none."""
+
+    code: int = 0
+
+
+class Full(Error, MemoryError):
+    """The table would pass its maximum load, and refused the batch: of each frame nothing was done."""
+
+
+class Lost(Error, ConnectionError):
+    """The connection failed, and so did the calls on it: whether a write took effect is unknown."""
+
+
+class Timeout(Error, TimeoutError):
+    """No byte moved for the time-out: the connection is given up, as with Lost."""
+
+
+class Refused(Error, ValueError):
+    """The request is one that this server, or libsherwood, does not carry out."""
+
+
+class Failed(Error, RuntimeError):
+    """The server failed, is shutting down, or cannot write its log."""
+
+
+_KINDS: dict[int, type[Error]] = {
+    lib.SHERWOOD_E_INVALID: Refused,
+    lib.SHERWOOD_E_NOMEM: Full,
+    lib.SHERWOOD_E_ADDRESS: Refused,
+    lib.SHERWOOD_E_CONNECTION: Lost,
+    lib.SHERWOOD_E_TIMEOUT: Timeout,
+    lib.SHERWOOD_E_PROTOCOL: Lost,
+    lib.SHERWOOD_E_FULL: Full,
+    lib.SHERWOOD_E_REQUEST: Refused,
+}
+
+
+def error_of(code: int, sentence: str) -> Error:
+    """The exception of a negative code of libsherwood; a code that is not known is Failed."""
+    error = _KINDS.get(code, Failed)(sentence or text_of(code))
+    error.code = code
+    return error
+
+
+def text_of(code: int) -> str:
+    """What a code means, in libsherwood's words."""
+    text: bytes = ffi.string(lib.sherwood_status_text(code))
+    return text.decode("ascii", "replace")

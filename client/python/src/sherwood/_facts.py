@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""What a server says of itself, and what follows for arrays of its keys and values."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ._errors import Refused
+from ._native import ffi, lib
+
+_FORMATS = {lib.SHERWOOD_VALUES_INTEGER: "integer", lib.SHERWOOD_VALUES_STRING: "string",
+            lib.SHERWOOD_VALUES_FIXED: "fixed"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """The facts of a server. Slots and keys are those of the moment of the connection: see stats()."""
+
+    version: str
+    backend: str  # "cpu" or "cuda"
+    backend_reason: str
+    engine: str  # "robin_hood", "cuckoo" or "cache"; "" of an older server
+    policy: str  # of a cache: "lru", "lfu", "epoch-lru", "epoch-lfu" or "custom"; else ""
+    key_bytes: int  # 4 or 8
+    value_bytes: int
+    value_format: str  # "integer", "string" or "fixed"
+    frame_ops_max: int  # keys of a frame
+    requests_in_flight_max: int  # of a handle, all its stripes together
+    capacity_slots: int
+    occupied_max: int
+
+    def same_arrays(self, other: Server) -> bool:
+        """Do arrays made for the one server fit the other?"""
+        return ((self.key_bytes, self.value_bytes, self.value_format)
+                == (other.key_bytes, other.value_bytes, other.value_format))
+
+
+def server_of(pointer: Any) -> Server:
+    """The facts of the server that a handle of libsherwood is connected to."""
+    facts = lib.sherwood_server(pointer)
+
+    def text(field: Any) -> str:
+        found: bytes = ffi.string(field)
+        return found.decode("ascii", "replace")
+
+    return Server(text(facts.version), text(facts.backend), text(facts.backend_reason),
+                  text(facts.engine), text(facts.policy), facts.key_bytes, facts.value_bytes,
+                  _FORMATS[facts.value_format], facts.frame_ops_max, facts.requests_in_flight_max,
+                  facts.capacity_slots, facts.occupied_max)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The arrays that a server takes and gives. value_shape is what one value adds to the shape."""
+
+    key_dtype: np.dtype[Any]
+    value_dtype: np.dtype[Any]
+    value_shape: tuple[int, ...]
+    value_bytes: int
+    is_integer: bool  # values are integers for the server; otherwise they are bytes
+    is_cache: bool
+    has_scores: bool
+
+    @property
+    def adds(self) -> str:
+        """The kind of numbers that a cache would add up in its values: "f32", "u32", "u64" or ""."""
+        kinds = {("f", 4): "f32", ("u", 4): "u32", ("i", 4): "u32", ("u", 8): "u64", ("i", 8): "u64"}
+        return kinds.get((self.value_dtype.kind, self.value_dtype.itemsize), "")
+
+
+def string_dtype(value_bytes: int) -> np.dtype[Any]:
+    """A value of the format "string": its length, and room for so many bytes."""
+    return np.dtype([("length", "<u4"), ("bytes", "u1", (value_bytes - 4,))])
+
+
+def layout_of(server: Server, wanted: Any = None) -> Layout:
+    """The arrays of a server; `wanted` is the dtype in which the caller has its values, or None."""
+    integer = server.value_format == "integer"
+    natural = np.dtype(f"u{server.value_bytes}") if integer else np.dtype("u1")
+    if server.value_format == "string":
+        natural = string_dtype(server.value_bytes)
+    dtype = natural if wanted is None else np.dtype(wanted)
+    if dtype.hasobject or dtype.itemsize == 0 or not dtype.isnative:
+        raise Refused(f"value_dtype {dtype}: values are plain bytes in the order of this machine")
+    shape: tuple[int, ...] = ()
+    if server.value_format == "string" and dtype != natural:
+        raise Refused("value_dtype: this server's values are byte strings with a length; without"
+                      " value_dtype they are records of `length` and `bytes`")
+    if integer and dtype.itemsize != server.value_bytes:
+        raise Refused(f"value_dtype {dtype}: this server's values have {server.value_bytes} bytes")
+    if server.value_format == "fixed":
+        count, rest = divmod(server.value_bytes, dtype.itemsize)
+        if rest != 0:
+            raise Refused(f"value_dtype {dtype}: this server's values have {server.value_bytes} bytes,"
+                          f" which is no multiple of {dtype.itemsize}")
+        shape = (count,)
+    return Layout(np.dtype(f"u{server.key_bytes}"), dtype, shape, server.value_bytes, integer,
+                  server.engine == "cache", server.policy != "")

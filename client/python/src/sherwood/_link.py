@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""A handle of libsherwood: connected when it is first used, anew after it was lost, and after a fork.
+
+Whoever calls `use` holds the lock of the link until it is done with the pointer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import weakref
+from typing import Any, Callable, Optional
+
+from ._errors import Lost, Refused, error_of
+from ._facts import Layout, Server, layout_of, server_of
+from ._native import ffi, lib
+
+_TEXT_BYTES = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What a client was made with; enough to make another one, in another process, too."""
+
+    address: str
+    stripes: int = 1
+    timeout: float = 30.0
+    connect_timeout: float = 5.0
+    value_dtype: Optional[str] = None
+
+
+def milliseconds(seconds: float, name: str) -> int:
+    """A time for libsherwood, which knows no fraction of a millisecond and takes 0 for its default."""
+    if not 0 < seconds <= 2_000_000:
+        raise Refused(f"{name} is {seconds!r}: give seconds, more than 0 and at most 2000000")
+    return max(1, int(seconds * 1000))
+
+
+def dial(options: Options) -> Any:
+    """Connects, and returns a handle that is closed when nobody has it any more."""
+    if not 1 <= options.stripes <= lib.SHERWOOD_STRIPES_MAX:
+        raise Refused(f"stripes is {options.stripes}: give 1 to {lib.SHERWOOD_STRIPES_MAX}")
+    given = ffi.new("struct sherwood_options *")
+    given.size = ffi.sizeof("struct sherwood_options")
+    given.stripes = options.stripes
+    given.request_timeout_ms = milliseconds(options.timeout, "timeout")
+    given.connect_timeout_ms = milliseconds(options.connect_timeout, "connect_timeout")
+    out = ffi.new("struct sherwood **")
+    text = ffi.new("char[]", _TEXT_BYTES)
+    rc = lib.sherwood_connect_text(os.fsencode(options.address), given, out, text, _TEXT_BYTES)
+    if rc != lib.SHERWOOD_OK:
+        raise error_of(rc, ffi.string(text).decode("utf-8", "replace"))
+    return ffi.gc(out[0], lib.sherwood_close)
+
+
+_links: weakref.WeakSet[Link] = weakref.WeakSet()
+
+
+class Link:
+    """One handle and its lock. `on_drop` is called before a handle is closed."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.lock = threading.RLock()
+        self.on_drop: Optional[Callable[[], None]] = None
+        self.closed = False
+        self._pointer: Any = None
+        self._server: Optional[Server] = None
+        self._layout: Optional[Layout] = None
+        _links.add(self)
+
+    @property
+    def is_open(self) -> bool:
+        return self._pointer is not None
+
+    def use(self) -> Any:
+        """The handle; connects if there is none."""
+        if self._pointer is not None:
+            return self._pointer
+        if self.closed:
+            raise Refused("this client was closed")
+        pointer = dial(self.options)
+        server = server_of(pointer)
+        if self._server is not None and not server.same_arrays(self._server):
+            raise Refused(f"{self.options.address}: another server answers than before, whose keys or"
+                          " values have another width: make a new client")
+        self._layout = self._layout or layout_of(server, self.options.value_dtype)
+        self._pointer, self._server = pointer, server
+        return pointer
+
+    def facts(self) -> tuple[Server, Layout]:
+        """The server's facts and the arrays that fit it, as of the last time it was connected to."""
+        if self._server is None or self._layout is None:
+            with self.lock:
+                self.use()
+        assert self._server is not None and self._layout is not None
+        return self._server, self._layout
+
+    def check(self, code: int) -> None:
+        """Raises what a negative code of the last call says. A handle that lost a connection is closed."""
+        if code >= 0:
+            return
+        error = self.error(code)
+        if lib.sherwood_stripes(self._pointer) < self.options.stripes:
+            self.drop()
+        raise error
+
+    def error(self, code: int) -> Exception:
+        """The exception of a code, with the sentence of the handle."""
+        return error_of(code, ffi.string(lib.sherwood_error(self._pointer)).decode("utf-8", "replace"))
+
+    def drop(self) -> None:
+        """Closes the handle; the next use connects anew."""
+        pointer = self._pointer
+        if pointer is not None:
+            if self.on_drop is not None:
+                self.on_drop()
+            self._pointer = None
+            ffi.release(pointer)
+
+    def close(self) -> None:
+        """Closes the handle for good."""
+        with self.lock:
+            self.closed = True
+            self.drop()
+
+    def forget(self) -> None:
+        """In a forked child: the parent's connection is left alone, and the lock is nobody's."""
+        self.lock = threading.RLock()
+        self.drop()
+
+
+def _forked() -> None:
+    for link in list(_links):
+        link.forget()
+
+
+def lost_in_fork() -> Lost:
+    """What calls end with that were in flight when the process forked."""
+    return Lost("the process forked while this call was in flight: its reply goes to the parent")
+
+
+os.register_at_fork(after_in_child=_forked)

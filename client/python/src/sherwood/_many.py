@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The calls on many keys, the same for a client, its `submit` and its `aio`."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from . import _plans
+from ._facts import Layout
+from ._native import lib
+
+
+class Many:
+    """Calls on arrays of keys.
+
+    Keys are a numpy array, a torch tensor in host memory, a list of integers, or anything with the
+    buffer protocol or DLPack, of any shape. Their dtype is of the server's width: uint64 or int64, or
+    uint32 or int32. An int64 is taken as the unsigned integer of the same bits. Other dtypes raise
+    TypeError: nothing is converted in silence. Arrays that are contiguous are not copied.
+
+    Values are arrays of the shape of the keys; of a cache they have one more dimension, the row. A
+    torch tensor of keys gets torch tensors back (int64 for uint64), all else numpy arrays. Absent keys
+    raise nothing. Keys may repeat: their operations take effect in order.
+
+    Errors: TypeError and ValueError for arrays that do not fit, before anything is sent; then Full,
+    Lost, Timeout, Refused and Failed, of this package.
+    """
+
+    __slots__ = ()
+
+    def _layout(self) -> Layout:
+        raise NotImplementedError
+
+    def _carry_out(self, plan: _plans.Plan) -> Any:
+        raise NotImplementedError
+
+    def get_many(self, keys: Any, *, default: Any = None, out: Any = None, found: Any = None) -> Any:
+        """Reads the values of keys.
+
+        Returns (values, found): found is bool, of the shape of the keys, and the value of an absent key
+        is 0. With `default` absent keys have that value, and the values alone are returned, unless
+        `found` is given. `out` and `found` are arrays to receive into: C-contiguous and writable, of the
+        shape and dtype that would be returned; with both of them nothing is allocated.
+        """
+        return self._carry_out(_plans.get(self._layout(), keys, default, out, found))
+
+    def set_many(self, keys: Any, values: Any, *, only: Optional[str] = None,
+                 previous: bool = False) -> Any:
+        """Stores values; one integer stands for the same value everywhere.
+
+        only="absent" leaves the values of present keys alone, only="present" stores no new keys; then
+        bool is returned, which were written. With previous=True (old, was) is returned: the values
+        before, and which keys had one. Otherwise None.
+        """
+        return self._carry_out(_plans.store(self._layout(), keys, values, only, previous))
+
+    def add_many(self, keys: Any, amounts: Any, *, previous: bool = False) -> Any:
+        """Adds to values, modulo 2 to the power of their width; an absent key is stored.
+
+        Of a cache whose value_dtype is float32, uint32 or uint64 it adds rows, number by number.
+        Returns None, or (old, was) as set_many does.
+        """
+        return self._carry_out(_plans.combine(self._layout(), "add", keys, amounts, previous))
+
+    def min_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
+        """Keeps the smaller value (as unsigned integers); an absent key is stored. Returns as add_many."""
+        return self._carry_out(_plans.combine(self._layout(), "min", keys, values, previous))
+
+    def max_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
+        """Keeps the larger value (as unsigned integers); an absent key is stored. Returns as add_many."""
+        return self._carry_out(_plans.combine(self._layout(), "max", keys, values, previous))
+
+    def delete_many(self, keys: Any, *, found: Any = None) -> Any:
+        """Deletes keys. Returns bool, of the shape of the keys: which were present. `found` as get_many."""
+        return self._carry_out(_plans.ask(self._layout(), lib.SHERWOOD_DELETE, keys, found))
+
+    def contains_many(self, keys: Any, *, found: Any = None) -> Any:
+        """Which keys are present: bool, of the shape of the keys. Of a cache this is no use of an entry."""
+        layout = self._layout()
+        operation = lib.SHERWOOD_PEEK if layout.is_cache else lib.SHERWOOD_GET
+        return self._carry_out(_plans.ask(layout, operation, keys, found))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Plans: what a call sends and where its reply goes, checked before anything is sent.
+
+A plan is the same for calls that block, for those of `submit` and for those of `aio`; these differ in
+who carries it out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from . import _arrays
+from ._errors import Refused
+from ._facts import Layout
+from ._native import lib
+
+Array = Any  # a numpy array, or a torch tensor where the keys are one
+
+_BOOL = np.dtype(np.bool_)
+
+
+class Plan:
+    """One operation on many keys. Arrays are contiguous; `result` makes what the caller gets of them."""
+
+    __slots__ = ("operation", "keys", "values", "previous", "found", "fill", "count", "result")
+
+    def __init__(self, operation: int, keys: np.ndarray[Any, Any], result: Callable[[], Any], *,
+                 values: Optional[np.ndarray[Any, Any]] = None,
+                 previous: Optional[np.ndarray[Any, Any]] = None,
+                 found: Optional[np.ndarray[Any, Any]] = None,
+                 fill: Optional[np.ndarray[Any, Any]] = None) -> None:
+        self.operation = operation
+        self.keys = keys
+        self.values = values
+        self.previous = previous
+        self.found = found
+        self.fill = fill
+        self.count = keys.size
+        self.result = result
+
+
+def nothing() -> None:
+    return None
+
+
+def _values_shape(layout: Layout, keys: _arrays.Taken) -> tuple[int, ...]:
+    return keys.shape + layout.value_shape
+
+
+def values_of(layout: Layout, given: Any, shape: tuple[int, ...], what: str) -> np.ndarray[Any, Any]:
+    """Values to send. Byte strings are packed into the records that the server has."""
+    if layout.value_dtype.names is not None and isinstance(given, (list, tuple)):
+        packed = pack(layout, given)
+        if packed.shape != shape:
+            raise ValueError(f"{what}: {len(packed)} byte strings for keys of shape {shape}")
+        return packed
+    return _arrays.take_values(given, layout.value_dtype, shape, what)
+
+
+def pack(layout: Layout, strings: Any) -> np.ndarray[Any, Any]:
+    """Byte strings as records of `length` and `bytes`."""
+    if layout.value_dtype.names is None:
+        raise Refused("this server's values are no byte strings with a length")
+    room = layout.value_bytes - 4
+    packed = np.zeros(len(strings), layout.value_dtype)
+    for i, string in enumerate(strings):
+        if len(string) > room:
+            raise ValueError(f"values: a byte string of {len(string)} bytes; the longest has {room}")
+        packed["length"][i] = len(string)
+        packed["bytes"][i, : len(string)] = np.frombuffer(string, np.uint8)
+    return packed
+
+
+def unpack(records: np.ndarray[Any, Any]) -> list[bytes]:
+    """The byte strings of records of `length` and `bytes`."""
+    flat = records.reshape(-1)
+    return [row[:length].tobytes() for row, length in zip(flat["bytes"], flat["length"].tolist())]
+
+
+def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
+    """values, found; with a default and without `found` the values alone."""
+    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    shape = _values_shape(layout, taken)
+    into = _arrays.receive(out, layout.value_dtype, shape, "out", taken.flat)
+    mask = None
+    if found is not None or default is None:
+        mask = _arrays.receive(found, _BOOL, taken.shape, "found", taken.flat)
+    fill = None
+    if default is not None:
+        fill = values_of(layout, default if layout.value_dtype.names is None else [default],
+                         layout.value_shape if layout.value_dtype.names is None else (1,), "default")
+        # Without the bitmap an absent key has zeros, which need not be asked for.
+        fill = fill if np.count_nonzero(fill.reshape(-1).view("u1")) else None
+
+    def result() -> Any:
+        values = _arrays.give(into, out, taken.is_torch)
+        return values if mask is None else (values, _arrays.give(mask, found, taken.is_torch))
+
+    return Plan(lib.SHERWOOD_GET, taken.flat, result, previous=into, found=mask, fill=fill)
+
+
+_ONLY = {None: lib.SHERWOOD_SET, "absent": lib.SHERWOOD_SET_ABSENT,
+         "present": lib.SHERWOOD_SET_PRESENT}
+
+
+def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous: bool) -> Plan:
+    """None; the values before and which keys had one; or, with `only`, which were written."""
+    if only not in _ONLY:
+        raise ValueError(f'only is {only!r}: give "absent", "present" or None')
+    if only is None or previous:
+        return write(layout, _ONLY[only], keys, values, previous)
+    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    sent = values_of(layout, values, _values_shape(layout, taken), "values")
+    mask = np.empty(taken.shape, _BOOL)
+
+    def result() -> Any:
+        written = np.logical_not(mask, out=mask) if only == "absent" else mask
+        return _arrays.give(written, None, taken.is_torch)
+
+    return Plan(_ONLY[only], taken.flat, result, values=sent, found=mask)
+
+
+def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool) -> Plan:
+    """None; or the values before, and which keys had one."""
+    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    shape = _values_shape(layout, taken)
+    sent = values_of(layout, values, shape, "values")
+    if not previous:
+        return Plan(operation, taken.flat, nothing, values=sent)
+    old = np.empty(shape, layout.value_dtype)
+    was = np.empty(taken.shape, _BOOL)
+
+    def result() -> Any:
+        return (_arrays.give(old, None, taken.is_torch), _arrays.give(was, None, taken.is_torch))
+
+    return Plan(operation, taken.flat, result, values=sent, previous=old, found=was)
+
+
+def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
+    """add, min or max. Which numbers a cache adds up in its rows, its value_dtype says."""
+    if layout.is_cache:
+        if word != "add" or not layout.adds:
+            raise Refused(f"{word}_many: a cache adds up values, of value_dtype float32, uint32 or"
+                          f" uint64, and nothing else; these are {layout.value_dtype}")
+        return write(layout, getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}"), keys, values, previous)
+    if layout.value_dtype.kind not in "iu":
+        raise Refused(f"{word}_many: the server reckons with integers, and value_dtype is"
+                      f" {layout.value_dtype}")
+    operation = {"add": lib.SHERWOOD_SUM, "min": lib.SHERWOOD_MIN, "max": lib.SHERWOOD_MAX}[word]
+    return write(layout, operation, keys, values, previous)
+
+
+def ask(layout: Layout, operation: int, keys: Any, found: Any) -> Plan:
+    """Which keys were present: of delete and of contains."""
+    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    mask = _arrays.receive(found, _BOOL, taken.shape, "found", taken.flat)
+    return Plan(operation, taken.flat, lambda: _arrays.give(mask, found, taken.is_torch), found=mask)

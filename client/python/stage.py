@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""stage - copies what of the C sources the extension module needs into csrc/, beside this file.
+
+setuptools takes no sources by absolute path, and a source distribution holds nothing that lies
+outside of its folder. In a source distribution csrc/ is there already, and nothing is copied.
+
+    stage.py FOLDER    puts the whole package together in FOLDER, so that nothing is built in this one
+"""
+
+import filecmp
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# Of proto/ what frames need; the rest is the server's.
+PROTO = ("arena", "decimal", "frame", "header")
+
+
+def put(source: pathlib.Path, target: pathlib.Path) -> None:
+    """Copies a file, unless the same one is there: what did not change is not compiled again."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists() or not filecmp.cmp(source, target, shallow=False):
+        shutil.copyfile(source, target)
+
+
+def generate(schema: pathlib.Path, target: pathlib.Path) -> None:
+    """Writes the C code of the frame headers, by protoc-c."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            subprocess.run(["protoc-c", f"--c_out={folder}", f"--proto_path={schema.parent.parent}",
+                            str(schema)], check=True)
+        except FileNotFoundError:
+            sys.exit("sherwood: protoc-c is missing, which the frame headers are made with. On Debian:"
+                     " apt-get install protobuf-c-compiler libprotobuf-c-dev (or deploy/deps build)")
+        for made in pathlib.Path(folder).rglob("*.pb-c.*"):
+            put(made, target / made.name)
+
+
+# Of this folder what a package consists of.
+PACKAGE = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "*.py",
+           "README.md", "LICENSE*", "src/sherwood/*")
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def stage(here: pathlib.Path) -> None:
+    """Fills csrc/ from the repository, if this folder lies in one."""
+    if (here.parents[1] / "client" / "sherwood.h").exists():
+        copy_c(here.parents[1], here / "csrc")
+    elif not (here / "csrc" / "VERSION").exists():
+        sys.exit(f"sherwood: {here / 'csrc'} is missing: build from the repository's tree")
+
+
+def copy_package(folder: pathlib.Path) -> None:
+    """Copies the package to another folder, and the C sources with it."""
+    wanted = {path.relative_to(HERE) for pattern in PACKAGE for path in HERE.glob(pattern)
+              if path.is_file()}
+    for name in sorted(wanted):
+        put(HERE / name, folder / name)
+    for old in (folder / "src" / "sherwood").glob("*"):
+        if old.is_file() and old.relative_to(folder) not in wanted:
+            old.unlink()
+    copy_c(HERE.parents[1], folder / "csrc")
+
+
+def copy_c(root: pathlib.Path, csrc: pathlib.Path) -> None:
+    """Copies the C sources, and writes the version."""
+    wanted = [*(root / "client").glob("*.[ch]"), *(root / "client" / "python").glob("*.[ch]"),
+              *(root / "proto").glob("*.h"),
+              *(root / "proto" / f"{name}.c" for name in PROTO)]
+    for source in wanted:
+        put(source, csrc / source.relative_to(root))
+    generate(root / "proto" / "sherwood.proto", csrc / "proto")
+    keep = {source.relative_to(root) for source in wanted}
+    for old in csrc.rglob("*.[ch]"):
+        if old.relative_to(csrc) not in keep and ".pb-c." not in old.name:
+            old.unlink()
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    version = re.search(r"^VERSION := (\S+)", makefile, flags=re.M)
+    if version is None:
+        sys.exit("sherwood: the Makefile names no VERSION")
+    (csrc / "VERSION").write_text(version.group(1) + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    copy_package(pathlib.Path(sys.argv[1]))

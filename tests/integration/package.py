@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""package - the Python package as `make python` has built it, for the scripts that test it."""
+
+import contextlib
+import os
+import sys
+import tempfile
+
+from harness import ROOT, Server
+
+LIB = ROOT / "build" / "python" / "lib"
+sys.path.insert(0, str(LIB))
+
+import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
+import sherwood  # noqa: E402  pylint: disable=wrong-import-position
+
+__all__ = ["LIB", "daemon", "np", "raises", "same", "sherwood"]
+
+
+@contextlib.contextmanager
+def daemon(*flags, **options):
+    """A daemon on a Unix socket, too: yields it, with the address of that as `unix`."""
+    with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
+        path = os.path.join(folder, "s")
+        with Server("--unix-socket", path, *flags) as server:
+            server.unix = "unix:" + path
+            yield server
+
+
+def raises(kinds, words, function, *arguments, **named):
+    """Checks that the call raises one of these, and that its sentence has these words; returns it."""
+    try:
+        got = function(*arguments, **named)
+    except kinds as error:
+        if words not in str(error):
+            raise AssertionError(f"the sentence lacks {words!r}: {error}") from error
+        return error
+    raise AssertionError(f"nothing was raised, {kinds} was expected; it returned {got!r}")
+
+
+def same(got, wanted, what=""):
+    """Checks that two arrays have the same dtype, shape and elements."""
+    wanted = np.asarray(wanted)
+    if got.dtype != wanted.dtype or got.shape != wanted.shape or not np.array_equal(got, wanted):
+        raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
