@@ -24,7 +24,7 @@ struct sw_backend_facts {
     uint64_t occupied_max;
     uint64_t bytes_reserved; /* slots and scratch, in the memory the slots lie in */
     uint64_t raw_bytes;      /* of what raw_copy copies */
-    uint64_t image_bytes;    /* of the copy that an image is */
+    uint64_t image_bytes;    /* of memory that taking an image needs */
     uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;

@@ -458,12 +458,13 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 /* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
-/* Images: what a table holds at one instant, between two writes. To take one, writes wait while the
- * arrays are copied, as long as their memory takes for that; reads go on. With `borrow` nothing is
- * copied: no batch that writes may be submitted before the image is dropped. Blocks; the queue must
- * be idle. Returns SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more, where the slots lie;
- * SW_E_UNSUPPORTED: the backend takes none; SW_E_DEVICE. Every image must be dropped before the
- * table is destroyed. */
+/* Images: what a table holds at one instant, between two writes. Of robin_hood on the CPU nothing
+ * is copied beforehand: writes copy what they change and was not read, and where there is no memory
+ * for that the image is lost. Elsewhere writes wait while the arrays are copied; reads go on. With
+ * `borrow` nothing is copied: no batch that writes may be submitted before the image is dropped.
+ * Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more, where the
+ * slots lie; SW_E_BUSY: robin_hood on the CPU has one such image at a time; SW_E_UNSUPPORTED: the
+ * backend takes none; SW_E_DEVICE. Every image must be dropped before the table is destroyed. */
 struct sw_image;
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
 uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */
@@ -473,7 +474,7 @@ uint64_t sw_image_sequence(const struct sw_image *image);
 uint64_t sw_image_held_ns(const struct sw_image *image);
 uint64_t sw_image_epoch(const struct sw_image *image);
 /* Reads the next entries, in any order, each once: `count` of them, fewer only at the end. Arrays
- * are any memory; `scores` is NULL but for a cache. SW_OK or SW_E_DEVICE. */
+ * are any memory; `scores` is NULL but for a cache. SW_OK; SW_E_NOMEM: it is lost; SW_E_DEVICE. */
 int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
                   uint64_t *scores, uint32_t *got);
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */

@@ -48,7 +48,7 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
     sw_table_info(table, &info);
     if (status == SW_E_NOMEM) {
         snprintf(reason, SW_SNAPSHOT_REASON_BYTES,
-                 "a snapshot needs a copy of the table, %llu MiB of %s memory, which are not free",
+                 "a snapshot needs %llu MiB of %s memory, which are not free",
                  (unsigned long long)(sw_image_bytes(table) >> 20),
                  info.backend == SW_BACKEND_CUDA ? "device" : "host");
     } else {

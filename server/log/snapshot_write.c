@@ -82,7 +82,8 @@ static int64_t read_entries(struct writing *writing, uint8_t *block)
                                scores, &got);
     if (status != SW_OK) {
         snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "the table cannot be read: %s",
-                 sw_status_text(status));
+                 status == SW_E_NOMEM ? "there is no memory for what is overwritten meanwhile"
+                                      : sw_status_text(status));
         return -1;
     }
     if (got < full) {

@@ -112,10 +112,11 @@ static int RH(check)(const struct sw_geometry *geometry, const struct sw_state *
 {
     /* the views are only read */
     struct RH(slot) *first = (struct RH(slot) *)(uintptr_t)slots;
-    struct RH(view) main = {first, geometry->buckets, geometry->buckets_total, geometry->max_probe};
+    struct RH(view)
+        main = {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL};
     struct RH(view)
         stash = {first + geometry->buckets_total * SW_BUCKET_SLOTS, geometry->stash_buckets,
-                 geometry->stash_buckets_total, geometry->stash_buckets_total};
+                 geometry->stash_buckets_total, geometry->stash_buckets_total, NULL};
     uint64_t in_main = 0;
     uint64_t in_stash = 0;
     int status = RH(audit_array)(&main, "main", &in_main, text);

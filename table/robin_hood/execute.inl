@@ -127,6 +127,7 @@ SW_HD static inline void RH(write_at)(const struct RH(table) * table,
     struct RH(slot) entry;
     entry.m = m;
     entry.value = value;
+    SW_KEEP(&table->main, place->slot); /* the stash has the same guard, left-overs have none */
     RH(slot_store)(place->slot, entry);
 }
 

@@ -123,6 +123,20 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 #endif
 }
 
+/* Before a slot of a view is written: what a guard of it keeps is copied. CUDA, whose sources are
+ * C++, has no guards. */
+#ifdef __cplusplus
+#define SW_KEEP(view, slot) ((void)0)
+#else
+#include "table/host/guard.h"
+#define SW_KEEP(view, slot)                               \
+    do {                                                  \
+        if ((view)->guard != NULL) {                      \
+            sw_guard_before_write((view)->guard, (slot)); \
+        }                                                 \
+    } while (0)
+#endif
+
 #ifndef __CUDACC__
 __extension__ typedef unsigned __int128 sw_u128;
 #else

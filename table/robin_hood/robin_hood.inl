@@ -17,6 +17,7 @@ struct RH(view) {
     uint64_t buckets;       /* home buckets */
     uint64_t buckets_total; /* and the tail that takes displaced entries */
     uint64_t max_probe;     /* largest displacement, in buckets */
+    struct sw_guard *guard; /* keeps what an image has yet to read; NULL: nothing */
 };
 
 /* Monotone in m: homes follow the order of the entries. */
@@ -209,6 +210,7 @@ SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
             if (top.m <= hand->m) {
                 break; /* full of smaller entries, and will stay so: go on to the next bucket */
             }
+            SW_KEEP(view, bucket + max);
             struct RH(slot) was = RH(slot_cas)(bucket + max, top, *hand);
             if (!RH(slot_same)(was, top)) {
                 for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
@@ -249,6 +251,7 @@ SW_HD static inline void RH(remove_at)(const struct RH(view) * view, struct RH(s
 {
     struct RH(slot) *hole = slot;
     uint64_t b = (uint64_t)(slot - view->slots) / SW_BUCKET_SLOTS;
+    SW_KEEP(view, slot);
     RH(slot_store)(slot, RH(slot_empty)());
     for (; b + 1 < view->buckets_total; b++) {
         struct RH(slot) *next = RH(bucket)(view, b + 1);
@@ -261,6 +264,7 @@ SW_HD static inline void RH(remove_at)(const struct RH(view) * view, struct RH(s
         }
         RH(slot_store)(hole, held[min]);
         hole = next + min;
+        SW_KEEP(view, hole);
         RH(slot_store)(hole, RH(slot_empty)());
     }
 }

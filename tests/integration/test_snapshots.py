@@ -392,8 +392,8 @@ def look_early(r, path, http_port):
 
 
 @case
-def no_memory_for_a_copy():
-    """Where there is no memory for the copy SAVE says how much it needs; the last one needs none"""
+def no_memory():
+    """Where there is no memory for a snapshot SAVE says how much it needs; the last one needs none"""
     if harness.SANITIZED or harness.BACKEND != "cpu":
         raise harness.Skip("limits of addresses are for plain builds on the CPU backend")
     with Place() as place:
@@ -403,12 +403,12 @@ def no_memory_for_a_copy():
             with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as statm:
                 used = int(statm.read().split()[0]) * os.sysconf("SC_PAGESIZE")
             limit = resource.prlimit(server.process.pid, resource.RLIMIT_AS)[1]
-            resource.prlimit(server.process.pid, resource.RLIMIT_AS, (used + (40 << 20), limit))
+            resource.prlimit(server.process.pid, resource.RLIMIT_AS, (used + (1 << 20), limit))
             try:
                 r.save()
                 check(False, "SAVE")
             except redis.ResponseError as error:
-                check(re.search(r"needs a copy of the table, \d\d MiB of host memory, which are not free",
+                check(re.search(r"a snapshot needs \d+ MiB of host memory, which are not free",
                                 str(error)), str(error))
             check(r.set(3, 4), "without --save writes go on")
         with place.server() as server:

@@ -125,7 +125,7 @@ static void check_engine(enum sw_engine engine, uint32_t slot_bits)
     cr_assert_eq(set_all(&writer, 1), 42, "numbers go on from what was restored");
     cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
     cr_assert_eq(sw_image_sequence(image), 42);
-    cr_assert_gt(sw_image_bytes(table), KEYS * (writer.info.key_bytes + writer.info.value_bytes));
+    cr_assert_gt(sw_image_bytes(table), 0);
     cr_assert_eq(set_all(&writer, 2), 43, "an image takes no number");
     struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
     check_image(&writer, image, 777, 1);
@@ -272,6 +272,40 @@ Test(image, scores_are_restored_under_every_policy)
     for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {
         check_scores((enum sw_cache_policy)policy);
     }
+}
+
+/* What an image reads of robin_hood on the CPU are its arrays, which others may be about to
+ * replace. */
+Test(image, keeps_the_arrays_that_its_table_leaves)
+{
+    struct sw_image *image = NULL, *second = NULL;
+    struct writer writer;
+    struct sw_table *table = create(SW_ENGINE_ROBIN_HOOD, 64);
+    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+    struct sw_batch resize = {.kind = SW_BATCH_RESIZE, .capacity = 8192};
+    open_writer(&writer, table);
+    for (uint32_t value = 1; value < 7; value += 2) {
+        set_all(&writer, value);
+        cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
+        cr_assert_eq(sw_image_take(writer.queue, false, &second), SW_E_BUSY);
+        cr_assert_null(second);
+        if (value == 5) { /* deleted one by one */
+            struct sw_batch erase = {.op = SW_DELETE, .count = KEYS, .keys = writer.keys};
+            cr_assert_eq(sw_batch_run(writer.queue, &erase), SW_OK);
+        } else {
+            cr_assert_eq(sw_batch_run(writer.queue, value == 1 ? &clear : &resize), SW_OK);
+        }
+        set_all(&writer, value + 1);
+        check_image(&writer, image, 500, value);
+        sw_image_drop(image);
+    }
+    cr_assert_eq(sw_image_take(writer.queue, false, &image), SW_OK);
+    set_all(&writer, 9);
+    sw_image_drop(image); /* unread, with copies */
+    char violation[256];
+    cr_assert_eq(sw_table_check(table, violation, sizeof(violation)), SW_OK, "%s", violation);
+    close_writer(&writer);
+    sw_table_destroy(table);
 }
 
 Test(image, is_no_batch_of_users)

@@ -53,11 +53,11 @@ static void prepare(struct arrays *arrays, uint64_t buckets, uint64_t cap)
     memset(arrays, 0xFF, sizeof(*arrays));
     memset(&arrays->state, 0, sizeof(arrays->state));
     cap = cap < buckets ? cap : buckets;
-    arrays->table =
-        (struct sw_table_s64){.main = {arrays->main, buckets, buckets + cap, cap},
-                              .stash = {arrays->stash, SLOTS / SW_BUCKET_SLOTS,
-                                        2 * SLOTS / SW_BUCKET_SLOTS, 2 * SLOTS / SW_BUCKET_SLOTS},
-                              .state = &arrays->state};
+    arrays->table = (struct sw_table_s64){.main = {arrays->main, buckets, buckets + cap, cap, NULL},
+                                          .stash = {arrays->stash, SLOTS / SW_BUCKET_SLOTS,
+                                                    2 * SLOTS / SW_BUCKET_SLOTS,
+                                                    2 * SLOTS / SW_BUCKET_SLOTS, NULL},
+                                          .state = &arrays->state};
 }
 
 static void insert(struct arrays *arrays, uint32_t m)

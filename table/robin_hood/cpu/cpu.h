@@ -48,6 +48,8 @@ struct sw_cpu_failed {
     uint64_t stash_occupied;
 };
 
+struct sw_cpu_image;
+
 struct sw_cpu {
     struct sw_phase_lock lock;
     struct sw_pool *pool;
@@ -58,6 +60,7 @@ struct sw_cpu {
     struct sw_state state;
     struct sw_cpu_scratch scratch;
     struct sw_cpu_failed failed;
+    struct sw_cpu_image *image; /* that guards the arrays; NULL: none. Touched alone */
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;
 };

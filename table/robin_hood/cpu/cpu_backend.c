@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/host/image.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/robin_hood/check.h"
@@ -115,11 +114,28 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     return SW_OK;
 }
 
+/* An image reads the arrays: it keeps them, if there is memory for others. */
+static void leave_arrays_to_image(struct sw_cpu *cpu)
+{
+    void *slots = NULL;
+    if (cpu->image != NULL) {
+        slots = sw_cpu_arrays_map(&cpu->geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
+    }
+    if (slots == NULL) {
+        sw_cpu_abandon_image(cpu);
+        return;
+    }
+    sw_cpu_part_with(cpu, cpu->slots, cpu->geometry.bytes_total);
+    cpu->slots = slots;
+    cpu->table = sw_cpu_arrays_table(cpu, &cpu->geometry, slots, &cpu->state);
+}
+
 static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
     batch->counters.deleted = cpu->state.occupied;
     batch->_stash_change = -(int64_t)cpu->state.stash_occupied;
+    leave_arrays_to_image(cpu);
     sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
     memset(&cpu->state, 0, sizeof(cpu->state));
     sw_phase_lock_leave_write(&cpu->lock);
@@ -222,7 +238,7 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
     .poll = sw_cpu_poll,
     .check = cpu_check,
     .raw_copy = cpu_raw_copy,
-    .image_read = sw_host_image_read,
-    .image_drop = sw_host_image_drop,
+    .image_read = sw_cpu_image_read,
+    .image_drop = sw_cpu_image_drop,
     .set_sequence = cpu_set_sequence,
 };

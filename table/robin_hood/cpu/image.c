@@ -1,97 +1,175 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.c - images of a table in host memory: one copy of slots and stash, while writes wait.
+ * image.c - images of a table in host memory: nothing is copied but what is written meanwhile.
  */
 #include "table/robin_hood/cpu/image.h"
 
-#include <string.h>
+#include <stdlib.h>
 
+#include "table/host/guard.h"
 #include "table/host/image.h"
+#include "table/host/memory.h"
 #include "table/host/parts.h"
 
-/* Threads copy pieces of this size. */
-#define COPY_BYTES (4ULL << 20)
-
-struct copy {
-    uint8_t *to;
-    const uint8_t *from;
-    uint64_t bytes;
-    uint64_t next; /* atomic */
+struct sw_cpu_image {
+    struct sw_cpu *cpu;
+    struct sw_image_slots kind;
+    struct sw_guard *guard; /* NULL: the arrays are borrowed, and nobody writes */
+    bool side;              /* there is an entry without a slot, and it was not read */
+    uint64_t side_value;
+    const void *part; /* what is read, and which slot of it */
+    uint64_t part_slots, at;
+    void *arrays; /* the guarded ones, once the table has others; or NULL */
+    uint64_t arrays_bytes;
 };
 
-static void copy_job(void *context, uint32_t thread, uint32_t threads)
-{
-    struct copy *copy = context;
-    (void)thread;
-    (void)threads;
-    for (;;) {
-        uint64_t at = __atomic_fetch_add(&copy->next, COPY_BYTES, __ATOMIC_RELAXED);
-        if (at >= copy->bytes) {
-            return;
-        }
-        uint64_t left = copy->bytes - at;
-        memcpy(copy->to + at, copy->from + at, (size_t)(left < COPY_BYTES ? left : COPY_BYTES));
-    }
-}
+/* --- guarding --------------------------------------------------------------------------------- */
 
-/* In a read phase. */
-static void copy_slots(struct sw_cpu *cpu, void *to)
+static void guard_table(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
-    struct copy copy = {to, cpu->slots, cpu->geometry.bytes_total, 0};
-    if (copy.bytes > COPY_BYTES && sw_pool_try_take(cpu->pool)) {
-        sw_pool_run(cpu->pool, copy_job, &copy);
-        sw_pool_give_back(cpu->pool);
+    struct sw_guard *guard = image != NULL ? image->guard : NULL;
+    cpu->image = image;
+    if (cpu->config.slot_bits == 64) {
+        cpu->table.s64.main.guard = cpu->table.s64.stash.guard = guard;
     } else {
-        copy_job(&copy, 0, 1);
+        cpu->table.s128.main.guard = cpu->table.s128.stash.guard = guard;
     }
 }
 
-/* In a read phase: whether the image is of the arrays as they are. Those of a table that has grown
- * since its memory was taken do not fit. */
-static bool fill(struct sw_cpu *cpu, struct sw_host_image *image)
+void sw_cpu_part_with(struct sw_cpu *cpu, void *slots, uint64_t bytes)
 {
-    const void *slots = cpu->slots;
-    if (image->memory != NULL) {
-        if (image->bytes != cpu->geometry.bytes_total) {
-            return false;
-        }
-        copy_slots(cpu, image->memory);
-        slots = image->memory;
+    struct sw_cpu_image *image = cpu->image;
+    if (image == NULL) {
+        sw_memory_unmap(slots, bytes);
+        return;
     }
-    image->kind = (struct sw_image_slots){cpu->config.slot_bits, true, cpu->config.seed};
-    image->parts[0].slots = slots;
-    image->parts[0].count = cpu->geometry.bytes_total / (cpu->config.slot_bits / 8);
-    image->side = cpu->state.side_present != 0;
-    image->side_value = cpu->state.side_value;
-    return true;
+    image->arrays = slots;
+    image->arrays_bytes = bytes;
+    guard_table(cpu, NULL);
 }
 
-static uint64_t bytes_now(struct sw_cpu *cpu)
+void sw_cpu_abandon_image(struct sw_cpu *cpu)
+{
+    if (cpu->image != NULL) {
+        sw_guard_abandon(cpu->image->guard);
+        guard_table(cpu, NULL);
+    }
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+/* A guard of the arrays as they are now, when others may move them. */
+static struct sw_guard *create_guard(struct sw_cpu *cpu)
 {
     sw_phase_lock_enter_read(&cpu->lock);
+    const void *slots = cpu->slots;
     uint64_t bytes = cpu->geometry.bytes_total;
     sw_phase_lock_leave_read(&cpu->lock);
-    return bytes;
+    return sw_guard_create(slots, bytes);
+}
+
+/* Alone: whether the image is of the arrays as they are. Those of a table that has moved since its
+ * guard was made are others. */
+static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
+{
+    image->kind = (struct sw_image_slots){cpu->config.slot_bits, true, cpu->config.seed};
+    image->side = cpu->state.side_present != 0;
+    image->side_value = cpu->state.side_value;
+    if (image->guard == NULL) {
+        image->part = cpu->slots;
+        image->part_slots = cpu->geometry.bytes_total / (cpu->config.slot_bits / 8);
+        return true;
+    }
+    bool fits =
+        image->guard->array == cpu->slots && image->guard->bytes == cpu->geometry.bytes_total;
+    if (fits) {
+        guard_table(cpu, image);
+    }
+    return fits;
+}
+
+/* Returns whether it was of the arrays as they are, or is not to be tried again. */
+static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
+{
+    batch->_image_sequence = sw_phase_lock_enter_alone(&cpu->lock);
+    uint64_t began_ns = sw_now_ns();
+    bool busy = image->guard != NULL && cpu->image != NULL;
+    bool begun = !busy && begin(cpu, image);
+    batch->_held_ns = sw_now_ns() - began_ns;
+    sw_phase_lock_leave_write(&cpu->lock);
+    batch->status = busy ? SW_E_BUSY : SW_OK;
+    batch->_image = begun ? image : NULL;
+    return begun || busy;
+}
+
+static void free_image(struct sw_cpu_image *image)
+{
+    if (image->guard != NULL) {
+        sw_guard_destroy(image->guard);
+    }
+    sw_memory_unmap(image->arrays, image->arrays_bytes);
+    free(image);
 }
 
 void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    bool filled = false;
-    while (!filled) {
-        struct sw_host_image *image = sw_host_image_create(batch->_borrows ? 0 : bytes_now(cpu));
-        if (image == NULL) {
+    bool tried = false;
+    while (!tried) {
+        struct sw_cpu_image *image = calloc(1, sizeof(*image));
+        if (image != NULL) {
+            image->cpu = cpu;
+            image->guard = batch->_borrows ? NULL : create_guard(cpu);
+        }
+        if (image == NULL || (image->guard == NULL && !batch->_borrows)) {
+            free(image);
             batch->status = SW_E_NOMEM;
             return;
         }
-        sw_phase_lock_enter_read(&cpu->lock);
-        batch->_image_sequence = sw_phase_lock_writers(&cpu->lock);
-        uint64_t began_ns = sw_now_ns();
-        filled = fill(cpu, image);
-        batch->_held_ns = sw_now_ns() - began_ns;
-        sw_phase_lock_leave_read(&cpu->lock);
-        batch->_image = filled ? image : NULL;
-        if (!filled) {
-            sw_host_image_drop(image);
+        tried = try_image(cpu, batch, image);
+        if (batch->_image == NULL) {
+            free_image(image);
         }
     }
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static bool next_part(struct sw_cpu_image *image)
+{
+    uint64_t bytes = 0;
+    if (image->guard == NULL || !sw_guard_read(image->guard, &image->part, &bytes)) {
+        return false;
+    }
+    image->part_slots = bytes / (image->kind.slot_bits / 8);
+    image->at = 0;
+    return true;
+}
+
+int sw_cpu_image_read(void *context, struct sw_image_columns *columns)
+{
+    struct sw_cpu_image *image = context;
+    if (image->side && columns->count < columns->room) {
+        sw_image_add_side(&image->kind, image->side_value, columns);
+        image->side = false;
+    }
+    while (columns->count < columns->room && (image->at < image->part_slots || next_part(image))) {
+        sw_image_gather(&image->kind, image->part, image->part_slots, &image->at, columns);
+    }
+    bool lost = image->guard != NULL && sw_guard_is_lost(image->guard);
+    return lost ? SW_E_NOMEM : SW_OK;
+}
+
+void sw_cpu_image_drop(void *context)
+{
+    struct sw_cpu_image *image = context;
+    struct sw_cpu *cpu = image->cpu;
+    if (image->guard != NULL) {
+        sw_guard_lose(image->guard); /* nobody waits for its chunks */
+        (void)sw_phase_lock_enter_alone(&cpu->lock);
+        if (cpu->image == image) {
+            guard_table(cpu, NULL);
+        }
+        sw_phase_lock_leave_write(&cpu->lock);
+    }
+    free_image(image);
 }

@@ -4,9 +4,11 @@
  */
 #include "table/robin_hood/cpu/resize.h"
 
+#include "table/host/guard.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/robin_hood/cpu/arrays.h"
+#include "table/robin_hood/cpu/image.h"
 
 /* After a growth that failed none is tried for so long, and so many times as long as it took. */
 #define RETRY_NS 1000000000ULL
@@ -50,7 +52,7 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
         sw_memory_unmap(slots, geometry.bytes_total);
         return SW_E_FULL;
     }
-    sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
+    sw_cpu_part_with(cpu, cpu->slots, cpu->geometry.bytes_total);
     cpu->slots = slots;
     cpu->geometry = geometry;
     cpu->state = state;
@@ -79,6 +81,7 @@ static void describe(struct sw_cpu *cpu)
 {
     sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
     cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes;
+    cpu->facts.image_bytes = sw_guard_bytes(cpu->geometry.bytes_total);
 }
 
 /* Counts an attempt in `count`, or as failed, and publishes what it led to. */
