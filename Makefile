@@ -4,6 +4,7 @@
 #   table/*.c table/*/*.c table/*/cpu/*.c table/device/*.cu table/*/cuda/*.cu
 #                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
+#   tls/*.c                                   -> libtls.a      (TLS streams over sockets)
 #   server/*.c server/*/*.c                    -> libserver.a, sherwoodd (main.c)
 #   client/*.c                                -> libsherwood.a, libsherwood.so
 #   client/cli/*.c                            -> sherwood-cli
@@ -47,7 +48,7 @@ else ifeq ($(SAN),thread)
 else ifneq ($(SHAPE),)
   OPTIMIZE := -O1 -g1
 endif
-PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson
+PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 
 # Hardening of programs that talk to strangers. The sanitizers do more, and do not like all of it.
@@ -73,11 +74,12 @@ FLAGS := $(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) $(REAL_LDFLAGS) $(i
 # --- sources -------------------------------------------------------------------------------------
 TABLE_SRC := $(wildcard table/*.c table/*/*.c table/*/cpu/*.c)
 PROTO_SRC := $(wildcard proto/*.c)
+TLS_SRC := $(wildcard tls/*.c)
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 CLIENT_SRC := $(wildcard client/*.c)
 CLI_SRC := $(wildcard client/cli/*.c)
 LOAD_SRC := $(wildcard bench/load/*.c) bench/study/options.c bench/study/lists.c
-TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
+TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/tls/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 CUDA_SRC := $(wildcard table/device/*.cu table/*/cuda/*.cu)
@@ -124,6 +126,7 @@ run: deps ## build, and run the daemon in the foreground: make run ARGS="--port 
 
 $(BUILD)/libtable.a: $(TABLE_OBJ)
 $(BUILD)/libproto.a: $(call obj,$(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libtls.a: $(call obj,$(TLS_SRC))
 $(BUILD)/libserver.a: $(call obj,$(SERVER_SRC))
 $(BUILD)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(BUILD)/lib%.a:
@@ -132,23 +135,23 @@ $(BUILD)/lib%.a:
 	ar qcs $@ $(filter %.o,$^)
 
 # What a user links: the client and the codec in one archive, and as a shared library.
-$(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
-$(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 	$(CC) -shared $(REAL_LDFLAGS) -Wl,-soname,libsherwood.so.$(SOVERSION) -Wl,--exclude-libs,ALL \
-	  $(if $(wildcard client/sherwood.map),-Wl$(,)--version-script=client/sherwood.map) -o $@ $(filter %.o,$^) -lprotobuf-c
+	  $(if $(wildcard client/sherwood.map),-Wl$(,)--version-script=client/sherwood.map) -o $@ $(filter %.o,$^) -lprotobuf-c -lssl -lcrypto
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
 	ln -sf libsherwood.so.$(VERSION) $(BUILD)/libsherwood.so.$(SOVERSION)
 	ln -sf libsherwood.so.$(VERSION) $@
 , := ,
 
-SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih libsystemd jansson 2>/dev/null) $(CUDA_LIBS) -lm
-CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson 2>/dev/null) -lm
+SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl 2>/dev/null) $(CUDA_LIBS) -lm
+CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm
 
-$(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
+$(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
-$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
+$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -ledit
-$(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
+$(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # --- objects -------------------------------------------------------------------------------------

@@ -1,12 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
- * describe.c - the table in words, for the start line.
+ * describe.c - addresses and table in words, for the start line.
  */
 #include "server/describe.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "server/config/options.h"
+
+void sw_describe_addresses(const struct sw_config *config, bool activated, uint16_t port,
+                           uint16_t tls_port, char *out, size_t room)
+{
+    char each[3][160];
+    unsigned count = 0;
+    if (activated) {
+        snprintf(each[count++], sizeof(each[0]), "the sockets of the service manager");
+    } else if (config->bind[0] != '\0' && config->tls_only == 0) {
+        snprintf(each[count++], sizeof(each[0]), "%s:%u", config->bind, port);
+    }
+    if (config->tls_port != 0) {
+        snprintf(each[count++], sizeof(each[0]), "%s:%u by TLS", config->bind, tls_port);
+    }
+    if (config->unix_socket[0] != '\0' && !activated) {
+        snprintf(each[count++], sizeof(each[0]), "unix:%s", config->unix_socket);
+    }
+    out[0] = '\0';
+    for (unsigned i = 0; i < count; i++) {
+        size_t used = strlen(out);
+        snprintf(out + used, room - used, "%s%s", each[i],
+                 i + 1 == count   ? ""
+                 : i + 2 == count ? " and "
+                                  : ", ");
+    }
+}
 
 void sw_describe_widths(const struct sw_config *config, const struct sw_table_info *info, char *out,
                         size_t room)

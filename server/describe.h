@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * describe.h - the table in words, for the line that main prints at the start. Pure functions.
+ * describe.h - addresses and table in words, for the line that main prints at the start. Pure
+ * functions.
  */
 #ifndef SHERWOOD_SERVER_DESCRIBE_H
 #define SHERWOOD_SERVER_DESCRIBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "server/config/config.h"
 #include "table/table.h"
 
+/* The addresses: "127.0.0.1:7379, 127.0.0.1:7380 by TLS and unix:/run/sherwood.sock". `activated`:
+ * the service manager has passed sockets. The ports are those that are bound. */
+void sw_describe_addresses(const struct sw_config *config, bool activated, uint16_t port,
+                           uint16_t tls_port, char *out, size_t room);
 /* The widths: "u64 keys, u64 values" or "u64 keys, values of up to 252 bytes". */
 void sw_describe_widths(const struct sw_config *config, const struct sw_table_info *info, char *out,
                         size_t room);

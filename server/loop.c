@@ -94,10 +94,12 @@ static bool follow_log(struct sw_loop *loop)
  * needs no event: then the next turn must not sleep. */
 static bool turn(struct sw_loop *loop)
 {
+    bool decrypted = sw_tls_resume(&loop->net.tls);
     bool moved = sw_resp_submit(&loop->resp);
     if (moved) {
         loop->net.turn.single_at_ms = now_ms(loop);
     }
+    moved |= decrypted;
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     moved |= sw_control_poll_waits(&loop->resp);
@@ -112,7 +114,8 @@ static bool turn(struct sw_loop *loop)
     check(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
     /* Sending may have ended the condition that a stalled connection waits for. */
-    return moved || (loop->net.retry && loop->net.stalled_count > 0);
+    return moved || (loop->net.retry && loop->net.stalled_count > 0) ||
+           sw_tls_is_ready(&loop->net.tls);
 }
 
 static bool is_finished(const struct sw_loop *loop)
@@ -170,7 +173,7 @@ static void take_inbox(struct sw_loop *loop)
         if (loop->stopping) {
             close(items[i].fd);
         } else {
-            sw_conn_open(&loop->net, items[i].fd, items[i].is_unix, items[i].is_refused);
+            sw_conn_open(&loop->net, items[i]);
         }
     }
     free(items);
@@ -226,6 +229,7 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     if (sw_net_init(net, &loop->uv, loop->config, &loop->counters, loop->owner.input_budget) != 0) {
         return -1;
     }
+    net->tls_door = loop->owner.tls_door;
     net->inbox.wake = &loop->wake;
     net->next_id = index + 1;
     net->id_step = loops;

@@ -112,10 +112,17 @@ static int reload_config(struct sw_reload *reload, struct sw_live *live)
     return 0;
 }
 
+static int reload_tls(struct sw_reload *reload, struct sw_live *live)
+{
+    (void)live;
+    return *reload->tls_door == NULL ? 0 : sw_tls_reload(*reload->tls_door, reload->config);
+}
+
 /* What is read anew, in this order: the options first. Where they cannot be read nothing else is.
  */
 static int (*const readers[])(struct sw_reload *reload, struct sw_live *live) = {
     reload_config,
+    reload_tls,
 };
 
 int sw_reload_all(struct sw_reload *reload, struct sw_live *live)

@@ -10,12 +10,14 @@
 #include "server/config/live.h"
 #include "server/log/saver.h"
 #include "server/net/input.h"
+#include "server/net/tls_door.h"
 
 /* The parts of the server that follow the options. Borrowed. */
 struct sw_reload {
     const struct sw_config *config;
     struct sw_input_budget *input_budget;
-    struct sw_saver **saver; /* of the server: NULL there if there is no data directory */
+    struct sw_tls_door **tls_door; /* of the server: NULL there if there is no TLS */
+    struct sw_saver **saver;       /* of the server: NULL there if there is no data directory */
 };
 
 /* Carries out changes, and logs each of them: a sw_live_changed whose context is a struct

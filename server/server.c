@@ -39,8 +39,9 @@ struct sw_server {
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */
     struct sw_loop *loops;
-    uint32_t loop_count;    /* loops that are initialised */
-    uint32_t loops_running; /* loops whose thread has been started */
+    uint32_t loop_count;          /* loops that are initialised */
+    uint32_t loops_running;       /* loops whose thread has been started */
+    struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS */
     struct sw_listener *listener;
     struct sw_http *http;
     uint16_t port;
@@ -127,6 +128,7 @@ static void free_server(struct sw_server *server)
     sw_table_destroy(server->table);
     sw_clients_fini(&server->clients);
     sw_live_fini(&server->live);
+    sw_tls_door_destroy(server->tls_door);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
     }
@@ -241,6 +243,7 @@ static int init_loops(struct sw_server *server)
         .saver = server->saver,
         .wal = server->wal,
         .live = &server->live,
+        .tls_door = server->tls_door,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -269,6 +272,12 @@ static int start_loops(struct sw_server *server)
     return 0;
 }
 
+static int open_tls(struct sw_server *server)
+{
+    return server->config.tls_port == 0 ? 0
+                                        : sw_tls_door_create(&server->config, &server->tls_door);
+}
+
 static int create_listener(struct sw_server *server, const struct sw_activated *activated)
 {
     struct sw_net *nets[SW_LOOPS_MAX];
@@ -286,8 +295,9 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
         sw_warn_of_open_address(&server->config);
     }
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
-    if (open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||
-        init_loops(server) != 0 || create_listener(server, activated) != 0) {
+    if (open_tls(server) != 0 || open_table(server) != 0 || create_log(server) != 0 ||
+        open_saver(server) != 0 || init_loops(server) != 0 ||
+        create_listener(server, activated) != 0) {
         return -1;
     }
     server->port = sw_listener_port(server->listener);
@@ -338,7 +348,8 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
         server->config.loops = SW_LOOPS_MAX;
     }
     server->has_activated = activated != NULL && activated->listener_count > 0;
-    server->reload = (struct sw_reload){&server->config, &server->input_budget, &server->saver};
+    server->reload = (struct sw_reload){&server->config, &server->input_budget, &server->tls_door,
+                                        &server->saver};
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
                  &server->reload);
     server->started_ns = uv_hrtime();
@@ -425,33 +436,17 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 
-/* Writes the addresses: "127.0.0.1:7379 and unix:/run/sherwood.sock". */
-static void describe_addresses(const struct sw_server *server, char *out, size_t room)
-{
-    const struct sw_config *config = &server->config;
-    bool tcp = config->bind[0] != '\0';
-    bool path = config->unix_socket[0] != '\0';
-    if (server->has_activated) {
-        snprintf(out, room, "the sockets of the service manager");
-    } else if (tcp && path) {
-        snprintf(out, room, "%s:%u and unix:%s", config->bind, server->port, config->unix_socket);
-    } else if (tcp) {
-        snprintf(out, room, "%s:%u", config->bind, server->port);
-    } else {
-        snprintf(out, room, "unix:%s", config->unix_socket);
-    }
-}
-
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
 {
     struct sw_table_info info;
-    char addresses[256];
+    char addresses[512];
     char http[128] = "no HTTP";
     char saved[160] = "in memory only";
     char widths[64];
     char slots[192];
     sw_table_info(server->table, &info);
-    describe_addresses(server, addresses, sizeof(addresses));
+    sw_describe_addresses(&server->config, server->has_activated, server->port,
+                          sw_listener_tls_port(server->listener), addresses, sizeof(addresses));
     sw_describe_widths(&server->config, &info, widths, sizeof(widths));
     sw_describe_slots(&server->config, &info, slots, sizeof(slots));
     if (server->http != NULL) {

@@ -33,10 +33,11 @@ void sw_warn_of_open_address(const struct sw_config *config)
         loopback = IN6_IS_ADDR_LOOPBACK(&v6) ||
                    (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
     }
-    if (!loopback) {
+    if (!loopback &&
+        !(config->tls_only && config->tls_auth_clients == SW_CONFIG_TLS_CLIENTS_REQUIRED)) {
         sw_log(SW_LOG_WARNING,
-               "bind %s: there is no password and no encryption; whoever reaches this address can "
-               "read, write and delete everything, and stop the server",
-               config->bind);
+               "bind %s: there is no password%s; whoever reaches this address can read, write and "
+               "delete everything, and stop the server",
+               config->bind, config->tls_only ? "" : " and the port is not encrypted");
     }
 }

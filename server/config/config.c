@@ -86,6 +86,33 @@ static int check_listeners(const struct sw_config *config, bool activated, char 
     return 0;
 }
 
+static int check_tls(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const char *wrong = NULL;
+    if (config->tls_port == 0 && config->tls_only == 0) {
+        return 0;
+    }
+    if (config->tls_port == 0) {
+        wrong = "tls-only is yes and tls-port is not set: there would be no port at all";
+    } else if (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0') {
+        wrong = "tls-port is set: tls-cert and tls-key are needed with it";
+    } else if (config->tls_auth_clients != SW_CONFIG_TLS_CLIENTS_ANY && config->tls_ca[0] == '\0') {
+        wrong = "tls-auth-clients is set and tls-ca is not: nothing vouches for clients";
+    } else if (config->bind[0] == '\0') {
+        wrong = "tls-port is set and bind is empty: there is no address to listen on";
+    } else if (config->tls_port == config->port && config->tls_only == 0) {
+        wrong = "port and tls-port are the same: set tls-only, or give each its own";
+    } else if (config->tls_port == config->http_port &&
+               strcmp(config->bind, config->http_bind) == 0) {
+        wrong = "tls-port and http-port are the same: give each its own";
+    }
+    if (wrong != NULL) {
+        snprintf(error, error_bytes, "%s", wrong);
+        return -1;
+    }
+    return 0;
+}
+
 static int check_persistence(const struct sw_config *config, char *error, size_t error_bytes)
 {
     struct sw_save_point points[SW_SAVE_POINTS_MAX];
@@ -116,6 +143,7 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
+                   check_tls(config, error, error_bytes) != 0 ||
                    sw_config_check_table(config, error, error_bytes) != 0 ||
                    check_persistence(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0

@@ -17,6 +17,7 @@
 #define SW_CONFIG_PATH_MAX 108 /* of a Unix socket: sizeof(sun_path), the NUL included */
 
 #define SW_CONFIG_DIR_MAX 128
+#define SW_CONFIG_FILE_MAX 160 /* of a certificate or a key */
 #define SW_CONFIG_SAVE_MAX 128
 
 /* When a write is answered, if there is a log. */
@@ -37,6 +38,13 @@ enum sw_config_derived {
     SW_DERIVED_ARGUMENTS = 8
 };
 
+/* Which clients by TLS need a certificate. */
+enum sw_config_tls_clients {
+    SW_CONFIG_TLS_CLIENTS_ANY,
+    SW_CONFIG_TLS_CLIENTS_OPTIONAL,
+    SW_CONFIG_TLS_CLIENTS_REQUIRED
+};
+
 struct sw_config {
     struct sw_config_origin origin;
     uint32_t derived; /* enum sw_config_derived */
@@ -48,11 +56,18 @@ struct sw_config {
     uint32_t unix_socket_mode;            /* octal, 0660 */
     uint64_t unix_buffer_bytes;           /* 1 MiB; 0: the kernel's default */
     uint64_t tcp_buffer_bytes;            /* 0: the kernel sizes them */
-    char http_bind[64];                   /* empty: no HTTP */
-    uint32_t http_port;                   /* 9379 */
-    uint32_t loops;                       /* I/O threads; 0: half the cores, at least 1 */
-    uint32_t busy_poll_us;                /* 0: loops sleep at once */
-    uint32_t log_level;                   /* syslog priorities; 6: info */
+    uint32_t tls_port;                    /* of RESP and bulk frames by TLS; 0: none */
+    uint32_t tls_only;                    /* 1: there is no port without TLS */
+    char tls_cert[SW_CONFIG_FILE_MAX];    /* PEM files; empty: none */
+    char tls_key[SW_CONFIG_FILE_MAX];
+    char tls_ca[SW_CONFIG_FILE_MAX];
+    uint32_t tls_auth_clients; /* 0: no, 1: optional, 2: yes */
+    uint32_t tls_min_version;  /* 12 or 13 */
+    char http_bind[64];        /* empty: no HTTP */
+    uint32_t http_port;        /* 9379 */
+    uint32_t loops;            /* I/O threads; 0: half the cores, at least 1 */
+    uint32_t busy_poll_us;     /* 0: loops sleep at once */
+    uint32_t log_level;        /* syslog priorities; 6: info */
 
     /* [table] */
     uint32_t backend;      /* enum sw_backend_kind */
@@ -98,6 +113,7 @@ struct sw_config {
     uint64_t resp_request_bytes_max; /* of a command, 4 MiB */
     uint64_t input_bytes_max;        /* of all connections, in incomplete requests, 256 MiB */
     uint32_t request_timeout_ms;     /* from a request's first byte to its last, 30000; 0: none */
+    uint32_t tls_handshake_timeout_ms; /* from connecting to its end, 10000 */
     uint32_t write_timeout_ms; /* without the peer taking a byte of its replies, 60000; 0: none */
     uint32_t idle_timeout_ms;  /* without a request, 0: none */
     uint32_t http_connections_max;   /* 64 */

@@ -41,6 +41,11 @@ static const struct sw_option_choice syncs[] = {{"always", SW_CONFIG_ALWAYS},
                                                 {"everysec", SW_CONFIG_EVERYSEC},
                                                 {"no", SW_CONFIG_NO},
                                                 {NULL, 0}};
+static const struct sw_option_choice tls_clients[] = {{"no", SW_CONFIG_TLS_CLIENTS_ANY},
+                                                      {"optional", SW_CONFIG_TLS_CLIENTS_OPTIONAL},
+                                                      {"yes", SW_CONFIG_TLS_CLIENTS_REQUIRED},
+                                                      {NULL, 0}};
+static const struct sw_option_choice tls_versions[] = {{"1.2", 12}, {"1.3", 13}, {NULL, 0}};
 static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 0}};
 
 /* Short names for what stands in the rows. */

@@ -96,9 +96,9 @@ struct sw_conn {
 
 /* --- conn_open.c --- */
 
-/* Makes a connection of a connected socket, which it owns from then on. If `is_refused`, the peer
+/* Makes a connection of a connected socket, which it owns from then on. If it is refused, the peer
  * only gets an error that says that connections-max is reached. On failure the socket is closed. */
-void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused);
+void sw_conn_open(struct sw_net *net, struct sw_inbox_item accepted);
 
 /* The two steps of sw_conn_open, for a transport that is not a socket. The first puts a new
  * connection into its loop's lists; it returns NULL if there is no memory. The caller then fills in

@@ -98,11 +98,55 @@ static void on_closed(struct sw_transport *transport)
     sw_conn_free_if_done(conn);
 }
 
-const struct sw_transport_events sw_conn_events = {sw_conn_room, sw_conn_received, on_written,
-                                                   on_closed};
-
-void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
+static void on_news(struct sw_transport *transport, enum sw_transport_news news, const char *text)
 {
+    const struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    struct sw_loop_counters *counters = conn->net->counters;
+    switch (news) {
+    case SW_NEWS_SECURED:
+        SW_COUNT(counters, tls_handshakes, 1);
+        break;
+    case SW_NEWS_HANDSHAKE_FAILED:
+        SW_COUNT(counters, tls_handshake_failures, 1);
+        sw_log_limited(SW_LOG_TLS, SW_LOG_NOTICE, "TLS handshake with %s failed: %s",
+                       conn->peer.address, text);
+        break;
+    case SW_NEWS_CUT:
+        SW_COUNT(counters, tls_cuts, 1);
+        sw_log(SW_LOG_DEBUG, "TLS with %s: %s", conn->peer.address, text);
+        break;
+    case SW_NEWS_BROKEN:
+        SW_COUNT(counters, tls_failures, 1);
+        sw_log_limited(SW_LOG_TLS, SW_LOG_NOTICE, "TLS with %s failed: %s", conn->peer.address,
+                       text);
+        break;
+    }
+}
+
+const struct sw_transport_events sw_conn_events = {sw_conn_room, sw_conn_received, on_written,
+                                                   on_closed, on_news};
+
+/* Opens the transport of an accepted socket. Returns 0 or a negative error of libuv. */
+static int open_transport(struct sw_conn *conn, const struct sw_inbox_item *accepted)
+{
+    struct sw_net *net = conn->net;
+    struct sw_socket_sizes sizes = {SW_LIVE(net->config->tcp_buffer_bytes),
+                                    SW_LIVE(net->config->unix_buffer_bytes)};
+    if (!accepted->is_tls) {
+        return sw_transport_open(&conn->transport, net->uv, accepted->fd, accepted->is_unix, sizes,
+                                 &sw_conn_events);
+    }
+    SSL_CTX *context = sw_tls_door_context(net->tls_door);
+    int error = sw_tls_open(&conn->transport, net->uv, accepted->fd, context, sizes, &net->tls,
+                            &sw_conn_events);
+    SSL_CTX_free(context);
+    return error;
+}
+
+void sw_conn_open(struct sw_net *net, struct sw_inbox_item accepted)
+{
+    const int fd = accepted.fd;
+    const bool is_refused = accepted.is_refused;
     if (is_refused && net->refused >= SW_REFUSED_MAX) {
         close(fd);
         return;
@@ -115,10 +159,8 @@ void sw_conn_open(struct sw_net *net, int fd, bool is_unix, bool is_refused)
         count_open(net, is_refused, -1);
         return;
     }
-    describe_peer(&conn->peer, fd, is_unix);
-    struct sw_socket_sizes sizes = {SW_LIVE(net->config->tcp_buffer_bytes),
-                                    SW_LIVE(net->config->unix_buffer_bytes)};
-    int error = sw_transport_open(&conn->transport, net->uv, fd, is_unix, sizes, &sw_conn_events);
+    describe_peer(&conn->peer, fd, accepted.is_unix);
+    int error = open_transport(conn, &accepted);
     if (error != 0) {
         sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "a connection could not be opened: %s",
                        uv_strerror(error));

@@ -10,6 +10,7 @@
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
+#include "server/observe/log.h"
 
 /* Has the peer taken no byte of its unsent replies for longer than `limit_ms`? */
 static bool output_is_stuck(const struct sw_conn *conn, uint64_t now_ms, uint64_t limit_ms)
@@ -58,6 +59,15 @@ static bool has_kept_silent(const struct sw_conn *conn, uint64_t now_ms)
     return conn->is_refused && now_ms - conn->peer.open_at_ms > SW_REFUSED_MS;
 }
 
+/* Has the peer taken too long to complete its handshake? Nothing has been received before, so
+ * input_at is the time when it connected. */
+static bool handshake_timed_out(const struct sw_conn *conn, uint64_t now_ms)
+{
+    uint64_t limit_ms = SW_LIVE(conn->net->config->tls_handshake_timeout_ms);
+    limit_ms = conn->is_refused && limit_ms > SW_REFUSED_MS ? SW_REFUSED_MS : limit_ms;
+    return conn->transport.opening && now_ms - conn->times.input_at > limit_ms;
+}
+
 static void sweep_open(struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
     struct sw_loop_counters *counters = conn->net->counters;
@@ -81,7 +91,13 @@ void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
         return;
     }
     note_output(conn, now_ms);
-    if (conn->state == SW_CONN_LINGERING) {
+    if (handshake_timed_out(conn, now_ms)) {
+        SW_COUNT(conn->net->counters, tls_handshake_failures, 1);
+        sw_log_limited(SW_LOG_TLS, SW_LOG_NOTICE,
+                       "TLS handshake with %s failed: it took longer than tls-handshake-timeout-ms",
+                       conn->peer.address);
+        sw_conn_abort(conn);
+    } else if (conn->state == SW_CONN_LINGERING) {
         if (now_ms - conn->times.linger_since > SW_LINGER_MS) {
             sw_conn_abort(conn);
         }

@@ -13,6 +13,7 @@
 struct sw_inbox_item {
     int fd;
     bool is_unix;
+    bool is_tls;
     bool is_refused; /* connections-max is reached: the peer only gets an error that says so */
 };
 

@@ -22,6 +22,7 @@ struct socket {
     struct sw_listener *listener;
     int fd;
     bool is_unix;
+    bool is_tls;
 };
 
 struct sw_listener {
@@ -32,9 +33,10 @@ struct sw_listener {
     const struct sw_config *config;
     struct sw_net *nets[SW_LOOPS_MAX]; /* one for each loop; borrowed */
     uint32_t loop_count;
-    struct socket sockets[SW_ACTIVATED_MAX];
+    struct socket sockets[SW_ACTIVATED_MAX + 1]; /* the last is that of TLS */
     unsigned socket_count;
     uint16_t port;                 /* the TCP port; 0: none */
+    uint16_t tls_port;             /* that of TLS; 0: none */
     bool owns_path;                /* the file of unix-socket is ours to remove */
     bool running;                  /* the thread has been started */
     uint64_t handed[SW_LOOPS_MAX]; /* connections given to each loop since the start */
@@ -66,12 +68,12 @@ static uint32_t choose_loop(struct sw_listener *listener, uint64_t *total)
 
 /* Gives an accepted socket to a loop. A connection over connections-max goes to a loop too, because
  * only there its first byte shows in which protocol it must be refused. */
-static void give_to_loop(struct sw_listener *listener, int fd, bool is_unix)
+static void give_to_loop(struct sw_listener *listener, int fd, const struct socket *from)
 {
     uint64_t total = 0;
     uint32_t i = choose_loop(listener, &total);
     bool is_refused = total >= SW_LIVE(listener->config->connections_max);
-    struct sw_inbox_item item = {fd, is_unix, is_refused};
+    struct sw_inbox_item item = {fd, from->is_unix, from->is_tls, is_refused};
     if (sw_inbox_put(&listener->nets[i]->inbox, item) != 0) {
         sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR, "no memory for a connection: it was closed");
         close(fd);
@@ -114,7 +116,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     for (int i = 0; i < SW_ACCEPT_BURST; i++) {
         int fd = accept4(socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            give_to_loop(socket->listener, fd, socket->is_unix);
+            give_to_loop(socket->listener, fd, socket);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             pause_accepting(socket->listener, errno);
             return;
@@ -166,10 +168,27 @@ static void adopt(struct sw_listener *listener, const struct sw_activated *activ
     }
 }
 
+/* The service manager passes no socket for TLS: this one is ours with socket activation, too. */
+static int bind_tls(struct sw_listener *listener)
+{
+    const struct sw_config *config = listener->config;
+    if (config->tls_port == 0) {
+        return 0;
+    }
+    int fd = sw_bind_tcp(config->bind, (uint16_t)config->tls_port);
+    if (fd < 0) {
+        return -1;
+    }
+    add_socket(listener, fd, false);
+    listener->sockets[listener->socket_count - 1].is_tls = true;
+    listener->tls_port = sw_bound_port(fd);
+    return 0;
+}
+
 static int bind_configured(struct sw_listener *listener)
 {
     const struct sw_config *config = listener->config;
-    if (config->bind[0] != '\0') {
+    if (config->bind[0] != '\0' && config->tls_only == 0) {
         int fd = sw_bind_tcp(config->bind, (uint16_t)config->port);
         if (fd < 0) {
             return -1;
@@ -217,6 +236,10 @@ int sw_listener_create(const struct sw_config *config, const struct sw_activated
     if (activated != NULL && activated->listener_count > 0) {
         adopt(listener, activated);
     } else if (bind_configured(listener) != 0) {
+        sw_listener_destroy(listener);
+        return -1;
+    }
+    if (bind_tls(listener) != 0) {
         sw_listener_destroy(listener);
         return -1;
     }
@@ -276,6 +299,11 @@ void sw_listener_destroy(struct sw_listener *listener)
 uint16_t sw_listener_port(const struct sw_listener *listener)
 {
     return listener->port;
+}
+
+uint16_t sw_listener_tls_port(const struct sw_listener *listener)
+{
+    return listener->tls_port;
 }
 
 uint64_t sw_listener_rejected(const struct sw_listener *listener)

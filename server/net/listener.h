@@ -31,9 +31,10 @@ void sw_listener_stop(struct sw_listener *listener);
 /* Stops the listener, if necessary, and frees it. */
 void sw_listener_destroy(struct sw_listener *listener);
 
-/* The TCP port (0: none), and the number of connections refused so far. May be called from any
- * thread. */
+/* The TCP port and that of TLS (0: none), and the number of connections refused so far. May be
+ * called from any thread. */
 uint16_t sw_listener_port(const struct sw_listener *listener);
+uint16_t sw_listener_tls_port(const struct sw_listener *listener);
 uint64_t sw_listener_rejected(const struct sw_listener *listener);
 
 #endif

@@ -25,7 +25,8 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     sw_list_init(&net->stalled);
     sw_inbox_init(&net->inbox);
     net->read_buffer = malloc(SW_READ_BYTES);
-    return net->read_buffer == NULL ? -1 : 0;
+    bool uses_tls = config != NULL && config->tls_port != 0;
+    return sw_tls_loop_init(&net->tls, uses_tls) != 0 || net->read_buffer == NULL ? -1 : 0;
 }
 
 void sw_net_fini(struct sw_net *net)
@@ -34,6 +35,7 @@ void sw_net_fini(struct sw_net *net)
     if (net->uv != NULL) {
         sw_inbox_fini(&net->inbox);
     }
+    sw_tls_loop_fini(&net->tls);
     free(net->read_buffer);
     net->read_buffer = NULL;
     net->uv = NULL;

@@ -18,6 +18,8 @@
 #include "server/net/inbox.h"
 #include "server/net/input.h"
 #include "server/net/protocol.h"
+#include "server/net/tls.h"
+#include "server/net/tls_door.h"
 #include "server/observe/counters.h"
 
 /* Number of protocols of a loop. The last one takes every connection that the others do not claim,
@@ -57,6 +59,9 @@ struct sw_net {
     unsigned arena_waiters; /* connections that are stalled for arena memory */
     bool retry;             /* a condition that some stalled connection waits for has changed */
     bool arena_closed;      /* during a retry: an earlier connection still waits for memory */
+
+    struct sw_tls_loop tls;
+    struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS. Borrowed */
 
     struct sw_inbox inbox; /* has a lock of its own: other threads put sockets into it */
 

@@ -5,6 +5,8 @@
 #include "server/net/transport.h"
 
 #include <assert.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -110,6 +112,16 @@ static void size_buffer(int fd, int which, uint64_t bytes)
     }
 }
 
+void sw_socket_tune_tcp(int fd, struct sw_socket_sizes sizes)
+{
+    int on = 1, seconds = KEEPALIVE_SECONDS;
+    size_buffer(fd, SO_SNDBUF, sizes.tcp);
+    size_buffer(fd, SO_RCVBUF, sizes.tcp);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+}
+
 int sw_transport_open(struct sw_transport *transport, uv_loop_t *uv, int fd, bool is_unix,
                       struct sw_socket_sizes sizes, const struct sw_transport_events *events)
 {
@@ -121,13 +133,7 @@ int sw_transport_open(struct sw_transport *transport, uv_loop_t *uv, int fd, boo
         uv_pipe_init(uv, &transport->uv.pipe, 0);
         return uv_pipe_open(&transport->uv.pipe, fd);
     }
-    size_buffer(fd, SO_SNDBUF, sizes.tcp);
-    size_buffer(fd, SO_RCVBUF, sizes.tcp);
+    sw_socket_tune_tcp(fd, sizes);
     uv_tcp_init(uv, &transport->uv.tcp);
-    int error = uv_tcp_open(&transport->uv.tcp, fd);
-    if (error == 0) {
-        uv_tcp_nodelay(&transport->uv.tcp, 1);
-        uv_tcp_keepalive(&transport->uv.tcp, 1, KEEPALIVE_SECONDS);
-    }
-    return error;
+    return uv_tcp_open(&transport->uv.tcp, fd);
 }

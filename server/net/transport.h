@@ -3,10 +3,10 @@
  * transport.h - the socket of one connection, behind an interface.
  *
  * A connection reads, writes and closes through these functions only, and the transport calls the
- * connection back through four events. No other module knows how bytes travel, so encryption can be
- * added as another set of sw_transport_functions; the tests have one without a socket. All byte
- * counts are of plain bytes. Neither direction copies: a read goes to the memory that the
- * connection names, and a write sends the caller's memory.
+ * connection back through its events. No other module knows how bytes travel: tls.c has another set
+ * of sw_transport_functions, and the tests have one without a socket. All byte counts are of plain
+ * bytes. Neither direction copies: a read goes to the memory that the connection names, and a write
+ * sends, or encrypts from, the caller's memory.
  *
  * Everything runs on the loop's thread. Functions return 0 or a negative error of libuv. Once
  * sw_transport_open was called, even if it failed, the memory of the transport must stay until its
@@ -20,6 +20,15 @@
 #include <uv.h>
 
 struct sw_transport;
+struct sw_tls;
+
+/* What is worth a counter and a line of the log, of transports that encrypt. */
+enum sw_transport_news {
+    SW_NEWS_SECURED,          /* the handshake is complete; the text is the version of TLS */
+    SW_NEWS_HANDSHAKE_FAILED, /* the peer spoke no TLS, or showed no certificate that will do */
+    SW_NEWS_CUT,   /* the input has ended without close_notify: something may be missing */
+    SW_NEWS_BROKEN /* after the handshake: a damaged record */
+};
 
 struct sw_transport_events {
     /* Returns the memory that the next bytes are read into. A length of 0 ends this turn's reading:
@@ -33,6 +42,9 @@ struct sw_transport_events {
     void (*written)(struct sw_transport *transport, int status);
     /* The transport is closed; its memory may be freed. */
     void (*closed)(struct sw_transport *transport);
+    /* Optional (NULL). `text` says what has happened; it is valid during the call. The other events
+     * follow as if nothing had been told. */
+    void (*news)(struct sw_transport *transport, enum sw_transport_news news, const char *text);
 };
 
 struct sw_transport_functions {
@@ -48,12 +60,15 @@ struct sw_transport_functions {
 struct sw_transport {
     const struct sw_transport_functions *functions;
     const struct sw_transport_events *events;
-    bool writing; /* between sw_transport_write and its `written` */
+    struct sw_tls *tls; /* owned by tls.c; NULL: the transport does not encrypt */
+    bool writing;       /* between sw_transport_write and its `written` */
+    bool opening;       /* the handshake is not complete: nothing is sent or received yet */
     union {
         uv_handle_t handle;
         uv_stream_t stream;
         uv_tcp_t tcp;
         uv_pipe_t pipe;
+        uv_poll_t poll;
     } uv;
     uv_write_t write;
     uv_shutdown_t shutdown;
@@ -64,6 +79,10 @@ struct sw_socket_sizes {
     uint64_t tcp;         /* of both buffers of a TCP socket */
     uint64_t unix_socket; /* of the send buffer of a Unix socket */
 };
+
+/* Sets the options of a TCP socket: its sizes, no delay of small segments, probes of silent peers.
+ */
+void sw_socket_tune_tcp(int fd, struct sw_socket_sizes sizes);
 
 /* Opens an unencrypted transport on a connected socket, which it owns from then on. Returns 0, or a
  * negative error: then the caller keeps `fd`, and must close the transport all the same. */
@@ -81,7 +100,8 @@ static inline void sw_transport_read_stop(struct sw_transport *transport)
 }
 
 /* Writes as many bytes as the socket takes at once. Returns their number, or a negative error;
- * UV_EAGAIN if the socket takes none now. */
+ * UV_EAGAIN if the socket takes none now. What is written next, by either function, must begin with
+ * the first byte that was not taken: it may be encrypted already. */
 static inline int sw_transport_try_write(struct sw_transport *transport, const uv_buf_t *pieces,
                                          unsigned count)
 {

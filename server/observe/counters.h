@@ -39,6 +39,12 @@
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
     X(log_lines_left_out,                                                                        \
       "Lines that clients provoked and that the log left out, because it had many like them.")   \
+    X(tls_handshakes, "TLS handshakes that were completed.")                                     \
+    X(tls_handshake_failures,                                                                    \
+      "Connections to the TLS port that did not complete their handshake: not TLS, no "          \
+      "certificate that will do, or not in time.")                                               \
+    X(tls_failures, "Connections by TLS that broke after their handshake.")                      \
+    X(tls_cuts, "Connections by TLS whose input ended without close_notify.")                    \
     X(http_requests, "HTTP requests replied to.")                                                \
     X(http_errors,                                                                               \
       "HTTP requests whose reply had status 400 or above, those with headers larger than "       \

@@ -227,7 +227,7 @@ Test(loop, a_blocked_loop_is_not_the_peers_delay)
     fixture.budget.bytes_max = 1 << 20;
     fixture.config.request_timeout_ms = 1200;
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
-    sw_conn_open(&fixture.loop->net, sockets[0], true, false);
+    sw_conn_open(&fixture.loop->net, (struct sw_inbox_item){.fd = sockets[0], .is_unix = true});
     cr_assert_eq(uv_async_init(&fixture.loop->uv, &blocker, block), 0);
     cr_assert_eq(sw_loop_start(fixture.loop), 0);
     cr_assert_eq(write(sockets[1], request, 10), 10);

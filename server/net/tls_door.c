@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tls_door.c - a context of OpenSSL, which a reload replaces as a whole.
+ */
+#include "server/net/tls_door.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "server/observe/log.h"
+#include "tls/context.h"
+
+_Static_assert((int)SW_CONFIG_TLS_CLIENTS_ANY == (int)SW_TLS_CLIENTS_ANY &&
+                   (int)SW_CONFIG_TLS_CLIENTS_OPTIONAL == (int)SW_TLS_CLIENTS_OPTIONAL &&
+                   (int)SW_CONFIG_TLS_CLIENTS_REQUIRED == (int)SW_TLS_CLIENTS_REQUIRED,
+               "the option has the values of tls/context.h");
+
+struct sw_tls_door {
+    pthread_mutex_t lock; /* protects `context`, and is held for a few instructions */
+    SSL_CTX *context;
+};
+
+/* An expired certificate is no error: the operator may have no other, and clients say it. */
+static void warn_of_dates(SSL_CTX *context, const char *path)
+{
+    const X509 *own = SSL_CTX_get0_certificate(context);
+    int days = 0, seconds = 0;
+    if (own == NULL || ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(own)) != 1) {
+        return;
+    }
+    if (days < 0 || seconds < 0) {
+        sw_log(SW_LOG_WARNING, "the certificate '%s' has expired: clients will refuse it", path);
+    } else if (days < 7) {
+        sw_log(SW_LOG_WARNING, "the certificate '%s' expires in %d days", path, days);
+    }
+    if (X509_cmp_current_time(X509_get0_notBefore(own)) > 0) {
+        sw_log(SW_LOG_WARNING, "the certificate '%s' is not valid yet: clients will refuse it",
+               path);
+    }
+}
+
+static SSL_CTX *read_files(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const struct sw_tls_settings settings = {
+        .cert = config->tls_cert,
+        .key = config->tls_key,
+        .ca = config->tls_ca,
+        .clients = (enum sw_tls_clients)config->tls_auth_clients,
+        .only_13 = config->tls_min_version == 13,
+    };
+    SSL_CTX *context = sw_tls_server_context(&settings, error, error_bytes);
+    if (context != NULL) {
+        warn_of_dates(context, config->tls_cert);
+    }
+    return context;
+}
+
+int sw_tls_door_create(const struct sw_config *config, struct sw_tls_door **out)
+{
+    char error[512] = "not enough memory";
+    struct sw_tls_door *door = calloc(1, sizeof(*door));
+    *out = NULL;
+    SSL_CTX *context = door == NULL ? NULL : read_files(config, error, sizeof(error));
+    if (context == NULL) {
+        sw_log(SW_LOG_ERROR, "TLS cannot be served: %s", error);
+        free(door);
+        return -1;
+    }
+    pthread_mutex_init(&door->lock, NULL);
+    door->context = context;
+    *out = door;
+    return 0;
+}
+
+void sw_tls_door_destroy(struct sw_tls_door *door)
+{
+    if (door != NULL) {
+        SSL_CTX_free(door->context);
+        pthread_mutex_destroy(&door->lock);
+        free(door);
+    }
+}
+
+int sw_tls_reload(struct sw_tls_door *door, const struct sw_config *config)
+{
+    char error[512];
+    SSL_CTX *context = read_files(config, error, sizeof(error));
+    if (context == NULL) {
+        sw_log(SW_LOG_ERROR, "the certificates stay as they are: %s", error);
+        return -1;
+    }
+    pthread_mutex_lock(&door->lock);
+    SSL_CTX *before = door->context;
+    door->context = context;
+    pthread_mutex_unlock(&door->lock);
+    SSL_CTX_free(before); /* connections that use it keep it */
+    sw_log(SW_LOG_NOTICE, "new connections by TLS use '%s' as it is now", config->tls_cert);
+    return 0;
+}
+
+SSL_CTX *sw_tls_door_context(struct sw_tls_door *door)
+{
+    pthread_mutex_lock(&door->lock);
+    SSL_CTX *context = door->context;
+    SSL_CTX_up_ref(context);
+    pthread_mutex_unlock(&door->lock);
+    return context;
+}

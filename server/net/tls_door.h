@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tls_door.h - the certificate, the key and the roots with which connections by TLS are opened, and
+ * reading them again while the server runs. Functions may be called from any thread.
+ */
+#ifndef SHERWOOD_SERVER_NET_TLS_DOOR_H
+#define SHERWOOD_SERVER_NET_TLS_DOOR_H
+
+#include <openssl/ssl.h>
+
+#include "server/config/config.h"
+
+struct sw_tls_door;
+
+/* Reads the files that the options name. Returns 0, or -1 with a sentence logged. */
+int sw_tls_door_create(const struct sw_config *config, struct sw_tls_door **out);
+/* NULL is allowed. */
+void sw_tls_door_destroy(struct sw_tls_door *door);
+
+/* Reads the files again. Connections that are opened from now on use what they hold, and those that
+ * are open stay as they are. Returns 0; or -1, with a sentence logged and nothing changed, if one
+ * of the files will not do. */
+int sw_tls_reload(struct sw_tls_door *door, const struct sw_config *config);
+
+/* The context for a new connection; the caller frees it by SSL_CTX_free. */
+SSL_CTX *sw_tls_door_context(struct sw_tls_door *door);
+
+#endif

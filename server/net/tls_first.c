@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tls_first.c - telling TLS from what else may come to its port.
+ */
+#include "server/net/tls_first.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+/* The first byte of every connection by TLS: a record of the handshake. */
+#define HANDSHAKE_RECORD 22
+
+/* What a peer without TLS gets, whatever protocol it meant. */
+static const char plain_reply[] =
+    "-ERR this port speaks TLS: connect with TLS (redis-cli --tls), or to the plain port\r\n";
+
+/* Tells a peer without TLS what this port is. Its input is discarded, or the reply could be lost
+ * when the socket is closed. */
+static void refuse_plain(int fd)
+{
+    char dropped[4096];
+    ssize_t sent = send(fd, plain_reply, sizeof(plain_reply) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)sent; /* it is a courtesy */
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < 16 && recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0; i++) {
+    }
+}
+
+enum sw_tls_first sw_tls_first_byte(int fd, char *text, size_t text_bytes)
+{
+    uint8_t first = 0;
+    ssize_t got = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+        return SW_TLS_FIRST_NONE;
+    }
+    if (got <= 0 || first == HANDSHAKE_RECORD) {
+        return SW_TLS_FIRST_RECORD;
+    }
+    refuse_plain(fd);
+    snprintf(text, text_bytes, "the client does not speak TLS (first byte 0x%02x)", first);
+    return SW_TLS_FIRST_OTHER;
+}

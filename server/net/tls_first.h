@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tls_first.h - the first byte that comes to the TLS port.
+ */
+#ifndef SHERWOOD_SERVER_NET_TLS_FIRST_H
+#define SHERWOOD_SERVER_NET_TLS_FIRST_H
+
+#include <stddef.h>
+
+enum sw_tls_first {
+    SW_TLS_FIRST_NONE,   /* nothing has come yet */
+    SW_TLS_FIRST_RECORD, /* a handshake begins; or the connection has ended, which that will find */
+    SW_TLS_FIRST_OTHER   /* the peer does not speak TLS: it has been told, and `text` says so */
+};
+
+/* Looks at the first byte of a connected socket, and leaves it there. Any thread. */
+enum sw_tls_first sw_tls_first_byte(int fd, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""certificates - keys and certificates of a test, made by the openssl command when it runs."""
+
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+
+def _openssl(*arguments):
+    subprocess.run(["openssl", *map(str, arguments)], check=True, timeout=60,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class Authority:
+    """A root, and certificates that it signs, in a folder that its "with" block removes."""
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-certificates-"))
+        self.ca = self._root("ca")
+        return self
+
+    def __exit__(self, kind, value, trace):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _key(self, name):
+        key = self.folder / f"{name}.key"
+        _openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key)
+        return key
+
+    def _root(self, name):
+        cert = self.folder / f"{name}.pem"
+        _openssl("req", "-x509", "-new", "-key", self._key(name), "-days", "2", "-subj",
+                 f"/CN=test root {name}", "-out", cert)
+        return cert
+
+    def stranger(self):
+        """Another root, which nobody trusts."""
+        return self._root("stranger")
+
+    def sign(self, name, names="DNS:localhost,IP:127.0.0.1", days=2, root="ca"):
+        """(certificate, key) for a name; days < 0: it has expired."""
+        key, request = self._key(name), self.folder / f"{name}.csr"
+        cert, extension = self.folder / f"{name}.pem", self.folder / f"{name}.ext"
+        extension.write_text(f"subjectAltName={names}\n", encoding="ascii")
+        _openssl("req", "-new", "-key", key, "-subj", f"/CN={name}", "-out", request)
+        _openssl("x509", "-req", "-in", request, "-CA", self.folder / f"{root}.pem", "-CAkey",
+                 self.folder / f"{root}.key", "-set_serial", str(abs(hash(name)) % 10**9 + 1),
+                 "-days", str(days), "-extfile", extension, "-out", cert)
+        return cert, key
+
+
+def free_port():
+    """A port of 127.0.0.1 that nobody has now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]

@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Connections by TLS: unmodified clients, and whatever else comes to the port."""
+
+import asyncio
+import signal
+import socket
+import ssl
+import warnings
+
+import redis
+import redis.asyncio
+
+from certificates import Authority, free_port
+from harness import Bystander, Moves, Server, case, check, equal, eventually, main, run
+
+authority = None
+identity = None
+
+
+def flags(*more):
+    cert, key = identity
+    return ["--tls-port", str(free_port()), "--tls-cert", str(cert), "--tls-key", str(key), *more]
+
+
+class TlsServer(Server):
+    """A daemon with a TLS port."""
+
+    def __init__(self, *more, **options):
+        given = flags(*more)
+        self.tls_port = int(given[1])
+        super().__init__(*given, **options)
+
+    def tls(self, context=None, name="localhost", timeout=20.0):
+        """A socket by TLS."""
+        plain = socket.create_connection((self.host, self.tls_port), timeout=timeout)
+        return (context or trusting()).wrap_socket(plain, server_hostname=name)
+
+    def tls_cli(self, *arguments, **options):
+        return run("redis-cli", "-h", self.host, "-p", self.tls_port, "--tls", "--cacert",
+                   authority.ca, *arguments, **options)
+
+
+def trusting(version=None):
+    """A client's context that trusts the test's root."""
+    context = ssl.create_default_context(cafile=str(authority.ca))
+    if version:
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
+@case
+def redis_cli_serves_itself():
+    """redis-cli --tls: commands, errors, and the plain port beside it"""
+    with TlsServer() as server, Moves(server, tls_handshakes=4, tls_handshake_failures=0):
+        equal(server.tls_cli("MSET", "1", "10", "2", "20"), "OK\n")
+        equal(server.tls_cli("MGET", "1", "2", "3"), "10\n20\n\n")
+        equal(server.redis_cli("GET", "2"), "20\n", "by the plain port")
+        check("ERR unknown command" in server.tls_cli("NONSENSE"), "an error")
+        check(f"127.0.0.1:{server.tls_port} by TLS" in server.line, server.line)
+        lines = "".join(f"SET {i} {i * 3}\n" for i in range(5000))
+        answer = server.tls_cli("--pipe", stdin=lines)
+        check("errors: 0, replies: 5000" in answer, answer)
+
+
+@case
+def redis_py_sync_and_async():
+    """redis-py with ssl=True, synchronous and asynchronous"""
+    async def by_async(server):
+        client = redis.asyncio.Redis(host=server.host, port=server.tls_port, ssl=True,
+                                     ssl_ca_certs=str(authority.ca))
+        pipe = client.pipeline(transaction=False)
+        for i in range(2000):
+            pipe.set(i, i + 7)
+        await pipe.execute()
+        got = await client.mget(list(range(2000)))
+        await client.close()
+        return got
+
+    with TlsServer() as server:
+        client = redis.Redis(host=server.host, port=server.tls_port, ssl=True,
+                             ssl_ca_certs=str(authority.ca), ssl_check_hostname=True)
+        equal(client.set(5, 50), True)
+        equal(client.get(5), b"50")
+        equal(asyncio.run(by_async(server)), [b"%d" % (i + 7) for i in range(2000)])
+        equal(client.get(1999), b"2006")
+        client.close()
+
+
+@case
+def versions_and_ciphers():
+    """TLS 1.2 and 1.3, authenticated ciphers only; 1.1 and, if so configured, 1.2 are refused"""
+    with TlsServer() as server:
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            with server.tls(trusting(version)) as connection:
+                connection.sendall(b"PING\r\n")
+                equal(connection.recv(64), b"+PONG\r\n")
+                check("GCM" in connection.cipher()[0] or "CHACHA" in connection.cipher()[0],
+                      connection.cipher())
+                equal(connection.compression(), None, "compression")
+        old = trusting(ssl.TLSVersion.TLSv1_2)
+        old.set_ciphers("AES128-SHA:@SECLEVEL=0")
+        refused(server, old)
+        early = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        early.load_verify_locations(str(authority.ca))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            early.minimum_version = early.maximum_version = ssl.TLSVersion.TLSv1_1
+        early.set_ciphers("ALL:@SECLEVEL=0")
+        refused(server, early)
+    with TlsServer("--tls-min-version", "1.3") as server:
+        refused(server, trusting(ssl.TLSVersion.TLSv1_2))
+        with server.tls(trusting(ssl.TLSVersion.TLSv1_3)) as connection:
+            connection.sendall(b"PING\r\n")
+            equal(connection.recv(64), b"+PONG\r\n")
+
+
+def refused(server, context, why=""):
+    """A handshake that fails, or a first read that does, as TLS 1.3 may have it."""
+    with Moves(server, tls_handshake_failures=1):
+        try:
+            with server.tls(context) as connection:
+                connection.sendall(b"PING\r\n")
+                got = connection.recv(64)
+            raise AssertionError(f"it was served: {got!r}")
+        except (ssl.SSLError, ConnectionError) as error:
+            check(why in str(error), f"{error} says nothing of {why}")
+
+
+@case
+def not_tls():
+    """plain text, a bulk frame, HTTP and noise at the TLS port: an error, a line, and others are served"""
+    with TlsServer() as server, Bystander(server):
+        for text in (b"PING\r\n", b"*1\r\n$4\r\nPING\r\n", b"\xb5rubbish", b"GET / HTTP/1.1\r\n\r\n",
+                     b"\x80\x00\x01", bytes(range(23, 250))):
+            with Moves(server, tls_handshake_failures=1, connections_closed=1):
+                with socket.create_connection((server.host, server.tls_port), 20) as plain:
+                    plain.sendall(text)
+                    answer = b""
+                    while chunk := plain.recv(4096):
+                        answer += chunk
+                    check(answer.startswith(b"-ERR this port speaks TLS"), answer)
+        check("does not speak TLS (first byte 0x50)" in server.log(), server.log())
+        with Moves(server, tls_handshake_failures=1, connections_closed=1):
+            with socket.create_connection((server.host, server.tls_port), 20) as plain:
+                plain.sendall(b"\x16\x03\x01\xff\xff" + b"x" * 70000) # a record that is none
+                try:
+                    while plain.recv(4096):
+                        pass
+                except ConnectionError:
+                    pass
+        check("127.0.0.1:" in server.log().split("TLS handshake with")[1][:20], "the address")
+
+
+@case
+def wrong_certificates():
+    """clients refuse an expired certificate, a wrong name and an unknown root; the log says so"""
+    authority.stranger()
+    expired = authority.sign("expired", days=-1)
+    with TlsServer() as server:
+        refused(server, ssl.create_default_context(), "certificate verify failed")
+        try:
+            server.tls(name="elsewhere.example")
+            raise AssertionError("a wrong name was taken")
+        except ssl.SSLCertVerificationError as error:
+            check("Hostname mismatch" in str(error), error)
+    more = ["--tls-cert", str(expired[0]), "--tls-key", str(expired[1])]
+    with TlsServer(*more) as server:
+        check("has expired" in server.log(), server.log())
+        try:
+            server.tls()
+            raise AssertionError("an expired certificate was taken")
+        except ssl.SSLCertVerificationError as error:
+            check("expired" in str(error), error)
+        eventually(lambda: "certificate expired" in server.log(), "the log names the reason")
+
+
+@case
+def client_certificates():
+    """--tls-auth-clients: required, optional; none, expired, of a stranger"""
+    good, old = authority.sign("a client"), authority.sign("an old client", days=-1)
+    authority.stranger()
+    strange = authority.sign("a strange client", root="stranger")
+
+    def showing(pair):
+        context = trusting()
+        context.load_cert_chain(*map(str, pair))
+        return context
+
+    ca = ["--tls-ca", str(authority.ca)]
+    with TlsServer(*ca, "--tls-auth-clients", "yes") as server, Bystander(server):
+        equal(server.tls_cli("--cert", good[0], "--key", good[1], "PING"), "PONG\n")
+        refused(server, trusting(), "certificate required")
+        refused(server, showing(old), "expired")
+        refused(server, showing(strange), "unknown ca")
+        check("peer did not return a certificate" in server.log(), server.log())
+    with TlsServer(*ca, "--tls-auth-clients", "optional") as server:
+        equal(server.tls_cli("PING"), "PONG\n")
+        equal(server.tls_cli("--cert", good[0], "--key", good[1], "PING"), "PONG\n")
+        refused(server, showing(strange), "unknown ca")
+
+
+@case
+def reload_of_certificates():
+    """SIGHUP: new connections get the new certificate, open ones go on, a bad file changes nothing"""
+    def serial(server):
+        with server.tls() as connection:
+            return connection.getpeercert()["serialNumber"]
+
+    cert, key = authority.sign("first")
+    files = ["--tls-cert", str(cert), "--tls-key", str(key)]
+    with TlsServer(*files, errors="the certificates stay as they are") as server, server.tls() as old:
+        first = serial(server)
+        second = authority.sign("second")
+        whole = key.read_bytes()
+        cert.write_bytes(second[0].read_bytes()) # with the key of the first: nonsense
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "the certificates stay as they are" in server.log(), "the refusal")
+        equal(serial(server), first, "the certificate after a reload that failed")
+        key.write_bytes(second[1].read_bytes())
+        check(key.read_bytes() != whole, "the test's own files")
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: serial(server) != first, "the new certificate")
+        old.sendall(b"PING\r\n")
+        equal(old.recv(64), b"+PONG\r\n", "a connection from before")
+
+
+def run_with_authority():
+    global authority, identity  # pylint: disable=global-statement
+    with Authority() as authority:
+        identity = authority.sign("server")
+        main()
+
+
+if __name__ == "__main__":
+    run_with_authority()
