@@ -9,11 +9,13 @@ from typing import Any, Iterator, Optional
 import numpy as np
 
 from . import _plans
+from ._aio import Aio
 from ._errors import Refused
 from ._facts import Layout, Server
 from ._link import Link, Options, milliseconds
 from ._many import Many
 from ._native import ffi, lib
+from ._submit import Submit
 
 _NULL = ffi.NULL
 SCORE_MAX = 2**64 - 1
@@ -32,10 +34,12 @@ class Client(Many):
     first call connects anew. After Lost or Timeout the next call connects anew; nothing is repeated.
     """
 
-    __slots__ = ("_link", "__weakref__")
+    __slots__ = ("_link", "submit", "aio", "__weakref__")
 
     def __init__(self, options: Options) -> None:
         self._link = Link(options)
+        self.submit = Submit(self._link)
+        self.aio = Aio(self._link)
         with self._link.lock:
             self._link.use()
 
@@ -60,7 +64,10 @@ class Client(Many):
         return Client(self._link.options)
 
     def close(self) -> None:
-        """Closes the connections; a second time it does nothing."""
+        """Closes the connections, once the calls of `submit` are done; a second time it does nothing.
+        Calls of `aio` that are in flight end with Lost."""
+        self.submit.close()
+        self.aio.close()
         self._link.close()
 
     @property

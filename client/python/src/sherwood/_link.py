@@ -126,8 +126,12 @@ class Link:
             self.drop()
 
     def forget(self) -> None:
-        """In a forked child: the parent's connection is left alone, and the lock is nobody's."""
+        """In a forked child: the parent's connection is left alone, and the lock is nobody's.
+
+        on_drop is not called: it would change what the processes share.
+        """
         self.lock = threading.RLock()
+        self.on_drop = None
         self.drop()
 
 

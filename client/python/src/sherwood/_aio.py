@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""c.aio: the calls on many keys for asyncio, by the descriptor of libsherwood."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from typing import Any, Optional
+
+from ._engine import Engine, Job, closed
+from ._errors import Failed, Refused
+from ._facts import Layout
+from ._link import Link, Options
+from ._many import Many
+from ._native import lib
+from ._plans import Plan
+
+
+class Reader:
+    """The handle of one event loop. Everything here runs in that loop's thread."""
+
+    def __init__(self, options: Options, loop: asyncio.AbstractEventLoop) -> None:
+        self.link = Link(options)
+        self.link.on_drop = self.unwatch
+        self.engine = Engine(self.link)
+        self._loop = weakref.ref(loop)
+        self._watched = -1
+        self._opening = False
+        self._turning = False  # a turn is on the loop's list
+        self._timer: Optional[asyncio.TimerHandle] = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop()
+        assert loop is not None, "the loop runs this"
+        return loop
+
+    def push(self, plan: Plan) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = self.loop.create_future()
+
+        def done(result: Any, error: Optional[BaseException]) -> None:
+            # Whoever awaits it may have gone; the arrays were the server's until now all the same.
+            if future.cancelled():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self.engine.push(Job(plan, done))
+        self.soon()
+        return future
+
+    def soon(self) -> None:
+        """Has a turn come: one for all that is pushed until then."""
+        if not self._turning:
+            self._turning = True
+            self.loop.call_soon(self.turn)
+
+    def turn(self) -> None:
+        self._turning = False
+        if not self.link.is_open:
+            self.open()
+            return
+        self.engine.turn()
+        if self.engine.waiting and not self.link.is_open:
+            self.soon()
+        if self._timer is None and not self.engine.is_idle:
+            self._timer = self.loop.call_later(min(1.0, self.link.options.timeout / 4), self.tick)
+
+    def tick(self) -> None:
+        self._timer = None
+        self.engine.tick()
+        if not self.engine.is_idle:
+            self.soon()
+
+    def open(self) -> None:
+        """Connects, in another thread, because that blocks."""
+        if self._opening or self.engine.is_idle:
+            return
+        self._opening = True
+        self.loop.run_in_executor(None, self.link.use).add_done_callback(self.opened)
+
+    def opened(self, opening: asyncio.Future[Any]) -> None:
+        self._opening = False
+        if opening.cancelled():
+            self.engine.fail(closed())
+            return
+        error = opening.exception()
+        if error is not None:
+            self.engine.fail(error)
+            return
+        if self.link.closed:
+            self.link.drop()
+            return
+        self._watched = lib.sherwood_descriptor(self.link.use())
+        if self._watched < 0:
+            self.engine.abandon(Failed("the descriptor to wait on cannot be created"))
+            return
+        self.loop.add_reader(self._watched, self.turn)
+        self.turn()
+
+    def unwatch(self) -> None:
+        """Before the descriptor is closed: its number may be another's soon."""
+        loop = self._loop()
+        if self._watched >= 0 and loop is not None and not loop.is_closed():
+            loop.remove_reader(self._watched)
+        self._watched = -1
+
+    def close(self) -> None:
+        self.engine.abandon(closed())
+        self.link.close()
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+_aios: weakref.WeakSet[Aio] = weakref.WeakSet()
+
+
+class Aio(Many):
+    """The calls of Many, which return what can be awaited; they are sent whether it is awaited or not.
+
+    Each event loop has a connection of its own, made at its first call. With stripes=1 calls of a loop
+    take effect in the order in which they were made; between them and the client's other calls there
+    is no order, except that a call whose result is there was carried out. Arrays belong to the call
+    until the server has replied, also where the await is cancelled.
+    """
+
+    __slots__ = ("_link", "_readers", "__weakref__")
+
+    def __init__(self, link: Link) -> None:
+        self._link = link  # the client's: its facts and options
+        self._readers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Reader]
+        self._readers = weakref.WeakKeyDictionary()
+        _aios.add(self)
+
+    def _layout(self) -> Layout:
+        return self._link.facts()[1]
+
+    def _carry_out(self, plan: Plan) -> asyncio.Future[Any]:
+        if self._link.closed:
+            raise Refused("this client was closed")
+        loop = asyncio.get_running_loop()
+        reader = self._readers.get(loop)
+        if reader is None:
+            reader = self._readers[loop] = Reader(self._link.options, loop)
+        return reader.push(plan)
+
+    def close(self) -> None:
+        """Closes the connections of all loops; what is in flight ends with Lost."""
+        readers, self._readers = list(self._readers.items()), weakref.WeakKeyDictionary()
+        for loop, reader in readers:
+            if loop.is_closed() or loop is _running():
+                reader.close()
+            else:
+                loop.call_soon_threadsafe(reader.close)
+
+    def forget(self) -> None:
+        """In a forked child: a loop of the parent is not this process's."""
+        self._readers = weakref.WeakKeyDictionary()
+
+
+def _running() -> Optional[asyncio.AbstractEventLoop]:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _forked() -> None:
+    for aio in list(_aios):
+        aio.forget()
+
+
+os.register_at_fork(after_in_child=_forked)

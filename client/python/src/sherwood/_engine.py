@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""The engine of `submit` and `aio`: many calls in flight on one handle, without waiting for any.
+
+An engine belongs to one thread, which calls `turn` whenever the handle's descriptor is readable, and
+`tick` now and then. Calls longer than a frame are cut into frames. With one stripe calls take effect in
+the order in which they were pushed; with several, the frames of one write still do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ._errors import Lost, Timeout
+from ._link import Link
+from ._native import ffi, lib
+from ._plans import Plan
+
+_SPLIT_KEYS = 64  # found bits of a frame begin at a word
+_READS = (lib.SHERWOOD_GET, lib.SHERWOOD_PEEK)
+
+Done = Callable[[Any, Optional[BaseException]], None]
+
+
+class Job:
+    """A plan under way. `done` is called once, with its result or its error."""
+
+    __slots__ = ("plan", "done", "at", "frames", "error", "bits", "arrays", "buffers")
+
+    def __init__(self, plan: Plan, done: Done) -> None:
+        self.plan = plan
+        self.done = done
+        self.at = 0  # keys that are sent, or were
+        self.frames = 0  # that have no reply yet
+        self.error: Optional[BaseException] = None
+        wants_bits = plan.found is not None or plan.fill is not None
+        self.bits = np.empty((plan.count + 63) // 64, np.uint64) if wants_bits else None
+        arrays = (plan.keys, plan.values, plan.previous, self.bits)
+        # The memory stays where it is, and of this size, as long as these are there.
+        self.buffers = [None if array is None else ffi.from_buffer(array) for array in arrays]
+        self.arrays = [ffi.NULL if buffer is None else ffi.cast("char *", buffer)
+                       for buffer in self.buffers]
+
+    @property
+    def is_over(self) -> bool:
+        return self.frames == 0 and (self.error is not None or self.at >= self.plan.count)
+
+    def finish(self) -> None:
+        """Makes the result, and hands it over."""
+        result, plan = None, self.plan
+        if self.error is None:
+            if self.bits is not None and plan.count > 0:
+                into = [ffi.NULL if array is None else ffi.from_buffer(array)
+                        for array in (plan.found, plan.previous, plan.fill)]
+                width = plan.previous.nbytes // plan.count if plan.previous is not None else 0
+                bits = ffi.cast("uint64_t *", self.buffers[3])
+                lib.swpy_spread(bits, plan.count, into[0], into[1], width, into[2])
+            try:
+                result = plan.result()
+            except Exception as error:  # pylint: disable=broad-except
+                self.error = error
+        self.done(result, self.error)
+
+
+class Engine:
+    """The calls of one handle that have no reply yet."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.waiting: deque[Job] = deque()
+        self.flights: dict[int, tuple[Job, Any]] = {}
+        self._next = 1
+        self._out = ffi.new("struct sherwood_request **")
+        self._traffic = ffi.new("struct sherwood_traffic *")
+        self._moved = (0, 0)
+        self._moved_at = 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and not self.flights
+
+    def push(self, job: Job) -> None:
+        """Takes a job; the next turn sends it."""
+        self.waiting.append(job)
+
+    def turn(self) -> None:
+        """Sends what can be sent and takes the replies that are there. It does not block, but for
+        connecting where the handle is not open."""
+        try:
+            pointer = self.link.use()
+        except Exception as error:  # pylint: disable=broad-except
+            self.fail(error)
+            return
+        if not self.flights:
+            self._moved_at = time.monotonic()
+        self._send(pointer)
+        while self._take(pointer) and self.waiting and self.link.is_open:
+            self._send(pointer)
+
+    def _send(self, pointer: Any) -> None:
+        frame_keys = lib.sherwood_server(pointer).frame_ops_max // _SPLIT_KEYS * _SPLIT_KEYS
+        while self.waiting:
+            job = self.waiting[0]
+            left = job.plan.count - job.at
+            if left > 0 and job.error is None:
+                # Of several stripes one frame could overtake another.
+                in_order = (self.link.options.stripes == 1 or job.plan.operation in _READS
+                            or job.frames == 0)
+                if not in_order or not self._send_frame(pointer, job, min(left, frame_keys)):
+                    return
+            if job.at >= job.plan.count or job.error is not None:
+                self.waiting.popleft()
+                if job.is_over:
+                    job.finish()
+
+    def _send_frame(self, pointer: Any, job: Job, count: int) -> bool:
+        """Queues a frame of a job. False: as many are in flight as may be."""
+        facts = lib.sherwood_server(pointer)
+        keys, values, previous, bits = job.arrays
+        request = ffi.new("struct sherwood_request *")
+        request.size = ffi.sizeof("struct sherwood_request")
+        request.operation = job.plan.operation
+        request.count = count
+        request.flags = lib.SHERWOOD_DELAY
+        request.keys = keys + job.at * facts.key_bytes
+        request.values = values + job.at * facts.value_bytes if values else ffi.NULL
+        request.previous = previous + job.at * facts.value_bytes if previous else ffi.NULL
+        request.found = ffi.cast("uint64_t *", bits + job.at // 8) if bits else ffi.NULL
+        request.user = ffi.cast("void *", self._next)
+        rc = lib.sherwood_submit(pointer, request)
+        if rc == lib.SHERWOOD_E_BUSY:
+            return False
+        if rc != lib.SHERWOOD_OK:
+            job.error = self.link.error(rc)
+            return True
+        self.flights[self._next] = (job, request)
+        self._next += 1
+        job.at += count
+        job.frames += 1
+        return True
+
+    def _take(self, pointer: Any) -> int:
+        """Takes all replies that are there, and returns how many. A handle without any connection left
+        gives back all its requests, and is closed then."""
+        taken = 0
+        while True:
+            rc = lib.sherwood_wait_any_for(pointer, self._out, 0)
+            if self._out[0] == ffi.NULL:
+                break
+            taken += 1
+            job, _ = self.flights.pop(int(ffi.cast("uintptr_t", self._out[0].user)))
+            job.frames -= 1
+            if rc != lib.SHERWOOD_OK and job.error is None:
+                job.error = self.link.error(rc)
+            if job.is_over and (not self.waiting or self.waiting[0] is not job):
+                job.finish()
+        if not self.flights and lib.sherwood_stripes(pointer) < self.link.options.stripes:
+            self.link.drop()
+        return taken
+
+    def tick(self) -> None:
+        """Gives the connections up if no byte has moved for the time-out. libsherwood's own clock runs
+        only while it waits, and here it never does."""
+        if not self.flights or not self.link.is_open:
+            return
+        now, traffic = time.monotonic(), self._traffic
+        lib.sherwood_traffic(self.link.use(), traffic, ffi.sizeof(traffic[0]))
+        moved = (int(traffic.bytes_received), int(traffic.bytes_sent))
+        if moved != self._moved:
+            self._moved, self._moved_at = moved, now
+        elif now - self._moved_at >= self.link.options.timeout:
+            self.abandon(Timeout(f"{self.link.options.address}: no byte moved for"
+                                 f" {self.link.options.timeout:g} s: the connection is given up, and"
+                                 " whether the calls in flight took effect is unknown"))
+
+    def abandon(self, error: BaseException) -> None:
+        """Closes the handle; what was in flight and what waits ends with the error."""
+        self.link.drop()
+        self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Ends everything with the error. The handle is closed, so nothing more is received."""
+        if self.flights and self.link.is_open:
+            self.link.drop()
+        jobs = {id(job): job for job, _ in self.flights.values()}
+        jobs.update({id(job): job for job in self.waiting})
+        self.flights.clear()
+        self.waiting.clear()
+        for job in jobs.values():
+            job.frames, job.error = 0, job.error or error
+            job.finish()
+
+
+def closed() -> Lost:
+    """What calls end with whose client is closed meanwhile."""
+    return Lost("this client was closed while the call was in flight: whether it took effect is unknown")

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""c.submit: the calls on many keys as concurrent.futures.Future, many in flight."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import weakref
+from concurrent.futures import Future
+from typing import Any, Optional
+
+from ._engine import Engine, Job
+from ._errors import Refused
+from ._facts import Layout
+from ._link import Link, Options, lost_in_fork
+from ._many import Many
+from ._native import lib
+from ._plans import Plan
+
+
+class Worker:
+    """A thread that carries out jobs on a handle of its own. It ends when it is stopped and idle."""
+
+    def __init__(self, options: Options, calls_max: int) -> None:
+        self.engine = Engine(Link(options))
+        self.room = threading.Semaphore(calls_max)
+        self.lock = threading.Lock()
+        self.inbox: list[Job] = []
+        self.futures: set[Future[Any]] = set()
+        self.stopping = False
+        self.asleep = False
+        self.wake_read, self.wake_write = os.pipe()
+        os.set_blocking(self.wake_read, False)
+        self.thread = threading.Thread(target=self.run, name="sherwood.submit", daemon=True)
+        self.thread.start()
+
+    def push(self, plan: Plan) -> Future[Any]:
+        """Hands a plan over; blocks while as many calls are in flight as the server allows."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+
+        # What a future calls when it is done runs in the thread, which nobody else would free.
+        has_room = self.room.acquire(blocking=threading.current_thread() is not self.thread)
+
+        def done(result: Any, error: Optional[BaseException]) -> None:
+            with self.lock:
+                self.futures.discard(future)
+            if has_room:
+                self.room.release()
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        job = Job(plan, done)
+        with self.lock:
+            if not self.stopping:
+                self.inbox.append(job)
+                self.futures.add(future)
+                self.wake()
+                return future
+        if has_room:
+            self.room.release()
+        raise Refused("this client was closed")
+
+    def wake(self) -> None:
+        """Wakes the thread; the caller holds the lock."""
+        if self.asleep:
+            self.asleep = False
+            os.write(self.wake_write, b"!")
+
+    def stop(self) -> None:
+        """Lets the thread end once everything in flight is done."""
+        with self.lock:
+            self.stopping = True
+            self.wake()
+
+    def run(self) -> None:
+        while self.collect():
+            try:
+                self.engine.turn()
+                self.engine.tick()
+                self.sleep()
+            except Exception as error:  # pylint: disable=broad-except
+                self.engine.abandon(error)
+        self.engine.link.close()
+        os.close(self.wake_read)
+        os.close(self.wake_write)
+
+    def collect(self) -> bool:
+        """Takes what came in. False: there is no more to do, ever."""
+        with self.lock:
+            jobs, self.inbox = self.inbox, []
+            for job in jobs:
+                self.engine.push(job)
+            return not (self.stopping and self.engine.is_idle)
+
+    def sleep(self) -> None:
+        """Waits for a reply, for a job, or for the time to look at the clock."""
+        link = self.engine.link
+        with self.lock:
+            if self.inbox or (self.stopping and self.engine.is_idle):
+                return
+            if self.engine.waiting and not link.is_open:
+                return
+            self.asleep = True
+        poll = select.poll()
+        poll.register(self.wake_read, select.POLLIN)
+        if link.is_open and not self.engine.is_idle:
+            poll.register(lib.sherwood_descriptor(link.use()), select.POLLIN)
+        limit = None if self.engine.is_idle else min(1.0, link.options.timeout / 4) * 1000
+        ready = poll.poll(limit)
+        with self.lock:
+            self.asleep = False
+        if any(descriptor == self.wake_read for descriptor, _ in ready):
+            os.read(self.wake_read, 64)
+
+
+_submits: weakref.WeakSet[Submit] = weakref.WeakSet()
+
+
+class Submit(Many):
+    """The calls of Many, which return a concurrent.futures.Future at once.
+
+    They have a connection and a thread of their own, which come with the first call. With stripes=1
+    they take effect in the order in which they were submitted; between them and the client's other
+    calls there is no order, except that a call whose result is there was carried out. Arrays belong
+    to the call until its future is done. A call blocks where the server's limit of requests in flight
+    is reached. A future cannot be cancelled.
+    """
+
+    __slots__ = ("_link", "_worker", "_lock", "__weakref__")
+
+    def __init__(self, link: Link) -> None:
+        self._link = link  # the client's: its facts and options
+        self._worker: Optional[Worker] = None
+        self._lock = threading.Lock()
+        _submits.add(self)
+
+    def _layout(self) -> Layout:
+        return self._link.facts()[1]
+
+    def _carry_out(self, plan: Plan) -> Future[Any]:
+        with self._lock:
+            if self._link.closed:
+                raise Refused("this client was closed")
+            if self._worker is None:
+                self._worker = Worker(self._link.options, self._link.facts()[0].requests_in_flight_max)
+                weakref.finalize(self, self._worker.stop).atexit = False
+            worker = self._worker
+        return worker.push(plan)
+
+    def close(self) -> None:
+        """Waits for what is in flight, and closes the connection."""
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.stop()
+            if threading.current_thread() is not worker.thread:
+                worker.thread.join()
+
+    def forget(self) -> None:
+        """In a forked child, which has no such thread: its calls are lost, and the next starts anew."""
+        worker, self._worker, self._lock = self._worker, None, threading.Lock()
+        if worker is not None:
+            worker.lock, worker.asleep, worker.stopping = threading.Lock(), False, True
+            worker.engine.flights.clear()
+            os.close(worker.wake_read)
+            os.close(worker.wake_write)
+            for future in list(worker.futures):
+                future.set_exception(lost_in_fork())
+
+
+def _forked() -> None:
+    for submit in list(_submits):
+        submit.forget()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,342 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Python package: many calls in flight (submit, asyncio), threads, forks, daemons that go away."""
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+from harness import Server, case, check, equal, eventually, main
+from package import LIB, daemon, np, raises, same, sherwood
+
+U8 = np.uint64
+
+
+@case
+def submitted():
+    """submit: futures, many in flight, long calls, order of one connection, errors"""
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        keys = np.arange(200_001, dtype=U8)
+        c.submit.set_many(keys, keys * 3).result()
+        values, found = c.submit.get_many(np.append(keys, U8(1 << 60))).result()
+        same(values, np.append(keys * 3, U8(0)))
+        same(found, np.append(np.ones(200_001, bool), False))
+        out = np.empty(200_001, U8)
+        check(c.submit.get_many(keys, out=out, default=1).result() is out, "out is returned")
+        same(out, keys * 3)
+        many = [c.submit.get_many(keys[i: i + 50], default=9) for i in range(2000)]
+        for i, future in enumerate(many):
+            same(future.result(), keys[i: i + 50] * 3)
+        last = [c.submit.set_many([7], i) for i in range(1000)][-1]
+        last.result()
+        equal(c[7], 999)
+        same(c.submit.delete_many([7, 7]).result(), [True, False])
+        same(c.submit.get_many([]).result()[0], np.empty(0, U8))
+        raises(TypeError, "float64", c.submit.get_many, np.zeros(3))
+        chained = threading.Event()
+        c.submit.get_many([1]).add_done_callback(
+            lambda _: c.submit.set_many([5], 55).add_done_callback(lambda _: chained.set()))
+        check(chained.wait(20), "a call from what a future calls")
+        equal(c[5], 55)
+        check(not last.cancel(), "a future cannot be cancelled")
+        pending = [c.submit.add_many([1 << 50], 1) for _ in range(500)]
+    check(all(future.done() for future in pending), "close waits for what is in flight")
+    raises(ValueError, "closed", c.submit.get_many, [1])
+
+
+@case
+def submitted_stripes():
+    """submit over several connections: the frames of one write keep their order"""
+    with daemon("--frame-ops-max", "1024") as server, sherwood.connect(server.unix, stripes=4) as c:
+        keys = np.tile(np.arange(10, dtype=U8), 3000)
+        for turn in range(5):
+            values = np.arange(keys.size, dtype=U8) + U8(turn)
+            c.submit.set_many(keys, values).result()
+            same(c.get_many(keys[:10], default=0), values[-10:])
+        raises(sherwood.Full, "maximum load",
+               c.submit.set_many(np.arange(2_000_000, dtype=U8), 1).result)
+
+
+@case
+def refused_in_flight():
+    """submit and aio: a refusal reaches its own call, and the others go on"""
+    with daemon("--capacity", "4K") as server, sherwood.connect(server.unix) as c:
+        before = c.submit.set_many([1], [1])
+        refused = c.submit.set_many(np.arange(10_000, dtype=U8), 2)
+        after = c.submit.get_many([1], default=0)
+        before.result()
+        raises(MemoryError, "maximum load", refused.result)
+        same(after.result(), np.array([1], U8))
+
+        async def both():
+            return await asyncio.gather(c.aio.set_many(np.arange(10_000, dtype=U8), 2),
+                                        c.aio.get_many([1], default=0), return_exceptions=True)
+        full, got = asyncio.run(both())
+        check(isinstance(full, sherwood.Full), repr(full))
+        same(got, np.array([1], U8))
+
+
+@case
+def awaited():
+    """aio: many at once, long calls, cancelled awaits, several loops"""
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        keys = np.arange(150_000, dtype=np.int64)
+
+        async def work():
+            c.flush()
+            await c.aio.set_many(keys, keys + 1)
+            values, found = await c.aio.get_many(keys)
+            same(values, (keys + 1).astype(U8))
+            check(found.all(), "found")
+            got = await asyncio.gather(*(c.aio.get_many(keys[i: i + 10], default=0)
+                                         for i in range(1500)))
+            for i, part in enumerate(got):
+                same(part, (keys[i: i + 10] + 1).astype(U8))
+            task = asyncio.ensure_future(c.aio.set_many(keys, 5))
+            await asyncio.sleep(0)
+            task.cancel()
+            equal((await asyncio.gather(task, return_exceptions=True))[0].__class__,
+                  asyncio.CancelledError)
+            same(await c.aio.get_many(keys[-3:], default=0), np.full(3, 5, U8))
+            old, was = await c.aio.add_many([3, 1 << 40], [1, 1], previous=True)
+            same(old, np.array([5, 0], U8))
+            same(was, [True, False])
+            with_error = asyncio.gather(c.aio.get_many([1]), return_exceptions=True)
+            raises(TypeError, "float64", c.aio.get_many, np.zeros(1))
+            await with_error
+            return True
+
+        check(asyncio.run(work()) and asyncio.run(work()), "two loops, one after the other")
+        threads = [threading.Thread(target=lambda: done.append(asyncio.run(work()))) for _ in range(1)]
+        done = []
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(done, [True])
+        raises(RuntimeError, "no running event loop", c.aio.get_many, [1])
+
+
+@case
+def threads_share():
+    """threads: one client takes turns, clones run beside each other, and sums are right"""
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        keys, failures = np.arange(300, dtype=U8), []
+
+        def add(client):
+            try:
+                for _ in range(40):
+                    client.add_many(keys, 1)
+                    client.submit.add_many(keys, 1).result()
+                    values, found = client.get_many(keys)
+                    check(found.all() and values.min() >= 2, "own writes are seen")
+            except BaseException as error:  # pylint: disable=broad-except
+                failures.append(error)
+
+        threads = [threading.Thread(target=add, args=(c if i % 2 else c.clone(),)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(failures, [])
+        same(c.get_many(keys, default=0), np.full(300, 640, U8))
+
+
+@case
+def gil_is_released():
+    """another Python thread runs while a batch is under way"""
+    with daemon("--capacity", "4M") as server, sherwood.connect(server.unix) as c:
+        keys, ticks, stop = np.arange(1 << 20, dtype=U8), [0], threading.Event()
+
+        def count():
+            while not stop.is_set():
+                ticks[0] += 1
+
+        c.set_many(keys, keys)
+        thread = threading.Thread(target=count)
+        thread.start()
+        # Without the GIL a thread that computes gets at most one turn between two calls.
+        before, seen = ticks[0], 0
+        for _ in range(5):
+            c.get_many(keys)
+            seen += ticks[0] > before
+            before = ticks[0]
+        stop.set()
+        thread.join()
+        equal(seen, 5, "calls during which the other thread ran")
+
+
+def pause(server):
+    """Stops the daemon where it is, and waits until all its threads have."""
+    os.kill(server.pid(), signal.SIGSTOP)
+
+    def stopped():
+        return all(" T " in _read(f"/proc/{server.pid()}/task/{task}/stat")
+                   for task in os.listdir(f"/proc/{server.pid()}/task"))
+    eventually(stopped, "the daemon is stopped")
+
+
+def _read(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def in_child(function):
+    """Runs it in a forked child; its exit status is the result."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        except BaseException as error:  # pylint: disable=broad-except
+            print(f"  in the child: {error!r}", flush=True)
+        finally:
+            os._exit(status)
+    equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, "exit status of the child")
+
+
+@case
+def forks():
+    """fork: the child connects anew, the parent's connections, futures and loops go on"""
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        c[1] = 1
+        c.submit.set_many([2], 2).result()
+        pause(server)  # so that calls stay in flight
+        future = c.submit.get_many([1, 2], default=0)
+
+        def child():
+            raises(sherwood.Lost, "forked", future.result, 10)
+            os.kill(server.pid(), signal.SIGCONT)
+            equal((c[1], c[2]), (1, 2))
+            c[3] = 3
+            same(c.submit.get_many([3], default=0).result(20), np.array([3], U8))
+            c.close()
+
+        in_child(child)
+        same(future.result(20), np.array([1, 2], U8), "the parent's future")
+        equal((c[3], c.submit.get_many([3], default=0).result(20)[0]), (3, 3))
+
+        async def with_loop():
+            same(await c.aio.get_many([1], default=0), np.array([1], U8))
+            in_child(lambda: equal(c[1], 1))
+            same(await asyncio.wait_for(c.aio.get_many([2], default=0), 20), np.array([2], U8))
+        asyncio.run(with_loop())
+        lock = c._link.lock  # pylint: disable=protected-access
+        holder = threading.Thread(target=lambda: (lock.acquire(), time.sleep(0.3), lock.release()))
+        holder.start()
+        eventually(lambda: not lock.acquire(blocking=False) or lock.release(), "another has the lock")
+        in_child(lambda: equal(c[1], 1))
+        holder.join()
+        equal(c[1], 1)
+
+
+@case
+def daemon_dies():
+    """a daemon that is killed mid-call: Lost, also of futures and awaits; the next call connects anew"""
+    with daemon(stop_rc=None) as server:
+        c = sherwood.connect(server.unix)
+        keys = np.arange(1000, dtype=U8)
+        c.set_many(keys, keys)
+        c.submit.get_many(keys).result()
+        futures, caught = [], []
+
+        def blocked():
+            try:
+                c.get_many(keys)
+            except sherwood.Error as error:
+                caught.append(error)
+
+        async def waits():
+            await c.aio.get_many(keys)  # connects
+            pause(server)
+            futures.extend(c.submit.get_many(keys) for _ in range(5))
+            thread = threading.Thread(target=blocked)
+            thread.start()
+            pending = asyncio.gather(*(c.aio.get_many(keys) for _ in range(5)), return_exceptions=True)
+            await asyncio.sleep(0.1)
+            server.kill()
+            got = await asyncio.wait_for(pending, 20)
+            thread.join(20)
+            return got
+
+        for error in asyncio.run(waits()):
+            check(isinstance(error, sherwood.Lost), repr(error))
+        check(len(caught) == 1 and isinstance(caught[0], ConnectionError), f"{caught!r}")
+        for future in futures:
+            raises(sherwood.Lost, "", future.result, 20)
+        raises(sherwood.Lost, "", c.get_many, keys)
+        raises(sherwood.Lost, "", c.submit.get_many(keys).result, 20)
+        path = server.unix[len("unix:"):]
+        with Server("--unix-socket", path):
+            same(c.get_many([1], default=7), np.array([7], U8), "the new daemon's table is empty")
+            same(c.submit.get_many([1], default=7).result(20), np.array([7], U8))
+            c.close()
+        with Server("--unix-socket", path, "--key-bits", "32"):
+            other = sherwood.connect(server.unix)
+            other[1] = 1
+        with Server("--unix-socket", path):
+            raises(sherwood.Error, "", other.get_many, [1])
+            raises(sherwood.Refused, "another width", other.get_many, [1])
+        server.stop = lambda: None  # it was killed
+
+
+@case
+def daemon_is_silent():
+    """a daemon that stops answering: Timeout, of every kind of call, and the next call connects anew"""
+    with daemon() as server, sherwood.connect(server.unix, timeout=0.4) as c:
+        c[1] = 1
+        c.submit.get_many([1]).result()
+
+        async def silent():
+            await c.aio.get_many([1])
+            pause(server)
+            try:
+                future = c.submit.get_many([1])
+                raises(sherwood.Timeout, "no byte moved", c.get_many, [1])
+                raises(sherwood.Timeout, "no byte moved", future.result, 20)
+                awaited_error = await asyncio.gather(c.aio.get_many([1]), return_exceptions=True)
+                check(isinstance(awaited_error[0], TimeoutError), repr(awaited_error))
+            finally:
+                os.kill(server.pid(), signal.SIGCONT)
+            same(await c.aio.get_many([1], default=0), np.array([1], U8))
+        asyncio.run(silent())
+        equal((c[1], c.submit.get_many([1], default=0).result()[0]), (1, 1))
+
+
+@case
+def is_collected():
+    """a client that nobody has any more closes its connections and ends its thread"""
+    with daemon() as server:
+        with sherwood.connect(server.unix):
+            base = server.connections()
+        for _ in range(5):
+            c = sherwood.connect(server.unix)
+            c.submit.get_many([1]).result()
+
+            async def one(client):
+                await client.aio.get_many([1])
+            asyncio.run(one(c))
+        gone = weakref.ref(c)
+        del c
+        gc.collect()
+        check(gone() is None, "the client is collected")
+        eventually(lambda: server.connections() < base, "the connections are closed")
+        eventually(lambda: not [t for t in threading.enumerate() if t.name == "sherwood.submit"],
+                   "the threads end")
+        program = ("import sherwood, sys; c = sherwood.connect(sys.argv[1]);"
+                   " print(c.submit.get_many([1], default=3).result()[0]); f = c.submit.get_many([1])")
+        result = subprocess.run([sys.executable, "-c", program, server.unix], text=True, timeout=30,
+                                env={**os.environ, "PYTHONPATH": str(LIB)}, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, check=False)
+        equal((result.returncode, result.stdout), (0, "3\n"), "a program that ends without close")
+
+
+if __name__ == "__main__":
+    main()
