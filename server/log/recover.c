@@ -3,14 +3,13 @@
  * recover.c - recovering what a log holds.
  */
 #include "server/log/recover.h"
-#include "server/log/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/log/replay.h"
+#include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
 
@@ -78,8 +77,8 @@ static int recover_surveyed(const struct sw_recover *recover, const struct sw_wa
     struct sw_replayed replayed;
     uint64_t began = sw_log_now_ns();
     if (!ids_agree(recover, survey, reason) || !may_cut(recover, &survey->plan, reason) ||
-        sw_wal_replay_to_table(survey, recover->directory, recover->table, recover->stop, &replayed,
-                               reason) != 0) {
+        sw_wal_replay_to_table(survey, recover->directory, recover->table, &recover->owner,
+                               &replayed, reason) != 0) {
         return -1;
     }
     if (replayed.writes > 0) {
@@ -148,7 +147,7 @@ int sw_recover_behind(const struct sw_load *load, bool cuts_torn_tail, struct sw
         .base = load->found ? load->header.sequence : 0,
         .named = load->highest,
         .cuts_torn_tail = cuts_torn_tail,
-        .stop = load->stop,
+        .owner = {load->stop, load->progress, load->context},
         .wal = wal,
     };
     return sw_recover(&recover, reason);

@@ -6,6 +6,7 @@
 #ifndef SHERWOOD_SERVER_LOG_RECOVER_H
 #define SHERWOOD_SERVER_LOG_RECOVER_H
 
+#include "server/log/replay.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/wal.h"
 #include "table/table.h"
@@ -18,8 +19,8 @@ struct sw_recover {
     uint64_t base;       /* the snapshot's sequence; 0: there is none */
     uint64_t named;      /* highest sequence in the name of a snapshot */
     bool cuts_torn_tail; /* otherwise a log whose end is torn is refused */
-    const bool *stop;    /* atomic: once it is true, recovering ends */
-    struct sw_wal *wal;  /* the log to begin; NULL: none, what follows is not logged */
+    struct sw_replay_owner owner;
+    struct sw_wal *wal; /* the log to begin; NULL: none, what follows is not logged */
 };
 
 /* Whatever the directory holds is recovered, whether or not a log is to begin. Logs what it found.

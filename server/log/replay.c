@@ -16,7 +16,7 @@
 struct replay {
     struct sw_table *table;
     struct sw_queue *queue;
-    const bool *stop;
+    const struct sw_replay_owner *owner;
     struct sw_table_info info;
     struct sw_replayed *replayed;
     struct sw_batch *batches; /* a ring: submitted, oldest first */
@@ -120,7 +120,8 @@ static int take_write(void *context, const struct sw_wal_record *record, const u
     const struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
     replay->replayed->writes++;
     replay->replayed->bytes += (uint64_t)record->units * SW_WAL_ALIGN;
-    if (replay->stop != NULL && __atomic_load_n(replay->stop, __ATOMIC_ACQUIRE)) {
+    const bool *stop = replay->owner->stop;
+    if (stop != NULL && __atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
         snprintf(reason, SW_WAL_REASON_BYTES, "the replay of the log was stopped");
         return -1;
     }
@@ -136,14 +137,17 @@ static int finish_all(void *context, char reason[SW_WAL_REASON_BYTES])
     while (replay->in_flight > 0) {
         status = finish_one(replay, reason) != 0 ? -1 : status;
     }
+    if (replay->owner->progress != NULL) {
+        replay->owner->progress(replay->owner->context);
+    }
     return status;
 }
 
 int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
-                           struct sw_table *table, const bool *stop, struct sw_replayed *replayed,
-                           char reason[SW_WAL_REASON_BYTES])
+                           struct sw_table *table, const struct sw_replay_owner *owner,
+                           struct sw_replayed *replayed, char reason[SW_WAL_REASON_BYTES])
 {
-    struct replay replay = {.table = table, .stop = stop, .replayed = replayed};
+    struct replay replay = {.table = table, .owner = owner, .replayed = replayed};
     const struct sw_wal_memory memory = sw_wal_table_memory(table);
     const struct sw_wal_taker taker = {take_write, finish_all, &replay};
     *replayed = (struct sw_replayed){0};

@@ -14,12 +14,20 @@ struct sw_replayed {
     uint64_t bytes; /* of segments that were read for it */
 };
 
+/* Who replays. `stop`, atomic, ends it once it is true; `progress` is called after each segment.
+ * Both may be NULL. */
+struct sw_replay_owner {
+    const bool *stop;
+    void (*progress)(void *context);
+    void *context;
+};
+
 /* Carries out what the survey found behind its snapshot, which the table holds; nobody else writes
- * to it. The table's sequence is then survey->plan.end. `stop`, atomic, ends it once it is true.
+ * to it. The table's sequence is then survey->plan.end.
  * Returns 0; or -1 with a sentence in `reason`. */
 int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
-                           struct sw_table *table, const bool *stop, struct sw_replayed *replayed,
-                           char reason[SW_WAL_REASON_BYTES]);
+                           struct sw_table *table, const struct sw_replay_owner *owner,
+                           struct sw_replayed *replayed, char reason[SW_WAL_REASON_BYTES]);
 
 /* Memory that batches of the table may point into. */
 struct sw_wal_memory sw_wal_table_memory(struct sw_table *table);

@@ -136,7 +136,7 @@ static bool load_newest(struct sw_saver *saver)
     struct sw_load *load = &saver->load;
     const bool cuts = saver->config->aof_load_truncated != 0;
     uint64_t began = now_ms();
-    saver->moved_ms = saver->logged_ms = began;
+    saver->logged_ms = began;
     sw_snapshot_remove_unfinished(&saver->directory);
     if (sw_snapshot_load(load, reason) != 0) {
         return cannot_load(saver, reason);

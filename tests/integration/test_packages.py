@@ -3,7 +3,8 @@
 """make deb: what the packages hold, and what Debian's own checker says of them.
 
 The packages are made of the programs that are built already: a build as a whole, a second one that must give
-the same bytes, and an installation in a bare Debian are in tests/packages/run.
+the same bytes, and an installation in a bare Debian are in tests/packages/run. Then a copy of this machine is booted, and
+they are installed there.
 """
 
 import functools
@@ -65,7 +66,8 @@ def complete():
             check(name not in owner, f"{name} is in {package} and in {owner.get(name)}")
             owner[name] = package
     with tempfile.TemporaryDirectory() as stage:
-        run("make", "-C", ROOT, "--no-print-directory", "install", "NVCC=", "PREFIX=/usr", f"DESTDIR={stage}")
+        copy, = (BUILD / "deb").glob("sherwood-*/")
+        run("make", "-C", copy, "--no-print-directory", "install", "NVCC=", "PREFIX=/usr", f"DESTDIR={stage}")
         installed = {os.path.relpath(os.path.join(folder, name), stage)
                      for folder, _, files in os.walk(stage) for name in files}
     have = {re.sub(r"\.gz$", "", os.path.basename(name)) for name in owner}
@@ -131,6 +133,20 @@ def versions():
         equal(field(package, "Source"), "sherwood", package)
     depends = field("sherwood-server", "Depends")
     check("libuv1" in depends and "libc6" in depends and "systemd-sysusers" in depends, depends)
+
+
+@case
+def on_systemd():
+    """installed, upgraded, purged, and run as services under a real systemd"""
+    packages()
+    result = subprocess.run([ROOT / "tests/packages/boot", "200", "tests/packages/on_systemd.py", "/src/build/deb"],
+                            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            timeout=250, check=False)
+    lines = result.stdout.splitlines()
+    if result.returncode == 75:
+        raise Skip(lines[-1] if lines else "no systemd can be booted here")
+    print("\n".join(line for line in lines if not line.startswith("not ok")), flush=True)
+    equal(result.returncode, 0, result.stdout)
 
 
 if __name__ == "__main__":

@@ -232,6 +232,45 @@ Test(wal_replay, the_same_table_of_u32_bucket_by_bucket)
     check_width(64);
 }
 
+static void count_call(void *count)
+{
+    (*(int *)count)++;
+}
+
+/* A service manager is told that a long replay goes on. */
+Test(wal_replay, who_replays_hears_of_every_segment)
+{
+    struct sample s;
+    char reason[SW_WAL_REASON_BYTES] = "";
+    int calls = 0;
+    begin(&s, 128);
+    start(&s);
+    for (uint64_t i = 0; i < 100; i++) {
+        uint64_t *keys = (uint64_t *)(void *)s.memory;
+        for (uint64_t k = 0; k < 100; k++) {
+            keys[k] = keys[128 + k] = i;
+        }
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = SW_SET,
+                                 .count = 100,
+                                 .keys = keys,
+                                 .values = keys + 128};
+        cr_assert_eq(sw_batch_run(s.queue, &batch), SW_OK);
+        log_it(&s, &batch, false);
+    }
+    stop(&s);
+    sw_table_destroy(s.table);
+    struct sw_table *table = make_table(s.slot_bits);
+    const struct sw_recover how = {.directory = &s.directory,
+                                   .table = table,
+                                   .shape = {8, 8, SW_ENGINE_ROBIN_HOOD, 0},
+                                   .owner = {NULL, count_call, &calls}};
+    cr_assert_eq(sw_recover(&how, reason), 0, "%s", reason);
+    cr_assert_geq(calls, 100 * 1600 / (1 << 16));
+    sw_table_destroy(table);
+    sw_directory_close(&s.directory);
+}
+
 /* A smaller table than the log needs says so, and does not serve half of it. */
 Test(wal_replay, a_table_that_is_too_small)
 {
