@@ -127,7 +127,7 @@ run: deps ## build, and run the daemon in the foreground: make run ARGS="--port 
 $(BUILD)/libtable.a: $(TABLE_OBJ)
 $(BUILD)/libproto.a: $(call obj,$(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 $(BUILD)/libtls.a: $(call obj,$(TLS_SRC))
-$(BUILD)/libserver.a: $(call obj,$(SERVER_SRC))
+$(BUILD)/libserver.a: $(call obj,$(SERVER_SRC)) $(BUILD)/obj/gen/status_page.o
 $(BUILD)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(BUILD)/lib%.a:
 	@mkdir -p $(@D)
@@ -163,6 +163,14 @@ $(BUILD)/gen/proto/sherwood.pb-c.h: $(BUILD)/gen/proto/sherwood.pb-c.c
 $(BUILD)/obj/gen/proto/sherwood.pb-c.o: $(BUILD)/gen/proto/sherwood.pb-c.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(REAL_CPPFLAGS) $(filter-out -W%,$(REAL_CFLAGS)) -w -c -o $@ $<
+
+# The status page of the HTTP port, joined from its parts and written as C.
+$(BUILD)/gen/status_page.c: $(wildcard server/observe/status/*)
+	@mkdir -p $(@D)
+	server/observe/status/join >$@
+$(BUILD)/obj/gen/status_page.o: $(BUILD)/gen/status_page.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # What the last build was made with. A change of flags makes every object old.
 $(BUILD)/flags: FORCE

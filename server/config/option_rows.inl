@@ -36,9 +36,10 @@ SW_LIVE_OPTION(
     tcp_buffer_bytes, "tcp-buffer-bytes", "server", SW_ANY, SW_SIZE(0, SW_G), "0", "BYTES",
     "Send and receive buffer of a TCP connection, at most net.core.wmem_max and rmem_max. 0: "
     "the kernel sizes them as it goes.")
-SW_OPTION(tls_port, "tls-port", "server", SW_ANY, SW_NUMBER(0, 65535), "0", "PORT",
-          "Port of bind for RESP and bulk frames by TLS, 1.2 or 1.3. Needs tls-cert and tls-key. 0: "
-          "none.")
+SW_OPTION(
+    tls_port, "tls-port", "server", SW_ANY, SW_NUMBER(0, 65535), "0", "PORT",
+    "Port of bind for RESP and bulk frames by TLS, 1.2 or 1.3. Needs tls-cert and tls-key. 0: "
+    "none.")
 SW_OPTION(tls_only, "tls-only", "server", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
           "Open no port without TLS: port is not used. A Unix socket and HTTP stay as they are.")
 SW_OPTION(tls_cert, "tls-cert", "server", SW_ANY, SW_TEXT(), "", "PATH",
@@ -57,10 +58,11 @@ SW_OPTION(tls_auth_clients, "tls-auth-clients", "server", SW_ANY, SW_CHOICE(tls_
 SW_OPTION(tls_min_version, "tls-min-version", "server", SW_ANY, SW_CHOICE(tls_versions), "1.2",
           "1.2|1.3", "The oldest version of TLS that is spoken.")
 SW_OPTION(http_bind, "http-bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
-          "Address of /metrics, /healthz and /readyz. Empty: no HTTP.")
-SW_OPTION(http_port, "http-port", "server", SW_ANY, SW_NUMBER(0, 65535), "9379", "PORT",
-          "Port of /metrics, /healthz and /readyz. 0: the kernel picks a free one, shown in the "
-          "start line.")
+          "Address of the status page, /metrics, /healthz and /readyz. Empty: no HTTP.")
+SW_OPTION(
+    http_port, "http-port", "server", SW_ANY, SW_NUMBER(0, 65535), "9379", "PORT",
+    "Port of the status page, /metrics, /healthz and /readyz. 0: the kernel picks a free one, "
+    "shown in the start line.")
 SW_OPTION(loops, "loops", "server", SW_ANY, SW_NUMBER(0, 256), "0", "N",
           "I/O threads. 0: half the cores, at least one.")
 SW_LIVE_OPTION(
@@ -218,9 +220,9 @@ SW_LIVE_OPTION(
     "MS",
     "Time from a request's first byte to its last, after which the connection is closed. 0: none.")
 SW_LIVE_OPTION(tls_handshake_timeout_ms, "tls-handshake-timeout-ms", "limits", SW_ANY,
-          SW_NUMBER(1, SW_DAY_MS), "10000", "MS",
-          "Time from connecting to the TLS port to the end of the handshake, after which the "
-          "connection is closed.")
+               SW_NUMBER(1, SW_DAY_MS), "10000", "MS",
+               "Time from connecting to the TLS port to the end of the handshake, after which the "
+               "connection is closed.")
 SW_LIVE_OPTION(
     write_timeout_ms, "write-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "60000", "MS",
     "Time in which the client takes no byte of its replies, after which the connection is "

@@ -34,4 +34,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
 /* True if an Accept header prefers OpenMetrics 1.0 to the older format (http_content_type.c). */
 bool sw_http_wants_openmetrics(const char *accept);
 
+/* True if an Accept header names text/html and does not prefer text/plain: that of a browser. */
+bool sw_http_wants_html(const char *accept);
+
 #endif

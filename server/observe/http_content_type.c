@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_content_type.c - which of the two text formats an Accept header prefers.
+ * http_content_type.c - what an Accept header prefers: which of the two formats of the metrics, and
+ * whether a page for browsers.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -104,4 +105,16 @@ bool sw_http_wants_openmetrics(const char *accept)
     }
     /* At equal quality a format that is named is preferred to one that a wildcard covers. */
     return openmetrics > plain || (openmetrics > 0 && openmetrics == plain && plain_rank < 3);
+}
+
+bool sw_http_wants_html(const char *accept)
+{
+    double html = 0, plain = 0;
+    while (accept != NULL) {
+        struct media_range range;
+        accept = next_range(accept, &range);
+        html = names(&range, "text/html") ? range.quality : html;
+        plain = names(&range, "text/plain") ? range.quality : plain;
+    }
+    return html > 0 && html >= plain;
 }

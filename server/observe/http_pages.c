@@ -11,6 +11,7 @@
 
 #include "server/observe/http.h"
 #include "server/observe/status.h"
+#include "server/observe/status_page.h"
 
 #define HTTP_PAGE_BYTES_MAX (1024 * 1024)
 
@@ -18,12 +19,13 @@ static const char type_text[] = "text/plain; charset=utf-8";
 static const char type_prometheus[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char type_openmetrics[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+static const char type_html[] = "text/html; charset=utf-8";
 static const char type_json[] = "application/json";
 
 static const char page_index[] =
     "Sherwood, a key-value server.\n"
     "\n"
-    "/             this text\n"
+    "/             this text; for a browser, the status page\n"
     "/metrics      counters and gauges for Prometheus\n"
     "/status.json  figures of now and of the last ten minutes, and what is wrong\n"
     "/healthz      200 while the process runs\n"
@@ -124,6 +126,32 @@ static enum MHD_Result reply_status(const struct sw_http_pages *pages,
     return reply_rendered(connection, type_json, &text);
 }
 
+/* A browser gets the status page, others a few words. */
+static enum MHD_Result reply_index(struct MHD_Connection *connection)
+{
+    const char *accept =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    bool html = accept != NULL && sw_http_wants_html(accept);
+    struct MHD_Response *response =
+        html ? MHD_create_response_from_buffer(sw_status_page_bytes, (void *)sw_status_page,
+                                               MHD_RESPMEM_PERSISTENT)
+             : MHD_create_response_from_buffer(strlen(page_index), (void *)page_index,
+                                               MHD_RESPMEM_PERSISTENT);
+    const char *const headers[][2] = {{MHD_HTTP_HEADER_VARY, "Accept"},
+                                      {"Content-Security-Policy", sw_status_policy},
+                                      {"Referrer-Policy", "no-referrer"},
+                                      {"X-Frame-Options", "DENY"},
+                                      {"Cross-Origin-Opener-Policy", "same-origin"}};
+    for (size_t i = 0; response != NULL && i < (html ? sizeof(headers) / sizeof(headers[0]) : 1);
+         i++) {
+        if (MHD_add_response_header(response, headers[i][0], headers[i][1]) != MHD_YES) {
+            MHD_destroy_response(response); /* no page without its policy */
+            response = NULL;
+        }
+    }
+    return reply(connection, MHD_HTTP_OK, html ? type_html : type_text, response);
+}
+
 static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
                                    struct MHD_Connection *connection)
 {
@@ -153,7 +181,7 @@ enum MHD_Result sw_http_reply(const struct sw_http_pages *pages, struct MHD_Conn
         return reply_ready(pages, connection);
     }
     if (strcmp(path, "/") == 0) {
-        return sw_http_reply_text(connection, MHD_HTTP_OK, page_index);
+        return reply_index(connection);
     }
     return sw_http_reply_text(connection, MHD_HTTP_NOT_FOUND, page_missing);
 }

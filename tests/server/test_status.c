@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/observe/http.h"
 #include "server/observe/problems.h"
 #include "server/observe/status.h"
 #include "tests/server/facts.h"
@@ -314,5 +315,21 @@ Test(status, since)
                                  "1 ", "0x1", "1e3", "1000000000000000000000"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         cr_assert_not(sw_status_parse_since(wrong[i], &since), "%s", wrong[i]);
+    }
+}
+
+Test(status, who_gets_html)
+{
+    const char *const browsers[] = {
+        "text/html", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8",
+        "text/plain;q=0.5, text/html;q=0.5", "TEXT/HTML"};
+    const char *const others[] = {
+        "*/*",           "text/plain", "application/json",           "text/*",
+        "text/html;q=0", "",           "text/plain, text/html;q=0.9"};
+    for (size_t i = 0; i < sizeof(browsers) / sizeof(browsers[0]); i++) {
+        cr_assert(sw_http_wants_html(browsers[i]), "%s", browsers[i]);
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        cr_assert_not(sw_http_wants_html(others[i]), "%s", others[i]);
     }
 }
