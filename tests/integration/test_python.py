@@ -87,6 +87,7 @@ def taken_as_they_are():
             equal((values.size, found.size, values.dtype), (0, 0, np.dtype(U8)))
             equal(c.set_many(empty, empty), None)
             equal(c.delete_many(empty).size, 0)
+        same(c.get_many([[1, 2], [3, 4]], default=0), np.array([[2, 4], [6, 8]], U8), "nested lists")
         for other in (array.array("Q", [1, 2]), array.array("q", [1, 2]), range(1, 3), (1, 2),
                       memoryview(array.array("Q", [1, 2])), [np.int32(1), np.uint8(2)],
                       memoryview(bytes([1] + 7 * [0] + [2] + 7 * [0])).cast("Q"), Tensor([1, 2])):
@@ -125,7 +126,8 @@ def refused():
             raises(TypeError, "uint64 or int64", c.set_many, [1, 2], keys)
         raises(TypeError, "not all integers", c.get_many, [1.0])
         raises(TypeError, "not all integers", c.get_many, ["1"])
-        raises(TypeError, "not all integers", c.get_many, [[1, 2]])
+        raises(ValueError, "lists of one length", c.get_many, [[1, 2], [3]])
+        raises(ValueError, "lists of one length", c.get_many, [[1, 2], 3])
         for none in (None, "12", 1.5, {1: 2}, 12):
             raises(TypeError, "", c.get_many, none)
         raises(ValueError, "not within 0 to", c.get_many, [-1])

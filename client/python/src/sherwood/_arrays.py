@@ -41,8 +41,13 @@ def _of_list(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any
     """The numbers of a list, each checked: by array.array, which takes no fractions."""
     if dtype.kind not in "iu":
         if dtype.kind == "f":
-            return np.asarray(given, dtype=dtype)
+            return _of_floats(given, dtype, what)
         raise TypeError(f"{what}: give an array of {dtype}")
+    if len(given) > 0 and isinstance(given[0], (list, tuple)):
+        parts = [_of_list(part, dtype, what) for part in given if isinstance(part, (list, tuple))]
+        if len(parts) != len(given) or any(part.shape != parts[0].shape for part in parts):
+            raise ValueError(f"{what}: lists of one length in a list are an array, others are not")
+        return np.stack(parts)
     code = _CODES[dtype.itemsize]
     try:
         return np.frombuffer(array.array(code if dtype.kind == "u" else code.lower(), given), dtype)
@@ -51,6 +56,16 @@ def _of_list(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any
     except OverflowError:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         raise ValueError(f"{what}: a number in the list is not within {low} to {high}") from None
+
+
+def _of_floats(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        found = np.empty(0, object)
+    if found.dtype.kind not in "fiu":
+        raise TypeError(f"{what}: a list of what are not all numbers, for {dtype}")
+    return found.astype(dtype)
 
 
 def as_numpy(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import Any, Iterator, Optional
 
 import numpy as np
 
-from . import _plans
+from . import _cache, _files, _plans
 from ._aio import Aio
 from ._errors import Refused
 from ._facts import Layout, Server
@@ -18,7 +19,6 @@ from ._native import ffi, lib
 from ._submit import Submit
 
 _NULL = ffi.NULL
-SCORE_MAX = 2**64 - 1
 
 
 def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
@@ -105,8 +105,10 @@ class Client(Many):
         return self._plain(values[0]) if found[0] else default
 
     def __setitem__(self, key: int, value: Any) -> None:
-        is_row = self._layout().value_shape and not isinstance(value, (int, float))
-        self.set_many([operator.index(key)], np.asarray(value)[np.newaxis] if is_row else [value])
+        given: Any = [value]
+        if self._layout().value_shape:
+            given = value if isinstance(value, (int, float)) else np.asarray(value)[np.newaxis]
+        self.set_many([operator.index(key)], given)
 
     def __delitem__(self, key: int) -> None:
         if not self.delete_many([operator.index(key)])[0]:
@@ -225,6 +227,65 @@ class Client(Many):
                 rc = lib.sherwood_scan_scores(pointer, cursor, *scores, *into, _NULL, len(keys), count)
             self._link.check(rc)
         return int(count[0])
+
+    def load(self, path: Any, *, keys: str = "key", values: str = "value", batch: int = 1 << 20,
+             progress: _files.Progress = False) -> int:
+        """Stores the pairs of a file, and returns how many there were.
+
+        .npz: arrays of these names. .npy: records with these fields, or two columns. .parquet: columns
+        of these names (pyarrow). .csv: lines of key,value. dtypes as set_many takes them. progress:
+        True for a line on stderr, or a function of (pairs stored, pairs of the file or None).
+        """
+        name, done = os.fspath(path), 0
+        tell = _files.show(progress, name)
+        for some, their, total in _files.read(name, self._layout(), (keys, values), batch):
+            self.set_many(some, their)
+            done += len(some)
+            tell(done, total)
+        return done
+
+    def dump(self, path: Any, *, keys: str = "key", values: str = "value", batch: int = 1 << 20,
+             progress: _files.Progress = False) -> int:
+        """Writes all pairs to a file that load reads, and returns how many. The file is there when it
+        is complete. It is a scan: a pair that is moved meanwhile may come twice."""
+        name, done = os.fspath(path), 0
+        tell, about = _files.show(progress, name), len(self)
+
+        def told() -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+            nonlocal done
+            for some, their in self.scan(batch):
+                yield some, their
+                done += len(some)
+                tell(done, max(about, done))
+
+        _files.write(name, self._layout(), (keys, values), told())
+        return done
+
+    # --- a cache ---------------------------------------------------------------------------------
+    def run_many(self, operation: str, keys: Any, values: Any = None, *, scores: Any = None,
+                 want: Any = ("previous", "found")) -> _cache.Result:
+        """Carries out any operation of libsherwood by its name, such as "find_or_insert" or "peek".
+
+        want: names of what is returned, of "previous", "found", "scores", "not_admitted", "evicted".
+        scores: uint64 of the shape of the keys, or one integer: the number of uses, or the score.
+        Scores, evicted and not admitted entries are a cache's. sherwood.h says what each means.
+        """
+        return _cache.run_many(self._link, self._layout(), operation, keys, values, scores, want)
+
+    def count_scores(self, low: int, high: int) -> int:
+        """How many entries of a cache have scores from low to high."""
+        return _cache.of_range(self._link, lib.sherwood_count_scores, (low, high))
+
+    def erase_scores(self, low: int, high: int) -> int:
+        """Deletes the entries of a cache with scores from low to high; returns how many there were."""
+        return _cache.of_range(self._link, lib.sherwood_erase_scores, (low, high))
+
+    def epoch(self, to: int = 0) -> int:
+        """Of a cache with epochs: goes on to an epoch, or with 0 nowhere; returns the current one."""
+        now = ffi.new("uint64_t *")
+        with self._link.lock:
+            self._link.check(lib.sherwood_epoch(self._link.use(), operator.index(to), now))
+        return int(now[0])
 
     # --- byte strings of a cache -----------------------------------------------------------------
     def pack(self, strings: Any) -> np.ndarray[Any, Any]:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""What only a cache is given and asked for: scores, evicted entries, and all its operations by name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from . import _arrays, _plans
+from ._errors import Refused
+from ._facts import Layout
+from ._link import Link
+from ._native import ffi, lib
+
+OPERATIONS: dict[str, int] = {
+    name.lower(): getattr(lib, f"SHERWOOD_{name}")
+    for name in ("GET", "SET", "SUM", "MIN", "MAX", "SET_ABSENT", "SET_PRESENT", "INCREMENT",
+                 "DECREMENT", "DELETE", "PEEK", "FIND_OR_INSERT", "SET_SCORE", "SET_VALUE", "ADD_F32",
+                 "ADD_U32", "ADD_U64", "ADD_PRESENT_F32", "ADD_PRESENT_U32", "ADD_PRESENT_U64")
+}
+_WITHOUT_VALUES = {"get", "delete", "peek", "set_score"}
+_WANTS = {"previous", "found", "scores", "not_admitted", "evicted"}
+
+
+class Result(NamedTuple):
+    """What run_many was asked for; None is what it was not asked for."""
+
+    previous: Optional[np.ndarray[Any, Any]]  # values before the operation; of get, the values
+    found: Optional[np.ndarray[Any, Any]]  # bool: the key was present before
+    scores: Optional[np.ndarray[Any, Any]]  # uint64, after the operation; 0: the key is absent then
+    not_admitted: Optional[np.ndarray[Any, Any]]  # bool: a new key that a full cache turned away
+    evicted_keys: Optional[np.ndarray[Any, Any]]  # in no particular order, with the two arrays that follow
+    evicted_values: Optional[np.ndarray[Any, Any]]
+    evicted_scores: Optional[np.ndarray[Any, Any]]
+    overflows: int  # keys that kept their value in an increment or decrement
+
+
+def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any, scores: Any,
+             want: Any) -> Result:
+    """Carries out any operation of libsherwood, with the arrays of a cache."""
+    if operation not in OPERATIONS:
+        raise ValueError(f"operation {operation!r}: there are {', '.join(OPERATIONS)}")
+    wanted = {want} if isinstance(want, str) else set(want)
+    if wanted - _WANTS:
+        raise ValueError(f"want {sorted(wanted - _WANTS)}: there are {', '.join(sorted(_WANTS))}")
+    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    shape, count = taken.shape, taken.flat.size
+    value_shape = shape + layout.value_shape
+    sent = None
+    if operation not in _WITHOUT_VALUES:
+        sent = _plans.values_of(layout, values, value_shape, "values")
+    elif values is not None:
+        raise Refused(f"{operation} takes no values")
+    given = None if scores is None else _arrays.take_values(scores, np.dtype(np.uint64), shape, "scores")
+
+    def room(name: str, dtype: Any, of: tuple[int, ...]) -> Optional[np.ndarray[Any, Any]]:
+        return np.empty(of, dtype) if name in wanted else None
+
+    words = ((count + 63) // 64,)
+    previous = room("previous", layout.value_dtype, value_shape)
+    found = room("found", np.uint64, words)
+    not_admitted = room("not_admitted", np.uint64, words)
+    out = room("scores", np.uint64, shape)
+    evicted = (room("evicted", layout.key_dtype, (count,)),
+               room("evicted", layout.value_dtype, (count, *layout.value_shape)),
+               room("evicted", np.uint64, (count,)))
+    buffers = [ffi.NULL if array is None else ffi.from_buffer(array)
+               for array in (taken.flat, sent, previous, found, given, out, not_admitted, *evicted)]
+    cache = ffi.NULL
+    if given is not None or wanted & {"scores", "not_admitted", "evicted"}:
+        cache = ffi.new("struct sherwood_cache *")
+        cache.size = ffi.sizeof("struct sherwood_cache")
+        cache.scores, cache.scores_out, cache.not_admitted = (
+            ffi.cast("uint64_t *", buffer) for buffer in buffers[4:7])
+        cache.evicted_keys, cache.evicted_values = buffers[7], buffers[8]
+        cache.evicted_scores = ffi.cast("uint64_t *", buffers[9])
+    with link.lock:
+        pointer = link.use()
+        link.check(lib.sherwood_run_cache(pointer, OPERATIONS[operation], buffers[0], buffers[1], count,
+                                          buffers[2], ffi.cast("uint64_t *", buffers[3]), cache))
+        overflows = int(lib.sherwood_overflows(pointer))
+    gone = int(cache.evicted_count) if cache else 0
+    keys_out, values_out, scores_out = (None if array is None else array[:gone] for array in evicted)
+    return Result(previous, _bools(found, shape), out, _bools(not_admitted, shape), keys_out, values_out,
+                  scores_out, overflows)
+
+
+def _bools(bits: Optional[np.ndarray[Any, Any]],
+           shape: tuple[int, ...]) -> Optional[np.ndarray[Any, Any]]:
+    if bits is None:
+        return None
+    made = np.empty(shape, np.bool_)
+    lib.swpy_spread(ffi.cast("uint64_t *", ffi.from_buffer(bits)), made.size,
+                    ffi.from_buffer(made), ffi.NULL, 0, ffi.NULL)
+    return made
+
+
+def of_range(link: Link, call: Any, scores: tuple[int, int]) -> int:
+    """Carries out a call on the entries of a range of scores; returns how many there are, or were."""
+    matched = ffi.new("uint64_t *")
+    with link.lock:
+        link.check(call(link.use(), scores[0], scores[1], matched))
+    return int(matched[0])

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""Pairs from files and to files: .npz, .npy, .csv, and .parquet where pyarrow is installed.
+
+A file has a key and a value for each pair, under the names that the caller gives: arrays of an .npz,
+fields of an .npy of records, columns of a .parquet. A .csv has two columns without names.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import csv
+import importlib
+import itertools
+import os
+import sys
+import tempfile
+import zipfile
+from typing import IO, Any, Callable, Iterator, Optional, Union
+
+import numpy as np
+
+from ._facts import Layout
+
+Pairs = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+Progress = Union[bool, Callable[[int, Optional[int]], None]]
+# (keys, values, how many pairs the file has, if that is known)
+Batches = Iterator[tuple[Any, Any, Optional[int]]]
+
+_NPY_HEAD_BYTES = 512  # of a dump: written first, and again when the number of pairs is known
+
+
+def read(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+    """The pairs of a file, `batch` at a time."""
+    reader = _of_suffix(path, {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv,
+                               ".parquet": _read_parquet})
+    yield from reader(path, layout, names, batch)
+
+
+def write(path: str, layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
+    """Writes pairs to a file beside the path, and gives it the name when it is complete."""
+    writer = _of_suffix(path, {".npz": _write_npz, ".npy": _write_npy, ".csv": _write_csv,
+                               ".parquet": _write_parquet})
+    folder, name = os.path.split(path)
+    handle, part = tempfile.mkstemp(prefix=name + ".", suffix=".part", dir=folder or ".")
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            writer(file, layout, names, pairs)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(part, 0o666 & ~mask)  # as open() would have made it
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+        raise
+
+
+def _of_suffix(path: str, known: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in known:
+        raise ValueError(f"{path}: the name of the file ends in none of {', '.join(known)}")
+    return known[suffix]
+
+
+def show(progress: Progress, path: str) -> Callable[[int, Optional[int]], None]:
+    """What is told how far a file is: nobody, the caller's function, or a line on stderr."""
+    if callable(progress):
+        return progress
+
+    def line(done: int, total: Optional[int]) -> None:
+        share = f" of {total:,}" if total is not None else ""
+        end = "\n" if done == total else ""
+        print(f"\r{path}: {done:,}{share} pairs", end=end, file=sys.stderr, flush=True)
+
+    return line if progress else lambda done, total: None
+
+
+def _pyarrow(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(".parquet files need pyarrow: pip install sherwood[parquet]") from error
+
+
+def _named(path: str, there: Any, names: tuple[str, str]) -> None:
+    for name in names:
+        if name not in there:
+            raise ValueError(f"{path}: it has {', '.join(there)}, and no {name!r}: say which by keys= and"
+                             " values=")
+
+
+# --- reading -------------------------------------------------------------------------------------
+def _cut(path: str, keys: Any, values: Any, batch: int) -> Batches:
+    if len(keys) != len(values):
+        raise ValueError(f"{path}: {len(keys)} keys and {len(values)} values")
+    for at in range(0, len(keys), batch):
+        yield keys[at: at + batch], values[at: at + batch], len(keys)
+
+
+def _read_npz(path: str, _layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+    with np.load(path, allow_pickle=False) as file:
+        _named(path, file.files, names)
+        keys, values = file[names[0]], file[names[1]]
+    yield from _cut(path, keys, values, batch)
+
+
+def _read_npy(path: str, _layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+    found = np.load(path, mmap_mode="r", allow_pickle=False)
+    if found.dtype.names is not None and found.ndim == 1:
+        _named(path, found.dtype.names, names)
+        yield from _cut(path, found[names[0]], found[names[1]], batch)
+    elif found.ndim == 2 and found.shape[1] == 2:
+        yield from _cut(path, found[:, 0], found[:, 1], batch)
+    else:
+        raise ValueError(f"{path}: dtype {found.dtype}, shape {found.shape}: neither records of"
+                         f" {names[0]!r} and {names[1]!r} nor two columns")
+
+
+def _numbers(path: str, layout: Layout) -> Callable[[str], Any]:
+    """What makes a value of a field of a .csv."""
+    if layout.value_shape or layout.value_dtype.names is not None:
+        raise ValueError(f"{path}: a .csv has no rows: take .npz, .npy or .parquet")
+    makers: dict[str, Callable[[str], Any]] = {"u": _unsigned, "i": int, "f": float}
+    return makers[layout.value_dtype.kind]
+
+
+def _unsigned(field: str) -> int:
+    digits = field.strip()
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError(f"{digits[:60]!r} is no unsigned integer")
+    return int(digits)
+
+
+def _read_csv(path: str, layout: Layout, _names: tuple[str, str], batch: int) -> Batches:
+    number_of = _numbers(path, layout)
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file)
+        while True:
+            keys = array.array(layout.key_dtype.char)
+            values = array.array(layout.value_dtype.char)
+            for row in itertools.islice(lines, batch):
+                if lines.line_num == 1 and row and not row[0].strip()[:1].isdigit():
+                    continue  # names of columns
+                try:
+                    if len(row) != 2:
+                        if not row:
+                            continue
+                        raise ValueError("not key,value")
+                    keys.append(_unsigned(row[0]))
+                    values.append(number_of(row[1]))
+                except (ValueError, OverflowError) as error:
+                    raise ValueError(f"{path}:{lines.line_num}: {error}") from None
+            if not keys:
+                return
+            yield keys, np.asarray(values, layout.value_dtype), None
+
+
+def _read_parquet(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+    file = _pyarrow("pyarrow.parquet").ParquetFile(path)
+    _named(path, file.schema_arrow.names, names)
+    total = file.metadata.num_rows
+    for part in file.iter_batches(batch_size=batch, columns=list(names)):
+        keys, values = part.column(names[0]), part.column(names[1])
+        if keys.null_count or values.null_count:
+            raise ValueError(f"{path}: there are nulls, which a table does not have")
+        if layout.value_shape:
+            values = np.asarray(values.flatten()).reshape(len(keys), -1)
+        yield np.asarray(keys), np.asarray(values), total
+
+
+# --- writing -------------------------------------------------------------------------------------
+def _write_npz(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
+    """The values wait in a file of their own until the keys are complete."""
+    shapes = ((layout.key_dtype, ()), (layout.value_dtype, layout.value_shape))
+    with tempfile.TemporaryFile() as keys, tempfile.TemporaryFile() as values:
+        count = 0
+        for some, their in pairs:
+            keys.write(some.tobytes())
+            values.write(their.tobytes())
+            count += len(some)
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            for name, part, (dtype, shape) in zip(names, (keys, values), shapes):
+                part.seek(0)
+                with archive.open(name + ".npy", "w", force_zip64=True) as member:
+                    member.write(_npy_head(dtype, (count, *shape)))
+                    while block := part.read(1 << 20):
+                        member.write(block)
+
+
+def _npy_head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """The head of an .npy file, always of the same length."""
+    descr = dtype.str if dtype.names is None else dtype.descr
+    fields = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode("ascii")
+    room = _NPY_HEAD_BYTES - 10
+    if len(fields) >= room:
+        raise ValueError(f"dtype {dtype}: too long for the head of an .npy file")
+    return b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + fields.ljust(room - 1) + b"\n"
+
+
+def _write_npy(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
+    dtype = np.dtype([(names[0], layout.key_dtype), (names[1], layout.value_dtype, layout.value_shape)])
+    file.write(_npy_head(dtype, (0,)))
+    count = 0
+    for keys, values in pairs:
+        records = np.empty(len(keys), dtype)
+        records[names[0]], records[names[1]] = keys, values
+        file.write(records.tobytes())
+        count += len(keys)
+    file.seek(0)
+    file.write(_npy_head(dtype, (count,)))
+
+
+def _write_csv(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
+    _numbers("dump", layout)
+    for keys, values in pairs:
+        lines = zip(keys.tolist(), values.tolist())
+        file.write("".join(f"{key},{value!r}\n" for key, value in lines).encode("ascii"))
+
+
+def _write_parquet(file: IO[bytes], layout: Layout, names: tuple[str, str],
+                   pairs: Iterator[Pairs]) -> None:
+    arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
+    if layout.value_dtype.names is not None:
+        raise ValueError("byte strings with a length are no column of a .parquet: take .npz or .npy")
+    value_type = arrow.from_numpy_dtype(layout.value_dtype)
+    if layout.value_shape:
+        value_type = arrow.list_(value_type, layout.value_shape[0])
+    schema = arrow.schema([(names[0], arrow.from_numpy_dtype(layout.key_dtype)), (names[1], value_type)])
+    with parquet.ParquetWriter(file, schema) as writer:
+        for keys, values in pairs:
+            column = arrow.array(values.reshape(-1))
+            if layout.value_shape:
+                column = arrow.FixedSizeListArray.from_arrays(column, layout.value_shape[0])
+            writer.write_table(arrow.table([arrow.array(keys), column], schema=schema))

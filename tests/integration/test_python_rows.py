@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Python package: rows, byte strings and scores of a cache; pairs from files and to files."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import tempfile
+
+from harness import Skip, case, check, equal, main
+from package import daemon, np, raises, same, sherwood
+
+U8, F4 = np.uint64, np.float32
+TOP = 2**64 - 1
+
+
+@contextlib.contextmanager
+def cache(*flags, value_dtype=None):
+    with daemon("--engine", "cache", "--capacity", "64K", *flags) as server:
+        with sherwood.connect(server.unix, value_dtype=value_dtype) as c:
+            yield c
+
+
+@case
+def rows():
+    """rows of floats: two dimensions, defaults, sums on the server, single keys, long calls"""
+    with cache("--value-bytes", "64", "--value-format", "fixed", value_dtype=F4) as c:
+        equal((c.value_shape, c.value_dtype), ((16,), np.dtype(F4)))
+        keys = np.arange(20_000, dtype=np.int64)
+        stored = np.random.default_rng(1).random((20_000, 16), F4)
+        c.set_many(keys, stored)
+        got, found = c.get_many(np.append(keys, -1))
+        same(got, np.vstack([stored, np.zeros((1, 16), F4)]))
+        equal((int(found.sum()), bool(found[-1])), (20_000, False))
+        same(c.submit.get_many(keys.reshape(100, 200), default=0.0).result(),
+             stored.reshape(100, 200, 16), "n-d keys, by submit")
+        same(c.get_many([5, 1 << 40], default=np.full(16, 2.5, F4)),
+             np.stack([stored[5], np.full(16, 2.5, F4)]))
+        c.set_many([1, 2], np.ones((2, 16), F4))
+        c.add_many([1, 1, 3 << 40], np.full((3, 16), 0.5, F4))
+        same(c.get_many([1, 3 << 40], default=0.0)[:, 0], np.array([2.0, 0.5], F4), "sums")
+        c[9] = np.arange(16, dtype=F4)
+        same(c[9], np.arange(16, dtype=F4))
+        c[9] = 4.0
+        same(c[9], np.full(16, 4, F4))
+        same(c.contains_many([9, -5 & TOP]), [True, False])
+        raises(ValueError, "shape (2, 8)", c.set_many, [1, 2], np.zeros((2, 8), F4))
+        raises(TypeError, "float32", c.set_many, [1, 2], np.zeros((2, 16)))
+        raises(ValueError, "adds up values", c.max_many, [1], np.zeros((1, 16), F4))
+
+
+@case
+def strings():
+    """byte strings with a length, as records and as Python's bytes; bytes without a dtype"""
+    with cache("--value-bytes", "64") as c:
+        c.set_many([1, 2, 3], [b"", b"x" * 60, b"\0abc"])
+        records, found = c.get_many([1, 2, 3, 4])
+        equal(c.unpack(records), [b"", b"x" * 60, b"\0abc", b""])
+        same(found, [True, True, True, False])
+        c[7] = b"seven"
+        equal((c[7], c.get(8, b"?")), (b"seven", b"?"))
+        equal(c.unpack(c.get_many([7, 8], default=b"none")), [b"seven", b"none"])
+        c.set_many([4, 5], records[:2])
+        equal(c.unpack(c.get_many([5, 4])[0]), [b"x" * 60, b""])
+        raises(ValueError, "the longest has", c.set_many, [1], [b"x" * 1025])
+        raises(ValueError, "2 byte strings", c.set_many, [1], [b"a", b"b"])
+        too_long = records[:1].copy()
+        too_long["length"] = 5000
+        raises(sherwood.Refused, "", c.set_many, [1], too_long)
+    with cache("--value-bytes", "8", "--value-format", "fixed") as c:
+        c.set_many([1], np.arange(8, dtype=np.uint8)[np.newaxis])
+        same(c[1], np.arange(8, dtype=np.uint8))
+        raises(ValueError, "multiple", sherwood.connect, c.address, value_dtype="f4,f8")
+        raises(ValueError, "adds up values", c.add_many, [1], np.zeros((1, 8), np.uint8))
+
+
+@case
+def scores():
+    """scores, evicted entries, ranges of scores, every operation by its name"""
+    with daemon("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed", "--policy",
+                "custom", "--capacity", "1K") as server, \
+            sherwood.connect(server.unix, value_dtype=U8) as c:
+        keys = np.arange(100, dtype=U8)
+        rows_of = np.arange(100, dtype=U8)[:, np.newaxis]
+        result = c.run_many("set", keys, rows_of, scores=keys + U8(1), want=("scores", "found"))
+        same(result.scores, keys + U8(1))
+        same(result.found, np.zeros(100, bool))
+        equal((result.previous, result.evicted_keys, result.overflows), (None, None, 0))
+        equal((c.count_scores(1, 10), c.erase_scores(1, 5), c.count_scores(1, 10)), (10, 5, 5))
+        found = {int(k) for ks, _ in c.scan(scores=(6, 9)) for k in ks}
+        equal(found, {5, 6, 7, 8})
+        more = np.arange(1000, 9000, dtype=U8)
+        result = c.run_many("set", more, more[:, np.newaxis], scores=U8(1 << 40),
+                            want=("evicted", "not_admitted", "found"))
+        check(result.evicted_keys.size > 0 and result.evicted_values.shape == (result.evicted_keys.size, 1),
+              "evicted entries come back")
+        same(result.evicted_values[:, 0], result.evicted_keys.copy(), "each with its value")
+        got = c.run_many("find_or_insert", [1 << 50], [[3]], want="previous")
+        same(got.previous, np.zeros((1, 1), U8))
+        raises(ValueError, "operation 'put'", c.run_many, "put", [1])
+        raises(ValueError, "want ['all']", c.run_many, "get", [1], want="all")
+        raises(ValueError, "takes no values", c.run_many, "get", [1], [1])
+        raises(sherwood.Refused, "no EPOCH", c.epoch)
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        result = c.run_many("increment", [1, 2, 1], [TOP, 3, 1])
+        equal((result.overflows, c[1], c[2]), (1, TOP, 3))
+        same(result.previous, np.array([0, 0, TOP], U8))
+        raises(sherwood.Refused, "no scores", c.run_many, "set", [1], [1], scores=1)
+        raises(sherwood.Refused, "", c.run_many, "peek", [1])
+
+
+def round_trip(c, folder, suffix, **names):
+    """What is dumped is what was there, and loading it into an empty table brings it back."""
+    path = os.path.join(folder, "pairs" + suffix)
+    before = contents(c)
+    told = []
+    equal(c.dump(path, batch=1000, progress=lambda done, total: told.append((done, total)), **names),
+          len(before), "pairs that were dumped")
+    equal(told[-1], (len(before), len(before)), "progress")
+    c.flush()
+    equal(c.load(path, batch=700, **names), len(before), "pairs that were loaded")
+    equal(contents(c), before, suffix)
+    equal(os.listdir(folder), ["pairs" + suffix], "nothing else is left in the folder")
+    equal(os.stat(path).st_mode & 0o777, 0o644, "mode of the file")
+    os.unlink(path)
+
+
+def contents(c):
+    return {int(k): v.tobytes() for ks, vs in c.scan(batch=512) for k, v in zip(ks, vs)}
+
+
+@case
+def files():
+    """load and dump: .npz, .npy, .csv, of integers, floats, rows and byte strings"""
+    old = os.umask(0o022)
+    with tempfile.TemporaryDirectory() as folder:
+        with daemon() as server:
+            with sherwood.connect(server.unix) as c:
+                keys = np.unique(np.random.default_rng(2).integers(0, TOP, 5000, U8, endpoint=True))
+                c.set_many(np.append(keys, [U8(0), U8(TOP)]), np.append(keys[::-1], [U8(TOP), U8(0)]))
+                for suffix in (".npz", ".npy", ".csv"):
+                    round_trip(c, folder, suffix)
+                round_trip(c, folder, ".npz", keys="ids", values="counts")
+            with sherwood.connect(server.unix, value_dtype=np.float64) as c:
+                c.flush()
+                c.set_many(keys, np.random.default_rng(3).random(keys.size))
+                for suffix in (".npz", ".npy", ".csv"):
+                    round_trip(c, folder, suffix)
+        with cache("--value-bytes", "32", "--value-format", "fixed", value_dtype=F4) as c:
+            c.set_many(np.arange(2000), np.random.default_rng(4).random((2000, 8), F4))
+            round_trip(c, folder, ".npz")
+            round_trip(c, folder, ".npy")
+            raises(ValueError, "no rows", c.dump, os.path.join(folder, "x.csv"))
+            equal(os.listdir(folder), [], "a dump that failed leaves no file")
+        with cache() as c:
+            c.set_many([1, 2], [b"one", b"two"])
+            round_trip(c, folder, ".npz")
+            round_trip(c, folder, ".npy")
+    os.umask(old)
+
+
+@case
+def files_of_others():
+    """load: two columns, headers, a byte order mark, and what is wrong with a file, in words"""
+    with tempfile.TemporaryDirectory() as folder, daemon() as server, \
+            sherwood.connect(server.unix) as c:
+        def write(name, text, mode="w"):
+            path = os.path.join(folder, name)
+            with open(path, mode) as file:
+                file.write(text)
+            return path
+
+        np.save(os.path.join(folder, "two.npy"), np.array([[1, 10], [2, 20]], np.int64))
+        equal((c.load(os.path.join(folder, "two.npy")), c[1], c[2]), (2, 10, 20))
+        equal((c.load(write("a.csv", f"\ufeffkey,value\n3, 30\r\n{TOP},{TOP}\n")), c[3], c[TOP]),
+              (2, 30, TOP))
+        equal(c.load(write("empty.csv", "")), 0)
+        equal((c.load(write("none.csv", "4,40")), c[4]), (1, 40))
+        before = len(c)
+        for text in ("1,1_0\n", "1,1e3\n", "-1,1\n", "1,-1\n", "1,1.5\n", "1\n", "1,2,3\n", f"1,{2**64}\n", "1,x\n"):
+            raises(ValueError, "bad.csv:2: ", c.load, write("bad.csv", "5,50\n" + text))
+        raises(ValueError, "ends in none of", c.load, write("a.txt", ""))
+        raises(ValueError, "ends in none of", c.dump, os.path.join(folder, "dump"))
+        raises(FileNotFoundError, "", c.load, os.path.join(folder, "absent.npz"))
+        np.savez(os.path.join(folder, "names.npz"), ids=np.arange(3), n=np.arange(2))
+        raises(ValueError, "no 'key'", c.load, os.path.join(folder, "names.npz"))
+        raises(ValueError, "3 keys and 2 values", c.load, os.path.join(folder, "names.npz"), keys="ids",
+               values="n")
+        np.save(os.path.join(folder, "f.npy"), np.zeros((4, 2)))
+        raises(TypeError, "float64", c.load, os.path.join(folder, "f.npy"))
+        np.save(os.path.join(folder, "one.npy"), np.arange(4))
+        raises(ValueError, "neither records", c.load, os.path.join(folder, "one.npy"))
+        equal(len(c), before)
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            c.load(os.path.join(folder, "two.npy"), progress=True)
+        check("two.npy: 2 of 2 pairs\n" in shown.getvalue(), shown.getvalue())
+
+
+@case
+def parquet():
+    """load and dump: .parquet, with pyarrow; pyarrow arrays as keys"""
+    if importlib.util.find_spec("pyarrow") is None:
+        with daemon() as server, sherwood.connect(server.unix) as c:
+            raises(ImportError, "pip install sherwood[parquet]", c.dump, "/tmp/none.parquet")
+        raise Skip("pyarrow is not installed; without it the call says so")
+    import pyarrow  # pylint: disable=import-outside-toplevel
+
+    old = os.umask(0o022)
+    with tempfile.TemporaryDirectory() as folder:
+        with daemon() as server, sherwood.connect(server.unix) as c:
+            c.set_many(np.arange(3000), np.arange(3000) * 2)
+            round_trip(c, folder, ".parquet")
+            same(c.get_many(pyarrow.array([1, 2], pyarrow.uint64()), default=0), np.array([2, 4], U8))
+        with cache("--value-bytes", "32", "--value-format", "fixed", value_dtype=F4) as c:
+            c.set_many(np.arange(2000), np.random.default_rng(4).random((2000, 8), F4))
+            round_trip(c, folder, ".parquet")
+    os.umask(old)
+
+
+if __name__ == "__main__":
+    main()
