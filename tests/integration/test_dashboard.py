@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Grafana's dashboard and Prometheus's rules: each expression on a real Prometheus that scrapes a daemon under load."""
+
+import contextlib
+import functools
+import json
+import math
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import yaml
+
+import wire
+from harness import BUILD, ROOT, Server, case, check, equal, eventually, main
+
+DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "sherwood.json").read_text(encoding="utf-8"))
+RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "sherwood.rules.yml").read_text(encoding="utf-8"))
+# What Grafana fills in. Scrapes are half a second apart here.
+VARIABLES = {"$__rate_interval": "4s", "$instance": ".*"}
+
+
+class Prometheus:
+    """Prometheus with deploy's own configuration, but for the address and the times between scrapes."""
+
+    def __init__(self, server, folder):
+        self.folder = pathlib.Path(folder)
+        configuration = yaml.safe_load((ROOT / "deploy/prometheus/scrape.yml").read_text(encoding="utf-8"))
+        configuration["global"].update(scrape_interval="500ms", evaluation_interval="500ms")
+        job, = configuration["scrape_configs"]
+        job["static_configs"] = [{"targets": [f"{server.host}:{server.http_port}"]}]
+        (self.folder / "scrape.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
+        (self.folder / "sherwood.rules.yml").write_text(yaml.safe_dump(RULES), encoding="utf-8")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+
+    def __enter__(self):
+        with open(self.folder / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                ["prometheus", f"--config.file={self.folder}/scrape.yml", f"--storage.tsdb.path={self.folder}/data",
+                 f"--web.listen-address=127.0.0.1:{self.port}"], stdout=log, stderr=log)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.process.terminate()
+        self.process.wait(20)
+        if kind is not None:
+            print("  prometheus: " + (self.folder / "log").read_text(errors="replace")[-1500:])
+
+    def get(self, path, **arguments):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(arguments)}"
+        try:
+            with urllib.request.urlopen(url, timeout=10) as reply:
+                return json.load(reply)["data"]
+        except urllib.error.HTTPError as refused:
+            if refused.code == 503:  # it starts
+                raise
+            raise AssertionError(f"{arguments}: {refused.read().decode()}") from None
+
+    def query(self, expression):
+        """[(labels, value)] of an expression now."""
+        result = self.get("query", query=expression)
+        equal(result["resultType"], "vector", expression)
+        return [(sample["metric"], float(sample["value"][1])) for sample in result["result"]]
+
+    def up(self, wanted):
+        try:
+            return [value for _, value in self.query("up")] == [wanted]
+        except OSError:
+            return False
+
+
+class Work:
+    """Clients that do something of everything until they are stopped."""
+
+    def __init__(self, server):
+        self.server = server
+        load = [BUILD / "sherwood-load", "--address", server.address(), "--seconds", "120"]
+        self.commands = [[*load, "--keys", "20000", "--mix", "get=5,set=4,delete=1", "--frame", "512", "--rate", "100000"],
+                         [*load, "--protocol", "resp", "-o", "get", "--keys", "20000", "--rate", "20000", "-c", "4"]]
+
+    def __enter__(self):
+        self.processes = [subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                          for command in self.commands]
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def once(self):
+        """What the generator does not: commands, errors and connections that come and go."""
+        with self.server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(replies.ask("SET", 1, 2), "OK", "SET")
+            equal(replies.ask("PING"), "PONG", "PING")
+            check(isinstance(replies.ask("NOSUCH"), wire.Error), "NOSUCH")
+
+
+@functools.cache
+def expressions():
+    """[(where, expression)] of the dashboard, with its variables filled in."""
+    found = [(f"{panel['title']}, {target['refId']}", target["expr"])
+             for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
+    found += [(note["name"], note["expr"].rsplit(" > ", 1)[0]) for note in DASHBOARD["annotations"]["list"]]
+    for name, text in VARIABLES.items():
+        found = [(where, expression.replace(name, text)) for where, expression in found]
+    return found
+
+
+@contextlib.contextmanager
+def watched():
+    """A daemon that logs and saves, under load, and a Prometheus that has scraped it for some seconds."""
+    with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as folder, \
+            Server("--data-dir", data, "--appendonly", "yes", "--log-segment-bytes", "1M") as server:
+        server.redis_cli("BGSAVE")
+        with Prometheus(server, folder) as prometheus, Work(server) as work:
+            eventually(lambda: prometheus.up(1), "a scrape", 30)
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                work.once()
+                time.sleep(0.2)
+            yield server, prometheus, work
+
+
+def wrong_with(prometheus, expression):
+    """Why an expression shows nothing; None if it shows something."""
+    samples = prometheus.query(expression)
+    if not samples:
+        return "no series"
+    return None if any(math.isfinite(value) for _, value in samples) else f"no number: {samples}"
+
+
+def metrics_of(expression):
+    """Names of metrics in an expression."""
+    return set(re.findall(r"\b((?:sherwood|process)_\w+|up)\b", re.sub(r'"[^"]*"|\b(?:on|by)\s*\([^)]*\)', "", expression)))
+
+
+@case
+def shown():
+    """no panel is empty, no rule fails, no alert fires while all is well, and one does once the daemon is gone"""
+    with watched() as (server, prometheus, work):
+        left = dict(expressions())
+        check(len(left) > 60, f"{len(left)} expressions")
+
+        def all_shown():
+            work.once()
+            for where in [w for w, e in left.items() if wrong_with(prometheus, e) is None]:
+                del left[where]
+            return not left
+        try:
+            eventually(all_shown, "every expression of the dashboard", 10)
+        except AssertionError:
+            raise AssertionError({where: (wrong_with(prometheus, e), e) for where, e in left.items()}) from None
+        rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
+        equal(len(rules), sum(len(group["rules"]) for group in RULES["groups"]), "rules")
+        for rule in rules:
+            equal((rule["health"], rule.get("lastError", "")), ("ok", ""), rule["name"])
+            for name in metrics_of(rule["query"]):
+                check(prometheus.query(name), f"{rule['name']}: there is no {name}")
+            if rule["type"] == "recording":
+                eventually(lambda r=rule: wrong_with(prometheus, r["name"]) is None, rule["name"])
+        equal(prometheus.get("alerts")["alerts"], [], "alerts while all is well")
+        server.stop()
+        eventually(lambda: prometheus.up(0), "a scrape that fails")
+        eventually(lambda: [a["labels"]["alertname"] for a in prometheus.get("alerts")["alerts"]] == ["SherwoodDown"],
+                   "the alert SherwoodDown")
+
+
+@case
+def whole():
+    """the dashboard: panels have ids, places, sources, units and meanings, and do not overlap; metrics are documented"""
+    documented = set(re.findall(r"^\| `(\w+)` ", (ROOT / "deploy/METRICS.md").read_text(encoding="utf-8"), re.M))
+    names = {re.sub(r"_(bucket|count|sum)$", "", name) for _, e in expressions() for name in metrics_of(e)}
+    equal(names - documented, set(), "metrics that METRICS.md does not know")
+    panels, cells, ids = DASHBOARD["panels"], {}, set()
+    for panel in panels:
+        title, place = panel["title"], panel["gridPos"]
+        check(panel["id"] not in ids, f"{title}: id {panel['id']} occurs twice")
+        ids.add(panel["id"])
+        for x in range(place["x"], place["x"] + place["w"]):
+            for y in range(place["y"], place["y"] + place["h"]):
+                check(x < 24 and (x, y) not in cells, f"{title} overlaps {cells.get((x, y))}")
+                cells[x, y] = title
+        if panel["type"] != "row":
+            check(panel["description"] and panel["fieldConfig"]["defaults"]["unit"], title)
+            equal(panel["datasource"], {"type": "prometheus", "uid": "${datasource}"}, title)
+    equal([v["name"] for v in DASHBOARD["templating"]["list"]], ["datasource", "instance"], "variables")
+    alerts = [rule["alert"] for group in RULES["groups"] for rule in group["rules"] if "alert" in rule]
+    equal(len(alerts), len(set(alerts)), f"names of alerts: {sorted(alerts)}")
+
+
+if __name__ == "__main__":
+    main()
