@@ -11,6 +11,7 @@
 
 #include "client/error.h"
 #include "client/handle.h"
+#include "client/secure.h"
 
 static bool is_width(uint32_t bytes)
 {
@@ -144,6 +145,11 @@ static int open_client(const struct sw_client_dialer *dialer, const char *addres
         snprintf(text, text_bytes, "connect: %s", wrong);
         return SHERWOOD_E_INVALID;
     }
+    if (sw_client_wants_secure(chosen) && !sw_client_is_secure(address)) {
+        snprintf(text, text_bytes,
+                 "connect: options of TLS need an address that begins with tls://");
+        return SHERWOOD_E_INVALID;
+    }
     uint32_t stripes = chosen->stripes == 0 ? 1 : chosen->stripes;
     if (stripes > SHERWOOD_STRIPES_MAX || chosen->send_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX ||
         chosen->receive_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX) {
@@ -191,9 +197,35 @@ int sw_client_connect(const struct sw_client_dialer *dialer, const char *address
     return open_client(dialer, address, options, out, text, text_bytes);
 }
 
+/* Connects by TLS. Options that open_client is about to refuse are not looked at. */
+static int connect_secure(const char *address, const struct sherwood_options *options,
+                          struct sherwood **out, char *text, size_t text_bytes)
+{
+    struct sherwood_options taken;
+    struct sw_client_dialer dialer;
+    char unread[SW_CLIENT_ERROR_BYTES];
+    if (text == NULL || text_bytes == 0) {
+        text = unread;
+        text_bytes = sizeof(unread);
+    }
+    if (take_options(options, &taken) != NULL) {
+        taken = (struct sherwood_options){0};
+    }
+    int rc = sw_client_secure_begin(&dialer, &taken, text, text_bytes);
+    if (rc == SHERWOOD_OK) {
+        rc = sw_client_connect(&dialer, address, options, out, text, text_bytes);
+        sw_client_secure_end(&dialer);
+    }
+    return rc;
+}
+
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes)
 {
+    if (out != NULL && address != NULL && sw_client_is_secure(address)) {
+        *out = NULL;
+        return connect_secure(address, options, out, text, text_bytes);
+    }
     return sw_client_connect(&sw_client_plain_dialer, address, options, out, text, text_bytes);
 }
 

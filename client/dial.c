@@ -166,3 +166,17 @@ int sw_client_dial(const char *address, int timeout_ms, int *fd, char *text, siz
                ? dial_unix(address, address + prefix, timeout_ms, fd, text, text_bytes)
                : dial_tcp(address, timeout_ms, fd, text, text_bytes);
 }
+
+static void set_buffer(int fd, int name, int force, uint32_t bytes)
+{
+    int size = (int)bytes;
+    if (bytes != 0 && setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)) != 0) {
+        (void)setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size));
+    }
+}
+
+void sw_client_size_buffers(int fd, uint32_t send_bytes, uint32_t receive_bytes)
+{
+    set_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE, send_bytes);
+    set_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE, receive_bytes);
+}

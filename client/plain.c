@@ -154,14 +154,6 @@ static void plain_close(struct sw_client_transport *transport)
     free(plain);
 }
 
-static void set_buffer(int fd, int name, int force, uint32_t bytes)
-{
-    int size = (int)bytes;
-    if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)) != 0) {
-        (void)setsockopt(fd, SOL_SOCKET, name, &size, sizeof(size));
-    }
-}
-
 /* The kernel does not tune the buffers of a Unix socket, and the sender's buffer alone limits how
  * much is under way. */
 static void set_buffers(const struct plain *plain, const struct sherwood_options *options)
@@ -170,12 +162,7 @@ static void set_buffers(const struct plain *plain, const struct sherwood_options
     if (send_bytes == 0 && !plain->is_tcp) {
         send_bytes = UNIX_SEND_BYTES;
     }
-    if (send_bytes != 0) {
-        set_buffer(plain->base.fd, SO_SNDBUF, SO_SNDBUFFORCE, send_bytes);
-    }
-    if (options->receive_buffer_bytes != 0) {
-        set_buffer(plain->base.fd, SO_RCVBUF, SO_RCVBUFFORCE, options->receive_buffer_bytes);
-    }
+    sw_client_size_buffers(plain->base.fd, send_bytes, options->receive_buffer_bytes);
 }
 
 static struct sw_client_transport *plain_open(const struct sw_client_dialer *dialer,
@@ -185,7 +172,12 @@ static struct sw_client_transport *plain_open(const struct sw_client_dialer *dia
                                               size_t text_bytes)
 {
     static const struct sw_client_transport_calls calls = {
-        plain_read, plain_write, plain_write_pages, plain_low_water, plain_close};
+        .read = plain_read,
+        .write = plain_write,
+        .write_pages = plain_write_pages,
+        .low_water = plain_low_water,
+        .close = plain_close,
+    };
     struct plain *plain = calloc(1, sizeof(*plain));
     (void)dialer;
     if (plain == NULL) {

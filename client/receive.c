@@ -25,7 +25,10 @@
 static int connection_lost(struct sw_client_stripe *stripe, int error)
 {
     const struct sherwood *client = stripe->client;
-    const char *reason = error != 0 ? strerror(error) : "the server closed the connection";
+    const char *trouble = stripe->transport->trouble;
+    const char *reason = error == 0        ? "the server closed the connection"
+                         : trouble != NULL ? trouble
+                                           : strerror(error);
     if (error == 0 && stripe->send_errno != 0) {
         reason = strerror(stripe->send_errno);
     }
@@ -234,7 +237,9 @@ static int64_t read_once(struct sw_client_stripe *stripe, bool *drained)
 
 int sw_client_receive(struct sw_client_stripe *stripe)
 {
-    for (int i = 0; i < RECEIVE_CALLS_MAX; i++) {
+    const struct sw_client_transport *transport = stripe->transport;
+    bool (*pending)(const struct sw_client_transport *) = transport->calls->pending;
+    for (int i = 0; i < RECEIVE_CALLS_MAX || (pending != NULL && pending(transport)); i++) {
         bool drained = false;
         int64_t got = read_once(stripe, &drained);
         if (got == 0) {

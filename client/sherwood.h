@@ -26,7 +26,8 @@
  * connections, called stripes; it goes on with those that are left.
  *
  * Memory: sherwood_connect allocates everything (about 230 KiB, and 150 KiB for each further
- * stripe), the other calls allocate nothing.
+ * stripe), the other calls allocate nothing. By TLS each stripe has 90 KiB more, and OpenSSL
+ * allocates as it goes.
  *
  * Sizes: structs that a program passes to the library carry their size as the program was compiled.
  * It is the first field of sherwood_options, sherwood_request and sherwood_cache
@@ -91,6 +92,14 @@ struct sherwood_options {
      * limits (net.core.rmem_max, wmem_max) apply. */
     uint32_t send_buffer_bytes;
     uint32_t receive_buffer_bytes;
+    /* Of addresses that begin with "tls://"; set for others they are an error. Files are PEM, and
+     * are read by the call that connects. */
+    const char *tls_ca;          /* root certificates, a file or a folder; NULL: the system's */
+    const char *tls_cert;        /* a certificate for servers that ask for one; NULL: none */
+    const char *tls_key;         /* its private key */
+    const char *tls_server_name; /* the name that the server's certificate must have, and that it is
+                                    told (SNI); NULL: the host of the address */
+    uint32_t tls_insecure;       /* 1: any certificate of the server will do */
 };
 #define SHERWOOD_OPTIONS_INIT                   \
     {                                           \
@@ -126,7 +135,8 @@ struct sherwood_server {
                                  together; 0: an older server */
 };
 
-/* Connects to "host:port", "[v6]:port" or "unix:/path", and asks the server for its facts. If
+/* Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port" or
+ * "tls://[v6]:port", whose certificate is verified, and asks the server for its facts. If
  * `options` is NULL, the defaults are taken. On success the caller owns *out; on failure *out is
  * NULL. */
 int sherwood_connect(const char *address, const struct sherwood_options *options,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * transport.h - the seam between the library and what carries the bytes of a connection. The rest
- * of the library uses only this; plain.c is the transport of sockets, and an encrypted transport
- * would be another file beside it.
+ * of the library uses only this; plain.c is the transport of sockets, and secure.c that of TLS.
  *
  * A transport belongs to one connection, and is used by the thread that uses the handle. Its
  * functions never block and never raise SIGPIPE. They count bytes of frames, whatever is on the
@@ -36,6 +35,9 @@ struct sw_client_transport_calls {
     /* Optional (NULL): do not report the descriptor as readable before this many bytes are there.
      * Returns the number now in effect. */
     uint32_t (*low_water)(struct sw_client_transport *transport, uint32_t bytes);
+    /* Optional (NULL): has it input that makes the descriptor readable for nobody, because it was
+     * received with other input? */
+    bool (*pending)(const struct sw_client_transport *transport);
     /* Ends the connection and frees the transport. */
     void (*close)(struct sw_client_transport *transport);
 };
@@ -43,9 +45,10 @@ struct sw_client_transport_calls {
 /* The first member of each transport's own struct. */
 struct sw_client_transport {
     const struct sw_client_transport_calls *calls;
-    int fd;                           /* to poll; the transport's */
-    short read_events, write_events;  /* what to poll for to go on reading, to go on writing */
-    uint32_t held;                    /* bytes that write_pages has taken and not sent yet */
+    int fd;                          /* to poll; the transport's */
+    short read_events, write_events; /* what to poll for to go on reading, to go on writing */
+    uint32_t held;                   /* bytes that write_pages has taken and not sent yet */
+    const char *trouble; /* why a call has failed, if errno does not say it; NULL: errno does */
     struct sherwood_traffic *traffic; /* borrowed: system calls are counted there */
 };
 

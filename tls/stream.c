@@ -71,7 +71,8 @@ void sw_tls_stream_close(struct sw_tls_stream *stream)
 
 /* --- trouble ---------------------------------------------------------------------------------- */
 
-/* Writes why OpenSSL or the socket failed, and empties OpenSSL's list of errors. */
+/* Writes why OpenSSL or the socket failed, and empties OpenSSL's list of errors. What a peer said
+ * before its end is worth more than that it has ended. */
 static void explain(struct sw_tls_stream *stream)
 {
     char *text = stream->scratch->trouble;
@@ -83,12 +84,12 @@ static void explain(struct sw_tls_stream *stream)
         verified != X509_V_OK) {
         snprintf(text, room, "the peer's certificate was refused: %s",
                  X509_verify_cert_error_string(verified));
+    } else if (code != 0 && ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET) {
+        snprintf(text, room, "the peer refused it: %s", reason != NULL ? reason : "?");
     } else if (stream->error != 0) {
         snprintf(text, room, "%s", strerror(stream->error));
     } else if (stream->socket_ended) {
         snprintf(text, room, "the peer closed the connection");
-    } else if (code != 0 && ERR_GET_REASON(code) >= SSL_AD_REASON_OFFSET) {
-        snprintf(text, room, "the peer refused it: %s", reason != NULL ? reason : "?");
     } else {
         snprintf(text, room, "%s", reason != NULL ? reason : "an error of the TLS library");
     }
@@ -98,14 +99,12 @@ static void explain(struct sw_tls_stream *stream)
 static int fail(struct sw_tls_stream *stream)
 {
     explain(stream);
-    stream->input_end = SW_TLS_FAILED;
     return SW_TLS_FAILED;
 }
 
 static int fail_with(struct sw_tls_stream *stream, const char *text)
 {
     snprintf(stream->scratch->trouble, sizeof(stream->scratch->trouble), "%s", text);
-    stream->input_end = SW_TLS_FAILED;
     return SW_TLS_FAILED;
 }
 
@@ -232,7 +231,7 @@ static void note_end(struct sw_tls_stream *stream, int why)
         ERR_clear_error();
         stream->input_end = SW_TLS_CUT;
     } else {
-        (void)fail(stream);
+        stream->input_end = fail(stream);
     }
 }
 

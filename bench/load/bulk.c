@@ -8,6 +8,7 @@
  * taken in the meantime.
  */
 #include "bench/load/bulk.h"
+#include "bench/load/secure.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -112,12 +113,11 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     if (!bulk->slots || !bulk->idle) {
         goto fail;
     }
-    const struct sherwood_options connection = {.size = sizeof(struct sherwood_options),
-                                                .connect_timeout_ms = SW_LOAD_CONNECT_MS,
-                                                .request_timeout_ms = SW_LOAD_SILENCE_MS,
-                                                .stripes = count,
-                                                .send_buffer_bytes = options->socket_buffer,
-                                                .receive_buffer_bytes = options->socket_buffer};
+    struct sherwood_options connection = sw_load_tls_options(options);
+    connection.connect_timeout_ms = SW_LOAD_CONNECT_MS;
+    connection.request_timeout_ms = SW_LOAD_SILENCE_MS;
+    connection.stripes = count;
+    connection.send_buffer_bytes = connection.receive_buffer_bytes = options->socket_buffer;
     if (sherwood_connect_text(options->address, &connection, &bulk->client, error,
                               SW_LOAD_ERROR_BYTES)) {
         status = SW_LOAD_E_PEER;

@@ -161,7 +161,15 @@ static bool take_version(void *context, const char *text, char *why, size_t why_
 static const struct sw_study_option rows[] = {
     {.name = "Where", .kind = SW_STUDY_TITLE},
     {"address", SW_STUDY_BORROWED, FIELD(address), .letter = 'a', .usual = "127.0.0.1:7379",
-     .value = "ADDR", .help = "host:port, [v6]:port or unix:/path"},
+     .value = "ADDR", .help = "host:port, [v6]:port, unix:/path or tls://host:port"},
+    {"cacert", SW_STUDY_BORROWED, FIELD(cacert), .value = "FILE",
+     .help = "tls: root certificates, a file or a folder (the system's)"},
+    {"cert", SW_STUDY_BORROWED, FIELD(cert), .value = "FILE", .help = "tls: our certificate"},
+    {"key", SW_STUDY_BORROWED, FIELD(key), .value = "FILE", .help = "tls: its private key"},
+    {"sni", SW_STUDY_BORROWED, FIELD(sni), .value = "NAME",
+     .help = "tls: the name that the server's certificate must have (the host)"},
+    {"insecure", SW_STUDY_FLAG, FIELD(insecure),
+     .help = "tls: any certificate of the server will do"},
     {"protocol", SW_STUDY_WORD, FIELD(protocol), .words = protocol_names, .usual = "bulk",
      .value = "P",
      .help = "bulk: frames through libsherwood; resp: the Redis protocol, which\n"

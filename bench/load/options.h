@@ -43,6 +43,9 @@ struct sw_load_options {
     enum sw_load_action action;
     uint64_t action_argument; /* KEY_OF: an index; VALUE_OF: a key */
     const char *address;      /* borrowed from argv */
+    /* of addresses with tls://; files are PEM, and borrowed; NULL: none */
+    const char *cacert, *cert, *key, *sni;
+    bool insecure;
     enum sw_load_protocol protocol;
     enum sw_load_operation operation;
     uint64_t first; /* number of the first key */

@@ -4,6 +4,8 @@
  */
 #include "bench/load/options_check.h"
 
+#include <string.h>
+
 /* Returns what is wrong with draws, mixes and rates that are each right, or NULL. */
 static const char *contradiction_of_draws(const struct sw_load_options *options,
                                           const struct sw_load_given *given)
@@ -116,6 +118,9 @@ const char *sw_load_options_contradiction(const struct sw_load_options *options,
     if (bulk && (options->connections + options->threads - 1) / options->threads >
                     SW_LOAD_BULK_THREAD_CONNECTIONS_MAX) {
         return "by bulk frames a thread has at most 256 connections: more --threads are needed";
+    }
+    if (options->idle_connections && strncmp(options->address, "tls://", 6) == 0) {
+        return "--idle-connections are plain: not with tls://";
     }
     const char *wrong = bulk ? NULL : contradiction_of_resp(options);
     wrong = wrong ? wrong : contradiction_of_draws(options, given);

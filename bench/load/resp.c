@@ -20,6 +20,7 @@
 
 struct resp {
     int epoll;
+    struct sw_load_secure secure;
     uint32_t count;
     uint32_t unit_keys;
     struct sw_load_resp_client *clients;
@@ -40,6 +41,7 @@ static void resp_destroy(void *context)
     for (uint32_t i = 0; i < resp->count; i++) {
         sw_load_resp_fini(&resp->clients[i]);
     }
+    sw_load_secure_fini(&resp->secure);
     if (resp->epoll >= 0) {
         close(resp->epoll);
     }
@@ -58,7 +60,7 @@ static int watch(struct resp *resp, struct sw_load_resp_client *client, int oper
         .data.ptr = client,
     };
     client->polls_write = client->wants_write;
-    return epoll_ctl(resp->epoll, operation, client->fd, &event);
+    return epoll_ctl(resp->epoll, operation, client->link.fd, &event);
 }
 
 /* Events of the timer are those without a client. */
@@ -91,13 +93,17 @@ static int resp_connect(const struct sw_load_options *options, uint32_t count, v
         snprintf(error, SW_LOAD_ERROR_BYTES, "timer: %s", strerror(errno));
         goto fail;
     }
+    status = sw_load_secure_init(&resp->secure, options, error);
+    if (status) {
+        goto fail;
+    }
     for (uint32_t i = 0; i < count; i++) {
         struct sw_load_resp_client *client = &resp->clients[i];
-        client->fd = sw_load_dial(options->address, SW_LOAD_CONNECT_MS, error, SW_LOAD_ERROR_BYTES);
-        if (client->fd < 0) {
-            status = SW_LOAD_E_PEER;
+        status = sw_load_link_open(&client->link, &resp->secure, options->address, error);
+        if (status) {
             goto fail;
         }
+        status = SW_LOAD_E_NOMEM;
         resp->count++;
         if (watch(resp, client, EPOLL_CTL_ADD)) {
             snprintf(error, SW_LOAD_ERROR_BYTES, "epoll: %s", strerror(errno));

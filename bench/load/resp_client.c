@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* "*3\r\n$3\r\nSET\r\n", or the head of an MGET of any length. */
 #define COMMAND_HEAD_BYTES_MAX 40
@@ -52,10 +50,8 @@ void sw_load_resp_fini(struct sw_load_resp_client *client)
     free(client->output);
     free(client->input);
     sw_load_lane_fini(&client->lane);
-    if (client->fd >= 0) {
-        close(client->fd);
-    }
-    *client = (struct sw_load_resp_client){.fd = -1};
+    sw_load_link_close(&client->link);
+    *client = (struct sw_load_resp_client){.link.fd = -1};
 }
 
 #define PUT_TEXT(out, text) sw_resp_put_bytes((out), (text), sizeof(text) - 1)
@@ -100,8 +96,8 @@ int sw_load_resp_flush(struct sw_load_resp_client *client, struct sw_load_worker
 {
     while (client->output_sent < client->output_bytes) {
         worker->traffic.writes++;
-        ssize_t sent = send(client->fd, client->output + client->output_sent,
-                            client->output_bytes - client->output_sent, MSG_NOSIGNAL);
+        int64_t sent = sw_load_link_send(&client->link, client->output + client->output_sent,
+                                         client->output_bytes - client->output_sent);
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             break;
         }
@@ -252,11 +248,13 @@ static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *
     return SW_LOAD_OK;
 }
 
-int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker *worker)
+/* Reads once. */
+static int read_some(struct sw_load_resp_client *client, struct sw_load_worker *worker)
 {
     size_t room = SW_LOAD_RESP_INPUT_BYTES - client->input_bytes;
     worker->traffic.reads++;
-    ssize_t received = recv(client->fd, client->input + client->input_bytes, room, 0);
+    int64_t received =
+        sw_load_link_receive(&client->link, client->input + client->input_bytes, room);
     if (received < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
             return SW_LOAD_OK;
@@ -274,5 +272,14 @@ int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker 
         client->unit.count = 0;
         client->keys_answered = 0;
     }
+    return status;
+}
+
+int sw_load_resp_read(struct sw_load_resp_client *client, struct sw_load_worker *worker)
+{
+    int status;
+    do {
+        status = read_some(client, worker);
+    } while (status == SW_LOAD_OK && sw_load_link_pending(&client->link));
     return status;
 }

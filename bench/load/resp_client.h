@@ -9,13 +9,14 @@
 #ifndef SHERWOOD_LOAD_RESP_CLIENT_H
 #define SHERWOOD_LOAD_RESP_CLIENT_H
 
+#include "bench/load/secure.h"
 #include "bench/load/worker.h"
 
 /* Input is read in pieces of this size; longer than any reply this client asks for. */
 #define SW_LOAD_RESP_INPUT_BYTES 65536
 
 struct sw_load_resp_client {
-    int fd;
+    struct sw_load_link link;
     bool wants_write;         /* the socket took only a part: the caller polls for room */
     bool polls_write;         /* the caller's */
     struct sw_load_unit unit; /* in flight, or taken; its count is 0: idle. Owns its arrays. */

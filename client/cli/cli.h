@@ -25,6 +25,7 @@ enum sw_cli_format { SW_CLI_FORMAT_UNKNOWN, SW_CLI_FORMAT_CSV, SW_CLI_FORMAT_BIN
 /* The command line. Texts are borrowed from argv. */
 struct sw_cli_options {
     char address[SW_CLI_ADDRESS_BYTES];
+    struct sherwood_options connection; /* of TLS; its texts are borrowed from argv, too */
     enum sw_cli_format format;
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
     bool quiet;

@@ -14,7 +14,19 @@
 #define DEFAULT_PORT "7379"
 #define PORT_MAX 65535
 
-enum long_option { OPTION_HELP = 256, OPTION_VERSION, OPTION_FORMAT, OPTION_RAW, OPTION_NO_RAW };
+enum long_option {
+    OPTION_HELP = 256,
+    OPTION_VERSION,
+    OPTION_FORMAT,
+    OPTION_RAW,
+    OPTION_NO_RAW,
+    OPTION_TLS,
+    OPTION_CACERT,
+    OPTION_CERT,
+    OPTION_KEY,
+    OPTION_SNI,
+    OPTION_INSECURE
+};
 
 static const char help_text[] =
     "sherwood-cli - talk to a Sherwood server from the command line\n"
@@ -31,7 +43,13 @@ static const char help_text[] =
     "Options\n"
     "  -h HOST, -p PORT    where the server listens (default " DEFAULT_HOST ", " DEFAULT_PORT ")\n"
     "  -s PATH             its Unix socket instead\n"
-    "  -a ADDRESS          either as one text: host:port, [v6]:port or unix:/path\n"
+    "  -a ADDRESS          either as one text: host:port, [v6]:port, unix:/path or "
+    "tls://host:port\n"
+    "  --tls               by TLS: HOST and PORT are those of the server's tls-port\n"
+    "  --cacert PATH       root certificates, a file or a folder (default: the system's)\n"
+    "  --cert, --key FILE  our certificate and its key, for servers that ask for one\n"
+    "  --sni NAME          the name that the server's certificate must have (default: HOST)\n"
+    "  --insecure          any certificate of the server will do\n"
     "  --format csv|bin    how FILE is laid out; else its name tells (.csv, .bin)\n"
     "  --raw, --no-raw     plain replies; replies for people. Default: plain unless on a terminal\n"
     "  -q                  load and dump: no progress, no summary\n"
@@ -87,6 +105,7 @@ enum sw_cli_format sw_cli_format_of_path(const char *path)
 
 struct where {
     const char *host, *port, *socket, *address;
+    bool tls;
 };
 
 /* Makes the address from -h, -p, -s and -a. Returns false with a sentence in `text`. */
@@ -106,6 +125,11 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
                  port);
         return false;
     }
+    if (where->tls && (where->socket != NULL || where->address != NULL)) {
+        snprintf(text, text_bytes, "--tls goes with -h and -p; in -a write tls://host:port");
+        return false;
+    }
+    const char *tls = where->tls ? "tls://" : "";
     bool v6 = strchr(host, ':') != NULL && host[0] != '[';
     int size;
     if (where->address != NULL) {
@@ -113,8 +137,8 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
     } else if (where->socket != NULL) {
         size = snprintf(options->address, sizeof(options->address), "unix:%s", where->socket);
     } else {
-        size = snprintf(options->address, sizeof(options->address), v6 ? "[%s]:%s" : "%s:%s", host,
-                        port);
+        size = snprintf(options->address, sizeof(options->address), v6 ? "%s[%s]:%s" : "%s%s:%s",
+                        tls, host, port);
     }
     if (size < 0 || (size_t)size >= sizeof(options->address)) {
         snprintf(text, text_bytes, "the address is longer than %zu bytes",
@@ -128,7 +152,26 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
 static bool take_option(int option, const char *argument, struct sw_cli_options *options,
                         struct where *where)
 {
+    struct sherwood_options *connection = &options->connection;
     switch (option) {
+    case OPTION_TLS:
+        where->tls = true;
+        return true;
+    case OPTION_CACERT:
+        connection->tls_ca = argument;
+        return true;
+    case OPTION_CERT:
+        connection->tls_cert = argument;
+        return true;
+    case OPTION_KEY:
+        connection->tls_key = argument;
+        return true;
+    case OPTION_SNI:
+        connection->tls_server_name = argument;
+        return true;
+    case OPTION_INSECURE:
+        connection->tls_insecure = 1;
+        return true;
     case 'h':
         where->host = argument;
         return true;
@@ -176,6 +219,12 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {"format", required_argument, NULL, OPTION_FORMAT},
         {"raw", no_argument, NULL, OPTION_RAW},
         {"no-raw", no_argument, NULL, OPTION_NO_RAW},
+        {"tls", no_argument, NULL, OPTION_TLS},
+        {"cacert", required_argument, NULL, OPTION_CACERT},
+        {"cert", required_argument, NULL, OPTION_CERT},
+        {"key", required_argument, NULL, OPTION_KEY},
+        {"sni", required_argument, NULL, OPTION_SNI},
+        {"insecure", no_argument, NULL, OPTION_INSECURE},
         {"help", no_argument, NULL, OPTION_HELP},
         {"version", no_argument, NULL, OPTION_VERSION},
         {NULL, 0, NULL, 0},
@@ -199,7 +248,7 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
                          size_t text_bytes)
 {
     struct where where = {0};
-    *options = (struct sw_cli_options){.raw = -1};
+    *options = (struct sw_cli_options){.raw = -1, .connection = SHERWOOD_OPTIONS_INIT};
     int words = read_options(argc, argv, "+", options, &where);
     if (words > 0 && words < argc &&
         (strcasecmp(argv[words], "load") == 0 || strcasecmp(argv[words], "dump") == 0)) {

@@ -14,8 +14,8 @@ bool sw_cli_connect(struct sw_cli *cli)
     if (cli->client != NULL) {
         return true;
     }
-    if (sherwood_connect_text(cli->options->address, NULL, &cli->client, text, sizeof(text)) !=
-        SHERWOOD_OK) {
+    if (sherwood_connect_text(cli->options->address, &cli->options->connection, &cli->client, text,
+                              sizeof(text)) != SHERWOOD_OK) {
         fflush(cli->out);
         fprintf(cli->messages, "%s\n", text);
         cli->failed = true;

@@ -192,7 +192,9 @@ static void end_input(struct sw_tls *tls, int64_t result)
     struct sw_transport *transport = tls->transport;
     int error = UV_EOF;
     if (result == SW_TLS_CUT) {
-        tell(tls, SW_NEWS_CUT, tls->loop->scratch.trouble);
+        if (!tls->ending) { /* after our own end nothing more was expected */
+            tell(tls, SW_NEWS_CUT, tls->loop->scratch.trouble);
+        }
     } else if (result != SW_TLS_END) {
         error = tls->stream.error != 0 ? -tls->stream.error : UV_EPROTO;
         if (tls->error == 0) {

@@ -26,7 +26,7 @@ static inline void open_cli(uint32_t key_bytes, uint32_t value_bytes, bool raw)
 {
     sw_fake_table_init(&table, key_bytes, value_bytes, 1U << 19);
     sw_fake_start(&server, sw_fake_table_script, &table);
-    options = (struct sw_cli_options){.quiet = true};
+    options = (struct sw_cli_options){.quiet = true, .connection = SHERWOOD_OPTIONS_INIT};
     strcpy(options.address, server.address);
     cli = (struct sw_cli){.options = &options, .raw = raw};
     cli.out = open_memstream(&output, &output_size);

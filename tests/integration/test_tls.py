@@ -3,16 +3,24 @@
 """Connections by TLS: unmodified clients, and whatever else comes to the port."""
 
 import asyncio
+import os
+import random
 import signal
 import socket
 import ssl
+import subprocess
+import time
 import warnings
 
 import redis
 import redis.asyncio
 
 from certificates import Authority, free_port
-from harness import Bystander, Moves, Server, case, check, equal, eventually, main, run
+from harness import (BUILD, SANITIZED, SLOWER, Bystander, Moves, Server, case, check, drawn_seed, equal, eventually,
+                     main, relay, run)
+import wire
+
+PEERS = BUILD / "tests" / "integration"
 
 authority = None
 identity = None
@@ -144,11 +152,7 @@ def not_tls():
         with Moves(server, tls_handshake_failures=1, connections_closed=1):
             with socket.create_connection((server.host, server.tls_port), 20) as plain:
                 plain.sendall(b"\x16\x03\x01\xff\xff" + b"x" * 70000) # a record that is none
-                try:
-                    while plain.recv(4096):
-                        pass
-                except ConnectionError:
-                    pass
+                until_closed(plain)
         check("127.0.0.1:" in server.log().split("TLS handshake with")[1][:20], "the address")
 
 
@@ -223,6 +227,187 @@ def reload_of_certificates():
         eventually(lambda: serial(server) != first, "the new certificate")
         old.sendall(b"PING\r\n")
         equal(old.recv(64), b"+PONG\r\n", "a connection from before")
+
+
+@case
+def frames_of_a_mebibyte():
+    """bulk frames of 1 MiB both ways, every byte, while the client takes its time"""
+    draw = random.Random(drawn_seed())
+    count = 65536 # keys of 8 bytes and values of 8: 1 MiB
+    keys = draw.sample(range(1 << 40), count)
+    with TlsServer("--capacity", "4M") as server:
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            values = [draw.getrandbits(64) for _ in keys]
+            with server.tls(trusting(version)) as connection:
+                request = wire.frame(wire.SET, keys, values)
+                at = 0
+                while at < len(request): # cut anywhere
+                    size = draw.choice((1, 63, 16383, 16384, 16385, 100000))
+                    connection.sendall(request[at:at + size])
+                    at += size
+                equal(wire.read_frame(connection).status, 0, "the set")
+                for _ in range(8): # 8 replies of more than a mebibyte wait for their reader
+                    connection.sendall(wire.frame(wire.GET, keys, want_values=True))
+                time.sleep(0.2)
+                for _ in range(8):
+                    reply = wire.read_frame(connection)
+                    equal(reply.values() == values, True, "the values")
+
+
+@case
+def our_own_clients():
+    """libsherwood, sherwood-cli and sherwood-load: every operation; a wrong name, root, port, certificate"""
+    cli, load = BUILD / "sherwood-cli", BUILD / "sherwood-load"
+    mine = authority.sign("our client")
+    with TlsServer() as server:
+        trust = ["--cacert", authority.ca]
+        where = ["-p", server.tls_port, "--tls"]
+        # the peer takes the roots of the system: here those of the test
+        os.environ["SSL_CERT_FILE"] = str(authority.ca)
+        try:
+            relay(PEERS / "peer_sherwood", f"tls://127.0.0.1:{server.tls_port}")
+        finally:
+            del os.environ["SSL_CERT_FILE"]
+        equal(run(cli, *where, *trust, "MSET", 1, 10, 2, 20), "OK\n")
+        equal(run(cli, *where, "--insecure", "MGET", 1, 2), "10\n20\n")
+        equal(run(cli, "-a", f"tls://127.0.0.1:{server.tls_port}", *trust, "GET", 1), "10\n")
+        for wrong, words in ((where, "certificate was refused"),
+                             (where + trust + ["--sni", "elsewhere.example"], "hostname mismatch"),
+                             (["-p", server.port, "--tls"] + trust, "does that port speak TLS?"),
+                             (["-p", server.tls_port], "this port speaks TLS"),
+                             (["-p", server.port] + trust, "begins with tls://"),
+                             (where + ["--cacert", "/nowhere.pem"], "No such file"),
+                             (where + trust + ["--cert", mine[0]], "the key is missing"),
+                             (where + trust + ["--cert", mine[0], "--key", identity[1]], "mismatch")):
+            said = run(cli, *wrong, "GET", 1, rc=1)
+            check(words in said, f"{wrong}: {said}")
+        for protocol in ("bulk", "resp"):
+            said = run(load, "-a", f"tls://localhost:{server.tls_port}" if localhost() else
+                       f"tls://127.0.0.1:{server.tls_port}", *trust, "--protocol", protocol,
+                       "-n", 100000)
+            check("100,000 values verified: 0 missing, 0 wrong" in said, said)
+        said = run(load, "-a", server.address(), *trust, "-n", 1000, rc=None)
+        check("tls://" in said, said)
+    ca = ["--tls-ca", str(authority.ca), "--tls-auth-clients", "yes"]
+    with TlsServer(*ca) as server:
+        where = ["-p", server.tls_port, "--tls", "--cacert", authority.ca]
+        said = run(cli, *where, "PING", rc=1)
+        check("certificate required" in said, said)
+        equal(run(cli, *where, "--cert", mine[0], "--key", mine[1], "PING"), "PONG\n")
+
+
+def localhost():
+    """Does this machine know the name?"""
+    try:
+        return socket.gethostbyname("localhost") == "127.0.0.1"
+    except OSError:
+        return False
+
+
+@case
+def half_handshakes():
+    """1,000 connections that stop in the midst of their handshake: bounded memory, a deadline, others served"""
+    hello = client_hello()
+    with TlsServer("--tls-handshake-timeout-ms", str(3000 * SLOWER), "--connections-max", "3000") as server:
+        with server.tls() as before, Bystander(server):
+            rss, files = server.resident_bytes(), server.open_files()
+            with Moves(server, tls_handshake_failures=1000, connections_closed=1001):
+                halves = []
+                for i in range(1000):
+                    half = socket.create_connection((server.host, server.tls_port), 20)
+                    # nothing, a part of a hello, and a whole one: then the server's side is made, too
+                    half.sendall((b"", hello[:5], hello[:100], hello)[i % 4])
+                    halves.append(half)
+                eventually(lambda: server.connections() >= 1001, "all are there")
+                grown = server.resident_bytes() - rss
+                print(f"# {grown // 1000} bytes a half handshake")
+                check(SANITIZED or grown < 1000 * 96 * 1024, f"{grown} bytes for 1,000 half handshakes")
+                before.sendall(b"PING\r\n")
+                equal(before.recv(64), b"+PONG\r\n", "one that was there before")
+                equal(server.tls_cli("PING"), "PONG\n", "one that comes meanwhile")
+                eventually(lambda: server.metrics()["sherwood_tls_handshake_failures_total"] >= 1000,
+                           "the deadline", 20)
+            check(server.open_files() <= files + 4, "their descriptors are closed")
+            check("tls-handshake-timeout-ms" in server.log(), server.log())
+            for half in halves:
+                half.close()
+
+
+def client_hello():
+    """The first flight of a client, whole."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    try:
+        client.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return outgoing.read()
+
+
+def bare(connection):
+    """The socket under a connection, which goes on without TLS."""
+    raw = socket.socket(fileno=connection.detach())
+    raw.settimeout(20)
+    return raw
+
+
+def until_closed(raw):
+    try:
+        while raw.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    raw.close()
+
+
+@case
+def ends():
+    """close_notify is sent and honoured; a stream that is cut, or damaged, is told apart"""
+    with TlsServer() as server, Bystander(server):
+        with Moves(server, tls_cuts=0, tls_failures=0, connections_closed=1):
+            connection = server.tls()
+            connection.sendall(b"SET 7 70\r\nGET 7\r\n")
+            equal(wire.receive_exactly(connection, 11), b"+OK\r\n$2\r\n70", "replies")
+            wire.receive_exactly(connection, 2)
+            connection.unwrap().close() # sends ours, and waits for the server's
+        with Moves(server, tls_cuts=0, tls_failures=0, connections_closed=1):
+            with server.tls() as connection:
+                connection.sendall(b"QUIT\r\n")
+                equal(wire.receive_exactly(connection, 5), b"+OK\r\n")
+                equal(connection.recv(10), b"", "an orderly end") # without close_notify: an error
+        with Moves(server, tls_cuts=1, tls_failures=0, connections_closed=1):
+            connection = server.tls()
+            connection.sendall(b"PING\r\n")
+            wire.receive_exactly(connection, 7)
+            raw = bare(connection)
+            raw.shutdown(socket.SHUT_WR)
+            until_closed(raw)
+        with Moves(server, tls_cuts=0, tls_failures=1, connections_closed=1):
+            connection = server.tls()
+            connection.sendall(b"PING\r\n")
+            wire.receive_exactly(connection, 7)
+            raw = bare(connection)
+            raw.sendall(b"\x17\x03\x03\x00\x30" + bytes(48)) # a record with a wrong tag
+            until_closed(raw)
+        check("bad record mac" in server.log(), server.log())
+
+
+@case
+def load_beside_reloads():
+    """certificates are read again a few times while clients come, go and stay: none notices"""
+    cert, key = authority.sign("rotating")
+    with TlsServer("--tls-cert", str(cert), "--tls-key", str(key), "--capacity", "4M") as server:
+        load = subprocess.Popen(
+            [BUILD / "sherwood-load", "-a", f"tls://127.0.0.1:{server.tls_port}", "--cacert",
+             authority.ca, "-n", "400000", "--protocol", "resp", "-c", "8"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for i in range(6):
+            server.process.send_signal(signal.SIGHUP)
+            equal(server.tls_cli("SET", str(10**12 + i), "1"), "OK\n")
+        said, _ = load.communicate(timeout=120)
+        equal(load.returncode, 0, said)
+        check("0 missing, 0 wrong" in said, said)
+        eventually(lambda: server.log().count("new connections by TLS use") >= 1, "the reload")
 
 
 def run_with_authority():

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * secure.h - connections of the RESP clients: plain sockets, or libsherwood's transport for TLS.
+ */
+#ifndef SHERWOOD_BENCH_LOAD_SECURE_H
+#define SHERWOOD_BENCH_LOAD_SECURE_H
+
+#include "bench/load/options.h"
+#include "client/secure.h"
+
+/* What the connections by TLS of a thread have in common. Zeros are none. */
+struct sw_load_secure {
+    struct sw_client_dialer dialer;
+    struct sherwood_options options;
+    bool is_on; /* the address begins with tls:// */
+};
+
+/* A connection. */
+struct sw_load_link {
+    int fd;                                /* -1: none */
+    struct sw_client_transport *transport; /* NULL: the socket alone */
+    struct sherwood_traffic traffic;       /* the transport counts its calls there */
+};
+
+/* The options of TLS, as libsherwood has them. */
+struct sherwood_options sw_load_tls_options(const struct sw_load_options *options);
+
+/* Return 0, or an error with a sentence. */
+int sw_load_secure_init(struct sw_load_secure *secure, const struct sw_load_options *options,
+                        char *error);
+void sw_load_secure_fini(struct sw_load_secure *secure);
+int sw_load_link_open(struct sw_load_link *link, const struct sw_load_secure *secure,
+                      const char *address, char *error);
+void sw_load_link_close(struct sw_load_link *link);
+
+/* Return bytes; -1 with errno, EAGAIN if there is nothing now; receive returns 0 at the end. */
+int64_t sw_load_link_send(struct sw_load_link *link, const void *bytes, size_t size);
+int64_t sw_load_link_receive(struct sw_load_link *link, void *bytes, size_t size);
+/* Has the link input that the socket does not announce? */
+bool sw_load_link_pending(const struct sw_load_link *link);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * secure.c - the transport for TLS, over tls/stream.h: the caller's arrays are encrypted from where
+ * they are, and replies are decrypted to where they go.
+ */
+#include "client/secure.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/dial.h"
+#include "tls/context.h"
+#include "tls/stream.h"
+
+#define PREFIX "tls://"
+#define HOST_BYTES 256
+
+struct secure {
+    struct sw_client_transport base;
+    struct sw_tls_scratch scratch;
+    struct sw_tls_stream stream;
+};
+
+bool sw_client_is_secure(const char *address)
+{
+    return strncmp(address, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
+
+bool sw_client_wants_secure(const struct sherwood_options *options)
+{
+    return options->tls_ca != NULL || options->tls_cert != NULL || options->tls_key != NULL ||
+           options->tls_server_name != NULL || options->tls_insecure != 0;
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+/* Turns a result of the stream into an errno, and keeps its sentence for the error of the handle.
+ */
+static int64_t failed(struct secure *secure, int64_t result)
+{
+    if (result == SW_TLS_AGAIN) {
+        errno = EAGAIN;
+        return -1;
+    }
+    secure->base.trouble = secure->scratch.trouble;
+    errno = secure->stream.error != 0 ? secure->stream.error : EPROTO;
+    return -1;
+}
+
+static int64_t secure_read(struct sw_client_transport *transport, struct iovec *parts, int count)
+{
+    struct secure *secure = (struct secure *)transport;
+    int64_t got = 0;
+    transport->traffic->reads++;
+    for (int i = 0; i < count; i++) {
+        if (parts[i].iov_len == 0) {
+            continue;
+        }
+        int64_t now = sw_tls_read(&secure->stream, parts[i].iov_base, parts[i].iov_len);
+        if (now <= 0) {
+            return got > 0 ? got : now == SW_TLS_END ? 0 : failed(secure, now);
+        }
+        got += now;
+        if ((size_t)now < parts[i].iov_len) {
+            break;
+        }
+    }
+    return got;
+}
+
+static int64_t secure_write(struct sw_client_transport *transport, struct iovec *parts, int count,
+                            bool more)
+{
+    struct secure *secure = (struct secure *)transport;
+    (void)more; /* a record leaves at once */
+    transport->traffic->writes++;
+    int64_t sent = sw_tls_write(&secure->stream, parts, (size_t)count);
+    return sent < 0 ? failed(secure, sent) : sent;
+}
+
+static bool secure_pending(const struct sw_client_transport *transport)
+{
+    return ((const struct secure *)transport)->stream.buffered;
+}
+
+static void secure_close(struct sw_client_transport *transport)
+{
+    struct secure *secure = (struct secure *)transport;
+    if (secure->base.trouble == NULL && !sw_tls_is_sending(&secure->stream)) {
+        (void)sw_tls_end(&secure->stream);
+    }
+    sw_tls_stream_close(&secure->stream);
+    sw_tls_scratch_fini(&secure->scratch);
+    close(transport->fd);
+    free(secure);
+}
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The name that the server's certificate must have: that of the options, or the host. */
+static void server_name(const char *host_port, const char *given, char name[HOST_BYTES])
+{
+    const char *end = strrchr(host_port, ':');
+    const char *begin = host_port[0] == '[' ? host_port + 1 : host_port;
+    if (given != NULL) {
+        snprintf(name, HOST_BYTES, "%s", given);
+        return;
+    }
+    size_t size = end == NULL ? strlen(begin) : (size_t)(end - begin);
+    size -= size > 0 && begin[size - 1] == ']';
+    snprintf(name, HOST_BYTES, "%.*s", (int)(size < HOST_BYTES ? size : HOST_BYTES - 1), begin);
+}
+
+/* Waits for the end of the handshake. Returns SHERWOOD_OK, or a code and a sentence. */
+static int shake_hands(struct secure *secure, const char *address, int timeout_ms, char *text,
+                       size_t text_bytes)
+{
+    const int64_t end_ms = now_ms() + timeout_ms;
+    int result;
+    while ((result = sw_tls_handshake(&secure->stream)) == SW_TLS_AGAIN) {
+        bool sending = sw_tls_is_sending(&secure->stream);
+        struct pollfd ready = {.fd = secure->base.fd,
+                               .events = (short)(POLLIN | (sending ? POLLOUT : 0))};
+        int64_t left_ms = end_ms - now_ms();
+        int count = left_ms <= 0 ? 0 : poll(&ready, 1, (int)left_ms);
+        if (count == 0) {
+            snprintf(text, text_bytes,
+                     "%s: the TLS handshake took longer than %d ms: does that port speak TLS?",
+                     address, timeout_ms);
+            return SHERWOOD_E_TIMEOUT;
+        }
+    }
+    if (result == 1) {
+        return SHERWOOD_OK;
+    }
+    snprintf(
+        text, text_bytes, "%s: the TLS handshake failed: %s%s", address, secure->scratch.trouble,
+        strstr(secure->scratch.trouble, "wrong version") != NULL ? ": does that port speak TLS?"
+                                                                 : "");
+    return SHERWOOD_E_CONNECTION;
+}
+
+static int open_stream(struct secure *secure, SSL_CTX *context, const char *host_port,
+                       const struct sherwood_options *options, char *text, size_t text_bytes)
+{
+    char name[HOST_BYTES];
+    server_name(host_port, options->tls_server_name, name);
+    if (sw_tls_scratch_init(&secure->scratch) != 0 ||
+        sw_tls_stream_open(&secure->stream, context, secure->base.fd, false, &secure->scratch) !=
+            0 ||
+        sw_tls_expect(secure->stream.ssl, name) != 0) {
+        snprintf(text, text_bytes, "not enough memory for a connection by TLS");
+        return SHERWOOD_E_NOMEM;
+    }
+    return SHERWOOD_OK;
+}
+
+static struct sw_client_transport *secure_open(const struct sw_client_dialer *dialer,
+                                               const char *address,
+                                               const struct sherwood_options *options,
+                                               int timeout_ms, int *status, char *text,
+                                               size_t text_bytes)
+{
+    static const struct sw_client_transport_calls calls = {
+        .read = secure_read,
+        .write = secure_write,
+        .pending = secure_pending,
+        .close = secure_close,
+    };
+    const char *host_port = address + sizeof(PREFIX) - 1;
+    struct secure *secure = calloc(1, sizeof(*secure));
+    if (secure == NULL) {
+        snprintf(text, text_bytes, "not enough memory for a connection by TLS");
+        *status = SHERWOOD_E_NOMEM;
+        return NULL;
+    }
+    secure->base = (struct sw_client_transport){
+        .calls = &calls, .fd = -1, .read_events = POLLIN, .write_events = POLLOUT};
+    *status = sw_client_dial(host_port, timeout_ms, &secure->base.fd, text, text_bytes);
+    if (*status != SHERWOOD_OK) {
+        free(secure);
+        return NULL;
+    }
+    sw_client_size_buffers(secure->base.fd, options->send_buffer_bytes,
+                           options->receive_buffer_bytes);
+    *status = open_stream(secure, dialer->user, host_port, options, text, text_bytes);
+    if (*status == SHERWOOD_OK) {
+        *status = shake_hands(secure, address, timeout_ms, text, text_bytes);
+    }
+    if (*status != SHERWOOD_OK) {
+        sw_tls_stream_close(&secure->stream);
+        sw_tls_scratch_fini(&secure->scratch);
+        close(secure->base.fd);
+        free(secure);
+        return NULL;
+    }
+    return &secure->base;
+}
+
+int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwood_options *options,
+                           char *text, size_t text_bytes)
+{
+    const struct sw_tls_settings settings = {
+        .cert = options->tls_cert,
+        .key = options->tls_key,
+        .ca = options->tls_ca,
+        .insecure = options->tls_insecure != 0,
+    };
+    char reason[SW_TLS_TROUBLE_BYTES * 2];
+    *dialer = (struct sw_client_dialer){.open = secure_open};
+    dialer->user = sw_tls_client_context(&settings, reason, sizeof(reason));
+    if (dialer->user == NULL) {
+        snprintf(text, text_bytes, "connect: %s", reason);
+        return SHERWOOD_E_INVALID;
+    }
+    return SHERWOOD_OK;
+}
+
+void sw_client_secure_end(struct sw_client_dialer *dialer)
+{
+    SSL_CTX_free(dialer->user);
+    dialer->user = NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * secure.h - the transport for TLS: addresses that begin with "tls://".
+ */
+#ifndef SHERWOOD_CLIENT_SECURE_H
+#define SHERWOOD_CLIENT_SECURE_H
+
+#include <stdbool.h>
+
+#include "client/transport.h"
+
+/* Is this an address for TLS? */
+bool sw_client_is_secure(const char *address);
+
+/* Has the caller set an option of TLS? Without TLS that is an error, or a program would believe
+ * that nobody reads along. */
+bool sw_client_wants_secure(const struct sherwood_options *options);
+
+/* Fills in a dialer, which the caller ends by sw_client_secure_end when its transports are open.
+ * Returns SHERWOOD_OK, or a code and a sentence in `text`. */
+int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwood_options *options,
+                           char *text, size_t text_bytes);
+void sw_client_secure_end(struct sw_client_dialer *dialer);
+
+#endif
