@@ -123,12 +123,12 @@ unsigned sw_flights_release(struct sw_flights *flights)
     if (flights->held_count == 0) {
         return 0;
     }
-    bool broken = sw_wal_state(flights->wal) == SW_WAL_BROKEN;
+    bool hopeless = sw_wal_is_hopeless(flights->wal);
     uint64_t answerable = sw_wal_answerable(flights->wal);
     while (!sw_list_is_empty(&flights->held)) {
         struct sw_flight *flight = SW_CONTAINER(flights->held.next, struct sw_flight, link);
         flight->is_unknown = flight->batch.write_sequence > answerable;
-        if (flight->is_unknown && !broken) {
+        if (flight->is_unknown && !hopeless) {
             break;
         }
         sw_list_remove(&flight->link);

@@ -70,7 +70,7 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
 
 /* Calls `done` of every flight that the log has held and that may be answered now, or of all if the
- * log is broken. Returns how many there were. */
+ * log is hopeless. Returns how many there were. */
 unsigned sw_flights_release(struct sw_flights *flights);
 
 /* Calls `done` of every flight whose batch is done, except of flights that were started by such a

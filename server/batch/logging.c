@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/observe/log.h"
-
 static bool has_operand(enum sw_op op)
 {
     return op != SW_GET && op != SW_PEEK && op != SW_DELETE && op != SW_SET_SCORE;
@@ -128,9 +126,7 @@ bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32
         borrow(batch, key_bytes, value_bytes, &write);
     } else if (batch->kind == SW_BATCH_OPERATIONS && some &&
                !copy(batch, key_bytes, value_bytes, &write)) {
-        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
-                       "no memory for a record of the log: it ends here");
-        sw_wal_give_up(wal);
+        sw_wal_skip(wal, write.sequence);
         return true;
     }
     if (!sw_wal_add(wal, &write)) {

@@ -15,7 +15,7 @@
  *
  * `copies`: the columns are copied, without operations that only read, and the batch may go at
  * once. Otherwise it has one group, which is written from where the caller's keys and operands lie:
- * they stay until sw_wal_answerable has reached the batch, or the log is broken. */
+ * they stay until sw_wal_answerable has reached the batch, or the log is hopeless. */
 bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,
                         uint32_t value_bytes, bool copies);
 

@@ -204,7 +204,7 @@ static void start_stats(struct sw_bulk_frame *frame)
 
 static bool is_over(const struct sw_bulk_frame *frame, const struct sw_wal *wal)
 {
-    return sw_wal_durable(wal) >= frame->request.sequence || sw_wal_state(wal) == SW_WAL_BROKEN ||
+    return sw_wal_durable(wal) >= frame->request.sequence || sw_wal_is_hopeless(wal) ||
            frame->conn->state == SW_CONN_CLOSED ||
            sw_net_now_ms(frame->bulk->net) >= frame->deadline_ms;
 }

@@ -13,6 +13,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "server/observe/log.h"
+
 #define LOCK_NAME "lock"
 #define PID_BYTES 32
 
@@ -34,9 +36,9 @@ static int write_pid(const struct sw_directory *directory)
 {
     char pid[PID_BYTES];
     int bytes = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-    return directory->io->truncate(directory->lock_fd, 0) != 0
+    return sw_io_write(directory->io, directory->lock_fd, pid, (size_t)bytes, 0) != 0
                ? -1
-               : sw_io_write(directory->io, directory->lock_fd, pid, (size_t)bytes, 0);
+               : directory->io->truncate(directory->lock_fd, bytes);
 }
 
 static int take_lock(struct sw_directory *directory, char *reason, size_t reason_bytes)
@@ -57,10 +59,9 @@ static int take_lock(struct sw_directory *directory, char *reason, size_t reason
         }
         return -1;
     }
-    if (write_pid(directory) != 0) {
-        snprintf(reason, reason_bytes, "%s/%s cannot be written: %s", directory->path, LOCK_NAME,
-                 strerror(errno));
-        return -1;
+    if (write_pid(directory) != 0) { /* the disk may be full: the lock holds all the same */
+        sw_log(SW_LOG_WARNING, "%s/%s cannot be written, so it does not tell who has the lock: %s",
+               directory->path, LOCK_NAME, strerror(errno));
     }
     return 0;
 }

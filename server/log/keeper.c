@@ -65,7 +65,9 @@ int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t n
     if (getrandom(&file->salt, sizeof(file->salt), 0) != (ssize_t)sizeof(file->salt)) {
         return -1;
     }
-    file->fd = wal->io->open(wal->directory->fd, SW_WAL_NEW_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    /* never the file of before: half a rename may have left it under two names */
+    wal->io->unlink(wal->directory->fd, SW_WAL_NEW_NAME);
+    file->fd = wal->io->open(wal->directory->fd, SW_WAL_NEW_NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file->fd < 0) {
         return -1;
     }
@@ -87,9 +89,20 @@ int sw_wal_name_segment(struct sw_wal *wal, const struct sw_wal_file *file)
 
 void sw_wal_drop_segment(struct sw_wal *wal, struct sw_wal_file *file)
 {
+    char name[SW_WAL_NAME_BYTES];
     int error = errno;
+    sw_wal_name(file->number, name);
     wal->io->close(file->fd);
     wal->io->unlink(wal->directory->fd, SW_WAL_NEW_NAME);
+    wal->io->unlink(wal->directory->fd, name);
+    file->fd = -1;
+    errno = error;
+}
+
+void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file)
+{
+    int error = errno;
+    wal->io->close(file->fd);
     file->fd = -1;
     errno = error;
 }
@@ -107,12 +120,11 @@ static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
     }
     wal->next_number++;
     if (sw_wal_name_segment(wal, file) != 0) {
-        char name[SW_WAL_NAME_BYTES];
-        int error = errno;
-        sw_wal_name(file->number, name);
-        wal->io->unlink(wal->directory->fd, name);
         sw_wal_drop_segment(wal, file);
-        errno = error;
+        return -1;
+    }
+    if (sw_wal_remove_ghosts(wal) != 0) {
+        sw_wal_leave_segment(wal, file);
         return -1;
     }
     return 0;
@@ -135,13 +147,59 @@ int sw_wal_add_old(struct sw_wal *wal, uint64_t number, uint64_t last, uint64_t 
     return 0;
 }
 
+int sw_wal_remove_ghosts(struct sw_wal *wal)
+{
+    char name[SW_WAL_NAME_BYTES];
+    if (wal->ghost_count == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < wal->ghost_count; i++) {
+        sw_wal_name(wal->ghosts[i], name);
+        if (wal->io->unlink(wal->directory->fd, name) != 0 && errno != ENOENT) {
+            return -1;
+        }
+    }
+    if (wal->io->fsync(wal->directory->fd) != 0) {
+        return -1;
+    }
+    wal->ghost_count = 0;
+    return 0;
+}
+
+/* The keeper uses the directory between these two; `lock` is held before and after, and is not
+ * meanwhile. */
+static void begin_keeping(struct sw_wal *wal)
+{
+    wal->keeping = true;
+    pthread_mutex_unlock(&wal->lock);
+}
+
+static void end_keeping(struct sw_wal *wal)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->keeping = false;
+    pthread_cond_broadcast(&wal->moved);
+}
+
+/* The newest segment, while there is none to be written: the one before it may say that another one
+ * follows, and its removal may not survive a crash. 0: there is none. */
+static uint64_t newest_needed(const struct sw_wal *wal)
+{
+    uint64_t newest = 0;
+    for (size_t i = 0; i < wal->old_count && wal->current.fd < 0; i++) {
+        newest = wal->old[i].number > newest ? wal->old[i].number : newest;
+    }
+    return newest;
+}
+
 /* Removes the oldest segment that a snapshot stands for; `lock` is held, and is not while the file
  * goes. Returns false if there is none. */
 static bool remove_one(struct sw_wal *wal)
 {
     char name[SW_WAL_NAME_BYTES];
+    const uint64_t needed = newest_needed(wal);
     size_t i = 0;
-    while (i < wal->old_count && wal->old[i].last > wal->forget) {
+    while (i < wal->old_count && (wal->old[i].last > wal->forget || wal->old[i].number == needed)) {
         i++;
     }
     if (i == wal->old_count) {
@@ -150,22 +208,37 @@ static bool remove_one(struct sw_wal *wal)
     sw_wal_name(wal->old[i].number, name);
     memmove(&wal->old[i], &wal->old[i + 1], (wal->old_count - i - 1) * sizeof(*wal->old));
     wal->old_count--;
-    pthread_mutex_unlock(&wal->lock);
+    begin_keeping(wal);
     if (wal->io->unlink(wal->directory->fd, name) != 0 && errno != ENOENT) {
         sw_log(SW_LOG_WARNING, "%s/%s cannot be removed: %s; the next start needs it no more",
                wal->directory->path, name, strerror(errno));
     }
-    pthread_mutex_lock(&wal->lock);
+    end_keeping(wal);
     return true;
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void wait_a_second(struct sw_wal *wal)
+/* Waits for a second, or, unless it is `whole`, until there is something to do. */
+static void wait_a_second(struct sw_wal *wal, bool whole)
 {
     uint64_t at = sw_log_now_ns() + RETRY_NS;
     struct timespec until = {(time_t)(at / 1000000000U), (long)(at % 1000000000U)};
-    while (!wal->stopped && pthread_cond_timedwait(&wal->keep_work, &wal->lock, &until) == 0) {
+    while (!wal->stopped && pthread_cond_timedwait(&wal->keep_work, &wal->lock, &until) == 0 &&
+           whole) {
+    }
+}
+
+/* Breaks the log if the segment that is written has no name any more: a start would not find it.
+ * `lock` is held. */
+static void look_for_name(struct sw_wal *wal)
+{
+    uint64_t names;
+    if (wal->current.fd >= 0 && wal->trouble == NULL && sw_wal_state(wal) != SW_WAL_BROKEN &&
+        wal->io->links(wal->current.fd, &names) == 0 && names == 0) {
+        wal->trouble = "somebody has removed the files of the log";
+        wal->error = ENOENT;
+        pthread_cond_signal(&wal->work);
     }
 }
 
@@ -174,10 +247,10 @@ static void wait_a_second(struct sw_wal *wal)
 static void prepare_next(struct sw_wal *wal)
 {
     struct sw_wal_file file;
-    pthread_mutex_unlock(&wal->lock);
+    begin_keeping(wal);
     int status = prepare(wal, &file);
     int error = errno;
-    pthread_mutex_lock(&wal->lock);
+    end_keeping(wal);
     wal->preparing_fails = status != 0;
     if (status == 0) {
         wal->prepared = file;
@@ -190,7 +263,7 @@ static void prepare_next(struct sw_wal *wal)
     }
     pthread_cond_signal(&wal->work);
     if (status != 0) {
-        wait_a_second(wal);
+        wait_a_second(wal, true);
     }
 }
 
@@ -199,13 +272,18 @@ void *sw_wal_run_keeper(void *argument)
     struct sw_wal *wal = argument;
     pthread_mutex_lock(&wal->lock);
     while (!wal->stopped) {
+        look_for_name(wal);
+        if (wal->must_rest) {
+            wait_a_second(wal, false);
+            continue;
+        }
         if (remove_one(wal)) {
             continue; /* first, for it may make room for the next segment */
         }
         if (wal->prepared.fd < 0 && (!wal->stopping || wal->needs_segment)) {
             prepare_next(wal);
         } else {
-            pthread_cond_wait(&wal->keep_work, &wal->lock);
+            wait_a_second(wal, false);
         }
     }
     pthread_mutex_unlock(&wal->lock);

@@ -56,7 +56,7 @@ static int go_without(const struct sw_recover *recover, const struct sw_wal_surv
                       char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_directory *directory = recover->directory;
-    if (sw_wal_remove_superfluous(survey, directory, reason) != 0) {
+    if (sw_wal_remove_unreachable(survey, directory, reason) != 0) {
         return -1;
     }
     if (directory->io->unlink(directory->fd, SW_WAL_NEW_NAME) != 0 && errno != ENOENT) {

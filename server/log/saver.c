@@ -2,10 +2,7 @@
  *
  * saver.c - when snapshots are loaded and written, and what is told of it.
  */
-#include "server/log/saver.h"
-
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,69 +10,25 @@
 #include <time.h>
 
 #include "server/config/live.h"
-#include "server/config/save_points.h"
-#include "server/log/clock.h"
 #include "server/log/recover.h"
-#include "server/log/snapshot_load.h"
+#include "server/log/saver_parts.h"
 #include "server/log/snapshot_take.h"
-#include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
 
-#define LOOK_MS 100          /* how often save points are looked at */
+#define LOOK_MS 100          /* how often save points and the log are looked at */
 #define RETRY_MS 5000        /* after a snapshot that failed none is due by itself for so long */
 #define MOVES_MS 5000        /* how often the owner is told that something goes on */
 #define PROGRESS_LOG_MS 5000 /* how often the log is told how far loading is */
+/* A broken log is mended at once; if that fails, again after the first, then twice as long, .. */
+#define MEND_FIRST_MS 1000
+#define MEND_MAX_MS 32000
 
-struct sw_saver {
-    const struct sw_config *config;
-    struct sw_table *table;
-    struct sw_saver_owner owner;
-    struct sw_directory directory;
-    uint64_t incarnation;
-    pthread_t thread;
-    bool started;
-
-    pthread_mutex_t mutex;
-    pthread_cond_t changed; /* of what follows */
-    uint64_t asked;         /* number of the last snapshot asked for */
-    uint64_t finished;      /* and of the last that was written, or failed */
-    bool stopping;          /* the thread is to end */
-    bool save_at_end;
-    bool end_failed;
-    struct sw_save_point points[SW_SAVE_POINTS_MAX];
-    int point_count;
-    struct sw_persistence facts;
-    char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */
-
-    bool loading; /* atomic, as the next two */
-    bool refuses_writes;
-    bool stop_loading;
-    struct sw_load load;   /* the thread's; its progress is atomic */
-    uint64_t base_changes; /* atomic: changes that the table had counted by the last snapshot */
-    uint64_t saved_ms;     /* monotonic: when that began, or the start */
-    uint64_t tried_ms;     /* monotonic: when the last one failed; 0: it did not */
-    uint64_t moved_ms;     /* monotonic: when the owner was told last */
-    uint64_t logged_ms;
-};
-
-/* --- time and figures ------------------------------------------------------------------------- */
-
-static uint64_t now_ms(void)
-{
-    return sw_log_now_ns() / 1000000U;
-}
-
-static uint64_t changes_of(const struct sw_table *table)
-{
-    struct sw_table_stats stats;
-    sw_table_stats(table, &stats);
-    return stats.counters.inserted + stats.counters.updated + stats.counters.deleted;
-}
+/* --- progress --------------------------------------------------------------------------------- */
 
 /* Tells the owner that something goes on, every few seconds. */
 static void tell_owner(struct sw_saver *saver)
 {
-    uint64_t now = now_ms();
+    uint64_t now = sw_saver_now_ms();
     if (now - saver->moved_ms >= MOVES_MS) {
         saver->moved_ms = now;
         saver->owner.moves(saver->owner.server);
@@ -90,7 +43,7 @@ static void on_saved_block(void *context)
 static void on_loaded_block(void *context)
 {
     struct sw_saver *saver = context;
-    uint64_t now = now_ms();
+    uint64_t now = sw_saver_now_ms();
     tell_owner(saver);
     if (now - saver->logged_ms >= PROGRESS_LOG_MS) {
         struct sw_persistence facts;
@@ -115,8 +68,8 @@ static void note_loaded(struct sw_saver *saver)
         saver->facts.saved_sequence = load->header.sequence;
     }
     pthread_mutex_unlock(&saver->mutex);
-    __atomic_store_n(&saver->base_changes, changes_of(saver->table), __ATOMIC_RELAXED);
-    saver->saved_ms = now_ms();
+    __atomic_store_n(&saver->base_changes, sw_saver_changes(saver->table), __ATOMIC_RELAXED);
+    saver->saved_ms = sw_saver_now_ms();
 }
 
 /* Returns false. What was asked to stop has no reason to tell. */
@@ -135,7 +88,7 @@ static bool load_newest(struct sw_saver *saver)
     char reason[SW_WAL_REASON_BYTES] = "";
     struct sw_load *load = &saver->load;
     const bool cuts = saver->config->aof_load_truncated != 0;
-    uint64_t began = now_ms();
+    uint64_t began = sw_saver_now_ms();
     saver->logged_ms = began;
     sw_snapshot_remove_unfinished(&saver->directory);
     if (sw_snapshot_load(load, reason) != 0) {
@@ -145,7 +98,8 @@ static bool load_newest(struct sw_saver *saver)
         sw_log(SW_LOG_NOTICE,
                "loaded %llu keys of " SW_SNAPSHOT_KIND "-%016llx, %llu MiB, in %.3f s",
                (unsigned long long)load->header.entries, (unsigned long long)load->header.sequence,
-               (unsigned long long)(load->file_bytes >> 20), (double)(now_ms() - began) / 1000.0);
+               (unsigned long long)(load->file_bytes >> 20),
+               (double)(sw_saver_now_ms() - began) / 1000.0);
     } else {
         sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table is empty", saver->directory.path);
     }
@@ -168,8 +122,8 @@ struct saved {
 static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
                         char reason[SW_SNAPSHOT_REASON_BYTES])
 {
-    saved->began_ms = now_ms();
-    uint64_t changes = changes_of(saver->table);
+    saved->began_ms = sw_saver_now_ms();
+    uint64_t changes = sw_saver_changes(saver->table);
     saved->write = (struct sw_snapshot_write){
         .directory = &saver->directory, .progress = on_saved_block, .context = saver};
     saved->write.header.incarnation = saver->incarnation;
@@ -185,13 +139,27 @@ static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved
     return status;
 }
 
+static bool log_is_broken(const struct sw_saver *saver)
+{
+    return saver->owner.wal != NULL && sw_wal_state(saver->owner.wal) == SW_WAL_BROKEN;
+}
+
+/* A log stays where it is until it is broken, or has ended. */
+static bool follow(struct sw_saver *saver, bool at_end)
+{
+    struct sw_wal *wal = saver->owner.wal;
+    if (wal == NULL) {
+        return sw_directory_follow(&saver->directory);
+    }
+    return (at_end || log_is_broken(saver)) && sw_wal_follow(wal, &saver->directory);
+}
+
 /* Writes a snapshot. Returns 0; or -1 with `reason`. */
 static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
                           char reason[SW_SNAPSHOT_REASON_BYTES])
 {
-    const bool may_follow = saver->owner.wal == NULL || borrow; /* a log stays until its end */
     int status = try_snapshot(saver, borrow, saved, reason);
-    if (status != 0 && may_follow && sw_directory_follow(&saver->directory)) {
+    if (status != 0 && follow(saver, borrow)) {
         sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
                saver->directory.path);
         status = try_snapshot(saver, borrow, saved, reason);
@@ -216,7 +184,7 @@ static void note_saved(struct sw_saver *saver, const struct saved *saved)
     facts->saves++;
     facts->last_failed = false;
     facts->saved_at = (uint64_t)time(NULL);
-    facts->last_ms = now_ms() - saved->began_ms;
+    facts->last_ms = sw_saver_now_ms() - saved->began_ms;
     facts->last_hold_us = saved->hold_us;
     facts->last_bytes = saved->write.file_bytes;
     facts->last_keys = saved->write.header.entries;
@@ -230,7 +198,7 @@ static void note_failed(struct sw_saver *saver, const char *reason)
 {
     saver->facts.failures++;
     saver->facts.last_failed = true;
-    saver->tried_ms = now_ms();
+    saver->tried_ms = sw_saver_now_ms();
     snprintf(saver->reason, sizeof(saver->reason), "%s", reason);
 }
 
@@ -247,7 +215,28 @@ static void log_outcome(const struct sw_saver *saver, int status, const struct s
            saver->directory.path, (unsigned long long)saved->write.header.sequence,
            (unsigned long long)saved->write.header.entries,
            (unsigned long long)(saved->write.file_bytes >> 20),
-           (double)(now_ms() - saved->began_ms) / 1000.0, (double)saved->hold_us / 1000.0);
+           (double)(sw_saver_now_ms() - saved->began_ms) / 1000.0, (double)saved->hold_us / 1000.0);
+}
+
+/* A log that is broken goes on behind a snapshot; if there is none, or it lacks a write that came
+ * late, there will be another try. */
+static void mend_log(struct sw_saver *saver, int status, const struct saved *saved)
+{
+    struct sw_wal *wal = saver->owner.wal;
+    uint64_t wait_ms = 0;
+    if (status == 0 && sw_wal_mend(wal, saved->write.header.sequence) == 0) {
+        saver->mend_ms = saver->mend_wait_ms = 0;
+        return;
+    }
+    if (status != 0) {
+        wait_ms = saver->mend_wait_ms == 0 ? MEND_FIRST_MS : saver->mend_wait_ms;
+        saver->mend_wait_ms = wait_ms * 2 < MEND_MAX_MS ? wait_ms * 2 : MEND_MAX_MS;
+        sw_log(SW_LOG_WARNING,
+               "%s: the log is still broken, and writes are refused: a snapshot is tried again in "
+               "%llu s, or by BGREWRITEAOF",
+               saver->directory.path, (unsigned long long)(wait_ms / 1000));
+    }
+    saver->mend_ms = sw_saver_now_ms() + wait_ms;
 }
 
 /* With the mutex held. Are writes refused because the last snapshot has failed? */
@@ -270,6 +259,9 @@ static int save(struct sw_saver *saver, bool borrow)
     pthread_mutex_unlock(&saver->mutex);
     int status = write_snapshot(saver, borrow, &saved, reason);
     log_outcome(saver, status, &saved, reason);
+    if (!borrow && log_is_broken(saver)) {
+        mend_log(saver, status, &saved);
+    }
     pthread_mutex_lock(&saver->mutex);
     if (status == 0) {
         note_saved(saver, &saved);
@@ -285,14 +277,17 @@ static int save(struct sw_saver *saver, bool borrow)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Whether a save point is due. With the mutex held. */
+/* Whether a save point is due, or a log that is broken is to be mended. With the mutex held. */
 static bool is_due(const struct sw_saver *saver)
 {
-    uint64_t now = now_ms();
+    uint64_t now = sw_saver_now_ms();
+    if (log_is_broken(saver) && now >= saver->mend_ms) {
+        return true;
+    }
     if (saver->tried_ms != 0 && now - saver->tried_ms < RETRY_MS) {
         return false;
     }
-    uint64_t changes = changes_of(saver->table) - saver->base_changes;
+    uint64_t changes = sw_saver_changes(saver->table) - saver->base_changes;
     return sw_save_point_is_due(saver->points, saver->point_count, now - saver->saved_ms, changes);
 }
 
@@ -301,7 +296,7 @@ static bool wait_for_work(struct sw_saver *saver)
 {
     pthread_mutex_lock(&saver->mutex);
     while (!saver->stopping && saver->asked == saver->finished) {
-        if (saver->point_count == 0) {
+        if (saver->point_count == 0 && saver->owner.wal == NULL) {
             pthread_cond_wait(&saver->changed, &saver->mutex);
             continue;
         }
@@ -323,7 +318,7 @@ static bool is_saved(const struct sw_saver *saver)
     struct sw_table_info info;
     sw_table_info(saver->table, &info);
     return info.engine != SW_ENGINE_CACHE && (saver->facts.saves > 0 || saver->load.found) &&
-           changes_of(saver->table) == saver->base_changes;
+           sw_saver_changes(saver->table) == saver->base_changes;
 }
 
 static void *run(void *context)
@@ -446,52 +441,4 @@ void sw_saver_destroy(struct sw_saver *saver)
         pthread_mutex_destroy(&saver->mutex);
         free(saver);
     }
-}
-
-/* --- what others ask -------------------------------------------------------------------------- */
-
-bool sw_saver_is_loading(const struct sw_saver *saver)
-{
-    return __atomic_load_n(&saver->loading, __ATOMIC_ACQUIRE);
-}
-
-bool sw_saver_refuses_writes(const struct sw_saver *saver)
-{
-    return __atomic_load_n(&saver->refuses_writes, __ATOMIC_ACQUIRE);
-}
-
-uint64_t sw_saver_ask(struct sw_saver *saver)
-{
-    uint64_t number = 0;
-    pthread_mutex_lock(&saver->mutex);
-    if (!saver->facts.saving && saver->asked == saver->finished) {
-        number = ++saver->asked;
-        pthread_cond_signal(&saver->changed);
-    }
-    pthread_mutex_unlock(&saver->mutex);
-    return number;
-}
-
-enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
-                               size_t reason_bytes)
-{
-    enum sw_saved outcome = SW_SAVED_PENDING;
-    pthread_mutex_lock(&saver->mutex);
-    if (saver->finished >= number) {
-        outcome = saver->facts.last_failed ? SW_SAVED_FAILED : SW_SAVED_OK;
-        snprintf(reason, reason_bytes, "%s", saver->reason);
-    }
-    pthread_mutex_unlock(&saver->mutex);
-    return outcome;
-}
-
-void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts)
-{
-    pthread_mutex_lock(&saver->mutex);
-    *facts = saver->facts;
-    pthread_mutex_unlock(&saver->mutex);
-    facts->loading_bytes = __atomic_load_n(&saver->load.file_bytes, __ATOMIC_RELAXED);
-    facts->loaded_bytes = __atomic_load_n(&saver->load.done_bytes, __ATOMIC_RELAXED);
-    uint64_t base = __atomic_load_n(&saver->base_changes, __ATOMIC_RELAXED);
-    facts->changes = facts->loading ? 0 : changes_of(saver->table) - base;
 }

@@ -121,14 +121,14 @@ void sw_wal_survey_free(struct sw_wal_survey *survey)
     *survey = (struct sw_wal_survey){0};
 }
 
-int sw_wal_remove_superfluous(const struct sw_wal_survey *survey,
+int sw_wal_remove_unreachable(const struct sw_wal_survey *survey,
                               const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES])
 {
     for (size_t i = 0; i < survey->count; i++) {
         char name[SW_WAL_NAME_BYTES];
         sw_wal_name(survey->found[i].number, name);
-        if (sw_wal_is_superfluous(&survey->found[i]) &&
+        if ((survey->found[i].is_alias || survey->found[i].is_passed) &&
             directory->io->unlink(directory->fd, name) != 0 && errno != ENOENT) {
             return say(reason, directory, name, strerror(errno));
         }

@@ -36,13 +36,14 @@ int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *direc
                   const struct sw_wal_memory *memory, char reason[SW_WAL_REASON_BYTES]);
 void sw_wal_survey_free(struct sw_wal_survey *survey);
 
-/* Removes what no start is to read again: segments that begin behind a gap, whose sequences will be
- * given again, those that are another one, and empty ones. The directory is not synced. Returns 0,
- * or -1 with a sentence in `reason`. */
-int sw_wal_remove_superfluous(const struct sw_wal_survey *survey,
+/* Removes what no start is to read again, where no new segment follows: segments that begin behind
+ * a gap, whose sequences will be given again, and those that are another one. Empty ones stay, for
+ * the one before may say that another one follows. The directory is not synced. Returns 0, or -1
+ * with a sentence in `reason`. */
+int sw_wal_remove_unreachable(const struct sw_wal_survey *survey,
                               const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES]);
-/* Is the segment one of those? */
+/* Is the segment one of those, or empty? Once there is a newer one it may go. */
 static inline bool sw_wal_is_superfluous(const struct sw_wal_found *found)
 {
     return found->is_alias || found->is_passed || found->run.first == 0;

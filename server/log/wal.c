@@ -4,6 +4,7 @@
  */
 #include "server/log/wal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,11 +32,47 @@ static void wake_writer(struct sw_wal *wal)
     }
 }
 
+static void count_taken(struct sw_wal *wal)
+{
+    __atomic_fetch_add(&wal->taken, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Takes a write that goes to no segment; `lock` is held. */
+static void take_and_forget(struct sw_wal *wal, uint64_t sequence)
+{
+    raise_to(&wal->handed, sequence);
+    count_taken(wal);
+    pthread_cond_signal(&wal->work);
+}
+
+/* Returns false if the log goes on by now: the state changes under `lock`, so what was forgotten is
+ * what the snapshot that mends it was seen to hold. */
+static bool forget_write(struct sw_wal *wal, const struct sw_wal_write *write)
+{
+    pthread_mutex_lock(&wal->lock);
+    bool broken = sw_wal_state(wal) == SW_WAL_BROKEN;
+    if (broken) {
+        free(write->owned);
+        take_and_forget(wal, write->sequence);
+    }
+    pthread_mutex_unlock(&wal->lock);
+    return broken;
+}
+
+void sw_wal_skip(struct sw_wal *wal, uint64_t sequence)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->trouble =
+        wal->trouble != NULL ? wal->trouble : "memory for a record of the log is missing";
+    wal->error = ENOMEM;
+    take_and_forget(wal, sequence);
+    pthread_mutex_unlock(&wal->lock);
+}
+
 bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write)
 {
     struct sw_wal_slot *slot = &wal->ring[write->sequence % SW_WAL_RING];
-    if (sw_wal_state(wal) == SW_WAL_BROKEN) {
-        free(write->owned);
+    if (sw_wal_state(wal) == SW_WAL_BROKEN && forget_write(wal, write)) {
         return true;
     }
     if (write->sequence > __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE) + SW_WAL_RING) {
@@ -48,6 +85,7 @@ bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write)
     __atomic_fetch_add(&wal->backlog_bytes, sw_wal_write_bytes(write), __ATOMIC_RELAXED);
     raise_to(&wal->handed, write->sequence);
     __atomic_store_n(&slot->ready, write->sequence, __ATOMIC_SEQ_CST);
+    count_taken(wal);
     wake_writer(wal);
     return true;
 }
@@ -97,6 +135,11 @@ void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence)
     }
 }
 
+bool sw_wal_is_hopeless(const struct sw_wal *wal)
+{
+    return __atomic_load_n(&wal->is_hopeless, __ATOMIC_ACQUIRE);
+}
+
 void sw_wal_give_up(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
@@ -124,7 +167,7 @@ void sw_wal_figures(struct sw_wal *wal, struct sw_wal_figures *figures)
         .log_bytes = __atomic_load_n(&wal->current_bytes, __ATOMIC_RELAXED),
     };
     pthread_mutex_lock(&wal->lock);
-    figures->segments = wal->old_count + wal->unsynced_count + 1;
+    figures->segments = wal->old_count + wal->unsynced_count + (wal->current.fd >= 0);
     for (size_t i = 0; i < wal->old_count; i++) {
         figures->log_bytes += wal->old[i].bytes;
     }
@@ -133,6 +176,8 @@ void sw_wal_figures(struct sw_wal *wal, struct sw_wal_figures *figures)
     }
     figures->records = wal->records;
     figures->syncs = wal->syncs;
+    figures->breaks = wal->breaks;
+    figures->mends = wal->mends;
     figures->sync_us = wal->sync_us;
     memcpy(figures->sync_took, wal->sync_took, sizeof(figures->sync_took));
     figures->error = wal->error;

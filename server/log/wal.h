@@ -32,7 +32,8 @@ enum sw_wal_level {
 enum sw_wal_state {
     SW_WAL_OK,
     SW_WAL_FULL,  /* the segment is full, and another one cannot be made now */
-    SW_WAL_BROKEN /* a write or a sync has failed, so nothing more is written */
+    SW_WAL_BROKEN /* a write or a sync has failed, so nothing more is written until a snapshot
+                     stands for everything that was applied: see sw_wal_mend */
 };
 
 struct sw_wal_config {
@@ -40,6 +41,7 @@ struct sw_wal_config {
     uint64_t segment_bytes;
     uint64_t backlog_bytes;     /* applied and not written, at which writes have to wait */
     uint64_t columns_bytes_max; /* of the longest record */
+    uint64_t patience_ms;       /* so long answers wait for a broken log to be mended */
     struct sw_wal_shape shape;
     /* Called by any thread of the log when answerable or the state may have changed, and when
      * writes that had to wait may go on. Must not block. */
@@ -48,7 +50,7 @@ struct sw_wal_config {
 };
 
 /* A write that was applied. Columns are padded with anything up to multiples of SW_WAL_ALIGN; they
- * are borrowed until it is written, or the log is broken. */
+ * are borrowed until it is written, or durable, or the log is hopeless. */
 struct sw_wal_write {
     uint64_t sequence;
     enum sw_wal_kind kind;
@@ -70,8 +72,10 @@ void sw_wal_destroy(struct sw_wal *wal);
 
 /* Begins the log behind what was recovered: makes a new segment with a copy of what may never have
  * been synced, and removes what is not to be read again. `log_id` is the directory's. Everything up
- * to survey->plan.end is durable then. Returns 0; or -1 with a sentence in `reason`. The survey is
- * only read. The directory is borrowed until sw_wal_close. */
+ * to survey->plan.end is durable then. If that cannot be written now, the log begins without a
+ * segment: FULL, or BROKEN where something may never have been synced. That has been logged.
+ * Returns 0; or -1 with a sentence in `reason`. The survey is only read. The directory is borrowed
+ * until sw_wal_close. */
 int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
                 const struct sw_wal_survey *survey, char reason[SW_WAL_REASON_BYTES]);
 
@@ -80,9 +84,12 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
  * logged. */
 int sw_wal_close(struct sw_wal *wal);
 
-/* Hands in a write. Returns false, with nothing done, if there is no room: try again when one that
- * was handed in before is written. A broken log takes writes and forgets them. */
+/* Hands in a write. Each one is handed in once. Returns false, with nothing done, if there is no
+ * room: try again when one that was handed in before is written. A broken log takes writes and
+ * forgets them, for the snapshot that mends it has them. */
 bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write);
+/* Instead of that, where there is no memory for the write: the log breaks. */
+void sw_wal_skip(struct sw_wal *wal, uint64_t sequence);
 
 /* The writes up to here may be answered now. */
 uint64_t sw_wal_answerable(const struct sw_wal *wal);
@@ -99,8 +106,23 @@ void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 /* Random, and never 0: sequences mean nothing to a log of another one. */
 uint64_t sw_wal_incarnation(const struct sw_wal *wal);
 
-/* Ends writing: the state becomes BROKEN, soon, and what waits can be told. */
+/* Whether writes that are not answerable get no answer: the log is broken for longer than
+ * patience_ms, or was given up. */
+bool sw_wal_is_hopeless(const struct sw_wal *wal);
+
+/* Ends writing: the state becomes BROKEN, soon, and is not mended; what waits can be told. */
 void sw_wal_give_up(struct sw_wal *wal);
+
+/* A snapshot that is durable stands for the writes up to `sequence`: a broken log goes on behind
+ * them, in a new segment, and they are durable. Waits until those of them that are on their way
+ * were handed in. Returns 0; or -1 if a later write was handed in, so that another snapshot is
+ * needed, or the log was not broken, given up or closed. By one thread at a time. */
+int sw_wal_mend(struct sw_wal *wal, uint64_t sequence);
+
+/* sw_directory_follow for the directory of a log that is broken, or closed: its segments stay in
+ * the one that is gone. `directory` is the one that was given to sw_wal_open, of which this is the
+ * only thread that changes it. */
+bool sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory);
 
 /* Removes segments all of whose writes are up to `sequence`, which a snapshot that is durable
  * holds. Done later, by a thread of the log. */
@@ -115,6 +137,8 @@ struct sw_wal_figures {
     uint64_t segments;
     uint64_t records;
     uint64_t syncs;
+    uint64_t breaks;                          /* how often it broke */
+    uint64_t mends;                           /* .. and was mended */
     uint64_t sync_us;                         /* that these took */
     uint64_t sync_took[SW_HISTOGRAM_BUCKETS]; /* .. each, in us */
     bool has_begun;

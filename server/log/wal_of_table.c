@@ -6,6 +6,9 @@
 
 #include "server/observe/log.h"
 
+/* A snapshot of a table of some GiB is written in that time. */
+#define PATIENCE_MS 10000
+
 int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,
                     void (*wake)(void *context), void *context, struct sw_wal **out)
 {
@@ -19,6 +22,7 @@ int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table
         .level = levels[config->appendfsync],
         .segment_bytes = config->log_segment_bytes,
         .backlog_bytes = config->log_backlog_bytes,
+        .patience_ms = PATIENCE_MS,
         .columns_bytes_max =
             info.batch_ops_max * operation_bytes + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN,
         .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
 
@@ -18,6 +19,7 @@ struct copying {
     struct sw_wal *wal;
     struct sw_wal_file *file; /* NULL: only counts them */
     uint64_t bytes;
+    bool cannot_write;
 };
 
 static int copy_write(void *context, const struct sw_wal_record *record, const uint8_t *columns,
@@ -46,6 +48,7 @@ static int copy_write(void *context, const struct sw_wal_record *record, const u
     if (sw_wal_write_pieces(copying->wal->io, file->fd, pieces, 2, file->at) != 0) {
         snprintf(reason, SW_WAL_REASON_BYTES, "%s: what was recovered cannot be copied: %s",
                  copying->wal->directory->path, strerror(errno));
+        copying->cannot_write = true;
         return -1;
     }
     file->at += bytes;
@@ -75,50 +78,85 @@ static int say(const struct sw_wal *wal, const char *what, char reason[SW_WAL_RE
     return -1;
 }
 
-/* Notes the segments that stay until a snapshot stands for them. */
-static int keep_old(struct sw_wal *wal, const struct sw_wal_survey *survey,
-                    char reason[SW_WAL_REASON_BYTES])
+/* Notes the segments that stay until a snapshot stands for them, and those that are to go. */
+static int note_segments(struct sw_wal *wal, const struct sw_wal_survey *survey,
+                         char reason[SW_WAL_REASON_BYTES])
 {
+    wal->ghosts = calloc(survey->count + 1, sizeof(*wal->ghosts));
+    if (wal->ghosts == NULL) {
+        return say(wal, "the list of its segments", reason);
+    }
     for (size_t i = 0; i < survey->count; i++) {
         const struct sw_wal_found *found = &survey->found[i];
-        if (!sw_wal_is_superfluous(found) &&
-            sw_wal_add_old(wal, found->number, found->run.last, found->run.end) != 0) {
+        if (sw_wal_is_superfluous(found)) {
+            wal->ghosts[wal->ghost_count++] = found->number;
+        } else if (sw_wal_add_old(wal, found->number, found->run.last, found->run.end) != 0) {
             return say(wal, "the list of its segments", reason);
         }
     }
     return 0;
 }
 
-/* Makes the first segment of this life: whatever was recovered is durable when it has its name. */
-static int begin(struct sw_wal *wal, const struct sw_wal_survey *survey,
-                 char reason[SW_WAL_REASON_BYTES])
+/* Makes the first segment of this life: whatever was recovered is durable when it has its name.
+ * Returns 0; or -1, with a sentence in `reason`, no file, and cannot_write as it is. */
+static int put_first(struct copying *copying, const struct sw_wal_survey *survey,
+                     char reason[SW_WAL_REASON_BYTES])
 {
+    struct sw_wal *wal = copying->wal;
     struct sw_wal_file *file = &wal->current;
-    struct copying copying = {.wal = wal};
     uint64_t end = survey->plan.end;
-    if (copy_tail(&copying, survey, reason) != 0) {
-        return -1;
-    }
-    uint64_t bytes = sw_wal_align(sw_wal_segment_bytes(wal) + copying.bytes, SW_WAL_PAGE);
+    uint64_t bytes = sw_wal_align(sw_wal_segment_bytes(wal) + copying->bytes, SW_WAL_PAGE);
     if (sw_wal_make_segment(wal, file, wal->next_number++, bytes, end) != 0) {
+        copying->cannot_write = true;
         return say(wal, "the first segment of the log cannot be made", reason);
     }
-    copying.file = file;
-    if (copy_tail(&copying, survey, reason) != 0) {
+    copying->file = file;
+    if (copy_tail(copying, survey, reason) != 0) {
+        sw_wal_drop_segment(wal, file);
         return -1;
     }
     file->last = end;
     file->at = sw_wal_align(file->at, SW_WAL_PAGE);
-    if (wal->io->fdatasync(file->fd) != 0) {
-        return say(wal, "the first segment of the log cannot be synced", reason);
-    }
-    if (keep_old(wal, survey, reason) != 0 ||
-        sw_wal_remove_superfluous(survey, wal->directory, reason) != 0) {
+    copying->cannot_write = true;
+    if (wal->io->fdatasync(file->fd) != 0 || sw_wal_name_segment(wal, file) != 0) {
+        (void)say(wal, "the first segment of the log cannot be synced, or named", reason);
+        sw_wal_drop_segment(wal, file);
         return -1;
     }
-    return sw_wal_name_segment(wal, file) == 0
-               ? 0
-               : say(wal, "the first segment of the log cannot be named", reason);
+    if (sw_wal_remove_ghosts(wal) != 0) {
+        (void)say(wal, "segments that are not to be read again cannot be removed", reason);
+        sw_wal_leave_segment(wal, file);
+        (void)sw_wal_add_old(wal, file->number, end, file->at);
+        return -1;
+    }
+    return 0;
+}
+
+/* Begins the log. Where that cannot be written now it has no segment. What is evident was durable
+ * before; if there is more, only a snapshot can make sure of it, so that the log is broken. */
+static int begin(struct sw_wal *wal, const struct sw_wal_survey *survey,
+                 char reason[SW_WAL_REASON_BYTES])
+{
+    const struct sw_wal_plan *plan = &survey->plan;
+    struct copying copying = {.wal = wal};
+    if (note_segments(wal, survey, reason) != 0 || copy_tail(&copying, survey, reason) != 0) {
+        return -1;
+    }
+    if (put_first(&copying, survey, reason) == 0) {
+        return 0;
+    }
+    if (!copying.cannot_write) {
+        return -1;
+    }
+    sw_log(SW_LOG_ERROR, "%s; reads are served, and writes are refused until it can", reason);
+    wal->current.last = plan->end;
+    wal->durable = plan->evidence > plan->base ? plan->evidence : plan->base;
+    wal->state = wal->durable < plan->end ? SW_WAL_BROKEN : SW_WAL_FULL;
+    wal->needs_segment = true;
+    wal->preparing_fails = true;
+    wal->broke_ns = sw_log_now_ns();
+    wal->breaks = wal->state == SW_WAL_BROKEN;
+    return 0;
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -132,6 +170,7 @@ static void init_locks(struct sw_wal *wal)
     pthread_cond_init(&wal->work, &monotonic);
     pthread_cond_init(&wal->sync_work, &monotonic);
     pthread_cond_init(&wal->keep_work, &monotonic);
+    pthread_cond_init(&wal->moved, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }
 
@@ -167,7 +206,9 @@ void sw_wal_destroy(struct sw_wal *wal)
     pthread_cond_destroy(&wal->work);
     pthread_cond_destroy(&wal->sync_work);
     pthread_cond_destroy(&wal->keep_work);
+    pthread_cond_destroy(&wal->moved);
     free(wal->ring);
+    free(wal->ghosts);
     free(wal->old);
     free(wal);
 }
@@ -184,7 +225,8 @@ static void close_files(struct sw_wal *wal)
     wal->current.fd = -1;
 }
 
-/* Ends the threads but for the writer, and removes the segment that nobody has used. */
+/* Ends the threads but for the writer, and removes the segment that nobody has used, where the one
+ * before cannot be sealed: a SEAL that failed may be there after all. */
 static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
 {
     pthread_mutex_lock(&wal->lock);
@@ -202,7 +244,9 @@ static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
         char name[SW_WAL_NAME_BYTES];
         sw_wal_name(wal->prepared.number, name);
         wal->io->close(wal->prepared.fd);
-        wal->io->unlink(wal->directory->fd, name);
+        if (wal->state != SW_WAL_BROKEN && wal->current.fd >= 0) {
+            wal->io->unlink(wal->directory->fd, name);
+        }
     }
 }
 
@@ -227,6 +271,7 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     wal->written = end;
     wal->durable = end;
     wal->handed = end;
+    wal->begun_at = end;
     wal->next_number = survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 1;
     if (begin(wal, survey, reason) != 0) {
         close_files(wal);
@@ -247,7 +292,7 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
 static bool is_there(const struct sw_wal *wal)
 {
     uint64_t names;
-    if (wal->io->links(wal->current.fd, &names) == 0 && names == 0) {
+    if (wal->current.fd >= 0 && wal->io->links(wal->current.fd, &names) == 0 && names == 0) {
         sw_log(SW_LOG_ERROR, "%s: somebody has removed the files of the log", wal->directory->path);
         return false;
     }

@@ -6,6 +6,8 @@
  * | writer | writes records, begins syncs, goes on to the next segment            | writer.c |
  * | syncer | syncs, oldest segment first, and closes segments that are full       | writer.c |
  * | keeper | makes the next segment, removes segments that a snapshot stands for  | keeper.c |
+ *
+ * While the log is broken the writer waits in mend.c, and goes on from there.
  */
 #ifndef SHERWOOD_SERVER_LOG_WAL_PARTS_H
 #define SHERWOOD_SERVER_LOG_WAL_PARTS_H
@@ -37,6 +39,13 @@ struct sw_wal_old {
     uint64_t bytes;
 };
 
+/* What the saver asks of the writer, once the log is broken. */
+struct sw_wal_mend {
+    bool asked;
+    uint64_t through; /* a snapshot that is durable stands for the writes up to here */
+    bool done;        /* out, when `asked` is false again: the log goes on behind it */
+};
+
 /* A write in the ring. */
 struct sw_wal_slot {
     uint64_t ready; /* atomic: the sequence, when the rest is there */
@@ -65,17 +74,23 @@ struct sw_wal {
     uint64_t salt;          /* of the current segment */
     uint64_t current_bytes; /* written in it */
     uint64_t handed;        /* the highest sequence that was handed in */
+    uint64_t taken;         /* how many writes were handed in */
+    bool is_hopeless;       /* .. and those that wait for an answer get none */
     enum sw_wal_state state;
     bool writer_sleeps;
 
     /* The writer's. */
     struct sw_wal_file current;
     uint64_t wrote_ns; /* when it wrote last */
+    uint64_t broke_ns; /* when the log broke */
+
+    uint64_t begun_at; /* the last write that was recovered: those of this life are behind it */
 
     pthread_mutex_t lock;
     pthread_cond_t work;      /* for the writer */
     pthread_cond_t sync_work; /* .. the syncer */
     pthread_cond_t keep_work; /* .. the keeper */
+    pthread_cond_t moved;     /* for those who wait for the writer or the keeper in mend.c */
 
     /* Under `lock`. */
     struct sw_wal_file prepared; /* the next segment; its fd is -1 until it is there */
@@ -92,13 +107,19 @@ struct sw_wal {
     uint64_t forget; /* a snapshot stands for the writes up to here */
     uint64_t next_number;
     bool preparing_fails;
-    bool needs_segment; /* the writer waits for the next one */
-    bool sync_failed;
+    bool needs_segment;  /* the writer waits for the next one */
+    const char *trouble; /* what has failed, so that the log must be broken; or NULL */
     bool gives_up;
+    struct sw_wal_mend mend;
+    bool writer_ended;
+    bool keeping;     /* the keeper uses the directory */
+    bool must_rest;   /* .. and is not to begin: the directory changes */
+    uint64_t *ghosts; /* segments that no start is to read again, and that are still there */
+    size_t ghost_count;
     bool stopping; /* the writer is to end, when all is durable */
     bool stopped;  /* .. it has ended, and the other threads are to */
     int error;
-    uint64_t records, syncs, sync_us;
+    uint64_t records, syncs, sync_us, breaks, mends;
     uint64_t sync_took[SW_HISTOGRAM_BUCKETS];
 };
 
@@ -119,6 +140,9 @@ uint64_t sw_wal_write_check(const struct sw_wal_write *write, uint64_t salt);
 void *sw_wal_run_writer(void *wal);
 void *sw_wal_run_syncer(void *wal);
 
+/* mend.c: waits until the log that is broken goes on, which returns true, or is to end. */
+bool sw_wal_wait_for_mend(struct sw_wal *wal);
+
 /* keeper.c */
 void *sw_wal_run_keeper(void *wal);
 /* Makes a segment of so many bytes, of zeros behind a header that says `through`, under
@@ -128,10 +152,17 @@ int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t n
 /* Gives the segment, which is synced, its name; then it may take writes. Returns 0, or -1 with
  * errno. */
 int sw_wal_name_segment(struct sw_wal *wal, const struct sw_wal_file *file);
-/* Closes and removes the segment that was being made. */
+/* Closes and removes a segment that was being made, whichever name it has by then. */
 void sw_wal_drop_segment(struct sw_wal *wal, struct sw_wal_file *file);
 /* Bytes that a segment has, so that the longest record fits. */
 uint64_t sw_wal_segment_bytes(const struct sw_wal *wal);
+/* Closes a segment that has its name, and leaves it there, for others may be gone by now which it
+ * follows. */
+void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file);
+/* Removes the ghosts, and syncs the directory. Only behind a segment whose name is durable: a
+ * segment that says that another one follows must not become the last. Returns 0, or -1 with errno.
+ */
+int sw_wal_remove_ghosts(struct sw_wal *wal);
 /* Adds a segment to the old ones; `lock` is held, or there is no other thread. */
 int sw_wal_add_old(struct sw_wal *wal, uint64_t number, uint64_t last, uint64_t bytes);
 

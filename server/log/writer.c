@@ -50,13 +50,18 @@ static void set_state(struct sw_wal *wal, enum sw_wal_state state)
 /* Nothing is written any more: a write or a sync has failed, or the owner has given up. */
 static void break_log(struct sw_wal *wal, const char *what, int error)
 {
-    if (error != 0) {
-        pthread_mutex_lock(&wal->lock);
-        wal->error = error;
-        pthread_mutex_unlock(&wal->lock);
-        sw_log(SW_LOG_ERROR, "%s: %s of the log has failed: %s; writes are refused from now on",
+    pthread_mutex_lock(&wal->lock);
+    wal->error = error;
+    wal->breaks++;
+    bool gives_up = wal->gives_up;
+    pthread_mutex_unlock(&wal->lock);
+    if (!gives_up) {
+        sw_log(SW_LOG_ERROR,
+               "%s: %s: %s; writes are refused until a snapshot stands for those that were applied",
                wal->directory->path, what, strerror(error));
     }
+    wal->broke_ns = sw_log_now_ns();
+    __atomic_store_n(&wal->is_hopeless, gives_up, __ATOMIC_RELEASE);
     set_state(wal, SW_WAL_BROKEN);
 }
 
@@ -78,7 +83,8 @@ static void add_to_piece(struct sw_wal *wal, struct piece *piece, const struct s
 /* Takes the writes that come next and were handed in. */
 static void gather(struct sw_wal *wal, struct piece *piece)
 {
-    uint64_t room = wal->current.size - SW_WAL_PAGE - wal->current.at;
+    const bool has_segment = wal->current.fd >= 0;
+    uint64_t room = has_segment ? wal->current.size - SW_WAL_PAGE - wal->current.at : 0;
     piece->records = 0;
     piece->bytes = 0;
     piece->count = 0;
@@ -89,8 +95,8 @@ static void gather(struct sw_wal *wal, struct piece *piece)
             return;
         }
         uint64_t bytes = SW_WAL_RECORD_BYTES + sw_wal_write_bytes(&slot->write);
-        piece->is_full =
-            wal->current.at > wal->current.size - SW_WAL_PAGE || bytes > room - piece->bytes;
+        piece->is_full = !has_segment || wal->current.at > wal->current.size - SW_WAL_PAGE ||
+                         bytes > room - piece->bytes;
         if (piece->is_full) {
             return;
         }
@@ -129,7 +135,7 @@ static void write_piece(struct sw_wal *wal, struct piece *piece)
 {
     struct sw_wal_file *current = &wal->current;
     if (sw_wal_write_pieces(wal->io, current->fd, piece->parts, piece->count, current->at) != 0) {
-        break_log(wal, "a write", errno);
+        break_log(wal, "a write of the log has failed", errno);
         return;
     }
     current->at += piece->bytes;
@@ -139,43 +145,38 @@ static void write_piece(struct sw_wal *wal, struct piece *piece)
     publish(wal, piece);
 }
 
-/* Takes the prepared segment; `lock` is held. Returns false if there is none, or too many are not
- * synced. */
-static bool take_prepared(struct sw_wal *wal, struct sw_wal_file *next)
+/* Makes the prepared segment the current one. */
+static void take_prepared(struct sw_wal *wal)
 {
-    if (wal->prepared.fd < 0 || wal->unsynced_count == SW_WAL_UNSYNCED_MAX) {
-        return false;
-    }
-    *next = wal->prepared;
-    wal->prepared.fd = -1;
-    return true;
-}
-
-/* Goes on in the next segment, if it is there. */
-static void rotate(struct sw_wal *wal)
-{
-    struct sw_wal_file next;
     pthread_mutex_lock(&wal->lock);
-    bool taken = take_prepared(wal, &next);
-    bool fails = wal->prepared.fd < 0 && wal->preparing_fails;
-    wal->needs_segment = !taken;
+    if (wal->current.fd >= 0) {
+        wal->unsynced[wal->unsynced_count++] = wal->current;
+    }
+    wal->prepared.last = wal->current.last;
+    wal->current = wal->prepared;
+    wal->prepared.fd = -1;
     pthread_cond_signal(&wal->keep_work);
     pthread_mutex_unlock(&wal->lock);
-    set_state(wal, !taken && fails ? SW_WAL_FULL : SW_WAL_OK);
-    if (!taken) {
-        return;
-    }
-    if (sw_wal_put_mark(wal, &wal->current, SW_WAL_SEAL) != 0) {
-        wal->io->close(next.fd);
-        break_log(wal, "a write", errno);
-        return;
-    }
-    next.last = wal->current.last;
+    __atomic_store_n(&wal->salt, wal->current.salt, __ATOMIC_RELAXED);
+    __atomic_store_n(&wal->current_bytes, wal->current.at, __ATOMIC_RELAXED);
+}
+
+/* Goes on in the next segment, if it is there and not too many are not synced. It stays the
+ * prepared one until the SEAL is written: a sealed segment must not be the last. */
+static void rotate(struct sw_wal *wal)
+{
     pthread_mutex_lock(&wal->lock);
-    wal->unsynced[wal->unsynced_count++] = wal->current;
-    wal->current = next;
+    bool is_there = wal->prepared.fd >= 0 && wal->unsynced_count < SW_WAL_UNSYNCED_MAX;
+    bool fails = wal->prepared.fd < 0 && wal->preparing_fails;
+    wal->needs_segment = !is_there;
+    pthread_cond_signal(&wal->keep_work);
     pthread_mutex_unlock(&wal->lock);
-    __atomic_store_n(&wal->salt, next.salt, __ATOMIC_RELAXED);
+    set_state(wal, !is_there && fails ? SW_WAL_FULL : SW_WAL_OK);
+    if (is_there && wal->current.fd >= 0 && sw_wal_put_mark(wal, &wal->current, SW_WAL_SEAL) != 0) {
+        break_log(wal, "a write of the log has failed", errno);
+    } else if (is_there) {
+        take_prepared(wal);
+    }
 }
 
 /* --- syncing ---------------------------------------------------------------------------------- */
@@ -184,7 +185,7 @@ static void rotate(struct sw_wal *wal)
 static bool sync_is_due(const struct sw_wal *wal)
 {
     uint64_t durable = wal->durable, written = wal->written;
-    if (wal->syncing || wal->sync_failed) {
+    if (wal->syncing || wal->trouble != NULL) {
         return false;
     }
     if (wal->unsynced_count > 0) {
@@ -255,10 +256,10 @@ static void sync_once(struct sw_wal *wal)
     wal->sync_us += took_us;
     wal->sync_took[sw_histogram_bucket(took_us)]++;
     wal->syncing = false;
-    wal->sync_failed = error != 0;
     if (error == 0) {
         finish_sync(wal);
     } else {
+        wal->trouble = "a sync of the log has failed";
         wal->error = error;
     }
     pthread_cond_signal(&wal->work);
@@ -288,7 +289,7 @@ void *sw_wal_run_syncer(void *argument)
  * `lock` is held. */
 static uint64_t alarm_ns(const struct sw_wal *wal)
 {
-    if (wal->syncing || wal->sync_failed) {
+    if (wal->syncing || wal->trouble != NULL) {
         return 0;
     }
     if (wal->written == wal->durable) {
@@ -303,8 +304,8 @@ static bool has_work(struct sw_wal *wal)
 {
     bool waits =
         wal->needs_segment && (wal->prepared.fd < 0 || wal->unsynced_count == SW_WAL_UNSYNCED_MAX);
-    return wal->sync_failed || wal->gives_up || sync_is_due(wal) ||
-           (!waits && slot_of(wal, wal->written + 1) != NULL);
+    return wal->trouble != NULL || wal->gives_up || sync_is_due(wal) ||
+           (!waits && (wal->current.fd < 0 || slot_of(wal, wal->written + 1) != NULL));
 }
 
 /* Sleeps until there is something to do; `lock` is held. */
@@ -326,7 +327,7 @@ static void sleep_until_work(struct sw_wal *wal)
 /* Is everything done that can be, after the owner has asked to stop? `lock` is held. */
 static bool is_finished(struct sw_wal *wal)
 {
-    return wal->stopping && !wal->syncing && !wal->sync_failed && wal->written == wal->durable &&
+    return wal->stopping && !wal->syncing && wal->trouble == NULL && wal->written == wal->durable &&
            (slot_of(wal, wal->written + 1) == NULL ||
             (wal->needs_segment && wal->prepared.fd < 0 && wal->preparing_fails));
 }
@@ -339,7 +340,7 @@ static void mark(struct sw_wal *wal)
         slot_of(wal, wal->written + 1) == NULL &&
         sw_log_now_ns() - wal->wrote_ns >= MARK_AFTER_NS &&
         sw_wal_put_mark(wal, &wal->current, SW_WAL_MARK) != 0) {
-        break_log(wal, "a write", errno);
+        break_log(wal, "a write of the log has failed", errno);
     }
 }
 
@@ -347,17 +348,17 @@ static void mark(struct sw_wal *wal)
 static bool turn(struct sw_wal *wal, struct piece *piece)
 {
     pthread_mutex_lock(&wal->lock);
-    bool goes_on = !wal->sync_failed && !wal->gives_up;
-    int error = wal->sync_failed ? wal->error : 0;
+    const char *trouble = wal->gives_up ? "the end" : wal->trouble;
+    int error = wal->error;
     pthread_mutex_unlock(&wal->lock);
-    if (!goes_on) {
-        break_log(wal, "a sync", error);
+    if (trouble != NULL) {
+        break_log(wal, trouble, error);
         return false;
     }
     gather(wal, piece);
     if (piece->records > 0) {
         write_piece(wal, piece);
-    } else if (piece->is_full) {
+    } else if (piece->is_full || wal->current.fd < 0) {
         rotate(wal);
     } else {
         mark(wal);
@@ -368,7 +369,7 @@ static bool turn(struct sw_wal *wal, struct piece *piece)
 /* Says that nothing follows, and nothing was lost. */
 static void end_log(struct sw_wal *wal)
 {
-    if (wal->written == __atomic_load_n(&wal->handed, __ATOMIC_ACQUIRE) &&
+    if (wal->current.fd >= 0 && wal->written == __atomic_load_n(&wal->handed, __ATOMIC_ACQUIRE) &&
         (sw_wal_put_mark(wal, &wal->current, SW_WAL_END) != 0 ||
          wal->io->fdatasync(wal->current.fd) != 0)) {
         sw_log(SW_LOG_WARNING, "%s: the end of the log cannot be written: %s; nothing is lost",
@@ -380,11 +381,15 @@ void *sw_wal_run_writer(void *argument)
 {
     struct sw_wal *wal = argument;
     struct piece *piece = malloc(sizeof(*piece));
-    bool goes_on = piece != NULL;
+    bool goes_on = true;
     if (piece == NULL) {
-        break_log(wal, "memory for the writer", ENOMEM);
+        sw_wal_give_up(wal);
     }
-    while (goes_on && turn(wal, piece)) {
+    while (goes_on) {
+        if (wal->state == SW_WAL_BROKEN || !turn(wal, piece)) {
+            goes_on = sw_wal_wait_for_mend(wal);
+            continue;
+        }
         pthread_mutex_lock(&wal->lock);
         if (sync_is_due(wal)) {
             begin_sync(wal);
@@ -399,5 +404,9 @@ void *sw_wal_run_writer(void *argument)
         end_log(wal);
     }
     free(piece);
+    pthread_mutex_lock(&wal->lock);
+    wal->writer_ended = true;
+    pthread_cond_broadcast(&wal->moved);
+    pthread_mutex_unlock(&wal->lock);
     return NULL;
 }

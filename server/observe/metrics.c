@@ -260,7 +260,7 @@ static void put_log(struct page *page, const struct sw_wal_figures *log)
           "1 while writes are refused because there is no room for the next segment of the log.",
           log->state == SW_WAL_FULL);
     gauge(page, "sherwood_persistence_log_broken",
-          "1 once writes are refused because a write or a sync of the log has failed.",
+          "1 while writes are refused because a write or a sync of the log has failed.",
           log->state == SW_WAL_BROKEN);
     gauge(page, "sherwood_persistence_log_bytes", "Bytes of the log in all of its segments.",
           log->log_bytes);
@@ -271,6 +271,11 @@ static void put_log(struct page *page, const struct sw_wal_figures *log)
           "Writes up to this one are in the log, and survive the end of the server.", log->written);
     gauge(page, "sherwood_persistence_durable_sequence",
           "Writes up to this one are on storage, and survive a loss of power.", log->durable);
+    counter(page, "sherwood_persistence_log_breaks",
+            "How often a write or a sync of the log has failed, or its files were removed.",
+            log->breaks);
+    counter(page, "sherwood_persistence_log_mends",
+            "How often the log went on behind a snapshot after that.", log->mends);
     counter(page, "sherwood_persistence_log_records", "Records written to the log.", log->records);
     histogram(page, "sherwood_persistence_log_sync_seconds", "How long a sync of the log took.",
               log->sync_took, true);

@@ -73,8 +73,8 @@ static bool is_durable(struct sw_control *control)
 {
     const struct sw_batches *batches = control->resp->batches;
     control->is_durable = batches->wal != NULL && sw_wal_durable(batches->wal) >= control->sequence;
-    bool broken = batches->wal != NULL && sw_wal_state(batches->wal) == SW_WAL_BROKEN;
-    return control->is_durable || broken ||
+    bool hopeless = batches->wal != NULL && sw_wal_is_hopeless(batches->wal);
+    return control->is_durable || hopeless ||
            (control->deadline_ms != 0 && sw_net_now_ms(control->resp->net) >= control->deadline_ms);
 }
 

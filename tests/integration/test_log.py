@@ -1,51 +1,31 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The write-ahead log: what was answered is there after kill -9, on every level, by both protocols;
-its options; what is said when it cannot be written.
+its options, and its words.
 
 SHERWOOD_KILLS=1000 kills the daemon so often; SHERWOOD_SEED=N repeats a run that failed.
 """
 
-import contextlib
 import csv
 import ctypes
 import io
 import os
-import pathlib
 import random
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 
 import wire
+from data_directory import SMALL, Directory, durable
 from harness import BUILD, SANITIZED, Server, Skip, case, check, equal, eventually, main, refusal, run
 
 SEED = int(os.environ.get("SHERWOOD_SEED", random.SystemRandom().randrange(2**32)))
 KILLS = int(os.environ.get("SHERWOOD_KILLS", 8 if SANITIZED else 30))
-SMALL = ("--log-segment-bytes", "1M", "--frame-ops-max", "256", "--round-ops-max", "1024",
-         "--capacity", "64K")
 CLI = str(BUILD / "sherwood-cli")
 KEYS = 8
 COUNTER = 50
-
-
-def durable(directory, level, *flags, **how):
-    return Server("--data-dir", str(directory), "--appendonly", "yes", "--appendfsync", level,
-                  *SMALL, *flags, **how)
-
-
-class Directory:
-    """A data directory that goes with its block."""
-
-    def __enter__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-log-"))
-        return self.path
-
-    def __exit__(self, kind, value, trace):
-        shutil.rmtree(self.path, ignore_errors=True)
 
 
 # --- clients whose every write is known ------------------------------------------------------------
@@ -320,91 +300,6 @@ def wait_and_rewrite():
     with Server() as server, server.connect() as connection:
         equal(wire.Replies(connection).ask("WAITAOF", 1, 0, 0),
               "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.", "off")
-
-
-@contextlib.contextmanager
-def small_disk(path, size):
-    """A file system of so many bytes, where this process may make one."""
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)],
-                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
-        raise Skip("file systems cannot be mounted here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
-
-
-@case
-def a_disk_that_is_full():
-    """without space writes are refused by both protocols, reads go on; with space service returns"""
-    with Directory() as path, small_disk(path, "8M"):
-        with durable(path, "always", errors="cannot be made") as server, server.connect() as connection:
-            replies = wire.Replies(connection)
-            equal(replies.ask("SET", 1, 1), "OK", "set")
-            eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
-            ballast = path / "ballast"
-            with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
-                while file.write(bytes(1 << 16)) == 1 << 16:
-                    pass
-            with server.connect() as writer:
-                words = [word for key in range(1, 201) for word in (key, 1)]
-                writer.sendall(b"".join(wire.command("MSET", *words) for _ in range(1000)))
-                eventually(lambda: server.metrics()["sherwood_persistence_log_full"] == 1, "full", 20)
-                refused = replies.ask("SET", 1, 3)
-                check(refused.startswith("MISCONF Errors writing to the append only file"), refused)
-                equal(replies.ask("GET", 1), b"1", "reads go on")
-                with server.connect() as other:
-                    other.sendall(wire.frame(wire.SET, [7], [7]))
-                    equal(wire.read_frame(other).status, wire.NOT_DURABLE, "a frame")
-                check("aof_last_write_status:err" in replies.ask("INFO", "persistence").decode(), "INFO")
-                ballast.unlink()
-                eventually(lambda: replies.ask("SET", 1, 2) == "OK", "service returns")
-                answers = wire.Replies(writer)
-                told = [answers.read() for _ in range(1000)]
-                check(told[0] == "OK" and all(t == "OK" or t.startswith("MISCONF") for t in told), told[:5])
-        with durable(path, "no") as server:
-            equal(server.redis_cli("GET", "1").strip(), "2", "get")
-
-
-@case
-def a_write_that_fails():
-    """a write of the log that fails: what waits is told nothing, writes are refused, reads go on; a
-    snapshot has everything, and a restart begins a new log"""
-    with Directory() as path:
-        with durable(path, "always", errors="of the log has failed|may lack") as server:
-            with server.connect() as connection, server.connect() as other:
-                replies, others = wire.Replies(connection), wire.Replies(other)
-                equal(replies.ask("SET", 1, 1), "OK", "set")
-                prlimit = ["prlimit", "--pid", str(server.process.pid)]
-                subprocess.run([*prlimit, "--fsize=12000:unlimited"], check=True)
-                connection.sendall(wire.command("MSET", *range(1000)))
-                check(replies.closed(), "its outcome is not known, so nothing is said")
-                refused = others.ask("SET", 1, 2)
-                check(refused.startswith("MISCONF"), refused)
-                equal(others.ask("GET", 10), b"11", "it was applied")
-                equal(server.metrics()["sherwood_persistence_log_broken"], 1, "the gauge")
-                subprocess.run([*prlimit, "--fsize=unlimited:unlimited"], check=True)
-        check(list(path.glob("snapshot-*")), "the end has written a snapshot")
-        with durable(path, "always") as server:
-            equal(server.redis_cli("MGET", "0", "10", "998").split(), ["1", "11", "999"], "all")
-            equal(server.redis_cli("SET", "1", "3").strip(), "OK", "set")
-
-
-@case
-def a_directory_that_is_removed():
-    """its end says so, and fails; if there is another one, it has everything"""
-    for is_made_again in (False, True):
-        with Directory() as path:
-            with durable(path, "always", errors="removed|no snapshot|lost", stop_rc=int(not is_made_again)) as server:
-                equal(server.redis_cli("SET", "1", "2").strip(), "OK", "set")
-                shutil.rmtree(path)
-                if is_made_again:
-                    path.mkdir()
-                server.stop()
-                check("somebody has removed the files of the log" in server.log(), server.log())
-            if is_made_again:
-                with durable(path, "always") as server:
-                    equal(server.redis_cli("GET", "1").strip(), "2", "get")
 
 
 @case

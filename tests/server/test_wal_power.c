@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_wal_power.c - the write-ahead log on a disk that loses power at any moment of any life: what
- * was answered is there, and what is there is a prefix of what was applied.
+ * test_wal_power.c - the write-ahead log on a disk that loses power at any call of any life, whose
+ * writes and syncs fail, and which is mended by snapshots: what was answered is there, and what is
+ * there is a prefix of what was applied.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -20,14 +21,16 @@ enum { KEYS_MAX = 600, WRITES_MAX = 60000 };
 
 struct world {
     struct random random;
+    struct random disk_random; /* the disk's: its calls come from any thread */
     struct sw_directory directory;
     struct sw_wal *wal;
     enum sw_wal_level level;
     uint64_t life;
     uint64_t next;              /* sequence of the next write */
     uint64_t base;              /* a snapshot holds what is up to here */
+    uint64_t answered;          /* highest that could be answered in this life */
     uint32_t truth[WRITES_MAX]; /* the life that made the write of each sequence */
-    uint64_t crashes, lost;
+    uint64_t lost, mends, died_starting;
 };
 
 static void no_wake(void *context)
@@ -57,39 +60,72 @@ static int end(void *context, char reason[SW_WAL_REASON_BYTES])
 
 static const struct sw_wal_shape shape = {.key_bytes = 8, .value_bytes = 8};
 
-/* Recovers, and checks that nothing before `promised` is missing. Returns false if the power went
- * before the new log had begun. */
-static void start(struct world *world, uint64_t promised)
+static const struct sw_wal_config *config_of(const struct world *world)
+{
+    static struct sw_wal_config config;
+    config = (struct sw_wal_config){.level = world->level,
+                                    .segment_bytes = 1 << 15,
+                                    .backlog_bytes = 1 << 20,
+                                    .patience_ms = 10000,
+                                    .columns_bytes_max = KEYS_MAX * 8,
+                                    .shape = shape,
+                                    .wake = no_wake};
+    return &config;
+}
+
+/* Opens the directory, and begins a log behind what it holds. Returns 0, or -1 if a call failed. */
+static int recover(struct world *world, struct sw_wal_survey *survey,
+                   char reason[SW_WAL_REASON_BYTES])
+{
+    const struct sw_wal_taker taker = {take, end, world};
+    *survey = (struct sw_wal_survey){0};
+    if (sw_directory_open(&world->directory, power_disk_io(), "/data", reason,
+                          SW_WAL_REASON_BYTES) != 0) {
+        return -1;
+    }
+    if (sw_wal_survey(survey, &world->directory, world->base, world->base, &shape, sw_wal_heap(),
+                      reason) != 0 ||
+        sw_wal_replay(survey, &world->directory, world->base, sw_wal_heap(), &taker, reason) != 0) {
+        sw_directory_close(&world->directory);
+        return -1;
+    }
+    if (survey->count > 0) {
+        memcpy(world->directory.log_id, survey->found[0].segment.log_id, 16);
+    }
+    world->wal = sw_wal_create(config_of(world));
+    cr_assert_not_null(world->wal);
+    if (sw_wal_open(world->wal, &world->directory, survey, reason) != 0) {
+        sw_wal_destroy(world->wal);
+        sw_directory_close(&world->directory);
+        return -1;
+    }
+    return 0;
+}
+
+/* Recovers, and checks that nothing before `promised` is missing. Returns false if the disk died
+ * meanwhile, or the directory could not be synced. */
+static bool start(struct world *world, uint64_t promised)
 {
     char reason[SW_WAL_REASON_BYTES] = "";
     struct sw_wal_survey survey;
-    const struct sw_wal_taker taker = {take, end, world};
-    const struct sw_wal_config config = {.level = world->level,
-                                         .segment_bytes = 1 << 15,
-                                         .backlog_bytes = 1 << 20,
-                                         .columns_bytes_max = KEYS_MAX * 8,
-                                         .shape = shape,
-                                         .wake = no_wake};
-    cr_assert_eq(
-        sw_directory_open(&world->directory, power_disk_io(), "/data", reason, sizeof(reason)), 0);
-    cr_assert_eq(sw_wal_survey(&survey, &world->directory, world->base, world->base, &shape,
-                               sw_wal_heap(), reason),
-                 0, "life %lu: %s", (unsigned long)world->life, reason);
-    cr_assert_eq(
-        sw_wal_replay(&survey, &world->directory, world->base, sw_wal_heap(), &taker, reason), 0);
-    cr_assert_geq(survey.plan.end, promised, "life %lu: a write that was answered is gone",
-                  (unsigned long)world->life);
-    cr_assert_leq(survey.plan.end, world->next - 1);
-    world->lost += world->next - 1 - survey.plan.end;
-    world->next = survey.plan.end + 1;
-    world->life++;
-    if (survey.count > 0) {
-        memcpy(world->directory.log_id, survey.found[0].segment.log_id, 16);
-    }
-    world->wal = sw_wal_create(&config);
-    cr_assert_not_null(world->wal);
-    cr_assert_eq(sw_wal_open(world->wal, &world->directory, &survey, reason), 0, "%s", reason);
+    int status = recover(world, &survey, reason);
+    uint64_t end = survey.plan.end;
     sw_wal_survey_free(&survey);
+    if (status != 0 && (power_disk_is_dead() || strstr(reason, "cannot be synced: ") != NULL)) {
+        world->died_starting++;
+        return false;
+    }
+    cr_assert_eq(status, 0, "life %lu: %s", (unsigned long)world->life, reason);
+    cr_assert_geq(end, promised, "life %lu: up to %lu was promised, and %lu are there (base %lu)",
+                  (unsigned long)world->life, (unsigned long)promised, (unsigned long)end,
+                  (unsigned long)world->base);
+    cr_assert_leq(end, world->next - 1);
+    world->lost += world->next - 1 - end;
+    world->next = end + 1;
+    /* what a broken log has recovered is in memory and in the kernel, perhaps */
+    world->answered = world->level == SW_WAL_ALWAYS ? sw_wal_answerable(world->wal) : end;
+    world->life++;
+    return true;
 }
 
 static void hand_in(struct world *world)
@@ -116,6 +152,16 @@ static void hand_in(struct world *world)
     }
 }
 
+/* A snapshot, whose name is durable, and what the saver does with it. */
+static void save(struct world *world)
+{
+    world->base = world->next - 1;
+    if (sw_wal_state(world->wal) == SW_WAL_BROKEN) {
+        world->mends += sw_wal_mend(world->wal, world->base) == 0;
+    }
+    sw_wal_forget(world->wal, world->base);
+}
+
 static void work(struct world *world)
 {
     uint64_t writes = random_below(&world->random, 120);
@@ -126,42 +172,76 @@ static void work(struct world *world)
             usleep((unsigned)random_below(&world->random, 400));
         } else if (what == 8) {
             sw_wal_want_durable(world->wal, world->next - 1);
-        } else if (what == 9) { /* a snapshot, whose name is durable */
-            world->base = world->next - 1;
-            sw_wal_forget(world->wal, world->base);
+        } else if ((what == 9 || (what < 14 && sw_wal_state(world->wal) == SW_WAL_BROKEN)) &&
+                   !power_disk_is_dead()) {
+            save(world);
         }
+        uint64_t now = sw_wal_answerable(world->wal);
+        world->answered = now > world->answered ? now : world->answered;
     }
 }
 
 /* What is promised of writes that were answered, after this end of a life. */
 static uint64_t promised(const struct world *world, bool power)
 {
-    uint64_t sequence = !power || world->level == SW_WAL_ALWAYS ? sw_wal_answerable(world->wal)
-                                                                : sw_wal_durable(world->wal);
+    uint64_t now = sw_wal_answerable(world->wal);
+    uint64_t answered = now > world->answered ? now : world->answered;
+    uint64_t sequence =
+        !power || world->level == SW_WAL_ALWAYS ? answered : sw_wal_durable(world->wal);
     return sequence > world->base ? sequence : world->base;
+}
+
+/* Draws how the disk is to fail from now on. */
+static struct random *draw_troubles(struct world *world, uint32_t calls)
+{
+    struct random *power = random_below(&world->random, 4) != 0 ? &world->disk_random : NULL;
+    uint32_t one_of =
+        random_below(&world->random, 3) == 0 ? 10 + (uint32_t)random_below(&world->random, 90) : 0;
+    power_disk_fail(one_of, &world->disk_random);
+    power_disk_crash_before(random_below(&world->random, 2) == 0
+                                ? 1 + (uint32_t)random_below(&world->random, calls)
+                                : 0,
+                            power);
+    return power;
+}
+
+/* Starts until a start does not die. When the power goes while it starts, too, only what a loss of
+ * power leaves is promised. */
+static void start_again(struct world *world, uint64_t least, uint64_t least_by_power)
+{
+    draw_troubles(world, 60);
+    while (!start(world, least)) {
+        least = power_disk_lost_power() ? least_by_power : least;
+        power_disk_reboot();
+        draw_troubles(world, 60);
+    }
 }
 
 static void run_lives(enum sw_wal_level level, int lives)
 {
     struct world *world = calloc(1, sizeof(*world));
     world->random = random_of((uint64_t)level);
+    world->disk_random = random_of((uint64_t)level + 3);
     world->level = level;
     world->next = 1;
     power_disk_init();
-    start(world, 0);
+    cr_assert(start(world, 0));
     for (int i = 0; i < lives; i++) {
-        bool power = random_below(&world->random, 4) != 0;
+        struct random *power = draw_troubles(world, 400);
         work(world);
-        uint64_t least = promised(world, power);
-        power_disk_crash(power ? &world->random : NULL);
+        power_disk_crash(power);
+        uint64_t least = promised(world, power_disk_lost_power());
+        uint64_t least_by_power = promised(world, true);
         (void)sw_wal_close(world->wal);
         sw_wal_destroy(world->wal);
         sw_directory_close(&world->directory);
         power_disk_reboot();
-        start(world, least);
+        start_again(world, least, least_by_power);
     }
     cr_assert_gt(world->lost, 0, "no crash lost anything: it does not test what it should");
-    cr_assert_eq(sw_wal_close(world->wal), 0);
+    cr_assert_gt(world->mends, 0, "no log was mended");
+    cr_assert_gt(world->died_starting, 0, "no start was cut off");
+    (void)sw_wal_close(world->wal);
     sw_wal_destroy(world->wal);
     sw_directory_close(&world->directory);
     power_disk_free();

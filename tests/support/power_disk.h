@@ -22,6 +22,16 @@ const struct sw_io *power_disk_io(void);
 /* Ends the power (`random`), or only the process (NULL): what is there then is drawn now, and every
  * later call fails, until power_disk_reboot. */
 void power_disk_crash(struct random *random);
+/* The same before the call that comes after so many others. */
+void power_disk_crash_before(uint32_t calls, struct random *random);
 void power_disk_reboot(void);
+bool power_disk_is_dead(void);
+/* .. and not only the process. */
+bool power_disk_lost_power(void);
+
+/* Of so many writes to files, and syncs of them, one fails (0: none). A sync that failed has lost
+ * what it should have made durable, as the kernel has it: no later sync does, unless it is written
+ * again. */
+void power_disk_fail(uint32_t one_of, struct random *random);
 
 #endif

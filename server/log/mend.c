@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mend.c - a log that is broken goes on behind a snapshot.
+ *
+ * A write or a sync of a segment has failed, so nobody knows what of it storage has. The table has
+ * every write that was applied. Once a snapshot of it is durable, and stands for every write that
+ * was handed in, no start needs the failed segment any more: the log goes on in a new one, whose
+ * first write is the one behind the snapshot. The failed one is closed as it is, neither written
+ * nor synced again, and goes when the snapshots that are kept stand for its writes.
+ *
+ * That no write is lost between the two: writes of a broken log are forgotten under `lock`, and the
+ * state changes under it, when the highest that was handed in is in the snapshot, and as many were
+ * handed in as there are.
+ */
+#include <stdlib.h>
+
+#include "server/log/clock.h"
+#include "server/log/wal_parts.h"
+#include "server/observe/log.h"
+
+/* --- the writer's ----------------------------------------------------------------------------- */
+
+/* Frees the copies of writes that were handed in and not written. Their places are known, and no
+ * later write has one of them: those wait until `written` has moved. */
+static void drop_ring(struct sw_wal *wal, uint64_t through)
+{
+    uint64_t last = wal->written + SW_WAL_RING;
+    for (uint64_t i = wal->written + 1; i <= through && i <= last; i++) {
+        struct sw_wal_slot *slot = &wal->ring[i % SW_WAL_RING];
+        if (__atomic_load_n(&slot->ready, __ATOMIC_SEQ_CST) == i) {
+            __atomic_fetch_sub(&wal->backlog_bytes, sw_wal_write_bytes(&slot->write),
+                               __ATOMIC_RELAXED);
+            free(slot->write.owned);
+            slot->write.owned = NULL;
+        }
+    }
+}
+
+/* Closes what is not to be written or synced again; `lock` is held. */
+static void leave_files(struct sw_wal *wal, uint64_t through)
+{
+    for (uint32_t i = 0; i < wal->unsynced_count; i++) {
+        const struct sw_wal_file *file = &wal->unsynced[i];
+        wal->io->close(file->fd);
+        (void)sw_wal_add_old(wal, file->number, file->last, file->at);
+    }
+    wal->unsynced_count = 0;
+    if (wal->current.fd >= 0) {
+        wal->io->close(wal->current.fd);
+        (void)sw_wal_add_old(wal, wal->current.number, through, wal->current.at);
+    }
+    wal->current = (struct sw_wal_file){.fd = -1, .last = through};
+    __atomic_store_n(&wal->current_bytes, 0, __ATOMIC_RELAXED);
+    uint64_t names;
+    if (wal->prepared.fd >= 0 && wal->io->links(wal->prepared.fd, &names) == 0 && names == 0) {
+        wal->io->close(wal->prepared.fd); /* somebody has removed it */
+        wal->prepared.fd = -1;
+    }
+}
+
+/* `lock` is held. */
+static void go_on_behind(struct sw_wal *wal, uint64_t through)
+{
+    drop_ring(wal, through);
+    leave_files(wal, through);
+    wal->trouble = NULL;
+    wal->needs_segment = true;
+    wal->mends++;
+    wal->since_next_ns = 0;
+    __atomic_store_n(&wal->since_ns, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&wal->written, through, __ATOMIC_RELEASE);
+    __atomic_store_n(&wal->durable, through, __ATOMIC_RELEASE);
+    __atomic_store_n(&wal->is_hopeless, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&wal->state, wal->prepared.fd < 0 ? SW_WAL_FULL : SW_WAL_OK, __ATOMIC_SEQ_CST);
+}
+
+static void answer_mend(struct sw_wal *wal, bool done)
+{
+    wal->mend.asked = false;
+    wal->mend.done = done;
+    pthread_cond_broadcast(&wal->moved);
+}
+
+/* Goes on, if everything that the snapshot holds was handed in, and nothing else was; `lock` is
+ * held. */
+static void try_to_mend(struct sw_wal *wal)
+{
+    const uint64_t through = wal->mend.through;
+    if (__atomic_load_n(&wal->handed, __ATOMIC_SEQ_CST) > through || wal->gives_up) {
+        answer_mend(wal, false);
+    } else if (!wal->syncing &&
+               __atomic_load_n(&wal->taken, __ATOMIC_SEQ_CST) == through - wal->begun_at) {
+        go_on_behind(wal, through);
+        answer_mend(wal, true);
+    }
+}
+
+/* Tells those that wait that it takes too long; `lock` is held, and is not meanwhile. */
+static void lose_hope(struct sw_wal *wal)
+{
+    __atomic_store_n(&wal->is_hopeless, true, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&wal->lock);
+    wal->config.wake(wal->config.context);
+    pthread_mutex_lock(&wal->lock);
+}
+
+/* Sleeps until there may be something to do; `lock` is held. */
+static void rest(struct sw_wal *wal)
+{
+    uint64_t at = wal->broke_ns + wal->config.patience_ms * 1000000U;
+    if (!sw_wal_is_hopeless(wal) && (wal->gives_up || sw_log_now_ns() >= at)) {
+        lose_hope(wal);
+    } else if (sw_wal_is_hopeless(wal)) {
+        pthread_cond_wait(&wal->work, &wal->lock);
+    } else {
+        struct timespec until = {(time_t)(at / 1000000000U), (long)(at % 1000000000U)};
+        pthread_cond_timedwait(&wal->work, &wal->lock, &until);
+    }
+}
+
+bool sw_wal_wait_for_mend(struct sw_wal *wal)
+{
+    pthread_mutex_lock(&wal->lock);
+    /* so that whoever hands in the last write that is waited for wakes this thread */
+    __atomic_store_n(&wal->writer_sleeps, true, __ATOMIC_SEQ_CST);
+    while (wal->state == SW_WAL_BROKEN && !wal->stopping) {
+        if (wal->mend.asked) {
+            try_to_mend(wal);
+        }
+        if (wal->state == SW_WAL_BROKEN) {
+            rest(wal);
+        }
+    }
+    __atomic_store_n(&wal->writer_sleeps, false, __ATOMIC_SEQ_CST);
+    bool goes_on = wal->state != SW_WAL_BROKEN;
+    uint64_t through = wal->durable;
+    pthread_mutex_unlock(&wal->lock);
+    if (goes_on) {
+        sw_log(SW_LOG_NOTICE, "%s: the log goes on behind write %llu, for which a snapshot stands",
+               wal->directory->path, (unsigned long long)through);
+        wal->config.wake(wal->config.context);
+    }
+    return goes_on;
+}
+
+/* --- the saver's ------------------------------------------------------------------------------ */
+
+int sw_wal_mend(struct sw_wal *wal, uint64_t sequence)
+{
+    pthread_mutex_lock(&wal->lock);
+    bool may = sw_wal_state(wal) == SW_WAL_BROKEN;
+    wal->mend = (struct sw_wal_mend){.asked = may, .through = sequence};
+    pthread_cond_signal(&wal->work);
+    while (wal->mend.asked && !wal->writer_ended) {
+        pthread_cond_wait(&wal->moved, &wal->lock);
+    }
+    int status = wal->mend.done ? 0 : -1;
+    wal->mend.asked = false;
+    pthread_mutex_unlock(&wal->lock);
+    return status;
+}
+
+bool sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->must_rest = true;
+    while (wal->keeping) {
+        pthread_cond_wait(&wal->moved, &wal->lock);
+    }
+    bool moved = sw_directory_follow(directory);
+    if (moved) {
+        wal->old_count = 0;
+        wal->ghost_count = 0;
+        if (wal->prepared.fd >= 0) {
+            wal->io->close(wal->prepared.fd);
+            wal->prepared.fd = -1;
+        }
+    }
+    wal->must_rest = false;
+    pthread_cond_signal(&wal->keep_work);
+    pthread_mutex_unlock(&wal->lock);
+    return moved;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * saver_parts.h - the saver from inside: what saver.c, which loads and saves, and saver_ask.c,
+ * which tells others of it, share.
+ */
+#ifndef SHERWOOD_SERVER_LOG_SAVER_PARTS_H
+#define SHERWOOD_SERVER_LOG_SAVER_PARTS_H
+
+#include <pthread.h>
+
+#include "server/config/save_points.h"
+#include "server/log/clock.h"
+#include "server/log/saver.h"
+#include "server/log/snapshot_load.h"
+#include "server/log/snapshot_write.h"
+
+struct sw_saver {
+    const struct sw_config *config;
+    struct sw_table *table;
+    struct sw_saver_owner owner;
+    struct sw_directory directory;
+    struct sw_save_point points[SW_SAVE_POINTS_MAX];
+    int point_count;
+    uint64_t incarnation;
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* of what follows */
+    uint64_t asked;         /* number of the last snapshot asked for */
+    uint64_t finished;      /* and of the last that was written, or failed */
+    bool stopping;          /* the thread is to end */
+    bool save_at_end;
+    bool end_failed;
+    struct sw_persistence facts;
+    char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */
+
+    bool loading; /* atomic, as the next two */
+    bool refuses_writes;
+    bool stop_loading;
+    struct sw_load load;   /* the thread's; its progress is atomic */
+    uint64_t base_changes; /* atomic: changes that the table had counted by the last snapshot */
+    uint64_t saved_ms;     /* monotonic: when that began, or the start */
+    uint64_t tried_ms;     /* monotonic: when the last one failed; 0: it did not */
+    uint64_t mend_ms;      /* monotonic: when the log, if it is broken, is to be mended */
+    uint64_t mend_wait_ms; /* how long before the next try, if this one fails */
+    uint64_t moved_ms;     /* monotonic: when the owner was told last */
+    uint64_t logged_ms;
+};
+
+static inline uint64_t sw_saver_now_ms(void)
+{
+    return sw_log_now_ns() / 1000000U;
+}
+
+/* Keys changed since the start. */
+uint64_t sw_saver_changes(const struct sw_table *table);
+
+#endif

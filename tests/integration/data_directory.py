@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Data directories for tests: a daemon with a log in one, disks that are small, files that may not grow."""
+
+import contextlib
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from harness import Server, Skip
+
+SMALL = ("--log-segment-bytes", "1M", "--frame-ops-max", "256", "--round-ops-max", "1024",
+         "--capacity", "64K")
+
+
+def durable(directory, level, *flags, **how):
+    return Server("--data-dir", str(directory), "--appendonly", "yes", "--appendfsync", level,
+                  *SMALL, *flags, **how)
+
+
+class Directory:
+    """A data directory that goes with its block."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-log-"))
+        return self.path
+
+    def __exit__(self, kind, value, trace):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def small_disk(path, size):
+    """A file system of so many bytes, where this process may make one."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)],
+                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        raise Skip("file systems cannot be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+class FilesLimited:
+    """No file of the daemon grows over so many bytes: writes of the log fail."""
+
+    def __init__(self, server, size=12000):
+        self.command = ["prlimit", "--pid", str(server.process.pid)]
+        subprocess.run([*self.command, f"--fsize={size}:unlimited"], check=True)
+
+    def end(self):
+        subprocess.run([*self.command, "--fsize=unlimited:unlimited"], check=True)

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""When the write-ahead log cannot be written: what is said, what goes on, and that service returns without
+a restart when space or the disk does."""
+
+import contextlib
+import shutil
+import signal
+
+import wire
+from data_directory import Directory, FilesLimited, durable, small_disk
+from harness import case, check, equal, eventually, main
+
+
+@case
+def a_disk_that_is_full():
+    """without space writes are refused by both protocols, reads go on; with space service returns"""
+    with Directory() as path, small_disk(path, "8M"):
+        with durable(path, "always", errors="cannot be made") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(replies.ask("SET", 1, 1), "OK", "set")
+            eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
+            ballast = path / "ballast"
+            with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(1 << 16)) == 1 << 16:
+                    pass
+            with server.connect() as writer:
+                words = [word for key in range(1, 201) for word in (key, 1)]
+                writer.sendall(b"".join(wire.command("MSET", *words) for _ in range(1000)))
+                eventually(lambda: server.metrics()["sherwood_persistence_log_full"] == 1, "full", 20)
+                refused = replies.ask("SET", 1, 3)
+                check(refused.startswith("MISCONF Errors writing to the append only file"), refused)
+                equal(replies.ask("GET", 1), b"1", "reads go on")
+                with server.connect() as other:
+                    other.sendall(wire.frame(wire.SET, [7], [7]))
+                    equal(wire.read_frame(other).status, wire.NOT_DURABLE, "a frame")
+                check("aof_last_write_status:err" in replies.ask("INFO", "persistence").decode(), "INFO")
+                ballast.unlink()
+                eventually(lambda: replies.ask("SET", 1, 2) == "OK", "service returns")
+                answers = wire.Replies(writer)
+                told = [answers.read() for _ in range(1000)]
+                check(told[0] == "OK" and all(t == "OK" or t.startswith("MISCONF") for t in told), told[:5])
+        with durable(path, "no") as server:
+            equal(server.redis_cli("GET", "1").strip(), "2", "get")
+
+
+@case
+def a_write_that_fails():
+    """a write of the log that fails: writes are refused, reads go on, and what was applied waits for its
+    answer; when the disk writes again service returns without a restart, and nothing is missing"""
+    with Directory() as path:
+        with durable(path, "always", errors="of the log has failed|no snapshot was written|cannot be made") as server:
+            with server.connect() as connection, server.connect() as other, server.connect() as frames:
+                replies, others = wire.Replies(connection), wire.Replies(other)
+                equal(replies.ask("SET", 1, 1), "OK", "set")
+                limit = FilesLimited(server)
+                connection.sendall(wire.command("MSET", *range(1000)))
+                eventually(lambda: server.metrics()["sherwood_persistence_log_broken"] == 1, "the gauge")
+                refused = others.ask("SET", 1, 2)
+                check(refused.startswith("MISCONF"), refused)
+                frames.sendall(wire.frame(wire.SET, [7], [7]))
+                equal(wire.read_frame(frames).status, wire.NOT_DURABLE, "a frame")
+                equal(others.ask("GET", 10), b"11", "it was applied")
+                eventually(lambda: "no snapshot was written" in server.log(), "a try fails")
+                limit.end()
+                equal(replies.read(), "OK", "the write that waited")
+                eventually(lambda: others.ask("SET", 1, 5) == "OK", "service returns")
+                frames.sendall(wire.frame(wire.SET, [7], [8]))
+                equal(wire.read_frame(frames).status, wire.OK, "by frames, too")
+                metrics = server.metrics()
+                equal(metrics["sherwood_persistence_log_broken"], 0, "the gauge")
+                equal((metrics["sherwood_persistence_log_breaks_total"],
+                       metrics["sherwood_persistence_log_mends_total"]), (1, 1), "counted")
+                check(metrics["sherwood_persistence_save_failures_total"] >= 1, "tries that failed")
+            server.kill()
+            server.stop_rc = -signal.SIGKILL
+        with durable(path, "always") as server:
+            equal(server.redis_cli("MGET", "0", "10", "998", "1", "7").split(), ["1", "11", "999", "5", "8"], "all")
+
+
+@case
+def mended_when_asked():
+    """BGREWRITEAOF mends at once, while the next try would come later; the end of a broken log that could
+    not be mended writes what was applied"""
+    with Directory() as path:
+        with durable(path, "no", errors="of the log has failed|no snapshot was written|cannot be made|may lack") as server:
+            with server.connect() as connection, server.connect() as other:
+                replies, others = wire.Replies(connection), wire.Replies(other)
+                for turn in range(2):
+                    limit = FilesLimited(server)
+                    connection.sendall(wire.command("MSET", *range(1000)))
+                    eventually(lambda: server.log().count("is tried again in 2 s") == turn + 1, "tries", 20)
+                    limit.end()
+                    if turn == 0:
+                        eventually(lambda: not str(others.ask("BGREWRITEAOF")).startswith("ERR"), "begun")
+                        equal(replies.read(), "OK", "the write that waited")
+                        eventually(lambda: others.ask("SET", 1, 5) == "OK", "service returns")
+        with durable(path, "always") as server:
+            equal(server.redis_cli("MGET", "0", "10", "998").split(), ["1", "11", "999"], "all")
+
+
+@case
+def a_start_on_a_full_disk():
+    """reads are served and writes refused, behind a clean end and behind a kill; with space service
+    returns, and what was read is still there after the next kill"""
+    for is_killed in (False, True):
+        with Directory() as path, small_disk(path, "8M"):
+            with durable(path, "no") as server:
+                for i in range(20):
+                    equal(server.redis_cli("SET", str(i), "7").strip(), "OK", "set")
+                if is_killed:
+                    server.kill()
+                    server.stop_rc = -signal.SIGKILL
+            ballast = path / "ballast"
+            with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(1 << 12)) == 1 << 12:
+                    pass
+            with durable(path, "always", errors="cannot be made|no snapshot was written") as server:
+                equal(server.redis_cli("DBSIZE").strip(), "20", "reads")
+                refused = server.redis_cli("SET", "1", "8")
+                check("MISCONF" in refused, refused)
+                ballast.unlink()
+                eventually(lambda: server.redis_cli("SET", "1", "8").strip() == "OK", "service returns", 20)
+                server.kill()
+                server.stop_rc = -signal.SIGKILL
+            with durable(path, "always") as server:
+                equal(server.redis_cli("MGET", "0", "1", "19").split(), ["7", "8", "7"], "all")
+
+
+@case
+def a_directory_that_is_removed():
+    """it is noticed though nobody writes; once there is another one, service returns and it has everything;
+    without one the end says so, and fails"""
+    said = "removed|no snapshot|lost|cannot be made|may lack"
+    for is_made_again in (False, True):
+        with Directory() as path:
+            with durable(path, "always", errors=said, stop_rc=int(not is_made_again)) as server:
+                equal(server.redis_cli("SET", "1", "2").strip(), "OK", "set")
+                shutil.rmtree(path)
+                eventually(lambda: "somebody has removed the files of the log" in server.log(), "noticed")
+                check("MISCONF" in server.redis_cli("SET", "1", "3"), "refused")
+                if is_made_again:
+                    path.mkdir()
+                    eventually(lambda: server.redis_cli("SET", "2", "4").strip() == "OK", "service returns", 20)
+                    server.kill()
+                    server.stop_rc = -signal.SIGKILL
+            if is_made_again:
+                with durable(path, "always") as server:
+                    equal(server.redis_cli("MGET", "1", "2").split(), ["2", "4"], "all")
+
+
+if __name__ == "__main__":
+    main()

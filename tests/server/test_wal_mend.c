@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_wal_mend.c - a log that broke, or could not begin, goes on without a restart, behind a
+ * snapshot. What the snapshot holds is what this test says it does: f.base.
+ */
+#include <pthread.h>
+
+#include "tests/server/wal_fixture.h"
+
+static void set(int *left, int to)
+{
+    __atomic_store_n(left, to, __ATOMIC_SEQ_CST);
+}
+
+/* Breaks the log by a sync that fails, once `writes` are durable. Returns how many there are then.
+ */
+static uint64_t break_by_sync(struct fixture *f, uint64_t writes)
+{
+    for (uint64_t i = 1; i <= writes; i++) {
+        hand_in(f->wal, f->end + i);
+    }
+    sw_wal_want_durable(f->wal, f->end + writes);
+    for (int i = 0; sw_wal_durable(f->wal) < f->end + writes; i++) {
+        cr_assert_lt(i, 200000);
+        usleep(100);
+    }
+    set(&syncs_left, 0);
+    hand_in(f->wal, f->end + writes + 1);
+    sw_wal_want_durable(f->wal, f->end + writes + 1);
+    wait_for_state(f->wal, SW_WAL_BROKEN);
+    set(&syncs_left, -1);
+    return f->end + writes + 1;
+}
+
+/* A snapshot is durable, and stands for the writes up to here. */
+static int mend(struct fixture *f, uint64_t through)
+{
+    f->base = through;
+    return sw_wal_mend(f->wal, through);
+}
+
+/* Ends this life and begins the next one, which has all writes up to `last`. */
+static void restart(struct fixture *f, uint64_t last)
+{
+    cr_assert_eq(stop(f), 0);
+    start(f, SW_WAL_ALWAYS);
+    cr_assert_eq(f->end, last);
+}
+
+static void end_all(struct fixture *f)
+{
+    cr_assert_eq(stop(f), 0);
+    finish(f);
+}
+
+Test(wal_mend, goes_on_behind_a_snapshot)
+{
+    static const enum sw_wal_level levels[] = {SW_WAL_ALWAYS, SW_WAL_EVERYSEC, SW_WAL_NO};
+    for (int l = 0; l < 3; l++) {
+        struct sw_wal_figures figures;
+        struct fixture f;
+        begin(&f, levels[l]);
+        uint64_t next = break_by_sync(&f, 20) + 1;
+        for (int i = 0; i < 30; i++) {
+            hand_in(f.wal, next++); /* they were on their way: applied, and forgotten */
+        }
+        cr_assert_eq(sw_wal_answerable(f.wal), 20);
+        cr_assert_not(sw_wal_has_room(f.wal));
+        cr_assert_eq(mend(&f, next - 1), 0);
+        cr_assert_eq(sw_wal_answerable(f.wal), next - 1);
+        cr_assert_eq(sw_wal_durable(f.wal), next - 1);
+        wait_for_state(f.wal, SW_WAL_OK);
+        for (int i = 0; i < 3000; i++) {
+            hand_in(f.wal, next++);
+        }
+        wait_until(f.wal, next - 1);
+        sw_wal_figures(f.wal, &figures);
+        cr_assert_eq(figures.breaks, 1);
+        cr_assert_eq(figures.mends, 1);
+        cr_assert_eq(figures.backlog_bytes, 0);
+        cr_assert_eq(syncs_after_failure, 0);
+        restart(&f, next - 1);
+        cr_assert_eq(mend(&f, next - 1), -1, "it is not broken");
+        end_all(&f);
+    }
+}
+
+/* repair_new: a snapshot that lacks a write which was handed in does not mend. */
+Test(wal_mend, a_snapshot_that_lacks_a_write)
+{
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    uint64_t last = break_by_sync(&f, 5);
+    hand_in(f.wal, last + 1);
+    cr_assert_eq(sw_wal_mend(f.wal, last), -1);
+    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_BROKEN);
+    cr_assert_eq(sw_wal_durable(f.wal), 5);
+    cr_assert_eq(mend(&f, last + 1), 0);
+    restart(&f, last + 1);
+    end_all(&f);
+}
+
+static void *hand_in_late(void *argument)
+{
+    struct fixture *f = argument;
+    usleep(30000);
+    hand_in(f->wal, 12);
+    usleep(30000);
+    hand_in(f->wal, 11);
+    return NULL;
+}
+
+/* The table had writes 11 and 12 when the snapshot was taken, and loops had not seen it: were the
+ * log to go on before, they would be written behind others. */
+Test(wal_mend, waits_for_writes_on_their_way)
+{
+    pthread_t thread;
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    cr_assert_eq(break_by_sync(&f, 9), 10);
+    pthread_create(&thread, NULL, hand_in_late, &f);
+    cr_assert_eq(mend(&f, 12), 0);
+    hand_in(f.wal, 13);
+    wait_until(f.wal, 13);
+    pthread_join(thread, NULL);
+    restart(&f, 13);
+    end_all(&f);
+}
+
+Test(wal_mend, answers_wait_so_long_and_not_longer)
+{
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    cr_assert_eq(stop(&f), 0);
+    f.patience_ms = 200;
+    start(&f, SW_WAL_ALWAYS);
+    uint64_t last = break_by_sync(&f, 1);
+    uint64_t wakes = __atomic_load_n(&f.wakes, __ATOMIC_RELAXED);
+    for (int i = 0; !sw_wal_is_hopeless(f.wal); i++) {
+        cr_assert_lt(i, 20000);
+        usleep(1000);
+    }
+    for (int i = 0; __atomic_load_n(&f.wakes, __ATOMIC_RELAXED) == wakes; i++) {
+        cr_assert_lt(i, 20000, "those that wait are told");
+        usleep(1000);
+    }
+    cr_assert_eq(mend(&f, last), 0);
+    cr_assert_not(sw_wal_is_hopeless(f.wal));
+    sw_wal_give_up(f.wal);
+    wait_for_state(f.wal, SW_WAL_BROKEN);
+    cr_assert(sw_wal_is_hopeless(f.wal));
+    cr_assert_eq(sw_wal_mend(f.wal, last), -1, "it was given up");
+    cr_assert_eq(stop(&f), -1);
+    finish(&f);
+}
+
+/* There is a snapshot, but no room for a segment: nothing is in doubt, so answers go out. */
+Test(wal_mend, without_space_for_a_segment)
+{
+    char command[128];
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    uint64_t next = 1;
+    set(&opens_left, 0);
+    for (; sw_wal_state(f.wal) == SW_WAL_OK; next++) { /* until the prepared one is full, too */
+        hand_in(f.wal, next);
+        usleep(200);
+    }
+    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
+    cr_assert_lt(sw_wal_answerable(f.wal), next - 1);
+    snprintf(command, sizeof(command), "rm %s/log-*", f.path);
+    cr_assert_eq(system(command), 0);
+    wait_for_state(f.wal, SW_WAL_BROKEN);
+    cr_assert_eq(mend(&f, next - 1), 0);
+    cr_assert_eq(sw_wal_answerable(f.wal), next - 1);
+    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
+    set(&opens_left, -1);
+    wait_for_state(f.wal, SW_WAL_OK);
+    hand_in(f.wal, next);
+    wait_until(f.wal, next);
+    restart(&f, next);
+    end_all(&f);
+}
+
+/* Somebody removes the segments, or all files: that is noticed though nobody writes. */
+Test(wal_mend, files_that_are_removed)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        char command[128];
+        struct fixture f;
+        begin(&f, SW_WAL_ALWAYS);
+        for (uint64_t i = 1; i <= 10; i++) {
+            hand_in(f.wal, i);
+        }
+        wait_until(f.wal, 10);
+        snprintf(command, sizeof(command), turn == 0 ? "rm %s/log-*" : "rm -r %s", f.path);
+        cr_assert_eq(system(command), 0);
+        wait_for_state(f.wal, SW_WAL_BROKEN);
+        cr_assert_eq(sw_wal_durable(f.wal), 10);
+        if (turn == 1) {
+            cr_assert_not(sw_wal_follow(f.wal, &f.directory), "there is none");
+            snprintf(command, sizeof(command), "mkdir %s", f.path);
+            cr_assert_eq(system(command), 0);
+            cr_assert(sw_wal_follow(f.wal, &f.directory));
+        }
+        cr_assert_eq(mend(&f, 10), 0);
+        hand_in(f.wal, 11);
+        wait_until(f.wal, 11);
+        restart(&f, 11);
+        end_all(&f);
+    }
+}
+
+/* --- a start that cannot write ---------------------------------------------------------------- */
+
+/* A life whose end is that of a kill: nothing says what was durable. */
+static void live_and_die(struct fixture *f, uint64_t writes)
+{
+    begin(f, SW_WAL_NO);
+    for (uint64_t i = 1; i <= writes; i++) {
+        hand_in(f->wal, i);
+    }
+    wait_until(f->wal, writes);
+    sw_wal_give_up(f->wal);
+    wait_for_state(f->wal, SW_WAL_BROKEN);
+    cr_assert_eq(stop(f), -1);
+}
+
+/* Of a log that was ended, everything is known to be durable: it goes on when there is space. */
+Test(wal_mend, a_start_on_a_full_disk_behind_a_clean_end)
+{
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    for (uint64_t i = 1; i <= 10; i++) {
+        hand_in(f.wal, i);
+    }
+    wait_until(f.wal, 10);
+    cr_assert_eq(stop(&f), 0);
+    set(&opens_left, 0);
+    start(&f, SW_WAL_ALWAYS);
+    cr_assert_eq(f.end, 10);
+    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
+    cr_assert_eq(sw_wal_durable(f.wal), 10);
+    cr_assert_not(sw_wal_has_room(f.wal));
+    restart(&f, 10); /* nothing was changed */
+    set(&opens_left, -1);
+    wait_for_state(f.wal, SW_WAL_OK);
+    hand_in(f.wal, 11);
+    wait_until(f.wal, 11);
+    restart(&f, 11);
+    end_all(&f);
+}
+
+/* Behind a kill it needs a snapshot. */
+Test(wal_mend, a_start_on_a_full_disk_behind_a_kill)
+{
+    struct fixture f;
+    live_and_die(&f, 10);
+    set(&opens_left, 0);
+    start(&f, SW_WAL_ALWAYS);
+    cr_assert_eq(f.end, 10);
+    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_BROKEN);
+    cr_assert_lt(sw_wal_durable(f.wal), 10);
+    cr_assert_eq(stop(&f), -1);
+    start(&f, SW_WAL_ALWAYS);
+    cr_assert_eq(f.end, 10);
+    set(&opens_left, -1);
+    cr_assert_eq(mend(&f, 10), 0);
+    wait_for_state(f.wal, SW_WAL_OK);
+    cr_assert_eq(sw_wal_durable(f.wal), 10);
+    hand_in(f.wal, 11);
+    wait_until(f.wal, 11);
+    restart(&f, 11);
+    end_all(&f);
+}
+
+/* Whichever call of a start fails: nothing is lost, and a snapshot mends it. */
+Test(wal_mend, a_start_whose_calls_fail)
+{
+    int *const calls[] = {&opens_left, &syncs_left, &names_left};
+    for (int c = 0; c < 3; c++) {
+        for (int before = 0; before < 2; before++) {
+            struct fixture f;
+            live_and_die(&f, 10);
+            set(calls[c], before + (c == 2)); /* opening the directory syncs it */
+            start(&f, SW_WAL_ALWAYS);
+            set(calls[c], -1);
+            cr_assert_eq(f.end, 10);
+            if (sw_wal_state(f.wal) == SW_WAL_BROKEN) {
+                cr_assert_eq(mend(&f, 10), 0);
+            }
+            wait_for_state(f.wal, SW_WAL_OK);
+            hand_in(f.wal, 11);
+            wait_until(f.wal, 11);
+            restart(&f, 11);
+            end_all(&f);
+        }
+    }
+}
