@@ -64,6 +64,14 @@ struct sw_image_columns {
     uint64_t *scores; /* NULL but for a cache */
 };
 
+/* Filling a table, as restore.h says. `begin` holds the table alone until `end`, which leaves the
+ * counters in a batch, and of a table that stays empty none. */
+struct sw_restoring {
+    int (*begin)(void *table, uint64_t entries, void **out);
+    int (*add)(void *restore, const void *keys, const void *values, uint32_t count);
+    int (*end)(void *restore, bool keep, struct sw_batch *batch);
+};
+
 /* Growth is the backend's: before a batch that might not fit it takes the capacity of
  * sw_geometry_grown and moves everything there; where that fails, the batch is carried out
  * in the table as it is. It keeps a copy of the configuration. */
@@ -116,6 +124,7 @@ struct sw_backend {
     /* No batch in flight: the next write has the number after this. NULL where writes are combined.
      */
     void (*set_sequence)(void *table, uint64_t sequence);
+    const struct sw_restoring *restoring; /* NULL: entries are restored by batches */
 };
 
 /* Whether a batch of operations has none but GET and PEEK. */

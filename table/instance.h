@@ -47,6 +47,9 @@ static inline struct sw_backend_facts sw_table_facts_of(const struct sw_table *t
     return facts;
 }
 
+/* Adds a completed batch to the sums. */
+void sw_table_account(struct sw_table *table, const struct sw_batch *batch);
+
 /* sw_batch_submit, for a batch that is known to be valid. */
 int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch);
 

@@ -190,8 +190,8 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
     };
 }
 
-/* Adds a completed batch to the sums. Relaxed: each is a count of its own. */
-static void account(struct sw_table *table, const struct sw_batch *batch)
+/* Relaxed: each is a count of its own. */
+void sw_table_account(struct sw_table *table, const struct sw_batch *batch)
 {
     uint64_t words[SW_COUNTER_WORDS];
     memcpy(words, &batch->counters, sizeof(words));
@@ -421,7 +421,7 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
     int status = queue->table->combines ? sw_combine_poll(&queue->lane, batch)
                                         : queue->table->backend->poll(queue->memory, batch);
     if (status != SW_PENDING) {
-        account(queue->table, batch);
+        sw_table_account(queue->table, batch);
     }
     return status;
 }

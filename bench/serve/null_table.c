@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "table/engine.h"
-#include "table/table.h"
+#include "table/restore.h"
 
 struct sw_table {
     struct sw_table_config config;
@@ -249,6 +249,30 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
     (void)queue;
     (void)borrow;
     *out = NULL;
+    return SW_E_UNSUPPORTED;
+}
+
+int sw_restore_begin(struct sw_table *table, uint64_t entries, struct sw_restore **out)
+{
+    (void)table;
+    (void)entries;
+    *out = NULL;
+    return SW_E_UNSUPPORTED;
+}
+
+int sw_restore_add(struct sw_restore *restore, const void *keys, const void *values, uint32_t count)
+{
+    (void)restore;
+    (void)keys;
+    (void)values;
+    (void)count;
+    return SW_E_UNSUPPORTED;
+}
+
+int sw_restore_end(struct sw_restore *restore, bool keep)
+{
+    (void)restore;
+    (void)keep;
     return SW_E_UNSUPPORTED;
 }
 

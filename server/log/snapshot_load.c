@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "proto/frame.h"
+#include "server/log/snapshot_restore.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
 
@@ -111,6 +112,13 @@ static enum outcome refuse_full(struct loading *loading)
     return REFUSED;
 }
 
+static enum outcome cannot_load(struct loading *loading, int status)
+{
+    SAY(loading, "%s/%s cannot be loaded: %s", loading->load->directory->path, loading->name,
+        sw_status_text(status));
+    return REFUSED;
+}
+
 static enum outcome wait_for(struct loading *loading, struct piece *piece)
 {
     int status = SW_PENDING;
@@ -124,12 +132,7 @@ static enum outcome wait_for(struct loading *loading, struct piece *piece)
     if (status == SW_E_FULL) {
         return refuse_full(loading);
     }
-    if (status != SW_OK) {
-        SAY(loading, "%s/%s cannot be loaded: %s", loading->load->directory->path, loading->name,
-            sw_status_text(status));
-        return REFUSED;
-    }
-    return WHOLE;
+    return status == SW_OK ? WHOLE : cannot_load(loading, status);
 }
 
 /* Copies elements to where they are wider, or as wide: zeros follow. */
@@ -173,9 +176,7 @@ static enum outcome submit(struct loading *loading, uint32_t entries, uint32_t f
     }
     int status = sw_batch_submit(loading->queue, &piece->batch);
     if (status != SW_OK) {
-        SAY(loading, "%s/%s cannot be loaded: %s", loading->load->directory->path, loading->name,
-            sw_status_text(status));
-        return REFUSED;
+        return cannot_load(loading, status);
     }
     piece->in_flight = true;
     return WHOLE;
@@ -222,30 +223,81 @@ static enum outcome load_block(struct loading *loading, uint64_t number)
     return WHOLE;
 }
 
-static enum outcome load_blocks(struct loading *loading)
+static enum outcome stopped(struct loading *loading)
+{
+    SAY(loading, "loading was stopped");
+    return REFUSED;
+}
+
+/* Reads and judges the footer, once all blocks were. */
+static enum outcome check_footer(struct loading *loading)
+{
+    uint8_t footer[SW_SNAPSHOT_FOOTER_BYTES];
+    const uint64_t end = loading->load->file_bytes - sizeof(footer);
+    if (sw_io_read(loading->io, loading->fd, footer, sizeof(footer), end) != 0) {
+        return unreadable(loading, end);
+    }
+    const char *wrong = sw_snapshot_check_footer(&loading->load->header, loading->checks, footer);
+    return wrong == NULL ? WHOLE : damaged(loading, wrong, end);
+}
+
+/* By batches, one block after the other. */
+static enum outcome submit_blocks(struct loading *loading)
 {
     struct sw_load *load = loading->load;
     const uint64_t blocks = sw_snapshot_blocks(&load->header);
-    uint8_t footer[SW_SNAPSHOT_FOOTER_BYTES];
-    const uint64_t end = load->file_bytes - sizeof(footer);
     enum outcome outcome = WHOLE;
     for (uint64_t number = 0; number < blocks && outcome == WHOLE; number++) {
         outcome = load_block(loading, number);
         if (__atomic_load_n(load->stop, __ATOMIC_RELAXED)) {
-            SAY(loading, "loading was stopped");
-            outcome = REFUSED;
+            outcome = stopped(loading);
         }
     }
     enum outcome last = wait_for_all(loading);
     outcome = outcome == WHOLE ? last : outcome;
-    if (outcome != WHOLE) {
-        return outcome;
+    return outcome == WHOLE ? check_footer(loading) : outcome;
+}
+
+static enum outcome restore_blocks(struct loading *loading, struct sw_restore *restore)
+{
+    struct sw_load *load = loading->load;
+    struct sw_snapshot_restore job = {.io = loading->io,
+                                      .fd = loading->fd,
+                                      .header = &load->header,
+                                      .restore = restore,
+                                      .key_bytes = loading->info.key_bytes,
+                                      .value_bytes = loading->info.value_bytes,
+                                      .checks = loading->checks,
+                                      .done_bytes = &load->done_bytes,
+                                      .stop = load->stop,
+                                      .progress = load->progress,
+                                      .context = load->context};
+    enum outcome outcome = WHOLE;
+    if (!sw_snapshot_restore(&job)) {
+        errno = job.error;
+        outcome = job.error != 0      ? unreadable(loading, job.failed_at)
+                  : job.wrong != NULL ? damaged(loading, job.wrong, job.failed_at)
+                                      : stopped(loading);
     }
-    if (sw_io_read(loading->io, loading->fd, footer, sizeof(footer), end) != 0) {
-        return unreadable(loading, end);
+    outcome = outcome == WHOLE ? check_footer(loading) : outcome;
+    int status = sw_restore_end(restore, outcome == WHOLE);
+    return status == SW_OK          ? outcome
+           : status == SW_E_FULL    ? refuse_full(loading)
+           : status == SW_E_INVALID ? damaged(loading, "has a key twice", SW_SNAPSHOT_HEADER_BYTES)
+                                    : cannot_load(loading, status);
+}
+
+static enum outcome load_blocks(struct loading *loading)
+{
+    struct sw_restore *restore = NULL;
+    int status = sw_restore_begin(loading->load->table, loading->load->header.entries, &restore);
+    if (status == SW_OK) {
+        return restore_blocks(loading, restore);
     }
-    const char *wrong = sw_snapshot_check_footer(&load->header, loading->checks, footer);
-    return wrong == NULL ? WHOLE : damaged(loading, wrong, end);
+    if (status == SW_E_FULL) {
+        return refuse_full(loading);
+    }
+    return status == SW_E_UNSUPPORTED ? submit_blocks(loading) : cannot_load(loading, status);
 }
 
 /* Whether the table can hold what the header says. */

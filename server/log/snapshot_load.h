@@ -35,10 +35,11 @@ struct sw_load {
     size_t damaged_count;
 };
 
-/* Loads by ordinary batches. A damaged snapshot is logged, and the one before it is tried. Where
- * none is found the table is empty. Returns 0; or -1, with a sentence in `reason`, if a file cannot
- * be read, is of a newer version or another directory, does not fit the table, if all of them are
- * damaged, or `stop` was set. The sequence of the table is then at least `highest`. */
+/* Loads by restore.h, or by ordinary batches where the table has it not. A damaged snapshot is
+ * logged, and the one before it is tried. Where none is found the table is empty. Returns 0; or -1,
+ * with a sentence in `reason`, if a file cannot be read, is of a newer version or another
+ * directory, does not fit the table, if all of them are damaged, or `stop` was set. The sequence of
+ * the table is then at least `highest`. */
 int sw_snapshot_load(struct sw_load *load, char reason[SW_LOAD_REASON_BYTES]);
 
 #endif

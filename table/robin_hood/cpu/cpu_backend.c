@@ -14,6 +14,7 @@
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
+#include "table/robin_hood/cpu/restore.h"
 #include "table/robin_hood/robin_hood_backend.h"
 
 /* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */
@@ -222,6 +223,9 @@ static void cpu_set_sequence(void *table, uint64_t sequence)
     sw_phase_lock_set_writers(&((struct sw_cpu *)table)->lock, sequence);
 }
 
+static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_restore_add,
+                                              sw_cpu_restore_end};
+
 const struct sw_backend sw_robin_hood_backend_cpu = {
     .name = "cpu",
     .operations = SW_BACKEND_ALL_OPERATIONS,
@@ -241,4 +245,5 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
     .image_read = sw_cpu_image_read,
     .image_drop = sw_cpu_image_drop,
     .set_sequence = cpu_set_sequence,
+    .restoring = &restoring,
 };

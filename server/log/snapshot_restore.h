@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_restore.h - the blocks of a snapshot go to an empty table, read and checked by several
+ * threads.
+ *
+ * Threads: one at a time; it is one of those that read.
+ */
+#ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_RESTORE_H
+#define SHERWOOD_SERVER_LOG_SNAPSHOT_RESTORE_H
+
+#include "proto/snapshot_file.h"
+#include "server/log/io.h"
+#include "table/restore.h"
+
+struct sw_snapshot_restore {
+    const struct sw_io *io;
+    int fd;
+    const struct sw_snapshot_header *header;
+    struct sw_restore *restore;
+    uint32_t key_bytes, value_bytes; /* of the table: at least those of the header */
+    uint64_t *checks;                /* out, of each block */
+    uint64_t *done_bytes;            /* atomic: where in the file all that was read would end */
+    const bool *stop;                /* atomic: give up */
+    void (*progress)(void *context); /* called by the caller's thread after a block; or NULL */
+    void *context;
+
+    /* Out, of the first block that failed: */
+    uint64_t failed_at;
+    int error;         /* errno; ENODATA: the file ends; 0: it was read */
+    const char *wrong; /* what is damaged; NULL: nothing */
+};
+
+/* Adds all entries. False: a block failed, or it was stopped (then neither error nor wrong is set);
+ * some entries may have been added. */
+bool sw_snapshot_restore(struct sw_snapshot_restore *job);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * restore.c - filling an empty table: begin, add, end, for both widths.
+ */
+#include "table/robin_hood/cpu/restore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/host/memory.h"
+#include "table/robin_hood/cpu/arrays.h"
+#include "table/robin_hood/cpu/image.h"
+#include "table/robin_hood/cpu/resize.h"
+
+/* Slots of a part have so many bytes, more where there would be more parts than PARTS_MAX: each
+ * thread that adds has a cache line for every part. */
+#define PART_BYTES (1ULL << 20)
+#define PARTS_MAX 4096U
+#define LINE_BYTES 64U
+
+#define RH_FIELD RH_FIELD_OF(RH_BITS)
+#define RH_FIELD_OF(bits) RH_FIELD_JOIN(bits)
+#define RH_FIELD_JOIN(bits) s##bits
+#define RH_BODY "table/robin_hood/cpu/restore.inl"
+#include "table/robin_hood/each_width.inl"
+
+/* --- begin ------------------------------------------------------------------------------------ */
+
+static void plan_parts(struct sw_cpu_restore *restore)
+{
+    const struct sw_cpu *cpu = restore->cpu;
+    const uint64_t buckets = cpu->geometry.buckets;
+    const uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
+    while ((bucket_bytes << restore->part_shift) < PART_BYTES ||
+           (buckets >> restore->part_shift) >= PARTS_MAX) {
+        restore->part_shift++;
+    }
+    restore->parts = (uint32_t)(((buckets - 1) >> restore->part_shift) + 1);
+}
+
+/* Alone, of an empty table. */
+static int prepare(struct sw_cpu_restore *restore, uint64_t entries)
+{
+    struct sw_cpu *cpu = restore->cpu;
+    if (cpu->state.occupied > 0) {
+        return SW_E_UNSUPPORTED;
+    }
+    sw_cpu_abandon_image(cpu);
+    if (entries > cpu->geometry.occupied_max && sw_cpu_may_grow(cpu)) {
+        sw_cpu_grow(cpu, entries);
+    }
+    if (entries > cpu->geometry.occupied_max) {
+        return SW_E_FULL;
+    }
+    plan_parts(restore);
+    restore->counts = calloc(restore->parts, sizeof(*restore->counts));
+    return restore->counts != NULL ? SW_OK : SW_E_NOMEM;
+}
+
+static void free_restore(struct sw_cpu_restore *restore)
+{
+    pthread_mutex_destroy(&restore->mutex);
+    free(restore->counts);
+    free(restore->overflow);
+    free(restore);
+}
+
+int sw_cpu_restore_begin(void *table, uint64_t entries, void **out)
+{
+    struct sw_cpu *cpu = table;
+    struct sw_cpu_restore *restore = calloc(1, sizeof(*restore));
+    *out = NULL;
+    if (restore == NULL) {
+        return SW_E_NOMEM;
+    }
+    restore->cpu = cpu;
+    pthread_mutex_init(&restore->mutex, NULL);
+    (void)sw_phase_lock_enter_alone(&cpu->lock);
+    int status = prepare(restore, entries);
+    if (status != SW_OK) {
+        sw_phase_lock_leave_write(&cpu->lock);
+        free_restore(restore);
+        return status;
+    }
+    *out = restore;
+    return SW_OK;
+}
+
+/* --- add -------------------------------------------------------------------------------------- */
+
+int sw_cpu_restore_add(void *context, const void *keys, const void *values, uint32_t count)
+{
+    struct sw_cpu_restore *restore = context;
+    void *lines = aligned_alloc(LINE_BYTES, (size_t)restore->parts * LINE_BYTES);
+    uint8_t *counts = calloc(restore->parts, 1);
+    bool enough = lines != NULL && counts != NULL;
+    if (enough && restore->cpu->config.slot_bits == 64) {
+        sw_add_s64(restore, keys, values, count, lines, counts);
+    } else if (enough) {
+        sw_add_s128(restore, keys, values, count, lines, counts);
+    }
+    free(lines);
+    free(counts);
+    return enough && !__atomic_load_n(&restore->failed, __ATOMIC_RELAXED) ? SW_OK : SW_E_NOMEM;
+}
+
+/* --- end -------------------------------------------------------------------------------------- */
+
+static void lay_out_job(void *context, uint32_t thread, uint32_t threads)
+{
+    struct sw_cpu_restore *restore = context;
+    const uint32_t slot_bits = restore->cpu->config.slot_bits;
+    const uint64_t buckets = 1ULL << restore->part_shift;
+    void *entries = malloc(buckets * SW_BUCKET_SLOTS * slot_bits / 8);
+    uint32_t *bins = malloc(buckets * SW_BUCKET_SLOTS * sizeof(*bins));
+    (void)thread;
+    (void)threads;
+    if (entries == NULL || bins == NULL) {
+        __atomic_store_n(&restore->failed, true, __ATOMIC_RELAXED);
+    }
+    while (!__atomic_load_n(&restore->failed, __ATOMIC_RELAXED)) {
+        uint32_t part = __atomic_fetch_add(&restore->next, 1, __ATOMIC_RELAXED);
+        if (part >= restore->parts) {
+            break;
+        }
+        if (slot_bits == 64) {
+            sw_lay_out_s64(restore, part, entries, bins);
+        } else {
+            sw_lay_out_s128(restore, part, entries, bins);
+        }
+    }
+    free(entries);
+    free(bins);
+}
+
+/* Lays all parts out, and inserts the rest. */
+static int finish(struct sw_cpu_restore *restore)
+{
+    struct sw_cpu *cpu = restore->cpu;
+    uint64_t total = restore->side;
+    if (sw_pool_try_take(cpu->pool)) {
+        sw_pool_run(cpu->pool, lay_out_job, restore);
+        sw_pool_give_back(cpu->pool);
+    } else {
+        lay_out_job(restore, 0, 1);
+    }
+    if (restore->failed || restore->repeated) {
+        return restore->failed ? SW_E_NOMEM : SW_E_INVALID;
+    }
+    for (uint32_t part = 0; part < restore->parts; part++) {
+        total += restore->counts[part];
+    }
+    if (total > cpu->geometry.occupied_max) {
+        return SW_E_FULL;
+    }
+    cpu->state = (struct sw_state){.occupied = total - restore->overflow_count,
+                                   .side_value = restore->side_value,
+                                   .side_present = restore->side};
+    return cpu->config.slot_bits == 64 ? sw_insert_rest_s64(restore) : sw_insert_rest_s128(restore);
+}
+
+int sw_cpu_restore_end(void *context, bool keep, struct sw_batch *batch)
+{
+    struct sw_cpu_restore *restore = context;
+    struct sw_cpu *cpu = restore->cpu;
+    int status = keep ? finish(restore) : SW_OK;
+    if (!keep || status != SW_OK) {
+        sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
+        cpu->state = (struct sw_state){0};
+    }
+    batch->counters.inserted = cpu->state.occupied;
+    batch->_stash_change = (int64_t)cpu->state.stash_occupied;
+    sw_phase_lock_leave_write(&cpu->lock);
+    free_restore(restore);
+    return status;
+}
