@@ -68,9 +68,9 @@ $(BUNDLE)/test_image_gpu: $(call obj,tests/gpu/test_image_gpu.c) $(BUILD)/libtab
 $(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a
-$(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a
-$(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
-$(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a
+$(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a
+$(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
+$(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 $(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_table_gpu $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = -lcriterion $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
