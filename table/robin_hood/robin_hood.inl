@@ -17,7 +17,9 @@ struct RH(view) {
     uint64_t buckets;       /* home buckets */
     uint64_t buckets_total; /* and the tail that takes displaced entries */
     uint64_t max_probe;     /* largest displacement, in buckets */
-    struct sw_guard *guard; /* keeps what an image has yet to read; NULL: nothing */
+#ifndef __cplusplus
+    struct sw_guard *guard; /* keeps what an image has yet to read; NULL: nothing. Not on CUDA */
+#endif
 };
 
 /* Monotone in m: homes follow the order of the entries. */

@@ -20,20 +20,25 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void);
 
 /* Scan, shared by the backends: takes the entries of raw windows of the main array and the stash
  * and writes the batch's answers and next cursor. Each window starts at the home bucket of the
- * cursor in its array. `table` (its views give the geometry; slots may be NULL) is struct
- * sw_table_s64 or _s128 by slot_bits. Backends read at least SW_SCAN_WINDOW buckets a call, or what
- * is left of the array; a window may have 0 buckets only if its array holds no entries (the stash
- * at stash_occupied 0). Returns false, with the batch untouched, if the windows end before the
- * cursor could move (a run of full buckets longer than a window): double them and call again. */
+ * cursor in its array, which `shape` describes as it was then. Backends read at least
+ * SW_SCAN_WINDOW buckets a call, or what is left of the array; a window may have 0 buckets only if
+ * its array holds no entries (the stash at stash_occupied 0). Returns false, with the batch
+ * untouched, if the windows end before the cursor could move (a run of full buckets longer than a
+ * window): double them and call again. */
 #define SW_SCAN_WINDOW 16384
 struct sw_scan_window {
     const void *slots; /* host-readable; NULL if buckets is 0 */
     uint64_t first;    /* bucket number of slots[0] */
     uint64_t buckets;
 };
-bool sw_scan_collect(uint32_t slot_bits, const void *table, const struct sw_state *state,
-                     const struct sw_scan_window *main, const struct sw_scan_window *stash,
-                     struct sw_batch *batch);
+struct sw_scan_shape {
+    uint64_t seed;
+    uint64_t buckets, buckets_total; /* of the main array, without and with its tail */
+    uint64_t stash_buckets, stash_buckets_total;
+};
+bool sw_scan_collect(uint32_t slot_bits, const struct sw_scan_shape *shape,
+                     const struct sw_state *state, const struct sw_scan_window *main,
+                     const struct sw_scan_window *stash, struct sw_batch *batch);
 
 /* The facts down to occupied_max, and raw_bytes. */
 void sw_geometry_facts(const struct sw_table_config *config, const struct sw_geometry *geometry,

@@ -88,10 +88,15 @@ static const struct RH(slot) * RH(stream_peek)(struct RH(stream) * stream)
     return stream->at < stream->count ? &stream->held[stream->at] : NULL;
 }
 
-static bool RH(collect)(const struct RH(table) * table, const struct sw_state *state,
+static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state *state,
                         const struct sw_scan_window *main, const struct sw_scan_window *stash,
                         struct sw_batch *batch)
 {
+    /* of its views only the numbers are used: the entries are in the windows */
+    const struct RH(table) table = {
+        .main = {.buckets = shape->buckets, .buckets_total = shape->buckets_total},
+        .stash = {.buckets = shape->stash_buckets, .buckets_total = shape->stash_buckets_total},
+        .seed = shape->seed};
     RH_WORD *keys = batch->scan_keys;
     RH_WORD *values = batch->scan_values;
     uint32_t count = 0;
@@ -101,15 +106,15 @@ static bool RH(collect)(const struct RH(table) * table, const struct sw_state *s
         return true;
     }
     RH_WORD cursor = (RH_WORD)batch->cursor;
-    RH_WORD limit = RH(window_limit)(&table->main, main);
-    RH_WORD stash_limit = RH(window_limit)(&table->stash, stash);
+    RH_WORD limit = RH(window_limit)(&table.main, main);
+    RH_WORD stash_limit = RH(window_limit)(&table.stash, stash);
     limit = stash_limit < limit ? stash_limit : limit;
     if (limit <= cursor && limit != RH_EMPTY) {
         return false;
     }
     struct RH(stream)
-        streams[2] = {{.view = &table->main, .window = main, .cursor = cursor, .limit = limit},
-                      {.view = &table->stash, .window = stash, .cursor = cursor, .limit = limit}};
+        streams[2] = {{.view = &table.main, .window = main, .cursor = cursor, .limit = limit},
+                      {.view = &table.stash, .window = stash, .cursor = cursor, .limit = limit}};
     while (count < batch->count) {
         const struct RH(slot) *a = RH(stream_peek)(&streams[0]);
         const struct RH(slot) *b = RH(stream_peek)(&streams[1]);
@@ -120,14 +125,14 @@ static bool RH(collect)(const struct RH(table) * table, const struct sw_state *s
         struct RH(stream) *from =
             b == NULL || (a != NULL && a->m < b->m) ? &streams[0] : &streams[1];
         struct RH(slot) entry = from->held[from->at++];
-        keys[count] = RH(unmix)(table, entry.m);
+        keys[count] = RH(unmix)(&table, entry.m);
         values[count++] = entry.value;
         cursor = entry.m + 1;
     }
     batch->cursor = cursor;
     if (cursor == RH_EMPTY && (count < batch->count || state->side_present == 0)) {
         if (state->side_present != 0) {
-            keys[count] = RH(unmix)(table, RH_EMPTY);
+            keys[count] = RH(unmix)(&table, RH_EMPTY);
             values[count++] = (RH_WORD)state->side_value;
         }
         batch->cursor = 0;

@@ -126,7 +126,7 @@ Test(scan, run_longer_than_the_window)
     enum { HOME = 10, RUN = 160 / SW_BUCKET_SLOTS, BUCKETS = 100 };
     struct sw_slot_s128 slots[(BUCKETS + RUN) * SW_BUCKET_SLOTS];
     struct sw_state state = {.occupied = RUN * SW_BUCKET_SLOTS};
-    struct sw_table_s128 table = {.main = {slots, BUCKETS, BUCKETS + RUN, RUN}, .state = &state};
+    const struct sw_scan_shape shape = {.buckets = BUCKETS, .buckets_total = BUCKETS + RUN};
     uint64_t first = UINT64_MAX / BUCKETS * HOME + 1000;
     uint64_t keys[100];
     uint64_t values[100];
@@ -142,7 +142,7 @@ Test(scan, run_longer_than_the_window)
                                  .cursor = first + 81,
                                  .scan_keys = keys,
                                  .scan_values = values};
-        bool moved = sw_scan_collect(128, &table, &state, &window, &stash, &batch);
+        bool moved = sw_scan_collect(128, &shape, &state, &window, &stash, &batch);
         cr_assert_eq(moved, buckets * SW_BUCKET_SLOTS > 81, "%llu buckets",
                      (unsigned long long)buckets);
         if (!moved) {
@@ -165,7 +165,8 @@ Test(scan, cursor_stops_at_the_end_of_the_window)
     enum { BUCKETS = 7, TAIL = 2 };
     struct sw_slot_s64 slots[(BUCKETS + TAIL) * SW_BUCKET_SLOTS];
     struct sw_state state = {.occupied = 1};
-    struct sw_table_s64 table = {.main = {slots, BUCKETS, BUCKETS + TAIL, TAIL}, .state = &state};
+    const struct sw_view_s64 view = {.buckets = BUCKETS, .buckets_total = BUCKETS + TAIL};
+    const struct sw_scan_shape shape = {.buckets = BUCKETS, .buckets_total = BUCKETS + TAIL};
     uint32_t keys[4];
     uint32_t values[4];
     for (uint64_t end = 1; end < BUCKETS; end++) {
@@ -174,10 +175,10 @@ Test(scan, cursor_stops_at_the_end_of_the_window)
         struct sw_batch batch = {
             .kind = SW_BATCH_SCAN, .count = 4, .scan_keys = keys, .scan_values = values};
         memset(slots, 0xFF, sizeof(slots));
-        cr_assert(sw_scan_collect(64, &table, &state, &window, &stash, &batch));
+        cr_assert(sw_scan_collect(64, &shape, &state, &window, &stash, &batch));
         cr_assert_eq(batch.scan_count, 0);
-        cr_assert_eq(sw_home_s64(&table.main, (uint32_t)batch.cursor), end);
-        cr_assert_eq(sw_home_s64(&table.main, (uint32_t)batch.cursor - 1), end - 1);
+        cr_assert_eq(sw_home_s64(&view, (uint32_t)batch.cursor), end);
+        cr_assert_eq(sw_home_s64(&view, (uint32_t)batch.cursor - 1), end - 1);
     }
 }
 

@@ -165,10 +165,12 @@ static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
         stash.slots = slots + (geometry->buckets_total + stash.first) * bucket_bytes;
         stash.buckets = geometry->stash_buckets_total - stash.first;
     }
+    const struct sw_scan_shape shape = {cpu->config.seed, geometry->buckets,
+                                        geometry->buckets_total, geometry->stash_buckets,
+                                        geometry->stash_buckets_total};
     uint64_t rest = geometry->buckets_total - main.first;
     main.buckets = SW_SCAN_WINDOW < rest ? SW_SCAN_WINDOW : rest;
-    while (
-        !sw_scan_collect(cpu->config.slot_bits, &cpu->table, &cpu->state, &main, &stash, batch)) {
+    while (!sw_scan_collect(cpu->config.slot_bits, &shape, &cpu->state, &main, &stash, batch)) {
         main.buckets = main.buckets < rest / 2 ? main.buckets * 2 : rest;
     }
     sw_phase_lock_leave_read(&cpu->lock);

@@ -62,8 +62,7 @@ struct sw_cuda_scan {
     size_t staging_bytes;
     struct sw_scan_window main;
     struct sw_scan_window stash;
-    struct sw_table_s64 narrow; /* the table as it was when the windows were copied */
-    struct sw_table_s128 wide;
+    struct sw_scan_shape shape; /* of the arrays as they were when the windows were copied */
 };
 
 struct sw_cuda_queue : sw_cuda_lane {

@@ -70,8 +70,8 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
         scan->stash.buckets =
             smaller(scan->stash_room, table->stash.buckets_total - scan->stash.first);
     }
-    scan->narrow = queue->table->narrow.table;
-    scan->wide = queue->table->wide.table;
+    scan->shape = {table->seed, table->main.buckets, table->main.buckets_total,
+                   table->stash.buckets, table->stash.buckets_total};
     cudaError_t error = cudaMemcpyAsync(scan->staging, table->state, sizeof(*table->state),
                                         cudaMemcpyDeviceToHost, queue->stream);
     if (error == cudaSuccess) {
@@ -96,7 +96,6 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     const struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_scan *scan = &queue->scan;
-    const void *shape = table->slot_bits == 64 ? (const void *)&scan->narrow : &scan->wide;
-    return sw_scan_collect(table->slot_bits, shape, (const struct sw_state *)scan->staging,
+    return sw_scan_collect(table->slot_bits, &scan->shape, (const struct sw_state *)scan->staging,
                            &scan->main, &scan->stash, batch);
 }
