@@ -52,6 +52,9 @@ static void report_lost_device(struct sw_loop *loop)
 static void move_deadlines(struct sw_loop *loop)
 {
     uint64_t due_ms = loop->swept_at_ms + SW_SWEEP_MS;
+    if (now_ms(loop) > due_ms) {
+        sw_timings_event(loop->owner.timings, SW_LATENCY_LOOP, (now_ms(loop) - due_ms) * 1000);
+    }
     if (now_ms(loop) > due_ms + SW_LONG_TURN_MS) {
         sw_net_move_deadlines(&loop->net, now_ms(loop) - due_ms);
     }
@@ -68,6 +71,7 @@ static void sweep(struct sw_loop *loop)
     if (loop->watch != NULL) {
         sw_watch_look(loop->watch, now_ms(loop));
     }
+    sw_batches_look_at_growth(&loop->batches);
     sw_net_sweep(&loop->net, expired);
     if (expired && sw_batches_are_held(&loop->batches)) {
         sw_wal_give_up(loop->batches.wal); /* or the loop would never end */
@@ -242,8 +246,10 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
 {
     const struct sw_loop_owner *owner = &loop->owner;
     const struct sw_resp_owner resp_owner = {owner->server,  owner->snapshot, owner->stop,
-                                             owner->clients, owner->saver,    owner->live};
-    const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver};
+                                             owner->clients, owner->saver,    owner->live,
+                                             owner->timings};
+    const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
+                                             owner->timings};
     if (init_net(loop, index, loops) != 0 ||
         sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
         sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=
@@ -251,6 +257,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
         return -1;
     }
     sw_batches_set_log(&loop->batches, owner->wal);
+    sw_batches_set_timings(&loop->batches, owner->timings);
     sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
     return 0;
 }

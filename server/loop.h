@@ -23,6 +23,7 @@
 #include "server/net/net.h"
 #include "server/observe/counters.h"
 #include "server/observe/snapshot.h"
+#include "server/observe/timings.h"
 #include "server/observe/watch.h"
 #include "server/resp/resp.h"
 #include "table/table.h"
@@ -40,6 +41,7 @@ struct sw_loop_owner {
     struct sw_wal *wal;           /* shared by all loops; NULL: writes are not logged */
     struct sw_live *live;         /* changes options; shared by all loops */
     struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS. Borrowed */
+    struct sw_timings *timings;   /* shared by all loops; NULL: nothing is timed */
 };
 
 /* When the loop last received or sent a byte, for busy-poll-us. */

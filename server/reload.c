@@ -55,6 +55,11 @@ static void follow_save(struct sw_reload *reload)
     }
 }
 
+static void follow_slowlog(struct sw_reload *reload)
+{
+    sw_slowlog_trim(reload->slowlog, reload->config->slowlog_max_len);
+}
+
 /* Options whose change is more than another value. */
 static const struct {
     enum sw_option_index option;
@@ -64,6 +69,7 @@ static const struct {
     {SW_OPTION_AT_connections_max, follow_connections},
     {SW_OPTION_AT_input_bytes_max, follow_input_bytes},
     {SW_OPTION_AT_save, follow_save},
+    {SW_OPTION_AT_slowlog_max_len, follow_slowlog},
     {SW_OPTION_AT_stop_writes_on_bgsave_error, follow_save},
 };
 

@@ -11,6 +11,7 @@
 #include "server/log/saver.h"
 #include "server/net/input.h"
 #include "server/net/tls_door.h"
+#include "server/observe/slowlog.h"
 
 /* The parts of the server that follow the options. Borrowed. */
 struct sw_reload {
@@ -18,6 +19,7 @@ struct sw_reload {
     struct sw_input_budget *input_budget;
     struct sw_tls_door **tls_door; /* of the server: NULL there if there is no TLS */
     struct sw_saver **saver;       /* of the server: NULL there if there is no data directory */
+    struct sw_slowlog *slowlog;
 };
 
 /* Carries out changes, and logs each of them: a sw_live_changed whose context is a struct

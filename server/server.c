@@ -32,6 +32,7 @@ struct sw_server {
     struct sw_config config; /* options that are live change: by `live` alone */
     struct sw_live live;
     struct sw_reload reload;
+    struct sw_timings timings;
     struct sw_table *table;
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
     struct sw_input_budget input_budget;
@@ -129,6 +130,7 @@ static void free_server(struct sw_server *server)
     sw_clients_fini(&server->clients);
     sw_live_fini(&server->live);
     sw_tls_door_destroy(server->tls_door);
+    sw_timings_fini(&server->timings);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
     }
@@ -214,17 +216,29 @@ static void on_log_moved(void *argument)
     }
 }
 
+static void on_synced(void *argument, uint64_t us)
+{
+    sw_timings_event(&((struct sw_server *)argument)->timings, SW_LATENCY_FSYNC, us);
+}
+
 /* Makes the log, which begins when everything is loaded. */
 static int create_log(struct sw_server *server)
 {
-    return server->config.appendonly == 0 ? 0
-                                          : sw_wal_of_table(&server->config, server->table,
-                                                            on_log_moved, server, &server->wal);
+    return server->config.appendonly == 0
+               ? 0
+               : sw_wal_of_table(&server->config, server->table, on_log_moved, on_synced, server,
+                                 &server->wal);
+}
+
+static void on_held(void *argument, uint64_t us)
+{
+    sw_timings_event(&((struct sw_server *)argument)->timings, SW_LATENCY_SNAPSHOT, us);
 }
 
 static int open_saver(struct sw_server *server)
 {
-    const struct sw_saver_owner owner = {server, on_saver_moves, on_cannot_load, server->wal};
+    const struct sw_saver_owner owner = {server, on_saver_moves, on_cannot_load, on_held,
+                                         server->wal};
     return server->config.data_dir[0] == '\0'
                ? 0
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);
@@ -244,6 +258,7 @@ static int init_loops(struct sw_server *server)
         .wal = server->wal,
         .live = &server->live,
         .tls_door = server->tls_door,
+        .timings = &server->timings,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL) {
@@ -349,7 +364,8 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     }
     server->has_activated = activated != NULL && activated->listener_count > 0;
     server->reload = (struct sw_reload){&server->config, &server->input_budget, &server->tls_door,
-                                        &server->saver};
+                                        &server->saver, &server->timings.slowlog};
+    sw_timings_init(&server->timings, &server->config);
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
                  &server->reload);
     server->started_ns = uv_hrtime();

@@ -55,6 +55,22 @@ void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal)
     set_log(&batches->round_flights, wal, true, &batches->shape);
 }
 
+void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings)
+{
+    batches->submitter.timings = batches->round_submitter.timings = timings;
+    batches->submitter.table = batches->round_submitter.table = batches->table;
+}
+
+void sw_batches_look_at_growth(struct sw_batches *batches)
+{
+    const struct sw_timings *timings = batches->submitter.timings;
+    struct sw_table_stats stats;
+    if (timings != NULL && SW_LIVE(timings->config->latency_monitor_threshold) > 0) {
+        sw_table_stats(batches->table, &stats);
+        batches->submitter.grown = batches->round_submitter.grown = stats.grown;
+    }
+}
+
 enum sw_batches_door sw_batches_door(struct sw_batches *batches)
 {
     if (batches->wal == NULL || sw_wal_has_room(batches->wal)) {

@@ -43,6 +43,12 @@ void sw_batches_fini(struct sw_batches *batches);
  * it says so. To be called before the first batch. */
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal);
 
+/* From now on submits in which the table grows are timed. Borrowed until sw_batches_fini; NULL:
+ * none. */
+void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings);
+/* To be called now and then: growth before this call is no reason of a submit after it. */
+void sw_batches_look_at_growth(struct sw_batches *batches);
+
 /* May writes go to the table now? If not they wait (SW_STALL_LOG) until the log has room, or are
  * refused while it cannot be written at all. */
 enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };

@@ -30,6 +30,24 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
     sw_list_init(&flights->held);
 }
 
+/* Notes a submit that took long because the table grew. */
+static void note_submit(struct sw_submitter *submitter)
+{
+    struct sw_timings *timings = submitter->timings;
+    if (timings == NULL || SW_LIVE(timings->config->latency_monitor_threshold) == 0) {
+        return;
+    }
+    uint64_t us = now_us() - submitter->submitting_since_us;
+    if (us / 1000 >= SW_LIVE(timings->config->latency_monitor_threshold)) {
+        struct sw_table_stats stats;
+        sw_table_stats(submitter->table, &stats);
+        if (stats.grown > submitter->grown) {
+            sw_timings_event(timings, SW_LATENCY_GROWTH, us);
+        }
+        submitter->grown = stats.grown;
+    }
+}
+
 /* Submits waiting flights, of whichever list, until the queue is full. */
 static void submit_waiting(struct sw_submitter *submitter)
 {
@@ -37,6 +55,7 @@ static void submit_waiting(struct sw_submitter *submitter)
         struct sw_flight *flight = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
         __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         int status = sw_batch_submit(submitter->queue, &flight->batch);
+        note_submit(submitter);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
         if (status == SW_E_BUSY) {
             return;

@@ -18,6 +18,7 @@
 #include "server/list.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
+#include "server/observe/timings.h"
 #include "table/table.h"
 
 struct sw_flights;
@@ -41,6 +42,9 @@ struct sw_submitter {
     struct sw_queue *queue;
     struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
+    struct sw_timings *timings;   /* for submits in which the table grew; NULL: not timed */
+    const struct sw_table *table; /* to be asked whether it grew */
+    uint64_t grown;               /* times it had grown when that was last asked */
 };
 
 struct sw_flights {

@@ -17,6 +17,7 @@
 #include "server/bulk/frame_pool.h"
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
+#include "server/observe/timings.h"
 
 struct sw_saver;
 
@@ -25,6 +26,7 @@ struct sw_bulk_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     const struct sw_saver *saver; /* NULL: there is no data directory */
+    struct sw_timings *timings;   /* NULL: nothing is timed */
 };
 
 struct sw_bulk {

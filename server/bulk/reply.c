@@ -137,6 +137,27 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     sw_bulk_reply(frame, reply, arrays, n);
 }
 
+/* Notes a frame that has taken long, for SLOWLOG and LATENCY. */
+static void note_time(const struct sw_bulk_frame *frame)
+{
+    struct sw_timings *timings = frame->bulk->owner.timings;
+    struct sw_slowlog_draft draft;
+    char count[32];
+    if (timings == NULL) {
+        return;
+    }
+    uint64_t us = uv_hrtime() / 1000 - frame->flight.started_us;
+    sw_timings_event(timings, SW_LATENCY_FRAME, us);
+    if (sw_timings_are_slow(timings, us)) {
+        snprintf(count, sizeof(count), "%u keys", frame->request.count);
+        sw_slowlog_begin(&draft, us, frame->conn->peer.address, "", 3);
+        sw_slowlog_word(&draft, "frame");
+        sw_slowlog_word(&draft, sw_operation_name(frame->request.operation));
+        sw_slowlog_word(&draft, count);
+        sw_timings_slow(timings, &draft);
+    }
+}
+
 void sw_bulk_reply_to_batch(struct sw_flight *flight)
 {
     struct sw_bulk_frame *frame = SW_CONTAINER(flight, struct sw_bulk_frame, flight);
@@ -150,6 +171,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
         reply.write_sequence = flight->batch.write_sequence;
         reply.durable_through = sw_wal_durable(frame->bulk->batches->wal);
     }
+    note_time(frame);
     if (flight->is_unknown) {
         refuse(frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,
                "the write-ahead log failed before the write was in it: a restart may find it or "

@@ -61,13 +61,17 @@ struct sw_config {
     char tls_cert[SW_CONFIG_FILE_MAX];    /* PEM files; empty: none */
     char tls_key[SW_CONFIG_FILE_MAX];
     char tls_ca[SW_CONFIG_FILE_MAX];
-    uint32_t tls_auth_clients; /* 0: no, 1: optional, 2: yes */
-    uint32_t tls_min_version;  /* 12 or 13 */
-    char http_bind[64];        /* empty: no HTTP */
-    uint32_t http_port;        /* 9379 */
-    uint32_t loops;            /* I/O threads; 0: half the cores, at least 1 */
-    uint32_t busy_poll_us;     /* 0: loops sleep at once */
-    uint32_t log_level;        /* syslog priorities; 6: info */
+    uint32_t tls_auth_clients;          /* 0: no, 1: optional, 2: yes */
+    uint32_t tls_min_version;           /* 12 or 13 */
+    char http_bind[64];                 /* empty: no HTTP */
+    uint32_t http_port;                 /* 9379 */
+    uint32_t loops;                     /* I/O threads; 0: half the cores, at least 1 */
+    uint32_t busy_poll_us;              /* 0: loops sleep at once */
+    uint32_t log_level;                 /* syslog priorities; 6: info */
+    uint64_t slowlog_log_slower_than;   /* microseconds; the largest number: off */
+    uint64_t slowlog_max_len;           /* entries */
+    uint64_t latency_monitor_threshold; /* milliseconds; 0: off */
+    uint32_t latency_tracking;          /* 1: yes */
 
     /* [table] */
     uint32_t backend;      /* enum sw_backend_kind */

@@ -73,6 +73,21 @@ SW_LIVE_OPTION(
 SW_LIVE_OPTION(log_level, "log-level", "server", SW_ANY, SW_CHOICE(levels), "info", "LEVEL",
                "Least urgent messages to log: error, warning, notice, info or debug.")
 
+SW_LIVE_OPTION(slowlog_log_slower_than, "slowlog-log-slower-than", "server", SW_ANY,
+               SW_OR_OFF(0, UINT64_MAX / 2), "10000", "US",
+               "Commands and bulk frames that take so many microseconds or more, from the complete "
+               "request to its reply, go to SLOWLOG; 0: all; -1: none. Of a slow batch the 16 "
+               "oldest commands do.")
+SW_LIVE_OPTION(slowlog_max_len, "slowlog-max-len", "server", SW_ANY, SW_NUMBER(0, 10000), "128",
+               "N", "Entries of SLOWLOG, of at most 6 KiB each; the oldest go first.")
+SW_LIVE_OPTION(
+    latency_monitor_threshold, "latency-monitor-threshold", "server", SW_ANY,
+    SW_NUMBER(0, SW_DAY_MS), "0", "MS",
+    "Events that take so many milliseconds or more are noted for LATENCY LATEST, HISTORY "
+    "and DOCTOR. 0: none.")
+SW_LIVE_OPTION(latency_tracking, "latency-tracking", "server", SW_ANY, SW_CHOICE(switches), "yes",
+               "yes|no", "Count how long RESP commands took, for LATENCY HISTOGRAM.")
+
 /* [table] */
 SW_OPTION(
     backend, "backend", "table", SW_ANY, SW_CHOICE(backends), "auto", "KIND",

@@ -52,6 +52,7 @@ static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 
 #define SW_TEXT() .type = SW_OPTION_TEXT
 #define SW_ADDRESS() .type = SW_OPTION_ADDRESS
 #define SW_NUMBER(least, most) .type = SW_OPTION_NUMBER, .min = (least), .max = (most)
+#define SW_OR_OFF(least, most) .type = SW_OPTION_OR_OFF, .min = (least), .max = (most)
 #define SW_SIZE(least, most) .type = SW_OPTION_SIZE, .min = (least), .max = (most)
 #define SW_OCTAL(least, most) .type = SW_OPTION_OCTAL, .min = (least), .max = (most)
 #define SW_RATIO(least, most) .type = SW_OPTION_RATIO, .ratio_min = (least), .ratio_max = (most)

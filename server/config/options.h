@@ -28,6 +28,7 @@ enum sw_option_type {
     SW_OPTION_TEXT,    /* char array of `bytes` */
     SW_OPTION_ADDRESS, /* char array: an IPv4 or IPv6 address, or empty */
     SW_OPTION_NUMBER,  /* unsigned decimal */
+    SW_OPTION_OR_OFF,  /* unsigned decimal, or a negative one: off, the largest uint64_t */
     SW_OPTION_SIZE,    /* unsigned decimal, K, M, G or T (binary) may follow */
     SW_OPTION_OCTAL,   /* unsigned octal */
     SW_OPTION_RATIO,   /* double */

@@ -122,6 +122,12 @@ static int set_whole(const struct sw_option *option, const char *value, struct s
     } else if (option->type == SW_OPTION_SIZE) {
         what = "a whole number (K, M, G or T may follow)";
         parsed = sw_decimal_parse_size((const uint8_t *)value, strlen(value), UINT64_MAX, &number);
+    } else if (option->type == SW_OPTION_OR_OFF && value[0] == '-') {
+        what = "a whole number, negative or";
+        if (parse_digits(value + 1, strlen(value + 1), 10, &number)) {
+            store(option, config, UINT64_MAX);
+            return 0;
+        }
     } else {
         parsed = parse_digits(value, strlen(value), 10, &number);
     }
@@ -148,6 +154,7 @@ int sw_option_set(const struct sw_option *option, const char *value, struct sw_c
     case SW_OPTION_RATIO:
         return set_ratio(option, value, config, error, error_bytes);
     case SW_OPTION_NUMBER:
+    case SW_OPTION_OR_OFF:
     case SW_OPTION_SIZE:
     case SW_OPTION_OCTAL:
         break;
@@ -211,6 +218,12 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
             }
         }
         break; /* no choice has this value, which only code can have set: the number is shown */
+    case SW_OPTION_OR_OFF:
+        if (load(option, config) == UINT64_MAX) {
+            snprintf(value, value_bytes, "-1");
+            return;
+        }
+        break;
     case SW_OPTION_NUMBER:
     case SW_OPTION_SIZE:
         break;

@@ -259,6 +259,9 @@ static int save(struct sw_saver *saver, bool borrow)
     pthread_mutex_unlock(&saver->mutex);
     int status = write_snapshot(saver, borrow, &saved, reason);
     log_outcome(saver, status, &saved, reason);
+    if (status == 0) {
+        saver->owner.held(saver->owner.server, saved.hold_us);
+    }
     if (!borrow && log_is_broken(saver)) {
         mend_log(saver, status, &saved);
     }

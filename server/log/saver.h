@@ -27,6 +27,7 @@ struct sw_saver_owner {
     void *server;
     void (*moves)(void *server);       /* loading or saving goes on: called every few seconds */
     void (*cannot_load)(void *server); /* the server must stop; the reason was logged */
+    void (*held)(void *server, uint64_t us); /* writes waited so long for an image */
     struct sw_wal *wal; /* the log: begins when all is loaded, and forgets what snapshots stand for;
                            NULL: there is none. Borrowed */
 };

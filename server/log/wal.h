@@ -46,6 +46,8 @@ struct sw_wal_config {
     /* Called by any thread of the log when answerable or the state may have changed, and when
      * writes that had to wait may go on. Must not block. */
     void (*wake)(void *context);
+    /* Called by the syncer after a sync, which took so long; NULL: nobody wants to know. */
+    void (*synced)(void *context, uint64_t us);
     void *context;
 };
 

@@ -10,7 +10,8 @@
 #define PATIENCE_MS 10000
 
 int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,
-                    void (*wake)(void *context), void *context, struct sw_wal **out)
+                    void (*wake)(void *context), void (*synced)(void *context, uint64_t us),
+                    void *context, struct sw_wal **out)
 {
     static const enum sw_wal_level levels[] = {[SW_CONFIG_ALWAYS] = SW_WAL_ALWAYS,
                                                [SW_CONFIG_EVERYSEC] = SW_WAL_EVERYSEC,
@@ -28,6 +29,7 @@ int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table
         .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine,
                   (uint32_t)sw_config_value_format(config)},
         .wake = wake,
+        .synced = synced,
         .context = context,
     };
     *out = sw_wal_create(&wal);

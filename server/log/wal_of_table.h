@@ -9,9 +9,11 @@
 #include "server/log/wal.h"
 #include "table/table.h"
 
-/* Makes the log of a table as the configuration says; `wake` is called when it has moved. It has
+/* Makes the log of a table as the configuration says; `wake` is called when it has moved,
+ * `synced` after each sync. It has
  * not begun yet. Returns 0; or -1 with a sentence logged. */
 int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table,
-                    void (*wake)(void *context), void *context, struct sw_wal **out);
+                    void (*wake)(void *context), void (*synced)(void *context, uint64_t us),
+                    void *context, struct sw_wal **out);
 
 #endif

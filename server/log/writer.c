@@ -251,6 +251,9 @@ static void sync_once(struct sw_wal *wal)
     uint64_t began = sw_log_now_ns();
     int error = sync_files(wal);
     uint64_t took_us = (sw_log_now_ns() - began) / 1000;
+    if (wal->config.synced != NULL) {
+        wal->config.synced(wal->config.context, took_us);
+    }
     pthread_mutex_lock(&wal->lock);
     wal->syncs++;
     wal->sync_us += took_us;

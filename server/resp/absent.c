@@ -68,7 +68,7 @@ static const struct {
     {"a client has no power over the connections of others",
      "client|kill client|pause client|unblock client|unpause"},
     {"COMMAND GETKEYS has the keys, COMMAND INFO the flags", "command|getkeysandflags"},
-    {"no events are recorded: latencies are in /metrics", "latency|doctor latency|graph"},
+    {"this server draws no pictures: LATENCY HISTORY has the figures", "latency|graph"},
     {"the table's memory is reserved when it is made: INFO memory has its size",
      "memory|doctor memory|malloc-stats memory|purge memory|stats"},
     {"what a key was used for is not shown", "object|freq object|idletime object|refcount"},

@@ -119,9 +119,9 @@
     X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(config), "GET pattern ..., SET parameter value ..., REWRITE: the configuration") \
     X(LATENCY, "latency", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(latency), "LATEST, HISTOGRAM, HISTORY, RESET: empty, see /metrics") \
+      SESSION(latency), "DOCTOR, HISTOGRAM, HISTORY, LATEST, RESET: what took long") \
     X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(slowlog), "GET, LEN, RESET: empty") \
+      SESSION(slowlog), "GET, LEN, RESET: the commands that took longest") \
     X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(lastsave), "When the last snapshot was written, in seconds since 1970") \
     X(SAVE, "save", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \

@@ -17,6 +17,7 @@
 #include "server/resp/control_parts.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
+#include "server/resp/slow.h"
 
 #define SCAN_COUNT_DEFAULT 10
 /* RANDOMKEY scans this many entries, beginning at a random cursor, and picks one of them. */
@@ -164,8 +165,10 @@ void sw_control_finish(struct sw_control *control)
     }
     SW_COUNT(counters, commands_processed, 1);
     SW_COUNT(counters, command_errors, error_of(control) != NULL);
+    uint64_t took_ns = uv_hrtime() - control->started_ns;
     SW_COUNT(counters, commands[control->command->id], 1);
-    SW_COUNT(counters, command_ns[control->command->id], uv_hrtime() - control->started_ns);
+    SW_COUNT(counters, command_ns[control->command->id], took_ns);
+    sw_slow_control(conn, control->command, took_ns / 1000);
     if (control->flight.batch.write_sequence > 0) {
         sw_resp_of(conn)->last_write = control->flight.batch.write_sequence;
     }

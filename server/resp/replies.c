@@ -13,6 +13,7 @@
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
+#include "server/resp/slow.h"
 
 /* Longest error line: a command's name and its arguments, cut to 128 bytes each, and a sentence. */
 #define ERROR_BYTES 512
@@ -23,7 +24,10 @@ static void finish(struct sw_replies *replies)
 {
     struct sw_resp *resp = replies->resp;
     assert(resp->running == replies);
+    struct sw_slow_batch slow;
+    sw_slow_batch_done(replies, &slow);
     sw_replies_write(replies);
+    sw_slow_batch_written(replies, &slow);
     sw_round_reset(&replies->round);
     replies->pendings = 0;
     sw_text_reset(&replies->text);
@@ -69,6 +73,9 @@ static struct sw_pending *append(struct sw_replies *replies, struct sw_conn *con
                                  const struct sw_command *command)
 {
     assert(replies->pendings < replies->pending_max && replies == replies->resp->filling);
+    if (replies->pendings == 0) {
+        replies->began_ns = sw_slow_begin(replies->resp);
+    }
     struct sw_pending *pending = &replies->pending[replies->pendings++];
     memset(pending, 0, sizeof(*pending));
     pending->conn = conn;

@@ -41,6 +41,7 @@ struct sw_replies {
     struct sw_pending *pending; /* the pending replies */
     uint32_t pending_max;       /* size of `pending` */
     uint32_t pendings;          /* number of pending replies */
+    uint64_t began_ns;          /* when its first command came, where commands are timed */
     uint64_t submitted_ns;      /* when the round was submitted; 0: it has no operations */
     struct sw_text text;        /* the text replies, one behind the other */
 };

@@ -17,6 +17,7 @@
 #include "server/resp/control.h"
 #include "server/resp/output.h"
 #include "server/resp/refuse.h"
+#include "server/resp/slow.h"
 #include "server/resp/transaction.h"
 
 /* Replaces a text reply that could not be made, because it was longer than the text of a round may
@@ -49,7 +50,9 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
     if (command->in_multi == SW_MULTI_AT_ONCE) { /* RESET and QUIT end a transaction */
         sw_transaction_drop(conn);
     }
+    uint64_t began_ns = sw_slow_begin(resp);
     sw_admin_run(&resp->admin, command, arguments, session, text);
+    sw_slow_admin(conn, arguments, began_ns);
     if (text->failed) {
         refuse_long_reply(conn, command, first);
         return;
@@ -383,6 +386,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .clients = owner->clients,
                                     .saver = owner->saver,
                                     .live = owner->live,
+                                    .timings = owner->timings,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {

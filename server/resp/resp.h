@@ -33,6 +33,7 @@ struct sw_resp_owner {
     struct sw_clients *clients;            /* shared by all loops */
     struct sw_saver *saver;                /* NULL: there is no data directory */
     struct sw_live *live;                  /* changes options; shared by all loops */
+    struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */
 };
 
 /* The budget for text replies in a turn of the loop. Turns are numbered from 1. */

@@ -46,6 +46,7 @@ uint64_t sw_session_now_ms(void);
 
 struct sw_clients;
 struct sw_live;
+struct sw_timings;
 struct sw_saver;
 
 /* The parts of the server that commands of kind REPORT and SESSION use. Each loop fills in its own;
@@ -53,6 +54,7 @@ struct sw_saver;
 struct sw_admin {
     const struct sw_config *config; /* constant, but for what SW_LIVE reads */
     struct sw_live *live;           /* changes it */
+    struct sw_timings *timings;     /* for SLOWLOG and LATENCY; NULL: nothing is timed */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */

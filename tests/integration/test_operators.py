@@ -202,5 +202,94 @@ def changes_under_load():
         equal(bad, [], "what went wrong")
 
 
+# --- what took long ------------------------------------------------------------------------------
+def entries(replies, *count):
+    """SLOWLOG GET, as (arguments, microseconds, name)."""
+    return [([a.decode() for a in e[3]], e[2], e[5].decode()) for e in replies.ask("SLOWLOG", "GET", *count)]
+
+
+@case
+def slowlog():
+    """SLOWLOG has what took long, by RESP and frames, cut as redis cuts, and no secret"""
+    with Server("--slowlog-log-slower-than", "0", "--slowlog-max-len", "40") as server, \
+            server.connect() as connection, server.connect() as bulk:
+        replies = wire.Replies(connection)
+        replies.ask("CLIENT", "SETNAME", "me")
+        replies.ask("SLOWLOG", "RESET")
+        for arguments in (("SET", 5, 7), ("MGET", *range(50)), ("PING", "x" * 200), ("INCRBY", 5, 3),
+                          ("MSET", 1, 2, 3, 4), ("AUTH", "hidden-1"), ("AUTH", "default", "hidden-2"),
+                          ("HELLO", 2, "AUTH", "default", "hidden-3", "SETNAME", "me"),
+                          ("CONFIG", "SET", "slowlog-max-len", "41"), ("DBSIZE",), ("FLUSHALL",)):
+            replies.ask(*arguments)
+        bulk.sendall(wire.frame(wire.SET, range(1000), range(1000)))
+        wire.read_frame(bulk)
+        found = entries(replies, -1)
+        text = [" ".join(e[0]) for e in found]
+        for wanted in ("set 5 7", "PING " + "x" * 128 + "... (72 more bytes)", "incrby 5 3", "mset 1 2 3 4",
+                       "AUTH (redacted)", "AUTH (redacted) (redacted)", "DBSIZE", "flushall",
+                       "HELLO 2 AUTH (redacted) (redacted) SETNAME me", "frame SET 1000 keys",
+                       "CONFIG SET slowlog-max-len (redacted)"):
+            check(wanted in text, f"{wanted} in {text}")
+        check(not any("hidden" in t for t in text), text)
+        mget = next(e for e in found if e[0][0] == "mget")
+        equal(mget[0][-1], "... (20 more arguments)", "the last of 51 arguments")
+        equal(len(mget[0]), 32, "arguments")
+        check(all(e[1] >= 0 for e in found) and mget[2] == "me", "time and name")
+        equal(len(entries(replies)), 10, "10 without a count")
+        equal(len(entries(replies, 3)), 3, "a count")
+        check(replies.ask("SLOWLOG", "LEN") >= 13, "LEN")
+        # off: nothing comes any more; bounds hold
+        equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", -1), "OK", "off")
+        equal(setting(replies, "slowlog-log-slower-than"), "-1", "off")
+        equal(replies.ask("SLOWLOG", "RESET"), "OK", "RESET")
+        replies.ask("SET", 1, 1)
+        equal(replies.ask("SLOWLOG", "LEN"), 0, "off")
+        equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "on")
+        for _ in range(60):
+            replies.ask("GET", 1)
+        equal(replies.ask("SLOWLOG", "LEN"), 41, "slowlog-max-len")
+        equal(replies.ask("CONFIG", "SET", "slowlog-max-len", 5), "OK", "fewer")
+        equal(replies.ask("SLOWLOG", "LEN"), 5, "the oldest are dropped at once")
+        connection.sendall(wire.command("GET", 1) * 500)
+        for _ in range(500):
+            replies.read()
+        check(all(e[0] == ["get", "1"] for e in entries(replies, 4)[1:]), "a pipeline")
+        for bad in (("GET", "x"), ("GET", -2), ("GET", 1, 2), ("LEN", 1), ("NOSUCH",)):
+            check(isinstance(replies.ask("SLOWLOG", *bad), wire.Error), bad)
+
+
+@case
+def latency():
+    """LATENCY has histograms of commands, and events with their causes"""
+    with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
+            Server("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "always",
+                   "--capacity", "1K", "--max-capacity", "4M", "--latency-monitor-threshold", "1") as server, \
+            server.connect() as connection, server.connect() as bulk:
+        replies = wire.Replies(connection)
+        for i in range(20):
+            replies.ask("SET", i, i)
+        histogram = replies.ask("LATENCY", "HISTOGRAM", "set", "GET", "nosuch")
+        equal(histogram[0], b"set", "only what was called")
+        equal(histogram[1][:2], [b"calls", 20], "calls")
+        equal(histogram[1][3][-1], 20, "the last bucket has all")
+        check(histogram[1][3][::2] == sorted(histogram[1][3][::2]), "buckets")
+        for first in range(0, 2000000, 60000):
+            bulk.sendall(wire.frame(wire.SET, range(first, first + 60000), range(60000)))
+            wire.read_frame(bulk)
+        latest = {e[0].decode(): e[1:] for e in replies.ask("LATENCY", "LATEST")}
+        check("frame" in latest and "aof-fsync" in latest and "table-growth" in latest, latest)
+        check(all(now <= worst and worst >= 1 for _, now, worst in latest.values()), latest)
+        for name in latest:
+            history = replies.ask("LATENCY", "HISTORY", name)
+            check(history and abs(history[-1][0] - time.time()) < 60, history)
+        equal(replies.ask("LATENCY", "HISTORY", "nosuch"), [], "an event that is not known")
+        report = replies.ask("LATENCY", "DOCTOR").decode()
+        check("table-growth: " in report and "aof-fsync: " in report, report)
+        equal(replies.ask("LATENCY", "RESET", "frame", "nosuch"), 1, "RESET of one")
+        check(replies.ask("LATENCY", "RESET") >= 2, "RESET of all")
+        equal(replies.ask("CONFIG", "SET", "latency-monitor-threshold", 0), "OK", "off")
+        check(b"is off" in replies.ask("LATENCY", "DOCTOR"), "DOCTOR when off")
+
+
 if __name__ == "__main__":
     main()

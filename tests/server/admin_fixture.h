@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/config/live.h"
+#include "server/observe/timings.h"
 #include "server/resp/clients.h"
 #include "server/resp/session.h"
 #include "tests/server/facts.h"
@@ -24,6 +25,7 @@ struct fixture {
     struct sw_clients clients;
     struct sw_live live;
     struct sw_live_changes changes; /* the last ones made */
+    struct sw_timings timings;
     struct sw_text reply;
 };
 
@@ -47,8 +49,10 @@ static inline void setup(struct fixture *fixture)
                                        .snapshot = snapshot,
                                        .server = fixture,
                                        .live = &fixture->live,
+                                       .timings = &fixture->timings,
                                        .engine = "robin_hood",
                                        .clients = &fixture->clients};
+    sw_timings_init(&fixture->timings, &fixture->config);
     sw_live_init(&fixture->live, &fixture->config, false, note_changes, fixture);
     sw_session_init(&fixture->session, 17);
     sw_clients_init(&fixture->clients);

@@ -19,6 +19,7 @@ struct serve {
     struct sw_input_budget budget;
     struct sw_clients clients;
     struct sw_live live;
+    struct sw_timings timings;
     unsigned stops;
 };
 
@@ -48,6 +49,7 @@ static inline void serve_init(struct serve *serve)
 static inline void serve_start(struct serve *serve)
 {
     sw_clients_init(&serve->clients);
+    sw_timings_init(&serve->timings, &serve->config);
     sw_live_init(&serve->live, &serve->config, false, no_changes, serve);
     serve->table = open_table(&serve->config);
     const struct sw_loop_owner owner = {.server = serve,
@@ -56,7 +58,8 @@ static inline void serve_start(struct serve *serve)
                                         .device_lost = no_call,
                                         .input_budget = &serve->budget,
                                         .clients = &serve->clients,
-                                        .live = &serve->live};
+                                        .live = &serve->live,
+                                        .timings = &serve->timings};
     serve->loop = open_loop(&serve->config, serve->table, &owner, 0, 1);
     serve->loop->uv.time = 1000;
 }

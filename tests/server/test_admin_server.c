@@ -79,6 +79,11 @@ Test(admin_server, command_rest)
     const char *docs = "%1\r\n$3\r\nttl\r\n%3\r\n$7\r\nsummary\r\n";
     cr_assert_eq(strncmp(run(&fixture, "COMMAND|DOCS|nosuch|ttl"), docs, strlen(docs)), 0);
     expect(&fixture, "LATENCY|HISTOGRAM|get", "%0\r\n");
+    sw_latency_count(&fixture.timings.latency, SW_COMMAND_GET, 3, 5);
+    sw_latency_count(&fixture.timings.latency, SW_COMMAND_GET, 100, 2);
+    expect(&fixture, "LATENCY|HISTOGRAM|GET|set",
+           "%1\r\n$3\r\nget\r\n%2\r\n$5\r\ncalls\r\n:7\r\n$14\r\nhistogram_usec\r\n%2\r\n"
+           ":4\r\n:5\r\n:128\r\n:7\r\n");
     char count[32];
     snprintf(count, sizeof(count), ":%d\r\n", SW_COMMAND_COUNT);
     expect(&fixture, "COMMAND|COUNT", count);

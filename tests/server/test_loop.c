@@ -34,6 +34,7 @@ struct fixture {
     struct sw_input_budget budget;
     struct sw_clients clients;
     struct sw_live live;
+    struct sw_timings timings;
     struct owner owner;
 };
 
@@ -45,6 +46,7 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
     fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
     sw_clients_init(&fixture->clients);
     fixture->table = open_table(&fixture->config);
+    sw_timings_init(&fixture->timings, &fixture->config);
     sw_live_init(&fixture->live, &fixture->config, false, no_changes, fixture);
     const struct sw_loop_owner owner = {.server = &fixture->owner,
                                         .snapshot = no_snapshot,
@@ -52,7 +54,8 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
                                         .device_lost = on_lost,
                                         .input_budget = &fixture->budget,
                                         .clients = &fixture->clients,
-                                        .live = &fixture->live};
+                                        .live = &fixture->live,
+                                        .timings = &fixture->timings};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
 }
 

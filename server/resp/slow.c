@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * slow.c - what of RESP commands goes to SLOWLOG and LATENCY.
+ */
+#include "server/resp/slow.h"
+
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "server/net/conn.h"
+#include "server/observe/timings.h"
+
+uint64_t sw_slow_begin(const struct sw_resp *resp)
+{
+    return resp->owner.timings == NULL ? 0 : uv_hrtime();
+}
+
+/* --- commands of a batch ---------------------------------------------------------------------- */
+
+static bool put_number(struct sw_slowlog_draft *draft, uint64_t number)
+{
+    char digits[SW_DECIMAL_DIGITS_MAX];
+    return sw_slowlog_argument(draft, digits, sw_decimal_format(number, digits));
+}
+
+static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *round, uint32_t i)
+{
+    const struct sw_table_shape *shape = &round->batches->shape;
+    const uint8_t *blob = (const uint8_t *)round->values + (size_t)i * shape->value_bytes;
+    uint32_t size = shape->blob_bytes_max;
+    if (shape->value_format == SW_VALUE_INTEGER) {
+        return put_number(draft, sw_integer_at(round->values, shape->value_bytes, i));
+    }
+    if (shape->value_format == SW_VALUE_STRING) {
+        memcpy(&size, blob, sizeof(size));
+        blob += SW_VALUE_LENGTH_BYTES;
+    }
+    return sw_slowlog_argument(draft, blob, size);
+}
+
+/* Does the command's text have an operand for each key? */
+static bool has_operand(const struct sw_command *command)
+{
+    return command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
+           (command->maker == SW_MAKER_ONE_KEY && command->operand != 0);
+}
+
+/* Writes a command on keys as its operations show it: options of SET are not among them. */
+static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *round,
+                        const struct sw_pending *pending, const struct sw_command *command)
+{
+    bool operand = has_operand(command), more = true;
+    more = sw_slowlog_word(draft, command->name);
+    if (command->maker == SW_MAKER_MEMORY || command->maker == SW_MAKER_OBJECT) {
+        more = sw_slowlog_word(draft, command->maker == SW_MAKER_MEMORY ? "usage" : "encoding");
+    }
+    for (uint32_t i = pending->first; more && i < pending->first + pending->count; i++) {
+        more = put_number(draft, sw_integer_at(round->keys, round->batches->shape.key_bytes, i));
+        more = more && (!operand || put_operand(draft, round, i));
+    }
+}
+
+static void log_commands(const struct sw_replies *replies, struct sw_timings *timings, uint64_t us)
+{
+    uint32_t logged = 0;
+    for (uint32_t i = 0; i < replies->pendings && logged < SW_SLOW_OF_A_BATCH; i++) {
+        const struct sw_pending *pending = &replies->pending[i];
+        struct sw_slowlog_draft draft;
+        if (pending->command >= SW_COMMAND_COUNT || pending->kind == SW_REPLY_KIND_TEXT ||
+            pending->kind == SW_REPLY_KIND_QUEUED || pending->kind == SW_REPLY_KIND_ARRAY) {
+            continue; /* a text was timed when it was made, and the array is that of EXEC */
+        }
+        const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);
+        uint64_t arguments = (uint64_t)pending->count * (has_operand(command) ? 2 : 1) + 1;
+        sw_slowlog_begin(&draft, us, pending->conn->peer.address,
+                         sw_resp_of(pending->conn)->session.name, arguments);
+        put_command(&draft, &replies->round, pending, command);
+        sw_timings_slow(timings, &draft);
+        logged++;
+    }
+}
+
+void sw_slow_batch_done(const struct sw_replies *replies, struct sw_slow_batch *batch)
+{
+    struct sw_timings *timings = replies->resp->owner.timings;
+    const struct sw_loop_counters *counters = replies->resp->net->counters;
+    batch->tracks = sw_timings_track(timings);
+    if (timings == NULL) {
+        return;
+    }
+    batch->us = (uv_hrtime() - replies->began_ns) / 1000;
+    if (replies->round.operations > 0) {
+        sw_timings_event(timings, SW_LATENCY_COMMAND, batch->us);
+        if (sw_timings_are_slow(timings, batch->us)) {
+            log_commands(replies, timings, batch->us);
+        }
+    }
+    if (batch->tracks) {
+        memcpy(batch->commands, counters->commands, sizeof(batch->commands));
+    }
+}
+
+void sw_slow_batch_written(const struct sw_replies *replies, const struct sw_slow_batch *batch)
+{
+    const struct sw_loop_counters *counters = replies->resp->net->counters;
+    for (int id = 0; batch->tracks && id < SW_COMMAND_COUNT; id++) {
+        uint64_t count = counters->commands[id] - batch->commands[id];
+        if (count > 0) {
+            sw_latency_count(&replies->resp->owner.timings->latency, (enum sw_command_id)id,
+                             batch->us, count);
+        }
+    }
+}
+
+/* --- other commands --------------------------------------------------------------------------- */
+
+/* Which arguments hold secrets: all from this one on, up to `to`. */
+struct secrets {
+    uint32_t from, to;
+};
+
+static struct secrets secrets_of(const struct sw_resp_command *command)
+{
+    const struct sw_resp_argument *words = command->arguments;
+    if (sw_argument_is(&words[0], "AUTH")) {
+        return (struct secrets){1, command->count};
+    }
+    if (command->count > 2 && sw_argument_is(&words[0], "ACL") &&
+        sw_argument_is(&words[1], "SETUSER")) {
+        return (struct secrets){3, command->count};
+    }
+    if (sw_argument_is(&words[0], "CONFIG")) {
+        return (struct secrets){3, command->count};
+    }
+    for (uint32_t i = 2; i < command->count && sw_argument_is(&words[0], "HELLO"); i++) {
+        if (sw_argument_is(&words[i], "AUTH")) {
+            return (struct secrets){i + 1, i + 3};
+        }
+    }
+    return (struct secrets){0, 0};
+}
+
+void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arguments,
+                   uint64_t began_ns)
+{
+    const struct sw_resp_conn *state =
+        (const struct sw_resp_conn *)(const void *)conn->protocol_state;
+    struct sw_timings *timings = state->resp->owner.timings;
+    if (timings == NULL) {
+        return;
+    }
+    uint64_t us = (uv_hrtime() - began_ns) / 1000;
+    sw_timings_event(timings, SW_LATENCY_COMMAND, us);
+    if (!sw_timings_are_slow(timings, us)) {
+        return;
+    }
+    struct sw_slowlog_draft draft;
+    struct secrets secrets = secrets_of(arguments);
+    bool more = true;
+    sw_slowlog_begin(&draft, us, conn->peer.address, state->session.name, arguments->count);
+    for (uint32_t i = 0; more && i < arguments->count; i++) {
+        const struct sw_resp_argument *argument = &arguments->arguments[i];
+        more = i >= secrets.from && i < secrets.to
+                   ? sw_slowlog_word(&draft, "(redacted)")
+                   : sw_slowlog_argument(&draft, argument->text, argument->size);
+    }
+    sw_timings_slow(timings, &draft);
+}
+
+void sw_slow_control(const struct sw_conn *conn, const struct sw_command *command, uint64_t us)
+{
+    const struct sw_resp_conn *state =
+        (const struct sw_resp_conn *)(const void *)conn->protocol_state;
+    struct sw_timings *timings = state->resp->owner.timings;
+    sw_timings_event(timings, SW_LATENCY_COMMAND, us);
+    if (sw_timings_track(timings)) {
+        sw_latency_count(&timings->latency, command->id, us, 1);
+    }
+    if (sw_timings_are_slow(timings, us)) {
+        struct sw_slowlog_draft draft;
+        sw_slowlog_begin(&draft, us, conn->peer.address, state->session.name, 1);
+        sw_slowlog_word(&draft, command->name);
+        sw_timings_slow(timings, &draft);
+    }
+}
