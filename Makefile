@@ -4,7 +4,7 @@
 #   table/*.c table/*/*.c table/*/cpu/*.c table/device/*.cu table/*/cuda/*.cu
 #                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
-#   tls/*.c                                   -> libtls.a      (TLS streams over sockets)
+#   proto/tls/*.c                             -> libtls.a      (TLS streams over sockets)
 #   server/*.c server/*/*.c                    -> libserver.a, sherwoodd (main.c)
 #   client/*.c                                -> libsherwood.a, libsherwood.so
 #   client/cli/*.c                            -> sherwood-cli
@@ -74,7 +74,7 @@ FLAGS := $(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) $(REAL_LDFLAGS) $(i
 # --- sources -------------------------------------------------------------------------------------
 TABLE_SRC := $(wildcard table/*.c table/*/*.c table/*/cpu/*.c)
 PROTO_SRC := $(wildcard proto/*.c)
-TLS_SRC := $(wildcard tls/*.c)
+TLS_SRC := $(wildcard proto/tls/*.c)
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 CLIENT_SRC := $(wildcard client/*.c)
 CLI_SRC := $(wildcard client/cli/*.c)

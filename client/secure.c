@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * secure.c - the transport for TLS, over tls/stream.h: the caller's arrays are encrypted from where
- * they are, and replies are decrypted to where they go.
+ * secure.c - the transport for TLS, over proto/tls/stream.h: the caller's arrays are encrypted from
+ * where they are, and replies are decrypted to where they go.
  */
 #include "client/secure.h"
 
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "client/dial.h"
-#include "tls/context.h"
-#include "tls/stream.h"
+#include "proto/tls/context.h"
+#include "proto/tls/stream.h"
 
 #define PREFIX "tls://"
 #define HOST_BYTES 256

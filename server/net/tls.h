@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * tls.h - the transport for TLS over TCP: another set of sw_transport_functions, over the streams
- * of tls/stream.h. The socket is polled, and OpenSSL receives from it and sends to it by itself.
+ * of proto/tls/stream.h. The socket is polled, and OpenSSL receives from it and sends to it by
+ * itself.
  */
 #ifndef SHERWOOD_SERVER_NET_TLS_H
 #define SHERWOOD_SERVER_NET_TLS_H
 
 #include <openssl/ssl.h>
 
+#include "proto/tls/stream.h"
 #include "server/list.h"
 #include "server/net/transport.h"
-#include "tls/stream.h"
 
 /* What the TLS transports of a loop share. */
 struct sw_tls_loop {

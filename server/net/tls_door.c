@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "proto/tls/context.h"
 #include "server/observe/log.h"
-#include "tls/context.h"
 
 _Static_assert((int)SW_CONFIG_TLS_CLIENTS_ANY == (int)SW_TLS_CLIENTS_ANY &&
                    (int)SW_CONFIG_TLS_CLIENTS_OPTIONAL == (int)SW_TLS_CLIENTS_OPTIONAL &&
                    (int)SW_CONFIG_TLS_CLIENTS_REQUIRED == (int)SW_TLS_CLIENTS_REQUIRED,
-               "the option has the values of tls/context.h");
+               "the option has the values of proto/tls/context.h");
 
 struct sw_tls_door {
     pthread_mutex_t lock; /* protects `context`, and is held for a few instructions */

@@ -2,7 +2,7 @@
  *
  * context.c - reading certificates and keys, and what TLS may and may not do here.
  */
-#include "tls/context.h"
+#include "proto/tls/context.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tls/stream.h"
+#include "proto/tls/stream.h"
 
 /* AES with 128 bits first: it is the fastest where processors have instructions for AES. */
 #define SUITES_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"

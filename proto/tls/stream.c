@@ -2,7 +2,7 @@
  *
  * stream.c - reading, writing and ending a TLS stream.
  */
-#include "tls/stream.h"
+#include "proto/tls/stream.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tls/bio.h"
+#include "proto/tls/bio.h"
 
 /* What a record takes beside its plain bytes: head, nonce, tag, and the type in TLS 1.3. */
 #define RECORD_EXTRA 64

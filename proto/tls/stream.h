@@ -11,8 +11,8 @@
  *
  * A stream belongs to one thread. The bytes of read and write are plain bytes.
  */
-#ifndef SHERWOOD_TLS_STREAM_H
-#define SHERWOOD_TLS_STREAM_H
+#ifndef SHERWOOD_PROTO_TLS_STREAM_H
+#define SHERWOOD_PROTO_TLS_STREAM_H
 
 #include <openssl/ssl.h>
 #include <stdbool.h>

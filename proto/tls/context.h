@@ -7,8 +7,8 @@
  * Both sides speak TLS 1.2 and 1.3 with authenticated ciphers only; there is no compression, no
  * renegotiation and no early data.
  */
-#ifndef SHERWOOD_TLS_CONTEXT_H
-#define SHERWOOD_TLS_CONTEXT_H
+#ifndef SHERWOOD_PROTO_TLS_CONTEXT_H
+#define SHERWOOD_PROTO_TLS_CONTEXT_H
 
 #include <openssl/ssl.h>
 #include <stdbool.h>

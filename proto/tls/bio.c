@@ -2,7 +2,7 @@
  *
  * bio.c - a BIO between OpenSSL and a socket, whose output is collected.
  */
-#include "tls/bio.h"
+#include "proto/tls/bio.h"
 
 #include <errno.h>
 #include <pthread.h>
