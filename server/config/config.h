@@ -99,6 +99,8 @@ struct sw_config {
     uint32_t appendonly;                  /* 1: yes */
     uint32_t appendfsync;                 /* enum sw_config_sync */
     uint32_t aof_load_truncated;          /* 1: yes */
+    uint64_t auto_aof_rewrite_percentage;
+    uint64_t auto_aof_rewrite_min_size;
     uint64_t log_segment_bytes;
     uint64_t log_backlog_bytes;
 

@@ -179,6 +179,14 @@ SW_OPTION(aof_load_truncated, "aof-load-truncated", "persistence", SW_ANY, SW_CH
           "yes", "yes|no",
           "Whether a start goes on if the log ends in a record that was cut by a crash, and that "
           "nobody was told was safe. Damage before that end is always refused.")
+SW_LIVE_OPTION(
+    auto_aof_rewrite_percentage, "auto-aof-rewrite-percentage", "persistence", SW_ANY,
+    SW_NUMBER(0, 1000000), "100", "PERCENT",
+    "Write a snapshot when the log behind the last one has so many percent of its bytes, so that "
+    "the log does not grow without end. 0: never. See auto-aof-rewrite-min-size.")
+SW_LIVE_OPTION(auto_aof_rewrite_min_size, "auto-aof-rewrite-min-size", "persistence", SW_ANY,
+               SW_SIZE(0, SW_T), "1G", "BYTES",
+               "The log behind the last snapshot must have so many bytes for that.")
 SW_OPTION(
     log_segment_bytes, "log-segment-bytes", "persistence", SW_ANY, SW_SIZE(SW_M, 4 * SW_G), "256M",
     "BYTES",

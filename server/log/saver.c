@@ -124,6 +124,7 @@ static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved
 {
     saved->began_ms = sw_saver_now_ms();
     uint64_t changes = sw_saver_changes(saver->table);
+    uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
     saved->write = (struct sw_snapshot_write){
         .directory = &saver->directory, .progress = on_saved_block, .context = saver};
     saved->write.header.incarnation = saver->incarnation;
@@ -135,6 +136,7 @@ static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved
     sw_image_drop(saved->write.image);
     if (status == 0) {
         __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
+        saver->base_log = logged;
     }
     return status;
 }
@@ -280,7 +282,21 @@ static int save(struct sw_saver *saver, bool borrow)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Whether a save point is due, or a log that is broken is to be mended. With the mutex held. */
+/* Whether the log behind the last snapshot has grown so much that one is due, as redis has it. With
+ * the mutex held. */
+static bool log_has_grown(const struct sw_saver *saver)
+{
+    const uint64_t percent = SW_LIVE(saver->config->auto_aof_rewrite_percentage);
+    if (percent == 0 || saver->owner.wal == NULL) {
+        return false;
+    }
+    uint64_t grown = sw_wal_appended(saver->owner.wal) - saver->base_log;
+    return grown > 0 && grown >= SW_LIVE(saver->config->auto_aof_rewrite_min_size) &&
+           grown / percent >= saver->facts.last_bytes / 100;
+}
+
+/* Whether a save point is due, or the log has grown, or is broken and to be mended. With the mutex
+ * held. */
 static bool is_due(const struct sw_saver *saver)
 {
     uint64_t now = sw_saver_now_ms();
@@ -291,7 +307,8 @@ static bool is_due(const struct sw_saver *saver)
         return false;
     }
     uint64_t changes = sw_saver_changes(saver->table) - saver->base_changes;
-    return sw_save_point_is_due(saver->points, saver->point_count, now - saver->saved_ms, changes);
+    return log_has_grown(saver) ||
+           sw_save_point_is_due(saver->points, saver->point_count, now - saver->saved_ms, changes);
 }
 
 /* Waits until a snapshot was asked for or is due, or the thread is to end, which returns false. */

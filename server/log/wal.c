@@ -135,6 +135,11 @@ void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence)
     }
 }
 
+uint64_t sw_wal_appended(const struct sw_wal *wal)
+{
+    return __atomic_load_n(&wal->appended, __ATOMIC_RELAXED);
+}
+
 bool sw_wal_is_hopeless(const struct sw_wal *wal)
 {
     return __atomic_load_n(&wal->is_hopeless, __ATOMIC_ACQUIRE);

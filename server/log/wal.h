@@ -102,6 +102,9 @@ enum sw_wal_state sw_wal_state(const struct sw_wal *wal);
  * refused. */
 bool sw_wal_has_room(const struct sw_wal *wal);
 
+/* Bytes of the log behind the snapshot that was loaded, and written since then. */
+uint64_t sw_wal_appended(const struct sw_wal *wal);
+
 /* Begins a sync soon, if this write is not durable. */
 void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 

@@ -92,6 +92,8 @@ static int note_segments(struct sw_wal *wal, const struct sw_wal_survey *survey,
             wal->ghosts[wal->ghost_count++] = found->number;
         } else if (sw_wal_add_old(wal, found->number, found->run.last, found->run.end) != 0) {
             return say(wal, "the list of its segments", reason);
+        } else if (found->run.last > survey->plan.base) {
+            wal->appended += found->run.end;
         }
     }
     return 0;

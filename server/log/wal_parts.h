@@ -73,9 +73,10 @@ struct sw_wal {
     uint64_t backlog_bytes; /* handed in and not written */
     uint64_t salt;          /* of the current segment */
     uint64_t current_bytes; /* written in it */
-    uint64_t handed;        /* the highest sequence that was handed in */
-    uint64_t taken;         /* how many writes were handed in */
-    bool is_hopeless;       /* .. and those that wait for an answer get none */
+    uint64_t appended; /* bytes of log that a start would have had to read, and written since */
+    uint64_t handed;   /* the highest sequence that was handed in */
+    uint64_t taken;    /* how many writes were handed in */
+    bool is_hopeless;  /* .. and those that wait for an answer get none */
     enum sw_wal_state state;
     bool writer_sleeps;
 

@@ -141,6 +141,7 @@ static void write_piece(struct sw_wal *wal, struct piece *piece)
     current->at += piece->bytes;
     current->last += piece->records;
     current->told = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&wal->appended, wal->appended + piece->bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&wal->current_bytes, current->at, __ATOMIC_RELAXED);
     publish(wal, piece);
 }

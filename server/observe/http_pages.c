@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "server/observe/http.h"
+#include "server/observe/problems.h"
 #include "server/observe/status.h"
 #include "server/observe/status_page.h"
 
@@ -28,8 +29,8 @@ static const char page_index[] =
     "/             this text; for a browser, the status page\n"
     "/metrics      counters and gauges for Prometheus\n"
     "/status.json  figures of now and of the last ten minutes, and what is wrong\n"
-    "/healthz      200 while the process runs\n"
-    "/readyz       200 while it serves, 503 before and during shutdown\n";
+    "/healthz      200 while the process runs; degraded: .. while the disk has it refuse writes\n"
+    "/readyz       200 while it serves, if only reads; 503 before and during shutdown\n";
 static const char page_missing[] = "There is no such page. There are /, /metrics, /status.json, "
                                    "/healthz and /readyz.\n";
 static const char page_since[] = "since is the number of a sample: decimal digits.\n";
@@ -152,6 +153,32 @@ static enum MHD_Result reply_index(struct MHD_Connection *connection)
     return reply(connection, MHD_HTTP_OK, html ? type_html : type_text, response);
 }
 
+/* 200, although writes may be refused for the disk: a restart would not mend that, and whoever
+ * takes the server out of service takes the reads along. The text says so, for people and for
+ * probes that look. */
+static enum MHD_Result reply_up(const struct sw_snapshot *snapshot,
+                                struct MHD_Connection *connection, const char *word)
+{
+    char problem[SW_PROBLEM_BYTES];
+    char text[SW_PROBLEM_BYTES + 32];
+    if (sw_problems_degraded(snapshot, problem)) {
+        word = "degraded: ";
+    } else {
+        problem[0] = '\0';
+    }
+    int size = snprintf(text, sizeof(text), "%s%s\n", word, problem);
+    return reply(connection, MHD_HTTP_OK, type_text,
+                 MHD_create_response_from_buffer((size_t)size, text, MHD_RESPMEM_MUST_COPY));
+}
+
+static enum MHD_Result reply_health(const struct sw_http_pages *pages,
+                                    struct MHD_Connection *connection)
+{
+    struct sw_snapshot snapshot;
+    pages->snapshot(pages->server, &snapshot);
+    return reply_up(&snapshot, connection, "ok");
+}
+
 static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
                                    struct MHD_Connection *connection)
 {
@@ -160,7 +187,7 @@ static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
     if (snapshot.persistence.loading) {
         return reply_loading(connection, sw_persistence_percent(&snapshot.persistence));
     }
-    return snapshot.ready ? sw_http_reply_text(connection, MHD_HTTP_OK, "ready\n")
+    return snapshot.ready ? reply_up(&snapshot, connection, "ready")
                           : sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                                                "not ready: starting or shutting down\n");
 }
@@ -175,7 +202,7 @@ enum MHD_Result sw_http_reply(const struct sw_http_pages *pages, struct MHD_Conn
         return reply_status(pages, connection);
     }
     if (strcmp(path, "/healthz") == 0) {
-        return sw_http_reply_text(connection, MHD_HTTP_OK, "ok\n");
+        return reply_health(pages, connection);
     }
     if (strcmp(path, "/readyz") == 0) {
         return reply_ready(pages, connection);

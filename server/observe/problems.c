@@ -63,9 +63,11 @@ static bool log_stopped(const struct facts *facts, char *text, size_t room)
                    "next segment in data-dir%s. Service returns when there is.",
                    why);
     case SW_WAL_BROKEN:
-        return SAY("The log cannot be written, and writes are refused: a write or a sync has "
-                   "failed%s. The journal says which. A restart is needed.",
-                   why);
+        return SAY(
+            "The log cannot be written, and writes are refused: a write or a sync has "
+            "failed%s. The journal says which. Service returns when a snapshot could be written; "
+            "that is tried again and again, and by BGREWRITEAOF.",
+            why);
     default:
         return false;
     }
@@ -180,6 +182,14 @@ static const struct {
 };
 #define CONDITION_COUNT (sizeof(conditions) / sizeof(conditions[0]))
 static_assert(CONDITION_COUNT <= SW_PROBLEMS_MAX, "room for all at once");
+
+bool sw_problems_degraded(const struct sw_snapshot *snapshot, char text[SW_PROBLEM_BYTES])
+{
+    const struct facts facts = {.now = snapshot};
+    return log_stopped(&facts, text, SW_PROBLEM_BYTES) ||
+           (snapshot->persistence.refuses_writes &&
+            snapshot_failed(&facts, text, SW_PROBLEM_BYTES));
+}
 
 unsigned sw_problems_find(const struct sw_snapshot *snapshot, const struct sw_history *history,
                           uint64_t now_ms, struct sw_problem problems[SW_PROBLEMS_MAX])

@@ -4,22 +4,28 @@
  * deploy/prometheus/sherwood.rules.yml, without the time for which an alert waits; one test
  * compares their names. A daemon that does not answer is the page's to tell.
  *
- * Threads: the HTTP thread, which the history belongs to.
+ * Threads: the HTTP thread, which the history belongs to, unless it is said otherwise.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_PROBLEMS_H
 #define SHERWOOD_SERVER_OBSERVE_PROBLEMS_H
 
 #include "server/observe/history.h"
 
+#define SW_PROBLEM_BYTES 320
+
 struct sw_problem {
     const char *alert;    /* its name in sherwood.rules.yml */
     const char *severity; /* "critical", "warning", as there; "note": nothing is wrong, but worth to
                              know */
-    char text[320];       /* sentences */
+    char text[SW_PROBLEM_BYTES]; /* sentences */
 };
 
 /* At least as many as there are conditions. */
 #define SW_PROBLEMS_MAX 24
+
+/* Whether writes are refused because they could not be made durable, and the sentences that say so.
+ * Any thread. */
+bool sw_problems_degraded(const struct sw_snapshot *snapshot, char text[SW_PROBLEM_BYTES]);
 
 /* Writes the problems there are, the worst first, and returns how many. */
 unsigned sw_problems_find(const struct sw_snapshot *snapshot, const struct sw_history *history,

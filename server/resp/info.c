@@ -89,6 +89,7 @@ static void put_log(const struct sw_snapshot *snapshot, struct sw_text *text)
     sw_text_printf(text, "aof_last_write_status:%s\r\n", failed ? "err" : "ok");
     if (log->has_begun) {
         put(text, "aof_current_size", log->log_bytes);
+        put(text, "aof_base_size", snapshot->persistence.last_bytes);
         put(text, "aof_buffer_length", log->backlog_bytes);
         put(text, "sherwood_written_sequence", log->written);
         put(text, "sherwood_durable_sequence", log->durable);

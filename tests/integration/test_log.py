@@ -303,6 +303,39 @@ def wait_and_rewrite():
 
 
 @case
+def a_log_that_grows():
+    """a snapshot is begun when the log has grown by so many percent of the last one, and by the least"""
+    with Directory() as path:
+        with durable(path, "no", "--auto-aof-rewrite-percentage", "100", "--auto-aof-rewrite-min-size", "100K") as server:
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+
+                def write(bytes_of_log):
+                    words = [word for key in range(100) for word in (key, 1)]
+                    for _ in range(bytes_of_log // 1700 + 1):
+                        equal(replies.ask("MSET", *words), "OK", "mset")
+
+                write(50_000)
+                time.sleep(0.3)
+                equal(server.metrics()["sherwood_persistence_saves_total"], 0, "it is below the least")
+                write(60_000)
+                eventually(lambda: server.metrics()["sherwood_persistence_saves_total"] == 1, "the first")
+                time.sleep(0.3)
+                equal(server.metrics()["sherwood_persistence_saves_total"], 1, "not again")
+                equal(replies.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "0"), "OK", "config")
+                write(120_000)
+                time.sleep(0.3)
+                equal(server.metrics()["sherwood_persistence_saves_total"], 1, "never")
+                equal(replies.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "100"), "OK", "config")
+                eventually(lambda: server.metrics()["sherwood_persistence_saves_total"] == 2, "the second")
+                write(20_000)
+            server.kill()
+            server.stop_rc = -signal.SIGKILL
+        with durable(path, "no") as server:
+            equal(server.redis_cli("DBSIZE").strip(), "100", "keys")
+
+
+@case
 def replies_tell_sequences():
     """bulk replies tell the place of their write among all, and what is on storage by then"""
     with Directory() as path, durable(path, "always") as server, server.connect() as connection:

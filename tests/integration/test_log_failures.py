@@ -34,6 +34,10 @@ def a_disk_that_is_full():
                 with server.connect() as other:
                     other.sendall(wire.frame(wire.SET, [7], [7]))
                     equal(wire.read_frame(other).status, wire.NOT_DURABLE, "a frame")
+                status, _, text = server.http("/healthz")
+                check(status == 200 and "degraded: The log cannot be written" in text, text)
+                status, _, text = server.http("/readyz")
+                check(status == 200 and "degraded: " in text and "no room for its next segment" in text, text)
                 check("aof_last_write_status:err" in replies.ask("INFO", "persistence").decode(), "INFO")
                 ballast.unlink()
                 eventually(lambda: replies.ask("SET", 1, 2) == "OK", "service returns")
@@ -65,6 +69,7 @@ def a_write_that_fails():
                 limit.end()
                 equal(replies.read(), "OK", "the write that waited")
                 eventually(lambda: others.ask("SET", 1, 5) == "OK", "service returns")
+                equal(server.http("/healthz")[2], "ok\n", "as before")
                 frames.sendall(wire.frame(wire.SET, [7], [8]))
                 equal(wire.read_frame(frames).status, wire.OK, "by frames, too")
                 metrics = server.metrics()

@@ -203,7 +203,7 @@ Test(status, problems_of_persistence)
     expect_problem("SherwoodNotDurable", "critical", "(No space left on device)");
     facts.log.state = SW_WAL_BROKEN;
     facts.log.error = 123456; /* no such error */
-    expect_problem("SherwoodNotDurable", "critical", "A restart is needed.");
+    expect_problem("SherwoodNotDurable", "critical", "tried again and again");
 }
 
 static json_t *render(uint64_t since, size_t *size)
