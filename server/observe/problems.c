@@ -60,7 +60,7 @@ static bool log_stopped(const struct facts *facts, char *text, size_t room)
     switch (log->state) {
     case SW_WAL_FULL:
         return SAY("The log cannot be written, and writes are refused: there is no room for its "
-                   "next segment in data-dir%s. Service returns when there is.",
+                   "next segment in data-dir%s. Reads go on. Service returns when there is room.",
                    why);
     case SW_WAL_BROKEN:
         return SAY(
@@ -168,7 +168,7 @@ static const struct {
     bool (*holds)(const struct facts *facts, char *text, size_t room);
 } conditions[] = {
     {"SherwoodNotDurable", "critical", log_stopped},
-    {"SherwoodNotDurable", "critical", snapshot_failed},
+    {"SherwoodSnapshotFailed", "critical", snapshot_failed},
     {"SherwoodWritesRefused", "critical", writes_refused},
     {"SherwoodGrowthFailed", "critical", growth_failed},
     {"SherwoodNotReady", "warning", not_ready},

@@ -193,10 +193,10 @@ Test(status, problems_of_persistence)
 {
     calm();
     facts.persistence = (struct sw_persistence){.enabled = true, .last_failed = true};
-    expect_problem("SherwoodNotDurable", "critical", "would be lost");
+    expect_problem("SherwoodSnapshotFailed", "critical", "would be lost");
     facts.log.has_begun = true;
     facts.persistence.refuses_writes = true;
-    expect_problem("SherwoodNotDurable", "critical", "Writes are refused until one succeeds.");
+    expect_problem("SherwoodSnapshotFailed", "critical", "Writes are refused until one succeeds.");
     facts.persistence.last_failed = false;
     facts.log.state = SW_WAL_FULL;
     facts.log.error = 28; /* ENOSPC */
