@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 from cffi import FFI
 
@@ -29,7 +30,9 @@ enum sherwood_request_flag { SHERWOOD_DELAY, ... };
 
 struct sherwood;
 struct sherwood_options {
-    size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes; ...; };
+    size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes;
+    const char *tls_ca; const char *tls_cert; const char *tls_key; const char *tls_server_name;
+    uint32_t tls_insecure; ...; };
 struct sherwood_server {
     char version[32]; char backend[16]; char backend_reason[128];
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
@@ -82,27 +85,56 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
              size_t count, void *previous, uint8_t *found, const void *fill);
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
                  size_t value_bytes, const void *fill);
+void swpy_forget(struct sherwood *client);
 """
 
 
-def protobuf_c() -> "tuple[list[str], list[str]]":
-    """(objects, libraries) of protobuf-c: its archive, so that the module needs no library of it."""
+def archive(name: str) -> str:
+    """The path of a static library, as the compiler finds it; "" if there is none."""
     compiler = os.environ.get("CC", "cc").split()
-    asked = subprocess.run([*compiler, "-print-file-name=libprotobuf-c.a"], stdout=subprocess.PIPE,
+    asked = subprocess.run([*compiler, f"-print-file-name={name}"], stdout=subprocess.PIPE,
                            check=False, text=True).stdout.strip()
-    return ([asked], []) if os.path.isabs(asked) else ([], ["protobuf-c"])
+    return asked if os.path.isabs(asked) else ""
+
+
+def tls_kind() -> str:
+    """How TLS is linked: SHERWOOD_TLS, or the system's OpenSSL where its headers are, or not at all."""
+    chosen = os.environ.get("SHERWOOD_TLS", "")
+    if chosen not in ("", "system", "static", "none"):
+        sys.exit(f"sherwood: SHERWOOD_TLS is {chosen!r}: give system, static or none")
+    if chosen == "static" and not (archive("libssl.a") and archive("libcrypto.a")):
+        sys.exit("sherwood: SHERWOOD_TLS=static, and there is no libssl.a or libcrypto.a")
+    try:
+        there = subprocess.run(["pkg-config", "--atleast-version=3", "openssl"], check=False).returncode == 0
+    except FileNotFoundError:
+        there = False
+    return chosen or ("system" if there else "none")
+
+
+def libraries(tls: str) -> "tuple[list[str], list[str]]":
+    """(archives, names of shared libraries). protobuf-c's archive leaves no library to be found."""
+    protobuf = archive("libprotobuf-c.a")
+    archives, names = ([protobuf], []) if protobuf else ([], ["protobuf-c"])
+    if tls == "static":
+        archives += [archive("libssl.a"), archive("libcrypto.a")]
+    elif tls == "system":
+        names += ["ssl", "crypto"]
+    return archives, names
 
 
 def builder() -> FFI:
     """The module's builder; setup.py has filled csrc/ before."""
-    objects, libraries = protobuf_c()
+    tls = tls_kind()
+    archives, names = libraries(tls)
     version = (CSRC / "VERSION").read_text(encoding="ascii").strip()
-    sources = sorted(str(path) for path in CSRC.rglob("*.c"))
+    left_out = ["client/secure.c", "tls/"] if tls == "none" else ["client/python/no_tls.c"]
+    sources = sorted(str(path) for path in CSRC.rglob("*.c")
+                     if not path.relative_to(CSRC).as_posix().startswith(tuple(left_out)))
     made = FFI()
     made.cdef(DECLARATIONS)
     made.set_source(
         "sherwood._native", '#include "client/sherwood.h"\n#include "client/python/native.h"\n',
-        sources=sources, include_dirs=[str(CSRC)], extra_objects=objects, libraries=libraries,
+        sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask is the same system call, for the calling thread, and older in glibc: with it the
         # wheel runs where glibc is 2.17.
         define_macros=[("_GNU_SOURCE", None), ("SHERWOOD_VERSION", f'"{version}"'),

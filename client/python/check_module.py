@@ -2,7 +2,8 @@
 """check_module - is the extension module fit for a wheel? Prints the wheel's platform if it is.
 
 It may need glibc alone, export its entry alone, and search no folder of the machine that built it.
-The platform names the oldest glibc that has every symbol it asks for, and at least 2.17.
+The platform names the oldest glibc that has every symbol it asks for, and at least 2.17. A module that
+needs the system's OpenSSL is for machines like this one: its platform is "linux".
 """
 
 import platform
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 
+OPENSSL = ("libssl.so.3", "libcrypto.so.3")
 ALLOWED = ("libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
 
 
@@ -17,10 +19,13 @@ def told(*command: str) -> str:
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
+def needed(module: str) -> "list[str]":
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", told("readelf", "--wide", "--dynamic", module))
+
+
 def problems(module: str) -> "list[str]":
     dynamic = told("readelf", "--wide", "--dynamic", module)
-    found = [f"needs {name}" for name in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
-             if name not in ALLOWED]
+    found = [f"needs {name}" for name in needed(module) if name not in ALLOWED + OPENSSL]
     found += [f"searches {path}" for path in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)]
     for line in told("readelf", "--wide", "--dyn-syms", module).splitlines():
         parts = line.split()
@@ -45,7 +50,8 @@ def main() -> int:
     for problem in found:
         print(f"{module} {problem}", file=sys.stderr)
     major, minor = oldest_glibc(module)
-    print(f"manylinux_{major}_{minor}_{platform.machine()}")
+    kind = "linux" if set(needed(module)) & set(OPENSSL) else f"manylinux_{major}_{minor}"
+    print(f"{kind}_{platform.machine()}")
     return 1 if found else 0
 
 

@@ -22,4 +22,7 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
                  size_t value_bytes, const void *fill);
 
+/* Closes a handle in a forked child: its sockets, which are the parent's, too, get no byte. */
+void swpy_forget(struct sherwood *client);
+
 #endif

@@ -1,27 +1,34 @@
-# The Python package: `make wheel` builds it and checks it, `make python` unpacks it for the tests.
-# The package's sources are put together in build/python/tree, as in a source distribution.
+# The Python package. Its sources are put together in build/python/KIND, as in a source distribution,
+# and built there; KIND is how OpenSSL gets into it (build_ffi.py).
+#   make wheel    build/dist/sherwood-*.whl, which needs no library but glibc: KIND static
+#   make python   build/python/lib, for the tests: KIND system, which is built in seconds
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-PYTHON_SRC := $(filter-out client/python/csrc/% client/python/build/%,$(wildcard client/python/* client/python/src/sherwood/*))
-PYTHON_C_SRC := $(wildcard client/*.[ch] proto/*.[ch]) proto/sherwood.proto Makefile
+WHEEL_TLS ?= static
+PYTHON_SRC := $(wildcard $(addprefix client/python/,*.py *.[ch] *.cfg *.toml *.md LICENSE* MANIFEST.in src/sherwood/*.py src/sherwood/*.pyi))
+PYTHON_C_SRC := $(wildcard client/*.[ch] proto/*.[ch] tls/*.[ch]) proto/sherwood.proto Makefile
+
+# $(call build_wheel,KIND,FOLDER): builds a wheel in the folder, of the platform that its module is fit for.
+define build_wheel
+	@mkdir -p $(2)
+	@rm -f $(2)/sherwood-*.whl
+	@$(PYTHON) client/python/stage.py build/python/$(1)
+	@cd build/python/$(1) && export SHERWOOD_TLS=$(1) PYTHONWARNINGS=ignore && \
+	  $(PYTHON) setup.py --quiet build && \
+	  $(PYTHON) setup.py --quiet bdist_wheel --dist-dir $(abspath $(2)) \
+	    --plat-name $$($(PYTHON) check_module.py build/lib*/sherwood/_native*.so)
+endef
 
 .PHONY: wheel python
-wheel: build/python/wheel ## build the Python package, a wheel in build/dist/, and check it
-python: build/python/lib
-
-build/python/wheel: $(PYTHON_SRC) $(PYTHON_C_SRC)
-	@mkdir -p build/python build/dist
-	@rm -f build/dist/sherwood-*.whl
-	@$(PYTHON) client/python/stage.py build/python/tree
-	@cd build/python/tree && PYTHONWARNINGS=ignore $(PYTHON) setup.py --quiet build
-	@cd build/python/tree && PYTHONWARNINGS=ignore $(PYTHON) setup.py --quiet bdist_wheel --dist-dir ../../dist \
-	  --plat-name $$($(PYTHON) check_module.py build/lib*/sherwood/_native*.so)
+wheel: $(PYTHON_SRC) $(PYTHON_C_SRC) ## build the Python package, a wheel in build/dist/
+	$(call build_wheel,$(WHEEL_TLS),build/dist)
 	@if command -v auditwheel >/dev/null; then auditwheel show build/dist/sherwood-*.whl; fi
 	@if command -v abi3audit >/dev/null; then abi3audit --strict build/dist/sherwood-*.whl; fi
 	@ls build/dist/sherwood-*.whl
-	@touch $@
 
-build/python/lib: build/python/wheel
+python: build/python/lib
+build/python/lib: $(PYTHON_SRC) $(PYTHON_C_SRC)
+	$(call build_wheel,system,build/python/dist)
 	@rm -rf $@
-	@$(PYTHON) -m zipfile -e build/dist/sherwood-*.whl $@
+	@$(PYTHON) -m zipfile -e build/python/dist/sherwood-*.whl $@
 	@touch $@

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Union
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ._native import ffi, lib
 from ._submit import Submit
 
 _NULL = ffi.NULL
+_Path = Union[str, "os.PathLike[str]", None]
 
 
 def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
@@ -72,6 +73,7 @@ class Client(Many):
 
     @property
     def address(self) -> str:
+        """The address that connect was given."""
         return self._link.options.address
 
     # --- what Many needs -------------------------------------------------------------------------
@@ -300,15 +302,22 @@ class Client(Many):
 
 
 def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_timeout: float = 5.0,
-            value_dtype: Any = None) -> Client:
-    """Connects to "host:port", "[v6]:port" or "unix:/path".
+            value_dtype: Any = None, tls_ca: _Path = None, tls_cert: _Path = None,
+            tls_key: _Path = None, tls_server_name: Optional[str] = None,
+            tls_insecure: bool = False) -> Client:
+    """Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port".
 
     stripes: connections of the client, 1 to 256. With more than one, calls that are in flight at the
     same time may take effect in any order, but the writes of one call keep theirs.
     timeout: seconds during which no byte moves, before Timeout ends a call. connect_timeout: seconds.
     value_dtype: the dtype in which this program has its values, if it is not the server's unsigned
     integer: float64 for 8 bytes, float32 for the rows of a cache. The bytes are stored as they are.
+
+    Of tls:// addresses: tls_ca, root certificates, a file or a folder (None: the system's); tls_cert
+    and tls_key, a certificate for servers that ask for one; tls_server_name, the name that the server's
+    certificate must have (None: the host of the address); tls_insecure: any certificate will do.
     """
     dtype = None if value_dtype is None else np.dtype(value_dtype).str
+    ca, cert, key = (None if path is None else os.fspath(path) for path in (tls_ca, tls_cert, tls_key))
     return Client(Options(address, operator.index(stripes), float(timeout), float(connect_timeout),
-                          dtype))
+                          dtype, ca, cert, key, tls_server_name, bool(tls_insecure)))

@@ -28,6 +28,11 @@ class Options:
     timeout: float = 30.0
     connect_timeout: float = 5.0
     value_dtype: Optional[str] = None
+    tls_ca: Optional[str] = None
+    tls_cert: Optional[str] = None
+    tls_key: Optional[str] = None
+    tls_server_name: Optional[str] = None
+    tls_insecure: bool = False
 
 
 def milliseconds(seconds: float, name: str) -> int:
@@ -35,6 +40,13 @@ def milliseconds(seconds: float, name: str) -> int:
     if not 0 < seconds <= 2_000_000:
         raise Refused(f"{name} is {seconds!r}: give seconds, more than 0 and at most 2000000")
     return max(1, int(seconds * 1000))
+
+
+def _c_text(text: str, name: str) -> bytes:
+    """A text for libsherwood, which would take a zero for its end."""
+    if "\0" in text:
+        raise Refused(f"{name}: it has a character 0 within")
+    return os.fsencode(text)
 
 
 def dial(options: Options) -> Any:
@@ -46,11 +58,18 @@ def dial(options: Options) -> Any:
     given.stripes = options.stripes
     given.request_timeout_ms = milliseconds(options.timeout, "timeout")
     given.connect_timeout_ms = milliseconds(options.connect_timeout, "connect_timeout")
+    given.tls_insecure = options.tls_insecure
+    texts = []  # they live as long as the struct is read
+    for name in ("tls_ca", "tls_cert", "tls_key", "tls_server_name"):
+        text = getattr(options, name)
+        if text is not None:
+            texts.append(ffi.new("char[]", _c_text(text, name)))
+            setattr(given, name, texts[-1])
     out = ffi.new("struct sherwood **")
-    text = ffi.new("char[]", _TEXT_BYTES)
-    rc = lib.sherwood_connect_text(os.fsencode(options.address), given, out, text, _TEXT_BYTES)
+    said = ffi.new("char[]", _TEXT_BYTES)
+    rc = lib.sherwood_connect_text(_c_text(options.address, "address"), given, out, said, _TEXT_BYTES)
     if rc != lib.SHERWOOD_OK:
-        raise error_of(rc, ffi.string(text).decode("utf-8", "replace"))
+        raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
     return ffi.gc(out[0], lib.sherwood_close)
 
 
@@ -132,7 +151,10 @@ class Link:
         """
         self.lock = threading.RLock()
         self.on_drop = None
-        self.drop()
+        pointer, self._pointer = self._pointer, None
+        if pointer is not None:
+            ffi.gc(pointer, None)  # what closes it here is another function
+            lib.swpy_forget(pointer)
 
 
 def _forked() -> None:

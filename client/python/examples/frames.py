@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""frames - pandas and pyarrow: a column joined with the table, and a Parquet file loaded into it.
+
+    sherwoodd
+    python3 frames.py 127.0.0.1:7379
+"""
+
+import os
+import sys
+import tempfile
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import sherwood
+
+
+def main() -> None:
+    with sherwood.connect(sys.argv[1]) as c, tempfile.TemporaryDirectory() as folder:
+        # A dimension table, as a data platform leaves it.
+        path = os.path.join(folder, "prices.parquet")
+        pq.write_table(pa.table({"item": pa.array(range(1000), pa.uint64()),
+                                 "cents": pa.array(range(0, 5000, 5), pa.uint64())}), path)
+        print("loaded", c.load(path, keys="item", values="cents"))
+
+        # The side of a join: one call for the whole column.
+        orders = pd.DataFrame({"item": [3, 999, 5000, 3], "count": [1, 2, 1, 10]})
+        cents, known = c.get_many(orders["item"])
+        orders["cents"] = pd.Series(cents).where(known)
+        print(orders)
+
+        # Counters, from an aggregate.
+        sold = orders.groupby("item")["count"].sum()
+        counters = sold.index.to_numpy() | (1 << 62)
+        c.add_many(counters, sold.to_numpy())
+        print("sold", c.get_many(counters, default=0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Python package as its documents have it: examples are run, and the wheel is what it should be."""
+
+import contextlib
+import doctest
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from harness import ROOT, Skip, case, check, equal, main, run
+from package import LIB, daemon, np, sherwood
+
+PACKAGE = ROOT / "client" / "python"
+
+
+@contextlib.contextmanager
+def world():
+    """A daemon and a cache, and the names that the examples have for them."""
+    with tempfile.TemporaryDirectory() as folder, daemon("--max-capacity", "4M") as server, \
+            daemon("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed") as cache:
+        yield {"address": server.unix, "cache_address": cache.unix, "folder": folder}
+
+
+def examples_hold(path):
+    with world() as names:
+        parser = doctest.DocTestParser()
+        test = parser.get_doctest(path.read_text(encoding="utf-8"), names, path.name, str(path), 0)
+        said = []
+        result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+        check(result.failed == 0 and result.attempted > 10, "".join(said)[-3000:])
+
+
+@case
+def readme():
+    """the examples of client/python/README.md"""
+    examples_hold(PACKAGE / "README.md")
+
+
+@case
+def tutorial():
+    """the examples of client/python/docs/tutorial.md"""
+    examples_hold(PACKAGE / "docs" / "tutorial.md")
+
+
+@case
+def docstrings():
+    """every public call has a docstring, and every error"""
+    for owner in (sherwood.Client, type(sherwood.Client.submit), sherwood.Error, sherwood.Full,
+                  sherwood.Lost, sherwood.Timeout, sherwood.Refused, sherwood.Failed, sherwood.connect):
+        check(owner.__doc__, f"{owner} has none")
+    for name in dir(sherwood.Client):
+        if not name.startswith("_") and name not in ("submit", "aio"):
+            check(getattr(sherwood.Client, name).__doc__, f"Client.{name} has no docstring")
+    readme_text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    for name in dir(sherwood.Client):
+        if not name.startswith("_") and name not in ("ping", "pack", "address", "wait_durable", "key_dtype"):
+            check(re.search(rf"\b{name}\b", readme_text), f"README.md does not name {name}")
+
+
+@case
+def declarations():
+    """build_ffi.py declares every function of sherwood.h that this package is to have"""
+    header = (ROOT / "client" / "sherwood.h").read_text(encoding="utf-8")
+    text = (PACKAGE / "build_ffi.py").read_text(encoding="utf-8")
+    there = set(re.findall(r"^(?!static)\w[\w *]*?\b(sherwood_\w+)\(", header, flags=re.M))
+    declared = set(re.findall(r"\b(sherwood_\w+)\(", text))
+    # What others of the list do as well, and waiting without an end, which would hold a lock.
+    absent = {"sherwood_connect", "sherwood_get", "sherwood_set", "sherwood_delete", "sherwood_run",
+              "sherwood_wait", "sherwood_wait_for", "sherwood_wait_any"}
+    equal(there - declared, absent, "functions of sherwood.h without a declaration")
+    check(len(there) > 25, "the header is read")
+
+
+@case
+def wheel():
+    """the wheel has what it should, and its module needs glibc alone, exports one name, has no path"""
+    path, = (ROOT / "build" / "python" / "dist").glob("sherwood-*.whl")
+    check(re.fullmatch(r"sherwood-[\d.]+-cp39-abi3-(manylinux_2_\d+|linux)_\w+\.whl", path.name), path.name)
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    for name in ("sherwood/py.typed", "sherwood/_native.abi3.so", "sherwood/_native.pyi",
+                 "sherwood/__init__.py"):
+        check(name in names, f"{name} is not in the wheel")
+    check(any(name.endswith("LICENSE.protobuf-c") for name in names), "the licence of protobuf-c")
+    check(not any(name.endswith((".c", ".h", ".o")) for name in names), "no sources")
+    said = run(sys.executable, PACKAGE / "check_module.py", LIB / "sherwood" / "_native.abi3.so")
+    check("linux_" in said, said)
+    version = re.search(r"^VERSION := (\S+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    equal(sherwood.__version__, version.group(1))
+
+
+def example(name, *modules, flags=()):
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    if missing:
+        raise Skip(f"not installed: {', '.join(missing)}")
+    with daemon(*flags) as server:
+        result = subprocess.run([sys.executable, str(PACKAGE / "examples" / name), server.unix],
+                                env={**os.environ, "PYTHONPATH": str(LIB)}, text=True, timeout=120,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    equal(result.returncode, 0, result.stdout)
+    return result.stdout
+
+
+@case
+def torch_example():
+    """examples/embedding.py (torch): every row is right, and most come from the cache"""
+    said = example("embedding.py", "torch", flags=("--engine", "cache", "--value-bytes", "256",
+                                                   "--value-format", "fixed", "--capacity", "1M",
+                                                   "--arena-bytes", "64M"))
+    check("step 20" in said, said)
+
+
+@case
+def frames_example():
+    """examples/frames.py (pandas, pyarrow)"""
+    said = example("frames.py", "pandas", "pyarrow")
+    check("loaded 1000" in said and "sold [11  2  1]" in said, said)
+
+
+@case
+def torch_tensors():
+    """torch in, torch out: int64 and uint64 as they are, bool masks, out=, what does not fit"""
+    if importlib.util.find_spec("torch") is None:
+        raise Skip("torch is not installed")
+    import torch  # pylint: disable=import-outside-toplevel
+
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        keys = torch.arange(-3, 3)
+        c.set_many(keys, keys * 2)
+        values, found = c.get_many(torch.tensor([[-3, 2], [1, 99]]))
+        check(torch.equal(values, torch.tensor([[-6, 4], [2, 0]])), str(values))
+        check(torch.equal(found, torch.tensor([[True, True], [True, False]])), str(found))
+        out, mask = torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.bool)
+        check(c.get_many(torch.tensor([-1, 5]), out=out, found=mask)[0] is out, "out is returned")
+        equal((out.tolist(), mask.tolist()), ([-2, 0], [True, False]))
+        equal(c.submit.delete_many(keys[:2]).result().tolist(), [True, True])
+        for bad in (torch.zeros(2), torch.zeros(2, dtype=torch.int32)):
+            try:
+                c.get_many(bad)
+            except TypeError as error:
+                check("uint64 or int64" in str(error), str(error))
+            else:
+                raise AssertionError(f"{bad.dtype} was taken")
+        check(np.array_equal(c.get_many(np.array([1]), default=0), [2]), "numpy beside it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Python package by TLS: verified servers, every kind of call, forks, and what is refused."""
+
+import asyncio
+import os
+import pickle
+
+from certificates import Authority, free_port
+from harness import Server, case, check, equal, main
+from package import np, raises, same, sherwood
+
+U8 = np.uint64
+
+
+def server_of(authority):
+    cert, key = authority.sign("server")
+    port = free_port()
+    server = Server("--tls-port", str(port), "--tls-cert", str(cert), "--tls-key", str(key))
+    server.tls = f"tls://127.0.0.1:{port}"
+    return server
+
+
+@case
+def by_tls():
+    """every kind of call by TLS, long ones and many in flight, over several connections"""
+    with Authority() as authority, server_of(authority) as server:
+        with sherwood.connect(server.tls, tls_ca=authority.ca, stripes=2) as c:
+            keys = np.arange(300_000, dtype=U8)
+            c.set_many(keys, keys * 3)
+            same(c.get_many(keys, default=0), keys * 3)
+            futures = [c.submit.get_many(keys[i: i + 5000], default=0) for i in range(0, 300_000, 5000)]
+            same(np.concatenate([future.result(60) for future in futures]), keys * 3)
+
+            async def work():
+                got = await asyncio.gather(*(c.aio.get_many(keys[i: i + 5000], default=0)
+                                             for i in range(0, 300_000, 5000)))
+                same(np.concatenate(got), keys * 3)
+            asyncio.run(work())
+            check("tls://" in repr(c), repr(c))
+            equal(pickle.loads(pickle.dumps(c))[5], 15)
+
+
+@case
+def forks_by_tls():
+    """fork: a child's clients say nothing on the parent's connections"""
+    with Authority() as authority, server_of(authority) as server:
+        with sherwood.connect(server.tls, tls_ca=authority.ca) as c:
+            c[1] = 1
+            c.submit.get_many([1]).result(60)
+            accepted = server.metrics()["sherwood_connections_accepted_total"]
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if c[1] == 1 else 1)
+            equal(os.waitpid(child, 0)[1], 0, "exit status of the child")
+            equal((c[1], c.submit.get_many([1], default=0).result(60)[0]), (1, 1))
+            equal(server.metrics()["sherwood_connections_accepted_total"] - accepted, 1,
+                  "connections made: the child's, and none by the parent")
+
+
+@case
+def refused_by_tls():
+    """certificates that are not trusted, names that are not theirs, options without TLS, in words"""
+    with Authority() as authority, server_of(authority) as server:
+        raises(sherwood.Error, "certificate", sherwood.connect, server.tls)
+        raises(sherwood.Error, "", sherwood.connect, server.tls, tls_ca=authority.ca,
+               tls_server_name="other.example")
+        raises(sherwood.Refused, "", sherwood.connect, server.tls, tls_ca="/nonexistent")
+        raises(sherwood.Refused, "", sherwood.connect, server.address(), tls_ca=authority.ca)
+        raises(sherwood.Refused, "character 0", sherwood.connect, server.tls, tls_ca="a\0b")
+        with sherwood.connect(server.tls, tls_insecure=True) as c:
+            c.ping()
+        with sherwood.connect(server.tls, tls_ca=authority.ca, tls_server_name="localhost") as c:
+            c.ping()
+
+
+if __name__ == "__main__":
+    main()
