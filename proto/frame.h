@@ -141,7 +141,10 @@ enum sw_reply_status {
     SW_REPLY_TOO_MANY_CONNECTIONS,
     SW_REPLY_NOT_DURABLE,
     SW_REPLY_OUTCOME_UNKNOWN,
-    SW_REPLY_LOADING
+    SW_REPLY_LOADING,
+    SW_REPLY_NO_AUTH,
+    SW_REPLY_WRONG_PASS,
+    SW_REPLY_NO_PERMISSION
 };
 
 /* The formats of values: name, number of enum ValueFormat, word for people.
@@ -292,6 +295,22 @@ int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_byte
  * bytes are, they take no more memory than a fixed buffer on the stack. */
 int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request);
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply);
+
+/* The login of a HELLO. It is no part of struct sw_request, which every frame copies. */
+#define SW_FRAME_USER_BYTES 64      /* with the NUL */
+#define SW_FRAME_PASSWORD_BYTES 512 /* it may hold any bytes */
+struct sw_frame_login {
+    bool is_there;                  /* there is a user or a password */
+    char user[SW_FRAME_USER_BYTES]; /* empty: default */
+    uint32_t password_bytes;
+    uint8_t password[SW_FRAME_PASSWORD_BYTES];
+};
+/* Decodes the login of a header that sw_request_decode has accepted. Returns 0, or
+ * SW_FRAME_E_HEADER if a text is too long or a user's name holds a NUL. */
+int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_login *login);
+/* As sw_request_encode, of a request with a login. */
+int sw_frame_login_encode(const struct sw_request *request, const struct sw_frame_login *login,
+                          uint8_t *out, size_t out_bytes);
 
 /* Checks a request against the widths of the table, the limit of keys in a frame, and the length of
  * the frame's body. Returns 0 or an error. */

@@ -80,6 +80,32 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
     return 0;
 }
 
+int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_login *login)
+{
+    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    struct sw_arena arena;
+
+    *login = (struct sw_frame_login){0};
+    if (size > SW_FRAME_HEADER_BYTES_MAX) {
+        return SW_FRAME_E_HEADER;
+    }
+    sw_arena_init(&arena, memory, sizeof(memory));
+    const Sherwood__Request *in = sherwood__request__unpack(&arena.allocator, size, header);
+    if (in == NULL || in->user.len >= sizeof(login->user) ||
+        in->password.len > sizeof(login->password) ||
+        (in->user.len > 0 && memchr(in->user.data, '\0', in->user.len) != NULL)) {
+        return SW_FRAME_E_HEADER;
+    }
+    login->is_there = in->user.len > 0 || in->password.len > 0;
+    copy_text(login->user, sizeof(login->user), in->user);
+    login->password_bytes = (uint32_t)in->password.len;
+    if (in->password.len > 0) {
+        memcpy(login->password, in->password.data, in->password.len);
+        explicit_bzero(memory, sizeof(memory));
+    }
+    return 0;
+}
+
 static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out)
 {
     copy_text(out->version, sizeof(out->version), in->version);
@@ -178,8 +204,7 @@ static int encode(const ProtobufCMessage *message, uint64_t body_bytes, uint8_t 
     return (int)head;
 }
 
-int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uint8_t *out,
-                      size_t out_bytes)
+static Sherwood__Request message_of(const struct sw_request *request)
 {
     Sherwood__Request message;
 
@@ -207,7 +232,24 @@ int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uin
     message.sequence = request->sequence;
     message.incarnation = request->incarnation;
     message.timeout_ms = request->timeout_ms;
+    return message;
+}
+
+int sw_request_encode(const struct sw_request *request, uint64_t body_bytes, uint8_t *out,
+                      size_t out_bytes)
+{
+    Sherwood__Request message = message_of(request);
     return encode(&message.base, body_bytes, out, out_bytes);
+}
+
+int sw_frame_login_encode(const struct sw_request *request, const struct sw_frame_login *login,
+                          uint8_t *out, size_t out_bytes)
+{
+    Sherwood__Request message = message_of(request);
+    message.user = borrow_text(login->user, sizeof(login->user));
+    message.password =
+        (ProtobufCBinaryData){login->password_bytes, (uint8_t *)(uintptr_t)login->password};
+    return encode(&message.base, 0, out, out_bytes);
 }
 
 static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *out)

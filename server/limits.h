@@ -73,6 +73,16 @@
 #define SW_REFUSED_MAX 64
 #define SW_REFUSED_MS 1000
 
+/* How long a connection is not read after a wrong password: _MS after the first one, twice as long
+ * after each further one, and at most _MAX. */
+#define SW_LOGIN_WAIT_MS 100ULL
+#define SW_LOGIN_WAIT_MS_MAX 5000ULL
+
+/* What a connection may send before it has logged in, as in redis: arguments of a command, and
+ * bytes of one. */
+#define SW_LOGIN_ARGUMENTS_MAX 10
+#define SW_LOGIN_REQUEST_BYTES_MAX (16 * 1024)
+
 /* A turn that took longer than this moves the deadlines of all connections. */
 #define SW_LONG_TURN_MS 200
 

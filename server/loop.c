@@ -234,6 +234,9 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
         return -1;
     }
     net->tls_door = loop->owner.tls_door;
+    if (loop->owner.users != NULL) {
+        sw_net_set_users(net, loop->owner.users, loop->owner.unix_users);
+    }
     net->inbox.wake = &loop->wake;
     net->next_id = index + 1;
     net->id_step = loops;

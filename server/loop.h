@@ -37,11 +37,13 @@ struct sw_loop_owner {
     void (*device_lost)(void *server);     /* the same; the process will exit with a failure */
     struct sw_input_budget *input_budget;  /* shared by all loops */
     struct sw_clients *clients;            /* shared by all loops */
-    struct sw_saver *saver;       /* shared by all loops; NULL: there is no data directory */
-    struct sw_wal *wal;           /* shared by all loops; NULL: writes are not logged */
-    struct sw_live *live;         /* changes options; shared by all loops */
-    struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS. Borrowed */
-    struct sw_timings *timings;   /* shared by all loops; NULL: nothing is timed */
+    struct sw_saver *saver; /* shared by all loops; NULL: there is no data directory */
+    struct sw_users *users; /* shared by all loops; NULL: everybody may do everything */
+    const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
+    struct sw_wal *wal;                     /* shared by all loops; NULL: writes are not logged */
+    struct sw_live *live;                   /* changes options; shared by all loops */
+    struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */
+    struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
 };
 
 /* When the loop last received or sent a byte, for busy-poll-us. */

@@ -124,11 +124,27 @@ static int reload_tls(struct sw_reload *reload, struct sw_live *live)
     return *reload->tls_door == NULL ? 0 : sw_tls_reload(*reload->tls_door, reload->config);
 }
 
+static int reload_users(struct sw_reload *reload, struct sw_live *live)
+{
+    char error[SW_USERS_ERROR_BYTES];
+    (void)live;
+    if (reload->config->acl_file[0] == '\0') {
+        return 0;
+    }
+    if (sw_users_load(*reload->users, error, sizeof(error)) != 0) {
+        sw_log(SW_LOG_ERROR, "SIGHUP: the users are as they were, because %s", error);
+        return -1;
+    }
+    sw_log(SW_LOG_NOTICE, "SIGHUP: the users of %s were read", reload->config->acl_file);
+    return 0;
+}
+
 /* What is read anew, in this order: the options first. Where they cannot be read nothing else is.
  */
 static int (*const readers[])(struct sw_reload *reload, struct sw_live *live) = {
     reload_config,
     reload_tls,
+    reload_users,
 };
 
 int sw_reload_all(struct sw_reload *reload, struct sw_live *live)

@@ -12,12 +12,14 @@
 #include "server/net/input.h"
 #include "server/net/tls_door.h"
 #include "server/observe/slowlog.h"
+#include "server/users/users.h"
 
 /* The parts of the server that follow the options. Borrowed. */
 struct sw_reload {
     const struct sw_config *config;
     struct sw_input_budget *input_budget;
     struct sw_tls_door **tls_door; /* of the server: NULL there if there is no TLS */
+    struct sw_users **users;       /* of the server */
     struct sw_saver **saver;       /* of the server: NULL there if there is no data directory */
     struct sw_slowlog *slowlog;
 };

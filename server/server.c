@@ -3,6 +3,7 @@
  * server.c - starting, stopping and describing the daemon.
  */
 #include "server/server.h"
+#include "server/access.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct sw_server {
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
     struct sw_input_budget input_budget;
     struct sw_clients clients;
+    struct sw_access access;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */
     struct sw_loop *loops;
@@ -131,6 +133,7 @@ static void free_server(struct sw_server *server)
     sw_live_fini(&server->live);
     sw_tls_door_destroy(server->tls_door);
     sw_timings_fini(&server->timings);
+    sw_access_close(&server->access);
     if (server->stopped_fd >= 0) {
         close(server->stopped_fd);
     }
@@ -255,6 +258,8 @@ static int init_loops(struct sw_server *server)
         .input_budget = &server->input_budget,
         .clients = &server->clients,
         .saver = server->saver,
+        .users = server->access.users,
+        .unix_users = &server->access.unix_users,
         .wal = server->wal,
         .live = &server->live,
         .tls_door = server->tls_door,
@@ -306,19 +311,18 @@ static int create_listener(struct sw_server *server, const struct sw_activated *
 static int start_parts(struct sw_server *server, const struct sw_activated *activated)
 {
     int http_fd = activated != NULL ? activated->http : -1;
-    if (!server->has_activated) {
-        sw_warn_of_open_address(&server->config);
-    }
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
-    if (open_tls(server) != 0 || open_table(server) != 0 || create_log(server) != 0 ||
+    if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
+        open_tls(server) != 0 || open_table(server) != 0 || create_log(server) != 0 ||
         open_saver(server) != 0 || init_loops(server) != 0 ||
         create_listener(server, activated) != 0) {
         return -1;
     }
     server->port = sw_listener_port(server->listener);
     if (start_loops(server) != 0 ||
-        (has_http && sw_http_start(&server->config, http_fd, sw_server_snapshot, server,
-                                   &server->http, &server->http_port) != 0)) {
+        (has_http &&
+         sw_http_start(&server->config, http_fd, &server->access.http_token, sw_server_snapshot,
+                       server, &server->http, &server->http_port) != 0)) {
         return -1;
     }
     if (sw_listener_start(server->listener) != 0) {
@@ -363,8 +367,9 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
         server->config.loops = SW_LOOPS_MAX;
     }
     server->has_activated = activated != NULL && activated->listener_count > 0;
-    server->reload = (struct sw_reload){&server->config, &server->input_budget, &server->tls_door,
-                                        &server->saver, &server->timings.slowlog};
+    server->reload =
+        (struct sw_reload){&server->config,       &server->input_budget, &server->tls_door,
+                           &server->access.users, &server->saver,        &server->timings.slowlog};
     sw_timings_init(&server->timings, &server->config);
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
                  &server->reload);

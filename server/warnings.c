@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "server/config/live.h"
 #include "server/observe/log.h"
 
 void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *table)
@@ -22,7 +23,7 @@ void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *ta
     }
 }
 
-void sw_warn_of_open_address(const struct sw_config *config)
+void sw_warn_of_open_address(const struct sw_config *config, bool is_open)
 {
     struct in_addr v4;
     struct in6_addr v6;
@@ -33,8 +34,16 @@ void sw_warn_of_open_address(const struct sw_config *config)
         loopback = IN6_IS_ADDR_LOOPBACK(&v6) ||
                    (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
     }
-    if (!loopback &&
-        !(config->tls_only && config->tls_auth_clients == SW_CONFIG_TLS_CLIENTS_REQUIRED)) {
+    if (loopback || !is_open ||
+        (config->tls_only && config->tls_auth_clients == SW_CONFIG_TLS_CLIENTS_REQUIRED)) {
+        return;
+    }
+    if (SW_LIVE(config->protected_mode) != 0) {
+        sw_log(SW_LOG_WARNING,
+               "bind %s: there is no password, so only loopback addresses are served: see "
+               "requirepass-file, acl-file and protected-mode",
+               config->bind);
+    } else {
         sw_log(SW_LOG_WARNING,
                "bind %s: there is no password%s; whoever reaches this address can read, write and "
                "delete everything, and stop the server",

@@ -10,7 +10,8 @@
 
 /* The memory of the machine has no room for max-capacity. */
 void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *table);
-/* There is no password, so every client that reaches the port may do everything. */
-void sw_warn_of_open_address(const struct sw_config *config);
+/* `is_open`: there is no password. Then every client that reaches the port may do everything, or
+ * nobody from elsewhere is served. */
+void sw_warn_of_open_address(const struct sw_config *config, bool is_open);
 
 #endif

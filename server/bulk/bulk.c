@@ -130,6 +130,7 @@ static uint64_t body_bytes_max(const struct sw_bulk *bulk)
 /* The head of a frame, decoded. */
 struct head {
     struct sw_request request;
+    size_t header_bytes;
     size_t bytes;
     uint64_t body_bytes;
 };
@@ -146,6 +147,7 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
     }
     head->bytes = result == 0 ? SW_FRAME_PREFIX_BYTES : sw_frame_head_bytes(prefix.header_bytes);
     head->body_bytes = result == 0 ? 0 : prefix.body_bytes;
+    head->header_bytes = result == 0 ? 0 : prefix.header_bytes;
     if (result == 0 || size < head->bytes) {
         conn->input.need = head->bytes;
         return 0;
@@ -172,6 +174,24 @@ static bool is_served(struct sw_conn *conn, const struct head *head)
     }
     if (!sw_bulk_refuse(conn, head->request.request_id, status, message)) {
         sw_conn_abort(conn);
+    }
+    return false;
+}
+
+/* May the connection send the request? If not, an error is sent as its reply. */
+static bool is_permitted(struct sw_conn *conn, const uint8_t *bytes, const struct head *head)
+{
+    char message[SW_FRAME_TEXT_BYTES_MAX];
+    enum sw_reply_status status = SW_REPLY_OK;
+    bool closes = false;
+    if (sw_bulk_permits(conn, &head->request, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes,
+                        &status, message, sizeof(message), &closes)) {
+        return true;
+    }
+    if (!sw_bulk_refuse(conn, head->request.request_id, status, message)) {
+        sw_conn_abort(conn);
+    } else if (closes || (conn->lacks_login && head->body_bytes > SW_LOGIN_REQUEST_BYTES_MAX)) {
+        sw_conn_drain(conn, false);
     }
     return false;
 }
@@ -211,7 +231,7 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     if (result == 0 || must_wait(conn, &head.request)) {
         return 0;
     }
-    if (!is_served(conn, &head)) {
+    if (!is_permitted(conn, bytes, &head) || !is_served(conn, &head)) {
         sw_bulk_of(conn)->discard_bytes = head.body_bytes;
         return head.bytes;
     }
@@ -252,7 +272,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         }
         size_t consumed = begin(conn, bytes + at, size - at);
         at += consumed;
-        if (consumed == 0 || conn->state > SW_CONN_DRAINING) {
+        if (consumed == 0 || conn->state > SW_CONN_DRAINING || conn->stall != SW_STALL_NONE) {
             break;
         }
     }
@@ -293,6 +313,14 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
         [SW_REFUSAL_INPUT_MEMORY] = {SW_REPLY_OUT_OF_MEMORY,
                                      "the memory for requests that have only partly arrived is "
                                      "used up (input-bytes-max)"},
+        [SW_REFUSAL_PROTECTED] = {SW_REPLY_NO_AUTH,
+                                  "protected-mode is yes and the user default has no password: "
+                                  "from other machines nobody is served. Give it one "
+                                  "(--requirepass-file, --acl-file), or set protected-mode to no"},
+        [SW_REFUSAL_BEFORE_LOGIN] = {SW_REPLY_TOO_MANY_CONNECTIONS,
+                                     "connections-before-login-max is reached"},
+        [SW_REFUSAL_LOGIN_TIMED_OUT] = {SW_REPLY_NO_AUTH,
+                                        "nobody has logged in within login-timeout-ms"},
     };
     return sw_bulk_refuse(conn, 0, replies[why].status, replies[why].message);
 }
@@ -353,6 +381,7 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     bulk->batches = batches;
     bulk->owner = *owner;
     bulk->operations = sw_bulk_operations(&batches->shape);
+    sw_bulk_rights_init(&bulk->rights, net->users);
     sw_list_init(&bulk->waits);
     sw_list_init(&bulk->ready);
     sw_bulk_pool_init(&bulk->pool);

@@ -15,6 +15,7 @@
 
 #include "server/batch/batches.h"
 #include "server/bulk/frame_pool.h"
+#include "server/bulk/permit.h"
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/timings.h"
@@ -34,6 +35,7 @@ struct sw_bulk {
     struct sw_batches *batches;
     struct sw_bulk_owner owner;
     uint64_t operations; /* operations that the engine supports: bit 1 << enum sw_operation */
+    struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
     struct sw_list waits; /* frames of WAIT_DURABLE */
     struct sw_list ready; /* connections that have replies to send and are not writing */

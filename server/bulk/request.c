@@ -63,6 +63,22 @@ static bool check_values(struct sw_bulk_frame *frame, const void *values)
     return false;
 }
 
+/* Are all keys such as the user may touch? If not, the whole frame is refused: then it returns
+ * false, and the reply has been sent. */
+static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_NO_PERMISSION,
+                             .message = "a key lies outside the ranges of the user; nothing was "
+                                        "changed"};
+    if (frame->conn->login.ranges == NULL ||
+        sw_bulk_permits_keys(frame->conn, &frame->request, keys)) {
+        return true;
+    }
+    sw_bulk_reply(frame, &reply, NULL, 0);
+    return false;
+}
+
 /* The array at `offset` of the reply's body, if it is wanted. */
 static void *wanted(const struct sw_bulk_frame *frame, bool is, uint64_t offset)
 {
@@ -95,7 +111,7 @@ static void start_data(struct sw_bulk_frame *frame)
     if (request->has_scores) {
         batch->scores = (const uint64_t *)(const void *)(frame->memory + body.scores);
     }
-    if (check_values(frame, batch->values)) {
+    if (check_keys(frame, batch->keys) && check_values(frame, batch->values)) {
         launch(frame);
     }
 }

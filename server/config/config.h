@@ -19,6 +19,7 @@
 #define SW_CONFIG_DIR_MAX 128
 #define SW_CONFIG_FILE_MAX 160 /* of a certificate or a key */
 #define SW_CONFIG_SAVE_MAX 128
+#define SW_CONFIG_UNIX_USERS_MAX 160 /* SW_OPTION_VALUE_BYTES */
 
 /* When a write is answered, if there is a log. */
 enum sw_config_sync { SW_CONFIG_ALWAYS, SW_CONFIG_EVERYSEC, SW_CONFIG_NO };
@@ -61,17 +62,22 @@ struct sw_config {
     char tls_cert[SW_CONFIG_FILE_MAX];    /* PEM files; empty: none */
     char tls_key[SW_CONFIG_FILE_MAX];
     char tls_ca[SW_CONFIG_FILE_MAX];
-    uint32_t tls_auth_clients;          /* 0: no, 1: optional, 2: yes */
-    uint32_t tls_min_version;           /* 12 or 13 */
-    char http_bind[64];                 /* empty: no HTTP */
-    uint32_t http_port;                 /* 9379 */
-    uint32_t loops;                     /* I/O threads; 0: half the cores, at least 1 */
-    uint32_t busy_poll_us;              /* 0: loops sleep at once */
-    uint32_t log_level;                 /* syslog priorities; 6: info */
-    uint64_t slowlog_log_slower_than;   /* microseconds; the largest number: off */
-    uint64_t slowlog_max_len;           /* entries */
-    uint64_t latency_monitor_threshold; /* milliseconds; 0: off */
-    uint32_t latency_tracking;          /* 1: yes */
+    uint32_t tls_auth_clients;                 /* 0: no, 1: optional, 2: yes */
+    uint32_t tls_min_version;                  /* 12 or 13 */
+    uint32_t protected_mode;                   /* 1: yes */
+    char unix_users[SW_CONFIG_UNIX_USERS_MAX]; /* uid:N=USER,..; empty: none */
+    char requirepass_file[SW_CONFIG_FILE_MAX]; /* the password of `default`; empty: none */
+    char acl_file[SW_CONFIG_FILE_MAX];         /* users; empty: none */
+    char http_token_file[SW_CONFIG_FILE_MAX];  /* what /metrics asks for; empty: nothing */
+    char http_bind[64];                        /* empty: no HTTP */
+    uint32_t http_port;                        /* 9379 */
+    uint32_t loops;                            /* I/O threads; 0: half the cores, at least 1 */
+    uint32_t busy_poll_us;                     /* 0: loops sleep at once */
+    uint32_t log_level;                        /* syslog priorities; 6: info */
+    uint64_t slowlog_log_slower_than;          /* microseconds; the largest number: off */
+    uint64_t slowlog_max_len;                  /* entries */
+    uint64_t latency_monitor_threshold;        /* milliseconds; 0: off */
+    uint32_t latency_tracking;                 /* 1: yes */
 
     /* [table] */
     uint32_t backend;      /* enum sw_backend_kind */
@@ -105,8 +111,10 @@ struct sw_config {
     uint64_t log_backlog_bytes;
 
     /* [limits] */
-    uint32_t connections_max;        /* 10000 */
-    uint64_t arena_bytes;            /* I/O memory of a loop, for frames in flight, 256 MiB */
+    uint32_t connections_max;              /* 10000 */
+    uint32_t connections_before_login_max; /* 1000 */
+    uint32_t login_timeout_ms;             /* 10000; 0: none */
+    uint64_t arena_bytes;                  /* I/O memory of a loop, for frames in flight, 256 MiB */
     uint32_t round_ops_max;          /* RESP operations in one batch of a loop. Here and in the two
                                         limits like it, 0 stands for a default that sw_config_load
                                         derives from other options (sw_config_fit) */

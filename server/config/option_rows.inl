@@ -20,7 +20,8 @@
 SW_OPTION(
     bind, "bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
     "Address that RESP clients and bulk clients connect to, IPv4 or IPv6. Empty: no TCP port. "
-    "There is no password: an address that others can reach lets them read and write everything.")
+    "Whoever can reach it may do what the user default may: see protected-mode, requirepass-file "
+    "and acl-file.")
 SW_OPTION(port, "port", "server", SW_ANY, SW_NUMBER(0, 65535), "7379", "PORT",
           "Port for RESP and bulk frames; the first byte tells them apart. 0: the kernel picks a "
           "free one, shown in the start line.")
@@ -57,6 +58,23 @@ SW_OPTION(tls_auth_clients, "tls-auth-clients", "server", SW_ANY, SW_CHOICE(tls_
           "client shows must be valid.")
 SW_OPTION(tls_min_version, "tls-min-version", "server", SW_ANY, SW_CHOICE(tls_versions), "1.2",
           "1.2|1.3", "The oldest version of TLS that is spoken.")
+SW_LIVE_OPTION(
+    protected_mode, "protected-mode", "server", SW_ANY, SW_CHOICE(switches), "yes", "yes|no",
+    "While the user default has no password, serve nobody but loopback addresses and Unix "
+    "sockets, whatever bind says.")
+SW_OPTION(unix_users, "unix-users", "server", SW_ANY, SW_TEXT(), "", "uid:N=USER,...",
+          "Which user the peer of a Unix socket is without a password, by its user id. Others "
+          "begin as they do by TCP.")
+SW_OPTION(requirepass_file, "requirepass-file", "server", SW_ANY, SW_TEXT(), "", "FILE",
+          "File whose first line is the password of the user default, at most 127 bytes of name. "
+          "Not readable by everybody; a relative name is looked for in $CREDENTIALS_DIRECTORY "
+          "first (LoadCredential= of systemd). Empty: none.")
+SW_OPTION(acl_file, "acl-file", "server", SW_ANY, SW_TEXT(), "", "FILE",
+          "File of users, a line each, as redis writes them; found as requirepass-file is. ACL "
+          "LOAD reads it again, ACL SAVE writes it. Empty: none.")
+SW_OPTION(http_token_file, "http-token-file", "server", SW_ANY, SW_TEXT(), "", "FILE",
+          "File whose first line /metrics asks for as a bearer token; found as requirepass-file "
+          "is. /healthz and /readyz stay open. Empty: none.")
 SW_OPTION(http_bind, "http-bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
           "Address of the status page, /metrics, /healthz and /readyz. Empty: no HTTP.")
 SW_OPTION(
@@ -201,6 +219,13 @@ SW_OPTION(
 /* [limits] */
 SW_LIVE_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000",
                "N", "Connections open at once. One more gets an error as its reply and is closed.")
+SW_LIVE_OPTION(
+    connections_before_login_max, "connections-before-login-max", "limits", SW_ANY,
+    SW_NUMBER(1, 1000000), "1000", "N",
+    "Connections open at once that have not logged in, where they must. Each takes at most "
+    "16 KiB for its requests.")
+SW_LIVE_OPTION(login_timeout_ms, "login-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS),
+               "10000", "MS", "Time to log in, after which the connection is closed. 0: none.")
 SW_OPTION(arena_bytes, "arena-bytes", "limits", SW_ANY, SW_SIZE(SW_M, SW_T), "256M", "BYTES",
           "I/O memory of each loop, for requests and replies in flight. A connection is paused "
           "while there is none left for it.")

@@ -28,6 +28,7 @@
 #include "server/net/input.h"
 #include "server/net/net.h"
 #include "server/net/transport.h"
+#include "server/users/users.h"
 
 enum sw_conn_state { SW_CONN_OPEN, SW_CONN_DRAINING, SW_CONN_LINGERING, SW_CONN_CLOSED };
 
@@ -40,6 +41,7 @@ enum sw_stall {
     SW_STALL_ARENA,     /* the arena has no memory for the next frame or scan */
     SW_STALL_IN_FLIGHT, /* the connection has frames-in-flight-max requests without a reply */
     SW_STALL_OUTPUT,    /* the connection has more unsent replies than output-bytes-pause */
+    SW_STALL_LOGIN,     /* a password was wrong: it has to wait before the next one */
     SW_STALL_LOG,       /* the write-ahead log has no room for the next write */
     SW_STALL_TURN       /* text replies have used up their budget of this turn */
 };
@@ -70,12 +72,13 @@ struct sw_conn {
 
     enum sw_conn_state state;
     enum sw_stall stall;
-    bool reading;          /* the transport delivers input */
-    bool ended;            /* the peer has closed its write side */
-    bool transport_closed; /* the transport's `closed` event has come */
-    bool is_refused;       /* over connections-max: it only gets an error that says so */
-    bool retried;          /* sw_conn_resume is parsing its input again */
-    bool output_paused;    /* it is not read, because it has too many unsent replies */
+    bool reading;            /* the transport delivers input */
+    bool ended;              /* the peer has closed its write side */
+    bool transport_closed;   /* the transport's `closed` event has come */
+    bool is_refused;         /* over connections-max: the listener has not counted it */
+    enum sw_refusal refusal; /* it only gets this error; NONE: it is served */
+    bool retried;            /* sw_conn_resume is parsing its input again */
+    bool output_paused;      /* it is not read, because it has too many unsent replies */
 
     uint64_t turn;           /* number of the turn in which it last received bytes */
     uint64_t turn_bytes;     /* bytes that it received in that turn */
@@ -83,6 +86,12 @@ struct sw_conn {
     uint32_t data_in_flight; /* those of in_flight that access the table */
     struct sw_input input;
     struct sw_conn_times times;
+
+    struct sw_login login;         /* who it is: conn_login.c */
+    bool lacks_login;              /* it is counted as one that has not logged in */
+    uint8_t login_failures;        /* wrong passwords since the last right one */
+    uint64_t login_since_ms;       /* when lacks_login last changed */
+    uint64_t login_waits_until_ms; /* it is not read before; 0: no password was wrong */
 
     /* Written by the protocol. */
     bool receives_body;      /* the next bytes go to protocol->body_room */

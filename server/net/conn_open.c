@@ -12,7 +12,7 @@
 
 #include "server/config/live.h"
 #include "server/limits.h"
-#include "server/net/conn.h"
+#include "server/net/conn_login.h"
 #include "server/observe/log.h"
 
 static void describe_peer(struct sw_peer *peer, int fd, bool is_unix)
@@ -63,6 +63,7 @@ struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused)
     }
     conn->net = net;
     conn->is_refused = is_refused;
+    conn->refusal = is_refused ? SW_REFUSAL_TOO_MANY_CONNECTIONS : SW_REFUSAL_NONE;
     conn->read_bytes = SW_READ_BYTES;
     conn->peer.id = net->next_id;
     net->next_id += net->id_step;
@@ -95,6 +96,7 @@ static void on_closed(struct sw_transport *transport)
     conn->transport_closed = true;
     sw_list_remove(&conn->link);
     count_open(conn->net, conn->is_refused, -1);
+    sw_conn_login_end(conn);
     sw_conn_free_if_done(conn);
 }
 
@@ -165,6 +167,11 @@ void sw_conn_open(struct sw_net *net, struct sw_inbox_item accepted)
         sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "a connection could not be opened: %s",
                        uv_strerror(error));
         close(fd);
+        sw_conn_abort(conn);
+        return;
+    }
+    sw_conn_login_begin(conn, fd, accepted.is_unix);
+    if (net->turned_away > SW_REFUSED_MAX && conn->refusal != SW_REFUSAL_NONE) {
         sw_conn_abort(conn);
         return;
     }

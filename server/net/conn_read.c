@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/limits.h"
-#include "server/net/conn.h"
+#include "server/net/conn_login.h"
 
 /* --- memory of the input ---------------------------------------------------------------------- */
 
@@ -126,8 +126,8 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     if (conn->protocol == NULL) {
         sw_conn_set_protocol(conn, protocol_of(conn->net, bytes[0]));
     }
-    if (conn->is_refused) {
-        sw_conn_refuse(conn, SW_REFUSAL_TOO_MANY_CONNECTIONS);
+    if (conn->refusal != SW_REFUSAL_NONE) {
+        sw_conn_refuse(conn, conn->refusal);
         return size;
     }
     if (size < conn->input.need) {
@@ -135,6 +135,10 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     }
     if (conn->output_paused) {
         sw_conn_stall(conn, SW_STALL_OUTPUT);
+        return 0;
+    }
+    if (sw_conn_login_waits(conn)) {
+        sw_conn_stall(conn, SW_STALL_LOGIN);
         return 0;
     }
     conn->input.need = 0;

@@ -9,7 +9,7 @@
 
 #include "server/config/live.h"
 #include "server/limits.h"
-#include "server/net/conn.h"
+#include "server/net/conn_login.h"
 #include "server/observe/log.h"
 
 /* Has the peer taken no byte of its unsent replies for longer than `limit_ms`? */
@@ -56,7 +56,7 @@ static bool is_idle(const struct sw_conn *conn, uint64_t now_ms)
  * the last protocol then. */
 static bool has_kept_silent(const struct sw_conn *conn, uint64_t now_ms)
 {
-    return conn->is_refused && now_ms - conn->peer.open_at_ms > SW_REFUSED_MS;
+    return conn->refusal != SW_REFUSAL_NONE && now_ms - conn->peer.open_at_ms > SW_REFUSED_MS;
 }
 
 /* Has the peer taken too long to complete its handshake? Nothing has been received before, so
@@ -72,7 +72,12 @@ static void sweep_open(struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
     struct sw_loop_counters *counters = conn->net->counters;
     if (has_kept_silent(conn, now_ms)) {
-        sw_conn_refuse(conn, SW_REFUSAL_TOO_MANY_CONNECTIONS);
+        sw_conn_refuse(conn, conn->refusal);
+    } else if (sw_conn_login_timed_out(conn, now_ms)) {
+        if (sw_conn_refuse(conn,
+                           SW_REFUSAL_LOGIN_TIMED_OUT)) { /* else the next sweep tries again */
+            SW_COUNT(counters, login_timeouts, 1);
+        }
     } else if (request_timed_out(conn, now_ms, pressed)) {
         if (sw_conn_refuse(conn, SW_REFUSAL_TIMED_OUT)) { /* else the next sweep tries again */
             SW_COUNT(counters, request_timeouts, 1);
@@ -91,6 +96,7 @@ void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
         return;
     }
     note_output(conn, now_ms);
+    conn->net->retry |= conn->stall == SW_STALL_LOGIN && !sw_conn_login_waits(conn);
     if (handshake_timed_out(conn, now_ms)) {
         SW_COUNT(conn->net->counters, tls_handshake_failures, 1);
         sw_log_limited(SW_LOG_TLS, SW_LOG_NOTICE,

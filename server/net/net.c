@@ -20,6 +20,7 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     net->counters = counters;
     net->budget = budget;
     net->next_id = net->id_step = 1;
+    net->users_version = &net->no_users;
     net->turn = (struct sw_turn){.number = 1, .bytes = SW_TURN_BYTES_ALONE};
     sw_list_init(&net->conns);
     sw_list_init(&net->stalled);
@@ -39,6 +40,14 @@ void sw_net_fini(struct sw_net *net)
     free(net->read_buffer);
     net->read_buffer = NULL;
     net->uv = NULL;
+}
+
+void sw_net_set_users(struct sw_net *net, struct sw_users *users,
+                      const struct sw_unix_users *unix_users)
+{
+    net->users = users;
+    net->users_version = sw_users_version(users);
+    net->unix_users = unix_users;
 }
 
 void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protocol *protocol,
@@ -99,11 +108,17 @@ void sw_net_end_turn(struct sw_net *net)
 void sw_net_sweep(struct sw_net *net, bool all)
 {
     uint64_t now_ms = sw_net_now_ms(net);
+    uint64_t users = __atomic_load_n(net->users_version, __ATOMIC_RELAXED);
+    bool look = users != net->users_seen; /* some may have been deleted */
+    net->users_seen = users;
     SW_LIST_EACH(&net->conns, link)
     {
         struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
         if (all) {
             sw_conn_abort(conn);
+        } else if (look && net->users != NULL &&
+                   sw_login_look(net->users, &conn->login) == SW_LOGIN_DELETED) {
+            sw_conn_drain(conn, false);
         } else {
             sw_conn_sweep(conn, now_ms);
         }

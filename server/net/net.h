@@ -21,6 +21,8 @@
 #include "server/net/tls.h"
 #include "server/net/tls_door.h"
 #include "server/observe/counters.h"
+#include "server/users/unix_users.h"
+#include "server/users/users.h"
 
 /* Number of protocols of a loop. The last one takes every connection that the others do not claim,
  * and a connection that is refused before its peer has sent a byte. */
@@ -45,11 +47,18 @@ struct sw_net {
     const struct sw_config *config;
     struct sw_loop_counters *counters;
     struct sw_input_budget *budget; /* shared by all loops */
+    struct sw_users *users;         /* shared by all loops; NULL: everybody may do everything */
+    const uint64_t *users_version;  /* of these users, or no_users */
+    const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
     struct sw_net_protocol protocols[SW_PROTOCOLS];
     size_t state_bytes; /* size of protocol_state: the largest that a protocol wants */
 
     struct sw_list conns;   /* all connections whose transport is not closed */
     struct sw_list stalled; /* connections that are stalled, oldest first */
+    uint64_t no_users;      /* 0: the version of no users */
+    uint64_t users_seen;    /* the version of users that the last sweep saw */
+    uint64_t lacking_login; /* connections that have not logged in */
+    uint32_t turned_away;   /* connections that conn_login.c refuses */
     uint32_t refused;       /* connections that only get the error of connections-max */
     uint64_t next_id;       /* id of the next connection */
     uint64_t id_step;       /* number of loops: ids of different loops never meet */
@@ -75,6 +84,11 @@ struct sw_net {
 int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *config,
                 struct sw_loop_counters *counters, struct sw_input_budget *budget);
 void sw_net_fini(struct sw_net *net);
+
+/* Sets who may do what. To be called before any connection is opened; both are borrowed, and the
+ * second may be NULL. */
+void sw_net_set_users(struct sw_net *net, struct sw_users *users,
+                      const struct sw_unix_users *unix_users);
 
 /* Registers protocol number `i`, with its state of this loop. To be called before any connection is
  * opened. */

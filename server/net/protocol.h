@@ -21,9 +21,13 @@ struct sw_conn;
 
 /* Reasons for which the server closes a connection with an error as its last reply. */
 enum sw_refusal {
+    SW_REFUSAL_NONE,
     SW_REFUSAL_TIMED_OUT,            /* a request did not arrive within request-timeout */
     SW_REFUSAL_TOO_MANY_CONNECTIONS, /* connections-max is reached */
-    SW_REFUSAL_INPUT_MEMORY          /* input-bytes-max is reached, or there is no memory */
+    SW_REFUSAL_INPUT_MEMORY,         /* input-bytes-max is reached, or there is no memory */
+    SW_REFUSAL_PROTECTED,            /* protected-mode, and a peer on another machine */
+    SW_REFUSAL_BEFORE_LOGIN,         /* connections-before-login-max is reached */
+    SW_REFUSAL_LOGIN_TIMED_OUT       /* login-timeout-ms have passed */
 };
 
 struct sw_protocol {

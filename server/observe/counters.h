@@ -37,6 +37,16 @@
     X(input_memory_closes,                                                                       \
       "Connections closed because incomplete requests reached input-bytes-max.")                 \
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
+    X(logins, "Connections that logged in: by a password, or by what else proves a user.")       \
+    X(login_failures, "Wrong passwords, users that are not there, and users that are off.")      \
+    X(login_timeouts, "Connections closed because they did not log in within login-timeout-ms.") \
+    X(login_limit_refusals,                                                                      \
+      "Connections refused because connections-before-login-max was reached.")                   \
+    X(unauthenticated_requests, "Commands and frames refused because nobody had logged in.")     \
+    X(permission_refusals, "Commands and frames that the rules of their user forbid.")           \
+    X(protected_mode_refusals,                                                                   \
+      "Connections refused because of protected-mode: they came from elsewhere, and the user "   \
+      "default has no password.")                                                                \
     X(log_lines_left_out,                                                                        \
       "Lines that clients provoked and that the log left out, because it had many like them.")   \
     X(tls_handshakes, "TLS handshakes that were completed.")                                     \
@@ -61,6 +71,7 @@
  */
 #define SW_GAUGE_MAP(X)                                                                          \
     X(connected_clients, "Connections open now.")                                                \
+    X(connections_without_login, "Connections that have not logged in, where they must.")        \
     X(paused_clients, "Connections whose input is paused now.")                                  \
     X(http_connections, "HTTP connections open now.")                                            \
     X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.") \

@@ -249,7 +249,7 @@ static int open_socket(const struct sw_config *config, int fd)
     return own;
 }
 
-int sw_http_start(const struct sw_config *config, int fd,
+int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_token *token,
                   void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
                   struct sw_http **out, uint16_t *port)
 {
@@ -263,6 +263,7 @@ int sw_http_start(const struct sw_config *config, int fd,
         free(http);
         return -1;
     }
+    http->pages.token = token;
     http->pages.snapshot = snapshot;
     http->pages.server = server;
     http->stop_fd = -1;

@@ -33,6 +33,7 @@ static const char page_index[] =
     "/readyz       200 while it serves, if only reads; 503 before and during shutdown\n";
 static const char page_missing[] = "There is no such page. There are /, /metrics, /status.json, "
                                    "/healthz and /readyz.\n";
+static const char page_no_token[] = "This page needs a bearer token: --http-token-file.\n";
 static const char page_since[] = "since is the number of a sample: decimal digits.\n";
 static const char page_no_memory[] = "There was not enough memory to write the page.\n";
 
@@ -47,7 +48,10 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
         MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES &&
         MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
         (status != MHD_HTTP_METHOD_NOT_ALLOWED ||
-         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES)) {
+         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES) &&
+        (status != MHD_HTTP_UNAUTHORIZED ||
+         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                                 "Bearer realm=\"sherwood\"") == MHD_YES)) {
         result = MHD_queue_response(connection, status, response);
     }
     MHD_destroy_response(response);
@@ -195,6 +199,12 @@ static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
 enum MHD_Result sw_http_reply(const struct sw_http_pages *pages, struct MHD_Connection *connection,
                               const char *path)
 {
+    if (!sw_http_token_needs_none(path) &&
+        !sw_http_token_admits(pages->token,
+                              MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+                                                          MHD_HTTP_HEADER_AUTHORIZATION))) {
+        return sw_http_reply_text(connection, MHD_HTTP_UNAUTHORIZED, page_no_token);
+    }
     if (strcmp(path, "/metrics") == 0) {
         return reply_metrics(pages, connection);
     }

@@ -8,6 +8,7 @@
 #include <microhttpd.h>
 
 #include "server/observe/history.h"
+#include "server/observe/http_token.h"
 #include "server/observe/snapshot.h"
 
 /* Where the pages have their figures from. */
@@ -15,6 +16,7 @@ struct sw_http_pages {
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
     struct sw_history *history;
+    const struct sw_http_token *token; /* what pages ask for that are not open to all; borrowed */
 };
 
 /* Replies to a GET or HEAD of `path`, which may have none. The result is libmicrohttpd's: MHD_NO

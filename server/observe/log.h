@@ -35,6 +35,7 @@ enum sw_log_kind {
     SW_LOG_NO_MEMORY,  /* for a connection, a request or a reply */
     SW_LOG_ACCEPT,     /* a connection could not be accepted */
     SW_LOG_WRONG_PORT, /* HTTP on the RESP port */
+    SW_LOG_LOGIN,      /* wrong passwords, and peers that protected-mode turns away */
     SW_LOG_HTTP,       /* what libmicrohttpd has to say of a request */
     SW_LOG_TLS,        /* a handshake or a connection by TLS failed */
     SW_LOG_WAL,        /* the write-ahead log cannot go on now */

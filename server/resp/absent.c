@@ -58,7 +58,6 @@ static const struct {
      "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script"},
     {"keys are not watched for changes: MULTI and EXEC are there without it", "unwatch watch"},
     {"there is no replication in this server", "failover psync replconf replicaof slaveof sync"},
-    {"there are no users and no passwords in this server", "acl"},
     {"there are no modules in this server", "module"},
     {"commands are not shown to other clients: counters are in INFO and /metrics", "monitor"},
     {"a server that is in use is not debugged by its clients", "debug"},

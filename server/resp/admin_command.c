@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "server/resp/acl_catalog.h"
 #include "server/resp/admin_call.h"
 
 static bool is_insert(const struct sw_command *command)
@@ -45,34 +46,9 @@ static const struct {
              {"admin", is_admin}, {"fast", is_fast},     {"no_multi", is_no_multi}};
 #define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
-#define CATEGORIES_MAX 6
-
-/* Writes the names of the command's ACL categories to `out`, without '@'. Returns how many. */
-static size_t categories_of(const struct sw_command *command, const char *out[CATEGORIES_MAX])
+static uint32_t categories_of(const struct sw_command *command)
 {
-    size_t count = 0;
-    if (strcmp(command->group, "generic") == 0) {
-        out[count++] = "keyspace";
-    } else if (strcmp(command->group, "connection") == 0) {
-        out[count++] = "connection";
-    }
-    if (is_write(command)) {
-        out[count++] = "write";
-    }
-    if (is_read(command)) {
-        out[count++] = "read";
-    }
-    if (strcmp(command->group, "string") == 0) {
-        out[count++] = "string";
-    } else if (strcmp(command->group, "transactions") == 0) {
-        out[count++] = "transaction";
-    }
-    if (is_admin(command)) {
-        out[count++] = "admin";
-        out[count++] = "dangerous";
-    }
-    out[count++] = command->fast ? "fast" : "slow";
-    return count;
+    return sw_acl_catalog()->commands[command->id].categories;
 }
 
 static void put_set(struct sw_call *call, size_t count)
@@ -123,8 +99,8 @@ static void put_key_spec(struct sw_call *call, const struct sw_command *command)
 static void put_command(struct sw_call *call, const struct sw_command *command)
 {
     struct sw_text *reply = call->reply;
-    const char *categories[CATEGORIES_MAX];
-    size_t category_count = categories_of(command, categories), flag_count = 0;
+    uint32_t categories = categories_of(command);
+    size_t flag_count = 0;
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         flag_count += flags[i].is_set(command);
     }
@@ -140,9 +116,11 @@ static void put_command(struct sw_call *call, const struct sw_command *command)
     sw_text_integer(reply, command->first_key);
     sw_text_integer(reply, command->last_key);
     sw_text_integer(reply, command->key_step);
-    put_set(call, category_count);
-    for (size_t i = 0; i < category_count; i++) {
-        put_word(call, "@", categories[i]);
+    put_set(call, (size_t)__builtin_popcount(categories));
+    for (unsigned i = 0; i < SW_CATEGORY_COUNT; i++) {
+        if ((categories >> i & 1) != 0) {
+            put_word(call, "@", sw_category_name(i));
+        }
     }
     put_set(call, 0); /* tips */
     put_set(call, command->first_key != 0 ? 1 : 0);
@@ -243,15 +221,8 @@ static void command_docs(struct sw_call *call)
 
 static bool in_category(const struct sw_command *command, const struct sw_resp_argument *name)
 {
-    const char *categories[CATEGORIES_MAX];
-    size_t count = categories_of(command, categories);
-    for (size_t i = 0; i < count; i++) {
-        if (name->size == strlen(categories[i]) &&
-            strncasecmp((const char *)name->text, categories[i], name->size) == 0) {
-            return true;
-        }
-    }
-    return false;
+    int category = sw_category_find((const char *)name->text, name->size);
+    return category >= 0 && (categories_of(command) >> category & 1) != 0;
 }
 
 static void command_list(struct sw_call *call)

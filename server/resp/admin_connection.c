@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_connection.c - AUTH, HELLO, RESET and CLIENT: the settings of a connection.
+ * admin_connection.c - CLIENT: the settings of a connection.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static bool name_allowed(const struct sw_resp_argument *argument)
     return true;
 }
 
-static void store_name(struct sw_call *call, char *name, const struct sw_resp_argument *argument)
+void sw_client_store_name(struct sw_call *call, char *name, const struct sw_resp_argument *argument)
 {
     sw_clients_lock(call->admin->clients);
     if (argument->size > 0) {
@@ -38,15 +38,8 @@ static void store_name(struct sw_call *call, char *name, const struct sw_resp_ar
     sw_clients_unlock(call->admin->clients);
 }
 
-static void choose_protocol(struct sw_call *call, bool resp3)
-{
-    sw_clients_lock(call->admin->clients);
-    call->session->resp3 = resp3;
-    sw_clients_unlock(call->admin->clients);
-}
-
 /* Replies with an error and returns false if the argument cannot be a client's name. */
-static bool check_client_name(struct sw_call *call, const struct sw_resp_argument *argument)
+bool sw_client_name_is_allowed(struct sw_call *call, const struct sw_resp_argument *argument)
 {
     if (!name_allowed(argument)) {
         sw_text_error(call->reply, name_error);
@@ -60,105 +53,10 @@ static bool check_client_name(struct sw_call *call, const struct sw_resp_argumen
     return true;
 }
 
-/* The server has no password, so the user "default" is accepted with any password, as in redis. */
-static bool check_user(struct sw_call *call, const struct sw_resp_argument *user)
-{
-    if (user->size == 7 && memcmp(user->text, "default", 7) == 0) {
-        return true;
-    }
-    sw_text_error(call->reply, "WRONGPASS invalid username-password pair or user is disabled.");
-    return false;
-}
-
-void sw_call_auth(struct sw_call *call)
-{
-    if (call->count > 3) {
-        sw_call_syntax_error(call);
-    } else if (call->count == 2) {
-        sw_text_error(call->reply,
-                      "ERR AUTH <password> called without any password configured for the default "
-                      "user. Are you sure your configuration is correct?");
-    } else if (check_user(call, &call->arguments[1])) {
-        sw_call_ok(call);
-    }
-}
-
-static void reply_hello(struct sw_call *call)
-{
-    struct sw_text *reply = call->reply;
-    bool resp3 = call->session->resp3;
-    sw_text_map(reply, 8, resp3);
-    sw_text_bulk_string(reply, "server");
-    sw_text_bulk_string(reply, "sherwood");
-    sw_text_bulk_string(reply, "version");
-    sw_text_bulk_string(reply, SW_REDIS_VERSION);
-    sw_text_bulk_string(reply, "proto");
-    sw_text_integer(reply, resp3 ? 3 : 2);
-    sw_text_bulk_string(reply, "id");
-    sw_text_unsigned(reply, call->session->id);
-    sw_text_bulk_string(reply, "mode");
-    sw_text_bulk_string(reply, "standalone");
-    sw_text_bulk_string(reply, "role");
-    sw_text_bulk_string(reply, "master");
-    sw_text_bulk_string(reply, "modules");
-    sw_text_array(reply, 0);
-    sw_text_bulk_string(reply, "engine");
-    sw_text_bulk_string(reply, call->admin->engine);
-}
-
-void sw_call_hello(struct sw_call *call)
-{
-    const struct sw_resp_argument *name = NULL;
-    int64_t version = call->session->resp3 ? 3 : 2;
-    uint32_t at = 2;
-    if (call->count > 1 && !sw_argument_integer(&call->arguments[1], &version)) {
-        sw_text_error(call->reply, "ERR Protocol version is not an integer or out of range");
-        return;
-    }
-    if (version != 2 && version != 3) {
-        sw_text_error(call->reply, "NOPROTO unsupported protocol version");
-        return;
-    }
-    while (at < call->count) {
-        const struct sw_resp_argument *word = &call->arguments[at];
-        uint32_t left = call->count - at - 1;
-        if (sw_argument_is(word, "AUTH") && left >= 2) {
-            if (!check_user(call, word + 1)) {
-                return;
-            }
-            at += 3;
-        } else if (sw_argument_is(word, "SETNAME") && left >= 1) {
-            name = word + 1;
-            if (!check_client_name(call, name)) {
-                return;
-            }
-            at += 2;
-        } else {
-            sw_call_error(call, "ERR Syntax error in HELLO option '%.*s'", SW_CALL_SHOWN(word));
-            return;
-        }
-    }
-    /* The session is changed only when all arguments are known to be right. */
-    if (name != NULL) {
-        store_name(call, call->session->name, name);
-    }
-    choose_protocol(call, version == 3);
-    reply_hello(call);
-}
-
-void sw_call_reset(struct sw_call *call)
-{
-    const struct sw_resp_argument no_name = {(const uint8_t *)"", 0};
-    choose_protocol(call, false);
-    store_name(call, call->session->name, &no_name);
-    call->session->reply_mode = SW_REPLY_ON;
-    sw_text_simple(call->reply, "RESET");
-}
-
 static void client_setname(struct sw_call *call)
 {
-    if (check_client_name(call, &call->arguments[2])) {
-        store_name(call, call->session->name, &call->arguments[2]);
+    if (sw_client_name_is_allowed(call, &call->arguments[2])) {
+        sw_client_store_name(call, call->session->name, &call->arguments[2]);
         sw_call_ok(call);
     }
 }
@@ -192,7 +90,7 @@ static void client_setinfo(struct sw_call *call)
         sw_call_error(call, "ERR %s cannot be longer than %d bytes.", what,
                       SW_SESSION_NAME_BYTES - 1);
     } else {
-        store_name(call, field, value);
+        sw_client_store_name(call, field, value);
         sw_call_ok(call);
     }
 }
@@ -204,8 +102,8 @@ static void client_id(struct sw_call *call)
 
 /* Writes a connection as a line of redis' CLIENT LIST, with the fields that have a meaning here.
  * The last command of another connection, and its time, are not recorded. */
-static void put_client(struct sw_text *text, const struct sw_session *session,
-                       const char *subcommand, bool is_own)
+static void put_client(struct sw_text *text, const struct sw_session *session, const char *command,
+                       bool is_own)
 {
     uint64_t now_ms = sw_session_now_ms();
     uint64_t age = now_ms > session->connected_at_ms ? now_ms - session->connected_at_ms : 0;
@@ -213,9 +111,9 @@ static void put_client(struct sw_text *text, const struct sw_session *session,
                    session->address, session->name, age / 1000);
     sw_text_printf(text, "%s flags=N db=0 sub=0 psub=0 ssub=0 ", is_own ? " idle=0" : "");
     if (is_own) {
-        sw_text_printf(text, "multi=-1 events=r cmd=client|%s ", subcommand);
+        sw_text_printf(text, "multi=-1 events=r cmd=%s ", command);
     }
-    sw_text_printf(text, "user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+    sw_text_printf(text, "user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n", session->user,
                    session->resp3 ? 3 : 2, session->library_name, session->library_version);
 }
 
@@ -227,11 +125,16 @@ static void reply_text(struct sw_call *call, struct sw_text *text)
     sw_text_fini(text);
 }
 
+void sw_client_describe(struct sw_text *text, const struct sw_session *session, const char *command)
+{
+    put_client(text, session, command, true);
+}
+
 static void client_info(struct sw_call *call)
 {
     struct sw_text line;
     sw_text_init(&line, CLIENT_LINE_BYTES);
-    put_client(&line, call->session, "info", true);
+    put_client(&line, call->session, "client|info", true);
     reply_text(call, &line);
 }
 
@@ -287,7 +190,7 @@ static void reply_list(struct sw_call *call, bool by_id)
     sw_text_init(&lines, count * CLIENT_LINE_BYTES);
     for (size_t i = 0; i < count; i++) {
         if (!by_id || is_among_ids(call, sessions[i].id)) {
-            put_client(&lines, &sessions[i], "list", sessions[i].id == call->session->id);
+            put_client(&lines, &sessions[i], "client|list", sessions[i].id == call->session->id);
         }
     }
     free(sessions);

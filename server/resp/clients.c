@@ -64,6 +64,7 @@ struct sw_session *sw_clients_copy(struct sw_clients *clients, size_t *count)
             memcpy(copy->library_name, session->library_name, sizeof(copy->library_name));
             memcpy(copy->library_version, session->library_version, sizeof(copy->library_version));
             memcpy(copy->address, session->address, sizeof(copy->address));
+            memcpy(copy->user, session->user, sizeof(copy->user));
             copy->connected_at_ms = session->connected_at_ms;
         }
     }

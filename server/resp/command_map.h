@@ -99,9 +99,11 @@
     X(QUIT, "quit", -1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
       SESSION(quit), "Close the connection") \
     X(AUTH, "auth", -2, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
-      SESSION(auth), "No password is configured") \
+      SESSION(auth), "Log in: [user] password") \
+    X(ACL, "acl", -2, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
+      SESSION(acl), "Users and their rules: LIST, SETUSER, WHOAMI and more") \
     X(HELLO, "hello", -1, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
-      SESSION(hello), "Choose RESP2 or RESP3") \
+      SESSION(hello), "Choose RESP2 or RESP3, and log in: [version [AUTH user password] [SETNAME name]]") \
     X(SELECT, "select", 2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
       SESSION(select), "Database 0, the only one") \
     X(RESET, "reset", 1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \

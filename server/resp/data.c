@@ -12,6 +12,7 @@
 #include "proto/decimal.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/permit.h"
 #include "server/resp/resp.h"
 
 /* Size of the longest error line of this file. */
@@ -143,8 +144,32 @@ static enum sw_op op_of(const struct data *data)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
+/* Refuses the command if its user is limited to ranges of keys, and one of its keys is outside.
+ * Returns true if so. */
+static bool refuse_keys(const struct data *data)
+{
+    const struct sw_ranges *ranges = data->conn->login.ranges;
+    uint32_t bytes = data->resp->batches->shape.key_bytes;
+    const uint8_t *keys = (const uint8_t *)data->round->keys + (size_t)data->first * bytes;
+    uint32_t count = data->round->operations - data->first, bad = 0;
+    if (sw_ranges_hold(ranges, keys, bytes, count)) {
+        return false;
+    }
+    while (sw_ranges_hold(ranges, keys + (size_t)bad * bytes, bytes, 1)) {
+        bad++;
+    }
+    const struct sw_command *command = data->command;
+    uint32_t at = (uint32_t)command->first_key + bad * (uint32_t)command->key_step;
+    sw_round_rewind(data->round, data->first);
+    sw_permit_refuse_key(data->conn, command, &data->arguments->arguments[at]);
+    return true;
+}
+
 static void add_reply(const struct data *data, enum sw_reply_kind kind)
 {
+    if (data->conn->login.ranges != NULL && refuse_keys(data)) {
+        return;
+    }
     if (data->purpose == SW_DATA_CHECK) {
         sw_round_rewind(data->round, data->first);
         return;

@@ -9,6 +9,7 @@
 
 #include "server/log/saver.h"
 #include "server/resp/absent.h"
+#include "server/resp/permit.h"
 #include "server/resp/resp.h"
 #include "server/resp/transaction.h"
 
@@ -112,6 +113,8 @@ bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
         refuse_unknown(conn, arguments);
     } else if (!sw_command_arity_fits(command, arguments->count)) {
         refuse_count(conn, command);
+    } else if (!sw_conn_is_free(conn) && sw_permit_refuses(conn, command, arguments)) {
+        /* it has replied */
     } else if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
         refuse_unsupported(conn, command);
     } else {

@@ -16,7 +16,7 @@
 #include "server/resp/slow.h"
 
 /* Longest error line: a command's name and its arguments, cut to 128 bytes each, and a sentence. */
-#define ERROR_BYTES 512
+#define ERROR_BYTES 1280 /* that of protected-mode explains much */
 
 /* To be called when the batch is done: writes the replies, and lets the other round be submitted.
  */

@@ -151,12 +151,14 @@ static void last_error(struct sw_conn *conn, const char *line)
 
 /* Refuses bytes that are not a command: the bytes after them cannot be parsed either, so the
  * connection is closed after the error. */
-static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got)
+static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got, bool for_login)
 {
     char text[64];
     char line[128];
     sw_resp_error_text(error, got, text, sizeof(text));
-    snprintf(line, sizeof(line), "ERR Protocol error: %s", text);
+    const char *what = for_login && strncmp(text, "invalid ", 8) == 0 ? text + 8 : text;
+    snprintf(line, sizeof(line), "ERR Protocol error: %s%s", for_login ? "unauthenticated " : "",
+             what);
     SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
     last_error(conn, line);
     sw_conn_drain(conn, false);
@@ -223,7 +225,9 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         sw_conn_stall(conn, SW_STALL_TURN);
         return 0;
     }
-    int64_t consumed = sw_resp_parse(bytes, size, &resp->limits, &command);
+    const struct sw_resp_limits *limits =
+        conn->lacks_login ? &resp->limits_before_login : &resp->limits;
+    int64_t consumed = sw_resp_parse(bytes, size, limits, &command);
     if (consumed == 0) {
         if (may_wait(conn, size, &command, again)) {
             return 0;
@@ -235,7 +239,9 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
             sw_conn_stall(conn, SW_STALL_ROUND);
             return 0;
         }
-        refuse_bytes(conn, (int)consumed, command.got);
+        bool for_login =
+            conn->lacks_login && sw_resp_parse(bytes, size, &resp->limits, &command) >= 0;
+        refuse_bytes(conn, (int)consumed, command.got, for_login);
         return size;
     }
     if (command.count > 0 && !run_counted(conn, &command)) {
@@ -286,6 +292,8 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
     sw_session_init(&state->session, conn->peer.id);
     memcpy(state->session.address, conn->peer.address, sizeof(state->session.address));
     state->session.connected_at_ms = conn->peer.open_at_ms;
+    state->session.conn = conn;
+    sw_session_note_user(&state->session);
     sw_clients_enter(state->resp->owner.clients, &state->session);
     sw_resp_output_init(conn);
 }
@@ -304,6 +312,21 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
         [SW_REFUSAL_TOO_MANY_CONNECTIONS] = "ERR max number of clients reached",
         [SW_REFUSAL_INPUT_MEMORY] = ("ERR the memory for requests that have only partly arrived is "
                                      "used up (input-bytes-max)"),
+        [SW_REFUSAL_PROTECTED] =
+            ("DENIED Sherwood is running in protected mode because protected mode is enabled and "
+             "no password is set for the default user. In this mode connections are only accepted "
+             "from the loopback interface and by Unix sockets. If you want to connect from "
+             "external computers you may adopt one of the following solutions: 1) Give the user "
+             "default a password: write it to a file and start the server with "
+             "'--requirepass-file FILE', or write an ACL file and use '--acl-file FILE'. 2) Just "
+             "disable protected mode by 'protected-mode = no' in the configuration file, or by "
+             "'--protected-mode no', and MAKE SURE the server is not publicly accessible from "
+             "the internet if you do so. NOTE: You only need to do one of the above things in "
+             "order for the server to start accepting connections from the outside."),
+        [SW_REFUSAL_BEFORE_LOGIN] = ("ERR max number of clients that have not logged in reached "
+                                     "(connections-before-login-max)"),
+        [SW_REFUSAL_LOGIN_TIMED_OUT] = "NOAUTH Authentication required: it did not come in time "
+                                       "(login-timeout-ms)",
     };
     if (sw_resp_of(conn)->control_in_flight) { /* its reply is not part of a round */
         sw_resp_of(conn)->last_error = lines[why];
@@ -359,6 +382,12 @@ static int init_buffers(struct sw_resp *resp)
         .inline_bytes_max = SW_RESP_INLINE_BYTES_MAX,
         .request_bytes_max = (uint32_t)config->resp_request_bytes_max,
     };
+    resp->limits_before_login = (struct sw_resp_limits){
+        .arguments_max = SW_LOGIN_ARGUMENTS_MAX,
+        .argument_bytes_max = SW_LOGIN_REQUEST_BYTES_MAX,
+        .inline_bytes_max = SW_LOGIN_REQUEST_BYTES_MAX,
+        .request_bytes_max = SW_LOGIN_REQUEST_BYTES_MAX,
+    };
     resp->scratch = malloc(SW_SCRATCH_BYTES);
     resp->unquoted = malloc(SW_RESP_INLINE_BYTES_MAX);
     resp->arguments = calloc(config->resp_arguments_max, sizeof(*resp->arguments));
@@ -387,6 +416,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .saver = owner->saver,
                                     .live = owner->live,
                                     .timings = owner->timings,
+                                    .users = net->users,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {

@@ -65,6 +65,7 @@ struct sw_resp {
     struct sw_resp_argument *arguments; /* arguments of the command that is parsed */
     uint8_t *unquoted;                  /* arguments of an inline command, without quotes */
     struct sw_resp_limits limits;
+    struct sw_resp_limits limits_before_login;
 };
 
 /* Replies that the socket has not taken: one buffer is being written, and the other is filled. */
@@ -85,6 +86,7 @@ struct sw_resp_conn {
     uint64_t last_write;  /* sequence of its last write; 0: none */
     struct sw_session session;
     struct sw_resp_output output;
+    bool in_exec;           /* EXEC carries out what was queued */
     bool control_in_flight; /* a control command is in flight: no other command is accepted */
     const char *last_error; /* to be sent behind the reply of the control command; NULL: none */
     struct sw_transaction *transaction; /* the open transaction; NULL: none */

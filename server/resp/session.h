@@ -15,6 +15,7 @@
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
 #include "server/resp/command.h"
+#include "server/users/users.h"
 
 #define SW_SESSION_NAME_BYTES 64
 
@@ -36,11 +37,15 @@ struct sw_session {
     char name[SW_SESSION_NAME_BYTES];
     char library_name[SW_SESSION_NAME_BYTES];
     char library_version[SW_SESSION_NAME_BYTES];
-    char address[64];         /* the peer: "ip:port", "[ip6]:port" or "unix:0" */
-    uint64_t connected_at_ms; /* when it was opened, in milliseconds of the monotonic clock */
+    char address[64];              /* the peer: "ip:port", "[ip6]:port" or "unix:0" */
+    char user[SW_USER_NAME_BYTES]; /* who it is; before a login: default */
+    struct sw_conn *conn;          /* the connection; borrowed */
+    uint64_t connected_at_ms;      /* when it was opened, in milliseconds of the monotonic clock */
 };
 
 void sw_session_init(struct sw_session *session, uint64_t id);
+/* Copies the name of the connection's user, under the lock of sw_clients if others see it. */
+void sw_session_note_user(struct sw_session *session);
 /* Milliseconds of the monotonic clock, which is also the clock of the loops. */
 uint64_t sw_session_now_ms(void);
 
@@ -60,6 +65,7 @@ struct sw_admin {
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
     struct sw_clients *clients; /* those of all loops, the session among them */
+    struct sw_users *users;     /* who may do what */
     struct sw_saver *saver;     /* NULL: there is no data directory */
 };
 

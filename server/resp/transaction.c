@@ -12,6 +12,7 @@
 #include "server/limits.h"
 #include "server/net/input.h"
 #include "server/observe/log.h"
+#include "server/resp/permit.h"
 #include "server/resp/refuse.h"
 #include "server/resp/resp.h"
 
@@ -242,6 +243,9 @@ static void replay(struct sw_conn *conn, struct sw_input *queue)
     struct sw_resp_command arguments = {.arguments = resp->arguments};
     while (queue->start < queue->end) {
         const struct sw_command *command = next_queued(queue, &arguments);
+        if (sw_permit_refuses_queued(conn, command, &arguments)) {
+            continue; /* as redis: the others are carried out */
+        }
         if (command->kind == SW_KIND_DATA) {
             bool done = resp->run_data(conn, command, &arguments, SW_DATA_RUN);
             assert(done);
@@ -310,7 +314,9 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
     struct sw_replies_mark mark =
         sw_replies_add_array(replies, conn, command, transaction->commands);
     state->session.reply_mode = SW_REPLY_ON;
+    state->in_exec = true;
     replay(conn, &transaction->queue);
+    state->in_exec = false;
     sw_replies_join(replies, mark, mode != SW_REPLY_ON);
     state->session.reply_mode = mode == SW_REPLY_OFF ? SW_REPLY_OFF : SW_REPLY_ON;
     sw_transaction_drop(conn);

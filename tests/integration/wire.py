@@ -14,6 +14,7 @@ MAGIC = b"\xd5SW\x01"
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
  TOO_MANY_CONNECTIONS, NOT_DURABLE) = range(9)
 LOADING = 10
+(NO_AUTH, WRONG_PASS, NO_PERMISSION) = range(11, 14)
 
 
 # --- RESP ----------------------------------------------------------------------------------------

@@ -10,8 +10,11 @@
 #include <string.h>
 
 #include "server/config/live.h"
+#include "server/net/conn_login.h"
 #include "server/observe/timings.h"
+#include "server/resp/acl_catalog.h"
 #include "server/resp/clients.h"
+#include "server/resp/resp.h"
 #include "server/resp/session.h"
 #include "tests/server/facts.h"
 
@@ -27,6 +30,11 @@ struct fixture {
     struct sw_live_changes changes; /* the last ones made */
     struct sw_timings timings;
     struct sw_text reply;
+    struct sw_loop_counters counters;
+    struct sw_input_budget budget;
+    struct sw_net net;
+    struct sw_users *users;
+    struct sw_conn *conn; /* of the session, without a transport */
 };
 
 static inline void snapshot(void *server, struct sw_snapshot *out)
@@ -40,6 +48,22 @@ static inline void note_changes(void *context, const struct sw_live_changes *cha
     struct fixture *fixture = context;
     cr_assert_not_null(strstr(who, fixture->session.address), "%s", who);
     fixture->changes = *changes;
+}
+
+/* A connection of nobody, with the users of a server that was told nothing of users. */
+static inline void set_users(struct fixture *fixture)
+{
+    const struct sw_users_options options = {sw_acl_catalog(), "", ""};
+    char error[SW_USERS_ERROR_BYTES];
+    cr_assert_eq(sw_users_create(&options, &fixture->users, error, sizeof(error)), 0, "%s", error);
+    sw_net_init(&fixture->net, uv_default_loop(), &fixture->config, &fixture->counters,
+                &fixture->budget);
+    sw_net_set_users(&fixture->net, fixture->users, NULL);
+    fixture->net.state_bytes = sizeof(struct sw_resp_conn);
+    fixture->conn = sw_conn_create(&fixture->net, false);
+    sw_conn_login_begin(fixture->conn, -1, true);
+    fixture->session.conn = fixture->conn;
+    fixture->admin.users = fixture->users;
 }
 
 static inline void setup(struct fixture *fixture)
@@ -58,6 +82,7 @@ static inline void setup(struct fixture *fixture)
     sw_clients_init(&fixture->clients);
     sw_clients_enter(&fixture->clients, &fixture->session);
     snprintf(fixture->session.address, sizeof(fixture->session.address), "127.0.0.1:5000");
+    set_users(fixture);
     sw_text_init(&fixture->reply, 1 << 20);
 }
 

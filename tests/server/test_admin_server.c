@@ -29,7 +29,7 @@ Test(admin_server, command_info)
              "1") "*0\r\n"
                   "$-1\r\n"
                   "*10\r\n$4\r\nping\r\n:-1\r\n*1\r\n+fast\r\n:0\r\n:0\r\n:0\r\n"
-                  "*2\r\n+@connection\r\n+@fast\r\n*0\r\n*0\r\n*0\r\n"},
+                  "*2\r\n+@fast\r\n+@connection\r\n*0\r\n*0\r\n*0\r\n"},
         {"COMMAND|INFO|mset",
          "*1\r\n*10\r\n$4\r\nmset\r\n:-3\r\n*2\r\n+write\r\n+denyoom\r\n:1\r\n:-1\r\n:2\r\n"
          "*3\r\n+@write\r\n+@string\r\n+@slow\r\n*0\r\n" SPEC_2("RW", "update", "-1",

@@ -90,8 +90,8 @@ Test(config, flag_errors)
         const char *flags[5];
         const char *error;
     } rows[] = {
-        {{"--prot", "1"},
-         "sherwoodd: unknown flag '--prot'; did you mean --port? (--help lists them)\n"},
+        {{"--prt", "1"},
+         "sherwoodd: unknown flag '--prt'; did you mean --port? (--help lists them)\n"},
         {{"--capacty=1M"},
          "sherwoodd: unknown flag '--capacty=1M'; did you mean --capacity? "
          "(--help lists them)\n"},

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * access.c - reading who may do what.
+ */
+#include "server/access.h"
+
+#include "server/observe/log.h"
+#include "server/resp/acl_catalog.h"
+#include "server/warnings.h"
+
+int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated)
+{
+    const struct sw_users_options options = {sw_acl_catalog(), config->acl_file,
+                                             config->requirepass_file};
+    char error[SW_USERS_ERROR_BYTES] = "";
+    if (sw_unix_users_parse(config->unix_users, &access->unix_users, error, sizeof(error)) != 0 ||
+        sw_users_create(&options, &access->users, error, sizeof(error)) != 0 ||
+        sw_http_token_read(config->http_token_file, &access->http_token, error, sizeof(error)) !=
+            0) {
+        sw_log(SW_LOG_ERROR, "%s", error);
+        return -1;
+    }
+    if (!activated) {
+        sw_warn_of_open_address(config, sw_users_are_open(access->users));
+    }
+    return 0;
+}
+
+void sw_access_close(struct sw_access *access)
+{
+    sw_users_destroy(access->users);
+    access->users = NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * access.h - what decides who gets in: users, peers of Unix sockets, the token of HTTP.
+ */
+#ifndef SHERWOOD_SERVER_ACCESS_H
+#define SHERWOOD_SERVER_ACCESS_H
+
+#include "server/config/config.h"
+#include "server/observe/http_token.h"
+#include "server/users/unix_users.h"
+#include "server/users/users.h"
+
+struct sw_access {
+    struct sw_users *users;
+    struct sw_unix_users unix_users;
+    struct sw_http_token http_token;
+};
+
+/* Reads the files that the options name, and warns if everybody gets in at an address that others
+ * reach; `activated`: the addresses are the service manager's. Returns 0, or -1 with a sentence
+ * logged; sw_access_close may be called after either. */
+int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated);
+void sw_access_close(struct sw_access *access);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * permit.c - logins by HELLO, and the rights of operations.
+ */
+#include "server/bulk/permit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/bulk/bulk.h"
+
+/* The command that does the same by RESP, for each operation. */
+static const struct {
+    uint32_t operation;
+    const char *command;
+} commands[] = {
+    {SW_OPERATION_GET, "get"},
+    {SW_OPERATION_SET, "set"},
+    {SW_OPERATION_SUM, "incrby"},
+    {SW_OPERATION_MIN, "set"},
+    {SW_OPERATION_MAX, "set"},
+    {SW_OPERATION_SET_ABSENT, "setnx"},
+    {SW_OPERATION_SET_PRESENT, "set"},
+    {SW_OPERATION_INCREMENT, "incrby"},
+    {SW_OPERATION_DECREMENT, "decrby"},
+    {SW_OPERATION_DELETE, "del"},
+    {SW_OPERATION_PEEK, "get"},
+    {SW_OPERATION_FIND_OR_INSERT, "set"},
+    {SW_OPERATION_SET_SCORE, "set"},
+    {SW_OPERATION_SET_VALUE, "set"},
+    {SW_OPERATION_ADD_F32, "incrby"},
+    {SW_OPERATION_ADD_U32, "incrby"},
+    {SW_OPERATION_ADD_U64, "incrby"},
+    {SW_OPERATION_ADD_PRESENT_F32, "incrby"},
+    {SW_OPERATION_ADD_PRESENT_U32, "incrby"},
+    {SW_OPERATION_ADD_PRESENT_U64, "incrby"},
+    {SW_OPERATION_PING, "ping"},
+    {SW_OPERATION_STATS, "info"},
+    {SW_OPERATION_CLEAR, "flushall"},
+    {SW_OPERATION_SCAN, "scan"},
+    {SW_OPERATION_RESIZE, "resize"},
+    {SW_OPERATION_COUNT_SCORES, "scan"},
+    {SW_OPERATION_ERASE_SCORES, "flushall"},
+    {SW_OPERATION_EPOCH, "config|set"},
+    {SW_OPERATION_WAIT_DURABLE, "waitaof"},
+};
+
+void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)
+{
+    memset(rights, 0xff, sizeof(*rights));
+    for (size_t i = 0; users != NULL && i < sizeof(commands) / sizeof(commands[0]); i++) {
+        rights->row[commands[i].operation] = (int16_t)sw_catalog_find(
+            sw_users_catalog(users), commands[i].command, strlen(commands[i].command));
+    }
+}
+
+/* Does the operation look at or change keys that its frame does not have? */
+static bool needs_all_keys(uint32_t operation)
+{
+    return operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_SCAN ||
+           operation == SW_OPERATION_COUNT_SCORES || operation == SW_OPERATION_ERASE_SCORES;
+}
+
+static void note(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
+                 const char *user, size_t user_size)
+{
+    struct sw_acl_entry entry = {.reason = reason, .at_ms = sw_net_now_ms(conn->net)};
+    user_size = user_size < sizeof(entry.user) ? user_size : sizeof(entry.user) - 1;
+    memcpy(entry.user, user, user_size);
+    snprintf(entry.object, sizeof(entry.object), "%s", object);
+    snprintf(entry.client, sizeof(entry.client), "id=%llu addr=%s",
+             (unsigned long long)conn->peer.id, conn->peer.address);
+    sw_acl_log_add(sw_users_log(conn->net->users), &entry);
+}
+
+static void note_refusal(struct sw_conn *conn, enum sw_acl_reason reason, const char *object)
+{
+    const char *user = conn->login.user->name;
+    SW_COUNT(conn->net->counters, permission_refusals, 1);
+    note(conn, reason, object, user, strlen(user));
+}
+
+/* Logs in, if the HELLO says whom. Returns false if that fails. */
+static bool log_in(struct sw_conn *conn, const uint8_t *header, size_t header_bytes)
+{
+    struct sw_frame_login login;
+    bool done = true;
+    if (sw_frame_login_decode(header, header_bytes, &login) != 0) {
+        return false;
+    }
+    if (login.is_there) {
+        const char *user = login.user[0] != '\0' ? login.user : "default";
+        done = sw_conn_login(conn, user, strlen(user), login.password, login.password_bytes);
+        if (!done) {
+            note(conn, SW_ACL_AUTH, "HELLO", user, strlen(user));
+        }
+    }
+    explicit_bzero(&login, sizeof(login));
+    return done;
+}
+
+/* May the user do this? If not, the sentence is in `message`. */
+static bool rules_permit(struct sw_conn *conn, uint32_t operation, char *message,
+                         size_t message_bytes)
+{
+    const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    const struct sw_user *user = conn->login.user;
+    const char *name = sw_operation_name(operation);
+    int row = operation < SW_BULK_OPERATIONS_MAX ? bulk->rights.row[operation] : -1;
+    bool may = row >= 0 && sw_user_may(user, (uint32_t)row);
+    if (may && operation == SW_OPERATION_SCAN) { /* its reply has values */
+        row = bulk->rights.row[SW_OPERATION_GET];
+        may = row >= 0 && sw_user_may(user, (uint32_t)row);
+    }
+    if (!may) {
+        note_refusal(conn, SW_ACL_COMMAND, name);
+        snprintf(message, message_bytes, "user %s may not run %s: it lacks the command %s",
+                 user->name, name,
+                 row >= 0 ? sw_users_catalog(conn->net->users)->commands[row].name : name);
+        return false;
+    }
+    if (conn->login.ranges != NULL && needs_all_keys(operation)) {
+        note_refusal(conn, SW_ACL_KEY, "*");
+        snprintf(message, message_bytes, "user %s may not touch all keys, which %s does",
+                 user->name, name);
+        return false;
+    }
+    return true;
+}
+
+bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, const uint8_t *header,
+                     size_t header_bytes, enum sw_reply_status *status, char *message,
+                     size_t message_bytes, bool *closes)
+{
+    struct sw_users *users = conn->net->users;
+    bool is_hello = request->operation == SW_OPERATION_HELLO;
+    if (users == NULL || (!is_hello && sw_conn_is_free(conn))) {
+        return true;
+    }
+    if (is_hello && !log_in(conn, header, header_bytes)) {
+        *status = SW_REPLY_WRONG_PASS;
+        snprintf(message, message_bytes, "invalid username-password pair or user is disabled");
+        return false;
+    }
+    switch (sw_login_look(users, &conn->login)) {
+    case SW_LOGIN_IN:
+        *status = SW_REPLY_NO_PERMISSION;
+        return is_hello || rules_permit(conn, request->operation, message, message_bytes);
+    case SW_LOGIN_DELETED:
+        *closes = true;
+        snprintf(message, message_bytes, "the user of this connection was deleted");
+        break;
+    case SW_LOGIN_NONE:
+        snprintf(message, message_bytes,
+                 "authentication required: the first request, HELLO, takes a user and a password");
+        break;
+    }
+    SW_COUNT(conn->net->counters, unauthenticated_requests, 1);
+    *status = SW_REPLY_NO_AUTH;
+    return false;
+}
+
+bool sw_bulk_permits_keys(struct sw_conn *conn, const struct sw_request *request, const void *keys)
+{
+    const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    uint32_t bytes = bulk->batches->shape.key_bytes;
+    if (sw_ranges_hold(conn->login.ranges, keys, bytes, request->count)) {
+        return true;
+    }
+    const uint8_t *at = keys;
+    while (sw_ranges_hold(conn->login.ranges, at, bytes, 1)) {
+        at += bytes;
+    }
+    uint64_t key = 0;
+    char object[24];
+    memcpy(&key, at, bytes); /* keys are little-endian, as the machines are that this runs on */
+    snprintf(object, sizeof(object), "%llu", (unsigned long long)key);
+    note_refusal(conn, SW_ACL_KEY, object);
+    return false;
+}

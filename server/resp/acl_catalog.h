@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * acl_catalog.h - the commands of command_map.h, and the subcommands of some of them, with their
+ * categories, for the rules of users. The data is constant once it was asked for; any thread may.
+ */
+#ifndef SHERWOOD_SERVER_RESP_ACL_CATALOG_H
+#define SHERWOOD_SERVER_RESP_ACL_CATALOG_H
+
+#include "proto/resp.h"
+#include "server/resp/command.h"
+#include "server/users/catalog.h"
+
+/* Row i is command i of enum sw_command_id; behind these are the subcommands. */
+const struct sw_catalog *sw_acl_catalog(void);
+
+/* The row of a complete command: that of its subcommand, if it has one that is known, else its own.
+ * Of a command with subcommands its own row has the strictest categories, so that a subcommand that
+ * this list lacks needs the rights of an administrator. */
+uint32_t sw_acl_row(const struct sw_command *command, const struct sw_resp_command *arguments);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * permit.c - who may run which command.
+ */
+#include "server/resp/permit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/resp/acl_catalog.h"
+#include "server/resp/admin_call.h"
+#include "server/resp/resp.h"
+#include "server/resp/transaction.h"
+
+#define KEY_REFUSED "this user has no permissions to access one of the keys used as arguments"
+#define QUEUED_REFUSED                                                                          \
+    "ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " \
+    "This command is no longer allowed for the following reason: "
+
+static void copy_text(char *out, size_t room, const char *text, size_t size)
+{
+    size = size < room ? size : room - 1;
+    memcpy(out, text, size);
+    out[size] = '\0';
+}
+
+void sw_permit_log(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
+                   const char *command, const char *user, size_t user_size)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_acl_entry entry = {
+        .reason = reason, .at_ms = sw_session_now_ms(), .in_multi = state->transaction != NULL};
+    struct sw_text client;
+    sw_text_init(&client, sizeof(entry.client) - 1);
+    sw_client_describe(&client, &state->session, command);
+    copy_text(entry.client, sizeof(entry.client), client.data != NULL ? client.data : "",
+              client.size);
+    entry.client[strcspn(entry.client, "\n")] = '\0';
+    sw_text_fini(&client);
+    copy_text(entry.object, sizeof(entry.object), object, strlen(object));
+    copy_text(entry.user, sizeof(entry.user), user, user_size);
+    sw_acl_log_add(sw_users_log(conn->net->users), &entry);
+}
+
+static void note_refusal(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
+                         const char *command)
+{
+    const char *user = conn->login.user->name;
+    SW_COUNT(conn->net->counters, permission_refusals, 1);
+    sw_permit_log(conn, reason, object, command, user, strlen(user));
+}
+
+bool sw_permit_needs_all_keys(const struct sw_command *command)
+{
+    return command->id == SW_COMMAND_SCAN || command->id == SW_COMMAND_RANDOMKEY ||
+           command->id == SW_COMMAND_FLUSHALL || command->id == SW_COMMAND_FLUSHDB;
+}
+
+/* Redis lets these be sent whoever has logged in, and before. */
+static bool needs_no_login(const struct sw_command *command)
+{
+    return command->id == SW_COMMAND_AUTH || command->id == SW_COMMAND_HELLO ||
+           command->id == SW_COMMAND_QUIT || command->id == SW_COMMAND_RESET;
+}
+
+/* Refuses what the rules of the user forbid. `prefix` stands before the reason. */
+static bool refuses_by_rules(struct sw_conn *conn, const struct sw_command *command,
+                             const struct sw_resp_command *arguments, const char *prefix)
+{
+    const struct sw_user *user = conn->login.user;
+    uint32_t row = sw_acl_row(command, arguments);
+    const char *name = sw_acl_catalog()->commands[row].name;
+    if (!sw_user_may(user, row)) {
+        note_refusal(conn, SW_ACL_COMMAND, name, name);
+        sw_resp_error(conn, command,
+                      "NOPERM %sthis user has no permissions to run the '%s' command", prefix,
+                      name);
+        return true;
+    }
+    if (conn->login.ranges != NULL && sw_permit_needs_all_keys(command)) {
+        note_refusal(conn, SW_ACL_KEY, "*", name);
+        sw_resp_error(conn, command, "NOPERM %s" KEY_REFUSED, prefix);
+        return true;
+    }
+    return false;
+}
+
+bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
+                       const struct sw_resp_command *arguments)
+{
+    enum sw_login_state login = sw_login_look(conn->net->users, &conn->login);
+    if (login == SW_LOGIN_DELETED) { /* redis closes such a connection, too */
+        sw_resp_of(conn)->session.close_after_reply = true;
+        return true;
+    }
+    if (needs_no_login(command)) {
+        return false;
+    }
+    if (login == SW_LOGIN_NONE) {
+        SW_COUNT(conn->net->counters, unauthenticated_requests, 1);
+        sw_resp_error(conn, command, "NOAUTH Authentication required.");
+        return true;
+    }
+    return refuses_by_rules(conn, command, arguments, "");
+}
+
+bool sw_permit_refuses_queued(struct sw_conn *conn, const struct sw_command *command,
+                              const struct sw_resp_command *arguments)
+{
+    return !sw_conn_is_free(conn) && refuses_by_rules(conn, command, arguments, QUEUED_REFUSED);
+}
+
+void sw_permit_refuse_key(struct sw_conn *conn, const struct sw_command *command,
+                          const struct sw_resp_argument *key)
+{
+    char object[SW_ACL_LOG_TEXT_BYTES];
+    copy_text(object, sizeof(object), (const char *)key->text, key->size);
+    note_refusal(conn, SW_ACL_KEY, object, command->name);
+    sw_resp_error(conn, command, "NOPERM %s" KEY_REFUSED,
+                  sw_resp_of(conn)->in_exec ? QUEUED_REFUSED : "");
+}

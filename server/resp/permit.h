@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * permit.h - refusing what the user of a connection may not do, in the words of redis. Everything
+ * is called on the connection's loop.
+ */
+#ifndef SHERWOOD_SERVER_RESP_PERMIT_H
+#define SHERWOOD_SERVER_RESP_PERMIT_H
+
+#include <stdbool.h>
+
+#include "proto/resp.h"
+#include "server/net/conn_login.h"
+#include "server/resp/command.h"
+
+/* Refuses a command, with an error as its reply: nobody has logged in, or the user may not run it.
+ * Returns true if so. If the user was deleted, there is no reply, and the connection closes. To be
+ * called only if sw_conn_is_free says no. */
+bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
+                       const struct sw_resp_command *arguments);
+
+/* The same for a command that MULTI has queued and EXEC is about to carry out. */
+bool sw_permit_refuses_queued(struct sw_conn *conn, const struct sw_command *command,
+                              const struct sw_resp_command *arguments);
+
+/* Replies that the command names a key outside the user's ranges, and notes it. */
+void sw_permit_refuse_key(struct sw_conn *conn, const struct sw_command *command,
+                          const struct sw_resp_argument *key);
+
+/* Does the command look at or change keys that it does not name? A user who is limited to ranges of
+ * keys may not run it. */
+bool sw_permit_needs_all_keys(const struct sw_command *command);
+
+/* Adds an entry about this connection to ACL LOG. */
+void sw_permit_log(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
+                   const char *command, const char *user, size_t user_size);
+
+#endif

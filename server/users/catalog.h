@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * catalog.h - the commands that rules of users are about, as their owner lists them, and the
+ * categories that redis 7 puts commands into. Everything is constant and may be used by any thread.
+ */
+#ifndef SHERWOOD_SERVER_USERS_CATALOG_H
+#define SHERWOOD_SERVER_USERS_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The categories, in the order of redis' ACL CAT. Those of types that this server does not have
+ * hold no command, so that rules written for redis are understood. */
+#define SW_CATEGORY_MAP(X)        \
+    X(KEYSPACE, "keyspace")       \
+    X(READ, "read")               \
+    X(WRITE, "write")             \
+    X(SET, "set")                 \
+    X(SORTEDSET, "sortedset")     \
+    X(LIST, "list")               \
+    X(HASH, "hash")               \
+    X(STRING, "string")           \
+    X(BITMAP, "bitmap")           \
+    X(HYPERLOGLOG, "hyperloglog") \
+    X(GEO, "geo")                 \
+    X(STREAM, "stream")           \
+    X(PUBSUB, "pubsub")           \
+    X(ADMIN, "admin")             \
+    X(FAST, "fast")               \
+    X(SLOW, "slow")               \
+    X(BLOCKING, "blocking")       \
+    X(DANGEROUS, "dangerous")     \
+    X(CONNECTION, "connection")   \
+    X(TRANSACTION, "transaction") \
+    X(SCRIPTING, "scripting")
+
+enum sw_category_index {
+#define SW_CATEGORY_INDEX(id, name) SW_CATEGORY_INDEX_##id,
+    SW_CATEGORY_MAP(SW_CATEGORY_INDEX)
+#undef SW_CATEGORY_INDEX
+        SW_CATEGORY_COUNT
+};
+enum sw_category {
+#define SW_CATEGORY_BIT(id, name) SW_CATEGORY_##id = 1 << SW_CATEGORY_INDEX_##id,
+    SW_CATEGORY_MAP(SW_CATEGORY_BIT)
+#undef SW_CATEGORY_BIT
+};
+
+/* Most commands of a catalog, subcommands among them. */
+#define SW_CATALOG_COMMANDS_MAX 256
+
+/* A command "client", or a subcommand "client|id". */
+struct sw_catalog_command {
+    const char *name;    /* in lower case */
+    uint32_t categories; /* bits of enum sw_category */
+};
+
+struct sw_catalog {
+    const struct sw_catalog_command *commands;
+    uint32_t count;
+};
+
+/* The index of the command or the category with this name, in any case; -1: there is none. */
+int sw_catalog_find(const struct sw_catalog *catalog, const char *name, size_t size);
+int sw_category_find(const char *name, size_t size);
+const char *sw_category_name(unsigned index);
+
+/* Is command `i` a subcommand of command `container`? */
+bool sw_catalog_is_within(const struct sw_catalog *catalog, uint32_t i, uint32_t container);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * login.c - who a connection is.
+ */
+#include <string.h>
+
+#include "server/users/users_parts.h"
+
+/* Writes what the account is now into the login, whose references it takes over; under the lock. */
+static void note(const struct sw_users *users, struct sw_login *login, struct sw_account *account)
+{
+    sw_user_put(login->user);
+    login->user = sw_user_keep(account->user);
+    login->account = account;
+    login->ranges = account->user->all_keys ? NULL : &account->user->ranges;
+    login->version = users->version;
+    login->free_at = sw_user_is_free(account->user) ? users->version : 0;
+}
+
+/* Begins a login of this account; under the lock. */
+static void enter(const struct sw_users *users, struct sw_login *login, struct sw_account *account)
+{
+    __atomic_fetch_add(&account->refs, 1, __ATOMIC_RELAXED);
+    sw_account_put(login->account);
+    note(users, login, account);
+}
+
+/* An account that lets in whoever says it is he. */
+static struct sw_account *open_account(const struct sw_users *users)
+{
+    struct sw_account *account = sw_users_account(users, "default", strlen("default"));
+    return account != NULL && account->user->is_on && account->user->no_password ? account : NULL;
+}
+
+bool sw_users_are_open(struct sw_users *users)
+{
+    pthread_mutex_lock(&users->lock);
+    bool open = open_account(users) != NULL;
+    pthread_mutex_unlock(&users->lock);
+    return open;
+}
+
+void sw_login_begin(struct sw_users *users, struct sw_login *login)
+{
+    pthread_mutex_lock(&users->lock);
+    struct sw_account *account = open_account(users);
+    if (account != NULL) {
+        enter(users, login, account);
+    }
+    pthread_mutex_unlock(&users->lock);
+}
+
+bool sw_login_with_password(struct sw_users *users, struct sw_login *login, const char *name,
+                            size_t name_size, const void *password, size_t password_size)
+{
+    struct sw_hash hash;
+    bool hashed = sw_hash_password(password, password_size, &hash);
+    pthread_mutex_lock(&users->lock);
+    struct sw_account *account = sw_users_account(users, name, name_size);
+    const struct sw_user *user = account != NULL ? account->user : NULL;
+    bool is_right = sw_hash_is_among(&hash, user != NULL ? user->hashes : &users->nobody,
+                                     user != NULL ? user->hash_count : 1);
+    bool enters = hashed && user != NULL && user->is_on && (is_right || user->no_password);
+    if (enters) {
+        enter(users, login, account);
+    }
+    pthread_mutex_unlock(&users->lock);
+    sw_forget(&hash, sizeof(hash));
+    return enters;
+}
+
+bool sw_login_without_password(struct sw_users *users, struct sw_login *login, const char *name,
+                               size_t name_size)
+{
+    pthread_mutex_lock(&users->lock);
+    struct sw_account *account = sw_users_account(users, name, name_size);
+    bool enters = account != NULL && account->user->is_on;
+    if (enters) {
+        enter(users, login, account);
+    }
+    pthread_mutex_unlock(&users->lock);
+    return enters;
+}
+
+void sw_login_end(struct sw_login *login)
+{
+    sw_user_put(login->user);
+    sw_account_put(login->account);
+    *login = (struct sw_login){0};
+}
+
+enum sw_login_state sw_login_look(struct sw_users *users, struct sw_login *login)
+{
+    enum sw_login_state state = SW_LOGIN_IN;
+    if (login->account == NULL) {
+        return SW_LOGIN_NONE;
+    }
+    if (login->version == __atomic_load_n(&users->version, __ATOMIC_RELAXED)) {
+        return SW_LOGIN_IN;
+    }
+    pthread_mutex_lock(&users->lock);
+    if (login->account->is_deleted) {
+        state = SW_LOGIN_DELETED;
+    } else {
+        note(users, login, login->account);
+    }
+    pthread_mutex_unlock(&users->lock);
+    return state;
+}
+
+void sw_users_count_waiting(struct sw_users *users, int change)
+{
+    __atomic_fetch_add(&users->waiting, (uint64_t)(int64_t)change, __ATOMIC_RELAXED);
+}
+
+uint64_t sw_users_waiting(const struct sw_users *users)
+{
+    return __atomic_load_n(&users->waiting, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unix_users.h - which user the peer of a Unix socket is, by the user id that the kernel tells:
+ * "uid:1000=alice,uid:0=default". Constant once it is parsed, so any thread may look.
+ */
+#ifndef SHERWOOD_SERVER_USERS_UNIX_USERS_H
+#define SHERWOOD_SERVER_USERS_UNIX_USERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/users/user.h"
+
+#define SW_UNIX_USERS_MAX 16
+
+struct sw_unix_users {
+    uint32_t count;
+    struct sw_unix_user {
+        uint64_t uid;
+        char name[SW_USER_NAME_BYTES];
+    } at[SW_UNIX_USERS_MAX];
+};
+
+/* Returns 0, or -1 with a sentence in `error`. An empty text is no user. */
+int sw_unix_users_parse(const char *text, struct sw_unix_users *out, char *error,
+                        size_t error_bytes);
+/* The name of the user, or NULL. */
+const char *sw_unix_users_find(const struct sw_unix_users *users, uint64_t uid);
+
+#endif

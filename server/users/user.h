@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * user.h - what a user may do: one struct, changed by the words of redis' ACL rules.
+ *
+ * A struct that connections see never changes: who changes a user copies it first. Functions may be
+ * called from any thread.
+ */
+#ifndef SHERWOOD_SERVER_USERS_USER_H
+#define SHERWOOD_SERVER_USERS_USER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/users/catalog.h"
+#include "server/users/password.h"
+#include "server/users/ranges.h"
+
+#define SW_USER_NAME_BYTES 64 /* with the NUL */
+/* Most passwords of a user. Each is compared at a login. */
+#define SW_USER_HASHES_MAX 32
+/* Longest text of the rules about commands, with the NUL. */
+#define SW_USER_COMMANDS_BYTES 2048
+/* The longest line about a user, in an ACL file and in ACL LIST. */
+#define SW_USER_LINE_BYTES 8192
+
+struct sw_user {
+    uint64_t refs; /* atomic; of users.c */
+    char name[SW_USER_NAME_BYTES];
+    bool is_on;
+    bool no_password; /* every password is right */
+    bool all_keys;
+    bool all_channels; /* kept for the sake of files: there are no channels here */
+    bool all_commands; /* every command of the catalog */
+    uint64_t commands[SW_CATALOG_COMMANDS_MAX / 64]; /* a bit each, of the catalog's index */
+    char commands_text[SW_USER_COMMANDS_BYTES];      /* "-@all +@read" */
+    struct sw_ranges ranges;                         /* without all_keys: these keys alone */
+    uint32_t hash_count;
+    struct sw_hash hashes[SW_USER_HASHES_MAX];
+};
+
+/* Makes a user who is off, and may do nothing. The name must fit (sw_user_name_fits). */
+void sw_user_init(struct sw_user *user, const char *name, size_t size);
+/* Makes the user `default` as it is where nothing is said: on, no password, everything allowed. */
+void sw_user_init_default(struct sw_user *user, const struct sw_catalog *catalog);
+
+/* May a user have this name: printable bytes without blanks, and short enough? */
+bool sw_user_name_fits(const char *name, size_t size);
+
+/* Applies one word: on, >password, +@read, ~1000-1999 and so on. Returns NULL, or why not, in the
+ * words of redis where it has some; then nothing has changed. */
+const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog, const char *word,
+                          size_t size);
+
+static inline bool sw_user_may(const struct sw_user *user, uint32_t command)
+{
+    return (user->commands[command / 64] >> command % 64 & 1) != 0;
+}
+/* May the user do everything with every key? */
+static inline bool sw_user_is_free(const struct sw_user *user)
+{
+    return user->all_commands && user->all_keys;
+}
+
+/* Parts of the text of a user (user_text.c). They write a NUL, and return the length. The flags are
+ * separated by blanks, as are the keys: "~*" or "~1000-1999 ~5". */
+size_t sw_user_keys_text(const struct sw_user *user, char *out, size_t room);
+/* "user alice on #<hash> ~1000-1999 resetchannels -@all +@read": a line of an ACL file. */
+size_t sw_user_line(const struct sw_user *user, char *out, size_t room);
+
+#endif

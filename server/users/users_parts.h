@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * users_parts.h - what users.c, login.c, user_list.c and acl_file.c share.
+ *
+ * An account is a name; its `user` is what that may do, and is replaced as a whole. Both have
+ * counts of references, for logins keep them: an account that was deleted lives until the last of
+ * its logins has ended.
+ */
+#ifndef SHERWOOD_SERVER_USERS_USERS_PARTS_H
+#define SHERWOOD_SERVER_USERS_USERS_PARTS_H
+
+#include <pthread.h>
+
+#include "server/users/secret.h"
+#include "server/users/users.h"
+
+struct sw_account {
+    uint64_t refs;   /* atomic: the list's, while it is not deleted, and one of each login */
+    bool is_deleted; /* under the lock */
+    const struct sw_user *user; /* under the lock; a reference */
+};
+
+struct sw_users {
+    const struct sw_catalog *catalog;
+    char acl_file[SW_SECRET_PATH_BYTES];
+    struct sw_acl_log *log;
+    struct sw_hash nobody; /* compared where there is no user: that takes as long */
+
+    pthread_mutex_t lock;         /* protects what follows, but `version` may be read without it */
+    struct sw_account **accounts; /* in the order of names */
+    uint32_t count;
+    bool has_requirepass;
+    struct sw_hash requirepass; /* of `default`, where the ACL file does not speak of it */
+
+    uint64_t waiting;              /* atomic: connections that have not logged in */
+    _Alignas(64) uint64_t version; /* read by every request: a cache line of its own */
+    uint8_t rest_of_line[56];
+};
+
+/* Users as a file has them: a growing array, of structs with one reference each. */
+struct sw_user_list {
+    struct sw_user **at;
+    uint32_t count, capacity;
+};
+
+struct sw_user *sw_user_create(const struct sw_user *like);
+const struct sw_user *sw_user_keep(const struct sw_user *user);
+void sw_user_put(const struct sw_user *user);
+void sw_account_put(struct sw_account *account);
+bool sw_user_is_named(const struct sw_user *user, const char *name, size_t size);
+
+/* The account with this name, or NULL; under the lock. */
+struct sw_account *sw_users_account(const struct sw_users *users, const char *name, size_t size);
+
+void sw_user_list_free(struct sw_user_list *list);
+/* The user with this name, or NULL. */
+struct sw_user *sw_user_list_find(const struct sw_user_list *list, const char *name, size_t size);
+/* Appends, and owns the user from then on. Returns false if there is no room or no memory. */
+bool sw_user_list_add(struct sw_user_list *list, struct sw_user *user);
+
+/* Reads the users of a file. Returns 0, or -1 with a sentence for every wrong line. */
+int sw_acl_file_read(const char *path, const struct sw_catalog *catalog, struct sw_user_list *list,
+                     char *error, size_t error_bytes);
+/* The same, of text. `path` is for the sentences. */
+int sw_acl_text_read(const char *text, size_t size, const char *path,
+                     const struct sw_catalog *catalog, struct sw_user_list *list, char *error,
+                     size_t error_bytes);
+/* Replaces the file by one with these users, which is on storage then. */
+int sw_acl_file_write(const char *path, const struct sw_user_list *list, char *error,
+                      size_t error_bytes);
+
+#endif
