@@ -90,8 +90,8 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
     return rc;
 }
 
-/* Closing by TLS says so to the server, with the keys and on the connection of the parent. So something
- * else takes the place of each socket before. */
+/* Closing by TLS says so to the server, with the keys and on the connection of the parent. So
+ * something else takes the place of each socket before. */
 void swpy_forget(struct sherwood *client)
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""compare - what the Python client costs: beside sherwood-load on the same sockets, and beside redis-py.
+
+    make all python && client/python/bench/compare.py [--rounds 8] [--output FOLDER]
+
+It starts a daemon and a redis-server on Unix sockets of its own. In each round everything is measured
+once, one after the other; medians over the rounds are told. With --output it leaves there raw.csv,
+summary.csv and run_info.txt, as bench/results has them.
+
+bulk      get_many of 2^20 stored u64 keys into arrays that are there, with a mask, beside sherwood-load
+          with as many connections and the same keys in flight, which receives values and bitmaps, too.
+entities  500 entities of 90 numbers each, as an online feature store asks for them (feast#6856): one
+          get_many of 45,000 keys, beside redis-py with hiredis and a pipeline of 500 HMGET; both until the
+          numbers are in one array, and redis-py also without that.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "build" / "python" / "lib"))
+
+import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
+import sherwood  # noqa: E402  pylint: disable=wrong-import-position
+
+KEYS = 1 << 20
+ENTITIES, FIELDS = 500, 90
+HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit"
+
+
+class Table:
+    """What was measured: values by (library, operation, batch, metric, unit), in the order of rounds."""
+
+    def __init__(self):
+        self.values = {}
+
+    def add(self, library, operation, batch, metric, value, unit):
+        self.values.setdefault((library, operation, batch, metric, unit), []).append(value)
+
+    def median(self, *key):
+        return statistics.median(self.values[key])
+
+    def write(self, folder, told):
+        folder.mkdir(parents=True, exist_ok=True)
+        raw, summary = [f"repetition,{HEAD}"], [HEAD]
+        for (library, operation, batch, metric, unit), values in self.values.items():
+            row = f"python,{library},{operation},128,,{batch},{metric}"
+            raw += [f"{i},{row},{value:.12g},{unit}" for i, value in enumerate(values, 1)]
+            summary.append(f"{row},{statistics.median(values):.12g},{unit}")
+        (folder / "raw.csv").write_text("\n".join(raw) + "\n", encoding="ascii")
+        (folder / "summary.csv").write_text("\n".join(summary) + "\n", encoding="ascii")
+        (folder / "run_info.txt").write_text(told, encoding="utf-8")
+
+
+def best_of(function, seconds=0.6):
+    """Seconds of one call: the median of as many as fit into the time, five at least."""
+    took, end = [], time.perf_counter() + seconds
+    while len(took) < 5 or time.perf_counter() < end:
+        began = time.perf_counter()
+        function()
+        took.append(time.perf_counter() - began)
+    return statistics.median(took)
+
+
+def load_rate(address, connections, frame, seconds):
+    """Keys a second of sherwood-load: as many keys in flight as one call of the client has."""
+    depth = max(1, KEYS // frame // connections)
+    said = subprocess.run(
+        [ROOT / "build" / "sherwood-load", "-a", address, "-n", str(KEYS), "-o", "get", "-f", str(frame),
+         "-c", str(connections), "-d", str(depth), "-t", "1", "--seconds", str(seconds), "--no-verify",
+         "--json"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    phases = json.loads(said)["phases"]
+    return phases[-1]["keys_per_second"]
+
+
+def bulk(table, address, connections):
+    with sherwood.connect(address, stripes=connections) as c:
+        frame = c.server.frame_ops_max
+        keys = np.concatenate([k for k, _ in c.scan()])[:KEYS]
+        np.random.default_rng(1).shuffle(keys)
+        out, mask = np.empty(KEYS, np.uint64), np.empty(KEYS, bool)
+        c.get_many(keys, out=out, found=mask)
+        assert mask.all(), "the keys are stored"
+        took = best_of(lambda: c.get_many(keys, out=out, found=mask))
+    rate = load_rate(address, connections, frame, 1)
+    name = f"get_many_{connections}"
+    table.add("sherwood", name, KEYS, "keys_per_second", KEYS / took, "1/s")
+    table.add("sherwood-load", name, KEYS, "keys_per_second", rate, "1/s")
+    table.add("sherwood", name, KEYS, "ratio_to_load", KEYS / took / rate, "")
+
+
+def entities(table, address, redis_client):
+    count = ENTITIES * FIELDS
+    rng = np.random.default_rng(2)
+    ids = rng.integers(0, 1 << 40, ENTITIES, np.uint64)
+    keys = (ids[:, np.newaxis] << np.uint64(8)) | np.arange(FIELDS, dtype=np.uint64)
+    numbers = rng.integers(0, 1 << 30, (ENTITIES, FIELDS), np.uint64)
+    names = [f"f{i}" for i in range(FIELDS)]
+
+    with sherwood.connect(address) as c:
+        c.set_many(keys, numbers)
+        assert np.array_equal(c.get_many(keys)[0], numbers)
+        took = best_of(lambda: c.get_many(keys))
+    table.add("sherwood", "entities", count, "latency_p50", took * 1e3, "ms")
+    if redis_client is None:
+        return
+    pipe = redis_client.pipeline(transaction=False)
+    for entity, row in zip(ids.tolist(), numbers.tolist()):
+        pipe.hset(f"e:{entity}", mapping=dict(zip(names, row)))
+    pipe.execute()
+
+    def ask():
+        for entity in ids.tolist():
+            pipe.hmget(f"e:{entity}", names)
+        return pipe.execute()
+
+    def array():
+        return np.array([[int(value) for value in row] for row in ask()], np.uint64)
+
+    assert np.array_equal(array(), numbers)
+    plain, whole = best_of(ask), best_of(array)
+    table.add("redis-py", "entities", count, "latency_p50", whole * 1e3, "ms")
+    table.add("redis-py", "entities_as_bytes", count, "latency_p50", plain * 1e3, "ms")
+    table.add("sherwood", "entities", count, "speedup_to_redis", whole / took, "")
+    table.add("sherwood", "entities", count, "speedup_to_redis_as_bytes", plain / took, "")
+
+
+def start(command, path, what):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 20
+    while not os.path.exists(path):
+        if process.poll() is not None or time.monotonic() > end:
+            sys.exit(f"compare: {what} did not start: {' '.join(map(str, command))}")
+        time.sleep(0.05)
+    return process
+
+
+def redis_of(folder):
+    """(process, client); (None, None) where redis-server, redis-py or hiredis is missing."""
+    try:
+        import hiredis  # pylint: disable=import-outside-toplevel
+        import redis  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        print(f"without redis: {error}", file=sys.stderr)
+        return None, None
+    if shutil.which("redis-server") is None:
+        print("without redis: there is no redis-server", file=sys.stderr)
+        return None, None
+    path = f"{folder}/redis"
+    process = start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder],
+                    path, "redis-server")
+    client = redis.Redis(unix_socket_path=path)
+    print(f"redis-py {redis.__version__}, hiredis {hiredis.__version__},"
+          f" redis-server {client.info('server')['redis_version']}")
+    return process, client
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--output", type=pathlib.Path)
+    parser.add_argument("--loops", default="1", help="I/O loops of the daemon (1)")
+    options = parser.parse_args()
+    table = Table()
+    with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
+        path = f"{folder}/s"
+        daemon = start([ROOT / "build" / "sherwoodd", "--port", "0", "--http-port", "0", "--unix-socket",
+                        path, "--capacity", "4M", "--loops", options.loops], path, "sherwoodd")
+        redis_process, client = redis_of(folder)
+        try:
+            address = "unix:" + path
+            subprocess.run([ROOT / "build" / "sherwood-load", "-a", address, "-n", str(KEYS), "-o", "set"],
+                           check=True, stdout=subprocess.DEVNULL)
+            for _ in range(options.rounds):
+                for connections in (1, 4):
+                    bulk(table, address, connections)
+                entities(table, address, client)
+        finally:
+            for process in (daemon, redis_process):
+                if process is not None:
+                    process.terminate()
+                    process.wait(30)
+    for (library, operation, batch, metric, unit), values in table.values.items():
+        print(f"{library:14} {operation:18} {batch:8} {metric:26} median {statistics.median(values):12.4g}"
+              f" ({min(values):.4g} to {max(values):.4g}) {unit}")
+    if options.output:
+        commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False, text=True,
+                                stdout=subprocess.PIPE).stdout.strip()
+        cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
+               if line.startswith("model name")]
+        table.write(options.output, f"date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}\n"
+                    f"command: client/python/bench/compare.py {' '.join(sys.argv[1:])}\ncommit: {commit}\n"
+                    f"cpu: {cpu[0] if cpu else platform.machine()}, {len(cpu)} processors\ngpu: none\n"
+                    f"kernel: {platform.system()} {platform.release()} {platform.machine()}\n"
+                    f"python: {platform.python_version()}, numpy {np.__version__}\n")
+
+
+if __name__ == "__main__":
+    main()
