@@ -74,9 +74,9 @@ int sw_cli_dump(struct sw_cli *cli, const char *path);
 /* Runs snapshot: `words` are those behind it. Returns the exit status. */
 int sw_cli_snapshot(struct sw_cli *cli, int count, char **words);
 
-/* Runs log check and log export on a data directory, which no daemon need have open. Returns the
- * exit status. */
-int sw_cli_wal(struct sw_cli *cli, const char *command, const char *path);
+/* Runs log check and log export on a data directory, which no daemon need have open: `words` are
+ * those behind log. Returns the exit status. */
+int sw_cli_wal(struct sw_cli *cli, int count, char **words);
 
 /* Can a file of this format hold the server's values? If not, prints the reason to `messages`. */
 bool sw_cli_format_fits(struct sw_cli *cli, const char *name, enum sw_cli_format format);

@@ -17,7 +17,7 @@ static int run_words(struct sw_cli *cli, int count, char **words)
     }
     bool load = strcasecmp(words[0], "load") == 0;
     if (strcasecmp(words[0], "log") == 0) {
-        return sw_cli_wal(cli, count == 3 ? words[1] : "", words[count - 1]);
+        return sw_cli_wal(cli, count - 1, words + 1);
     }
     if (!load && strcasecmp(words[0], "dump") != 0) {
         sw_cli_run(cli, count, words);

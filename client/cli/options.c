@@ -39,6 +39,7 @@ static const char help_text[] =
     "  sherwood-cli [options] snapshot info|verify|load FILE, export FILE FOLDER|OUT.csv|-\n"
     "                                          of a snapshot that a server has written\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"
+    "  sherwood-cli log check --fix [--yes] DIR  cut what is damaged; says what is lost first\n"
     "\n"
     "Options\n"
     "  -h HOST, -p PORT    where the server listens (default " DEFAULT_HOST ", " DEFAULT_PORT ")\n"

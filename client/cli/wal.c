@@ -2,192 +2,14 @@
  *
  * wal.c - sherwood-cli log check and log export: the write-ahead log of a data directory, offline.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+#include "client/cli/wal.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "client/cli/cli.h"
-#include "proto/snapshot_file.h"
-#include "proto/wal_plan.h"
-
-#define PATH_BYTES 4200
-#define NAME_BYTES 32
-#define SNAPSHOT_KIND "snapshot"
-
-/* The log of a directory. Files are read whole, one at a time. */
-struct wal {
-    struct sw_cli *cli;
-    const char *path;
-    struct sw_wal_found *found;
-    size_t count, room;
-    uint64_t base;  /* sequence of the newest snapshot that is whole; 0: none */
-    uint64_t named; /* highest in the name of a snapshot */
-    struct sw_wal_plan plan;
-};
-
-static bool complain(const struct wal *wal, const char *name, const char *text)
-{
-    fprintf(wal->cli->messages, "sherwood-cli: %s%s%s: %s\n", wal->path, name[0] == '\0' ? "" : "/",
-            name, text);
-    return false;
-}
-
-/* --- reading ---------------------------------------------------------------------------------- */
-
-/* The number in a name of this kind: "kind-%016x". Returns false if it is another name. */
-static bool is_named(const char *name, const char *kind, uint64_t *number)
-{
-    char again[NAME_BYTES];
-    size_t prefix = strlen(kind);
-    if (strncmp(name, kind, prefix) != 0 || name[prefix] != '-') {
-        return false;
-    }
-    *number = strtoull(name + prefix + 1, NULL, 16);
-    snprintf(again, sizeof(again), "%s-%016" PRIx64, kind, *number);
-    return strcmp(name, again) == 0;
-}
-
-/* Is the snapshot whole, as far as its header and footer say? */
-static bool is_whole(FILE *file)
-{
-    uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES];
-    struct sw_snapshot_header header;
-    bool newer;
-    if (fread(bytes, 1, sizeof(bytes), file) != sizeof(bytes) ||
-        sw_snapshot_get_header(bytes, &header, &newer) != NULL ||
-        fseeko(file, (off_t)(sw_snapshot_file_bytes(&header) - SW_SNAPSHOT_FOOTER_BYTES),
-               SEEK_SET) != 0 ||
-        fread(bytes, 1, SW_SNAPSHOT_FOOTER_BYTES, file) != SW_SNAPSHOT_FOOTER_BYTES) {
-        return false;
-    }
-    return sw_snapshot_check_footer(&header, NULL, bytes) == NULL;
-}
-
-static void note_snapshot(struct wal *wal, const char *name, uint64_t number)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof(path), "%s/%s", wal->path, name);
-    FILE *file = fopen(path, "rbe");
-    wal->named = wal->named < number ? number : wal->named;
-    if (file != NULL && number > wal->base && is_whole(file)) {
-        wal->base = number;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
-/* Notes the segment or snapshot that the name is one of. Returns false if there is no memory. */
-static bool add(struct wal *wal, const char *name)
-{
-    uint64_t number;
-    if (is_named(name, SNAPSHOT_KIND, &number)) {
-        note_snapshot(wal, name, number);
-        return true;
-    }
-    if (!is_named(name, SW_WAL_NAME, &number)) {
-        return true;
-    }
-    if (wal->count == wal->room) {
-        size_t room = wal->room * 2 + 16;
-        struct sw_wal_found *found = realloc(wal->found, room * sizeof(*found));
-        if (found == NULL) {
-            return false;
-        }
-        wal->found = found;
-        wal->room = room;
-    }
-    wal->found[wal->count++] = (struct sw_wal_found){.number = number};
-    return true;
-}
-
-static int by_number(const void *left, const void *right)
-{
-    const struct sw_wal_found *a = left, *b = right;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-static bool list(struct wal *wal)
-{
-    const struct dirent *entry;
-    DIR *dir = opendir(wal->path);
-    bool good = dir != NULL;
-    if (!good) {
-        return complain(wal, "", strerror(errno));
-    }
-    errno = 0;
-    while (good && (entry = readdir(dir)) != NULL) {
-        good = add(wal, entry->d_name);
-    }
-    int error = good ? errno : ENOMEM;
-    closedir(dir);
-    if (error != 0) {
-        return complain(wal, "", strerror(error));
-    }
-    if (wal->count > 0) {
-        qsort(wal->found, wal->count, sizeof(*wal->found), by_number);
-    }
-    return true;
-}
-
-/* Returns the bytes of an open file, or NULL with errno; the caller frees them. */
-static uint8_t *read_all(FILE *file, uint64_t *size)
-{
-    struct stat facts;
-    if (fstat(fileno(file), &facts) != 0) {
-        return NULL;
-    }
-    *size = (uint64_t)facts.st_size;
-    uint8_t *bytes = malloc(*size + 1);
-    if (bytes != NULL && fread(bytes, 1, *size, file) != *size) {
-        errno = ferror(file) ? errno : ENODATA;
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
-static uint8_t *load(const struct wal *wal, uint64_t number, uint64_t *size)
-{
-    char name[SW_WAL_NAME_BYTES];
-    char path[PATH_BYTES];
-    sw_wal_name(number, name);
-    snprintf(path, sizeof(path), "%s/%s", wal->path, name);
-    FILE *file = fopen(path, "rbe");
-    uint8_t *bytes = file == NULL ? NULL : read_all(file, size);
-    if (bytes == NULL) {
-        complain(wal, name, strerror(errno));
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return bytes;
-}
-
-static bool look_at_all(struct wal *wal)
-{
-    for (size_t i = 0; i < wal->count; i++) {
-        struct sw_wal_found *found = &wal->found[i];
-        uint64_t size = 0;
-        uint8_t *bytes = load(wal, found->number, &size);
-        if (bytes == NULL) {
-            return false;
-        }
-        sw_wal_look(found, bytes, size);
-        free(bytes);
-    }
-    return true;
-}
-
-/* --- commands --------------------------------------------------------------------------------- */
-
-static bool check(struct wal *wal)
+static bool check(struct sw_cli_wal *wal)
 {
     FILE *out = wal->cli->out;
     if (wal->plan.end == 0) {
@@ -236,14 +58,14 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
     }
 }
 
-static bool export_piece(const struct wal *wal, const struct sw_wal_piece *piece)
+static bool export_piece(const struct sw_cli_wal *wal, const struct sw_wal_piece *piece)
 {
     const struct sw_wal_found *found = &wal->found[piece->segment];
     struct sw_wal_reader reader;
     struct sw_wal_record record;
     const uint8_t *columns;
     uint64_t size = 0;
-    uint8_t *bytes = load(wal, found->number, &size);
+    uint8_t *bytes = sw_cli_wal_load(wal, found->number, &size);
     if (bytes == NULL) {
         return false;
     }
@@ -258,7 +80,7 @@ static bool export_piece(const struct wal *wal, const struct sw_wal_piece *piece
     return true;
 }
 
-static bool export(struct wal *wal)
+static bool export(struct sw_cli_wal *wal)
 {
     bool good = true;
     fputs("sequence,operation,key,operand\n", wal->cli->out);
@@ -268,31 +90,37 @@ static bool export(struct wal *wal)
     return good;
 }
 
-static bool run(struct wal *wal, bool (*command)(struct wal *wal))
+static bool run(struct sw_cli_wal *wal, bool (*command)(struct sw_cli_wal *wal))
 {
     char refusal[SW_WAL_REFUSAL_BYTES];
-    if (!list(wal) || !look_at_all(wal)) {
-        return false;
-    }
-    wal->plan.piece = calloc(wal->count + 1, sizeof(*wal->plan.piece));
-    if (wal->plan.piece == NULL) {
-        return complain(wal, "", strerror(ENOMEM));
-    }
     return sw_wal_plan(&wal->plan, wal->found, wal->count, wal->base, wal->named, NULL, refusal)
                ? command(wal)
-               : complain(wal, "", refusal);
+               : sw_cli_wal_complain(wal, "", refusal);
 }
 
-int sw_cli_wal(struct sw_cli *cli, const char *command, const char *path)
+int sw_cli_wal(struct sw_cli *cli, int count, char **words)
 {
-    struct wal wal = {.cli = cli, .path = path};
-    bool checks = strcasecmp(command, "check") == 0;
-    if (!checks && strcasecmp(command, "export") != 0) {
-        fprintf(cli->messages, "usage: sherwood-cli log check|export DIRECTORY\n");
+    struct sw_cli_wal wal = {.cli = cli};
+    bool fixes = false, yes = false;
+    const bool checks = count > 0 && strcasecmp(words[0], "check") == 0;
+    bool understood = checks || (count > 0 && strcasecmp(words[0], "export") == 0);
+    for (int i = 1; i < count; i++) {
+        if (checks && strcmp(words[i], "--fix") == 0) {
+            fixes = true;
+        } else if (checks && strcmp(words[i], "--yes") == 0) {
+            yes = true;
+        } else {
+            understood &= wal.path == NULL;
+            wal.path = words[i];
+        }
+    }
+    if (!understood || wal.path == NULL || (yes && !fixes)) {
+        fprintf(cli->messages, "usage: sherwood-cli log check [--fix [--yes]] DIRECTORY\n"
+                               "       sherwood-cli log export DIRECTORY\n");
         return 2;
     }
-    bool good = run(&wal, checks ? check : export);
-    free(wal.found);
-    free(wal.plan.piece);
+    bool good = fixes ? sw_cli_wal_fix(&wal, yes)
+                      : sw_cli_wal_read(&wal) && run(&wal, checks ? check : export);
+    sw_cli_wal_free(&wal);
     return good ? 0 : 1;
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal.h - the write-ahead log of a data directory, read offline: for the commands on it. One
+ * thread.
+ */
+#ifndef SHERWOOD_CLIENT_CLI_WAL_H
+#define SHERWOOD_CLIENT_CLI_WAL_H
+
+#include "client/cli/cli.h"
+#include "proto/wal_plan.h"
+
+#define SW_CLI_WAL_PATH_BYTES 4200
+#define SW_CLI_SNAPSHOT_KIND "snapshot"
+
+/* The log of a directory. Files are read whole, one at a time. */
+struct sw_cli_wal {
+    struct sw_cli *cli;
+    const char *path;
+    struct sw_wal_found *found; /* by number */
+    size_t count, room;
+    uint64_t *snapshots; /* their numbers, the newest first */
+    size_t snapshot_count, snapshot_room;
+    uint64_t base;  /* sequence of the newest snapshot that is whole; 0: none */
+    uint64_t named; /* highest in the name of a snapshot */
+    struct sw_wal_plan plan;
+};
+
+/* Prints what is wrong with the directory, or with the file of this name in it. Returns false. */
+bool sw_cli_wal_complain(const struct sw_cli_wal *wal, const char *name, const char *text);
+/* Reads what the directory holds, all but the plan. Returns false with the reason printed. */
+bool sw_cli_wal_read(struct sw_cli_wal *wal);
+/* The bytes of a segment, which the caller frees; or NULL with the reason printed. */
+uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t *size);
+void sw_cli_wal_free(struct sw_cli_wal *wal);
+
+/* log check --fix: says what is lost if the log is cut so that a server starts; with `yes` it does
+ * that. Returns false if the log was not fixed. */
+bool sw_cli_wal_fix(struct sw_cli_wal *wal, bool yes);
+
+#endif

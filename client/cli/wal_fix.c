@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wal_fix.c - sherwood-cli log check --fix: a log that a start refuses is cut where it can be read
+ * to.
+ *
+ * A start refuses a log if something says that writes were durable which cannot be reached. To cut
+ * it is to give those writes up: segments behind the gap, and what is behind the damage in its
+ * segment. Nothing is deleted: what is cut stays beside, under a name that starts with cut-.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/wal.h"
+
+#define LOCK_NAME "lock"
+#define NEW_NAME "new-cut"
+#define NAME_BYTES 48
+#define COPIES_MAX 100
+
+/* What becomes of a segment. */
+struct fate {
+    enum { STAYS, IS_CUT, GOES_ASIDE } what;
+    uint64_t at;                  /* what is behind this offset is cut */
+    uint64_t records, operations; /* that can be read there, of writes that are lost */
+    uint64_t last;                /* the highest of their sequences */
+};
+
+struct fix {
+    struct sw_cli_wal *wal;
+    struct fate *fates;      /* of wal->found */
+    struct sw_wal_found *us; /* those of them whose headers hold, in order */
+    size_t *places;          /* .. and their indices in wal->found */
+    size_t count;
+    uint64_t lost; /* the last write that is lost; 0: none is */
+    int dir;
+};
+
+/* --- what is lost ----------------------------------------------------------------------------- */
+
+/* A segment of a later version, or of another log, is not damaged: there is nothing to be fixed. */
+static bool is_ours(const struct fix *fix, const struct sw_wal_found *found)
+{
+    const struct sw_wal_segment *first = fix->count > 0 ? &fix->us[0].segment : &found->segment;
+    char name[SW_WAL_NAME_BYTES];
+    sw_wal_name(found->number, name);
+    if (found->is_newer || found->run.is_unknown) {
+        return sw_cli_wal_complain(fix->wal, name, "was written by a later version of sherwoodd");
+    }
+    return memcmp(first->log_id, found->segment.log_id, sizeof(first->log_id)) == 0 ||
+           sw_cli_wal_complain(fix->wal, name, "is of another log");
+}
+
+/* Sets aside what has no header, and plans with the rest. */
+static bool plan(struct fix *fix)
+{
+    struct sw_cli_wal *wal = fix->wal;
+    char refusal[SW_WAL_REFUSAL_BYTES];
+    for (size_t i = 0; i < wal->count; i++) {
+        if (!wal->found[i].is_whole) {
+            fix->fates[i].what = GOES_ASIDE;
+            continue;
+        }
+        if (!is_ours(fix, &wal->found[i])) {
+            return false;
+        }
+        fix->places[fix->count] = i;
+        fix->us[fix->count++] = wal->found[i];
+    }
+    wal->plan.end = wal->base;
+    (void)sw_wal_plan(&wal->plan, fix->us, fix->count, wal->base, wal->named, NULL, refusal);
+    return true;
+}
+
+static bool contributes(const struct fix *fix, size_t us)
+{
+    for (size_t i = 0; i < fix->wal->plan.pieces; i++) {
+        if (fix->wal->plan.piece[i].segment == us) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Decides what becomes of the segments whose headers hold. */
+static void decide(struct fix *fix)
+{
+    const uint64_t end = fix->wal->plan.end;
+    for (size_t i = 0; i < fix->count; i++) {
+        const struct sw_wal_found *found = &fix->us[i];
+        struct fate *fate = &fix->fates[fix->places[i]];
+        const bool tells = found->run.evidence > end;
+        if (found->is_alias) {
+            continue;
+        }
+        if (contributes(fix, i) && tells) {
+            *fate = (struct fate){.what = IS_CUT, .at = found->run.end};
+        } else if (tells || found->is_passed) {
+            *fate = (struct fate){.what = GOES_ASIDE, .at = SW_WAL_HEADER_BYTES};
+        }
+    }
+}
+
+/* Finds the SEAL that ends the run of a segment. */
+static uint64_t find_seal(const uint8_t *bytes, uint64_t size, const struct sw_wal_found *found)
+{
+    struct sw_wal_reader reader;
+    struct sw_wal_record record = {.units = 0};
+    const uint8_t *columns;
+    sw_wal_reader_init(&reader, bytes, size, &found->segment);
+    while (sw_wal_reader_next(&reader, &record, &columns)) {
+    }
+    return reader.at - (uint64_t)record.units * SW_WAL_ALIGN;
+}
+
+/* The newest segment must not say that another one follows. */
+static bool cut_last_seal(struct fix *fix)
+{
+    for (size_t i = fix->count; i-- > 0;) {
+        const struct sw_wal_found *found = &fix->us[i];
+        struct fate *fate = &fix->fates[fix->places[i]];
+        if (found->is_alias || fate->what == GOES_ASIDE) {
+            continue;
+        }
+        if (found->run.is_sealed) {
+            uint64_t size = 0;
+            uint8_t *bytes = sw_cli_wal_load(fix->wal, found->number, &size);
+            if (bytes == NULL) {
+                return false;
+            }
+            *fate = (struct fate){.what = IS_CUT, .at = find_seal(bytes, size, found)};
+            free(bytes);
+        }
+        break;
+    }
+    return true;
+}
+
+/* Counts the writes that are lost, of those that can still be read. */
+static bool count_lost(struct fix *fix, const struct sw_wal_found *found, struct fate *fate)
+{
+    struct sw_wal_record record;
+    uint64_t size = 0;
+    uint8_t *bytes = sw_cli_wal_load(fix->wal, found->number, &size);
+    if (bytes == NULL) {
+        return false;
+    }
+    for (uint64_t at = fate->at; at + SW_WAL_RECORD_BYTES <= size; at += SW_WAL_ALIGN) {
+        if (sw_wal_record_decode(bytes + at, found->segment.salt, &record) &&
+            sw_wal_is_write(&record) && record.sequence > fix->wal->plan.end) {
+            fate->records++;
+            fate->operations += record.count;
+            fate->last = fate->last < record.sequence ? record.sequence : fate->last;
+        }
+    }
+    free(bytes);
+    return true;
+}
+
+static bool judge(struct fix *fix)
+{
+    struct sw_cli_wal *wal = fix->wal;
+    if (!plan(fix)) {
+        return false;
+    }
+    decide(fix);
+    if (!cut_last_seal(fix)) {
+        return false;
+    }
+    fix->lost = wal->plan.evidence > wal->plan.end ? wal->plan.evidence : 0;
+    for (size_t i = 0; i < wal->count; i++) {
+        struct fate *fate = &fix->fates[i];
+        if (fate->what == STAYS || !wal->found[i].is_whole) {
+            continue;
+        }
+        if (!count_lost(fix, &wal->found[i], fate)) {
+            return false;
+        }
+        fix->lost = fate->last > fix->lost ? fate->last : fix->lost;
+    }
+    return true;
+}
+
+/* Is a snapshot damaged that says that writes were durable which are not there? */
+static bool goes_aside(const struct fix *fix, uint64_t snapshot)
+{
+    return snapshot > fix->wal->base && snapshot > fix->wal->plan.end;
+}
+
+/* Prints what is to be done, and returns whether there is anything. */
+static bool tell(const struct fix *fix)
+{
+    const struct sw_cli_wal *wal = fix->wal;
+    FILE *out = wal->cli->out;
+    char name[SW_WAL_NAME_BYTES];
+    bool any = false;
+    for (size_t i = 0; i < wal->count; i++) {
+        const struct fate *fate = &fix->fates[i];
+        sw_wal_name(wal->found[i].number, name);
+        any |= fate->what != STAYS;
+        if (fate->what == IS_CUT) {
+            fprintf(out, "%s/%s: is cut at byte %" PRIu64, wal->path, name, fate->at);
+        } else if (fate->what == GOES_ASIDE && wal->found[i].is_whole) {
+            fprintf(out, "%s/%s: goes aside", wal->path, name);
+        } else if (fate->what == GOES_ASIDE) {
+            fprintf(out, "%s/%s: goes aside; its header is damaged, so nothing of it can be read\n",
+                    wal->path, name);
+            continue;
+        }
+        if (fate->what != STAYS) {
+            fprintf(out,
+                    "; %" PRIu64 " writes in what is cut can be read, %" PRIu64 " operations\n",
+                    fate->records, fate->operations);
+        }
+    }
+    for (size_t i = 0; i < wal->snapshot_count; i++) {
+        if (goes_aside(fix, wal->snapshots[i])) {
+            fprintf(out, "%s/" SW_CLI_SNAPSHOT_KIND "-%016" PRIx64 ": goes aside, it is damaged\n",
+                    wal->path, wal->snapshots[i]);
+            any = true;
+        }
+    }
+    if (fix->lost > 0) {
+        fprintf(out,
+                "%s: writes %" PRIu64 " to %" PRIu64 " are lost, of which those up to %" PRIu64
+                " were durable; those up to %" PRIu64 " stay\n",
+                wal->path, wal->plan.end + 1, fix->lost, wal->plan.evidence, wal->plan.end);
+    } else if (any) {
+        fprintf(out, "%s: no write is known to be lost; those up to %" PRIu64 " stay\n", wal->path,
+                wal->plan.end);
+    } else {
+        fprintf(out, "%s: there is nothing to fix; writes up to %" PRIu64 " are there\n", wal->path,
+                wal->plan.end);
+    }
+    return any;
+}
+
+/* --- doing it --------------------------------------------------------------------------------- */
+
+/* Gives the file a second name, cut-NAME or cut-NAME.1, .. */
+static int keep_copy(const struct fix *fix, const char *name)
+{
+    char copy[NAME_BYTES];
+    int status = -1;
+    errno = EEXIST;
+    for (int i = 0; status != 0 && errno == EEXIST && i < COPIES_MAX; i++) {
+        snprintf(copy, sizeof(copy), i == 0 ? "cut-%s" : "cut-%s.%d", name, i);
+        status = linkat(fix->dir, name, fix->dir, copy, 0);
+    }
+    return status;
+}
+
+static int put_aside(const struct fix *fix, const char *name)
+{
+    return keep_copy(fix, name) != 0 ? -1 : unlinkat(fix->dir, name, 0);
+}
+
+static int write_all(int fd, const uint8_t *bytes, uint64_t size)
+{
+    for (uint64_t done = 0; done < size;) {
+        ssize_t put = write(fd, bytes + done, size - done);
+        if (put < 0 && errno != EINTR) {
+            return -1;
+        }
+        done += put > 0 ? (uint64_t)put : 0;
+    }
+    return 0;
+}
+
+/* Puts these bytes in the place of the segment, of which a copy stays. */
+static int replace(const struct fix *fix, const char *name, const uint8_t *bytes, uint64_t size)
+{
+    unlinkat(fix->dir, NEW_NAME, 0);
+    int fd = openat(fix->dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return -1;
+    }
+    int status = write_all(fd, bytes, size) != 0 ? -1 : fsync(fd);
+    int error = errno;
+    if (close(fd) != 0 || status != 0) {
+        errno = status != 0 ? error : errno;
+        return -1;
+    }
+    return keep_copy(fix, name) != 0 ? -1 : renameat(fix->dir, NEW_NAME, fix->dir, name);
+}
+
+/* The same segment without what is behind `at`, whose header tells of nothing that is lost. */
+static int cut(const struct fix *fix, const struct sw_wal_found *found, uint64_t at,
+               const char *name)
+{
+    struct sw_wal_segment segment = found->segment;
+    uint64_t size = 0;
+    uint8_t *bytes = sw_cli_wal_load(fix->wal, found->number, &size);
+    if (bytes == NULL) {
+        return -1;
+    }
+    if (segment.through > fix->wal->plan.end) {
+        segment.through = fix->wal->plan.end;
+        sw_wal_segment_encode(&segment, bytes);
+    }
+    memset(bytes + at, 0, size - at);
+    int status = replace(fix, name, bytes, size);
+    free(bytes);
+    return status;
+}
+
+/* The newest first: whatever ends this, what is behind the gap never comes back. */
+static bool carry_out(const struct fix *fix)
+{
+    const struct sw_cli_wal *wal = fix->wal;
+    char name[NAME_BYTES];
+    for (size_t i = 0; i < wal->snapshot_count; i++) {
+        snprintf(name, sizeof(name), SW_CLI_SNAPSHOT_KIND "-%016" PRIx64, wal->snapshots[i]);
+        if (goes_aside(fix, wal->snapshots[i]) && put_aside(fix, name) != 0) {
+            return sw_cli_wal_complain(wal, name, strerror(errno));
+        }
+    }
+    for (size_t i = wal->count; i-- > 0;) {
+        const struct fate *fate = &fix->fates[i];
+        sw_wal_name(wal->found[i].number, name);
+        if ((fate->what == GOES_ASIDE && put_aside(fix, name) != 0) ||
+            (fate->what == IS_CUT && cut(fix, &wal->found[i], fate->at, name) != 0)) {
+            return sw_cli_wal_complain(wal, name, strerror(errno));
+        }
+    }
+    if (fsync(fix->dir) != 0) {
+        return sw_cli_wal_complain(wal, "", strerror(errno));
+    }
+    fprintf(wal->cli->out, "%s: done; what was cut is beside, as cut-*\n", wal->path);
+    return true;
+}
+
+/* Opens the directory and locks it as a daemon does. */
+static bool lock(struct fix *fix)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    fix->dir = open(fix->wal->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fix->dir < 0) {
+        return sw_cli_wal_complain(fix->wal, "", strerror(errno));
+    }
+    /* it is held until the process ends */
+    int fd = openat(fix->dir, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) == 0) {
+        return true;
+    }
+    bool is_used = fd >= 0 && (errno == EAGAIN || errno == EACCES);
+    return sw_cli_wal_complain(fix->wal, "", is_used ? "a sherwoodd uses it" : strerror(errno));
+}
+
+static bool fix_locked(struct fix *fix, bool yes)
+{
+    struct sw_cli_wal *wal = fix->wal;
+    if (!sw_cli_wal_read(wal)) {
+        return false;
+    }
+    fix->fates = calloc(wal->count + 1, sizeof(*fix->fates));
+    fix->us = calloc(wal->count + 1, sizeof(*fix->us));
+    fix->places = calloc(wal->count + 1, sizeof(*fix->places));
+    if (fix->fates == NULL || fix->us == NULL || fix->places == NULL) {
+        return sw_cli_wal_complain(wal, "", strerror(ENOMEM));
+    }
+    if (!judge(fix)) {
+        return false;
+    }
+    if (!tell(fix)) {
+        return true;
+    }
+    if (!yes) {
+        fprintf(wal->cli->out, "%s: nothing was changed; with --yes it is\n", wal->path);
+        return false;
+    }
+    return carry_out(fix);
+}
+
+bool sw_cli_wal_fix(struct sw_cli_wal *wal, bool yes)
+{
+    struct fix fix = {.wal = wal, .dir = -1};
+    bool good = lock(&fix) && fix_locked(&fix, yes);
+    if (fix.dir >= 0) {
+        close(fix.dir);
+    }
+    free(fix.fates);
+    free(fix.us);
+    free(fix.places);
+    return good;
+}
