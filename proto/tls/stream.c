@@ -235,6 +235,24 @@ static void note_end(struct sw_tls_stream *stream, int why)
     }
 }
 
+/* Sends what OpenSSL has to say while it reads: alerts, and answers to key updates. That the socket
+ * does not take it is no end of the input, which tells more. */
+static void send_aside(struct sw_tls_stream *stream)
+{
+    char trouble[SW_TLS_TROUBLE_BYTES];
+    int error = stream->error;
+    memcpy(trouble, stream->scratch->trouble, sizeof(trouble));
+    if (send_out(stream) != SW_TLS_FAILED) {
+        return;
+    }
+    if (stream->error == error && stream->input_end == 1) {
+        stream->input_end = SW_TLS_FAILED; /* too much of it, or no memory */
+        return;
+    }
+    stream->error = error;
+    memcpy(stream->scratch->trouble, trouble, sizeof(trouble));
+}
+
 int64_t sw_tls_read(struct sw_tls_stream *stream, void *bytes, size_t size)
 {
     size_t got = 0;
@@ -251,8 +269,8 @@ int64_t sw_tls_read(struct sw_tls_stream *stream, void *bytes, size_t size)
         }
         note_end(stream, why);
     }
-    if (stream->scratch->out_used > 0 && send_out(stream) == SW_TLS_FAILED && got == 0) {
-        return SW_TLS_FAILED;
+    if (stream->scratch->out_used > 0) {
+        send_aside(stream);
     }
     if (got == size) {
         stream->buffered = stream->input_end != 1 || SSL_has_pending(stream->ssl);
@@ -284,16 +302,21 @@ static size_t left_here(const struct place *at)
     return at->count == 0 ? 0 : at->parts->iov_len - at->offset;
 }
 
-static void skip(struct place *at, size_t bytes)
+/* Moves behind `bytes` bytes, and empty parts there. Returns how many of them there were. */
+static size_t skip(struct place *at, size_t bytes)
 {
-    while (at->count > 0 && bytes >= left_here(at)) {
-        bytes -= left_here(at);
+    size_t left = bytes;
+    while (at->count > 0 && left >= left_here(at)) {
+        left -= left_here(at);
         at->parts++;
         at->count--;
         at->offset = 0;
     }
-    at->offset += bytes;
-    assert(at->count > 0 || bytes == 0);
+    if (at->count > 0) {
+        at->offset += left;
+        left = 0;
+    }
+    return bytes - left;
 }
 
 /* The plain bytes of the next record, at most `most`: where they are, or gathered from several
@@ -346,10 +369,8 @@ int64_t sw_tls_write(struct sw_tls_stream *stream, const struct iovec *parts, si
     if (flushed != 1) {
         return flushed;
     }
-    skip(&at, 0); /* empty parts */
-    skip(&at, stream->owed);
-    done = (int64_t)stream->owed;
-    stream->owed = 0;
+    done = (int64_t)skip(&at, stream->owed);
+    stream->owed -= (size_t)done;
     while (at.count > 0) {
         int64_t batch = encrypt(stream, &at);
         int sent = batch < 0 ? SW_TLS_FAILED : send_out(stream);

@@ -480,5 +480,6 @@ int sw_tls_open(struct sw_transport *transport, uv_loop_t *uv, int fd, SSL_CTX *
     sw_list_init(&tls->ready);
     transport->tls = tls;
     transport->opening = true;
+    watch_needed(tls, false);
     return 0;
 }

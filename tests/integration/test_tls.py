@@ -16,7 +16,7 @@ import redis
 import redis.asyncio
 
 from certificates import Authority, free_port
-from harness import (BUILD, SANITIZED, SLOWER, Bystander, Moves, Server, case, check, drawn_seed, equal, eventually,
+from harness import (BUILD, SANITIZED, Bystander, Moves, Server, case, check, drawn_seed, equal, eventually,
                      main, relay, run)
 import wire
 
@@ -308,7 +308,7 @@ def localhost():
 def half_handshakes():
     """1,000 connections that stop in the midst of their handshake: bounded memory, a deadline, others served"""
     hello = client_hello()
-    with TlsServer("--tls-handshake-timeout-ms", str(3000 * SLOWER), "--connections-max", "3000") as server:
+    with TlsServer("--tls-handshake-timeout-ms", str(3000 * (2 if SANITIZED else 1)), "--connections-max", "3000") as server:
         with server.tls() as before, Bystander(server):
             rss, files = server.resident_bytes(), server.open_files()
             with Moves(server, tls_handshake_failures=1000, connections_closed=1001):
