@@ -28,6 +28,15 @@ static int system_write_out(int fd, off_t at, off_t bytes)
     return sync_file_range(fd, at, bytes, SYNC_FILE_RANGE_WRITE);
 }
 
+static int system_allocate(int fd, off_t bytes)
+{
+    int status = -1;
+    do {
+        status = fallocate(fd, 0, 0, bytes);
+    } while (status != 0 && errno == EINTR);
+    return status;
+}
+
 static int system_size(int fd, uint64_t *bytes)
 {
     struct stat facts;
@@ -110,6 +119,7 @@ const struct sw_io *sw_io_system(void)
         .fsync = fsync,
         .write_out = system_write_out,
         .truncate = ftruncate,
+        .allocate = system_allocate,
         .size = system_size,
         .links = system_links,
         .rename = system_rename,

@@ -30,6 +30,7 @@ struct sw_io {
     /* Hints, whose failure means nothing: sync_file_range(SYNC_FILE_RANGE_WRITE). */
     int (*write_out)(int fd, off_t at, off_t bytes);
     int (*truncate)(int fd, off_t bytes);
+    int (*allocate)(int fd, off_t bytes); /* fallocate(2): longer by zeros, with room on the disk */
     int (*size)(int fd, uint64_t *bytes);
     int (*links)(int fd, uint64_t *count);
     int (*rename)(int dir, const char *from, const char *to);

@@ -42,6 +42,22 @@ static int fill(const struct sw_io *io, int fd, uint64_t bytes)
     return status;
 }
 
+/* Makes the file as long as it will be. With ALWAYS each sync waits for somebody, and where blocks
+ * are allocated but not written it has to tell the file system of each that is: they are written
+ * beforehand. Otherwise there are few syncs, and to write everything twice would cost more. */
+static int make_room(const struct sw_wal *wal, int fd, uint64_t bytes)
+{
+    if (wal->config.level != SW_WAL_ALWAYS) {
+        if (wal->io->allocate(fd, (off_t)bytes) == 0) {
+            return 0;
+        }
+        if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) {
+            return -1;
+        }
+    }
+    return fill(wal->io, fd, bytes);
+}
+
 static int put_segment_header(struct sw_wal *wal, const struct sw_wal_file *file, uint64_t through)
 {
     uint8_t bytes[SW_WAL_HEADER_BYTES];
@@ -71,7 +87,7 @@ int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t n
     if (file->fd < 0) {
         return -1;
     }
-    if (fill(wal->io, file->fd, bytes) != 0 || put_segment_header(wal, file, through) != 0) {
+    if (make_room(wal, file->fd, bytes) != 0 || put_segment_header(wal, file, through) != 0) {
         sw_wal_drop_segment(wal, file);
         return -1;
     }

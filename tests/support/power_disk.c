@@ -339,6 +339,7 @@ const struct sw_io *power_disk_io(void)
         .fsync = disk_fsync,
         .write_out = disk_write_out,
         .truncate = disk_truncate,
+        .allocate = disk_truncate, /* zeros, whichever of them reach the disk before a sync */
         .size = disk_size,
         .links = disk_links,
         .rename = disk_rename,
