@@ -3,7 +3,7 @@
  * wal_parts.h - the log from inside: what wal.c, writer.c and keeper.c share.
  *
  * | thread | does                                                                  | file     |
- * | writer | writes records, begins syncs, goes on to the next segment            | writer.c |
+ * | writer | writes records, begins syncs, does short ones, goes on to the next    | writer.c |
  * | syncer | syncs, oldest segment first, and closes segments that are full       | writer.c |
  * | keeper | makes the next segment, removes segments that a snapshot stands for  | keeper.c |
  *
@@ -98,6 +98,7 @@ struct sw_wal {
     struct sw_wal_file unsynced[SW_WAL_UNSYNCED_MAX]; /* full ones, oldest first */
     uint32_t unsynced_count;
     bool syncing;
+    bool writer_syncs;      /* .. and it is not the syncer */
     uint64_t since_next_ns; /* when the first write behind the running sync was written; 0: none */
     int sync_fds[SW_WAL_UNSYNCED_MAX + 1];
     uint32_t sync_count;

@@ -17,6 +17,8 @@
 
 #define PIECE_RECORDS 128
 #define PIECE_BYTES (4U << 20)
+/* ALWAYS: of a write that is no longer the writer does the sync, too. */
+#define SYNC_ITSELF_BYTES (64U << 10)
 /* EVERYSEC: a sync begins when the oldest write that is not durable is so old. */
 #define SYNC_AFTER_NS 500000000ULL
 /* After so long without writes a MARK says what became durable. */
@@ -213,7 +215,6 @@ static void begin_sync(struct sw_wal *wal)
     wal->syncing = true;
     wal->since_next_ns = 0;
     wal->current.at = sw_wal_align(wal->current.at, SW_WAL_PAGE);
-    pthread_cond_signal(&wal->sync_work);
 }
 
 /* Syncs the files in order. A sync that failed is never tried again: the kernel may have dropped
@@ -274,7 +275,7 @@ void *sw_wal_run_syncer(void *argument)
     struct sw_wal *wal = argument;
     pthread_mutex_lock(&wal->lock);
     while (!wal->stopped) {
-        if (wal->syncing) {
+        if (wal->syncing && !wal->writer_syncs) {
             sync_once(wal);
             pthread_mutex_unlock(&wal->lock);
             wal->config.wake(wal->config.context);
@@ -381,6 +382,25 @@ static void end_log(struct sw_wal *wal)
     }
 }
 
+/* Begins a sync. After a short write with nothing behind it the writer does it itself: what comes
+ * meanwhile would wait for the next sync anyway, and to wake the syncer takes as long as to write.
+ * `lock` is held. */
+static void start_sync(struct sw_wal *wal, const struct piece *piece)
+{
+    begin_sync(wal);
+    wal->writer_syncs = wal->config.level == SW_WAL_ALWAYS && wal->sync_old == 0 &&
+                        piece->bytes <= SYNC_ITSELF_BYTES && slot_of(wal, wal->written + 1) == NULL;
+    if (wal->writer_syncs) {
+        sync_once(wal);
+        wal->writer_syncs = false;
+        pthread_mutex_unlock(&wal->lock);
+        wal->config.wake(wal->config.context);
+        pthread_mutex_lock(&wal->lock);
+    } else {
+        pthread_cond_signal(&wal->sync_work);
+    }
+}
+
 void *sw_wal_run_writer(void *argument)
 {
     struct sw_wal *wal = argument;
@@ -396,7 +416,7 @@ void *sw_wal_run_writer(void *argument)
         }
         pthread_mutex_lock(&wal->lock);
         if (sync_is_due(wal)) {
-            begin_sync(wal);
+            start_sync(wal, piece);
         }
         goes_on = !is_finished(wal);
         if (goes_on) {
