@@ -93,9 +93,10 @@ FUZZ_FLAGS := -std=c11 -O1 -g -fno-omit-frame-pointer $(MACHINE) -fsanitize=fuzz
               -fno-sanitize-recover=undefined
 FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
 fuzzers: $(FUZZERS)
-$(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests/fuzz/*.h) $(GEN)
+build/fuzz/fuzz_acl: $(wildcard server/users/*.c)
+$(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests/fuzz/*.h server/users/*.h) $(GEN)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_FLAGS) $(OWN_CPPFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/gen/proto/sherwood.pb-c.c -lprotobuf-c
+	$(FUZZ_CC) $(FUZZ_FLAGS) $(OWN_CPPFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/gen/proto/sherwood.pb-c.c -lprotobuf-c -lcrypto
 print-fuzzers:
 	@printf '%s\n' $(FUZZERS)
 .PHONY: fuzzers generated print-fuzzers

@@ -53,11 +53,32 @@ static int check_prefix(const uint8_t *data, size_t size, struct sw_frame_prefix
     return whole;
 }
 
+/* A login that was understood survives being written and read once more. */
+static void check_login(const uint8_t *header, size_t size, const struct sw_request *request)
+{
+    struct sw_frame_login login, again;
+    struct sw_frame_prefix prefix;
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    if (sw_frame_login_decode(header, size, &login) != 0) {
+        return;
+    }
+    require(memchr(login.user, '\0', sizeof(login.user)) != NULL);
+    require(login.password_bytes <= sizeof(login.password));
+    require(login.is_there == (login.user[0] != '\0' || login.password_bytes > 0));
+    int bytes = sw_frame_login_encode(request, &login, head, sizeof(head));
+    require(bytes > 0 && sw_frame_prefix_decode(head, (size_t)bytes, BODY_MAX, &prefix) > 0);
+    require(sw_frame_login_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &again) == 0);
+    require(memcmp(&login, &again, sizeof(login)) == 0);
+}
+
 static void check_request(const uint8_t *header, size_t size, uint64_t body_bytes)
 {
     struct sw_request request;
     int error = sw_request_decode(header, size, &request);
     require(error == 0 || error == SW_FRAME_E_HEADER);
+    if (error == 0) {
+        check_login(header, size, &request);
+    }
     if (error != 0) {
         return;
     }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_acl.c - libFuzzer target for files of users, their rules and unix-users: whatever the text
+ * is, what is read can be written, and read again as the same.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/users/unix_users.h"
+#include "server/users/users_parts.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct sw_catalog_command commands[] = {
+    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST},
+    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW},
+    {"config", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS},
+    {"config|get", SW_CATEGORY_ADMIN},
+    {"config|set", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS},
+};
+static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0])};
+
+/* Kept in release builds, unlike assert. */
+static void require(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+/* What the user says of itself makes the same user. */
+static void check_user(const struct sw_user *user)
+{
+    char line[SW_USER_LINE_BYTES];
+    char error[SW_USERS_ERROR_BYTES];
+    struct sw_user_list again = {0};
+    size_t size = sw_user_line(user, line, sizeof(line));
+    require(size == strlen(line) && size < sizeof(line) - 1);
+    require(sw_acl_text_read(line, size, "line", &catalog, &again, error, sizeof(error)) == 0);
+    require(again.count == 1);
+    const struct sw_user *other = again.at[0];
+    require(other->is_on == user->is_on && other->no_password == user->no_password);
+    require(other->all_keys == user->all_keys && other->hash_count == user->hash_count);
+    require(memcmp(other->hashes, user->hashes, user->hash_count * sizeof(user->hashes[0])) == 0);
+    require(other->ranges.count == user->ranges.count);
+    require(memcmp(other->ranges.at, user->ranges.at,
+                   user->ranges.count * sizeof(user->ranges.at[0])) == 0);
+    for (uint32_t i = 0; i < catalog.count; i++) {
+        require(sw_user_may(other, i) == sw_user_may(user, i));
+    }
+    require(strcmp(other->commands_text, user->commands_text) == 0);
+    for (uint32_t i = 1; i < user->ranges.count; i++) {
+        require(user->ranges.at[i].first > user->ranges.at[i - 1].last + 1);
+    }
+    sw_user_list_free(&again);
+}
+
+static void check_unix_users(const uint8_t *data, size_t size)
+{
+    char error[SW_USERS_ERROR_BYTES];
+    struct sw_unix_users users;
+    char *text = strndup((const char *)data, size);
+    require(text != NULL);
+    if (sw_unix_users_parse(text, &users, error, sizeof(error)) == 0) {
+        for (uint32_t i = 0; i < users.count; i++) {
+            require(sw_unix_users_find(&users, users.at[i].uid) == users.at[i].name);
+            require(sw_user_name_fits(users.at[i].name, strlen(users.at[i].name)));
+        }
+    } else {
+        require(error[0] != '\0');
+    }
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char error[SW_USERS_ERROR_BYTES];
+    struct sw_user_list list = {0};
+    uint8_t *copy = malloc(size + (size == 0)); /* of just its size, so that over-reads are seen */
+    require(copy != NULL);
+    if (size > 0) {
+        memcpy(copy, data, size);
+    }
+    int result =
+        sw_acl_text_read((const char *)copy, size, "file", &catalog, &list, error, sizeof(error));
+    require((result == 0) == (error[0] == '\0'));
+    for (uint32_t i = 0; i < list.count; i++) {
+        check_user(list.at[i]);
+        require(sw_user_list_find(&list, list.at[i]->name, strlen(list.at[i]->name)) == list.at[i]);
+    }
+    sw_user_list_free(&list);
+    check_unix_users(copy, size);
+    free(copy);
+    return 0;
+}
