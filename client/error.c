@@ -80,6 +80,11 @@ int sw_client_status(uint32_t reply_status)
         return SHERWOOD_E_CONNECTION;
     case SW_REPLY_NOT_DURABLE:
         return SHERWOOD_E_NOT_DURABLE;
+    case SW_REPLY_NO_AUTH:
+    case SW_REPLY_WRONG_PASS:
+        return SHERWOOD_E_LOGIN;
+    case SW_REPLY_NO_PERMISSION:
+        return SHERWOOD_E_PERMISSION;
     case SW_REPLY_OUTCOME_UNKNOWN:
         return SHERWOOD_E_UNKNOWN_OUTCOME;
     default:

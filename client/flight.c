@@ -55,7 +55,10 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
     flight->is_direct = is_direct(flight);
     uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
     int head_bytes =
-        sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
+        frame->login != NULL
+            ? sw_frame_login_encode(&flight->header, frame->login, flight->head,
+                                    sizeof(flight->head))
+            : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
     if (head_bytes <= 0) {
         flight->id = 0;
         return NULL;

@@ -66,6 +66,7 @@ struct sw_client_frame {
     bool is_constant;
     struct sherwood_cache *cache;
     uint64_t cache_at;
+    const struct sw_frame_login *login; /* of a HELLO; NULL: none */
 };
 
 /* Queues a frame. Returns its flight, of which the caller sets request, call, first and second; or

@@ -52,21 +52,23 @@
 extern "C" {
 #endif
 
-#define SHERWOOD_STATUS_MAP(X)                                                    \
-    X(SHERWOOD_OK, 0, "done")                                                     \
-    X(SHERWOOD_E_INVALID, -1, "invalid argument")                                 \
-    X(SHERWOOD_E_NOMEM, -2, "not enough memory")                                  \
-    X(SHERWOOD_E_ADDRESS, -3, "the address cannot be used")                       \
-    X(SHERWOOD_E_CONNECTION, -4, "the connection failed or was closed")           \
-    X(SHERWOOD_E_TIMEOUT, -5, "the server did not reply in time")                 \
-    X(SHERWOOD_E_PROTOCOL, -6, "the server's reply was not understood")           \
-    X(SHERWOOD_E_FULL, -7, "refused: the table would pass its maximum load")      \
-    X(SHERWOOD_E_REQUEST, -8, "the server refused the request")                   \
-    X(SHERWOOD_E_SERVER, -9, "the server failed or is shutting down")             \
-    X(SHERWOOD_E_BUSY, -10, "too many requests in flight: wait for one first")    \
-    X(SHERWOOD_E_PENDING, -11, "there is no reply yet")                           \
-    X(SHERWOOD_E_NOT_DURABLE, -12, "refused: the server's log cannot be written") \
-    X(SHERWOOD_E_UNKNOWN_OUTCOME, -13, "carried out, and may be lost in a restart")
+#define SHERWOOD_STATUS_MAP(X)                                                      \
+    X(SHERWOOD_OK, 0, "done")                                                       \
+    X(SHERWOOD_E_INVALID, -1, "invalid argument")                                   \
+    X(SHERWOOD_E_NOMEM, -2, "not enough memory")                                    \
+    X(SHERWOOD_E_ADDRESS, -3, "the address cannot be used")                         \
+    X(SHERWOOD_E_CONNECTION, -4, "the connection failed or was closed")             \
+    X(SHERWOOD_E_TIMEOUT, -5, "the server did not reply in time")                   \
+    X(SHERWOOD_E_PROTOCOL, -6, "the server's reply was not understood")             \
+    X(SHERWOOD_E_FULL, -7, "refused: the table would pass its maximum load")        \
+    X(SHERWOOD_E_REQUEST, -8, "the server refused the request")                     \
+    X(SHERWOOD_E_SERVER, -9, "the server failed or is shutting down")               \
+    X(SHERWOOD_E_BUSY, -10, "too many requests in flight: wait for one first")      \
+    X(SHERWOOD_E_PENDING, -11, "there is no reply yet")                             \
+    X(SHERWOOD_E_NOT_DURABLE, -12, "refused: the server's log cannot be written")   \
+    X(SHERWOOD_E_UNKNOWN_OUTCOME, -13, "carried out, and may be lost in a restart") \
+    X(SHERWOOD_E_LOGIN, -14, "refused: no user, or a wrong user or password")       \
+    X(SHERWOOD_E_PERMISSION, -15, "refused: the user may not do this")
 
 enum sherwood_status {
 #define SHERWOOD_STATUS_ENUM(name, value, text) name = value,
@@ -100,6 +102,11 @@ struct sherwood_options {
     const char *tls_server_name; /* the name that the server's certificate must have, and that it is
                                     told (SNI); NULL: the host of the address */
     uint32_t tls_insecure;       /* 1: any certificate of the server will do */
+    /* Who logs in, on each connection. They are copied for the call, and not kept. A user has at
+     * most 63 bytes, a password 512; both NULL: nobody logs in, which servers without a password
+     * take. */
+    const char *user; /* NULL, where there is a password: "default" */
+    const char *password;
 };
 #define SHERWOOD_OPTIONS_INIT                   \
     {                                           \

@@ -13,17 +13,45 @@
 #include "client/handle.h"
 #include "client/wait.h"
 
-/* Sends HELLO and waits for the reply, which has the facts of the server. */
-static int greet(struct sw_client_stripe *stripe, struct sw_reply *greeting)
+/* Copies the login of the options. Returns false if it is too long. */
+static bool take_login(const struct sherwood_options *options, struct sw_frame_login *login)
+{
+    *login =
+        (struct sw_frame_login){.is_there = options->user != NULL || options->password != NULL};
+    size_t user = options->user != NULL ? strlen(options->user) : 0;
+    size_t password = options->password != NULL ? strlen(options->password) : 0;
+    if (user >= sizeof(login->user) || password > sizeof(login->password)) {
+        return false;
+    }
+    memcpy(login->user, options->user != NULL ? options->user : "", user);
+    memcpy(login->password, options->password != NULL ? options->password : "", password);
+    login->password_bytes = (uint32_t)password;
+    return true;
+}
+
+/* Sends HELLO, with the login if there is one, and waits for the reply, which has the facts of the
+ * server. */
+static int greet(struct sw_client_stripe *stripe, const struct sherwood_options *options,
+                 struct sw_reply *greeting)
 {
     struct sw_client_call call = {.flights = 1, .reply = greeting};
-    const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_HELLO}};
+    struct sw_frame_login login;
+    if (!take_login(options, &login)) {
+        return sw_client_fail(stripe->client, SHERWOOD_E_INVALID,
+                              "connect: a user has at most %d bytes, a password %d",
+                              SW_FRAME_USER_BYTES - 1, SW_FRAME_PASSWORD_BYTES);
+    }
+    const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_HELLO},
+                                          .login = login.is_there ? &login : NULL};
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight == NULL) {
         return sw_client_fail(stripe->client, SHERWOOD_E_INVALID, "the greeting is not encoded");
     }
     flight->call = &call;
-    return sw_client_finish_call(stripe->client, &call);
+    int status = sw_client_finish_call(stripe->client, &call);
+    explicit_bzero(&login, sizeof(login));
+    explicit_bzero(flight->head, sizeof(flight->head));
+    return status;
 }
 
 struct sw_client_stripe *
@@ -52,7 +80,7 @@ sw_client_stripe_open(struct sherwood *client, const struct sw_client_dialer *di
     client->stripes[client->stripes_count++] = stripe;
     int request_ms = client->request_timeout_ms;
     client->request_timeout_ms = connect_ms;
-    *status = greet(stripe, greeting);
+    *status = greet(stripe, options, greeting);
     client->request_timeout_ms = request_ms;
     if (*status == SHERWOOD_OK) {
         return stripe;

@@ -3,7 +3,6 @@
  * server.c - starting, stopping and describing the daemon.
  */
 #include "server/server.h"
-#include "server/access.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "server/access.h"
 #include "server/describe.h"
 #include "server/limits.h"
 #include "server/log/saver.h"

@@ -3,6 +3,7 @@
  * main.c - sherwood-load: load a server and verify what it answers.
  */
 #include "bench/load/report.h"
+#include "client/cli/login.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -99,5 +100,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "sherwood-load: %s\n", error);
         return EXIT_USAGE;
     }
-    return options.action == SW_LOAD_ACTION_RUN ? run(&options) : answer(&options);
+    if (options.action != SW_LOAD_ACTION_RUN) {
+        return answer(&options);
+    }
+    struct sw_cli_login login = {.user = options.user, .file = options.pass_file};
+    if (!sw_cli_login_complete(&login, getenv("SHERWOODCLI_AUTH"), error, sizeof(error))) {
+        fprintf(stderr, "sherwood-load: %s\n", error);
+        return EXIT_USAGE;
+    }
+    options.password = sw_cli_login_password(&login);
+    if (options.idle_connections > 0 && (options.user != NULL || options.password != NULL)) {
+        fprintf(stderr, "sherwood-load: --idle-connections do not log in\n");
+        return EXIT_USAGE;
+    }
+    int code = run(&options);
+    sw_cli_login_forget(&login);
+    return code;
 }

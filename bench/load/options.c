@@ -170,6 +170,11 @@ static const struct sw_study_option rows[] = {
      .help = "tls: the name that the server's certificate must have (the host)"},
     {"insecure", SW_STUDY_FLAG, FIELD(insecure),
      .help = "tls: any certificate of the server will do"},
+    {"user", SW_STUDY_BORROWED, FIELD(user), .value = "NAME",
+     .help = "who logs in (default, if there is a password)"},
+    {"pass-file", SW_STUDY_BORROWED, FIELD(pass_file), .value = "FILE",
+     .help = "the password is its first line; else that of the environment,\n"
+             "SHERWOODCLI_AUTH, if there is one"},
     {"protocol", SW_STUDY_WORD, FIELD(protocol), .words = protocol_names, .usual = "bulk",
      .value = "P",
      .help = "bulk: frames through libsherwood; resp: the Redis protocol, which\n"

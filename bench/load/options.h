@@ -46,6 +46,9 @@ struct sw_load_options {
     /* of addresses with tls://; files are PEM, and borrowed; NULL: none */
     const char *cacert, *cert, *key, *sni;
     bool insecure;
+    /* who logs in; borrowed; NULL: nobody. main.c reads the password of the file or the environment
+     */
+    const char *user, *pass_file, *password;
     enum sw_load_protocol protocol;
     enum sw_load_operation operation;
     uint64_t first; /* number of the first key */

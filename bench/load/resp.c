@@ -100,11 +100,14 @@ static int resp_connect(const struct sw_load_options *options, uint32_t count, v
     for (uint32_t i = 0; i < count; i++) {
         struct sw_load_resp_client *client = &resp->clients[i];
         status = sw_load_link_open(&client->link, &resp->secure, options->address, error);
+        if (status == SW_LOAD_OK) {
+            resp->count++;
+            status = sw_load_link_login(&client->link, options, error);
+        }
         if (status) {
             goto fail;
         }
         status = SW_LOAD_E_NOMEM;
-        resp->count++;
         if (watch(resp, client, EPOLL_CTL_ADD)) {
             snprintf(error, SW_LOAD_ERROR_BYTES, "epoll: %s", strerror(errno));
             goto fail;

@@ -4,6 +4,10 @@
  */
 #include "bench/load/secure.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,7 +21,9 @@ struct sherwood_options sw_load_tls_options(const struct sw_load_options *option
                                      .tls_cert = options->cert,
                                      .tls_key = options->key,
                                      .tls_server_name = options->sni,
-                                     .tls_insecure = options->insecure};
+                                     .tls_insecure = options->insecure,
+                                     .user = options->user,
+                                     .password = options->password};
 }
 
 int sw_load_secure_init(struct sw_load_secure *secure, const struct sw_load_options *options,
@@ -58,6 +64,57 @@ int sw_load_link_open(struct sw_load_link *link, const struct sw_load_secure *se
     link->transport->traffic = &link->traffic;
     link->fd = link->transport->fd;
     return SW_LOAD_OK;
+}
+
+/* Waits until the socket is ready. */
+static bool await(const struct sw_load_link *link, short events)
+{
+    struct pollfd ready = {.fd = link->fd, .events = events};
+    return sw_load_link_pending(link) || poll(&ready, 1, SW_LOAD_CONNECT_MS) > 0;
+}
+
+static bool send_all(struct sw_load_link *link, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        int64_t sent = sw_load_link_send(link, bytes, size);
+        if (sent < 0 && (errno != EAGAIN || !await(link, POLLOUT))) {
+            return false;
+        }
+        bytes += sent > 0 ? sent : 0;
+        size -= sent > 0 ? (size_t)sent : 0;
+    }
+    return true;
+}
+
+int sw_load_link_login(struct sw_load_link *link, const struct sw_load_options *options,
+                       char *error)
+{
+    const char *user = options->user != NULL ? options->user : "default";
+    const char *password = options->password != NULL ? options->password : "";
+    char command[1024], answer[256] = "";
+    size_t have = 0;
+    if (options->user == NULL && options->password == NULL) {
+        return SW_LOAD_OK;
+    }
+    int size =
+        snprintf(command, sizeof(command), "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+                 strlen(user), user, strlen(password), password);
+    bool sent = size > 0 && (size_t)size < sizeof(command) && send_all(link, command, (size_t)size);
+    explicit_bzero(command, sizeof(command));
+    while (sent && strchr(answer, '\n') == NULL && have < sizeof(answer) - 1) {
+        int64_t got = sw_load_link_receive(link, answer + have, sizeof(answer) - 1 - have);
+        if (got == 0 || (got < 0 && (errno != EAGAIN || !await(link, POLLIN)))) {
+            break;
+        }
+        have += got > 0 ? (size_t)got : 0;
+    }
+    if (strcmp(answer, "+OK\r\n") == 0) {
+        return SW_LOAD_OK;
+    }
+    answer[strcspn(answer, "\r\n")] = '\0';
+    snprintf(error, SW_LOAD_ERROR_BYTES, "the login was refused: %s",
+             have > 0 ? answer : "the server did not answer");
+    return SW_LOAD_E_PEER;
 }
 
 void sw_load_link_close(struct sw_load_link *link)

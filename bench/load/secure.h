@@ -22,7 +22,7 @@ struct sw_load_link {
     struct sherwood_traffic traffic;       /* the transport counts its calls there */
 };
 
-/* The options of TLS, as libsherwood has them. */
+/* The options of TLS and of the login, as libsherwood has them. */
 struct sherwood_options sw_load_tls_options(const struct sw_load_options *options);
 
 /* Return 0, or an error with a sentence. */
@@ -31,6 +31,10 @@ int sw_load_secure_init(struct sw_load_secure *secure, const struct sw_load_opti
 void sw_load_secure_fini(struct sw_load_secure *secure);
 int sw_load_link_open(struct sw_load_link *link, const struct sw_load_secure *secure,
                       const char *address, char *error);
+/* Sends AUTH on a link just opened, if the options name a user or a password, and waits for the
+ * answer. Returns 0, or an error with a sentence. */
+int sw_load_link_login(struct sw_load_link *link, const struct sw_load_options *options,
+                       char *error);
 void sw_load_link_close(struct sw_load_link *link);
 
 /* Return bytes; -1 with errno, EAGAIN if there is nothing now; receive returns 0 at the end. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "client/cli/login.h"
 #include "client/sherwood.h"
 
 #define SW_CLI_ADDRESS_BYTES 300
@@ -26,6 +27,7 @@ enum sw_cli_format { SW_CLI_FORMAT_UNKNOWN, SW_CLI_FORMAT_CSV, SW_CLI_FORMAT_BIN
 struct sw_cli_options {
     char address[SW_CLI_ADDRESS_BYTES];
     struct sherwood_options connection; /* of TLS; its texts are borrowed from argv, too */
+    struct sw_cli_login login;
     enum sw_cli_format format;
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
     bool quiet;

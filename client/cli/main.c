@@ -3,6 +3,7 @@
  * main.c - sherwood-cli: chooses between a prompt, one command, commands from a pipe, load and
  * dump.
  */
+#include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -58,12 +59,17 @@ int main(int argc, char **argv)
         }
         return fflush(stdout) == 0 ? 0 : 1;
     }
+    if (!sw_cli_login_complete(&options.login, getenv("SHERWOODCLI_AUTH"), text, sizeof(text))) {
+        fprintf(stderr, "sherwood-cli: %s\n", text);
+        return 2;
+    }
     struct sw_cli cli = {.options = &options,
                          .out = stdout,
                          .messages = stderr,
                          .raw = options.raw < 0 ? isatty(STDOUT_FILENO) != 1 : options.raw == 1};
     int status = run(&cli, argc, argv);
     sherwood_close(cli.client);
+    sw_cli_login_forget(&options.login);
     if (fflush(stdout) != 0) {
         fprintf(stderr, "sherwood-cli: stdout: the output could not be written\n");
         status = 1;

@@ -25,7 +25,11 @@ enum long_option {
     OPTION_CERT,
     OPTION_KEY,
     OPTION_SNI,
-    OPTION_INSECURE
+    OPTION_INSECURE,
+    OPTION_USER,
+    OPTION_PASS,
+    OPTION_PASS_FILE,
+    OPTION_ASKPASS
 };
 
 static const char help_text[] =
@@ -51,6 +55,10 @@ static const char help_text[] =
     "  --cert, --key FILE  our certificate and its key, for servers that ask for one\n"
     "  --sni NAME          the name that the server's certificate must have (default: HOST)\n"
     "  --insecure          any certificate of the server will do\n"
+    "  --user NAME         who logs in (default: default, if there is a password)\n"
+    "  --pass-file FILE    the password is its first line; --askpass asks for it on the terminal;\n"
+    "                      or it is in the environment, SHERWOODCLI_AUTH\n"
+    "  --pass PASSWORD     .. which others on this machine may see for a moment\n"
     "  --format csv|bin    how FILE is laid out; else its name tells (.csv, .bin)\n"
     "  --raw, --no-raw     plain replies; replies for people. Default: plain unless on a terminal\n"
     "  -q                  load and dump: no progress, no summary\n"
@@ -149,11 +157,31 @@ static bool set_address(struct sw_cli_options *options, const struct where *wher
     return true;
 }
 
+static bool take_login_option(int option, char *argument, struct sw_cli_login *login)
+{
+    switch (option) {
+    case OPTION_USER:
+        login->user = argument;
+        return true;
+    case OPTION_PASS:
+        return sw_cli_login_pass(login, argument);
+    case OPTION_PASS_FILE:
+        login->file = argument;
+        return true;
+    default:
+        login->asks = true;
+        return true;
+    }
+}
+
 /* Returns false if the option is unknown or its argument is missing or wrong. */
-static bool take_option(int option, const char *argument, struct sw_cli_options *options,
+static bool take_option(int option, char *argument, struct sw_cli_options *options,
                         struct where *where)
 {
     struct sherwood_options *connection = &options->connection;
+    if (option >= OPTION_USER && option <= OPTION_ASKPASS) {
+        return take_login_option(option, argument, &options->login);
+    }
     switch (option) {
     case OPTION_TLS:
         where->tls = true;
@@ -226,6 +254,10 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {"key", required_argument, NULL, OPTION_KEY},
         {"sni", required_argument, NULL, OPTION_SNI},
         {"insecure", no_argument, NULL, OPTION_INSECURE},
+        {"user", required_argument, NULL, OPTION_USER},
+        {"pass", required_argument, NULL, OPTION_PASS},
+        {"pass-file", required_argument, NULL, OPTION_PASS_FILE},
+        {"askpass", no_argument, NULL, OPTION_ASKPASS},
         {"help", no_argument, NULL, OPTION_HELP},
         {"version", no_argument, NULL, OPTION_VERSION},
         {NULL, 0, NULL, 0},

@@ -14,7 +14,10 @@ bool sw_cli_connect(struct sw_cli *cli)
     if (cli->client != NULL) {
         return true;
     }
-    if (sherwood_connect_text(cli->options->address, &cli->options->connection, &cli->client, text,
+    struct sherwood_options connection = cli->options->connection;
+    connection.user = cli->options->login.user;
+    connection.password = sw_cli_login_password(&cli->options->login);
+    if (sherwood_connect_text(cli->options->address, &connection, &cli->client, text,
                               sizeof(text)) != SHERWOOD_OK) {
         fflush(cli->out);
         fprintf(cli->messages, "%s\n", text);

@@ -2,49 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Users: who may do what, by RESP, by bulk frames, by Unix sockets and by HTTP."""
 
-import asyncio
 import os
 import pathlib
 import socket
 import tempfile
 import time
 
-import redis
-import redis.asyncio
-
 import wire
 from harness import (Moves, Server, SLOWER, case, check, equal, eventually, main, redis_server,
                      run)
-
-WRONG = "WRONGPASS invalid username-password pair or user is disabled."
-NOAUTH = "NOAUTH Authentication required."
-ACL = """# who may do what
-user default on >top ~* &* +@all
-user alice on >pw ~1000-1999 +@read +@write +@connection +multi +exec -@dangerous
-user reader on >pw ~* +@read +@fast
-user off off >pw ~* +@all
-"""
-
-
-def secret(text, mode=0o600):
-    """A file with this text, whose name is returned."""
-    handle, name = tempfile.mkstemp(prefix="sherwood-secret-")
-    os.write(handle, text.encode())
-    os.fchmod(handle, mode)
-    os.close(handle)
-    return name
-
-
-def guarded(*flags, acl=ACL, **options):
-    """A server with these users."""
-    return Server("--acl-file", secret(acl), *flags, **options)
-
-
-def session(server, *login):
-    replies = wire.Replies(server.connect())
-    if login:
-        equal(replies.ask("AUTH", *login), "OK", f"AUTH {login}")
-    return replies
+from people import ACL, Frames, NOAUTH, WRONG, guarded, hello, secret, session, text
 
 
 class Redis:
@@ -68,28 +35,6 @@ def cannot_start(*flags):
         return str(why)
     server.kill()
     raise AssertionError(f"it starts with {flags}")
-
-
-def text(reply):
-    return reply.decode() if isinstance(reply, bytes) else reply
-
-
-def hello(user=b"", password=b"", **header):
-    login = (wire.field(21, user) if user else b"") + (wire.field(22, password) if password else b"")
-    return wire.envelope(wire.header_of(wire.HELLO, **header) + login)
-
-
-class Frames:
-    """A connection that speaks bulk frames."""
-
-    def __init__(self, server, *login):
-        self.socket = server.connect()
-        if login:
-            equal(self.ask(hello(*login)).status, wire.OK, f"HELLO {login}")
-
-    def ask(self, data):
-        self.socket.sendall(data)
-        return wire.read_frame(self.socket)
 
 
 # --- by RESP -------------------------------------------------------------------------------------
@@ -434,47 +379,6 @@ def http_token():
             equal(server.http(path, headers={"Authorization": "Bearer Tok3n"})[0], 200, path)
         for path in ("/healthz", "/readyz"):
             equal(server.http(path)[0], 200, path)
-
-
-# --- clients ---------------------------------------------------------------------------------------
-@case
-def unmodified_clients():
-    """redis-cli, redis-py and redis-py's asyncio log in as they do with redis"""
-    with guarded() as server:
-        quiet = ("--no-auth-warning",)
-        equal(server.redis_cli(*quiet, "--user", "alice", "--pass", "pw", "set", "1000", "7").strip(),
-              "OK", "redis-cli")
-        equal(server.redis_cli(*quiet, "-a", "top", "acl", "whoami").strip(), "default", "redis-cli -a")
-        check(NOAUTH in server.redis_cli("get", "1000"), "redis-cli without a login")
-        url = f"redis://alice:pw@{server.host}:{server.port}/0"
-        client = redis.Redis.from_url(url)
-        equal(client.get(1000), b"7", "redis-py")
-        equal(client.ping(), True, "redis-py")
-        try:
-            client.get(1)
-            raise AssertionError("redis-py: a key of somebody else")
-        except redis.exceptions.NoPermissionError:
-            pass
-        for login in ({}, {"username": "alice", "password": "x"}):
-            try:
-                redis.Redis(host=server.host, port=server.port, **login).ping()
-                raise AssertionError(f"redis-py: {login}")
-            except redis.exceptions.ResponseError as why:
-                check(str(why) in (WRONG, NOAUTH, "Authentication required."), str(why))
-            except redis.exceptions.AuthenticationError as why:
-                check("uthentication" in str(why), str(why))
-        admin = redis.Redis(host=server.host, port=server.port, password="top")
-        check(admin.acl_setuser("py", enabled=True, passwords=["+one", "+two"], keys=["5-9"],
-                                commands=["+get"], categories=["-@all"]), "acl_setuser")
-        equal(admin.acl_getuser("py")["commands"], ["+get"], "acl_getuser")
-        check(len(admin.acl_list()) == 5 and "py" in admin.acl_users(), "acl_list, acl_users")
-        equal(len(admin.acl_genpass()), 64, "acl_genpass")
-
-        async def asynchronous():
-            client = redis.asyncio.Redis.from_url(url)
-            equal(await client.get(1000), b"7", "redis.asyncio")
-            await client.close()
-        asyncio.run(asynchronous())
 
 
 if __name__ == "__main__":
