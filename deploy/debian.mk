@@ -3,3 +3,7 @@
 deb: ## build the Debian packages, into build/deb
 	@deploy/deps deb $(if $(NVCC),g++)
 	@ARCH='$(ARCH)' deploy/deb $(BUILD) '$(NVCC)'
+
+.PHONY: test-packages
+test-packages: ## build the packages twice, install them in a bare Debian, build the images; needs root and the network
+	@tests/packages/run
