@@ -183,3 +183,25 @@ int sw_tls_expect(SSL *ssl, const char *name)
     }
     return done ? 0 : -1;
 }
+
+bool sw_tls_peer_name_of(SSL *ssl, char *name, size_t room)
+{
+    const X509 *shown = SSL_get0_peer_certificate(ssl);
+    if (shown == NULL || SSL_get_verify_result(ssl) != X509_V_OK) {
+        return false;
+    }
+    const X509_NAME *subject = X509_get_subject_name(shown);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    unsigned char *text = NULL;
+    int size = at < 0 ? -1
+                      : ASN1_STRING_to_UTF8(
+                            &text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    /* a NUL inside would make another name of it */
+    bool good = size > 0 && (size_t)size < room && memchr(text, '\0', (size_t)size) == NULL;
+    if (good) {
+        memcpy(name, text, (size_t)size);
+        name[size] = '\0';
+    }
+    OPENSSL_free(text);
+    return good;
+}

@@ -41,4 +41,8 @@ SSL_CTX *sw_tls_client_context(const struct sw_tls_settings *settings, char *err
  * have, and a name is told to the server (SNI). Returns 0, or -1 if there is no memory. */
 int sw_tls_expect(SSL *ssl, const char *name);
 
+/* Writes the name in the verified certificate of a stream's peer: the CN of its subject, as UTF-8.
+ * Returns false if it has shown none that will do, or the name does not fit. */
+bool sw_tls_peer_name_of(SSL *ssl, char *name, size_t room);
+
 #endif

@@ -98,6 +98,9 @@ static int check_tls(const struct sw_config *config, char *error, size_t error_b
         wrong = "tls-port is set: tls-cert and tls-key are needed with it";
     } else if (config->tls_auth_clients != SW_CONFIG_TLS_CLIENTS_ANY && config->tls_ca[0] == '\0') {
         wrong = "tls-auth-clients is set and tls-ca is not: nothing vouches for clients";
+    } else if (config->tls_user_from_cert != 0 &&
+               config->tls_auth_clients == SW_CONFIG_TLS_CLIENTS_ANY) {
+        wrong = "tls-user-from-cert is yes and tls-auth-clients is no: nobody shows a certificate";
     } else if (config->bind[0] == '\0') {
         wrong = "tls-port is set and bind is empty: there is no address to listen on";
     } else if (config->tls_port == config->port && config->tls_only == 0) {

@@ -63,6 +63,7 @@ struct sw_config {
     char tls_key[SW_CONFIG_FILE_MAX];
     char tls_ca[SW_CONFIG_FILE_MAX];
     uint32_t tls_auth_clients;                 /* 0: no, 1: optional, 2: yes */
+    uint32_t tls_user_from_cert;               /* 1: yes */
     uint32_t tls_min_version;                  /* 12 or 13 */
     uint32_t protected_mode;                   /* 1: yes */
     char unix_users[SW_CONFIG_UNIX_USERS_MAX]; /* uid:N=USER,..; empty: none */

@@ -49,13 +49,18 @@ SW_OPTION(tls_cert, "tls-cert", "server", SW_ANY, SW_TEXT(), "", "PATH",
           "open stay.")
 SW_OPTION(tls_key, "tls-key", "server", SW_ANY, SW_TEXT(), "", "PATH",
           "Private key of tls-cert, PEM, without a password. One on the curve P-256 costs a tenth "
-          "of what RSA does, a handshake.")
+          "of what RSA does, a handshake. A relative name of any of these files is looked for in "
+          "$CREDENTIALS_DIRECTORY first (LoadCredential= of systemd).")
 SW_OPTION(tls_ca, "tls-ca", "server", SW_ANY, SW_TEXT(), "", "PATH",
           "Roots of the certificates of clients: a PEM file, or a folder made by openssl rehash.")
 SW_OPTION(tls_auth_clients, "tls-auth-clients", "server", SW_ANY, SW_CHOICE(tls_clients), "no",
           "no|optional|yes",
           "Whether clients by TLS need a certificate that tls-ca vouches for. optional: one that a "
           "client shows must be valid.")
+SW_OPTION(tls_user_from_cert, "tls-user-from-cert", "server", SW_ANY, SW_CHOICE(switches), "no",
+          "yes|no",
+          "A client by TLS is the user whose name its certificate has (CN of the subject), without "
+          "a password. If there is no such user, it begins as others do. Needs tls-auth-clients.")
 SW_OPTION(tls_min_version, "tls-min-version", "server", SW_ANY, SW_CHOICE(tls_versions), "1.2",
           "1.2|1.3", "The oldest version of TLS that is spoken.")
 SW_LIVE_OPTION(

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -100,13 +101,28 @@ static void on_closed(struct sw_transport *transport)
     sw_conn_free_if_done(conn);
 }
 
+/* Logs in the user whose name the client's certificate has. */
+static void log_in_by_certificate(struct sw_conn *conn)
+{
+    char name[SW_USER_NAME_BYTES];
+    if (conn->net->config->tls_user_from_cert == 0 || conn->refusal != SW_REFUSAL_NONE ||
+        !sw_tls_peer_name(&conn->transport, name, sizeof(name))) {
+        return;
+    }
+    if (!sw_conn_login_as(conn, name, strlen(name))) {
+        sw_log_limited(SW_LOG_TLS, SW_LOG_NOTICE, "%s has a certificate, and its name is no user's",
+                       conn->peer.address);
+    }
+}
+
 static void on_news(struct sw_transport *transport, enum sw_transport_news news, const char *text)
 {
-    const struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
+    struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
     struct sw_loop_counters *counters = conn->net->counters;
     switch (news) {
     case SW_NEWS_SECURED:
         SW_COUNT(counters, tls_handshakes, 1);
+        log_in_by_certificate(conn);
         break;
     case SW_NEWS_HANDSHAKE_FAILED:
         SW_COUNT(counters, tls_handshake_failures, 1);

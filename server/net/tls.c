@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proto/tls/context.h"
 #include "server/net/tls_first.h"
 #include "server/net/tls_queue.h"
 
@@ -482,4 +483,9 @@ int sw_tls_open(struct sw_transport *transport, uv_loop_t *uv, int fd, SSL_CTX *
     transport->opening = true;
     watch_needed(tls, false);
     return 0;
+}
+
+bool sw_tls_peer_name(const struct sw_transport *transport, char *name, size_t room)
+{
+    return transport->tls != NULL && sw_tls_peer_name_of(transport->tls->stream.ssl, name, room);
 }

@@ -40,4 +40,8 @@ int sw_tls_open(struct sw_transport *transport, uv_loop_t *uv, int fd, SSL_CTX *
                 struct sw_socket_sizes sizes, struct sw_tls_loop *loop,
                 const struct sw_transport_events *events);
 
+/* Writes the name in the verified certificate of the peer: the CN of its subject. Returns false if
+ * it has shown none, or the name does not fit. */
+bool sw_tls_peer_name(const struct sw_transport *transport, char *name, size_t room);
+
 #endif

@@ -5,11 +5,13 @@
 #include "server/net/tls_door.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "proto/tls/context.h"
 #include "server/observe/log.h"
+#include "server/users/secret.h"
 
 _Static_assert((int)SW_CONFIG_TLS_CLIENTS_ANY == (int)SW_TLS_CLIENTS_ANY &&
                    (int)SW_CONFIG_TLS_CLIENTS_OPTIONAL == (int)SW_TLS_CLIENTS_OPTIONAL &&
@@ -42,10 +44,16 @@ static void warn_of_dates(SSL_CTX *context, const char *path)
 
 static SSL_CTX *read_files(const struct sw_config *config, char *error, size_t error_bytes)
 {
+    char cert[SW_SECRET_PATH_BYTES], key[SW_SECRET_PATH_BYTES], ca[SW_SECRET_PATH_BYTES] = "";
+    if (sw_secret_path(config->tls_cert, cert) != 0 || sw_secret_path(config->tls_key, key) != 0 ||
+        (config->tls_ca[0] != '\0' && sw_secret_path(config->tls_ca, ca) != 0)) {
+        snprintf(error, error_bytes, "the path of a file is too long");
+        return NULL;
+    }
     const struct sw_tls_settings settings = {
-        .cert = config->tls_cert,
-        .key = config->tls_key,
-        .ca = config->tls_ca,
+        .cert = cert,
+        .key = key,
+        .ca = ca,
         .clients = (enum sw_tls_clients)config->tls_auth_clients,
         .only_13 = config->tls_min_version == 13,
     };

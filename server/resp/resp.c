@@ -70,6 +70,22 @@ static bool is_http(const struct sw_resp_argument *name)
     return sw_argument_is(name, "POST") || sw_argument_is(name, "HOST:");
 }
 
+/* Does a TLS handshake begin here? No command begins like it, and its peer would wait for a reply
+ * that it understands. */
+static bool is_tls(const uint8_t *bytes, size_t size)
+{
+    return size >= 2 && bytes[0] == 0x16 && bytes[1] == 0x03;
+}
+
+/* Closes a connection that came to the wrong port. */
+static void close_wrong(struct sw_conn *conn, const char *speaks)
+{
+    sw_log_limited(SW_LOG_WRONG_PORT, SW_LOG_WARNING, "%s speaks %s to the RESP port: closed",
+                   conn->peer.address, speaks);
+    SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
+    sw_conn_abort(conn);
+}
+
 /* May a command that writes go on? If the log has no room for it the connection stalls; if the log
  * cannot be written, the command is refused. */
 static bool may_write(struct sw_conn *conn, const struct sw_command *command)
@@ -101,10 +117,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         return false;
     }
     if (command == NULL && is_http(&arguments->arguments[0])) {
-        sw_log_limited(SW_LOG_WRONG_PORT, SW_LOG_WARNING, "%s speaks HTTP to the RESP port: closed",
-                       conn->peer.address);
-        SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
-        sw_conn_abort(conn);
+        close_wrong(conn, "HTTP");
         return true;
     }
     if (sw_refuse_wrong(conn, command, arguments)) {
@@ -258,6 +271,10 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     if (sw_resp_of(conn)->control_in_flight) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
+    }
+    if (is_tls(bytes, size)) {
+        close_wrong(conn, "TLS");
+        return size;
     }
     /* If the connection is stalled after a command, a control command is in flight. */
     while (at < size && conn->stall == SW_STALL_NONE) {

@@ -9,6 +9,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 import warnings
 
@@ -202,6 +203,40 @@ def client_certificates():
         equal(server.tls_cli("PING"), "PONG\n")
         equal(server.tls_cli("--cert", good[0], "--key", good[1], "PING"), "PONG\n")
         refused(server, showing(strange), "unknown ca")
+
+
+@case
+def users_by_certificate():
+    """--tls-user-from-cert: the name in a client's certificate is its user, and nobody else's"""
+    with tempfile.TemporaryDirectory(prefix="sherwood-users-") as folder:
+        acl = os.path.join(folder, "users.acl")
+        with open(acl, "w", encoding="ascii") as out:
+            out.write("user default off\nuser reader on nopass +@read allkeys\nuser gone off nopass +@all\n")
+        os.chmod(acl, 0o600)
+        with TlsServer("--tls-ca", str(authority.ca), "--tls-auth-clients", "optional",
+                       "--tls-user-from-cert", "yes", "--acl-file", acl) as server:
+            def ask(name, *words):
+                pair = authority.sign(name) if name else ()
+                shown = [part for both in zip(("--cert", "--key"), pair) for part in both]
+                return server.tls_cli(*shown, *words)
+            equal(ask("reader", "GET", "1"), "\n")
+            check("NOPERM" in ask("reader", "SET", "1", "2"), "a reader may not write")
+            for other in ("stranger", "gone", None):
+                check("NOAUTH" in ask(other, "GET", "1"), f"{other} is nobody")
+            check("its name is no user's" in server.log(), server.log())
+
+
+@case
+def tls_on_the_plain_port():
+    """a TLS handshake on the plain port ends at once"""
+    with TlsServer() as server, Bystander(server), Moves(server, resp_protocol_errors=1):
+        with socket.create_connection((server.host, server.port), 20) as plain:
+            try:
+                trusting().wrap_socket(plain, server_hostname="localhost")
+                raise AssertionError("it was taken for TLS")
+            except (ssl.SSLError, ConnectionError):
+                pass
+        check("speaks TLS to the RESP port" in server.log(), server.log())
 
 
 @case

@@ -117,14 +117,25 @@ Test(config, flag_errors)
     }
 }
 
+#define TLS "--tls-port", "7380", "--tls-cert", "c", "--tls-key", "k"
+
 Test(config, contradictions)
 {
     static const struct {
-        const char *flags[7];
+        const char *flags[11];
         const char *error;
     } rows[] = {
         {{"--bind", ""}, "there is nothing to listen on: bind and unix-socket are both empty"},
         {{"--port", "9379"}, "port and http-port are both 9379 on 127.0.0.1"},
+        {{"--tls-only", "yes"}, "tls-only is yes and tls-port is not set"},
+        {{"--tls-port", "7380"}, "tls-port is set: tls-cert and tls-key are needed with it"},
+        {{"--tls-port", "7380", "--tls-cert", "c"}, "tls-port is set: tls-cert and tls-key are"},
+        {{TLS, "--tls-auth-clients", "yes"}, "tls-auth-clients is set and tls-ca is not"},
+        {{TLS, "--tls-user-from-cert", "yes"},
+         "tls-user-from-cert is yes and tls-auth-clients is no"},
+        {{TLS, "--bind", "", "--unix-socket", "/s"}, "tls-port is set and bind is empty"},
+        {{TLS, "--port", "7380"}, "port and tls-port are the same"},
+        {{TLS, "--http-port", "7380"}, "tls-port and http-port are the same"},
         {{"--frame-ops-max", "16M"},
          "arena-bytes 268435456 cannot hold one frame of frame-ops-max 16777216 keys, 8 bytes a "
          "value, and its reply: raise it to 404752384, or lower frame-ops-max to 10737326"},

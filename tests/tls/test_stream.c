@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "proto/tls/stream.h"
 #include "tests/support/random.h"
 #include "tests/tls/certificate.h"
-#include "proto/tls/stream.h"
 
 enum { CLIENT, SERVER, BYTES_MAX = 1 << 20 };
 
