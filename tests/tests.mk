@@ -12,7 +12,7 @@
 test-deps: ## install the Debian packages that testing needs, if any is missing
 	@deploy/deps test
 
-# STAGES: any of lint unit address thread emulator fuzz integration; ONLY: a pattern of suite names, and only
+# STAGES: any of lint unit integration address thread emulator fuzz; ONLY: a pattern of suite names, and only
 # what these need is built.
 test: test-deps ## build and test everything that needs no GPU
 	@tests/run $(if $(ONLY),--only '$(ONLY)') $(STAGES)
