@@ -145,10 +145,12 @@ static int shake_hands(struct secure *secure, const char *address, int timeout_m
     if (result == 1) {
         return SHERWOOD_OK;
     }
-    snprintf(
-        text, text_bytes, "%s: the TLS handshake failed: %s%s", address, secure->scratch.trouble,
-        strstr(secure->scratch.trouble, "wrong version") != NULL ? ": does that port speak TLS?"
-                                                                 : "");
+    /* A peer that refuses a certificate says so. One that closes, or sends something else, may not
+     * speak TLS. */
+    bool is_other = secure->stream.socket_ended || secure->stream.error != 0 ||
+                    strstr(secure->scratch.trouble, "wrong version") != NULL;
+    snprintf(text, text_bytes, "%s: the TLS handshake failed: %s%s", address,
+             secure->scratch.trouble, is_other ? ": does that port speak TLS?" : "");
     return SHERWOOD_E_CONNECTION;
 }
 
