@@ -12,9 +12,9 @@ from ._engine import Engine, Job, closed
 from ._errors import Failed, Refused
 from ._facts import Layout
 from ._link import Link, Options
-from ._many import Many
 from ._native import lib
 from ._plans import Plan
+from ._typed import AioCalls
 
 
 class Reader:
@@ -118,7 +118,7 @@ class Reader:
 _aios: weakref.WeakSet[Aio] = weakref.WeakSet()
 
 
-class Aio(Many):
+class Aio(AioCalls):
     """The calls of Many, which return what can be awaited; they are sent whether it is awaited or not.
 
     Each event loop has a connection of its own, made at its first call. With stripes=1 calls of a loop

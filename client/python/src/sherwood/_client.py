@@ -14,9 +14,9 @@ from ._aio import Aio
 from ._errors import Refused
 from ._facts import Layout, Server
 from ._link import Link, Options, milliseconds
-from ._many import Many
 from ._native import ffi, lib
 from ._submit import Submit
+from ._typed import ClientCalls
 
 _NULL = ffi.NULL
 _Path = Union[str, "os.PathLike[str]", None]
@@ -27,7 +27,7 @@ def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
     return _NULL if array is None else ffi.from_buffer(array)
 
 
-class Client(Many):
+class Client(ClientCalls):
     """A connection to a server. Make one with sherwood.connect.
 
     Threads: any number may use one client; it has one lock, and their calls take turns. clone() gives

@@ -14,9 +14,9 @@ from ._engine import Engine, Job
 from ._errors import Refused
 from ._facts import Layout
 from ._link import Link, Options, lost_in_fork
-from ._many import Many
 from ._native import lib
 from ._plans import Plan
+from ._typed import SubmitCalls
 
 
 class Worker:
@@ -120,7 +120,7 @@ class Worker:
 _submits: weakref.WeakSet[Submit] = weakref.WeakSet()
 
 
-class Submit(Many):
+class Submit(SubmitCalls):
     """The calls of Many, which return a concurrent.futures.Future at once.
 
     They have a connection and a thread of their own, which come with the first call. With stripes=1
