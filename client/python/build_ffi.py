@@ -18,7 +18,7 @@ DECLARATIONS = """
 enum sherwood_status { SHERWOOD_OK, SHERWOOD_E_INVALID, SHERWOOD_E_NOMEM, SHERWOOD_E_ADDRESS,
     SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT, SHERWOOD_E_PROTOCOL, SHERWOOD_E_FULL,
     SHERWOOD_E_REQUEST, SHERWOOD_E_SERVER, SHERWOOD_E_BUSY, SHERWOOD_E_PENDING,
-    SHERWOOD_E_NOT_DURABLE, SHERWOOD_E_UNKNOWN_OUTCOME, ... };
+    SHERWOOD_E_NOT_DURABLE, SHERWOOD_E_UNKNOWN_OUTCOME, SHERWOOD_E_LOGIN, SHERWOOD_E_PERMISSION, ... };
 enum sherwood_operation { SHERWOOD_GET, SHERWOOD_SET, SHERWOOD_SUM, SHERWOOD_MIN, SHERWOOD_MAX,
     SHERWOOD_SET_ABSENT, SHERWOOD_SET_PRESENT, SHERWOOD_INCREMENT, SHERWOOD_DECREMENT,
     SHERWOOD_DELETE, SHERWOOD_PEEK, SHERWOOD_FIND_OR_INSERT, SHERWOOD_SET_SCORE, SHERWOOD_SET_VALUE,
@@ -32,7 +32,7 @@ struct sherwood;
 struct sherwood_options {
     size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes;
     const char *tls_ca; const char *tls_cert; const char *tls_key; const char *tls_server_name;
-    uint32_t tls_insecure; ...; };
+    uint32_t tls_insecure; const char *user; const char *password; ...; };
 struct sherwood_server {
     char version[32]; char backend[16]; char backend_reason[128];
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;

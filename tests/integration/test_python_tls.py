@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The Python package by TLS: verified servers, every kind of call, forks, and what is refused."""
+"""The Python package by TLS and with users: what is verified, who may what, and what is refused."""
 
 import asyncio
 import os
@@ -9,6 +9,7 @@ import pickle
 from certificates import Authority, free_port
 from harness import Server, case, check, equal, main
 from package import np, raises, same, sherwood
+from people import guarded, secret
 
 U8 = np.uint64
 
@@ -72,6 +73,38 @@ def refused_by_tls():
             c.ping()
         with sherwood.connect(server.tls, tls_ca=authority.ca, tls_server_name="localhost") as c:
             c.ping()
+
+
+@case
+def users():
+    """who logs in: on every connection, again after the daemon was away, from a file that changes"""
+    with guarded() as server:
+        address, path = server.address(), secret("pw\nmore\n")
+        with sherwood.connect(address, username="alice", password="pw", stripes=2) as c:
+            c.set_many([1000, 1999], [1, 2])
+            same(c.submit.get_many([1000], default=0).result(20), np.array([1], U8))
+
+            async def work():
+                return await c.aio.get_many([1999], default=0)
+            same(asyncio.run(work()), np.array([2], U8))
+            error = raises(sherwood.Denied, "range", c.get_many, [1000, 2000])
+            check(isinstance(error, PermissionError), repr(error))
+            raises(sherwood.Denied, "", c.submit.set_many([1], 1).result, 20)
+            raises(sherwood.Denied, "", c.flush)
+            equal((c[1000], pickle.loads(pickle.dumps(c))[1000]), (1, 1))
+            check("pw" not in repr(c) and "'pw'" not in repr(c._link.options), "the password is shown")
+        with sherwood.connect(address, username="reader", password_file=path) as c:
+            equal(c[1000], 1)
+            raises(sherwood.Denied, "", c.set_many, [1000], 1)
+            os.truncate(path, 0)
+            raises(sherwood.Denied, "", c.clone)
+        for login in ({}, {"password": "x"}, {"username": "alice"}, {"username": "off", "password": "pw"},
+                      {"username": "nobody", "password": "pw"}):
+            raises(sherwood.Denied, "", sherwood.connect, address, **login)
+        raises(sherwood.Refused, "one of the two", sherwood.connect, address, password="x", password_file=path)
+        raises(FileNotFoundError, "", sherwood.connect, address, password_file="/nonexistent")
+        with sherwood.connect(address, password="top") as c:
+            c.flush()
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@
 """
 
 from ._client import Client, connect
-from ._errors import Error, Failed, Full, Lost, Refused, Timeout
+from ._errors import Denied, Error, Failed, Full, Lost, Refused, Timeout
 from ._facts import Server
 from ._version import __version__
 
-__all__ = ["Client", "Error", "Failed", "Full", "Lost", "Refused", "Server", "Timeout", "connect",
+__all__ = ["Client", "Denied", "Error", "Failed", "Full", "Lost", "Refused", "Server", "Timeout", "connect",
            "__version__"]

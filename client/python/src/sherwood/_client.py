@@ -302,7 +302,8 @@ class Client(ClientCalls):
 
 
 def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_timeout: float = 5.0,
-            value_dtype: Any = None, tls_ca: _Path = None, tls_cert: _Path = None,
+            value_dtype: Any = None, username: Optional[str] = None, password: Optional[str] = None,
+            password_file: _Path = None, tls_ca: _Path = None, tls_cert: _Path = None,
             tls_key: _Path = None, tls_server_name: Optional[str] = None,
             tls_insecure: bool = False) -> Client:
     """Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port".
@@ -313,11 +314,16 @@ def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_ti
     value_dtype: the dtype in which this program has its values, if it is not the server's unsigned
     integer: float64 for 8 bytes, float32 for the rows of a cache. The bytes are stored as they are.
 
+    username, password: who logs in, on each connection; without a username "default". password_file: a
+    file whose first line is the password, read whenever the client connects; pickles have its name.
+
     Of tls:// addresses: tls_ca, root certificates, a file or a folder (None: the system's); tls_cert
     and tls_key, a certificate for servers that ask for one; tls_server_name, the name that the server's
     certificate must have (None: the host of the address); tls_insecure: any certificate will do.
     """
     dtype = None if value_dtype is None else np.dtype(value_dtype).str
-    ca, cert, key = (None if path is None else os.fspath(path) for path in (tls_ca, tls_cert, tls_key))
+    ca, cert, key, secret = (None if path is None else os.fspath(path)
+                             for path in (tls_ca, tls_cert, tls_key, password_file))
     return Client(Options(address, operator.index(stripes), float(timeout), float(connect_timeout),
-                          dtype, ca, cert, key, tls_server_name, bool(tls_insecure)))
+                          dtype, ca, cert, key, tls_server_name, bool(tls_insecure), username, password,
+                          secret))

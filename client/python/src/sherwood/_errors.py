@@ -28,6 +28,10 @@ class Refused(Error, ValueError):
     """The request is one that this server, or libsherwood, does not carry out."""
 
 
+class Denied(Error, PermissionError):
+    """Nobody logged in, the user or the password is wrong, or the user may not do this."""
+
+
 class Failed(Error, RuntimeError):
     """The server failed, is shutting down, or cannot write its log."""
 
@@ -41,6 +45,8 @@ _KINDS: dict[int, type[Error]] = {
     lib.SHERWOOD_E_PROTOCOL: Lost,
     lib.SHERWOOD_E_FULL: Full,
     lib.SHERWOOD_E_REQUEST: Refused,
+    lib.SHERWOOD_E_LOGIN: Denied,
+    lib.SHERWOOD_E_PERMISSION: Denied,
 }
 
 

@@ -33,6 +33,9 @@ class Options:
     tls_key: Optional[str] = None
     tls_server_name: Optional[str] = None
     tls_insecure: bool = False
+    user: Optional[str] = None
+    password: Optional[str] = dataclasses.field(default=None, repr=False)
+    password_file: Optional[str] = None
 
 
 def milliseconds(seconds: float, name: str) -> int:
@@ -49,6 +52,16 @@ def _c_text(text: str, name: str) -> bytes:
     return os.fsencode(text)
 
 
+def _password_of(options: Options) -> Optional[str]:
+    """The password, or the first line of its file as it is now: so it may change meanwhile."""
+    if options.password_file is None:
+        return options.password
+    if options.password is not None:
+        raise Refused("password and password_file: give one of the two")
+    with open(options.password_file, encoding="utf-8", errors="surrogateescape") as file:
+        return file.readline().rstrip("\r\n")
+
+
 def dial(options: Options) -> Any:
     """Connects, and returns a handle that is closed when nobody has it any more."""
     if not 1 <= options.stripes <= lib.SHERWOOD_STRIPES_MAX:
@@ -60,8 +73,8 @@ def dial(options: Options) -> Any:
     given.connect_timeout_ms = milliseconds(options.connect_timeout, "connect_timeout")
     given.tls_insecure = options.tls_insecure
     texts = []  # they live as long as the struct is read
-    for name in ("tls_ca", "tls_cert", "tls_key", "tls_server_name"):
-        text = getattr(options, name)
+    for name in ("tls_ca", "tls_cert", "tls_key", "tls_server_name", "user", "password"):
+        text = _password_of(options) if name == "password" else getattr(options, name)
         if text is not None:
             texts.append(ffi.new("char[]", _c_text(text, name)))
             setattr(given, name, texts[-1])
