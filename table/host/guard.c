@@ -227,7 +227,7 @@ static void finish_piece(struct sw_guard *guard, uint64_t piece)
     __atomic_store_n(&guard->states[piece], SW_GUARD_DONE, __ATOMIC_RELEASE);
 }
 
-void sw_guard_keep(struct sw_guard *guard, uint64_t piece)
+static void keep(struct sw_guard *guard, uint64_t piece)
 {
     struct sw_guard_chunk *chunk = NULL;
     if (!take_piece(guard, piece)) {
@@ -242,6 +242,14 @@ void sw_guard_keep(struct sw_guard *guard, uint64_t piece)
         __atomic_fetch_add(&chunk->copied, 1, __ATOMIC_RELEASE);
     }
     finish_piece(guard, piece);
+}
+
+void sw_guard_before_write(struct sw_guard *guard, const void *at)
+{
+    uint64_t offset = (uint64_t)((uintptr_t)at - (uintptr_t)guard->array);
+    if (offset < guard->bytes && !is_done(guard, offset / SW_GUARD_PIECE)) {
+        keep(guard, offset / SW_GUARD_PIECE);
+    }
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -373,6 +381,6 @@ void sw_guard_abandon(struct sw_guard *guard)
 {
     sw_guard_lose(guard);
     for (uint64_t piece = 0; piece < pieces_of(guard->bytes); piece++) {
-        sw_guard_keep(guard, piece);
+        keep(guard, piece);
     }
 }

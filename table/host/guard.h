@@ -62,16 +62,11 @@ bool sw_guard_is_lost(const struct sw_guard *guard);
 /* Lost, and nobody reads the array any more. */
 void sw_guard_abandon(struct sw_guard *guard);
 
-void sw_guard_keep(struct sw_guard *guard, uint64_t piece);
-
-/* Before the bytes at `at` are written, which may be outside of the array. */
-static inline void sw_guard_before_write(struct sw_guard *guard, const void *at)
-{
-    uint64_t offset = (uint64_t)((uintptr_t)at - (uintptr_t)guard->array);
-    if (offset < guard->bytes && __atomic_load_n(&guard->states[offset / SW_GUARD_PIECE],
-                                                 __ATOMIC_ACQUIRE) != SW_GUARD_DONE) {
-        sw_guard_keep(guard, offset / SW_GUARD_PIECE);
-    }
-}
+/* Before the bytes at `at` are written, which may be outside of the array. Cold, so that code that
+ * mostly has no guard is not arranged around the call. */
+#if defined(__GNUC__)
+__attribute__((cold, noinline))
+#endif
+void sw_guard_before_write(struct sw_guard *guard, const void *at);
 
 #endif

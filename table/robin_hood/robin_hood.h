@@ -131,7 +131,7 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 #include "table/host/guard.h"
 #define SW_KEEP(view, slot)                               \
     do {                                                  \
-        if ((view)->guard != NULL) {                      \
+        if (__builtin_expect((view)->guard != NULL, 0)) { \
             sw_guard_before_write((view)->guard, (slot)); \
         }                                                 \
     } while (0)
