@@ -187,6 +187,7 @@ static void on_wake(uv_async_t *wake)
 {
     struct sw_loop *loop = wake->data;
     take_inbox(loop);
+    sw_net_kill(&loop->net);
     loop->net.retry |= loop->batches.wal != NULL; /* some may wait for its room */
     if (__atomic_load_n(&loop->stop_asked, __ATOMIC_ACQUIRE) && !loop->stopping) {
         loop->stopping = true;
@@ -238,6 +239,7 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
         sw_net_set_users(net, loop->owner.users, loop->owner.unix_users);
     }
     net->inbox.wake = &loop->wake;
+    net->roster = loop->owner.roster;
     net->next_id = index + 1;
     net->id_step = loops;
     sw_net_add_protocol(net, 0, &sw_bulk_protocol, &loop->bulk);

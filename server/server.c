@@ -39,6 +39,7 @@ struct sw_server {
     struct sw_input_budget input_budget;
     struct sw_clients clients;
     struct sw_access access;
+    struct sw_roster roster;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */
     struct sw_loop *loops;
@@ -130,6 +131,7 @@ static void free_server(struct sw_server *server)
     free(server->loops);
     sw_table_destroy(server->table);
     sw_clients_fini(&server->clients);
+    sw_roster_fini(&server->roster);
     sw_live_fini(&server->live);
     sw_tls_door_destroy(server->tls_door);
     sw_timings_fini(&server->timings);
@@ -257,6 +259,7 @@ static int init_loops(struct sw_server *server)
         .device_lost = on_device_lost,
         .input_budget = &server->input_budget,
         .clients = &server->clients,
+        .roster = &server->roster,
         .saver = server->saver,
         .users = server->access.users,
         .unix_users = &server->access.unix_users,
@@ -358,6 +361,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     }
     server->config = *config;
     sw_clients_init(&server->clients);
+    sw_roster_init(&server->roster);
     server->input_budget.bytes_max = config->input_bytes_max;
     if (server->config.loops == 0) {
         server->config.loops = default_loops();

@@ -289,6 +289,7 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
     struct sw_reply reply = {.request_id = frame->request.request_id};
     assert(frame->received == frame->body_bytes);
     frame->flight.done = sw_bulk_reply_to_batch;
+    conn->last_request = sw_roster_frame((uint32_t)frame->request.operation);
     sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
     if (sw_operation_is_data(frame->request.operation)) {
         start_data(frame);

@@ -16,16 +16,16 @@
 #include "server/net/conn_login.h"
 #include "server/observe/log.h"
 
-static void describe_peer(struct sw_peer *peer, int fd, bool is_unix)
+/* Writes an address of a socket, the peer's or its own, as getpeername and getsockname fill it. */
+static void describe(int fd, bool is_unix, bool is_peer, char *out, size_t room)
 {
     struct sockaddr_storage address;
     socklen_t size = sizeof(address);
-    char *out = peer->address;
-    size_t room = sizeof(peer->address);
     char host[INET6_ADDRSTRLEN] = "?";
     if (is_unix) {
         snprintf(out, room, "unix:0");
-    } else if (getpeername(fd, (struct sockaddr *)&address, &size) != 0) {
+    } else if ((is_peer ? getpeername(fd, (struct sockaddr *)&address, &size)
+                        : getsockname(fd, (struct sockaddr *)&address, &size)) != 0) {
         snprintf(out, room, "?:0");
     } else if (address.ss_family == AF_INET) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)&address;
@@ -36,6 +36,24 @@ static void describe_peer(struct sw_peer *peer, int fd, bool is_unix)
         inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
         snprintf(out, room, "[%s]:%u", host, ntohs(v6->sin6_port));
     }
+}
+
+/* Enters a connection into the roster. */
+static void enter(struct sw_conn *conn, int fd, bool is_unix)
+{
+    struct sw_net *net = conn->net;
+    struct sw_roster_entry *entry = &conn->shown;
+    if (net->roster == NULL || conn->is_refused) {
+        return;
+    }
+    entry->id = conn->peer.id;
+    entry->open_at_ms = conn->peer.open_at_ms;
+    memcpy(entry->peer, conn->peer.address, sizeof(entry->peer));
+    describe(fd, is_unix, false, entry->own, sizeof(entry->own));
+    entry->kill_some = &net->kill_some;
+    entry->wake = net->inbox.wake;
+    sw_roster_publish(conn);
+    sw_roster_enter(net->roster, entry);
 }
 
 /* Updates the gauge of connections and the counters by one connection, opened (1) or closed (-1).
@@ -72,6 +90,8 @@ struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused)
     conn->times.input_at = conn->times.output_at = conn->peer.open_at_ms;
     sw_list_init(&conn->link);
     sw_list_init(&conn->stalled);
+    sw_list_init(&conn->shown.link);
+    conn->queued_commands = -1;
     sw_list_push(&net->conns, &conn->link);
     count_open(net, is_refused, 1);
     return conn;
@@ -177,7 +197,7 @@ void sw_conn_open(struct sw_net *net, struct sw_inbox_item accepted)
         count_open(net, is_refused, -1);
         return;
     }
-    describe_peer(&conn->peer, fd, accepted.is_unix);
+    describe(fd, accepted.is_unix, true, conn->peer.address, sizeof(conn->peer.address));
     int error = open_transport(conn, &accepted);
     if (error != 0) {
         sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "a connection could not be opened: %s",
@@ -191,5 +211,6 @@ void sw_conn_open(struct sw_net *net, struct sw_inbox_item accepted)
         sw_conn_abort(conn);
         return;
     }
+    enter(conn, fd, accepted.is_unix);
     sw_conn_start(conn);
 }

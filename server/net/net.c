@@ -114,6 +114,7 @@ void sw_net_sweep(struct sw_net *net, bool all)
     SW_LIST_EACH(&net->conns, link)
     {
         struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
+        sw_roster_publish(conn);
         if (all) {
             sw_conn_abort(conn);
         } else if (look && net->users != NULL &&
@@ -121,6 +122,21 @@ void sw_net_sweep(struct sw_net *net, bool all)
             sw_conn_drain(conn, false);
         } else {
             sw_conn_sweep(conn, now_ms);
+        }
+    }
+}
+
+void sw_net_kill(struct sw_net *net)
+{
+    if (!__atomic_exchange_n(&net->kill_some, false, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    SW_LIST_EACH(&net->conns, link)
+    {
+        struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
+        if (__atomic_load_n(&conn->shown.kill, __ATOMIC_RELAXED)) {
+            SW_COUNT(net->counters, connections_killed, conn->state != SW_CONN_CLOSED);
+            sw_conn_abort(conn);
         }
     }
 }

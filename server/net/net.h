@@ -42,6 +42,8 @@ struct sw_turn {
     uint64_t single_at_ms; /* when a RESP round was last submitted; 0: never */
 };
 
+struct sw_roster;
+
 struct sw_net {
     uv_loop_t *uv;
     const struct sw_config *config;
@@ -71,6 +73,9 @@ struct sw_net {
 
     struct sw_tls_loop tls;
     struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS. Borrowed */
+
+    struct sw_roster *roster; /* of all loops' connections; NULL: none. Borrowed */
+    bool kill_some;           /* atomic: CLIENT KILL has named some of these connections */
 
     struct sw_inbox inbox; /* has a lock of its own: other threads put sockets into it */
 
@@ -105,6 +110,9 @@ void sw_net_end_turn(struct sw_net *net);
 /* Closes the connections whose deadlines have passed, or all of them if `all`. To be called every
  * SW_SWEEP_MS. */
 void sw_net_sweep(struct sw_net *net, bool all);
+
+/* Closes the connections that CLIENT KILL has named. To be called when the loop was woken. */
+void sw_net_kill(struct sw_net *net);
 
 /* Moves the deadlines of all connections by the `ms` milliseconds during which the loop did not
  * read its sockets: that delay was not the peers'. */

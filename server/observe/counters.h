@@ -34,6 +34,7 @@
     X(turn_pauses,                                                                               \
       "Times a connection's input waited for the next turn, because its replies that are texts " \
       "had taken their share.")                                                                  \
+    X(connections_killed, "Connections closed by CLIENT KILL.")                                  \
     X(input_memory_closes,                                                                       \
       "Connections closed because incomplete requests reached input-bytes-max.")                 \
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \

@@ -115,7 +115,7 @@
     X(DISCARD, "discard", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
       TRANSACTION(discard), "Forget what is queued") \
     X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, REFUSED, \
-      SESSION(client), "ID, INFO, LIST, SETNAME and more, of the connection") \
+      SESSION(client), "ID, INFO, KILL, LIST, SETNAME and more: the connections") \
     X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
       SESSION(command), "The commands: COUNT, DOCS, GETKEYS, INFO, LIST") \
     X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \

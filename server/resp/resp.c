@@ -123,6 +123,7 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     if (sw_refuse_wrong(conn, command, arguments)) {
         return true;
     }
+    conn->last_request = sw_roster_command(command->id);
     if (sw_command_is_numbered(command) && !may_write(conn, command)) {
         return conn->stall == SW_STALL_NONE;
     }
@@ -434,6 +435,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .live = owner->live,
                                     .timings = owner->timings,
                                     .users = net->users,
+                                    .roster = net->roster,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name};
     for (int i = 0; i < 2; i++) {

@@ -51,6 +51,7 @@ uint64_t sw_session_now_ms(void);
 
 struct sw_clients;
 struct sw_live;
+struct sw_roster;
 struct sw_timings;
 struct sw_saver;
 
@@ -64,6 +65,7 @@ struct sw_admin {
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
+    struct sw_roster *roster;   /* the connections of all loops, of frames, too; NULL: none */
     struct sw_clients *clients; /* those of all loops, the session among them */
     struct sw_users *users;     /* who may do what */
     struct sw_saver *saver;     /* NULL: there is no data directory */

@@ -49,6 +49,7 @@ static bool run_multi(struct sw_conn *conn, const struct sw_command *command)
         sw_resp_error(conn, command, "ERR out of memory");
         return true;
     }
+    conn->queued_commands = 0;
     sw_resp_line(conn, command, "+OK\r\n");
     return true;
 }
@@ -77,6 +78,7 @@ void sw_transaction_drop(struct sw_conn *conn)
         free_queue(&state->transaction->queue, conn->net->budget);
         free(state->transaction);
         state->transaction = NULL;
+        conn->queued_commands = -1;
     }
 }
 
@@ -207,6 +209,7 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
         sw_resp_error(conn, command, "%s", error);
         sw_transaction_spoil(conn);
     } else {
+        conn->queued_commands = transaction->commands;
         sw_replies_add_queued(resp->filling, conn, command);
     }
     return true;

@@ -10,7 +10,7 @@ import threading
 import time
 
 import wire
-from harness import Server, case, check, equal, eventually, main
+from harness import Moves, Server, case, check, equal, eventually, main, redis_server, run
 
 
 class Configured(Server):
@@ -289,6 +289,174 @@ def latency():
         check(replies.ask("LATENCY", "RESET") >= 2, "RESET of all")
         equal(replies.ask("CONFIG", "SET", "latency-monitor-threshold", 0), "OK", "off")
         check(b"is off" in replies.ask("LATENCY", "DOCTOR"), "DOCTOR when off")
+
+
+# --- connections ---------------------------------------------------------------------------------
+def clients(replies, *arguments):
+    """CLIENT LIST as dictionaries by id."""
+    lines = replies.ask("CLIENT", "LIST", *arguments).decode().splitlines()
+    rows = [dict(pair.split("=", 1) for pair in line.split()) for line in lines]
+    return {int(row["id"]): row for row in rows}
+
+
+def is_closed(connection):
+    try:
+        return connection.recv(64) == b""
+    except ConnectionResetError:
+        return True
+
+
+@case
+def client_list():
+    """CLIENT LIST has every connection, by RESP and frames, of every loop, with redis' fields"""
+    with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
+            Server("--unix-socket", directory + "/socket", "--loops", "3") as server, \
+            server.connect() as connection, server.connect() as other, server.connect() as bulk, \
+            server.connect() as silent, socket.socket(socket.AF_UNIX) as local:
+        local.connect(directory + "/socket")
+        replies, second = wire.Replies(connection), wire.Replies(other)
+        equal(wire.Replies(local).ask("PING"), "PONG", "PING")
+        second.ask("CLIENT", "SETNAME", "second")
+        second.ask("CLIENT", "SETINFO", "LIB-NAME", "test")
+        second.ask("HELLO", 3)
+        for arguments in (("MULTI",), ("SET", 1, 2), ("GET", 1)):
+            second.ask(*arguments)
+        bulk.sendall(wire.frame(wire.SET, range(10), range(10)))
+        wire.read_frame(bulk)
+        own = replies.ask("CLIENT", "ID")
+
+        def row_of(**wanted):
+            rows = clients(replies)
+            return next((r for r in rows.values() if all(r[k] == v for k, v in wanted.items())), None)
+
+        row = eventually(lambda: row_of(name="second", cmd="get", multi="2"), "the second")
+        for name, value in (("flags", "x"), ("resp", "3"), ("lib-name", "test"), ("db", "0"), ("user", "default"),
+                            ("addr", "%s:%d" % other.getsockname()), ("laddr", "%s:%d" % other.getpeername())):
+            equal(row[name], value, name)
+        row = eventually(lambda: row_of(cmd="frame|set"), "the one with frames")
+        equal((row["resp"], row["name"], row["flags"]), ("0", "", "N"), "frames")
+        equal(row_of(addr="%s:%d" % silent.getsockname())["cmd"], "NULL", "one that has said nothing")
+        equal(row_of(addr="unix:0")["flags"], "U", "by the Unix socket")
+        rows = clients(replies)
+        equal(len(rows), 5, "all of them")
+        equal((rows[own]["cmd"], rows[own]["idle"]), ("client|list", "0"), "its own")
+        equal(list(clients(replies, "ID", own, 9999)), [own], "ID")
+        equal(len(clients(replies, "TYPE", "normal")), 5, "TYPE normal")
+        equal(clients(replies, "TYPE", "pubsub"), {}, "TYPE pubsub")
+        connection.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\n5\r\n$1")  # half a request is in qbuf
+        local.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\n5\r\n$1")
+        connection.sendall(b"\r\n7\r\n")
+        equal(replies.read(), "OK", "the rest")
+        eventually(lambda: row_of(addr="unix:0", qbuf="22"), "qbuf")
+        fields = ("id addr laddr name age idle flags db sub psub ssub multi qbuf qbuf-free argv-mem "
+                  "multi-mem rbs rbp obl oll omem tot-mem events cmd user redir "
+                  "resp lib-name lib-ver").split()
+        equal(list(rows[own]), fields, "the fields")
+        with redis_server() as path:
+            theirs = run("redis-cli", "-s", path, "client", "list")
+        theirs = [pair.split("=")[0] for pair in theirs.split()]
+        equal([f for f in theirs if f in fields], [f for f in fields if f in theirs], "the order of redis")
+
+
+@case
+def client_kill():
+    """CLIENT KILL closes what is meant, on every loop, in both protocols, and nothing else"""
+    with Server("--loops", "3") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        own = replies.ask("CLIENT", "ID")
+
+        def opened():
+            other = server.connect()
+            return other, wire.Replies(other).ask("CLIENT", "ID")
+
+        first, number = opened()
+        equal(replies.ask("CLIENT", "KILL", "ID", number), 1, "ID")
+        check(is_closed(first), "closed")
+        eventually(lambda: replies.ask("CLIENT", "KILL", "ID", number) == 0, "it has gone")
+        first, _ = opened()
+        equal(replies.ask("CLIENT", "KILL", "%s:%d" % first.getsockname()), "OK", "the old form")
+        check(is_closed(first), "closed")
+        eventually(lambda: isinstance(replies.ask("CLIENT", "KILL", "%s:%d" % first.getsockname()), wire.Error),
+                   "no such client")
+        first, _ = opened()
+        equal(replies.ask("CLIENT", "KILL", "ADDR", "%s:%d" % first.getsockname(), "USER", "default"), 1, "ADDR")
+        check(is_closed(first), "closed")
+        equal(replies.ask("CLIENT", "KILL", "USER", "nobody"), 0, "USER")
+        equal(replies.ask("CLIENT", "KILL", "MAXAGE", 3600), 0, "MAXAGE")
+        many = [opened()[0] for _ in range(20)]
+        bulk = server.connect()
+        bulk.sendall(wire.frame(wire.GET, range(10)))
+        wire.read_frame(bulk)
+        with Moves(server, connections_killed=22):
+            with server.connect() as silent:
+                eventually(lambda: len(clients(replies)) == 23, "all are there")
+                equal(replies.ask("CLIENT", "KILL", "TYPE", "normal"), 22, "all but its own")
+                for other in (*many, bulk, silent):
+                    check(is_closed(other), "closed")
+        eventually(lambda: list(clients(replies)) == [own], "only its own is left")
+        equal(replies.ask("CLIENT", "KILL", "ID", own, "SKIPME", "no"), 1, "its own")
+        check(is_closed(connection), "its own is closed after the reply")
+
+
+@case
+def client_kill_under_load():
+    """connections that are killed while requests are in flight, open and close: nothing leaks or hangs"""
+    with Server("--loops", "2") as server, server.connect() as connection:
+        replies, until, bad = wire.Replies(connection), time.monotonic() + 1.5, []
+
+        def work(number):
+            while time.monotonic() < until:
+                try:
+                    with server.connect() as other:
+                        for _ in range(50):
+                            if number % 2:
+                                other.sendall(wire.frame(wire.SET, range(500), range(500)))
+                                wire.read_frame(other)
+                            else:
+                                other.sendall(wire.command("SET", number, 1) * 50)
+                                if not other.recv(4096):
+                                    break
+                except (OSError, AssertionError, wire.Closed, EOFError):
+                    pass
+                except BaseException as error:  # pylint: disable=broad-except
+                    bad.append(repr(error))
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        killed = 0
+        while time.monotonic() < until:
+            killed += replies.ask("CLIENT", "KILL", "TYPE", "normal")
+            clients(replies)
+        for thread in threads:
+            thread.join()
+        equal(bad, [], "what went wrong")
+        check(killed > 0, "some were killed")
+        eventually(lambda: len(clients(replies)) == 1, "all have gone")
+
+
+@case
+def clients_by_redis_py():
+    """redis-py and redis-cli parse it all: client_list, client_kill_filter, slowlog_get, latency, config"""
+    import redis  # pylint: disable=import-outside-toplevel
+    with Server("--slowlog-log-slower-than", "0", "--latency-monitor-threshold", "1") as server, \
+            server.connect() as other:
+        wire.Replies(other).ask("CLIENT", "SETNAME", "other")
+        with redis.Redis(port=server.port) as client:
+            rows = {row["name"]: row for row in client.client_list()}
+            check("other" in rows, rows)
+            equal(client.client_kill_filter(_id=rows["other"]["id"]), 1, "client_kill_filter")
+            check(is_closed(other), "closed")
+            equal(client.client_info()["cmd"], "client|info", "client_info")
+            equal(client.client_getredir(), -1, "client_getredir")
+            equal(client.slowlog_len() > 0, True, "slowlog_len")
+            check(any(entry["command"].startswith(b"CLIENT") for entry in client.slowlog_get(20)), "slowlog_get")
+            equal(client.slowlog_reset(), True, "slowlog_reset")
+            equal(client.config_set("maxclients", 99), True, "config_set")
+            equal(client.config_get("maxclients"), {"maxclients": "99"}, "config_get")
+            check(isinstance(client.execute_command("LATENCY LATEST"), list), "latency_latest")
+        for words in (("slowlog", "get"), ("latency", "doctor"), ("latency", "histogram"), ("client", "list")):
+            check(server.redis_cli(*words), words)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 
 #include "server/config/live.h"
 #include "server/net/conn_login.h"
+#include "server/net/roster.h"
 #include "server/observe/timings.h"
 #include "server/resp/acl_catalog.h"
 #include "server/resp/clients.h"
@@ -29,6 +30,8 @@ struct fixture {
     struct sw_live live;
     struct sw_live_changes changes; /* the last ones made */
     struct sw_timings timings;
+    struct sw_roster roster;
+    struct sw_roster_entry entry;
     struct sw_text reply;
     struct sw_loop_counters counters;
     struct sw_input_budget budget;
@@ -73,6 +76,7 @@ static inline void setup(struct fixture *fixture)
                                        .snapshot = snapshot,
                                        .server = fixture,
                                        .live = &fixture->live,
+                                       .roster = &fixture->roster,
                                        .timings = &fixture->timings,
                                        .engine = "robin_hood",
                                        .clients = &fixture->clients};
@@ -83,6 +87,14 @@ static inline void setup(struct fixture *fixture)
     sw_clients_enter(&fixture->clients, &fixture->session);
     snprintf(fixture->session.address, sizeof(fixture->session.address), "127.0.0.1:5000");
     set_users(fixture);
+    sw_roster_init(&fixture->roster);
+    fixture->entry = (struct sw_roster_entry){.id = 17,
+                                              .open_at_ms = sw_session_now_ms(),
+                                              .peer = "127.0.0.1:5000",
+                                              .own = "127.0.0.1:7379",
+                                              .figures = {.queued = -1}};
+    sw_list_init(&fixture->entry.link);
+    sw_roster_enter(&fixture->roster, &fixture->entry);
     sw_text_init(&fixture->reply, 1 << 20);
 }
 

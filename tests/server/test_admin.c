@@ -169,6 +169,19 @@ Test(admin, client)
         {"CLIENT|LIST|ID|18|19", "$0\r\n\r\n"},
         {"CLIENT|LIST|ID|18|x", "-ERR Invalid client ID\r\n"},
         {"CLIENT|LIST|ID|0", "-ERR Invalid client ID\r\n"},
+        {"CLIENT|KILL|ID|0", "-ERR client-id should be greater than 0\r\n"},
+        {"CLIENT|KILL|TYPE|x", "-ERR Unknown client type 'x'\r\n"},
+        {"CLIENT|KILL|TYPE", "-ERR No such client\r\n"},
+        {"CLIENT|KILL|ID|1|TYPE", SYNTAX},
+        {"CLIENT|KILL|FOO|1", SYNTAX},
+        {"CLIENT|KILL|SKIPME|x", SYNTAX},
+        {"CLIENT|KILL|MAXAGE|x", "-ERR maxage is not an integer or out of range\r\n"},
+        {"CLIENT|KILL|1.2.3.4:5", "-ERR No such client\r\n"},
+        {"CLIENT|KILL|ID|18", ":0\r\n"},
+        {"CLIENT|KILL|ID|17", ":0\r\n"},
+        {"CLIENT|KILL|ID|17|SKIPME|no|TYPE|pubsub", ":0\r\n"},
+        {"CLIENT|KILL|LADDR|127.0.0.1:7379|USER|default|SKIPME|no", ":1\r\n"},
+        {"CLIENT|GETREDIR", ":-1\r\n"},
     };
     EXPECT_ROWS(rows, false);
 }
@@ -188,7 +201,11 @@ Test(admin, client_lines)
         const char *line = strstr(reply, "\r\n") + 2;
         cr_assert_eq(reply[0], '$');
         cr_assert_eq(strlen(line), size + 2);
-        cr_assert_eq(strncmp(line, "id=17 addr=127.0.0.1:5000 name=me age=0 ", 40), 0, "%s", line);
+        cr_assert_eq(
+            strncmp(line,
+                    "id=17 addr=127.0.0.1:5000 laddr=127.0.0.1:7379 name=me age=0 idle=0 flags=N ",
+                    76),
+            0, "%s", line);
         cr_assert_not_null(strstr(line, " resp=2 lib-name=lib lib-ver=1.2\n\r\n"));
     }
     fixture.session.resp3 = true;

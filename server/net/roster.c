@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * roster.c - the list of all connections.
+ */
+#include "server/net/roster.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/net/conn.h"
+
+void sw_roster_init(struct sw_roster *roster)
+{
+    pthread_mutex_init(&roster->lock, NULL);
+    sw_list_init(&roster->entries);
+    roster->count = 0;
+}
+
+void sw_roster_fini(struct sw_roster *roster)
+{
+    assert(roster->count == 0);
+    pthread_mutex_destroy(&roster->lock);
+}
+
+void sw_roster_enter(struct sw_roster *roster, struct sw_roster_entry *entry)
+{
+    pthread_mutex_lock(&roster->lock);
+    sw_list_push(&roster->entries, &entry->link);
+    roster->count++;
+    pthread_mutex_unlock(&roster->lock);
+}
+
+void sw_roster_leave(struct sw_roster *roster, struct sw_roster_entry *entry)
+{
+    if (roster == NULL || !sw_list_is_linked(&entry->link)) {
+        return;
+    }
+    pthread_mutex_lock(&roster->lock);
+    sw_list_remove(&entry->link);
+    roster->count--;
+    pthread_mutex_unlock(&roster->lock);
+}
+
+static struct sw_roster_entry *entry_at(struct sw_list *link)
+{
+    return SW_CONTAINER(link, struct sw_roster_entry, link);
+}
+
+static void copy_entry(struct sw_roster_entry *to, const struct sw_roster_entry *from)
+{
+    const struct sw_roster_figures *figures = &from->figures;
+    to->id = from->id;
+    to->open_at_ms = from->open_at_ms;
+    memcpy(to->peer, from->peer, sizeof(to->peer));
+    memcpy(to->own, from->own, sizeof(to->own));
+    memcpy(to->user, from->user, sizeof(to->user));
+    to->is_frames = __atomic_load_n(&from->is_frames, __ATOMIC_RELAXED);
+    to->figures = (struct sw_roster_figures){
+        .active_ms = __atomic_load_n(&figures->active_ms, __ATOMIC_RELAXED),
+        .input_bytes = __atomic_load_n(&figures->input_bytes, __ATOMIC_RELAXED),
+        .output_bytes = __atomic_load_n(&figures->output_bytes, __ATOMIC_RELAXED),
+        .memory_bytes = __atomic_load_n(&figures->memory_bytes, __ATOMIC_RELAXED),
+        .last_request = __atomic_load_n(&figures->last_request, __ATOMIC_RELAXED),
+        .queued = __atomic_load_n(&figures->queued, __ATOMIC_RELAXED),
+    };
+}
+
+struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, size_t *count)
+{
+    *count = 0;
+    pthread_mutex_lock(&roster->lock);
+    struct sw_roster_entry *copies = calloc(roster->count, sizeof(*copies));
+    if (copies != NULL) {
+        SW_LIST_EACH(&roster->entries, link)
+        {
+            copy_entry(&copies[(*count)++], entry_at(link));
+        }
+    }
+    pthread_mutex_unlock(&roster->lock);
+    return copies;
+}
+
+int sw_roster_compare_ids(const void *a, const void *b)
+{
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* A loop does not end while a connection of it is in the roster, so it can be woken. */
+size_t sw_roster_kill(struct sw_roster *roster, const uint64_t *ids, size_t count)
+{
+    size_t killed = 0;
+    pthread_mutex_lock(&roster->lock);
+    SW_LIST_EACH(&roster->entries, link)
+    {
+        struct sw_roster_entry *entry = entry_at(link);
+        if (count > 0 &&
+            bsearch(&entry->id, ids, count, sizeof(*ids), sw_roster_compare_ids) != NULL) {
+            __atomic_store_n(&entry->kill, true, __ATOMIC_RELAXED);
+            __atomic_store_n(entry->kill_some, true, __ATOMIC_RELEASE);
+            uv_async_send(entry->wake);
+            killed++;
+        }
+    }
+    pthread_mutex_unlock(&roster->lock);
+    return killed;
+}
+
+static void put(uint64_t *figure, uint64_t value)
+{
+    __atomic_store_n(figure, value, __ATOMIC_RELAXED);
+}
+
+/* Writes who it is, if that has changed. */
+static void publish_user(struct sw_conn *conn)
+{
+    const char *user = conn->login.user != NULL ? conn->login.user->name : "default";
+    if (conn->net->roster != NULL && strcmp(user, conn->shown.user) != 0) {
+        pthread_mutex_lock(&conn->net->roster->lock);
+        snprintf(conn->shown.user, sizeof(conn->shown.user), "%s", user);
+        pthread_mutex_unlock(&conn->net->roster->lock);
+    }
+}
+
+void sw_roster_publish(struct sw_conn *conn)
+{
+    publish_user(conn);
+    struct sw_roster_figures *figures = &conn->shown.figures;
+    uint64_t unsent = sw_conn_unsent_bytes(conn);
+    put(&figures->active_ms, conn->times.input_at);
+    put(&figures->input_bytes, sw_input_held(&conn->input));
+    put(&figures->output_bytes, unsent);
+    put(&figures->memory_bytes,
+        sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
+    put(&figures->last_request, conn->last_request);
+    __atomic_store_n(&figures->queued, conn->queued_commands, __ATOMIC_RELAXED);
+    __atomic_store_n(&conn->shown.is_frames, conn->protocol != NULL && conn->protocol->is_frames,
+                     __ATOMIC_RELAXED);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * roster.h - the connections of all loops and both protocols, for CLIENT LIST and CLIENT KILL.
+ *
+ * A connection enters when it is opened and leaves before its memory is freed. Its loop writes its
+ * figures at every sweep, so what others see is at most SW_SWEEP_MS old and costs requests nothing.
+ * Functions may be called from any thread, but where a comment says otherwise.
+ */
+#ifndef SHERWOOD_SERVER_NET_ROSTER_H
+#define SHERWOOD_SERVER_NET_ROSTER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "server/list.h"
+#include "server/users/users.h"
+
+struct sw_conn;
+
+#define SW_ROSTER_ADDRESS_BYTES 64
+
+/* What changes while a connection is open. */
+struct sw_roster_figures {
+    uint64_t active_ms;    /* when it last received something, by the monotonic clock */
+    uint64_t input_bytes;  /* received and not consumed */
+    uint64_t output_bytes; /* of replies that were not sent */
+    uint64_t memory_bytes; /* of the connection and its buffers */
+    uint64_t last_request; /* as sw_roster_request encodes it; 0: none */
+    int64_t queued;        /* commands that wait for EXEC; -1: no transaction */
+};
+
+struct sw_roster_entry {
+    struct sw_list link; /* of the roster */
+    uint64_t id;
+    uint64_t open_at_ms;                /* by the monotonic clock */
+    char peer[SW_ROSTER_ADDRESS_BYTES]; /* constant once it has entered, as all above */
+    char own[SW_ROSTER_ADDRESS_BYTES];  /* the server's address */
+    char user[SW_USER_NAME_BYTES];      /* under the lock, written by its loop alone */
+    bool is_frames;                     /* atomic: it speaks bulk frames, not RESP */
+    bool kill;                          /* atomic: it is to be closed */
+    bool *kill_some;                    /* atomic: of its loop: some are to be closed */
+    uv_async_t *wake;                   /* its loop's handle. Borrowed */
+    struct sw_roster_figures figures;   /* atomic */
+};
+
+struct sw_roster {
+    pthread_mutex_t lock;
+    struct sw_list entries; /* in the order in which they entered */
+    size_t count;
+};
+
+void sw_roster_init(struct sw_roster *roster);
+/* To be called when every connection has left. */
+void sw_roster_fini(struct sw_roster *roster);
+
+void sw_roster_enter(struct sw_roster *roster, struct sw_roster_entry *entry);
+/* Does nothing with an entry that is not in it. */
+void sw_roster_leave(struct sw_roster *roster, struct sw_roster_entry *entry);
+
+/* Returns copies of all entries, which the caller frees, or NULL if there is no memory or none. */
+struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, size_t *count);
+
+/* Has the connections with these ids closed by their loops, soon. `ids` ascend. Returns how many of
+ * them there are. */
+size_t sw_roster_kill(struct sw_roster *roster, const uint64_t *ids, size_t count);
+
+/* For qsort of ids. */
+int sw_roster_compare_ids(const void *a, const void *b);
+
+/* A request as the figures have it: a RESP command's id, or an operation of a frame. */
+#define SW_ROSTER_FRAME (1ULL << 32)
+static inline uint64_t sw_roster_command(uint32_t id)
+{
+    return (uint64_t)id + 1;
+}
+static inline uint64_t sw_roster_frame(uint32_t operation)
+{
+    return SW_ROSTER_FRAME | operation;
+}
+
+/* Writes the figures of a connection, and whether its protocol is that of frames. To be called on
+ * its loop, by the sweep. */
+void sw_roster_publish(struct sw_conn *conn);
+
+#endif

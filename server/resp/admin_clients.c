@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_clients.c - CLIENT INFO, LIST and KILL. Connections come from the roster, which has those
+ * of both protocols, and what only RESP has (names, versions) from the sessions.
+ */
+#include "server/resp/admin_clients.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/frame.h"
+#include "server/net/conn.h"
+#include "server/net/roster.h"
+#include "server/resp/clients.h"
+
+/* Size of the longest line about a client: six texts of at most 64 bytes, and the rest. */
+#define CLIENT_LINE_BYTES 1024
+/* Most ids in one command: every one is compared with every connection. */
+#define IDS_MAX 128
+
+/* All connections at one moment. */
+struct view {
+    struct sw_roster_entry *entries;
+    size_t count;
+    struct sw_session *sessions; /* by id, ascending */
+    size_t session_count;
+};
+
+/* Which connections a command is about. 0, NULL and -1: any. */
+struct filter {
+    uint64_t ids[IDS_MAX];
+    uint32_t id_count;
+    bool no_type; /* a type of which there are none here */
+    const struct sw_resp_argument *user, *peer, *own;
+    int64_t age_min; /* seconds */
+    bool skips_own;  /* the connection that asks is none of them */
+};
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static int compare_sessions(const void *a, const void *b)
+{
+    uint64_t first = ((const struct sw_session *)a)->id,
+             second = ((const struct sw_session *)b)->id;
+    return (first > second) - (first < second);
+}
+
+/* Returns false if there is no memory. */
+static bool take_view(const struct sw_call *call, struct view *view)
+{
+    view->entries = sw_roster_copy(call->admin->roster, &view->count);
+    view->sessions = sw_clients_copy(call->admin->clients, &view->session_count);
+    if (view->entries == NULL || view->sessions == NULL) {
+        free(view->entries);
+        free(view->sessions);
+        return false;
+    }
+    qsort(view->sessions, view->session_count, sizeof(*view->sessions), compare_sessions);
+    return true;
+}
+
+static void drop_view(struct view *view)
+{
+    free(view->entries);
+    free(view->sessions);
+}
+
+/* The session of a connection, or NULL: it speaks frames, or has not said anything yet. */
+static const struct sw_session *session_of(const struct view *view, uint64_t id)
+{
+    const struct sw_session wanted = {.id = id};
+    return view->session_count == 0 ? NULL
+                                    : bsearch(&wanted, view->sessions, view->session_count,
+                                              sizeof(wanted), compare_sessions);
+}
+
+/* A session knows it at once, the roster soon. */
+static const char *user_of(const struct sw_roster_entry *entry, const struct sw_session *session)
+{
+    return session != NULL ? session->user : entry->user;
+}
+
+static uint64_t age_of(const struct sw_roster_entry *entry)
+{
+    uint64_t now_ms = sw_session_now_ms();
+    return now_ms > entry->open_at_ms ? (now_ms - entry->open_at_ms) / 1000 : 0;
+}
+
+static bool is_text(const struct sw_resp_argument *argument, const char *text)
+{
+    return argument == NULL ||
+           (argument->size == strlen(text) && memcmp(argument->text, text, argument->size) == 0);
+}
+
+static bool is_meant(const struct sw_call *call, const struct view *view,
+                     const struct sw_roster_entry *entry, const struct filter *filter)
+{
+    bool has_id = filter->id_count == 0;
+    for (uint32_t i = 0; i < filter->id_count && !has_id; i++) {
+        has_id = filter->ids[i] == entry->id;
+    }
+    return has_id && !filter->no_type && is_text(filter->peer, entry->peer) &&
+           is_text(filter->own, entry->own) &&
+           is_text(filter->user, user_of(entry, session_of(view, entry->id))) &&
+           (int64_t)age_of(entry) >= filter->age_min &&
+           !(filter->skips_own && entry->id == call->session->id);
+}
+
+/* --- LIST and INFO ---------------------------------------------------------------------------- */
+
+static void put_command(struct sw_text *text, uint64_t request)
+{
+    char name[SW_COMMAND_NAME_BYTES + 8] = "NULL";
+    if ((request & SW_ROSTER_FRAME) != 0) {
+        snprintf(name, sizeof(name), "frame|%s", sw_operation_name((uint32_t)request));
+    } else if (request != 0) {
+        snprintf(name, sizeof(name), "%s", sw_command_at((enum sw_command_id)(request - 1))->name);
+    }
+    for (char *at = name; request != 0 && *at != '\0'; at++) {
+        *at = (char)tolower((unsigned char)*at);
+    }
+    sw_text_printf(text, " cmd=%s", name);
+}
+
+/* Writes a connection as a line of redis' CLIENT LIST, what has no meaning here is 0.
+ * `doing` is what the connection that asks is doing; NULL: it is another one. */
+static void put_client(struct sw_text *text, const struct sw_roster_entry *entry,
+                       const struct sw_session *session, const char *doing)
+{
+    const struct sw_roster_figures *figures = &entry->figures;
+    uint64_t now_ms = sw_session_now_ms();
+    uint64_t idle_ms = now_ms > figures->active_ms ? now_ms - figures->active_ms : 0;
+    bool is_unix = strncmp(entry->peer, "unix:", 5) == 0;
+    const char *flags =
+        is_unix ? (figures->queued >= 0 ? "xU" : "U") : (figures->queued >= 0 ? "x" : "N");
+    sw_text_printf(text, "id=%" PRIu64 " addr=%s laddr=%s name=%s age=%" PRIu64 " idle=%" PRIu64,
+                   entry->id, entry->peer, entry->own, session != NULL ? session->name : "",
+                   age_of(entry), doing != NULL ? 0 : idle_ms / 1000);
+    sw_text_printf(text, " flags=%s db=0 sub=0 psub=0 ssub=0 multi=%" PRId64 " qbuf=%" PRIu64,
+                   flags, figures->queued, figures->input_bytes);
+    sw_text_printf(text,
+                   " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=%" PRIu64
+                   " tot-mem=%" PRIu64 " events=r",
+                   figures->output_bytes, figures->memory_bytes);
+    if (doing != NULL) {
+        sw_text_printf(text, " cmd=%s", doing);
+    } else {
+        put_command(text, figures->last_request);
+    }
+    sw_text_printf(text, " user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+                   user_of(entry, session),
+                   session == NULL  ? 0
+                   : session->resp3 ? 3
+                                    : 2,
+                   session != NULL ? session->library_name : "",
+                   session != NULL ? session->library_version : "");
+}
+
+void sw_client_describe(struct sw_text *text, const struct sw_session *session, const char *command)
+{
+    struct sw_roster_entry entry = {.id = session->id,
+                                    .open_at_ms = session->connected_at_ms,
+                                    .figures = {.queued = -1}};
+    memcpy(entry.peer, session->address, sizeof(entry.peer));
+    if (session->conn != NULL) { /* it was opened by a listener */
+        entry.figures.queued = session->conn->queued_commands;
+        memcpy(entry.own, session->conn->shown.own, sizeof(entry.own));
+    }
+    put_client(text, &entry, session, command);
+}
+
+/* Replies with a line for each connection that is meant. */
+static void reply_list(struct sw_call *call, const struct filter *filter, const char *doing)
+{
+    struct view view;
+    struct sw_text lines;
+    if (!take_view(call, &view)) {
+        sw_text_error(call->reply, "ERR out of memory");
+        return;
+    }
+    sw_text_init(&lines, view.count * CLIENT_LINE_BYTES);
+    for (size_t i = 0; i < view.count; i++) {
+        const struct sw_roster_entry *entry = &view.entries[i];
+        if (is_meant(call, &view, entry, filter)) {
+            put_client(&lines, entry, session_of(&view, entry->id),
+                       entry->id == call->session->id ? doing : NULL);
+        }
+    }
+    sw_text_verbatim(call->reply, lines.size > 0 ? lines.data : "", lines.size,
+                     call->session->resp3);
+    call->reply->failed = call->reply->failed || lines.failed;
+    sw_text_fini(&lines);
+    drop_view(&view);
+}
+
+void sw_client_info(struct sw_call *call)
+{
+    const struct filter filter = {.ids = {call->session->id}, .id_count = 1};
+    reply_list(call, &filter, "client|info");
+}
+
+/* --- filters ---------------------------------------------------------------------------------- */
+
+/* Every connection here is a normal one. Replies with an error if the type does not exist. */
+static bool take_type(struct sw_call *call, const struct sw_resp_argument *type,
+                      struct filter *filter)
+{
+    static const char *const types[] = {"NORMAL", "MASTER", "REPLICA", "SLAVE", "PUBSUB"};
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (sw_argument_is(type, types[i])) {
+            filter->no_type = i != 0;
+            return true;
+        }
+    }
+    sw_call_error(call, "ERR Unknown client type '%.*s'", SW_CALL_SHOWN(type));
+    return false;
+}
+
+static bool take_id(struct sw_call *call, const struct sw_resp_argument *argument,
+                    const char *error, struct filter *filter)
+{
+    int64_t id = 0;
+    if (!sw_argument_integer(argument, &id) || id < 1) {
+        sw_text_error(call->reply, error);
+        return false;
+    }
+    filter->ids[filter->id_count++] = (uint64_t)id;
+    return true;
+}
+
+void sw_client_list(struct sw_call *call)
+{
+    struct filter filter = {.id_count = 0};
+    bool by_type = call->count == 4 && sw_argument_is(&call->arguments[2], "TYPE");
+    bool by_id = !by_type && call->count > 3 && sw_argument_is(&call->arguments[2], "ID");
+    if (!by_type && !by_id && call->count != 2) {
+        sw_call_syntax_error(call);
+        return;
+    }
+    if (by_id && call->count - 3 > IDS_MAX) {
+        sw_call_error(call, "ERR at most %d client IDs in one command", IDS_MAX);
+        return;
+    }
+    if (by_type && !take_type(call, &call->arguments[3], &filter)) {
+        return;
+    }
+    for (uint32_t i = 3; by_id && i < call->count; i++) {
+        if (!take_id(call, &call->arguments[i], "ERR Invalid client ID", &filter)) {
+            return;
+        }
+    }
+    reply_list(call, &filter, "client|list");
+}
+
+/* --- KILL ------------------------------------------------------------------------------------- */
+
+static bool take_age(struct sw_call *call, const struct sw_resp_argument *value,
+                     struct filter *filter)
+{
+    if (!sw_argument_integer(value, &filter->age_min)) {
+        sw_text_error(call->reply, "ERR maxage is not an integer or out of range");
+        return false;
+    }
+    if (filter->age_min <= 0) {
+        sw_text_error(call->reply, "ERR maxage should be greater than 0");
+        return false;
+    }
+    return true;
+}
+
+static bool take_skipme(struct sw_call *call, const struct sw_resp_argument *value,
+                        struct filter *filter)
+{
+    filter->skips_own = sw_argument_is(value, "YES");
+    if (!filter->skips_own && !sw_argument_is(value, "NO")) {
+        sw_call_syntax_error(call);
+        return false;
+    }
+    return true;
+}
+
+/* Reads the new form: pairs of a filter and its value. Replies with an error if it is wrong. */
+static bool take_filters(struct sw_call *call, struct filter *filter)
+{
+    for (uint32_t i = 2; i < call->count; i += 2) {
+        const struct sw_resp_argument *name = &call->arguments[i], *value = name + 1;
+        bool fine = true;
+        if (i + 1 == call->count) {
+            sw_call_syntax_error(call);
+            return false;
+        }
+        if (sw_argument_is(name, "ID")) {
+            filter->id_count = 0;
+            fine = take_id(call, value, "ERR client-id should be greater than 0", filter);
+        } else if (sw_argument_is(name, "TYPE")) {
+            fine = take_type(call, value, filter);
+        } else if (sw_argument_is(name, "ADDR")) {
+            filter->peer = value;
+        } else if (sw_argument_is(name, "LADDR")) {
+            filter->own = value;
+        } else if (sw_argument_is(name, "USER")) {
+            filter->user = value;
+        } else if (sw_argument_is(name, "SKIPME")) {
+            fine = take_skipme(call, value, filter);
+        } else if (sw_argument_is(name, "MAXAGE")) {
+            fine = take_age(call, value, filter);
+        } else {
+            sw_call_syntax_error(call);
+            fine = false;
+        }
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Closes what is meant, the connection that asks after its reply. Returns the number, or -1 if
+ * there is no memory. */
+static int64_t kill_meant(struct sw_call *call, const struct filter *filter)
+{
+    struct view view;
+    if (!take_view(call, &view)) {
+        sw_text_error(call->reply, "ERR out of memory");
+        return -1;
+    }
+    uint64_t *ids = calloc(view.count, sizeof(*ids));
+    size_t count = 0;
+    bool own = false;
+    for (size_t i = 0; ids != NULL && i < view.count; i++) {
+        const struct sw_roster_entry *entry = &view.entries[i];
+        if (is_meant(call, &view, entry, filter) && entry->id == call->session->id) {
+            own = true;
+        } else if (is_meant(call, &view, entry, filter)) {
+            ids[count++] = entry->id;
+        }
+    }
+    if (ids == NULL) {
+        sw_text_error(call->reply, "ERR out of memory");
+        drop_view(&view);
+        return -1;
+    }
+    qsort(ids, count, sizeof(*ids), sw_roster_compare_ids);
+    int64_t killed = (int64_t)sw_roster_kill(call->admin->roster, ids, count) + own;
+    call->session->close_after_reply |= own;
+    free(ids);
+    drop_view(&view);
+    return killed;
+}
+
+void sw_client_kill(struct sw_call *call)
+{
+    struct filter filter = {.skips_own = call->count > 3};
+    if (call->count == 3) { /* the old form */
+        filter.peer = &call->arguments[2];
+    } else if (!take_filters(call, &filter)) {
+        return;
+    }
+    int64_t killed = kill_meant(call, &filter);
+    if (killed < 0) {
+        return;
+    }
+    if (call->count > 3) {
+        sw_text_integer(call->reply, killed);
+    } else if (killed > 0) {
+        sw_call_ok(call);
+    } else {
+        sw_text_error(call->reply, "ERR No such client");
+    }
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_clients.h - the subcommands of CLIENT that look at, and close, connections of others.
+ */
+#ifndef SHERWOOD_SERVER_RESP_ADMIN_CLIENTS_H
+#define SHERWOOD_SERVER_RESP_ADMIN_CLIENTS_H
+
+#include "server/resp/admin_call.h"
+
+void sw_client_info(struct sw_call *call);
+void sw_client_list(struct sw_call *call);
+void sw_client_kill(struct sw_call *call);
+
+#endif
