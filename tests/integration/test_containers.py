@@ -51,6 +51,13 @@ def container():
     return found
 
 
+def volume_at(path):
+    """The volume that is mounted there."""
+    mount, = [m for m in container()["volumeMounts"] if m["mountPath"] == path]
+    found, = [v for v in pod()["volumes"] if v["name"] == mount["name"]]
+    return found
+
+
 def options_of(text):
     """{option: value} of a configuration."""
     return dict(re.findall(r"^([a-z-]+) = (.*)$", text, re.M))
@@ -115,17 +122,24 @@ def configured():
     check(pod()["terminationGracePeriodSeconds"] >= stop, "the time to stop")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, name)
-        path.write_text(text, encoding="utf-8")
+        secret = pathlib.Path(folder, "password")
+        secret.write_text("a secret\n", encoding="utf-8")
+        secret.chmod(0o440)
+        path.write_text(text.replace(options["requirepass-file"], str(secret)), encoding="utf-8")
+        equal(volume_at("/run/secrets/sherwood")["secret"]["defaultMode"], 0o440, "the password's mode")
+        equal(options["requirepass-file"], "/run/secrets/sherwood/password", "the password")
         run(DAEMON, "--config", path, "--check-config")
         command = [part for pair in ((f"--{k}", v) for k, v in options.items()) for part in pair]
         small = {"--port": "0", "--http-port": "0", "--bind": "127.0.0.1", "--http-bind": "127.0.0.1", "--data-dir": folder,
-                 "--capacity": "64K", "--max-capacity": "256K"}
+                 "--requirepass-file": str(secret), "--capacity": "64K", "--max-capacity": "256K"}
         given = dict(zip(command[::2], command[1::2]))
         with Server(*[part for pair in {**given, **small}.items() for part in pair]) as server:
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
                 known("probe", container()[probe])
                 where = container()[probe]["httpGet"]
                 equal((server.http(where["path"])[0], where["port"]), (200, "http"), probe)
+            check("NOAUTH" in server.redis_cli("GET", "1"), "no password, no keys")
+            equal(server.redis_cli("-a", "a secret", "--no-auth-warning", "SET", "1", "2").strip(), "OK", "with it")
     limits = container()["resources"]["limits"]
     equal(limits["nvidia.com/gpu"], 1, "a GPU a pod")
 

@@ -358,13 +358,19 @@ def instances():
 
 @case
 def credentials():
-    """credentials: what lies in /etc/credstore is there for the daemon's user alone; without them it starts"""
+    """credentials: a password in /etc/credstore is asked for, nobody but the daemon reads it; it may be absent"""
     store = pathlib.Path("/etc/credstore")
     store.mkdir(mode=0o700, exist_ok=True)
     secret = store / "sherwood.password"
     secret.write_text("a secret\n", encoding="utf-8")
     secret.chmod(0o600)
-    configured()
+    configured(DURABLE.replace("[server]\n", "[server]\nrequirepass-file = sherwood.password\n"))
+    check(str(eventually(lambda: ask("GET", 1), "a reply")).startswith("NOAUTH"), "a password is asked for")
+    equal(ask("AUTH", "a secret"), "OK", "with it")
+    secret.write_text("another\n", encoding="utf-8")
+    ctl("restart", "sherwoodd.service")
+    check(str(ask("AUTH", "a secret")).startswith("WRONGPASS"), "the one before")
+    equal(ask("AUTH", "another"), "OK", "a new one, after a restart")
     copy = pathlib.Path("/run/credentials/sherwoodd.service/sherwood.password")
     pathlib.Path("/etc/sherwood/one.conf").write_text(options("", "port = 7390\nhttp-port = 9390\n"), encoding="utf-8")
     (store / "sherwood.one.password").write_text("of one\n", encoding="utf-8")
@@ -372,7 +378,7 @@ def credentials():
     equal(pathlib.Path("/run/credentials/sherwoodd@one.service/sherwood.password").read_text(encoding="utf-8"),
           "of one\n", "an instance has its own")
     ctl("stop", "sherwoodd@one.service")
-    equal(run("runuser", "-u", "sherwood", "--", "cat", copy), "a secret\n", "as the daemon's user")
+    equal(run("runuser", "-u", "sherwood", "--", "cat", copy), "another\n", "as the daemon's user")
     shown = run("runuser", "-u", "nobody", "--", "cat", copy, rc=1)
     check("Permission denied" in shown, shown)
     secret.unlink()
