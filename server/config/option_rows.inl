@@ -78,8 +78,8 @@ SW_OPTION(acl_file, "acl-file", "server", SW_ANY, SW_TEXT(), "", "FILE",
           "File of users, a line each, as redis writes them; found as requirepass-file is. ACL "
           "LOAD reads it again, ACL SAVE writes it. Empty: none.")
 SW_OPTION(http_token_file, "http-token-file", "server", SW_ANY, SW_TEXT(), "", "FILE",
-          "File whose first line /metrics asks for as a bearer token; found as requirepass-file "
-          "is. /healthz and /readyz stay open. Empty: none.")
+          "File whose first line /metrics and /status.json ask for as a bearer token; found as "
+          "requirepass-file is. /healthz and /readyz stay open. Empty: none.")
 SW_OPTION(http_bind, "http-bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
           "Address of the status page, /metrics, /healthz and /readyz. Empty: no HTTP.")
 SW_OPTION(

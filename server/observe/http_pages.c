@@ -131,12 +131,17 @@ static enum MHD_Result reply_status(const struct sw_http_pages *pages,
     return reply_rendered(connection, type_json, &text);
 }
 
-/* A browser gets the status page, others a few words. */
-static enum MHD_Result reply_index(struct MHD_Connection *connection)
+static bool is_browser(struct MHD_Connection *connection)
 {
     const char *accept =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-    bool html = accept != NULL && sw_http_wants_html(accept);
+    return accept != NULL && sw_http_wants_html(accept);
+}
+
+/* A browser gets the status page, others a few words. */
+static enum MHD_Result reply_index(struct MHD_Connection *connection)
+{
+    const bool html = is_browser(connection);
     struct MHD_Response *response =
         html ? MHD_create_response_from_buffer(sw_status_page_bytes, (void *)sw_status_page,
                                                MHD_RESPMEM_PERSISTENT)
@@ -196,13 +201,22 @@ static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
                                                "not ready: starting or shutting down\n");
 }
 
+/* The status page itself is the same for every daemon and shows nothing: a browser cannot send a
+ * token before it has the page, which asks for it and sends it with /status.json. */
+static bool is_admitted(const struct sw_http_pages *pages, struct MHD_Connection *connection,
+                        const char *path)
+{
+    return sw_http_token_needs_none(path) ||
+           sw_http_token_admits(pages->token,
+                                MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+                                                            MHD_HTTP_HEADER_AUTHORIZATION)) ||
+           (strcmp(path, "/") == 0 && is_browser(connection));
+}
+
 enum MHD_Result sw_http_reply(const struct sw_http_pages *pages, struct MHD_Connection *connection,
                               const char *path)
 {
-    if (!sw_http_token_needs_none(path) &&
-        !sw_http_token_admits(pages->token,
-                              MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
-                                                          MHD_HTTP_HEADER_AUTHORIZATION))) {
+    if (!is_admitted(pages, connection, path)) {
         return sw_http_reply_text(connection, MHD_HTTP_UNAUTHORIZED, page_no_token);
     }
     if (strcmp(path, "/metrics") == 0) {

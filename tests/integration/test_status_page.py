@@ -229,6 +229,36 @@ def gone_and_back():
             equal(page.value("document.getElementById('gone').hidden"), True, "the message has gone")
 
 
+@case
+def token():
+    """Chromium: with a token the page shows nothing before it has it; a wrong one is refused"""
+    server = Server()
+    secret = server.directory / "token"
+    secret.write_text("T0ken\n", encoding="utf-8")
+    secret.chmod(0o600)
+    server.flags += ["--http-token-file", str(secret)]
+    with server:
+        for path, sent, wanted in (("/status.json", {}, 401), ("/", {}, 401), ("/", HTML, 200),
+                                   ("/status.json", {"Authorization": "Bearer wrong"}, 401),
+                                   ("/status.json", {"Authorization": "Bearer T0ken"}, 200)):
+            equal(server.http(path, headers=sent)[0], wanted, f"{path} with {sent}")
+        with Server() as other:
+            equal(server.http("/", headers=HTML)[2], other.http("/", headers=HTML)[2], "every daemon's page")
+        with chromium() as tab:
+            page = tab.open(f"http://{server.host}:{server.http_port}/")
+            page.until("!document.getElementById('token').hidden")
+            equal(page.value("document.querySelectorAll('figure').length"), 0, "plots without a token")
+            for sent in ("wrong", "T0ken"):
+                failures = page.value("page.failures")
+                page.value(f"document.getElementById('token-text').value = '{sent}'")
+                page.value("document.getElementById('token').requestSubmit()")
+                if sent == "wrong":
+                    page.until(f"page.failures > {failures}")
+                    equal(page.value("document.getElementById('token').hidden"), False, "asks again")
+            page.until("document.getElementById('state').textContent === 'ready'")
+            page.until("document.getElementById('token').hidden && document.querySelectorAll('figure').length === 10")
+
+
 class Fake(http.server.ThreadingHTTPServer):
     """Gives the daemon's page with its headers, and documents of our own."""
 
