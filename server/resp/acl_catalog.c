@@ -115,6 +115,7 @@ static const struct {
 
 static struct sw_catalog_command rows[SW_COMMAND_COUNT + SUBCOMMANDS] = {SW_COMMAND_MAP(ROW)};
 static const struct sw_catalog catalog = {rows, SW_COMMAND_COUNT + SUBCOMMANDS};
+static bool has_subcommands[SW_COMMAND_COUNT]; /* in the list above */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void complete(void)
@@ -124,6 +125,11 @@ static void complete(void)
         *categories = others[i].categories | (others[i].replaces ? 0 : *categories);
     }
     memcpy(rows + SW_COMMAND_COUNT, subcommands, sizeof(subcommands));
+    for (uint32_t i = 0; i < SW_COMMAND_COUNT; i++) {
+        for (size_t j = 0; j < SUBCOMMANDS; j++) {
+            has_subcommands[i] |= sw_catalog_is_within(&catalog, SW_COMMAND_COUNT + (uint32_t)j, i);
+        }
+    }
 }
 
 const struct sw_catalog *sw_acl_catalog(void)
@@ -135,7 +141,9 @@ const struct sw_catalog *sw_acl_catalog(void)
 uint32_t sw_acl_row(const struct sw_command *command, const struct sw_resp_command *arguments)
 {
     char name[64];
-    if (arguments->count < 2 || arguments->arguments[1].size > SW_COMMAND_NAME_BYTES) {
+    pthread_once(&once, complete);
+    if (!has_subcommands[command->id] || arguments->count < 2 ||
+        arguments->arguments[1].size > SW_COMMAND_NAME_BYTES) {
         return command->id;
     }
     int size =

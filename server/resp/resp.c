@@ -343,8 +343,8 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
              "order for the server to start accepting connections from the outside."),
         [SW_REFUSAL_BEFORE_LOGIN] = ("ERR max number of clients that have not logged in reached "
                                      "(connections-before-login-max)"),
-        [SW_REFUSAL_LOGIN_TIMED_OUT] = "NOAUTH Authentication required: it did not come in time "
-                                       "(login-timeout-ms)",
+        [SW_REFUSAL_LOGIN_TIMED_OUT] = ("NOAUTH Authentication required: it did not come in "
+                                        "time (login-timeout-ms)"),
     };
     if (sw_resp_of(conn)->control_in_flight) { /* its reply is not part of a round */
         sw_resp_of(conn)->last_error = lines[why];

@@ -174,7 +174,7 @@ int sw_acl_file_write(const char *name, const struct sw_user_list *list, char *e
                       size_t error_bytes)
 {
     char path[SW_SECRET_PATH_BYTES];
-    char beside[SW_SECRET_PATH_BYTES + 16];
+    char beside[SW_SECRET_PATH_BYTES + 16] = "";
     struct stat status = {.st_mode = 0600};
     int fd = -1;
     bool done = sw_secret_path(name, path) == 0;

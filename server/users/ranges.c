@@ -60,34 +60,56 @@ bool sw_range_parse(const char *text, size_t size, struct sw_range *out)
 }
 
 /* A key lies in a range if its distance from the first one is no more than that of the last one:
- * one subtraction and one comparison without a branch, for keys of each width. */
-#define HOLDS(bits)                                                                                \
-    static bool holds_##bits(const struct sw_ranges *ranges, const uint8_t *bytes, uint64_t count) \
-    {                                                                                              \
-        uint##bits##_t keys[BLOCK_KEYS];                                                           \
-        uint##bits##_t is_in[BLOCK_KEYS];                                                          \
-        uint##bits##_t all = 1;                                                                    \
-        for (uint64_t at = 0; at < count; at += BLOCK_KEYS) {                                      \
-            size_t n = (size_t)(count - at < BLOCK_KEYS ? count - at : BLOCK_KEYS);                \
-            memcpy(keys, bytes + at * sizeof(keys[0]), n * sizeof(keys[0]));                       \
-            memset(is_in, 0, n * sizeof(is_in[0]));                                                \
-            for (uint32_t r = 0; r < ranges->count; r++) {                                         \
-                if (ranges->at[r].first > UINT##bits##_MAX) {                                      \
-                    break; /* they are sorted: no key of this width is so large */                 \
-                }                                                                                  \
-                uint##bits##_t first = (uint##bits##_t)ranges->at[r].first;                        \
-                uint64_t last = ranges->at[r].last;                                                \
-                last = last < UINT##bits##_MAX ? last : UINT##bits##_MAX;                          \
-                uint##bits##_t length = (uint##bits##_t)(last - first);                            \
-                for (size_t i = 0; i < n; i++) {                                                   \
-                    is_in[i] |= (uint##bits##_t)(keys[i] - first) <= length;                       \
-                }                                                                                  \
-            }                                                                                      \
-            for (size_t i = 0; i < n; i++) {                                                       \
-                all &= is_in[i];                                                                   \
-            }                                                                                      \
-        }                                                                                          \
-        return all != 0;                                                                           \
+ * one subtraction and one comparison without a branch, for keys of each width. Of one range, which
+ * most users have, the keys are looked at where they are. No range of a width begins behind its
+ * largest key: those are left out. */
+#define HOLDS(bits)                                                                            \
+    static bool one_holds_##bits(const struct sw_range *range, const uint8_t *bytes,           \
+                                 uint64_t count)                                               \
+    {                                                                                          \
+        const uint##bits##_t first = (uint##bits##_t)range->first;                             \
+        const uint64_t last = range->last < UINT##bits##_MAX ? range->last : UINT##bits##_MAX; \
+        const uint##bits##_t length = (uint##bits##_t)(last - range->first);                   \
+        uint##bits##_t outside = 0;                                                            \
+        for (uint64_t i = 0; i < count; i++) {                                                 \
+            uint##bits##_t key;                                                                \
+            memcpy(&key, bytes + i * sizeof(key), sizeof(key));                                \
+            outside |= (uint##bits##_t)(key - first) > length;                                 \
+        }                                                                                      \
+        return outside == 0;                                                                   \
+    }                                                                                          \
+    static bool block_holds_##bits(const struct sw_range *ranges, uint32_t n,                  \
+                                   const uint8_t *bytes, size_t count)                         \
+    {                                                                                          \
+        uint##bits##_t keys[BLOCK_KEYS], is_in[BLOCK_KEYS], all = 1;                           \
+        memcpy(keys, bytes, count * sizeof(keys[0]));                                          \
+        memset(is_in, 0, count * sizeof(is_in[0]));                                            \
+        for (uint32_t r = 0; r < n; r++) {                                                     \
+            const uint##bits##_t first = (uint##bits##_t)ranges[r].first;                      \
+            const uint64_t last =                                                              \
+                ranges[r].last < UINT##bits##_MAX ? ranges[r].last : UINT##bits##_MAX;         \
+            const uint##bits##_t length = (uint##bits##_t)(last - ranges[r].first);            \
+            for (size_t i = 0; i < count; i++) {                                               \
+                is_in[i] |= (uint##bits##_t)(keys[i] - first) <= length;                       \
+            }                                                                                  \
+        }                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                   \
+            all &= is_in[i];                                                                   \
+        }                                                                                      \
+        return all != 0;                                                                       \
+    }                                                                                          \
+    static bool holds_##bits(const struct sw_range *ranges, uint32_t n, const uint8_t *bytes,  \
+                             uint64_t count)                                                   \
+    {                                                                                          \
+        bool all = true;                                                                       \
+        if (n == 1) {                                                                          \
+            return one_holds_##bits(ranges, bytes, count);                                     \
+        }                                                                                      \
+        for (uint64_t at = 0; at < count; at += BLOCK_KEYS) {                                  \
+            size_t here = (size_t)(count - at < BLOCK_KEYS ? count - at : BLOCK_KEYS);         \
+            all &= block_holds_##bits(ranges, n, bytes + at * sizeof(uint##bits##_t), here);   \
+        }                                                                                      \
+        return all;                                                                            \
     }
 HOLDS(32)
 HOLDS(64)
@@ -95,6 +117,12 @@ HOLDS(64)
 bool sw_ranges_hold(const struct sw_ranges *ranges, const void *keys, uint32_t key_bytes,
                     uint64_t count)
 {
-    return key_bytes == sizeof(uint32_t) ? holds_32(ranges, keys, count)
-                                         : holds_64(ranges, keys, count);
+    uint32_t n = ranges->count;
+    if (key_bytes == sizeof(uint64_t)) {
+        return holds_64(ranges->at, n, keys, count);
+    }
+    while (n > 0 && ranges->at[n - 1].first > UINT32_MAX) {
+        n--;
+    }
+    return holds_32(ranges->at, n, keys, count);
 }

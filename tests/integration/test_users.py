@@ -175,6 +175,25 @@ def few_without_login():
 
 
 @case
+def memory_before_login():
+    """half a login costs a connection no more memory than 16 KiB and what it is itself"""
+    count = 500
+    half = b"*3\r\n$4\r\nAUTH\r\n$5\r\nalice\r\n$16000\r\n" + b"x" * 15900
+    with guarded() as server:
+        before = server.resident_bytes()
+        waiting = [session(server) for _ in range(count)]
+        for replies in waiting:
+            replies.socket.sendall(half)
+        metrics = eventually(lambda: (m := server.metrics())["sherwood_net_input_bytes_total"] >=
+                             count * len(half) and m, "all has arrived")
+        equal(metrics["sherwood_connections_without_login"], count, "they wait")
+        check(metrics["sherwood_input_memory_bytes"] <= count * 16384, "input-memory-bytes")
+        grown = server.resident_bytes() - before
+        check(grown < count * (18 << 10) * (4 if SLOWER > 1 else 1) + (4 << 20), f"grew by {grown}")
+        equal(session(server, "alice", "pw").ask("PING"), "PONG", "another one")
+
+
+@case
 def wrong_passwords_are_slow():
     """each wrong password makes its connection wait longer, and nobody else; they are logged"""
     with guarded() as server, Moves(server, login_failures=4):
