@@ -147,23 +147,20 @@ def start(command, path, what):
 
 
 def redis_of(folder):
-    """(process, client); (None, None) where redis-server, redis-py or hiredis is missing."""
+    """(process, client, versions); the first two are None where redis-server, redis-py or hiredis is missing."""
     try:
         import hiredis  # pylint: disable=import-outside-toplevel
         import redis  # pylint: disable=import-outside-toplevel
     except ImportError as error:
-        print(f"without redis: {error}", file=sys.stderr)
-        return None, None
+        return None, None, f"without redis: {error}"
     if shutil.which("redis-server") is None:
-        print("without redis: there is no redis-server", file=sys.stderr)
-        return None, None
+        return None, None, "without redis: there is no redis-server"
     path = f"{folder}/redis"
     process = start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder],
                     path, "redis-server")
     client = redis.Redis(unix_socket_path=path)
-    print(f"redis-py {redis.__version__}, hiredis {hiredis.__version__},"
-          f" redis-server {client.info('server')['redis_version']}")
-    return process, client
+    return process, client, (f"redis-py {redis.__version__}, hiredis {hiredis.__version__},"
+                             f" redis-server {client.info('server')['redis_version']}")
 
 
 def main():
@@ -177,8 +174,9 @@ def main():
         path = f"{folder}/s"
         daemon = start([ROOT / "build" / "sherwoodd", "--port", "0", "--http-port", "0", "--unix-socket",
                         path, "--capacity", "4M", "--loops", options.loops], path, "sherwoodd")
-        redis_process, client = redis_of(folder)
+        redis_process, client, versions = redis_of(folder)
         try:
+            print(versions)
             address = "unix:" + path
             subprocess.run([ROOT / "build" / "sherwood-load", "-a", address, "-n", str(KEYS), "-o", "set"],
                            check=True, stdout=subprocess.DEVNULL)
@@ -203,7 +201,8 @@ def main():
                     f"command: client/python/bench/compare.py {' '.join(sys.argv[1:])}\ncommit: {commit}\n"
                     f"cpu: {cpu[0] if cpu else platform.machine()}, {len(cpu)} processors\ngpu: none\n"
                     f"kernel: {platform.system()} {platform.release()} {platform.machine()}\n"
-                    f"python: {platform.python_version()}, numpy {np.__version__}\n")
+                    f"load average at the end: {os.getloadavg()[0]:.1f} (of this study and whatever else ran)\n"
+                    f"python: {platform.python_version()}, numpy {np.__version__}; {versions}\n")
 
 
 if __name__ == "__main__":
