@@ -261,7 +261,8 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
             0) {
         return -1;
     }
-    sw_batches_set_log(&loop->batches, owner->wal);
+    sw_batches_set_log(&loop->batches, owner->wal,
+                       owner->wal != NULL && loop->config->read_durable != 0);
     sw_batches_set_timings(&loop->batches, owner->timings);
     sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
     return 0;

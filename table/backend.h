@@ -124,6 +124,8 @@ struct sw_backend {
     /* No batch in flight: the next write has the number after this. NULL where writes are combined.
      */
     void (*set_sequence)(void *table, uint64_t sequence);
+    /* The number of the write that began last. Any thread. NULL where writes are combined. */
+    uint64_t (*last_sequence)(void *table);
     const struct sw_restoring *restoring; /* NULL: entries are restored by batches */
 };
 

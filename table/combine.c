@@ -54,9 +54,14 @@ void sw_combiner_close(struct sw_combiner *combiner)
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence)
 {
     pthread_mutex_lock(&combiner->lock);
-    combiner->sequence = sequence;
+    __atomic_store_n(&combiner->sequence, sequence, __ATOMIC_RELEASE);
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&combiner->lock);
+}
+
+uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner)
+{
+    return __atomic_load_n(&combiner->sequence, __ATOMIC_ACQUIRE);
 }
 
 void sw_combine_lane_init(struct sw_combine_lane *lane, struct sw_combiner *combiner, void *queue)
@@ -214,7 +219,8 @@ static void push(struct sw_combine_lane *lane, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_IMAGE) {
         batch->_image_sequence = combiner->sequence;
     } else {
-        batch->write_sequence = ++combiner->sequence;
+        batch->write_sequence = combiner->sequence + 1;
+        __atomic_store_n(&combiner->sequence, batch->write_sequence, __ATOMIC_RELEASE);
     }
     uint64_t sequence = combiner->sequence;
     *combiner->waiting_end = batch;

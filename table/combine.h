@@ -49,7 +49,7 @@ struct sw_combiner {
     pthread_mutex_t lock;
     struct sw_batch *waiting; /* under `lock`: oldest first */
     struct sw_batch **waiting_end;
-    uint64_t sequence; /* under `lock`: of the batch that came last */
+    uint64_t sequence; /* atomic, written under `lock`: of the batch that came last */
 
     uint64_t gathered; /* atomic: number of waiting batches */
     uint64_t launched; /* atomic: sequence of the batch launched last */
@@ -83,6 +83,7 @@ void sw_combiner_close(struct sw_combiner *combiner);
 /* The next write has the number after this. Nothing may be waiting or in flight, and no lane may
  * have written. */
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence);
+uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner);
 
 /* How many launches there were. Any thread may ask. */
 static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)

@@ -98,3 +98,9 @@ void sw_table_set_sequence(struct sw_table *table, uint64_t sequence)
         table->backend->set_sequence(table->memory, sequence);
     }
 }
+
+uint64_t sw_table_last_sequence(struct sw_table *table)
+{
+    return table->combines ? sw_combiner_last_sequence(&table->combiner)
+                           : table->backend->last_sequence(table->memory);
+}

@@ -468,8 +468,7 @@ int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 struct sw_image;
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
 uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */
-/* write_sequence of the last write that is in it; the epoch of a cache then; how long writes
- * waited, as far as the backend knows. */
+/* write_sequence of its last write; how long writes waited, if that is known; a cache's epoch. */
 uint64_t sw_image_sequence(const struct sw_image *image);
 uint64_t sw_image_held_ns(const struct sw_image *image);
 uint64_t sw_image_epoch(const struct sw_image *image);
@@ -478,9 +477,10 @@ uint64_t sw_image_epoch(const struct sw_image *image);
 int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
                   uint64_t *scores, uint32_t *got);
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */
-/* The next write has the number after this. No batch may be in flight, and queues that have written
- * must have been destroyed. */
+/* The next write has the number after this. Queues that have written must have been destroyed. */
 void sw_table_set_sequence(struct sw_table *table, uint64_t sequence);
+/* The last number that was given out: a batch that is done shows no later write. Any thread. */
+uint64_t sw_table_last_sequence(struct sw_table *table);
 
 /* Audits the whole table: the invariants of table/robin_hood/README.md by a full scan.
  * Blocks; no batch may be in flight. Returns SW_OK, or SW_E_INVALID with the first violation as

@@ -48,9 +48,12 @@ static void set_log(struct sw_flights *flights, struct sw_wal *wal, bool copies,
     flights->value_bytes = shape->value_bytes;
 }
 
-void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal)
+void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait)
 {
     batches->wal = wal;
+    batches->reads_wait = reads_wait;
+    batches->flights.wal = reads_wait ? wal : NULL;
+    batches->flights.reads_wait = reads_wait ? batches->table : NULL;
     set_log(&batches->write_flights, wal, false, &batches->shape);
     set_log(&batches->round_flights, wal, true, &batches->shape);
 }
@@ -85,7 +88,8 @@ enum sw_batches_door sw_batches_door(struct sw_batches *batches)
 
 bool sw_batches_release(struct sw_batches *batches)
 {
-    return sw_flights_release(&batches->write_flights) > 0;
+    unsigned released = sw_flights_release(&batches->write_flights);
+    return released + sw_flights_release(&batches->flights) > 0;
 }
 
 static bool reads(const struct sw_batch *batch)

@@ -29,6 +29,7 @@ struct sw_batches {
     struct sw_submitter round_submitter; /* of RESP rounds */
     struct sw_flights round_flights;
     struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
+    bool reads_wait;          /* .. until the writes that they may show are durable */
     uint64_t waits_for_log;   /* atomic: the loop is to be woken when the log has got further */
     struct sw_io_arena arena; /* memory of frames: requests and replies */
 };
@@ -40,8 +41,15 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
 void sw_batches_fini(struct sw_batches *batches);
 
 /* From now on writes go to this log, which is borrowed until sw_batches_fini, and are answered when
- * it says so. To be called before the first batch. */
-void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal);
+ * it says so; with `reads_wait` reads wait for the writes that they may show. To be called before
+ * the first batch. */
+void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait);
+
+/* The write that must be answerable before a batch is that is done, and has read; 0: none. */
+static inline uint64_t sw_batches_shown(const struct sw_batches *batches)
+{
+    return batches->reads_wait ? sw_table_last_sequence(batches->table) : 0;
+}
 
 /* From now on submits in which the table grows are timed. Borrowed until sw_batches_fini; NULL:
  * none. */
@@ -54,14 +62,14 @@ void sw_batches_look_at_growth(struct sw_batches *batches);
 enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };
 enum sw_batches_door sw_batches_door(struct sw_batches *batches);
 
-/* Calls `done` of writes that the log has held and that may be answered now. Returns true if there
- * was one. */
+/* Calls `done` of writes, and of reads, that the log has held and that may be answered now. Returns
+ * true if there was one. */
 bool sw_batches_release(struct sw_batches *batches);
 
 /* Are there writes that the log holds? They need no polling. */
 static inline bool sw_batches_are_held(const struct sw_batches *batches)
 {
-    return batches->write_flights.held_count > 0;
+    return batches->write_flights.held_count + batches->flights.held_count > 0;
 }
 
 /* Has the loop batches to poll? */

@@ -123,13 +123,21 @@ static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
                               flights->value_bytes, flights->copies);
 }
 
+/* The write that must be answerable before the flight is; 0: none. */
+static uint64_t waits_for(const struct sw_flights *flights, const struct sw_flight *flight)
+{
+    if (flights->reads_wait != NULL && flight->submitted) {
+        return sw_table_last_sequence(flights->reads_wait);
+    }
+    return is_logged(flights, flight) && !flights->copies ? flight->batch.write_sequence : 0;
+}
+
 /* Puts a flight among those that are held. Most come in the order of their sequences. */
 static void hold(struct sw_flights *flights, struct sw_flight *flight)
 {
     struct sw_list *before = &flights->held;
     while (before->previous != &flights->held &&
-           SW_CONTAINER(before->previous, struct sw_flight, link)->batch.write_sequence >
-               flight->batch.write_sequence) {
+           SW_CONTAINER(before->previous, struct sw_flight, link)->waits_for > flight->waits_for) {
         before = before->previous;
     }
     sw_list_push(before, &flight->link); /* which is in front of it */
@@ -146,7 +154,7 @@ unsigned sw_flights_release(struct sw_flights *flights)
     uint64_t answerable = sw_wal_answerable(flights->wal);
     while (!sw_list_is_empty(&flights->held)) {
         struct sw_flight *flight = SW_CONTAINER(flights->held.next, struct sw_flight, link);
-        flight->is_unknown = flight->batch.write_sequence > answerable;
+        flight->is_unknown = flight->waits_for > answerable;
         if (flight->is_unknown && !hopeless) {
             break;
         }
@@ -180,7 +188,8 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
         submit_waiting(flights->submitter);
-        if (is_logged(flights, flight) && !flights->copies) {
+        flight->waits_for = waits_for(flights, flight);
+        if (flight->waits_for > 0) {
             hold(flights, flight);
         } else {
             flight->done(flight);

@@ -31,10 +31,11 @@ struct sw_flight {
     struct sw_flights *flights; /* the list that it was started in */
     struct sw_list link;        /* link in that list, or in the submitter's `waiting` */
     uint64_t started_us;        /* when sw_flight_start was called */
-    bool submitted;             /* the queue has accepted the batch */
-    bool is_done;               /* the batch is done, and waits to be taken by the log */
-    bool is_unknown;            /* whether its write survives a crash: the log broke before it was
-                                   durable */
+    uint64_t waits_for; /* of a flight that the log holds: the write that must be answerable */
+    bool submitted;     /* the queue has accepted the batch */
+    bool is_done;       /* the batch is done, and waits to be taken by the log */
+    bool is_unknown;    /* whether its write, or what it has read, survives a crash: the log
+                           broke before it was durable */
 };
 
 /* Submits flights to one queue of the table. */
@@ -59,7 +60,9 @@ struct sw_flights {
     struct sw_wal *wal; /* borrowed; NULL: there is none */
     bool copies;
     uint32_t key_bytes, value_bytes;
-    struct sw_list held; /* flights whose write may not be answered yet, by their sequence */
+    struct sw_table *reads_wait; /* borrowed; reads of this list are held until what they may show
+                                    is answerable; NULL: they are not */
+    struct sw_list held; /* flights that may not be answered yet, by the write they wait for */
     uint64_t held_count; /* its length; not counted above */
 };
 

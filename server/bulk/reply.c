@@ -172,7 +172,11 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
         reply.durable_through = sw_wal_durable(frame->bulk->batches->wal);
     }
     note_time(frame);
-    if (flight->is_unknown) {
+    if (flight->is_unknown && flight->batch.write_sequence == 0) {
+        refuse(frame, &reply, SW_REPLY_NOT_DURABLE,
+               "what was read is not on storage, the write-ahead log has failed, and read-durable "
+               "is yes");
+    } else if (flight->is_unknown) {
         refuse(frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,
                "the write-ahead log failed before the write was in it: a restart may find it or "
                "not");

@@ -133,6 +133,13 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
                  "appendonly is yes and data-dir is not set: there is nowhere to put the log");
         return -1;
     }
+    if (config->read_durable != 0 &&
+        (config->appendonly == 0 || config->appendfsync != SW_CONFIG_ALWAYS)) {
+        snprintf(error, error_bytes,
+                 "read-durable is yes, which needs appendonly yes and appendfsync always: else no "
+                 "answer says that a write is on storage");
+        return -1;
+    }
     if (config->appendonly != 0 && config->engine == SW_ENGINE_CACHE) {
         snprintf(
             error, error_bytes,

@@ -105,6 +105,7 @@ struct sw_config {
     uint32_t stop_writes_on_bgsave_error; /* 1: yes */
     uint32_t appendonly;                  /* 1: yes */
     uint32_t appendfsync;                 /* enum sw_config_sync */
+    uint32_t read_durable;                /* 1: yes */
     uint32_t aof_load_truncated;          /* 1: yes */
     uint64_t auto_aof_rewrite_percentage;
     uint64_t auto_aof_rewrite_min_size;

@@ -198,6 +198,10 @@ SW_OPTION(
     "When a write is answered. always: it is on stable storage, and survives a loss of power. "
     "everysec: the kernel has it, so it survives the end of the server; what a loss of power "
     "takes was answered within one second. no: the kernel has it.")
+SW_OPTION(
+    read_durable, "read-durable", "persistence", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
+    "Whether reads wait, too, until the writes that they may show are on stable storage. Needs "
+    "appendfsync always. Without it a read may show a write that a loss of power takes back.")
 SW_OPTION(aof_load_truncated, "aof-load-truncated", "persistence", SW_ANY, SW_CHOICE(switches),
           "yes", "yes|no",
           "Whether a start goes on if the log ends in a record that was cut by a crash, and that "

@@ -20,7 +20,7 @@
 /* The buffer for consecutive replies to one connection. */
 struct writer {
     struct sw_conn *conn;
-    uint64_t sequence; /* of the write that the replies show; 0: none */
+    uint64_t sequence; /* of the write that the replies wait for; 0: none */
     char *at;          /* the next reply goes here */
     char *end;         /* end of the buffer */
     char *begin;       /* beginning of the buffer */
@@ -403,17 +403,31 @@ static uint64_t sequence_from(const struct sw_replies *replies, uint32_t i)
     return 0;
 }
 
+/* Have replies from `i` on to its connection read the table? */
+static bool has_read(const struct sw_replies *replies, uint32_t i)
+{
+    const struct sw_conn *conn = replies->pending[i].conn;
+    for (; i < replies->pendings && replies->pending[i].conn == conn; i++) {
+        if (replies->pending[i].group != SW_NO_GROUP) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void sw_replies_write(struct sw_replies *replies)
 {
+    const uint64_t shown = sw_batches_shown(replies->resp->batches);
     char *scratch = replies->resp->scratch;
     uint64_t share_ns =
         replies->submitted_ns == 0 ? 0 : (uv_hrtime() - replies->submitted_ns) / replies->pendings;
     uint32_t i = 0;
     while (i < replies->pendings) {
         struct sw_conn *conn = replies->pending[i].conn;
+        const uint64_t write = sequence_from(replies, i);
         struct writer writer = {
             .conn = conn,
-            .sequence = sequence_from(replies, i),
+            .sequence = shown > 0 && has_read(replies, i) ? shown : write,
             .at = scratch,
             .begin = scratch,
             .end = scratch + SW_SCRATCH_BYTES,
@@ -424,8 +438,8 @@ void sw_replies_write(struct sw_replies *replies)
             data += replies->pending[i].kind > SW_REPLY_KIND_ARRAY;
         }
         flush(&writer);
-        if (writer.sequence > 0) {
-            sw_resp_of(conn)->last_write = writer.sequence;
+        if (write > 0) {
+            sw_resp_of(conn)->last_write = write;
         }
         sw_conn_requests_done(conn, i - first, data);
     }

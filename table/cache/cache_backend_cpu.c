@@ -473,6 +473,11 @@ static void set_sequence(void *context, uint64_t sequence)
     sw_phase_lock_set_writers(&((struct sw_cache_cpu_table *)context)->phases, sequence);
 }
 
+static uint64_t last_sequence(void *context)
+{
+    return sw_phase_lock_writers(&((struct sw_cache_cpu_table *)context)->phases);
+}
+
 const struct sw_backend sw_cache_backend_cpu = {
     .name = "cpu",
     .operations = SW_CACHE_ALL_OPERATIONS,
@@ -490,4 +495,5 @@ const struct sw_backend sw_cache_backend_cpu = {
     .image_read = sw_cache_cpu_image_read,
     .image_drop = sw_cache_cpu_image_drop,
     .set_sequence = set_sequence,
+    .last_sequence = last_sequence,
 };

@@ -217,6 +217,11 @@ static void set_sequence(void *table, uint64_t sequence)
     sw_phase_lock_set_writers(&((struct cuckoo *)table)->lock, sequence);
 }
 
+static uint64_t last_sequence(void *table)
+{
+    return sw_phase_lock_writers(&((struct cuckoo *)table)->lock);
+}
+
 static int cpu_submit(void *queue, struct sw_batch *batch)
 {
     struct cuckoo *cuckoo = queue;
@@ -269,4 +274,5 @@ const struct sw_backend sw_cuckoo_backend_cpu = {
     .image_read = sw_host_image_read,
     .image_drop = sw_host_image_drop,
     .set_sequence = set_sequence,
+    .last_sequence = last_sequence,
 };

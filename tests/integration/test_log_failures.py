@@ -4,12 +4,13 @@
 a restart when space or the disk does."""
 
 import contextlib
+import select
 import shutil
 import signal
 
 import wire
 from data_directory import Directory, FilesLimited, durable, small_disk
-from harness import case, check, equal, eventually, main
+from harness import case, check, equal, eventually, main, refusal
 
 
 @case
@@ -81,6 +82,38 @@ def a_write_that_fails():
             server.stop_rc = -signal.SIGKILL
         with durable(path, "always") as server:
             equal(server.redis_cli("MGET", "0", "10", "998", "1", "7").split(), ["1", "11", "999", "5", "8"], "all")
+
+
+@case
+def reads_that_wait():
+    """--read-durable yes: a read does not show a write before it is on storage, by both protocols"""
+    with Directory() as path:
+        check("needs appendonly yes and appendfsync always" in
+              refusal("--data-dir", str(path), "--appendonly", "yes", "--read-durable", "yes"), "everysec")
+        with durable(path, "always", "--read-durable", "yes",
+                     errors="of the log has failed|no snapshot was written|cannot be made") as server:
+            with contextlib.ExitStack() as stack:
+                writer, reader, frames, scanner = (stack.enter_context(server.connect()) for _ in range(4))
+                replies, reads, scans = wire.Replies(writer), wire.Replies(reader), wire.Replies(scanner)
+                equal(replies.ask("SET", 1, 1), "OK", "set")
+                equal(reads.ask("GET", 1), b"1", "all is on storage")
+                frames.sendall(wire.frame(wire.GET, [1]))
+                equal(wire.read_frame(frames).status, wire.OK, "a frame")
+                limit = FilesLimited(server)
+                writer.sendall(wire.command("MSET", *range(1000)))
+                eventually(lambda: server.metrics()["sherwood_persistence_log_broken"] == 1, "broken")
+                equal(scans.ask("PING"), "PONG", "what reads nothing does not wait")
+                reader.sendall(wire.command("GET", 10))
+                scanner.sendall(wire.command("SCAN", 0, "COUNT", 1))
+                frames.sendall(wire.frame(wire.GET, [10]))
+                silent = select.select([reader, scanner, frames], [], [], 0.5)[0]
+                equal(silent, [], "nobody is told of what is not on storage")
+                limit.end()
+                equal(replies.read(), "OK", "the write")
+                equal(reads.read(), b"11", "the read")
+                reply = wire.read_frame(frames)
+                equal((reply.status, reply.hits), (wire.OK, 1), "the frame")
+                equal(len(scans.read()), 2, "the scan")
 
 
 @case

@@ -225,6 +225,11 @@ static void cpu_set_sequence(void *table, uint64_t sequence)
     sw_phase_lock_set_writers(&((struct sw_cpu *)table)->lock, sequence);
 }
 
+static uint64_t cpu_last_sequence(void *table)
+{
+    return sw_phase_lock_writers(&((struct sw_cpu *)table)->lock);
+}
+
 static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_restore_add,
                                               sw_cpu_restore_end};
 
@@ -247,5 +252,6 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
     .image_read = sw_cpu_image_read,
     .image_drop = sw_cpu_image_drop,
     .set_sequence = cpu_set_sequence,
+    .last_sequence = cpu_last_sequence,
     .restoring = &restoring,
 };
