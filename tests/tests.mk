@@ -104,7 +104,7 @@ print-fuzzers:
 # --- selections ----------------------------------------------------------------------------------
 # Under ThreadSanitizer: where threads meet.
 THREAD_TESTS := $(filter $(addprefix %/test_,concurrent changing cuckoo_concurrent cuckoo_engine cache_concurrent parallel growth \
-  robin_hood phase_lock pool combine combine_shares server round image guard restore input http loop run tls stream),$(UNIT_TESTS))
+  robin_hood phase_lock pool combine combine_shares server round image guard restore input http loop run tls stream block_writer),$(UNIT_TESTS))
 THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,clients tools engines))
 # Under AddressSanitizer: what attacks the daemon.
 ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits input_memory lifecycle redis_py clients metrics engines commands transactions scan log tls))

@@ -38,12 +38,29 @@ int sw_block_writer_file(const struct sw_io *io, int dir, const char *name)
     return fd < 0 && errno == EINVAL ? io->open(dir, name, flags, 0600) : fd;
 }
 
+/* Some file systems open a file with O_DIRECT and then refuse its writes, and one that was taken in
+ * part goes on at a place that direct writes cannot begin at: from there on the page cache serves.
+ * Returns false if it did already. */
+static bool leave_direct(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    return flags != -1 && (flags & O_DIRECT) != 0 && fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
 /* Returns errno, or 0. */
 static int write_one(struct sw_block_writer *writer, unsigned which)
 {
+    const uint8_t *block = writer->blocks[which];
     size_t bytes = writer->bytes[which];
-    if (sw_io_write(writer->io, writer->fd, writer->blocks[which], bytes, writer->at) != 0) {
-        return errno;
+    int error = 0;
+    if (sw_io_write(writer->io, writer->fd, block, bytes, writer->at) != 0) {
+        error = errno;
+    }
+    if (error == EINVAL && leave_direct(writer->fd)) {
+        error = sw_io_write(writer->io, writer->fd, block, bytes, writer->at) != 0 ? errno : 0;
+    }
+    if (error != 0) {
+        return error;
     }
     writer->at += bytes;
     if (writer->at - writer->out >= WRITE_OUT_BYTES) {
