@@ -30,6 +30,7 @@ struct sw_cli_options {
     struct sw_cli_login login;
     enum sw_cli_format format;
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
+    const char *watch; /* --stat, --latency: the word for sw_cli_watch; NULL: neither */
     bool quiet;
     bool help;
     bool version;
@@ -75,6 +76,11 @@ int sw_cli_dump(struct sw_cli *cli, const char *path);
 
 /* Runs snapshot: `words` are those behind it. Returns the exit status. */
 int sw_cli_snapshot(struct sw_cli *cli, int count, char **words);
+
+/* Runs stat, latency and top, which look at a server again and again: `words` has the name and what
+ * is behind it. Returns the exit status. */
+bool sw_cli_watches(const char *word);
+int sw_cli_watch(struct sw_cli *cli, int count, char **words);
 
 /* Runs log check and log export on a data directory, which no daemon need have open: `words` are
  * those behind log. Returns the exit status. */

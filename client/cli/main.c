@@ -20,6 +20,9 @@ static int run_words(struct sw_cli *cli, int count, char **words)
     if (strcasecmp(words[0], "log") == 0) {
         return sw_cli_wal(cli, count - 1, words + 1);
     }
+    if (sw_cli_watches(words[0])) {
+        return sw_cli_watch(cli, count, words);
+    }
     if (!load && strcasecmp(words[0], "dump") != 0) {
         sw_cli_run(cli, count, words);
         return cli->failed ? 1 : 0;
@@ -34,6 +37,10 @@ static int run_words(struct sw_cli *cli, int count, char **words)
 static int run(struct sw_cli *cli, int argc, char **argv)
 {
     int words = cli->options->words;
+    if (cli->options->watch != NULL) {
+        char *watch[] = {(char *)(uintptr_t)cli->options->watch};
+        return sw_cli_watch(cli, 1, watch);
+    }
     if (words < argc) {
         return run_words(cli, argc - words, argv + words);
     }

@@ -26,6 +26,8 @@ enum long_option {
     OPTION_KEY,
     OPTION_SNI,
     OPTION_INSECURE,
+    OPTION_STAT,
+    OPTION_LATENCY,
     OPTION_USER,
     OPTION_PASS,
     OPTION_PASS_FILE,
@@ -42,6 +44,8 @@ static const char help_text[] =
     "  sherwood-cli [options] dump FILE        write every pair to a file\n"
     "  sherwood-cli [options] snapshot info|verify|load FILE, export FILE FOLDER|OUT.csv|-\n"
     "                                          of a snapshot that a server has written\n"
+    "  sherwood-cli [options] stat|latency [LINES]  a line a second: rates, or round trips\n"
+    "  sherwood-cli [options] top [--once]     rates and load on the whole screen; q leaves\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"
     "  sherwood-cli log check --fix [--yes] DIR  cut what is damaged; says what is lost first\n"
     "\n"
@@ -61,6 +65,7 @@ static const char help_text[] =
     "  --pass PASSWORD     .. which others on this machine may see for a moment\n"
     "  --format csv|bin    how FILE is laid out; else its name tells (.csv, .bin)\n"
     "  --raw, --no-raw     plain replies; replies for people. Default: plain unless on a terminal\n"
+    "  --stat, --latency   as stat and latency, as redis-cli has them\n"
     "  -q                  load and dump: no progress, no summary\n"
     "  --help, --version\n"
     "\n"
@@ -216,6 +221,10 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
     case 'q':
         options->quiet = true;
         return true;
+    case OPTION_STAT:
+    case OPTION_LATENCY:
+        options->watch = option == OPTION_STAT ? "stat" : "latency";
+        return true;
     case OPTION_HELP:
         options->help = true;
         return true;
@@ -257,6 +266,8 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {"user", required_argument, NULL, OPTION_USER},
         {"pass", required_argument, NULL, OPTION_PASS},
         {"pass-file", required_argument, NULL, OPTION_PASS_FILE},
+        {"stat", no_argument, NULL, OPTION_STAT},
+        {"latency", no_argument, NULL, OPTION_LATENCY},
         {"askpass", no_argument, NULL, OPTION_ASKPASS},
         {"help", no_argument, NULL, OPTION_HELP},
         {"version", no_argument, NULL, OPTION_VERSION},

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * watch.c - stat, latency and top: a running server, looked at again and again by STATS and PING.
+ *
+ * top draws with plain ANSI sequences: a full screen of lines needs no library, and what is sent is
+ * one write a second, which a slow ssh takes. The terminal's other screen is used and left, its
+ * size is asked for before every frame, and the terminal is as it was after q, Ctrl-C and SIGTERM.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/cli/numbers.h"
+
+#define SECOND_MS 1000
+#define HEADING_LINES 20
+#define PING_PAUSE_MS 10
+#define FIGURES_MAX 512
+#define NAME_BYTES 64
+
+/* The figures at one moment. */
+struct look {
+    struct sherwood_stats stats;
+    uint32_t count;
+    char names[FIGURES_MAX][NAME_BYTES];
+    uint64_t values[FIGURES_MAX];
+    double at_s;
+};
+
+static volatile sig_atomic_t is_over;
+
+static void on_signal(int number)
+{
+    (void)number;
+    is_over = 1;
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Asks for the figures. Returns false with the reason printed. */
+static bool look(struct sw_cli *cli, struct look *out)
+{
+    const char *name = NULL;
+    if (sherwood_stats(cli->client, &out->stats, sizeof(out->stats)) != SHERWOOD_OK) {
+        return sw_cli_library_error(cli);
+    }
+    out->at_s = now_s();
+    for (out->count = 0; out->count < FIGURES_MAX &&
+                         sherwood_figure(cli->client, out->count, &name, &out->values[out->count]);
+         out->count++) {
+        snprintf(out->names[out->count], NAME_BYTES, "%s", name);
+    }
+    return true;
+}
+
+static uint64_t figure(const struct look *look, const char *name)
+{
+    for (uint32_t i = 0; i < look->count; i++) {
+        if (strcmp(look->names[i], name) == 0) {
+            return look->values[i];
+        }
+    }
+    return 0;
+}
+
+/* How much a counter moves a second. */
+static double rate(const struct look *before, const struct look *now, const char *name)
+{
+    double seconds = now->at_s - before->at_s;
+    return seconds <= 0 ? 0 : (double)(figure(now, name) - figure(before, name)) / seconds;
+}
+
+static uint64_t operations(const struct look *look)
+{
+    const struct sherwood_stats *stats = &look->stats;
+    return stats->get.operations + stats->upsert.operations + stats->remove.operations;
+}
+
+static double operation_rate(const struct look *before, const struct look *now)
+{
+    double seconds = now->at_s - before->at_s;
+    return seconds <= 0 ? 0 : (double)(operations(now) - operations(before)) / seconds;
+}
+
+/* Writes a number with a suffix: 12.3M. Returns `text`. */
+static const char *brief(double number, char text[16])
+{
+    static const char suffixes[] = " KMGTPE";
+    unsigned at = 0;
+    while (number >= 9999.5 && at + 2 < sizeof(suffixes)) {
+        number /= 1000;
+        at++;
+    }
+    snprintf(text, 16, at == 0 ? "%.0f" : "%.1f%c", number, suffixes[at]);
+    return text;
+}
+
+static double load_of(const struct look *look)
+{
+    return look->stats.capacity_slots == 0
+               ? 0
+               : 100.0 * (double)look->stats.occupied / (double)look->stats.capacity_slots;
+}
+
+/* Sleeps, or until a signal, or a key of a terminal that is being read: returns that, or 0. */
+static int pause_ms(int milliseconds, bool reads_keys)
+{
+    struct pollfd input = {.fd = reads_keys ? STDIN_FILENO : -1, .events = POLLIN};
+    char key = 0;
+    if (poll(&input, 1, milliseconds) > 0 && read(STDIN_FILENO, &key, 1) <= 0) {
+        key = 'q';
+    }
+    return key;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = on_signal; /* without SA_RESTART: a pause ends */
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+/* --- stat ------------------------------------------------------------------------------------- */
+
+static int run_stat(struct sw_cli *cli, uint64_t lines)
+{
+    static struct look looks[2];
+    char text[5][16];
+    if (!look(cli, &looks[0])) {
+        return 1;
+    }
+    for (uint64_t i = 0; (lines == 0 || i < lines) && is_over == 0; i++) {
+        const struct look *before = &looks[i % 2];
+        struct look *now = &looks[(i + 1) % 2];
+        (void)pause_ms(SECOND_MS, false);
+        if (is_over != 0) {
+            break;
+        }
+        if (!look(cli, now)) {
+            return 1;
+        }
+        if (i % HEADING_LINES == 0) {
+            fprintf(cli->out, "%10s %6s %10s %10s %10s %10s %8s\n", "keys", "load", "ops/s",
+                    "batches/s", "in B/s", "out B/s", "clients");
+        }
+        fprintf(cli->out, "%10s %5.1f%% %10s %10s %10s %10s %8" PRIu64 "\n",
+                brief((double)now->stats.occupied, text[0]), load_of(now),
+                brief(operation_rate(before, now), text[1]),
+                brief(rate(before, now, "batches"), text[2]),
+                brief(rate(before, now, "net_input_bytes"), text[3]),
+                brief(rate(before, now, "net_output_bytes"), text[4]),
+                figure(now, "connected_clients"));
+        fflush(cli->out);
+    }
+    return 0;
+}
+
+/* --- latency ---------------------------------------------------------------------------------- */
+
+/* A line a second, of the round trips of PINGs in it. */
+static int run_latency(struct sw_cli *cli, uint64_t lines)
+{
+    for (uint64_t i = 0; (lines == 0 || i < lines) && is_over == 0; i++) {
+        double until = now_s() + 1, least = 1e9, most = 0, sum = 0;
+        uint64_t count = 0;
+        while (is_over == 0 && (now_s() < until || count == 0)) {
+            double began = now_s();
+            if (sherwood_ping(cli->client) != SHERWOOD_OK) {
+                return sw_cli_library_error(cli) ? 0 : 1;
+            }
+            double took = 1e3 * (now_s() - began);
+            least = took < least ? took : least;
+            most = took > most ? took : most;
+            sum += took;
+            count++;
+            (void)pause_ms(PING_PAUSE_MS, false);
+        }
+        if (count > 0) {
+            fprintf(cli->out, "min %.3f ms, max %.3f ms, avg %.3f ms (%" PRIu64 " samples)\n",
+                    least, most, sum / (double)count, count);
+            fflush(cli->out);
+        }
+    }
+    return 0;
+}
+
+/* --- top -------------------------------------------------------------------------------------- */
+
+/* A frame as text, at most `rows` lines of `columns` bytes. */
+struct frame {
+    FILE *out;
+    unsigned rows, columns, used;
+    const char *end; /* of a line */
+};
+
+__attribute__((format(printf, 2, 3))) static void line(struct frame *frame, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    if (frame->used == frame->rows) {
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    fprintf(frame->out, "%s%.*s%s", frame->used > 0 ? "\n" : "", (int)frame->columns, text,
+            frame->end);
+    frame->used++;
+}
+
+static double ratio(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static void draw_class(struct frame *frame, const char *name,
+                       const struct sherwood_operation_stats *before,
+                       const struct sherwood_operation_stats *now, double seconds)
+{
+    char text[16];
+    uint64_t count = now->operations - before->operations;
+    line(frame, "  %-8s %10s/s   hits %5.1f %%   probes/op %.2f", name,
+         brief(seconds <= 0 ? 0 : (double)count / seconds, text),
+         100 * ratio(now->hits - before->hits, count), ratio(now->probes - before->probes, count));
+}
+
+static void draw(struct frame *frame, const struct sw_cli *cli, const struct look *before,
+                 const struct look *now)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    const struct sherwood_stats *stats = &now->stats;
+    const double seconds = now->at_s - before->at_s;
+    char text[4][16];
+    line(frame, "sherwood %s at %s: %s engine, %s; up %" PRIu64 " s", server->version,
+         cli->options->address, server->engine, server->backend, stats->uptime_seconds);
+    line(frame,
+         "table    %s keys, %s slots, load %.1f %%, %.1f MiB; grew %" PRIu64 ", refused %" PRIu64,
+         brief((double)stats->occupied, text[0]), brief((double)stats->capacity_slots, text[1]),
+         load_of(now), (double)stats->table_bytes / (1 << 20), stats->growths, stats->refused);
+    line(frame, "batches  %s/s of %.1f operations; %s commands/s, %s frames/s",
+         brief(rate(before, now, "batches"), text[0]),
+         ratio(figure(now, "batch_operations") - figure(before, "batch_operations"),
+               figure(now, "batches") - figure(before, "batches")),
+         brief(rate(before, now, "commands_processed"), text[1]),
+         brief(rate(before, now, "frames_processed"), text[2]));
+    line(frame, "clients  %" PRIu64 " connected, %" PRIu64 " paused; %s B/s in, %s B/s out",
+         figure(now, "connected_clients"), figure(now, "paused_clients"),
+         brief(rate(before, now, "net_input_bytes"), text[0]),
+         brief(rate(before, now, "net_output_bytes"), text[1]));
+    line(frame, "operations");
+    draw_class(frame, "get", &before->stats.get, &stats->get, seconds);
+    draw_class(frame, "upsert", &before->stats.upsert, &stats->upsert, seconds);
+    draw_class(frame, "remove", &before->stats.remove, &stats->remove, seconds);
+    line(frame, "a second, of what moves");
+    for (uint32_t i = 0; i < now->count; i++) {
+        double moved = rate(before, now, now->names[i]);
+        if (moved > 0 && strcmp(now->names[i], "uptime_seconds") != 0 && moved < 1e18) {
+            line(frame, "  %-32s %10s", now->names[i], brief(moved, text[0]));
+        }
+    }
+}
+
+static int run_top(struct sw_cli *cli, bool once)
+{
+    static struct look looks[2];
+    struct termios saved, plain;
+    struct winsize size = {.ws_row = 0};
+    bool is_terminal = !once && isatty(STDOUT_FILENO) == 1 && tcgetattr(STDIN_FILENO, &saved) == 0;
+    int status = 0;
+    if (!once && !is_terminal) {
+        fprintf(cli->messages, "sherwood-cli: top needs a terminal; top --once prints one frame\n");
+        return 2;
+    }
+    if (!look(cli, &looks[0])) {
+        return 1;
+    }
+    if (is_terminal) {
+        plain = saved;
+        plain.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        tcsetattr(STDIN_FILENO, TCSANOW, &plain);
+        fprintf(cli->out, "\033[?1049h\033[?25l");
+    }
+    for (unsigned i = 0; is_over == 0; i++) {
+        int key = pause_ms(i == 0 ? SECOND_MS / 4 : SECOND_MS, is_terminal);
+        if (is_over != 0 || key == 'q' || key == 'Q' || key == 4) {
+            break;
+        }
+        if (!look(cli, &looks[(i + 1) % 2])) {
+            status = 1;
+            break;
+        }
+        struct frame frame = {cli->out, once ? UINT32_MAX : 24, 200, 0,
+                              is_terminal ? "\033[K" : ""};
+        if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) {
+            frame.rows = size.ws_row;
+            frame.columns = size.ws_col;
+        }
+        fprintf(cli->out, "%s", is_terminal ? "\033[H" : "");
+        draw(&frame, cli, &looks[i % 2], &looks[(i + 1) % 2]);
+        fprintf(cli->out, "%s", is_terminal ? "\033[J" : "\n");
+        fflush(cli->out);
+        if (once) {
+            break;
+        }
+    }
+    if (is_terminal) {
+        fprintf(cli->out, "\033[?25h\033[?1049l");
+        fflush(cli->out);
+        tcsetattr(STDIN_FILENO, TCSANOW, &saved);
+    }
+    return status;
+}
+
+/* --- which ------------------------------------------------------------------------------------ */
+
+bool sw_cli_watches(const char *word)
+{
+    return strcasecmp(word, "stat") == 0 || strcasecmp(word, "latency") == 0 ||
+           strcasecmp(word, "top") == 0;
+}
+
+int sw_cli_watch(struct sw_cli *cli, int count, char **words)
+{
+    uint64_t lines = 0;
+    bool top = strcasecmp(words[0], "top") == 0;
+    bool once = top && count == 2 && strcmp(words[1], "--once") == 0;
+    if (count > 2 || (top && count == 2 && !once)) {
+        fprintf(cli->messages, "usage: sherwood-cli [options] %s\n",
+                top ? "top [--once]" : "stat|latency [LINES]");
+        return 2;
+    }
+    if (!top && count == 2 && !sw_cli_number(cli, "LINES", words[1], UINT32_MAX, &lines)) {
+        return 2;
+    }
+    if (!sw_cli_connect(cli)) {
+        return 1;
+    }
+    catch_signals();
+    if (top) {
+        return run_top(cli, once);
+    }
+    return strcasecmp(words[0], "stat") == 0 ? run_stat(cli, lines) : run_latency(cli, lines);
+}
