@@ -72,6 +72,14 @@ struct sw_restoring {
     int (*end)(void *restore, bool keep, struct sw_batch *batch);
 };
 
+/* What a backend in C may leave out without a word, one in C++ (CUDA) is warned of, and that is an
+ * error. */
+#ifdef __cplusplus
+#define SW_NONE_BY_DEFAULT = nullptr
+#else
+#define SW_NONE_BY_DEFAULT
+#endif
+
 /* Growth is the backend's: before a batch that might not fit it takes the capacity of
  * sw_geometry_grown and moves everything there; where that fails, the batch is carried out
  * in the table as it is. It keeps a copy of the configuration. */
@@ -125,8 +133,9 @@ struct sw_backend {
      */
     void (*set_sequence)(void *table, uint64_t sequence);
     /* The number of the write that began last. Any thread. NULL where writes are combined. */
-    uint64_t (*last_sequence)(void *table);
-    const struct sw_restoring *restoring; /* NULL: entries are restored by batches */
+    uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
+    /* NULL: entries are restored by batches. */
+    const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
 };
 
 /* Whether a batch of operations has none but GET and PEEK. */
