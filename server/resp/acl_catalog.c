@@ -43,6 +43,7 @@ static const struct sw_catalog_command subcommands[] = {
     {"acl|users", ADMINS | C(SLOW)},
     {"acl|whoami", C(SLOW)},
     {"client|getname", C(SLOW) | C(CONNECTION)},
+    {"client|getredir", C(SLOW) | C(CONNECTION)},
     {"client|help", C(SLOW) | C(CONNECTION)},
     {"client|id", C(SLOW) | C(CONNECTION)},
     {"client|info", C(SLOW) | C(CONNECTION)},

@@ -75,6 +75,20 @@ def words_of_redis():
 
 
 @case
+def every_subcommand_has_categories():
+    """each subcommand that HELP lists is one that rules can name, in a category at least"""
+    with Server() as server:
+        client = session(server)
+        known = {text(name) for category in client.ask("ACL", "CAT")
+                 for name in client.ask("ACL", "CAT", text(category))}
+        for command in ("acl", "client", "command", "config", "latency", "memory", "object", "slowlog"):
+            lines = [text(line) for line in client.ask(command, "HELP")[1:]]
+            words = [line.split()[0].lower() for line in lines if not line.startswith(" ")]
+            check(len(words) > 1, command)
+            equal([word for word in words if f"{command}|{word}" not in known], [], command)
+
+
+@case
 def log_of_refusals():
     """ACL LOG has what redis' has of the same refusals, and counts those that are alike"""
     acl = ACL.replace("~1000-1999", "~1*")
