@@ -257,6 +257,7 @@ static int save(struct sw_saver *saver, bool borrow)
     pthread_mutex_lock(&saver->mutex);
     uint64_t number = saver->asked;
     saver->facts.saving = true;
+    saver->moved_ms = borrow ? 0 : saver->moved_ms; /* the stop has a deadline: it asks at once */
     saver->facts.saving_since = (uint64_t)time(NULL);
     pthread_mutex_unlock(&saver->mutex);
     int status = write_snapshot(saver, borrow, &saved, reason);

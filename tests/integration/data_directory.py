@@ -49,4 +49,4 @@ class FilesLimited:
         subprocess.run([*self.command, f"--fsize={size}:unlimited"], check=True)
 
     def end(self):
-        subprocess.run([*self.command, "--fsize=unlimited:unlimited"], check=True)
+        subprocess.run([*self.command, "--fsize=unlimited:unlimited"], stderr=subprocess.DEVNULL, check=False)

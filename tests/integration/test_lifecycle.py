@@ -470,5 +470,22 @@ def not_ready_before_listening():
         check(not any("WATCHDOG" in m for m in manager.messages), "no watchdog was asked for")
 
 
+@case
+def asks_for_time():
+    """EXTEND_TIMEOUT_USEC while it loads, before READY, and while the last snapshot is written, after STOPPING"""
+    manager = Manager()
+    with tempfile.TemporaryDirectory() as path:
+        with Server("--data-dir", path) as server:
+            equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
+        with Server("--data-dir", path, environment={"NOTIFY_SOCKET": manager.path}) as server:
+            eventually(lambda: manager.said("READY=1"), "READY=1")
+            equal(server.redis_cli("SET", "2", "2").strip(), "OK", "set")
+        eventually(lambda: manager.said("EXTEND_TIMEOUT_USEC=30000000", 2), "twice")
+        words = [m.split("=")[0] for m in manager.messages]
+        first = words.index("EXTEND_TIMEOUT_USEC")
+        check(first < words.index("READY"), str(words))
+        check("EXTEND_TIMEOUT_USEC" in words[words.index("STOPPING"):], str(words))
+
+
 if __name__ == "__main__":
     main()

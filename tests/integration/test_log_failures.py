@@ -4,13 +4,16 @@
 a restart when space or the disk does."""
 
 import contextlib
+import random
 import select
 import shutil
 import signal
+import threading
+import time
 
 import wire
 from data_directory import Directory, FilesLimited, durable, small_disk
-from harness import case, check, equal, eventually, main, refusal
+from harness import case, check, drawn_seed, equal, eventually, main, refusal
 
 
 @case
@@ -82,6 +85,39 @@ def a_write_that_fails():
             server.stop_rc = -signal.SIGKILL
         with durable(path, "always") as server:
             equal(server.redis_cli("MGET", "0", "10", "998", "1", "7").split(), ["1", "11", "999", "5", "8"], "all")
+
+
+@case
+def killed_while_it_is_mended():
+    """kill -9 at random moments of a failure and its repair: what was answered is there, in order"""
+    rng = random.Random(drawn_seed())
+    for _ in range(6):
+        with Directory() as path:
+            with durable(path, rng.choice(["always", "everysec", "no"]),
+                         errors="of the log has failed|no snapshot was written|cannot be made") as server:
+                with server.connect() as connection:
+                    replies, answered = wire.Replies(connection), 0
+                    limit = FilesLimited(server, rng.choice([8192, 12000, 20480]))
+                    events = [threading.Timer(rng.uniform(0.02, 0.3), limit.end),
+                              threading.Timer(rng.uniform(0.1, 1.6), server.kill)]
+                    try:
+                        for event in events:
+                            event.start()
+                        while True:
+                            reply = replies.ask("MSET", *(x for key in range(20) for x in (key, answered + 1)))
+                            check(reply == "OK" or reply.startswith("MISCONF"), reply)
+                            answered += reply == "OK"
+                            time.sleep(0 if reply == "OK" else 0.005)
+                    except (wire.Closed, OSError):
+                        pass
+                for event in events:
+                    event.join()
+                server.process.wait()
+                server.stop_rc = -signal.SIGKILL
+            check(answered > 0, "some were answered")
+            with durable(path, "always") as server:
+                values = server.redis_cli("MGET", *(str(key) for key in range(20))).split()
+                check(len(set(values)) == 1 and int(values[0]) in (answered, answered + 1), f"{answered}: {values}")
 
 
 @case
