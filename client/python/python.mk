@@ -13,6 +13,7 @@ define build_wheel
 	@mkdir -p $(2)
 	@rm -f $(2)/sherwood-*.whl
 	@$(PYTHON) client/python/stage.py build/python/$(1)
+	@if [ $(1) = static ]; then cp /usr/share/common-licenses/Apache-2.0 build/python/$(1)/LICENSE.openssl; fi
 	@cd build/python/$(1) && export SHERWOOD_TLS=$(1) PYTHONWARNINGS=ignore && \
 	  $(PYTHON) setup.py --quiet build && \
 	  $(PYTHON) setup.py --quiet bdist_wheel --dist-dir $(abspath $(2)) \

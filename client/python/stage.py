@@ -62,6 +62,7 @@ def copy_package(folder: pathlib.Path) -> None:
     for old in (folder / "src" / "sherwood").glob("*"):
         if old.is_file() and old.relative_to(folder) not in wanted:
             old.unlink()
+    put(HERE.parents[1] / "LICENSE", folder / "LICENSE")
     copy_c(HERE.parents[1], folder / "csrc")
 
 
