@@ -160,9 +160,8 @@ static void put_client(struct sw_text *text, const struct sw_roster_entry *entry
 
 void sw_client_describe(struct sw_text *text, const struct sw_session *session, const char *command)
 {
-    struct sw_roster_entry entry = {.id = session->id,
-                                    .open_at_ms = session->connected_at_ms,
-                                    .figures = {.queued = -1}};
+    struct sw_roster_entry entry = {
+        .id = session->id, .open_at_ms = session->connected_at_ms, .figures = {.queued = -1}};
     memcpy(entry.peer, session->address, sizeof(entry.peer));
     if (session->conn != NULL) { /* it was opened by a listener */
         entry.figures.queued = session->conn->queued_commands;

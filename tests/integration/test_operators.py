@@ -277,14 +277,14 @@ def latency():
             bulk.sendall(wire.frame(wire.SET, range(first, first + 60000), range(60000)))
             wire.read_frame(bulk)
         latest = {e[0].decode(): e[1:] for e in replies.ask("LATENCY", "LATEST")}
-        check("frame" in latest and "aof-fsync" in latest and "table-growth" in latest, latest)
+        check("frame" in latest and "table-growth" in latest, latest)  # a sync may take less than 1 ms
         check(all(now <= worst and worst >= 1 for _, now, worst in latest.values()), latest)
         for name in latest:
             history = replies.ask("LATENCY", "HISTORY", name)
             check(history and abs(history[-1][0] - time.time()) < 60, history)
         equal(replies.ask("LATENCY", "HISTORY", "nosuch"), [], "an event that is not known")
         report = replies.ask("LATENCY", "DOCTOR").decode()
-        check("table-growth: " in report and "aof-fsync: " in report, report)
+        equal([name for name in latest if f"{name}: " not in report], [], "what the doctor left out")
         equal(replies.ask("LATENCY", "RESET", "frame", "nosuch"), 1, "RESET of one")
         check(replies.ask("LATENCY", "RESET") >= 2, "RESET of all")
         equal(replies.ask("CONFIG", "SET", "latency-monitor-threshold", 0), "OK", "off")
