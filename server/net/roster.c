@@ -34,12 +34,14 @@ void sw_roster_enter(struct sw_roster *roster, struct sw_roster_entry *entry)
 
 void sw_roster_leave(struct sw_roster *roster, struct sw_roster_entry *entry)
 {
-    if (roster == NULL || !sw_list_is_linked(&entry->link)) {
+    if (roster == NULL) {
         return;
     }
-    pthread_mutex_lock(&roster->lock);
-    sw_list_remove(&entry->link);
-    roster->count--;
+    pthread_mutex_lock(&roster->lock); /* its neighbours, of other loops, write to its link, too */
+    if (sw_list_is_linked(&entry->link)) {
+        sw_list_remove(&entry->link);
+        roster->count--;
+    }
     pthread_mutex_unlock(&roster->lock);
 }
 
