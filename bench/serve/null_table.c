@@ -276,6 +276,12 @@ int sw_restore_end(struct sw_restore *restore, bool keep)
     return SW_E_UNSUPPORTED;
 }
 
+uint64_t sw_table_last_sequence(struct sw_table *table)
+{
+    (void)table;
+    return 0;
+}
+
 uint64_t sw_image_bytes(const struct sw_table *table)
 {
     (void)table;
