@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/config/live.h"
@@ -98,6 +99,22 @@ static inline void setup(struct fixture *fixture)
     sw_text_init(&fixture->reply, 1 << 20);
 }
 
+static inline void teardown(struct fixture *fixture)
+{
+    sw_conn_login_end(fixture->conn);
+    sw_list_remove(&fixture->conn->link);
+    free(fixture->conn);
+    sw_net_fini(&fixture->net);
+    sw_users_destroy(fixture->users);
+    sw_roster_leave(&fixture->roster, &fixture->entry);
+    sw_roster_fini(&fixture->roster);
+    sw_clients_leave(&fixture->clients, &fixture->session);
+    sw_clients_fini(&fixture->clients);
+    sw_live_fini(&fixture->live);
+    sw_timings_fini(&fixture->timings);
+    sw_text_fini(&fixture->reply);
+}
+
 /* Runs a command of words separated by '|' and returns its reply, valid until the next one. */
 static inline const char *run(struct fixture *fixture, const char *line)
 {
@@ -138,7 +155,7 @@ static inline void expect_rows(const char *const rows[][2], size_t count, bool r
     for (size_t i = 0; i < count; i++) {
         expect(&fixture, rows[i][0], rows[i][1]);
     }
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 #define EXPECT_ROWS(rows, resp3) expect_rows(rows, sizeof(rows) / sizeof(rows[0]), resp3)
 

@@ -126,6 +126,7 @@ static inline void serve_stop_loop(struct serve *serve)
     cr_assert_eq(serve->budget.bytes_kept, 0);
     close_loop(serve->loop);
     sw_clients_fini(&serve->clients);
+    sw_timings_fini(&serve->timings);
     sw_table_destroy(serve->table);
 }
 

@@ -72,7 +72,7 @@ Test(admin, quit_and_shutdown)
     setup(&fixture);
     expect(&fixture, "QUIT", "+OK\r\n");
     cr_assert(fixture.session.close_after_reply);
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
     static const char *const refused[][2] = {
         {"SHUTDOWN|FOO", SYNTAX},
         {"SHUTDOWN|SAVE|NOSAVE", SYNTAX},
@@ -85,7 +85,7 @@ Test(admin, quit_and_shutdown)
         setup(&fixture);
         expect(&fixture, refused[i][0], refused[i][1]);
         cr_assert_not(fixture.session.shutdown_asked, "%s", refused[i][0]);
-        sw_text_fini(&fixture.reply);
+        teardown(&fixture);
     }
     static const char *const taken[] = {"SHUTDOWN", "SHUTDOWN|NOSAVE", "shutdown|now",
                                         "SHUTDOWN|NOSAVE|NOW|FORCE"};
@@ -93,7 +93,7 @@ Test(admin, quit_and_shutdown)
         setup(&fixture);
         expect(&fixture, taken[i], "");
         cr_assert(fixture.session.shutdown_asked && fixture.session.close_after_reply);
-        sw_text_fini(&fixture.reply);
+        teardown(&fixture);
     }
 }
 
@@ -214,7 +214,7 @@ Test(admin, client_lines)
     cr_assert_not_null(strstr(reply, "\r\ntxt:id=17 "));
     cr_assert_not_null(strstr(reply, " resp=3 "));
     expect(&fixture, "CLIENT|LIST|ID|18", "=4\r\ntxt:\r\n");
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 /* As redis: SKIP drops the next reply and its own, OFF all until ON, ON is always answered. */
@@ -277,7 +277,7 @@ Test(admin, kinds)
         bool has_one = row->kind == SW_KIND_REPORT || row->kind == SW_KIND_SESSION;
         cr_assert_eq(refused, !has_one, "%s: %s", row->name, fixture.reply.data);
     }
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 /* A reply is appended; what stood before it stays. */
@@ -294,7 +294,7 @@ Test(admin, appends)
     }
     cr_assert_eq(fixture.reply.size, 14);
     cr_assert_arr_eq(fixture.reply.data, "+PONG\r\n+PONG\r\n", 14);
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 Test(admin, info)
@@ -321,5 +321,5 @@ Test(admin, time)
                  2);
     cr_assert_gt(seconds, 1700000000ULL);
     cr_assert_lt(microseconds, 1000000ULL);
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }

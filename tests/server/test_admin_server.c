@@ -91,7 +91,7 @@ Test(admin_server, command_rest)
     cr_assert_eq(strncmp(run(&fixture, "COMMAND"), count, strlen(count)), 0);
     snprintf(count, sizeof(count), "%%%d\r\n", SW_COMMAND_COUNT);
     cr_assert_eq(strncmp(run(&fixture, "COMMAND|DOCS"), count, strlen(count)), 0);
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 Test(admin_server, config)
@@ -173,7 +173,7 @@ Test(admin_server, config_get_all)
         options++;
     }
     cr_assert_gt(options, 25);
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 Test(admin_server, too_many_patterns)
@@ -187,7 +187,7 @@ Test(admin_server, too_many_patterns)
     expect(&fixture, line, "-ERR at most 128 parameters or patterns in one command\r\n");
     line[strlen(line) - 2] = '\0';
     expect(&fixture, line, "*0\r\n");
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 /* Patterns are matched against "port" among all parameters by CONFIG GET. */
@@ -214,7 +214,7 @@ Test(admin_server, globs)
         cr_assert_eq(strstr(run(&fixture, line), "$4\r\nport\r\n") != NULL, rows[i].matches, "%s",
                      rows[i].pattern);
     }
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 /* HELP of every command that has subcommands: as many lines as the array says. */
@@ -238,7 +238,7 @@ Test(admin_server, help)
         }
         cr_assert_eq(strtoul(reply + 1, NULL, 10), lines);
     }
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }
 
 /* What the engine lacks is nowhere in the list. */
@@ -259,5 +259,5 @@ Test(admin_server, commands_an_engine_lacks)
     cr_assert_eq(strncmp(all, count, strlen(count)), 0);
     cr_assert_null(strstr(all, "$4\r\nscan\r\n"));
     cr_assert_not_null(strstr(all, "$6\r\nstrlen\r\n"));
-    sw_text_fini(&fixture.reply);
+    teardown(&fixture);
 }

@@ -67,6 +67,7 @@ static void set_up(struct fixture *fixture)
 static void tear_down(struct fixture *fixture)
 {
     close_loop(fixture->loop);
+    sw_timings_fini(&fixture->timings);
     sw_table_destroy(fixture->table);
 }
 
