@@ -12,10 +12,12 @@ import tracemalloc
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from harness import ROOT, case, check, drawn_seed, equal, main
 from package import LIB, daemon, np, raises, same, sherwood
 
+set_hypothesis_home_dir(str(ROOT / "build" / "hypothesis"))  # what it keeps between runs
 TOP = 2**64 - 1
 U8, U4 = np.uint64, np.uint32
 
