@@ -217,6 +217,13 @@ static void start_again(struct world *world, uint64_t least, uint64_t least_by_p
     }
 }
 
+/* What lives are for: losses, repairs, starts that are cut off. */
+static bool saw_everything(const struct world *world)
+{
+    return world->lost > 0 && world->mends > 0 && world->died_starting > 0;
+}
+
+/* More lives where chance has left something out. */
 static void run_lives(enum sw_wal_level level, int lives)
 {
     struct world *world = calloc(1, sizeof(*world));
@@ -226,7 +233,7 @@ static void run_lives(enum sw_wal_level level, int lives)
     world->next = 1;
     power_disk_init();
     cr_assert(start(world, 0));
-    for (int i = 0; i < lives; i++) {
+    for (int i = 0; i < lives || (i < 10 * lives && !saw_everything(world)); i++) {
         struct random *power = draw_troubles(world, 400);
         work(world);
         power_disk_crash(power);
