@@ -17,10 +17,12 @@ void sw_wal_reader_init(struct sw_wal_reader *reader, const uint8_t *bytes, uint
     };
 }
 
-/* Is the record the one that comes next? */
+/* Is the record the one that comes next? No write has the largest number: there would be none after
+ * it, and 0 stands for "any". */
 static bool is_next(const struct sw_wal_reader *reader, const struct sw_wal_record *record)
 {
-    return reader->next == 0 || record->sequence == reader->next - !sw_wal_is_write(record);
+    return record->sequence != UINT64_MAX &&
+           (reader->next == 0 || record->sequence == reader->next - !sw_wal_is_write(record));
 }
 
 /* Is there a whole record at this offset, and is it the next one? */
