@@ -38,16 +38,22 @@ static ProtobufCBinaryData borrow_text(const char *text, size_t bytes_max)
     return (ProtobufCBinaryData){strnlen(text, bytes_max - 1), (uint8_t *)(uintptr_t)text};
 }
 
+/* Unpacks a request into `memory`, which `arena` hands out. NULL: it is not one. */
+static const Sherwood__Request *unpack_request(const uint8_t *header, size_t size,
+                                               struct sw_arena *arena, uint8_t memory[ARENA_BYTES])
+{
+    if (size > SW_FRAME_HEADER_BYTES_MAX) {
+        return NULL;
+    }
+    sw_arena_init(arena, memory, ARENA_BYTES);
+    return sherwood__request__unpack(&arena->allocator, size, header);
+}
+
 int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *request)
 {
     alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
     struct sw_arena arena;
-
-    if (size > SW_FRAME_HEADER_BYTES_MAX) {
-        return SW_FRAME_E_HEADER;
-    }
-    sw_arena_init(&arena, memory, sizeof(memory));
-    const Sherwood__Request *in = sherwood__request__unpack(&arena.allocator, size, header);
+    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
     if (in == NULL) {
         return SW_FRAME_E_HEADER;
     }
@@ -86,11 +92,7 @@ int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_lo
     struct sw_arena arena;
 
     *login = (struct sw_frame_login){0};
-    if (size > SW_FRAME_HEADER_BYTES_MAX) {
-        return SW_FRAME_E_HEADER;
-    }
-    sw_arena_init(&arena, memory, sizeof(memory));
-    const Sherwood__Request *in = sherwood__request__unpack(&arena.allocator, size, header);
+    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
     if (in == NULL || in->user.len >= sizeof(login->user) ||
         in->password.len > sizeof(login->password) ||
         (in->user.len > 0 && memchr(in->user.data, '\0', in->user.len) != NULL)) {
