@@ -35,8 +35,8 @@ struct sw_backend_facts {
 };
 
 /* Batches of operations that are carried out by one launch, as if one after the other. None has
- * only reads, or a place for left-overs. Their counts sum to at most together_ops_max, and none has
- * more groups than operations. */
+ * only reads, or a place for left-overs. Their counts sum to at most together_ops_max, or to what
+ * together_ops says, and none has more groups than operations. */
 #define SW_READS_MAX 64      /* batches of reads in flight on a queue, of which one may be a scan */
 #define SW_TOGETHERS 2       /* launches in flight */
 #define SW_TOGETHER_MAX 1024 /* batches of a launch */
@@ -118,6 +118,10 @@ struct sw_backend {
      * counters sum to what the launch counted. flush: launches the reads of this stream that the
      * queue holds back; NULL if it never does. */
     int (*submit_together)(void *queue, struct sw_together *together);
+    /* How many operations the next launch may have if all of them are `op` and none wants
+     * `previous`: together_ops_max, or more where one launch costs much the same whatever it has.
+     * Called before a launch, by whoever launches. NULL: always together_ops_max. */
+    uint32_t (*together_ops)(void *table, enum sw_op op);
     int (*poll_together)(void *queue, struct sw_together *together);
     void (*flush)(void *queue, uint32_t stream);
 

@@ -31,6 +31,7 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
 {
     memset(combiner, 0, sizeof(*combiner));
     combiner->backend = backend;
+    combiner->table = table;
     combiner->operations_max = operations_max;
     combiner->waiting_end = &combiner->waiting;
     for (uint32_t i = 0; i < SW_TOGETHERS; i++) {
@@ -89,32 +90,75 @@ static uint32_t operation_of(const struct sw_batch *batch)
     return batch->ops == NULL ? (uint32_t)batch->op : (uint32_t)SW_OP_END;
 }
 
-/* Whether the launch, of `operations` so far, is to have this batch too. */
-static bool takes(const struct sw_combiner *combiner, const struct sw_together *together,
-                  uint32_t operations, const struct sw_batch *batch)
+/* A launch that is being put together. */
+struct gathering {
+    struct sw_together *together;
+    uint32_t operations;
+    bool is_plain; /* all of them do the same, and none wants `previous` */
+    uint32_t most; /* operations, if it is plain; 0 until it is asked for */
+};
+
+static bool stays_plain(const struct gathering *launch, const struct sw_batch *batch)
 {
+    return launch->is_plain && batch->previous == NULL && batch->ops == NULL &&
+           batch->op == launch->together->parts[0]->op;
+}
+
+/* Whether it has room for a batch. How much a plain one may have is asked only once it has as much
+ * as any. */
+static bool has_room(const struct sw_combiner *combiner, struct gathering *launch,
+                     const struct sw_batch *batch)
+{
+    const struct sw_backend *backend = combiner->backend;
+    const uint64_t operations = (uint64_t)launch->operations + batch->count;
+    if (operations <= combiner->operations_max) {
+        return true;
+    }
+    if (backend->together_ops == NULL || !stays_plain(launch, batch)) {
+        return false;
+    }
+    if (launch->most == 0) {
+        launch->most = backend->together_ops(combiner->table, launch->together->parts[0]->op);
+    }
+    return operations <= launch->most;
+}
+
+/* Whether the launch is to have this batch too. */
+static bool takes(const struct sw_combiner *combiner, struct gathering *launch,
+                  const struct sw_batch *batch)
+{
+    const struct sw_together *together = launch->together;
     if (together->count == 0) {
         return true;
     }
     return together->count < SW_TOGETHER_MAX && shares(combiner, together->parts[0]) &&
-           shares(combiner, batch) && batch->count <= combiner->operations_max - operations &&
-           (operations < APART_MIN || operation_of(batch) == operation_of(together->parts[0]));
+           shares(combiner, batch) &&
+           (launch->operations < APART_MIN ||
+            operation_of(batch) == operation_of(together->parts[0])) &&
+           has_room(combiner, launch, batch);
+}
+
+static void add(struct gathering *launch, struct sw_batch *batch)
+{
+    struct sw_together *together = launch->together;
+    together->parts[together->count++] = batch;
+    launch->operations += batch->count;
+    launch->is_plain = stays_plain(launch, batch);
 }
 
 /* Takes waiting batches, the oldest first. False if there are none. */
 static bool take(struct sw_combiner *combiner, struct sw_together *together)
 {
-    uint32_t operations = 0;
+    struct gathering gathering = {.together = together, .is_plain = true};
     together->count = 0;
     if (__atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE) == 0) {
         return false;
     }
     pthread_mutex_lock(&combiner->lock);
-    while (combiner->waiting != NULL && takes(combiner, together, operations, combiner->waiting)) {
+    while (combiner->waiting != NULL && takes(combiner, &gathering, combiner->waiting)) {
         struct sw_batch *batch = combiner->waiting;
         combiner->waiting = batch->_next;
-        together->parts[together->count++] = batch;
-        operations += batch->count;
+        add(&gathering, batch);
     }
     if (combiner->waiting == NULL) {
         combiner->waiting_end = &combiner->waiting;

@@ -43,6 +43,7 @@
 
 struct sw_combiner {
     const struct sw_backend *backend;
+    void *table;             /* the backend's */
     void *queue;             /* the backend's, of all launches; the leader's */
     uint32_t operations_max; /* of a launch of several batches */
 

@@ -219,10 +219,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
-uint32_t sw_cuda_together_max(uint32_t batch_ops_max, uint32_t key_bytes, uint32_t value_bytes)
+uint32_t sw_cuda_together_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
+                              uint32_t value_bytes)
 {
-    uint32_t most = VALUE_BYTES_MAX / (key_bytes + value_bytes);
-    most = most < SW_TOGETHER_OPERATIONS_MAX ? most : SW_TOGETHER_OPERATIONS_MAX;
+    const uint32_t bytes_allow = VALUE_BYTES_MAX / (key_bytes + value_bytes);
+    most = most < bytes_allow ? most : bytes_allow;
     return batch_ops_max < most ? batch_ops_max : most;
 }
 

@@ -29,8 +29,10 @@ static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a lane takes the reads of 
 /* The most operations of a launch. While it runs no read does: this bounds what a read may wait
  * for. */
 #define SW_TOGETHER_OPERATIONS_MAX (512U * 1024)
+/* .. and of one that streams the table: with half of them it would take as long. */
+#define SW_TOGETHER_STREAMED_MAX (1024U * 1024)
 /* And the most chunks: each part may have one that is not full. */
-#define SW_TOGETHER_CHUNKS_MAX (SW_TOGETHER_OPERATIONS_MAX / SW_TOGETHER_CHUNK + SW_TOGETHER_MAX)
+#define SW_TOGETHER_CHUNKS_MAX (SW_TOGETHER_STREAMED_MAX / SW_TOGETHER_CHUNK + SW_TOGETHER_MAX)
 
 /* One part, as kernels see it. */
 struct sw_cuda_part {
@@ -97,8 +99,9 @@ struct sw_cuda_together {
     cudaEvent_t done[SW_TOGETHERS];  /* collecting is */
 };
 
-/* The most operations for keys and values of these sizes. A pure function. */
-uint32_t sw_cuda_together_max(uint32_t batch_ops_max, uint32_t key_bytes, uint32_t value_bytes);
+/* The most operations for keys and values of these sizes, at most `most`. A pure function. */
+uint32_t sw_cuda_together_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
+                              uint32_t value_bytes);
 
 /* Allocates. operations_max, key_bytes, value_bytes and record_bytes are set. After a failure,
  * close too. */

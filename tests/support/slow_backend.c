@@ -20,7 +20,9 @@ static void carry_out(struct slow *fake, struct sw_batch *batch)
     const uint64_t *values = batch->values;
     uint64_t *previous = batch->previous;
     for (uint32_t i = 0; batch->kind == SW_BATCH_OPERATIONS && i < batch->count; i++) {
-        previous[i] = fake->values[keys[i]];
+        if (previous != NULL) {
+            previous[i] = fake->values[keys[i]];
+        }
         if (batch->op == SW_SET) {
             fake->values[keys[i]] = values[i];
         }
@@ -55,6 +57,16 @@ static void slow_flush(void *context, uint32_t stream)
 void slow_queue_close(void *context)
 {
     free(context);
+}
+
+static uint32_t most_of(const struct slow *fake, enum sw_op op)
+{
+    return op == SW_SET && fake->streamed != 0 ? fake->streamed : SLOW_TOGETHER_OPS;
+}
+
+static uint32_t slow_together_ops(void *table, enum sw_op op)
+{
+    return most_of(table, op);
 }
 
 /* How many polls a launch takes, counted down in its _ticket. */
@@ -120,7 +132,7 @@ static int slow_submit_together(void *context, struct sw_together *together)
         operations += part->count;
         carry_out(fake, part);
     }
-    expect(fake, operations <= SLOW_TOGETHER_OPS, "no more operations than the backend takes");
+    expect(fake, operations <= most_of(fake, SW_SET), "no more operations than the backend takes");
     fake->together += together->count;
     fake->writes_in_flight++;
     together->whole._ticket = delay(fake);
@@ -147,6 +159,7 @@ const struct sw_backend slow_backend = {
     .submit = slow_submit,
     .poll = slow_poll,
     .submit_together = slow_submit_together,
+    .together_ops = slow_together_ops,
     .poll_together = slow_poll_together,
     .flush = slow_flush,
 };

@@ -22,8 +22,9 @@ struct slow {
     uint64_t sequence;          /* of the last write carried out */
     uint64_t together;          /* batches that shared a launch */
     unsigned writes_in_flight;
-    bool lost;    /* every submit is SW_E_DEVICE */
-    bool stalled; /* nothing completes */
+    bool lost;         /* every submit is SW_E_DEVICE */
+    bool stalled;      /* nothing completes */
+    uint32_t streamed; /* what together_ops says for SW_SET; 0: SLOW_TOGETHER_OPS */
     struct random random;
     /* the first rule that was broken */
     const char *broken;

@@ -98,6 +98,44 @@ Test(combine_shares, no_more_operations_than_fit)
     finish(g, 3);
 }
 
+/* Batches of 40 operations where 100 may be streamed, of which those before `plain` do not want
+ * `previous`. */
+static struct gathered *gather_streamed(int plain)
+{
+    struct gathered *g = gather();
+    g->fake.streamed = 100;
+    for (int i = 0; i < BATCHES; i++) {
+        g->batches[i].count = 40;
+        g->batches[i].previous = i < plain ? NULL : g->previous;
+    }
+    submit_all(g);
+    return g;
+}
+
+Test(combine_shares, more_operations_where_they_are_streamed)
+{
+    finish(gather_streamed(BATCHES), 3);
+}
+
+Test(combine_shares, no_more_of_those_that_want_the_values_before)
+{
+    finish(gather_streamed(0), BATCHES);
+    finish(gather_streamed(3), 5); /* 2, then four that find no other one to go with */
+}
+
+Test(combine_shares, no_more_of_another_operation)
+{
+    struct gathered *g = gather();
+    g->fake.streamed = 100;
+    for (int i = 0; i < BATCHES; i++) {
+        g->batches[i].previous = NULL;
+        g->batches[i].count = 40;
+        g->batches[i].op = i % 2 == 0 ? SW_SET : SW_SUM;
+    }
+    submit_all(g);
+    finish(g, BATCHES);
+}
+
 Test(combine_shares, a_batch_larger_than_a_launch_goes_alone)
 {
     struct gathered *g = gather();

@@ -104,7 +104,8 @@ cudaError_t open_together(struct sw_cache_cuda_table *table)
     together->value_bytes = table->arrays.slots.value_bytes;
     together->record_bytes = sizeof(struct sw_cache_record);
     together->operations_max =
-        sw_cuda_together_max(table->batch_ops_max, together->key_bytes, together->value_bytes);
+        sw_cuda_together_max(SW_TOGETHER_OPERATIONS_MAX, table->batch_ops_max, together->key_bytes,
+                             together->value_bytes);
     cudaError_t error = sw_cuda_together_open(together, true);
     table->bytes += together->bytes;
     return error;
@@ -479,6 +480,7 @@ const struct sw_backend backend = {
     submit,
     poll,
     submit_together,
+    NULL,
     poll_together,
     NULL,
     table_check,

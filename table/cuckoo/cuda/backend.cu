@@ -169,8 +169,9 @@ cudaError_t open_together(struct sw_cuckoo_device_table *table)
     struct sw_cuda_together *together = &table->together;
     together->key_bytes = together->value_bytes = table->config.slot_bits / 16;
     together->record_bytes = sizeof(struct sw_cuckoo_record);
-    together->operations_max = sw_cuda_together_max(table->config.batch_ops_max,
-                                                    together->key_bytes, together->value_bytes);
+    together->operations_max =
+        sw_cuda_together_max(SW_TOGETHER_OPERATIONS_MAX, table->config.batch_ops_max,
+                             together->key_bytes, together->value_bytes);
     cudaError_t error = sw_cuda_together_open(together, false);
     table->bytes += together->bytes;
     return error;
@@ -314,6 +315,7 @@ const struct sw_backend backend = {
     sw_cuckoo_submit,
     sw_cuckoo_poll,
     sw_cuckoo_submit_together,
+    NULL, /* a launch costs by its operations */
     sw_cuckoo_poll_together,
     NULL,
     table_check,

@@ -156,8 +156,9 @@ static cudaError_t open_together(struct sw_cuda_table *table)
     struct sw_cuda_together *together = &table->together;
     together->key_bytes = together->value_bytes = table->slot_bits / 16;
     together->record_bytes = sizeof(struct sw_cuda_record);
-    together->operations_max = sw_cuda_together_max(table->config.batch_ops_max,
-                                                    together->key_bytes, together->value_bytes);
+    together->operations_max =
+        sw_cuda_together_max(SW_TOGETHER_STREAMED_MAX, table->config.batch_ops_max,
+                             together->key_bytes, together->value_bytes);
     cudaError_t error = sw_cuda_together_open(together, false);
     table->scratch_bytes += together->bytes;
     return error;
@@ -300,7 +301,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->grown = table->grown;
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
-    facts->together_ops_max = table->together.operations_max;
+    facts->together_ops_max = sw_cuda_together_usual(table);
     for (int w = 0; w < SW_WAY_COUNT; w++) {
         facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
         facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
@@ -380,6 +381,7 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void)
         sw_cuda_submit,
         sw_cuda_poll,
         sw_cuda_submit_together,
+        sw_cuda_together_ops,
         sw_cuda_poll_together,
         sw_cuda_flush,
         cuda_check,

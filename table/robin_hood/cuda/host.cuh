@@ -97,6 +97,7 @@ int sw_cuda_queue_open(void *table, void **out);
 void sw_cuda_queue_close(void *queue);
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);
+uint32_t sw_cuda_together_ops(void *table, enum sw_op op);
 int sw_cuda_submit_together(void *queue, struct sw_together *together);
 int sw_cuda_poll_together(void *queue, struct sw_together *together);
 void sw_cuda_flush(void *queue, uint32_t stream);
@@ -150,6 +151,13 @@ static inline double sw_cuda_load(const struct sw_cuda_table *table)
 {
     return (double)__atomic_load_n(&table->entries, __ATOMIC_RELAXED) /
            (double)(table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
+}
+
+/* The most operations of a launch that does not stream the table. */
+static inline uint32_t sw_cuda_together_usual(const struct sw_cuda_table *table)
+{
+    const uint32_t most = table->together.operations_max;
+    return most < SW_TOGETHER_OPERATIONS_MAX ? most : SW_TOGETHER_OPERATIONS_MAX;
 }
 
 /* Whether look-ups are faster with hints, at the load there may be: where a key is often not in its

@@ -89,6 +89,21 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
     }
 }
 
+/* Only whoever launches replaces the arrays, and that is who asks. */
+uint32_t sw_cuda_together_ops(void *context, enum sw_op op)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    const uint32_t most = table->together.operations_max;
+    const uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED);
+    struct sw_batch batch = {};
+    batch.op = op;
+    batch.count = most;
+    const bool has_room = entries + most <= table->arrays.geometry.occupied_max;
+    const bool streams = is_large_delete(table, &batch, entries) ||
+                         (has_room && is_mergeable(&batch) && is_large(table, &batch, entries));
+    return streams ? most : sw_cuda_together_usual(table);
+}
+
 /* Removals up to this load do not tell the hints: nobody reads those before the load is higher, and
  * to tell them is up to a third of a removal. */
 #define HINTS_TOLD_LOAD 0.85
