@@ -36,6 +36,7 @@ void table_close(void *context)
 template <int BITS>
 size_t cut(struct sw_cuckoo_scratch<BITS> *scratch, char *base, size_t n, size_t sort_bytes)
 {
+    const size_t stretches = n / SW_CUCKOO_ENGINE_BLOCK + 2;
     size_t at = 0;
     const auto take = [&at, base](auto **array, size_t bytes) {
         if (base != NULL) {
@@ -53,6 +54,9 @@ size_t cut(struct sw_cuckoo_scratch<BITS> *scratch, char *base, size_t n, size_t
     take(&scratch->found, n);
     take(&scratch->inserts, n * sizeof(*scratch->inserts));
     take(&scratch->undo, n * sizeof(*scratch->undo));
+    take(&scratch->changes, stretches * sizeof(*scratch->changes));
+    take(&scratch->begun, stretches * sizeof(*scratch->begun));
+    take(&scratch->entering, stretches * sizeof(*scratch->entering));
     take((char **)&scratch->sort, sort_bytes);
     scratch->sort_bytes = sort_bytes;
     return at;
@@ -138,6 +142,9 @@ template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
     cudaError_t error = sw_cuckoo_load_read();
     if (error == cudaSuccess) {
         error = sw_cuckoo_load_write();
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuckoo_load_fold();
     }
     if (error == cudaSuccess) {
         error = sw_cuckoo_load_rehash();

@@ -65,7 +65,8 @@ struct sw_cuckoo_engine_control {
 
 #define SW_CUCKOO_ENGINE_BATCH_BYTES offsetof(struct sw_cuckoo_engine_control, stash_reported)
 
-/* The scratch of write batches, [batch_ops_max] each. */
+/* The scratch of write batches, [batch_ops_max] each; and of stretches of sorted operations, one a
+ * block of engine_fold.cu, and one more. */
 template <int BITS> struct sw_cuckoo_scratch {
     typedef sw_cuckoo_kind<BITS> kind;
     typename kind::word *keys;
@@ -78,6 +79,9 @@ template <int BITS> struct sw_cuckoo_scratch {
     uint8_t *found;
     typename kind::cell *inserts;
     typename kind::undo *undo;
+    typename kind::change *changes;     /* [stretches] of those that a run passes */
+    typename kind::key_state *begun;    /* [stretches] before the last run, if it goes on */
+    typename kind::key_state *entering; /* [stretches] before the first run, if it began before */
     void *sort;
     size_t sort_bytes;
 };
@@ -116,6 +120,13 @@ template <int BITS> cudaError_t sw_cuckoo_sort_bytes(uint32_t ops, size_t *bytes
 template <int BITS>
 cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
+/* engine_fold.cu: of the sorted batch. The first finds out what keys are where their runs enter a
+ * stretch; the second does something only if the mode is COMMIT (TELLS) or ASK. */
+template <int BITS>
+cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
+template <int BITS, bool TELLS>
+cudaError_t sw_cuckoo_launch_fold(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
+
 /* engine_rehash.cu: nothing happens if the stash is empty. Clear fills in the record. */
 template <int BITS>
 cudaError_t sw_cuckoo_launch_rehash(const sw_cuckoo_write<BITS> &write, uint64_t seed,
@@ -126,6 +137,7 @@ cudaError_t sw_cuckoo_launch_clear(const sw_cuckoo_write<BITS> &write, cudaStrea
 /* Loads every kernel, so that no batch waits for that. */
 cudaError_t sw_cuckoo_load_read();
 cudaError_t sw_cuckoo_load_write();
+cudaError_t sw_cuckoo_load_fold();
 cudaError_t sw_cuckoo_load_rehash();
 template <typename KERNEL> static inline cudaError_t sw_cuckoo_load_kernel(KERNEL kernel)
 {

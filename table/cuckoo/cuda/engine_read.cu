@@ -3,26 +3,18 @@
  * engine_read.cu - batches of GET: a few keys of a thread at once.
  */
 #include "table/cuckoo/cuda/engine.cuh"
+#include "table/device/reduce.cuh"
 
 #define BLOCK SW_CUCKOO_ENGINE_BLOCK
 #define KEYS 4
-
-/* Adds up a warp's counts in its first thread. */
-static __device__ inline uint64_t warp_sum(uint64_t value)
-{
-    for (int offset = 16; offset > 0; offset /= 2) {
-        value += __shfl_down_sync(0xffffffffU, value, offset);
-    }
-    return value;
-}
 
 /* The last block tells the host, and leaves the tally as it was. */
 template <int BITS>
 static __device__ void report(const sw_cuckoo_read<BITS> &read, uint64_t probes, uint64_t hits)
 {
     struct sw_cuckoo_tally *tally = read.tally;
-    probes = warp_sum(probes);
-    hits = warp_sum(hits);
+    probes = sw_warp_sum(probes);
+    hits = sw_warp_sum(hits);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&tally->probes, (unsigned long long)probes);
         atomicAdd(&tally->hits, (unsigned long long)hits);

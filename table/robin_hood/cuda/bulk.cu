@@ -11,7 +11,7 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
-#include "table/robin_hood/cuda/counts.cuh"
+#include "table/device/counts.cuh"
 #include "table/robin_hood/cuda/rebuild.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 

@@ -11,7 +11,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_IN_ORDER_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_IN_ORDER_CUH
 
-#include "table/robin_hood/cuda/counts.cuh"
+#include "table/device/counts.cuh"
 #include "table/robin_hood/cuda/upsert.cuh"
 
 /* In a number of an operation: what it does is above. */

@@ -8,8 +8,8 @@
  */
 #include <cub/device/device_radix_sort.cuh>
 
+#include "table/device/counts.cuh"
 #include "table/robin_hood/cuda/admit.cuh"
-#include "table/robin_hood/cuda/counts.cuh"
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)

@@ -5,7 +5,8 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_UPSERT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_UPSERT_CUH
 
-#include "table/robin_hood/cuda/counts.cuh"
+#include "table/device/counts.cuh"
+#include "table/robin_hood/cuda/device.cuh"
 
 /* Writes the value of a key in place. Returns whether it is absent and is to get a slot. */
 template <int BITS>

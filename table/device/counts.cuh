@@ -2,10 +2,11 @@
  *
  * counts.cuh - what is counted of a write batch: by the threads of a block, or from a few sums.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_COUNTS_CUH
-#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_COUNTS_CUH
+#ifndef SHERWOOD_TABLE_DEVICE_COUNTS_CUH
+#define SHERWOOD_TABLE_DEVICE_COUNTS_CUH
 
-#include "table/robin_hood/cuda/device.cuh"
+#include "table/device/reduce.cuh"
+#include "table/operation.h"
 
 /* The counters of one thread. A batch has at most 2^28 operations: 32 bits hold any sum of them. */
 struct fold_counts {

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * change.h - what operations on one key, one after the other, make of it, whatever it was before:
+ * so a key that is repeated very often can be taken through its operations by many threads, a
+ * stretch of them each. One source for CPU and CUDA, both widths (names end in _s64 and _s128).
+ *
+ * An absent key has one state, and goes through the operations itself. So does a present one after
+ * a SET, SET_PRESENT or DELETE, after which its value before does not matter. Until then its value
+ * v becomes min(max(v, low), high) + add, for all v in [from, to]: these functions are closed under
+ * MIN, MAX, SUM, INCREMENT and DECREMENT as long as all v meet the same fate in each of them, so
+ * [from, to] is made smaller where only some would overflow. What becomes of other values has to be
+ * found by going through the operations again.
+ */
+#ifndef SHERWOOD_TABLE_CHANGE_H
+#define SHERWOOD_TABLE_CHANGE_H
+
+#include <string.h>
+
+#include "table/operation.h"
+
+#define CH_WORD uint32_t
+#define CH_MAX UINT32_MAX
+#define CH(name) sw_##name##_s64
+#include "table/change.inl"
+#undef CH_WORD
+#undef CH_MAX
+#undef CH
+
+#define CH_WORD uint64_t
+#define CH_MAX UINT64_MAX
+#define CH(name) sw_##name##_s128
+#include "table/change.inl"
+#undef CH_WORD
+#undef CH_MAX
+#undef CH
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_change.c - a change of many operations is what the operations make of a key one by one.
+ */
+#include <criterion/criterion.h>
+
+#include "table/change.h"
+#include "tests/support/random.h"
+
+TestSuite(change, .timeout = 60);
+
+#define WORD uint32_t
+#define WORD_MAX UINT32_MAX
+#define S(name) sw_##name##_s64
+#define T(name) name##_s64
+#include "tests/table/test_change.inl"
+#undef WORD
+#undef WORD_MAX
+#undef S
+#undef T
+
+#define WORD uint64_t
+#define WORD_MAX UINT64_MAX
+#define S(name) sw_##name##_s128
+#define T(name) name##_s128
+#include "tests/table/test_change.inl"
+
+/* Operations of these kinds, from `least` on, drawn anew each time. */
+static const struct {
+    uint32_t mask;
+    bool is_small; /* operands, too: nothing overflows */
+} drawn[] = {
+    {(1U << SW_OP_COUNT) - 1, false},
+    {(1U << SW_OP_COUNT) - 1, true},
+    {1U << SW_SUM, false},
+    {1U << SW_SUM | 1U << SW_INCREMENT, false},
+    {1U << SW_INCREMENT, false},
+    {1U << SW_DECREMENT, false},
+    {1U << SW_INCREMENT | 1U << SW_DECREMENT, false},
+    {1U << SW_MIN | 1U << SW_MAX, false},
+    {1U << SW_MIN | 1U << SW_MAX | 1U << SW_SUM, false},
+    {1U << SW_MIN | 1U << SW_MAX | 1U << SW_SUM | 1U << SW_INCREMENT | 1U << SW_DECREMENT, false},
+    {1U << SW_SET_ABSENT | 1U << SW_SUM | 1U << SW_GET, false},
+    {1U << SW_SET_PRESENT | 1U << SW_INCREMENT, false},
+    {1U << SW_DELETE | 1U << SW_INCREMENT | 1U << SW_MIN, false},
+};
+
+Test(change, is_what_its_operations_make)
+{
+    struct random random = random_of(1);
+    for (size_t d = 0; d < sizeof(drawn) / sizeof(drawn[0]); d++) {
+        uint64_t known = 0;
+        uint64_t all = 0;
+        for (int n = 0; n < 400; n++) {
+            uint32_t length = (uint32_t)random_below(&random, 12);
+            try_s64(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
+            try_s128(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
+        }
+        cr_assert_gt(known, all / 10, "of set %zu %llu of %llu states are known of", d,
+                     (unsigned long long)known, (unsigned long long)all);
+    }
+}
+
+/* Of operations that say the same of all values nothing has to be found by going through them. */
+Test(change, knows_all_of_one_kind)
+{
+    static const uint32_t masks[] = {1U << SW_SET,
+                                     1U << SW_SUM,
+                                     1U << SW_MIN | 1U << SW_MAX,
+                                     1U << SW_GET,
+                                     1U << SW_SET_ABSENT,
+                                     1U << SW_SET_PRESENT,
+                                     1U << SW_DELETE | 1U << SW_SET | 1U << SW_SET_PRESENT};
+    struct random random = random_of(2);
+    for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
+        uint64_t known = 0;
+        uint64_t all = 0;
+        try_s64(&random, masks[m], false, 300, &known, &all);
+        try_s128(&random, masks[m], false, 300, &known, &all);
+        cr_assert_eq(known, all, "operations %x", masks[m]);
+    }
+}
+
+/* Nor where nothing overflows: values and sums stay far from the ends of the width. */
+Test(change, knows_all_that_does_not_overflow)
+{
+    struct random random = random_of(3);
+    for (int n = 0; n < 200; n++) {
+        middle_s64(&random);
+        middle_s128(&random);
+    }
+}

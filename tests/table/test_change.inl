@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_change.inl - included by test_change.c once per width.
+ */
+
+static uint32_t T(op_of)(struct random *random, uint32_t mask)
+{
+    uint32_t op;
+    do {
+        op = (uint32_t)random_below(random, SW_OP_COUNT);
+    } while ((mask >> op & 1) == 0);
+    return op;
+}
+
+/* Near 0, near the largest, in the middle, or any. */
+static WORD T(word_of)(struct random *random, bool is_small)
+{
+    switch (is_small ? 0 : random_below(random, 4)) {
+    case 0:
+        return (WORD)random_below(random, 20);
+    case 1:
+        return WORD_MAX - (WORD)random_below(random, 20);
+    case 2:
+        return WORD_MAX / 2 + (WORD)random_below(random, 20);
+    default:
+        return (WORD)random_next(random);
+    }
+}
+
+/* Draws operations and holds what they make of keys, absent and of many values, against their
+ * change; counts those that it knows of. */
+static void T(try)(struct random *random, uint32_t mask, bool is_small, uint32_t length,
+                   uint64_t *known, uint64_t *all)
+{
+    uint32_t ops[300];
+    WORD operands[300];
+    struct S(change) change = S(change_none)();
+    for (uint32_t i = 0; i < length; i++) {
+        ops[i] = T(op_of)(random, mask);
+        operands[i] = T(word_of)(random, is_small);
+        S(change_append)(&change, ops[i], operands[i]);
+    }
+    for (uint32_t k = 0; k < 60; k++) {
+        struct S(key_state) one = {0, k != 0, k % 2 != 0};
+        one.value = k == 0 ? 0 : T(word_of)(random, false);
+        struct S(key_state) before = one;
+        struct S(key_state) whole = one;
+        for (uint32_t i = 0; i < length; i++) {
+            S(key_step)(&one, ops[i], operands[i]);
+        }
+        bool is_known = S(change_apply)(&change, &whole);
+        *all += 1;
+        *known += is_known;
+        const struct S(key_state) *right = is_known ? &one : &before;
+        cr_assert(whole.exists == right->exists && whole.value == right->value &&
+                      whole.inserted == right->inserted,
+                  "a key with %llx, present %d, becomes %llx, %d instead of %llx, %d",
+                  (unsigned long long)before.value, before.exists, (unsigned long long)whole.value,
+                  whole.exists, (unsigned long long)right->value, right->exists);
+    }
+}
+
+/* Sums and bounds of small numbers, on values in the middle. */
+static void T(middle)(struct random *random)
+{
+    const uint32_t mask =
+        1U << SW_SUM | 1U << SW_INCREMENT | 1U << SW_DECREMENT | 1U << SW_GET | 1U << SW_SET_ABSENT;
+    struct S(key_state) key = {WORD_MAX / 2 + (WORD)random_below(random, 1000), true, false};
+    struct S(key_state) whole = key;
+    struct S(change) change = S(change_none)();
+    for (uint32_t i = 0; i < 1000; i++) {
+        uint32_t op = T(op_of)(random, i % 100 == 99 ? 1U << SW_MIN | 1U << SW_MAX : mask);
+        WORD operand = (WORD)random_below(random, 1000);
+        operand += i % 100 == 99 ? WORD_MAX / 2 : 0;
+        S(key_step)(&key, op, operand);
+        S(change_append)(&change, op, operand);
+    }
+    cr_assert(S(change_apply)(&change, &whole));
+    cr_assert(whole.exists && whole.value == key.value && !whole.inserted);
+}
