@@ -16,6 +16,7 @@
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/cuckoo/cuda/kind.cuh"
 #include "table/device/lane.cuh"
+#include "table/device/runs.cuh"
 
 #define SW_CUCKOO_ENGINE_BLOCK 256
 /* For kernels that loop, and often have nothing to do: enough to fill any GPU. */
@@ -65,8 +66,7 @@ struct sw_cuckoo_engine_control {
 
 #define SW_CUCKOO_ENGINE_BATCH_BYTES offsetof(struct sw_cuckoo_engine_control, stash_reported)
 
-/* The scratch of write batches, [batch_ops_max] each; and of stretches of sorted operations, one a
- * block of engine_fold.cu, and one more. */
+/* The scratch of write batches, [batch_ops_max] each. */
 template <int BITS> struct sw_cuckoo_scratch {
     typedef sw_cuckoo_kind<BITS> kind;
     typename kind::word *keys;
@@ -79,9 +79,7 @@ template <int BITS> struct sw_cuckoo_scratch {
     uint8_t *found;
     typename kind::cell *inserts;
     typename kind::undo *undo;
-    typename kind::change *changes;     /* [stretches] of those that a run passes */
-    typename kind::key_state *begun;    /* [stretches] before the last run, if it goes on */
-    typename kind::key_state *entering; /* [stretches] before the first run, if it began before */
+    struct sw_run_scratch<BITS> runs; /* of engine_fold.cu */
     void *sort;
     size_t sort_bytes;
 };

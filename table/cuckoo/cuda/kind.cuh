@@ -8,7 +8,6 @@
 
 #include <cuda_runtime.h>
 
-#include "table/change.h"
 #include "table/cuckoo/engine.h"
 
 template <int BITS> struct sw_cuckoo_kind;
@@ -22,8 +21,6 @@ template <int BITS> struct sw_cuckoo_kind;
         typedef struct sw_cuckoo_work_##suffix work;                                               \
         typedef struct sw_cuckoo_undo_##suffix undo;                                               \
         typedef struct sw_cuckoo_place_##suffix place;                                             \
-        typedef struct sw_key_state_##suffix key_state;                                            \
-        typedef struct sw_change_##suffix change;                                                  \
         static constexpr word ones = (word)-1;                                                     \
         static __device__ __forceinline__ cell cell_of(word key, word value)                       \
         {                                                                                          \
@@ -49,22 +46,6 @@ template <int BITS> struct sw_cuckoo_kind;
                                                                 word operand, word *out)           \
         {                                                                                          \
             return sw_decide_##suffix(op, found, old, operand, out);                               \
-        }                                                                                          \
-        static __device__ __forceinline__ void key_step(key_state *key, uint32_t op, word operand) \
-        {                                                                                          \
-            sw_key_step_##suffix(key, op, operand);                                                \
-        }                                                                                          \
-        static __device__ __forceinline__ change change_none()                                     \
-        {                                                                                          \
-            return sw_change_none_##suffix();                                                      \
-        }                                                                                          \
-        static __device__ __forceinline__ void change_append(change *c, uint32_t op, word operand) \
-        {                                                                                          \
-            sw_change_append_##suffix(c, op, operand);                                             \
-        }                                                                                          \
-        static __device__ __forceinline__ bool change_apply(const change *c, key_state *key)       \
-        {                                                                                          \
-            return sw_change_apply_##suffix(c, key);                                               \
         }                                                                                          \
         static __device__ __forceinline__ bool execute_in_order(const table *t, work *w,           \
                                                                 struct sw_counters *counters)      \

@@ -4,19 +4,20 @@
  * repeated: all blocks of a cooperative launch do them together.
  *
  * Those of operations of one kind meet in cells. Others are sorted by the number of their key's
- * cell, stably, so that each key's operations are a run in array order (in_order.cuh).
+ * cell, stably, so that each key's operations are a run in array order, and done as runs.cuh says.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
 
 #include <cooperative_groups.h>
 
+#include "table/device/runs.cuh"
 #include "table/robin_hood/cuda/cells.cuh"
 #include "table/robin_hood/cuda/in_order.cuh"
 
 /* Threads of a block of the launch, and blocks of a multiprocessor: they wait for each other, so
  * all of them run at once. */
-#define CROWD_THREADS 256
+#define CROWD_THREADS SW_RUN_BLOCK
 #define CROWD_BLOCKS_PER_SM 2
 #define NO_CELL 0xffffffffU
 
@@ -123,37 +124,31 @@ struct crowded {
     uint32_t number;
 };
 
-/* The operations that have been sorted, as runs of in_order.cuh. */
+/* The operations that have been sorted, for runs.cuh. */
 template <int BITS> struct crowd_runs {
-    const struct sw_cuda_scratch<BITS> *scratch;
+    typedef struct sw_cuda_update<BITS> place;
+    const struct sw_cuda_device<BITS> &device;
     const struct crowded *sorted;
     uint32_t count;
-    __device__ struct operation<BITS> at(uint32_t t) const {
-        const uint32_t number = sorted[t].number;
-        return {scratch->operands[number], number, scratch->ops[number]};
-    } __device__ typename sw_width<BITS>::word m(uint32_t t) const
+    struct sw_run_scratch<BITS> scratch;
+    __device__ typename sw_width<BITS>::word key(uint32_t j) const
     {
-        return scratch->m[sorted[t].number];
+        return sorted[j].cell;
     }
-    __device__ bool begins(uint32_t t) const
+    __device__ typename sw_width<BITS>::word m(uint32_t j) const
     {
-        return t == 0 || t == count || sorted[t - 1].cell != sorted[t].cell;
+        return device.scratch.m[sorted[j].number];
     }
-    __device__ uint32_t first(uint32_t t) const
+    __device__ struct sw_run_operation<BITS> operation(uint32_t j) const {
+        const uint32_t number = sorted[j].number;
+        return {device.scratch.operands[number], number, device.scratch.ops[number]};
+    } __device__ place look_up(uint32_t j, uint32_t op,
+                               typename sw_run_kind<BITS>::key_state *state,
+                               struct fold_counts *counts) const
     {
-        uint32_t low = 0;
-        for (uint32_t high = t; low < high;) {
-            const uint32_t middle = (low + high) / 2;
-            if (sorted[middle].cell < sorted[t].cell) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        return low;
-    }
-    __device__ struct sw_cuda_update<BITS> held(uint32_t t) const {
-        return scratch->updates[t];
+        const place held = ::look_up<BITS>(device, m(j), op, counts);
+        *state = {held.value, held.slot != NOWHERE, false};
+        return held;
     }
 };
 
@@ -318,11 +313,29 @@ static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const st
     return all;
 }
 
+/* Where blocks tell each other of runs: the list of updates is not used meanwhile, and a batch with
+ * a crowd has more operations than a block. */
+template <int BITS>
+static __device__ inline struct sw_run_scratch<BITS>
+run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
+    typedef sw_run_kind<BITS> kind;
+    const uint32_t stretches = sw_stretches_of(count) + 1;
+    struct sw_run_scratch<BITS> runs;
+    static_assert(SW_RUN_BLOCK * sizeof(struct sw_cuda_update<BITS>) >=
+                      3 * (sizeof(typename kind::change) + 2 * sizeof(typename kind::key_state)),
+                  "as many stretches as there are whole blocks of updates, and two more");
+    runs.changes = (typename kind::change *)scratch->updates;
+    runs.begun = (typename kind::key_state *)(runs.changes + stretches);
+    runs.entering = runs.begun + stretches;
+    return runs;
+}
+
 /* Sorts the operations that have a cell by its number, stably. */
 template <int BITS>
 static __device__ inline struct crowd_runs<BITS>
-sort_crowd(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
+sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
     __shared__ struct sort_memory memory;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     /* the list of long removals is written by later kernels only, and has room for two of these */
     struct crowded *half[2] = {(struct crowded *)scratch->long_removals,
                                (struct crowded *)scratch->long_removals + count};
@@ -332,11 +345,50 @@ sort_crowd(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
         const uint32_t all = sort_pass(&memory, in, shift, scratch->ranged.counts, half[pass % 2]);
         in = {NULL, half[pass % 2], all};
     }
-    return {scratch, in.from, in.count};
+    return {device, in.from, in.count, run_scratch_of<BITS>(scratch, count)};
 }
 
 static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
               "a list of removals has room for two of the crowd");
+
+/* Takes the keys of one stretch through their operations, by all threads of a block. */
+template <int BITS>
+static __device__ inline void
+fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs,
+             uint32_t number, struct sw_run_memory<BITS> *own, struct fold_counts *counts)
+{
+    const struct sw_stretch stretch = sw_stretch_of(runs, number);
+    const uint32_t t = threadIdx.x;
+    struct sw_cuda_update<BITS> held = {
+        NOWHERE, 0
+    };
+    typename sw_run_kind<BITS>::key_state now = {};
+    struct effect<BITS> effect = {
+        SW_NET_NONE, NOWHERE,
+        {
+            0, 0
+        }
+    };
+    const uint32_t i = sw_read_stretch<BITS>(runs, stretch, own);
+    if (sw_is_first<BITS>(own, stretch) &&
+        sw_runs_fold<BITS>(runs, stretch, own, &held, &now, counts)) {
+        const struct folded<BITS> key = {
+            now.value, now.exists, now.value != held.value
+        };
+        effect = effect_of<BITS>(runs.device, runs.m(stretch.first + t), held, key);
+    }
+    carry_out<BITS>(runs.device, effect);
+    __syncthreads();
+    if (t < stretch.count) {
+        const struct operation<BITS> operation = {
+            own->operands[t], i, own->ops[t]
+        };
+        struct folded<BITS> before = {
+            own->values[t], own->exists[t], false
+        };
+        fold_operation<BITS>(runs.device, wanted, operation, &before, counts);
+    }
+}
 
 /* Carries out the operations whose cells are in index_sorted. */
 template <int BITS>
@@ -344,30 +396,23 @@ static __device__ inline void
 apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
                const struct wanted<BITS> &wanted, const struct crowd &crowd)
 {
+    __shared__ struct sw_run_memory<BITS> own;
+    __shared__ struct sw_enter_memory<BITS> entering;
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct crowd_runs<BITS> runs = sort_crowd<BITS>(scratch, batch.count);
+    const struct crowd_runs<BITS> runs = sort_crowd<BITS>(device, batch.count);
+    const uint32_t stretches = sw_stretches_of(runs.count);
     struct fold_counts counts = {};
-    for (uint64_t t = crowd.start; t < runs.count; t += crowd.step) {
-        if (runs.begins((uint32_t)t)) { /* before any part of the run is written */
-            scratch->updates[t] =
-                look_up<BITS>(device, runs.m((uint32_t)t), runs.at((uint32_t)t).op, &counts);
-        }
+    for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
+        sw_runs_summarize<BITS>(runs, sw_stretch_of(runs, s), &own, &counts);
     }
     grid.sync();
-    const uint64_t rounds = (runs.count + crowd.step - 1) / crowd.step;
-    uint64_t t = crowd.start;
-    for (uint64_t r = 0; r < rounds; r++, t += crowd.step) {
-        struct effect<BITS> effect = {
-            SW_NET_NONE, NOWHERE,
-            {
-                0, 0
-            }
-        };
-        if (t < runs.count) {
-            effect = fold_part<BITS>(device, wanted, runs, (uint32_t)t, &counts);
-        }
-        carry_out<BITS>(device, effect);
+    for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
+        sw_runs_enter<BITS>(runs, sw_stretch_of(runs, s), &own, &entering);
+    }
+    grid.sync();
+    for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
+        fold_stretch<BITS>(wanted, runs, s, &own, &counts);
     }
     add_counts(&device.control->counters, &counts);
     grid.sync();

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * runs.cuh - takes each key of a sorted batch through its operations, in order. By blocks of
+ * SW_RUN_BLOCK threads.
+ *
+ * The operations are sorted by key, in order for each key: those of one key are its run. A block
+ * has a stretch of them, in shared memory, where one thread takes a key through as much of its run
+ * as lies there; then each operation's answer can be told by a thread of its own.
+ *
+ * A run that goes on past a stretch, because its key is repeated very often, is done by many
+ * blocks at once. First each stretch of nothing but that run is folded to a change (change.h),
+ * which does not depend on what the key is before it (sw_runs_summarize); then one thread takes the
+ * key from stretch to stretch, a step each (sw_runs_enter). So a block knows what the key is when
+ * it enters its stretch (sw_runs_fold). What all blocks did in one of the three must be visible to
+ * all in the next.
+ *
+ * The table is looked up before any block writes what a run comes to: of a run that goes on by the
+ * first of the three, and again by the block that has its end, which is the only one to carry out
+ * what the run comes to.
+ *
+ * A SOURCE is the sorted batch of an engine, of 64 or 128 bits (BITS):
+ *   typedef place        where a key is, zeroed: nowhere
+ *   count                operations
+ *   scratch              struct sw_run_scratch<BITS>
+ *   key(j)               of the sorted operation j, or what stands for it: equal in a run
+ *   operation(j)         struct sw_run_operation<BITS>
+ *   look_up(j, op, key_state *, struct fold_counts *)   its place, and what it is
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_RUNS_CUH
+#define SHERWOOD_TABLE_DEVICE_RUNS_CUH
+
+#include "table/change.h"
+#include "table/device/counts.cuh"
+
+#define SW_RUN_BLOCK 256
+
+template <int BITS> struct sw_run_kind;
+#define SW_RUN_KIND(bits, word_type, suffix)                                                   \
+    template <> struct sw_run_kind<bits> {                                                     \
+        typedef word_type word;                                                                \
+        typedef struct sw_key_state_##suffix key_state;                                        \
+        typedef struct sw_change_##suffix change;                                              \
+        static __device__ __forceinline__ enum sw_effect step(key_state *key, uint32_t op,     \
+                                                              word operand)                    \
+        {                                                                                      \
+            return sw_key_step_##suffix(key, op, operand);                                     \
+        }                                                                                      \
+        static __device__ __forceinline__ change none()                                        \
+        {                                                                                      \
+            return sw_change_none_##suffix();                                                  \
+        }                                                                                      \
+        static __device__ __forceinline__ void append(change *made, uint32_t op, word operand) \
+        {                                                                                      \
+            sw_change_append_##suffix(made, op, operand);                                      \
+        }                                                                                      \
+        static __device__ __forceinline__ bool apply(const change *made, key_state *key)       \
+        {                                                                                      \
+            return sw_change_apply_##suffix(made, key);                                        \
+        }                                                                                      \
+    };
+SW_RUN_KIND(64, uint32_t, s64)
+SW_RUN_KIND(128, uint64_t, s128)
+#undef SW_RUN_KIND
+
+template <int BITS> struct sw_run_operation {
+    typename sw_run_kind<BITS>::word operand;
+    uint32_t number; /* in the batch */
+    uint32_t op;
+};
+
+/* What blocks tell each other, a stretch each, and one more. */
+template <int BITS> struct sw_run_scratch {
+    typename sw_run_kind<BITS>::change *changes;     /* of those that a run passes */
+    typename sw_run_kind<BITS>::key_state *begun;    /* before the last run, if it goes on */
+    typename sw_run_kind<BITS>::key_state *entering; /* before the first, if it began before */
+};
+
+/* Which of the sorted operations are in a stretch. */
+struct sw_stretch {
+    uint32_t number;
+    uint32_t first;
+    uint32_t count;
+    bool entered; /* its first run began before it */
+    bool goes_on; /* its last run ends after it */
+    bool passed;  /* it has one run, and both is true of that */
+};
+
+/* They, in shared memory, and what their keys are before them. */
+template <int BITS> struct sw_run_memory {
+    typename sw_run_kind<BITS>::word keys[SW_RUN_BLOCK];
+    typename sw_run_kind<BITS>::word operands[SW_RUN_BLOCK];
+    typename sw_run_kind<BITS>::word values[SW_RUN_BLOCK];
+    uint8_t ops[SW_RUN_BLOCK];
+    bool exists[SW_RUN_BLOCK];
+};
+
+/* Shared memory of sw_runs_enter. */
+template <int BITS> struct sw_enter_memory {
+    typename sw_run_kind<BITS>::change changes[SW_RUN_BLOCK];
+    uint32_t followed;
+};
+
+static inline __host__ __device__ uint32_t sw_stretches_of(uint32_t count)
+{
+    return (count + SW_RUN_BLOCK - 1) / SW_RUN_BLOCK;
+}
+
+template <typename SOURCE>
+static __device__ inline struct sw_stretch sw_stretch_of(const SOURCE &source, uint32_t number)
+{
+    struct sw_stretch stretch = {number, number * SW_RUN_BLOCK, 0, false, false, false};
+    if (stretch.first >= source.count) {
+        return stretch;
+    }
+    const uint32_t rest = source.count - stretch.first;
+    stretch.count = rest < SW_RUN_BLOCK ? rest : SW_RUN_BLOCK;
+    const uint32_t end = stretch.first + stretch.count;
+    const auto first = source.key(stretch.first);
+    const auto last = source.key(end - 1);
+    stretch.entered = stretch.first != 0 && source.key(stretch.first - 1) == first;
+    stretch.goes_on = end < source.count && source.key(end) == last;
+    stretch.passed = stretch.entered && stretch.goes_on && first == last;
+    return stretch;
+}
+
+/* Reads a stretch's operations, by all threads of the block. Returns which operation of the batch
+ * is this thread's. */
+template <int BITS, typename SOURCE>
+static __device__ inline uint32_t sw_read_stretch(const SOURCE &source,
+                                                  const struct sw_stretch &stretch,
+                                                  struct sw_run_memory<BITS> *own)
+{
+    const uint32_t t = threadIdx.x;
+    struct sw_run_operation<BITS> operation = {
+    };
+    __syncthreads(); /* what was there is used no more */
+    if (t < stretch.count) {
+        operation = source.operation(stretch.first + t);
+        own->keys[t] = source.key(stretch.first + t);
+        own->operands[t] = operation.operand;
+        own->ops[t] = (uint8_t)operation.op;
+    }
+    __syncthreads();
+    return operation.number;
+}
+
+/* Whether this thread's operation is the first of its run in the stretch. */
+template <int BITS>
+static __device__ inline bool sw_is_first(const struct sw_run_memory<BITS> *own,
+                                          const struct sw_stretch &stretch)
+{
+    const uint32_t t = threadIdx.x;
+    return t < stretch.count && (t == 0 || own->keys[t - 1] != own->keys[t]);
+}
+
+/* Folds the run that goes on past a stretch as far as the stretch has it: to a change, if it
+ * entered the stretch; else to what the key is when it enters the next one. By all threads of a
+ * block. */
+template <int BITS, typename SOURCE>
+static __device__ inline void
+sw_runs_summarize(const SOURCE &source, const struct sw_stretch &stretch,
+                  struct sw_run_memory<BITS> *own, struct fold_counts *counts)
+{
+    typedef sw_run_kind<BITS> kind;
+    if (!stretch.goes_on) {
+        return;
+    }
+    sw_read_stretch<BITS>(source, stretch, own);
+    uint32_t t = threadIdx.x;
+    if (!sw_is_first<BITS>(own, stretch) || own->keys[t] != own->keys[SW_RUN_BLOCK - 1]) {
+        return;
+    }
+    if (stretch.passed) {
+        typename kind::change change = kind::none();
+        for (; t < SW_RUN_BLOCK; t++) {
+            kind::append(&change, own->ops[t], own->operands[t]);
+        }
+        source.scratch.changes[stretch.number] = change;
+        return;
+    }
+    typename kind::key_state key = {};
+    source.look_up(stretch.first + t, own->ops[t], &key, counts);
+    source.scratch.begun[stretch.number] = key;
+    for (; t < SW_RUN_BLOCK; t++) {
+        kind::step(&key, own->ops[t], own->operands[t]);
+    }
+    source.scratch.entering[stretch.number + 1] = key;
+}
+
+/* Takes a key through the stretches [at, ready) that follow `next`, by one thread. Returns the
+ * first whose change does not say what becomes of it, or `ready`. */
+template <int BITS>
+static __device__ inline uint32_t sw_follow(const struct sw_run_scratch<BITS> &scratch,
+                                            const typename sw_run_kind<BITS>::change *changes,
+                                            uint32_t next, uint32_t at, uint32_t ready,
+                                            typename sw_run_kind<BITS>::key_state *key)
+{
+    for (; at < ready && sw_run_kind<BITS>::apply(&changes[at], key); at++) {
+        scratch.entering[next + at + 1] = *key;
+    }
+    return at;
+}
+
+/* The block that has the stretch with the beginning of a run takes its key through all stretches
+ * that the run passes. */
+template <int BITS, typename SOURCE>
+static __device__ inline void sw_runs_enter(const SOURCE &source, const struct sw_stretch &stretch,
+                                            struct sw_run_memory<BITS> *passed,
+                                            struct sw_enter_memory<BITS> *memory)
+{
+    typedef sw_run_kind<BITS> kind;
+    if (!stretch.goes_on || stretch.passed) {
+        return;
+    }
+    const struct sw_run_scratch<BITS> &scratch = source.scratch;
+    uint32_t next = stretch.number + 1;
+    uint32_t ready = SW_RUN_BLOCK; /* of the stretches from `next` on, those that the run passes */
+    typename kind::key_state key = scratch.entering[next]; /* the first thread's */
+    for (; ready == SW_RUN_BLOCK; next += SW_RUN_BLOCK) {
+        const struct sw_stretch mine = sw_stretch_of(source, next + threadIdx.x);
+        const bool is_passed =
+            mine.passed && source.key(mine.first) == source.key(next * SW_RUN_BLOCK);
+        if (is_passed) {
+            memory->changes[threadIdx.x] = scratch.changes[next + threadIdx.x];
+        }
+        ready = (uint32_t)__syncthreads_count(is_passed);
+        for (uint32_t at = 0; at < ready; at++) {
+            if (threadIdx.x == 0) {
+                memory->followed = sw_follow<BITS>(scratch, memory->changes, next, at, ready, &key);
+            }
+            __syncthreads();
+            at = memory->followed;
+            if (at < ready) { /* one by one */
+                sw_read_stretch<BITS>(source, sw_stretch_of(source, next + at), passed);
+                for (uint32_t t = 0; threadIdx.x == 0 && t < SW_RUN_BLOCK; t++) {
+                    kind::step(&key, passed->ops[t], passed->operands[t]);
+                }
+                if (threadIdx.x == 0) {
+                    scratch.entering[next + at + 1] = key;
+                }
+            }
+            __syncthreads();
+        }
+    }
+}
+
+/* Takes the key of this thread's operation, the first of its run in the stretch, through the run as
+ * far as the stretch has it, and notes what it is before each operation. Returns whether the run
+ * ends there; then *place is the key's and *now what becomes of it. */
+template <int BITS, typename SOURCE>
+static __device__ inline bool
+sw_runs_fold(const SOURCE &source, const struct sw_stretch &stretch,
+             struct sw_run_memory<BITS> *own, typename SOURCE::place *place,
+             typename sw_run_kind<BITS>::key_state *now, struct fold_counts *counts)
+{
+    uint32_t t = threadIdx.x;
+    const auto key = own->keys[t];
+    const bool ends = !stretch.goes_on || key != own->keys[SW_RUN_BLOCK - 1];
+    if (ends) {
+        *place = source.look_up(stretch.first + t, own->ops[t], now, counts);
+    }
+    if (t == 0 && stretch.entered) {
+        *now = source.scratch.entering[stretch.number];
+    } else if (!ends) {
+        *now = source.scratch.begun[stretch.number];
+    }
+    for (; t < stretch.count && own->keys[t] == key; t++) {
+        own->values[t] = now->value;
+        own->exists[t] = now->exists;
+        sw_run_kind<BITS>::step(now, own->ops[t], own->operands[t]);
+    }
+    return ends;
+}
+
+#endif
