@@ -15,10 +15,11 @@
 extern "C" {
 #endif
 
-/* Checks what all engines ask. Returns SW_OK or SW_E_INVALID (with a sentence in `reason`). */
+/* Checks what every engine requires. Returns SW_OK or SW_E_INVALID (with a sentence in
+ * `reason`). */
 int sw_config_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
 
-/* Checks that nothing is set but what the engine of this name has a use for: `fields`, of enum
+/* Checks that only fields are set that the engine of this name uses: `fields`, of enum
  * sw_engine_field. Returns as sw_config_valid. */
 int sw_config_own(const struct sw_table_config *config, const char *engine, uint32_t fields,
                   char *reason, size_t reason_size);

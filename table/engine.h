@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* What not every engine has a use for, of a configuration. One that sets what its engine has no use
- * for is refused (config.c). */
+/* Fields of a configuration that only some engines use. Setting one that the engine does not use is
+ * refused (config.c). */
 enum sw_engine_field {
     SW_FIELD_MAX_CAPACITY = 1 << 0,
     SW_FIELD_MAX_PROBE = 1 << 1,
@@ -31,19 +31,19 @@ enum sw_engine_field {
 
 struct sw_engine_parts {
     const char *name;
-    uint32_t fields; /* of enum sw_engine_field: what it has a use for */
-    /* Checks a configuration of which sw_config_valid and sw_config_own hold. SW_OK or SW_E_INVALID
+    uint32_t fields; /* of enum sw_engine_field: those it uses */
+    /* Checks a configuration that sw_config_valid and sw_config_own accept. SW_OK, or SW_E_INVALID
      * (with a sentence in `reason`, unless that is NULL). */
     int (*valid)(const struct sw_table_config *config, char *reason, size_t reason_size);
-    /* Memory of a valid configuration's slots, with all that lies beside them for good; without the
-     * scratch of batches, which goes by the backend. */
+    /* Bytes of the slots of a valid configuration, with all that lies beside them while the table
+     * lives; without the scratch of batches, which depends on the backend. */
     uint64_t (*bytes)(const struct sw_table_config *config);
     const struct sw_backend *cpu;
     const struct sw_backend *(*cuda)(void); /* NULL, or gives NULL: no CUDA backend */
 };
 
-/* Whether a table of this configuration can be: SW_OK or SW_E_INVALID. On SW_OK *parts are
- * the engine's; otherwise `reason` (unless NULL) has one sentence. */
+/* Whether a table of this configuration is possible: SW_OK or SW_E_INVALID. On SW_OK *parts are the
+ * engine's; otherwise `reason` (unless NULL) has one sentence. */
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,
                    char *reason, size_t reason_size);
 

@@ -2,8 +2,9 @@
  *
  * once.h - loads from memory that others may change meanwhile: the keys and operands of a batch.
  *
- * What is loaded with these is loaded exactly once, whatever the compiler would rather do, so that
- * two uses of it cannot disagree (table.h, struct sw_batch). Host and device.
+ * Each of these loads an element exactly once, whatever the compiler would prefer, so that two uses
+ * of the value cannot disagree (table.h, struct sw_batch; table/robin_hood/README.md, rule 9). Host
+ * and device.
  */
 #ifndef SHERWOOD_TABLE_ONCE_H
 #define SHERWOOD_TABLE_ONCE_H
@@ -19,7 +20,8 @@
 #define SW_LOAD_ONCE(pointer) __atomic_load_n(pointer, __ATOMIC_RELAXED)
 #endif
 
-/* Bytes, a multiple of 4 and aligned to 4; of what is changed meanwhile a part may arrive. */
+/* Bytes, a multiple of 4 and aligned to 4. If the source changes meanwhile, the copy may hold some
+ * old and some new words. */
 static inline void sw_copy_once(void *to, const void *from, size_t bytes)
 {
 #if defined(__SANITIZE_THREAD__)

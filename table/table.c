@@ -86,7 +86,7 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
     return open_cpu(table, parts->cpu, why);
 }
 
-/* Of what the backend can, that which makes sense with the configuration. */
+/* Limits the operations to those that make sense with this configuration. */
 static void limit_operations(struct sw_table *table)
 {
     const uint32_t wide = 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_U64;
@@ -190,7 +190,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
     };
 }
 
-/* Relaxed: each is a count of its own. */
+/* Relaxed: each sum stands alone, and no reader relates two of them. */
 void sw_table_account(struct sw_table *table, const struct sw_batch *batch)
 {
     uint64_t words[SW_COUNTER_WORDS];
@@ -229,8 +229,8 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->stash_occupied = atomic_load_explicit(&table->stash_occupied, memory_order_relaxed);
     stats->occupied = stats->counters.inserted - stats->counters.deleted - stats->counters.evicted -
                       atomic_load_explicit(&table->handed_back, memory_order_relaxed);
-    /* where batches are polled in another order than they took effect, or while this reads, the
-     * sums pass through states that never were, below zero included */
+    /* While this reads, or where batches are polled in another order than they took effect, the
+     * sums pass through states that never existed, even below zero. */
     stats->occupied = stats->occupied >> 63 != 0 ? 0 : stats->occupied;
     stats->stash_occupied = stats->stash_occupied >> 63 != 0 ? 0 : stats->stash_occupied;
 }
@@ -295,7 +295,7 @@ static bool groups_are_valid(const struct sw_batch *batch)
     return before == batch->count;
 }
 
-/* The operations of a batch as a set of bits, 0 if one of them does not exist. */
+/* The set of the operations of a batch, as bits; 0 if one of them does not exist. */
 static uint32_t operations_of(const struct sw_batch *batch)
 {
     if (batch->ops == NULL) {
@@ -317,8 +317,8 @@ static bool has_scores(const struct sw_table *table)
     return (table->operations >> SW_SET_SCORE & 1) != 0;
 }
 
-/* Whether the engine, and the policy of a cache, have a use for what the batch says of scores;
- * `seen` are its operations. */
+/* Whether the engine, and the policy of a cache, use the scores that the batch gives; `seen` are
+ * its operations. */
 static bool scores_are_valid(const struct sw_table *table, const struct sw_batch *batch,
                              uint32_t seen)
 {

@@ -53,14 +53,14 @@ enum sw_status {
 /* Text of a status, static storage. */
 const char *sw_status_text(int status);
 
-/* What one operation does to its key. "operand" is values[i]; arithmetic is modulo 2^width for SUM
- * and refused (the key stays as it was) where INCREMENT would pass the largest value or DECREMENT
- * zero. An absent key counts as 0 for INCREMENT and DECREMENT.
+/* What one operation does to its key. "operand" is values[i]. SUM adds modulo 2^width; INCREMENT
+ * past the largest value and DECREMENT below zero are refused, and the key stays as it was. For
+ * both an absent key counts as 0.
  *
- * From PEEK on the cache engine alone has them. There GET and whatever writes a value are uses of
- * the entry, but for SET_ABSENT of a present key and SET_VALUE; what a use does to the score the
- * policy says (sw_batch.scores). ADD adds value and operand number by number; integers wrap
- * around. */
+ * Operations from PEEK on exist in the cache engine alone. There a GET and every operation that
+ * writes a value is a use of the entry, except SET_ABSENT of a present key and SET_VALUE. The
+ * policy says what a use does to the score (sw_batch.scores). ADD adds value and operand number by
+ * number; integers wrap around. */
 enum sw_op {
     SW_GET = 0,              /* read */
     SW_SET = 1,              /* insert or replace */
@@ -72,18 +72,18 @@ enum sw_op {
     SW_INCREMENT = 7,        /* add, refused on overflow */
     SW_DECREMENT = 8,        /* subtract, refused below zero */
     SW_DELETE = 9,           /* remove */
-    SW_OP_COUNT = 10,        /* of those above, which tables of integers have */
-    SW_PEEK = 10,            /* read; no use */
-    SW_FIND_OR_INSERT = 11,  /* insert if the key is absent, otherwise read: a use */
-    SW_SET_SCORE = 12,       /* if the key is present, a use: no more */
-    SW_SET_VALUE = 13,       /* replace if the key is present; no use */
+    SW_OP_COUNT = 10,        /* number of the operations above, those of tables of integers */
+    SW_PEEK = 10,            /* read; not a use */
+    SW_FIND_OR_INSERT = 11,  /* insert if the key is absent, otherwise read, which is a use */
+    SW_SET_SCORE = 12,       /* if the key is present, count a use and do nothing else */
+    SW_SET_VALUE = 13,       /* replace if the key is present; not a use */
     SW_ADD_F32 = 14,         /* insert, or add: numbers of 32 bits, IEEE 754 */
-    SW_ADD_U32 = 15,         /* .. unsigned integers */
-    SW_ADD_U64 = 16,         /* .. of 64 bits: value_bytes is a multiple of 8 */
+    SW_ADD_U32 = 15,         /* the same for unsigned integers */
+    SW_ADD_U64 = 16,         /* the same for 64 bits: value_bytes is a multiple of 8 */
     SW_ADD_PRESENT_F32 = 17, /* add if the key is present */
     SW_ADD_PRESENT_U32 = 18,
     SW_ADD_PRESENT_U64 = 19,
-    SW_OP_END = 20 /* of all operations */
+    SW_OP_END = 20 /* number of all operations */
 };
 
 /* Operations are counted in three classes. */
@@ -91,9 +91,9 @@ enum sw_op_class { SW_CLASS_GET, SW_CLASS_UPSERT, SW_CLASS_DELETE, SW_CLASS_COUN
 
 struct sw_op_counters {
     uint64_t operations; /* operations carried out: hits + misses */
-    uint64_t probes;     /* buckets inspected on their behalf; of a batch that CUDA carries out by
-                            streaming the whole table, all buckets of the table. Cache: of writes,
-                            the buckets their keys may lie in */
+    uint64_t probes;     /* buckets inspected for them. A batch that CUDA carries out by streaming
+                            the whole table counts all buckets. Cache: a write counts its key's
+                            candidate buckets */
     uint64_t hits;       /* the key was present before the operation */
     uint64_t misses;     /* it was not */
 };
@@ -103,32 +103,32 @@ struct sw_counters {
     uint64_t inserted;     /* absent key, now present */
     uint64_t updated;      /* present key, value written (the same value included) */
     uint64_t deleted;      /* present key, now absent */
-    uint64_t failures;     /* entries that met the probe cap, as often as they did */
+    uint64_t failures;     /* times that an entry met the probe cap */
     uint64_t refused;      /* operations of groups refused with SW_E_FULL; counted nowhere else */
-    uint64_t evicted;      /* cache: entries that left to make room for others */
-    uint64_t not_admitted; /* cache: newcomers that did not enter, since every resident they might
-                              have replaced had a higher score */
+    uint64_t evicted;      /* cache: entries evicted to make room for others */
+    uint64_t not_admitted; /* cache: new entries turned away, since every resident they might have
+                              replaced had a higher score */
 };
 
 enum sw_backend_kind { SW_BACKEND_AUTO, SW_BACKEND_CPU, SW_BACKEND_CUDA };
 
-/* What holds the entries. What each is for: table/README.md, "Engines". */
+/* The engine holds the entries. When to choose which: table/README.md, "Engines". */
 enum sw_engine { SW_ENGINE_ROBIN_HOOD, SW_ENGINE_CUCKOO, SW_ENGINE_CACHE };
 
 /* Cache: how many buckets a key may lie in: two, which fill evenly, or one, which is faster. */
 enum sw_cache_mode { SW_CACHE_MEMORY, SW_CACHE_THROUGHPUT };
 
-/* Cache: what an entry's score is; of a full bucket the lowest leaves. EPOCH policies keep the
- * epoch in the high 32 bits. */
+/* Cache: what an entry's score is; a full bucket evicts the lowest. EPOCH policies keep the epoch
+ * in the high 32 bits. */
 enum sw_cache_policy {
     SW_CACHE_LRU,       /* the time of the last use */
     SW_CACHE_LFU,       /* the number of uses */
     SW_CACHE_EPOCH_LRU, /* the epoch of the last use, then its time, in batches */
     SW_CACHE_EPOCH_LFU, /* the epoch of the last use, then the number of uses */
-    SW_CACHE_CUSTOM     /* what the caller says */
+    SW_CACHE_CUSTOM     /* what the caller gives */
 };
 
-/* Whether batches may say scores under this policy; whether it has epochs. */
+/* Whether batches may give scores under this policy; whether it has epochs. */
 static inline bool sw_cache_takes_scores(enum sw_cache_policy policy)
 {
     return policy == SW_CACHE_LFU || policy == SW_CACHE_EPOCH_LFU || policy == SW_CACHE_CUSTOM;
@@ -143,18 +143,18 @@ const char *sw_cache_policy_name(enum sw_cache_policy policy);
 /* Cache: how batches that write are carried out on CUDA (table/cache/README.md). Rows are of
  * THROUGHPUT mode; LOCKS: under the locks of buckets. */
 enum sw_cache_writing {
-    SW_CACHE_WRITING_AUTO, /* what was found to be best for the batch */
+    SW_CACHE_WRITING_AUTO, /* the fastest for the batch, by measurement */
     SW_CACHE_WRITING_LOCKS,
     SW_CACHE_WRITING_SHORT_ROWS,
     SW_CACHE_WRITING_LONG_ROWS
 };
 
-/* What a table decides by itself; studies and tests decide otherwise. All zero: the table's choice.
- * Whatever is chosen, the same keys end in the same buckets. */
+/* Choices that a table makes by itself (all zero), and that studies and tests override. None
+ * changes where keys end. */
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
 struct sw_table_tuning {
     enum sw_choice bulk;       /* CUDA: carry out upserts or deletes by streaming the whole table */
-    enum sw_choice ranges;     /* CUDA: cut batches that are sure to fit into ranges */
+    enum sw_choice ranges;     /* CUDA: partition batches that are sure to fit by ranges of m */
     enum sw_choice hints;      /* CUDA: keep displacement hints (table/robin_hood/README.md) */
     uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up keys:
                                   64, 128, .. 1024; 0: each kernel's own */
@@ -162,28 +162,29 @@ struct sw_table_tuning {
     enum sw_cache_writing cache_writing; /* CUDA */
 };
 
-/* A field that is not of the engine must be 0, or SW_E_INVALID; but for max_load and stash_slots,
- * which have defaults: an engine that has no use for them does not look at them. */
+/* A field that belongs to another engine must be 0, or the configuration is SW_E_INVALID. max_load
+ * and stash_slots have defaults, so engines that do not use them ignore them. */
 struct sw_table_config {
     enum sw_backend_kind backend;
     enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */
     uint64_t capacity_slots;     /* rounded up to whole buckets; at least 1 bucket */
-    uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first, a
-                                    cache before more than half of it might be held; 0, or no more
-                                    than capacity_slots: it does not grow, as cuckoo never does.
-                                    Where growth fails, writes are refused (cache: entries evicted),
-                                    and it is not tried again for at least a second. Rounded up to
-                                    whole buckets */
-    double max_load;    /* occupied / capacity at which writes are refused, (0, 1]; up to 16
-                           for studies of tables without a stash and with a max_probe: then
-                           what does not fit is handed back and nothing is refused */
+    uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first; a
+                                    cache grows before more than half of it might be held. 0, or at
+                                    most capacity_slots: it does not grow; cuckoo never does. Where
+                                    growth fails, writes are refused (cache: entries are evicted),
+                                    and growth is not tried again for at least a second. Rounded up
+                                    to whole buckets */
+    double max_load;    /* occupied / capacity at which writes are refused, (0, 1]. Up to 16 for
+                           studies of tables without a stash and with a max_probe: then nothing is
+                           refused, and what does not fit is handed back */
     uint32_t max_probe; /* largest displacement in buckets; 0: derived from max_load. Cuckoo: the
                            evictions after which an insert gives up; 0: derived */
     uint64_t seed;      /* of the mixing function; equal seeds give equal layouts */
     uint32_t batch_ops_max; /* operations a batch may hold, at most 2^28 */
-    uint64_t stash_slots;   /* where entries that meet the cap are kept; 0: they are handed back.
-                               A batch that begins with at most this many there may add to them */
+    uint64_t stash_slots;   /* size of the stash, which keeps entries that meet the cap; 0: they are
+                               handed back. A batch that begins with more in the stash may insert
+                               nothing */
     uint32_t threads;       /* CPU backend: threads for large batches; 0: one per core */
     int device;             /* CUDA backend: device ordinal */
     struct sw_table_tuning tuning;
@@ -197,14 +198,13 @@ struct sw_table_config {
  * 2^16 slots. */
 void sw_table_config_init(struct sw_table_config *config);
 
-/* Whether a table of this configuration can be, without creating it: SW_OK, or SW_E_INVALID
- * with one sentence in `reason` (unless it is NULL) that says what to do. Whether there is memory
- * or a device for it only sw_table_create tells. A pure function. */
+/* Whether a table of this configuration is possible, without creating it: SW_OK, or SW_E_INVALID
+ * with one sentence in `reason` (unless it is NULL) that says what to do. Only sw_table_create
+ * tells whether there is memory or a device for it. A pure function. */
 int sw_table_config_check(const struct sw_table_config *config, char *reason, size_t reason_size);
 
-/* Bytes of the slots and of what lies beside them for as long as the table lives, without the
- * scratch of batches, which depends on the backend. 0 if sw_table_config_check refuses the
- * configuration. A pure function. */
+/* Bytes of the slots and of all that lies beside them while the table lives, without the scratch of
+ * batches. 0 if sw_table_config_check refuses the configuration. A pure function. */
 uint64_t sw_table_config_bytes(const struct sw_table_config *config);
 
 struct sw_table;
@@ -220,8 +220,8 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
 /* Frees the table. Every queue must have been destroyed. NULL is allowed. */
 void sw_table_destroy(struct sw_table *table);
 
-/* Facts about a table. Those marked * change when it grows or shrinks: they are of the last resize
- * submitted. Strings live as long as the table. Any thread may ask at any time. */
+/* Facts about a table. Those marked * change when it grows or shrinks: they describe the last
+ * resize submitted. Strings live as long as the table. Any thread may call this at any time. */
 struct sw_table_info {
     enum sw_backend_kind backend; /* never AUTO */
     const char *backend_name;     /* "cpu" or "cuda" */
@@ -229,22 +229,22 @@ struct sw_table_info {
         *backend_reason; /* why it was chosen: "no CUDA device answered", "NVIDIA H200", .. */
     enum sw_engine engine;
     const char *engine_name;           /* "robin_hood", "cuckoo" or "cache" */
-    uint32_t operations;               /* bit 1 << enum sw_op: it carries that out */
-    uint32_t batch_kinds;              /* bit 1 << enum sw_batch_kind: likewise */
+    uint32_t operations;               /* bit 1 << enum sw_op is set if the table carries it out */
+    uint32_t batch_kinds;              /* the same for enum sw_batch_kind */
     enum sw_cache_policy cache_policy; /* cache */
     uint32_t slot_bits;
     uint32_t key_bytes;   /* 4 or 8 */
     uint32_t value_bytes; /* 4 or 8; cache: 4..1024 */
     uint32_t bucket_slots;
-    uint32_t max_probe;          /* * 0: the engine has none */
+    uint32_t max_probe;          /* * 0: the engine has no probe cap */
     uint64_t buckets;            /* * home buckets, without the max_probe tail buckets */
     uint64_t capacity_slots;     /* * buckets * bucket_slots */
     uint64_t max_capacity_slots; /* what it may grow to; at least the first capacity_slots */
     uint64_t occupied_max;       /* * entries at which writes are refused */
     double max_load;             /* cache: 1 */
     uint64_t stash_slots;        /* cache: 0 */
-    /* Slots and the scratch of batches: of device memory, or host memory for the CPU backend. A
-     * queue on CUDA adds less than 2 KiB of device memory, and pinned host memory for 64 reports
+    /* Slots and the scratch of batches, in device memory or, for the CPU backend, host memory. A
+     * queue on CUDA adds less than 2 KiB of device memory, and pinned host memory for 64 records
      * and for a scan's windows: max(16384, max_probe + 2) buckets of the table (at most all of
      * them) and as many of the stash, doubled whenever a scan needs more. */
     uint64_t bytes_reserved; /* * */
@@ -271,7 +271,7 @@ const char *sw_way_name(enum sw_way way);
 
 struct sw_way_counters {
     uint64_t batches;
-    uint64_t operations; /* of these */
+    uint64_t operations; /* in those batches */
 };
 
 struct sw_table_stats {
@@ -280,16 +280,16 @@ struct sw_table_stats {
                                     evicted - handed back */
     uint64_t stash_occupied;
     uint64_t batches;
-    uint64_t writes;         /* of them, those that may have changed the table */
-    uint64_t write_launches; /* what these were carried out in: fewer, where several together */
+    uint64_t writes;         /* those that may have changed the table */
+    uint64_t write_launches; /* launches that carried these out, often several in one */
     uint64_t grown;          /* times the table grew by itself */
-    uint64_t resized;        /* SW_BATCH_RESIZE carried out */
-    uint64_t resize_failed;  /* times either found no memory, or no capacity at which the stash took
-                                what meets the cap; the table stayed as it was */
-    uint64_t epoch;          /* cache with an EPOCH policy: of the last SW_BATCH_EPOCH that was
-                                carried out */
-    struct sw_way_counters ways[SW_WAY_COUNT]; /* batches of operations that are not all reads, by
-                                                  the way they went; 0 but for Robin Hood on CUDA */
+    uint64_t resized;        /* SW_BATCH_RESIZE batches carried out */
+    uint64_t resize_failed;  /* times that either found no memory, or no capacity at which the stash
+                                takes what meets the cap; the table stayed as it was */
+    uint64_t epoch;          /* cache with an EPOCH policy: that of the last SW_BATCH_EPOCH carried
+                                out */
+    struct sw_way_counters ways[SW_WAY_COUNT]; /* batches that hold writes, by the way they were
+                                                  carried out; 0 but for Robin Hood on CUDA */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 
@@ -343,12 +343,11 @@ struct sw_batch {
     uint64_t write_sequence; /* out: the place of a batch that may change the table among all such
                                 batches, which is the order in which they take effect: 1, 2, 3, ..
                                 without gaps. 0 for reads and scans */
-    void *previous;  /* out [count]: value before the operation, 0 if absent; or NULL. As those of
-                        `values`, elements have sw_table_info.value_bytes bytes */
+    void *previous;  /* out [count]: value before the operation, 0 if absent; or NULL. Elements have
+                        sw_table_info.value_bytes bytes, as in `values` */
     uint64_t *found; /* out [(count + 63) / 64]: was the key present before it; or NULL */
-    uint64_t *not_admitted; /* out, bits as those of `found`: cache: was the key absent, and turned
-                               away, as the counter of the same name says; or NULL, which it is
-                               with other engines */
+    uint64_t *not_admitted; /* out, bits as in `found`: cache: was a new entry for the key turned
+                               away? NULL: not wanted, or another engine */
 
     /* Cache. `scores` are given to the uses of entries and to new entries; NULL, which it is under
      * LRU and EPOCH_LRU, or [count].
@@ -357,11 +356,11 @@ struct sw_batch {
      * Under CUSTOM a new entry gets 0 where there are no scores, and others keep theirs, as they do
      * under a GET; SET_SCORE must have scores. */
     const uint64_t *scores;
-    bool restores;        /* SET of scores that are stored as they are, whatever the policy: what an
-                             image had. Later uses are later than these */
+    bool restores;        /* SET: scores are stored as given, whatever the policy. For entries of an
+                             image; later uses get later times than these */
     uint64_t *scores_out; /* out [count]: the key's score after the operation, 0 if it is absent
-                             then; or NULL. The reads of a batch that has no others overlap on CUDA:
-                             there it may be that after another one of them */
+                             then; or NULL. On CUDA the reads of a batch of reads overlap: the score
+                             may be that after another of them */
 
     /* Admission is all or nothing by group: either every operation of a group takes effect or,
      * where one of its inserts would pass occupied_max, none. A group with an insert is also
@@ -390,8 +389,9 @@ struct sw_batch {
     uint64_t score_min; /* SCAN by_score, COUNT_SCORES, ERASE_SCORES */
     uint64_t score_max;
     uint64_t matched; /* out: COUNT_SCORES */
-    uint64_t epoch;   /* EPOCH: at least the current one, or status is SW_E_INVALID and nothing
-                         happens; below 2^32; 0: it is only told. Out: the current one */
+    uint64_t epoch;   /* EPOCH: the new epoch, at least the current one and below 2^32, otherwise
+                         status is SW_E_INVALID and nothing happens; 0: it stays. Out: the current
+                         one */
 
     /* RESIZE: the slots wanted; rounded up to whole buckets, and to what max_load needs for the
      * entries held. More than max_capacity_slots is SW_E_INVALID. The stash is merged on the way,
@@ -431,7 +431,7 @@ struct sw_batch {
     uint64_t _ticket;
     int64_t _stash_change; /* entries of the stash after the batch, minus before it */
     uint32_t _upserts;     /* operations of it that may insert */
-    uint32_t _way;         /* CUDA: 1 + enum sw_way; 0: it goes no such way */
+    uint32_t _way;         /* CUDA: 1 + enum sw_way; 0: carried out in no such way */
     void *_image;          /* of sw_image_take */
     uint64_t _image_sequence;
     uint64_t _held_ns;
@@ -458,13 +458,13 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 /* Convenience for tools and tests: submit, then poll until done. Returns the batch's status. */
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
-/* Images: what a table holds at one instant, between two writes. Of robin_hood on the CPU nothing
- * is copied beforehand: writes copy what they change and was not read, and where there is no memory
- * for that the image is lost. Elsewhere writes wait while the arrays are copied; reads go on. With
- * `borrow` nothing is copied: no batch that writes may be submitted before the image is dropped.
- * Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more, where the
- * slots lie; SW_E_BUSY: robin_hood on the CPU has one such image at a time; SW_E_UNSUPPORTED: the
- * backend takes none; SW_E_DEVICE. Every image must be dropped before the table is destroyed. */
+/* Images: what a table holds at one instant, between two writes. For robin_hood on the CPU nothing
+ * is copied beforehand: a write first copies what it changes and the image has not read, and where
+ * there is no memory for that the image is lost. Elsewhere writes wait while the arrays are copied;
+ * reads go on. With `borrow` nothing is copied: no batch that writes may be submitted before the
+ * image is dropped. Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for sw_image_bytes
+ * more where the slots lie; SW_E_BUSY: there is one such image already; SW_E_UNSUPPORTED: the
+ * backend takes none; SW_E_DEVICE. Drop every image before the table is destroyed. */
 struct sw_image;
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
 uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */
@@ -479,7 +479,7 @@ int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *valu
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */
 /* The next write has the number after this. Queues that have written must have been destroyed. */
 void sw_table_set_sequence(struct sw_table *table, uint64_t sequence);
-/* The last number that was given out: a batch that is done shows no later write. Any thread. */
+/* The last write_sequence given out: a batch that is done shows no later write. Any thread. */
 uint64_t sw_table_last_sequence(struct sw_table *table);
 
 /* Audits the whole table: the invariants of table/robin_hood/README.md by a full scan.

@@ -92,7 +92,7 @@ static int RH(audit_array)(const struct RH(view) * view, const char *array, uint
     return SW_OK;
 }
 
-/* A key has one place: nothing in the stash is in the main array too. */
+/* A key has one place: no entry of the stash is in the main array too (I2). */
 static int RH(audit_twins)(const struct RH(view) * main, const struct RH(view) * stash,
                            struct text *text)
 {

@@ -4,8 +4,9 @@
  * per width, after robin_hood.inl.
  *
  * get_range answers reads and may run beside itself. execute_in_order applies any batch one
- * operation after the other and must run alone; it is the meaning of a batch. Parallel backends
- * (cpu/parallel.c, cuda/) use locate and decide in phases of their own and must agree with it.
+ * operation after the other and must run alone; it defines what a batch means. The parallel
+ * backends (cpu/parallel.c, cuda/) use locate and decide in phases of their own and must give the
+ * same results.
  */
 
 struct RH(table) {
@@ -30,10 +31,10 @@ struct RH(work) {
     uint32_t group_count; /* at least 1 */
     const uint32_t *group_ends;
     uint8_t *group_refused;
-    struct RH(undo) * undo;      /* [largest group]; needed only if something may be refused */
+    struct RH(undo) * undo;      /* [largest group]; needed only if a group may be refused */
     struct RH(slot) * leftovers; /* [count], entries as stored; NULL if the table has a stash */
     uint32_t leftover_count;     /* they count as held until the work ends */
-    bool stash_full;             /* execute_in_order's: inserts are refused */
+    bool stash_full;             /* execute_in_order sets it: inserts are refused */
 };
 
 struct RH(undo) {
@@ -48,7 +49,7 @@ struct RH(place) {
     struct RH(slot) * slot; /* NULL if absent, or in the side cell */
     bool found;
     bool in_stash;
-    bool left_over; /* among the work's left-overs */
+    bool left_over; /* among the left-overs of the work */
     RH_WORD value;  /* 0 if absent */
 };
 
@@ -70,7 +71,8 @@ SW_HD static inline RH_WORD RH(unmix)(const struct RH(table) * table, RH_WORD m)
 #endif
 }
 
-/* As locate, from bucket b of the main array on: the home of m, or what hint_start says. */
+/* As locate, from bucket b of the main array on: the home of m, or the start that its hint
+ * gives. */
 SW_HD static inline struct RH(place)
     RH(locate_from)(const struct RH(table) * table, RH_WORD m, uint64_t b, uint64_t *probes)
 {
@@ -100,8 +102,8 @@ SW_HD static inline struct RH(place)
     return RH(locate_from)(table, m, RH(home)(&table->main, m), probes);
 }
 
-/* Looks for a key that is nowhere else among what the work left over. The list is read from end to
- * end: it is empty unless the cap was met in this very work. */
+/* Looks a key up that the table does not hold, in the list of left-overs. The list is read from end
+ * to end: it is empty unless an entry met the cap in this very work. */
 SW_HD static inline void RH(locate_left_over)(const struct RH(work) * work, RH_WORD m,
                                               struct RH(place) * place)
 {
@@ -150,7 +152,7 @@ SW_HD static inline void RH(remove)(const struct RH(table) * table, struct RH(wo
     RH(remove_at)(place->in_stash ? &table->stash : &table->main, place->slot, probes);
 }
 
-/* Inserts an absent key. What meets the cap goes to the stash, or to the work's left-overs. */
+/* Inserts an absent key. The entry that meets the cap goes to the stash, or to the left-overs. */
 SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(work) * work,
                                     RH_WORD m, RH_WORD value, uint64_t *probes)
 {
@@ -174,7 +176,8 @@ SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(wo
     }
 }
 
-/* Applies operation i. Returns false, with nothing changed, if it would pass the limit. */
+/* Applies operation i. Returns false, with nothing changed, if occupied_max or a full stash refuses
+ * it. */
 SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(work) * work,
                                    uint32_t i, uint32_t op, RH_WORD m, struct RH(undo) * undo,
                                    bool *found, struct sw_counters *counters)
@@ -219,8 +222,8 @@ SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(wor
     return true;
 }
 
-/* Takes back the first `count` operations of a group, last first. The layout depends on the
- * contents alone, so this restores it, up to entries that stay in the stash or left over. */
+/* Undoes the first `count` operations of a group, last first. The layout depends on the contents
+ * alone, so this restores it, except for entries that stay in the stash or left over. */
 SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct RH(work) * work,
                                         uint32_t count)
 {
@@ -244,8 +247,8 @@ SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct R
     }
 }
 
-/* At the end of the work. What was left over and fits by now, because operations after it deleted
- * or were taken back, stays; the rest is no longer held. */
+/* Ends the work: left-overs that fit by now, because later operations deleted or were undone,
+ * return to the table. The rest is no longer held. */
 SW_HD static inline void RH(part_with_leftovers)(const struct RH(table) * table,
                                                  struct RH(work) * work)
 {
@@ -271,7 +274,7 @@ SW_HD static inline void RH(prefetch)(const struct RH(table) * table, RH_WORD m)
 #endif
 }
 
-/* Operations whose buckets are on their way from memory while one is worked on. */
+/* Distance, in operations, at which buckets are prefetched. */
 #define RH_AHEAD 16
 
 SW_HD static inline void RH(add_counters)(struct sw_counters *to, const struct sw_counters *from)
@@ -289,8 +292,8 @@ SW_HD static inline void RH(add_counters)(struct sw_counters *to, const struct s
     to->refused += from->refused;
 }
 
-/* Adds the answer of operation i, the last one being end - 1, to a word of `found`, which is stored
- * when it is whole: memory that others may write is not read back. */
+/* Adds the answer of operation i, the last one being end - 1, to a word of `found`. The word is
+ * stored when it is whole, so memory that others may write is never read back (rule 9). */
 SW_HD static inline void RH(answer)(const struct RH(work) * work, uint32_t i, uint32_t end,
                                     bool found, uint64_t *word)
 {

@@ -10,7 +10,7 @@
 #include "table/config.h"
 #include "table/robin_hood/robin_hood_backend.h"
 
-/* Home buckets of a table of 32-bit keys: more than there are keys would be waste. */
+/* Home buckets of a table of 32-bit keys, at most: it holds no more entries than there are keys. */
 #define BUCKETS_MAX_32 (1ULL << 32)
 /* Arrays larger than this cannot be addressed on any machine; keeps all products in 64 bits. */
 #define SLOTS_MAX (1ULL << 56)
@@ -69,8 +69,8 @@ static double queue_root(double load)
 
 uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_slots)
 {
-    /* Of a full table: the overflow wanders like a Brownian bridge, whose range passes 3 sqrt(n)
-     * with probability 1e-6. Holds for every load, and is the smaller one close to 1. */
+    /* In a full table the overflow is like a Brownian bridge, whose range passes 3 sqrt(n) with
+     * probability 1e-6. The bound holds for every load, and is the smaller one near load 1. */
     double cap = ceil(3.0 * sqrt((double)buckets * bucket_slots) / bucket_slots) + 1.0;
     if (load < 1.0) {
         double theta = queue_root(load);
@@ -78,7 +78,7 @@ uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_sl
         cap = queue < cap ? queue : cap;
     }
     if (cap > (double)buckets) {
-        cap = (double)buckets; /* all of them in the last bucket would need no more */
+        cap = (double)buckets; /* even if all entries had the last home, they would need no more */
     }
     return cap < (double)UINT32_MAX ? (uint32_t)cap : UINT32_MAX;
 }

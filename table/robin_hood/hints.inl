@@ -4,16 +4,16 @@
  * per width, after rebuild.inl.
  *
  * lead(h) is the number of buckets from h on that are full and hold only entries of homes before h.
- * Such a bucket has no room for an entry of home h and holds none, so get and insert may start at
- * h + lead(h), the start of h. Inserts only make buckets fuller and their entries smaller: a hint
- * stays valid until entries are removed. README.md, "Displacement hints".
+ * Such a bucket has no room for an entry of home h and holds none, so get and insert may start at h
+ * + lead(h), the start of h. Inserts only make buckets fuller and their entries smaller: a hint
+ * stays valid until entries are removed. table/robin_hood/README.md, "Displacement hints".
  *
- * Phases: lead_from, hint_pair and hint_start beside find; hint_start beside insert_absent too;
- * hint_forget beside hint_forget and removals.
+ * Phases (rule 5): lead_from, hint_pair and hint_start run beside find; hint_start also beside
+ * insert_absent; hint_forget beside hint_forget and removals.
  */
 
-/* The exact lead of home h, given that it is at least `known`; SW_HINT_REACH if it is larger and
- * `known` is not. */
+/* The exact lead of home h, given that it is at least `known`; SW_HINT_REACH if it is at least that
+ * and `known` is not. */
 SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_t h, uint32_t known)
 {
     uint32_t lead = known;
@@ -29,12 +29,11 @@ SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_
     return lead;
 }
 
-/* The exact hint of homes 2g and 2g + 1, given a valid one. 2g is a home; if 2g + 1 is none,
- * nothing is said of it. */
+/* The exact hint of homes 2g and 2g + 1, given a valid one. 2g is a home; 2g + 1 may not be one. */
 SW_HD static inline uint8_t RH(hint_pair)(const struct RH(view) * view, uint64_t g, uint8_t old)
 {
     uint32_t even = RH(lead_from)(view, 2 * g, sw_hint_lead(old, false));
-    uint32_t odd = even > 0 ? even - 1 : 0; /* what leads from 2g leads from 2g + 1 */
+    uint32_t odd = even > 0 ? even - 1 : 0; /* a bucket that leads from 2g leads from 2g + 1 too */
     if (2 * g + 1 < view->buckets) {
         uint32_t known = sw_hint_lead(old, true);
         odd = RH(lead_from)(view, 2 * g + 1, odd > known ? odd : known);
@@ -50,14 +49,15 @@ SW_HD static inline uint64_t RH(hint_start)(const struct RH(view) * view, const 
     return hints == NULL ? h : h + sw_hint_lead(hints[h / 2], h % 2 != 0);
 }
 
-/* Sets to 0 every hint that may be wrong after entries of buckets [first, end) were removed or
- * moved to the left: first is at or before the bucket of the first hole, end at or after the one
- * behind the last bucket that lost an entry. By `parts` threads, of which this is `part`: a word of
- * hints in one load, most of which are 0 already. Threads that remove other entries may run beside
- * it, also where they zero the same byte. `hints`, in whole words (sw_hint_bytes), may be NULL.
+/* Clears every hint that may be wrong after buckets [first, end) lost entries or moved them to the
+ * left: `first` is at or before the bucket of the first hole, `end` at or after the one behind the
+ * last bucket that lost an entry. Called by `parts` threads, of which this is number `part`; each
+ * loads whole words of hints, most of which are 0 already. Threads that remove other entries may
+ * run beside it, even where they clear the same byte. `hints`, in whole words (sw_hint_bytes), may
+ * be NULL.
  *
- * A hint speaks of the buckets from a home to its start only: those of homes before `first` whose
- * start is not past `first`, and those of homes from `end` on, speak of no bucket that changed. No
+ * A hint covers the buckets from a home to its start only. So hints of homes before `first` whose
+ * start is not past `first`, and hints of homes from `end` on, cover no bucket that changed. No
  * start is more than SW_HINT_REACH past its pair's even home, so all pairs that close are looked
  * at, and none before their word. */
 SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *hints,
@@ -79,7 +79,8 @@ SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *
         for (uint32_t i = 0; i < SW_HINT_AHEAD; i++) {
             const uint64_t g = SW_HINT_WORD * (word + i * parts);
             uint32_t which = sw_hint_speaking(held[i], g, first);
-            if (2 * (g + SW_HINT_WORD) > homes + 1) { /* the last pairs are of later homes */
+            if (2 * (g + SW_HINT_WORD) > homes + 1) { /* the last pairs may belong to homes from
+                                                         `end` on */
                 which &= (1U << (homes > 2 * g ? (homes - 2 * g + 1) / 2 * 8 : 0)) - 1;
             }
             if (which != 0) {

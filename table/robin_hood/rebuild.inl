@@ -3,11 +3,11 @@
  * rebuild.inl - moves the entries of a table to a table of another size, in one pass over both.
  * Included by robin_hood.h once per width, after execute.inl.
  *
- * Entries are sorted by m over the buckets, so a table whose buckets are sorted one by one is a
- * sorted stream, and so is its stash. Merged, the stream is laid out from left to right: each entry
- * takes the first free slot at or after its home. That is the layout of these contents at any size,
- * and what meets the cap is what a table of that size would not have taken either: such an entry
- * takes no slot, and goes to the stash.
+ * Entries are sorted by m over the buckets, so once each bucket is sorted the table is a sorted
+ * stream, and so is its stash. The two are merged and laid out from left to right: each entry takes
+ * the first free slot at or after its home. That is the canonical layout of these contents at any
+ * size. An entry that meets the cap takes no slot and goes to the stash, as it would in a table
+ * created at that size.
  */
 
 /* Sorts one bucket by m, EMPTY last: an odd-even network, for every number of slots. */
@@ -24,8 +24,8 @@ SW_HD static inline void RH(bucket_sort)(struct RH(slot) held[SW_BUCKET_SLOTS])
     }
 }
 
-/* The slot of an entry that follows entries of smaller m, of which the last took the slot before
- * `next`: the number of the slot. Not smaller than the end of its reach if it meets the cap. */
+/* The number of the slot of an entry whose predecessor in order of m took the slot before `next`.
+ * At or past the end of its reach if the entry meets the cap. */
 SW_HD static inline uint64_t RH(slot_after)(const struct RH(view) * view, uint64_t next, RH_WORD m)
 {
     uint64_t first = RH(home)(view, m) * SW_BUCKET_SLOTS;
@@ -49,9 +49,9 @@ SW_HD static inline bool RH(append)(const struct RH(view) * view, uint64_t *next
 /* The entries of an array, in order of m. */
 struct RH(source) {
     const struct RH(view) * view;
-    uint64_t bucket;                       /* to be read next */
-    struct RH(slot) held[SW_BUCKET_SLOTS]; /* the one before it, sorted */
-    int at;                                /* next of `held` */
+    uint64_t bucket;                       /* the bucket to read next */
+    struct RH(slot) held[SW_BUCKET_SLOTS]; /* the last bucket read, sorted */
+    int at;                                /* the next entry of `held` */
 };
 
 /* The source's next entry; EMPTY at its end. */
@@ -77,9 +77,9 @@ SW_HD static inline void RH(source_start)(struct RH(source) * source, const stru
     source->at = SW_BUCKET_SLOTS;
 }
 
-/* Writes what `from` holds to `to`, whose arrays are EMPTY, and sets the state of `to`. Returns
- * false, and leaves `to` half written, if more than stash_limit entries meet the cap (the stash of
- * `to` must have room for so many; 0 if it has none). `from` is only read. For one thread alone. */
+/* Writes the entries of `from` to `to`, whose arrays are EMPTY, and sets the state of `to`. Returns
+ * false, with `to` half written, if more than stash_limit entries meet the cap. The stash of `to`
+ * must have room for so many; 0 if it has none. `from` is only read. Runs on one thread, alone. */
 SW_HD static inline bool RH(rebuild)(const struct RH(table) * from, const struct RH(table) * to,
                                      uint64_t stash_limit)
 {

@@ -28,11 +28,12 @@
 static_assert(SW_BUCKET_SLOTS == 2 || SW_BUCKET_SLOTS == 4 || SW_BUCKET_SLOTS == 8,
               "a bucket is 2, 4 or 8 slots: whole loads of 16 bytes, and a power of two");
 
-/* Look-ups jump over so many buckets or more; fewer are looked at one by one, since neighbours
- * share cache lines and pages. */
+/* Look-ups jump over this many buckets or more. Fewer are read one by one, since neighbours share
+ * cache lines and pages. */
 #define SW_JUMP_MIN 4
 
-/* What a bucket says of a key it does not hold: no bucket does, or look in the next one. */
+/* What a bucket that does not hold a key tells about it: the key is absent, or it may be in the
+ * next bucket. */
 enum sw_probe { SW_PROBE_ABSENT = -1, SW_PROBE_NEXT = -2 };
 
 /* Displacement hints (hints.inl): a byte for each pair of home buckets (2g, 2g + 1). The low 6 bits
@@ -64,18 +65,19 @@ SW_HD static inline uint64_t sw_hint_count(uint64_t buckets)
     return (buckets + 1) / 2;
 }
 
-/* What to allocate for them: hint_forget reads whole words. */
+/* Allocation unit of the hints: hint_forget reads whole words. */
 #define SW_HINT_WORD 4
-/* So many words are loaded before the first is looked at: one by one, memory would be waited for as
- * often. */
+/* hint_forget loads this many words before it looks at the first, so that their latencies
+ * overlap. */
 #define SW_HINT_AHEAD 4
 SW_HD static inline uint64_t sw_hint_bytes(uint64_t buckets)
 {
     return (sw_hint_count(buckets) + SW_HINT_WORD - 1) / SW_HINT_WORD * SW_HINT_WORD;
 }
 
-/* A word of hints, the first one lowest, which other threads may be clearing. Aligned to its size
- * on a device. */
+/* A word of hints, the first one lowest. Other threads may be clearing it; a relaxed load is
+ * enough, since a hint only changes to 0, which is always valid. Aligned to its size on a
+ * device. */
 SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
 {
 #if defined(__CUDA_ARCH__)
@@ -89,9 +91,9 @@ SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
 #endif
 }
 
-/* Of a word of hints, from that of homes 2g and 2g + 1 on, those that speak of buckets from `first`
- * on: the top bit of the byte of each. A hint does of those from a home to its start, and of its
- * two homes the odd one has the later start. */
+/* Of a word of hints, beginning with that of homes 2g and 2g + 1: the top bit of the byte of each
+ * hint that covers a bucket at or after `first`. A hint covers the buckets from a home to its
+ * start; of its two homes the odd one has the later start. */
 SW_HD static inline uint32_t sw_hint_speaking(uint32_t word, uint64_t g, uint64_t first)
 {
     const uint32_t tops = 0x80808080;
@@ -108,8 +110,8 @@ SW_HD static inline uint32_t sw_hint_speaking(uint32_t word, uint64_t g, uint64_
     return some & (((starts + 0x06040200) | tops) - past) & tops;
 }
 
-/* Clears hints of a word, those with the top bit of their byte set. Several threads may clear the
- * same ones. */
+/* Clears the hints of a word whose byte has its top bit set. Several threads may clear the same
+ * one. Relaxed: the phase ends before anyone reads hints again (rule 5). */
 SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 {
 #if defined(__CUDA_ARCH__)
@@ -123,8 +125,8 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 #endif
 }
 
-/* Before a slot of a view is written: what a guard of it keeps is copied. CUDA, whose sources are
- * C++, has no guards. */
+/* Call before a slot of a view is written: it copies what the view's guard keeps. CUDA, whose
+ * sources are C++, has no guards. */
 #ifdef __cplusplus
 #define SW_KEEP(view, slot) ((void)0)
 #else

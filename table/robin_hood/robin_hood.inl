@@ -55,7 +55,7 @@ SW_HD static inline void RH(bucket_load)(const struct RH(slot) * bucket,
     }
 }
 
-/* The same where nobody else writes: in a read phase, or alone. On a GPU in loads of 16 bytes. */
+/* The same in a phase in which no thread writes. On a GPU in loads of 16 bytes. */
 SW_HD static inline void RH(bucket_read)(const struct RH(slot) * bucket,
                                          struct RH(slot) out[SW_BUCKET_SLOTS])
 {
@@ -134,8 +134,8 @@ SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_
     return low;
 }
 
-/* How far to the left of a bucket whose smallest entry is `smallest`, larger than m, to look next:
- * at most `most` buckets. */
+/* How many buckets to step to the left, at most `most`, from a bucket whose smallest entry is
+ * `smallest`, larger than m. */
 SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD m,
                                            RH_WORD smallest, uint64_t most)
 {
@@ -146,13 +146,14 @@ SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD
     return step < 1 ? 1 : step > most ? most : step;
 }
 
-/* Finds m (not all ones) in bucket b, at or after its home, or later. Returns its slot, or NULL.
- * *value is set on a hit; *probes grows by the buckets inspected. For phases without writers.
+/* Finds m (not all ones), which is in bucket b or later; b is at or after its home. Returns its
+ * slot, or NULL. *value is set on a hit; *probes grows by the buckets inspected. For phases without
+ * writers (rule 5).
  *
- * Entries are in order over the buckets and about as dense as their homes, so a bucket that is full
- * of entries whose homes lie far before that of m tells how far on m may be: such a distance is
- * jumped, and what was jumped over is looked at if the bucket found there has only larger ones. In
- * a nearly full table that takes a few buckets where one after the other takes hundreds. */
+ * Entries are ordered over the buckets and about as dense as their homes. So a bucket full of
+ * entries whose homes lie far before that of m tells how far ahead m may be. The search jumps that
+ * distance, and steps back if the bucket there holds only larger entries. In a nearly full table
+ * that reads a few buckets where a linear search reads hundreds. */
 SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view, RH_WORD m,
                                                     uint64_t b, RH_WORD *value, uint64_t *probes)
 {
@@ -194,9 +195,12 @@ SW_HD static inline struct RH(slot) *
 }
 
 /* Inserts an entry whose key is absent and, among the inserts of this phase, unique. Every bucket
- * from its home to before b is full of smaller entries. No bucket from `limit` on is touched.
- * Returns true when everything found a place. Otherwise *hand is the entry, usually an older one,
- * that met the cap or the limit and is no longer in the table. */
+ * from its home to before b is full of smaller entries. Touches no bucket from `limit` on. Returns
+ * true when every entry found a place. Otherwise *carried is the entry, usually an older one, that
+ * met the cap or the limit and is no longer in the table.
+ *
+ * Beside other inserts: an entry is at any moment either in one slot or carried by one thread,
+ * since one compare-and-swap exchanges the two (rules 1 and 3). */
 SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
                                                   struct RH(slot) * hand, uint64_t b,
                                                   uint64_t limit, uint64_t *probes)
@@ -210,13 +214,15 @@ SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
             struct RH(slot) top;
             int max = RH(bucket_max)(held, &top);
             if (top.m <= hand->m) {
-                break; /* full of smaller entries, and will stay so: go on to the next bucket */
+                break; /* full of smaller entries, and it stays so: m only falls in an insert
+                          phase */
             }
             SW_KEEP(view, bucket + max);
             struct RH(slot) was = RH(slot_cas)(bucket + max, top, *hand);
             if (!RH(slot_same)(was, top)) {
                 for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
-                    held[i] = i == max ? was : held[i]; /* another insert's: only smaller */
+                    held[i] = i == max ? was : held[i]; /* another insert was faster; what it wrote
+                                                           is smaller than `top` */
                 }
                 continue;
             }
@@ -239,7 +245,7 @@ SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
     return RH(insert_absent_before)(view, hand, b, view->buckets_total, probes);
 }
 
-/* And from the entry's home. */
+/* The same from the entry's home on. */
 SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * hand,
                                            uint64_t *probes)
 {

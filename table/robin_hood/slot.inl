@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot.inl - one slot, and the few ways to touch it. Included by robin_hood.h once per width.
+ * slot.inl - one slot and its accessors: load, store, compare-and-swap. Included by robin_hood.h
+ * once per width.
  *
- * | bytes (64-bit slot) | bytes (128-bit slot) | field                                      |
- * | 0..3                | 0..7                 | value                                      |
- * | 4..7                | 8..15                | m, the mixed key; all ones = EMPTY         |
+ *   | bytes (64-bit slot) | bytes (128-bit slot) | field                                      |
+ *   | 0..3                | 0..7                 | value                                      |
+ *   | 4..7                | 8..15                | m, the mixed key; all ones = EMPTY         |
  *
  * An EMPTY slot has every bit set. Read as one little-endian integer, m is the high half.
  *
- * Loads are relaxed and, for 128-bit slots, may tear between the halves: every decision is taken on
- * m alone, and in an insert phase every write is one full-slot compare-and-swap, so a torn pair can
- * only make that fail (README.md, rule 3).
+ * Every access is relaxed, and none needs more. Phases order what one writes and the next reads
+ * (rule 5). Within an insert phase the m of a slot only falls, so an old load is an upper bound:
+ * "nothing larger here" stays true, and a compare-and-swap succeeds only if the slot still holds
+ * what was loaded. A 128-bit load may tear between its halves: every decision is taken on m alone,
+ * and every write of an insert phase is one full-slot compare-and-swap, which a torn pair only
+ * makes fail (rule 3). Rules: table/robin_hood/README.md.
  */
 
 struct RH(slot) {
@@ -56,7 +60,9 @@ SW_HD static inline struct RH(slot) RH(slot_load)(const struct RH(slot) * slot)
     return out;
 }
 
-/* A store by the only thread that may write this slot in this phase; others may read it. */
+/* A store by the only thread that may write this slot in this phase, while others may read it. In a
+ * 128-bit slot the halves are two stores: beside readers only the value may differ from what is
+ * there, and only the thread that has the key's operations looks at it (rules 6 and 7). */
 SW_HD static inline void RH(slot_store)(struct RH(slot) * slot, struct RH(slot) entry)
 {
 #if RH_BITS == 64
@@ -75,7 +81,8 @@ SW_HD static inline void RH(slot_store)(struct RH(slot) * slot, struct RH(slot) 
 #endif
 }
 
-/* If the slot holds `expected`, replaces it by `desired`, in one step; returns what it held. */
+/* If the slot holds `expected`, replaces it by `desired` in one step; returns what it held.
+ * Relaxed: the returned word is the datum itself, and nothing else is published by it (rule 3). */
 SW_HD static inline struct RH(slot)
     RH(slot_cas)(struct RH(slot) * slot, struct RH(slot) expected, struct RH(slot) desired)
 {

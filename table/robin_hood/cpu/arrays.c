@@ -8,14 +8,14 @@
 
 #include "table/host/memory.h"
 
-/* Empty slots are written in pieces of this size, on all threads. */
+/* Bytes that a thread fills with empty slots at a time. */
 #define FILL_BYTES (4ULL << 20)
-/* This part of the available memory, 5 %, is left to others. */
+/* 1 / 20 of the available memory, 5 %, stays free for others. */
 #define AVAILABLE_MARGIN 20
 
 void *sw_cpu_arrays_map(const struct sw_geometry *geometry, uint64_t bytes_more)
 {
-    /* a system that overcommits would give the addresses, and kill us when they are written */
+    /* where memory is overcommitted, mmap succeeds and the process is killed at the first write */
     uint64_t installed = sw_memory_installed();
     uint64_t available = sw_memory_available();
     if (bytes_more > installed || geometry->bytes_total > installed - bytes_more ||

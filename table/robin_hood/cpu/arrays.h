@@ -2,7 +2,7 @@
  *
  * arrays.h - the slots of a CPU table: main array and stash in one mapping.
  *
- * Threads: any, on arrays nobody else knows; in a write phase on those of the table.
+ * Threads: any, on arrays that no other thread knows; in a write phase on those of the table.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_ARRAYS_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_ARRAYS_H

@@ -8,11 +8,11 @@
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
 
-/* What a batch's operations are. */
+/* The operations of a batch, summed up. */
 struct mix {
     bool writes;
     bool deletes;
-    bool conditional; /* whether an absent key is inserted depends on what went before */
+    bool conditional; /* whether an absent key is inserted depends on earlier operations */
 };
 
 static struct mix mix_of(const struct sw_batch *batch)
@@ -37,7 +37,7 @@ static bool inserts(uint32_t op)
     return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT;
 }
 
-/* True if the pool has more than one thread and is ours now. */
+/* True if the pool has more than one thread and is now the caller's. */
 static bool try_parallel(struct sw_cpu *cpu)
 {
     return sw_pool_threads(cpu->pool) > 1 && sw_pool_try_take(cpu->pool);

@@ -45,9 +45,9 @@ static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) 
 
 static_assert(sizeof(struct RH(undo)) >= 2 * sizeof(RH_WORD), "the scratch holds a set of keys");
 
-/* How many keys are absent now that some operation would insert: each once. No more than so many
- * entries are added; fewer, where the operation is refused for its operand or the batch deletes.
- * Loads the keys, once and for all: work->keys becomes a copy. */
+/* The number of absent keys that some operation would insert, each counted once. The batch adds at
+ * most so many entries; fewer, where operations are refused for their operand or delete. Loads the
+ * keys once and for all (rule 9): work->keys becomes the copy. */
 static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * work)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
@@ -76,7 +76,7 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * wor
             side = true;
             continue;
         }
-        /* keys of one home lie close together in m, and must not here */
+        /* keys of one home are close together in m; here they must be spread */
         uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * size) >> 64);
         while (seen[at] != RH_EMPTY && seen[at] != m) {
             at = at + 1 < size ? at + 1 : 0;
@@ -88,8 +88,8 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * wor
     return absent;
 }
 
-/* Grows before a batch of which some insert might be refused; not for a single group that is
- * refused at any size. */
+/* Grows before a batch that might have an insert refused; not for a single group that is refused at
+ * any size. */
 static void RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
@@ -106,15 +106,15 @@ static void RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const stru
     }
 }
 
-/* True if there is room for every key of the batch that is absent now. Looks them all up, which
- * costs far less than doing a large batch in order. */
+/* True if there is room for every key of the batch that is absent now. Looks all of them up, which
+ * costs far less than carrying out a large batch in order. */
 static bool RH(absent_fit)(struct sw_cpu *cpu, struct RH(work) * work)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     return table->state->occupied + RH(parallel_absent)(cpu, work) <= table->occupied_max;
 }
 
-/* Carries the batch out on all threads, or returns false with nothing done, but that work->keys may
+/* Carries the batch out on all threads. Returns false with nothing done, except that work->keys may
  * be a copy. */
 static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool room,
                                 struct sw_counters *counters)

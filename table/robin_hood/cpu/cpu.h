@@ -19,17 +19,17 @@
 /* And by position into this many slices a thread, so that a late thread finds less left. */
 #define SW_CPU_SLICES_PER_THREAD 4
 #define SW_CPU_THREADS_MAX 256
-/* Operations whose buckets are on their way from memory while one is worked on. */
+/* Distance, in operations, at which buckets are prefetched. */
 #define SW_CPU_AHEAD 16U
 
-/* Where write batches work; sized for batch_ops_max operations. */
+/* Scratch of write batches; sized for batch_ops_max operations. */
 struct sw_cpu_scratch {
     void *memory;
     uint64_t bytes;
     void *records;     /* undo records in order, or the partitioned operations in parallel */
-    void *entries;     /* slots: what is to be inserted, or was left over */
-    void *keys;        /* [operations]: keys of a batch of which several passes need them. With
-                          several threads they lie where `index` begins, which is needed later */
+    void *entries;     /* slots: entries to insert, or left over */
+    void *keys;        /* [operations]: keys of a batch that is passed over several times. With
+                          several threads they share the memory of `index`, which is needed later */
     uint32_t *index;   /* [4 * operations]: finds entries by key; NULL with one thread */
     uint32_t *offsets; /* [slices][partitions]; NULL with one thread */
 };
@@ -39,10 +39,10 @@ union sw_cpu_table {
     struct sw_table_s128 s128;
 };
 
-/* The last growth, where it failed. */
+/* The last growth, if it failed. */
 struct sw_cpu_failed {
-    uint64_t retry_ns; /* monotonic: none is tried before; 0: it did not fail */
-    bool full;         /* for the probe cap; then with these: */
+    uint64_t retry_ns; /* monotonic: not tried again before; 0: it did not fail */
+    bool full;         /* it failed for the probe cap, with these numbers: */
     uint64_t capacity;
     uint64_t occupied;
     uint64_t stash_occupied;
@@ -60,7 +60,7 @@ struct sw_cpu {
     struct sw_state state;
     struct sw_cpu_scratch scratch;
     struct sw_cpu_failed failed;
-    struct sw_cpu_image *image; /* that guards the arrays; NULL: none. Touched alone */
+    struct sw_cpu_image *image; /* the image that guards the arrays; NULL: none. Touched alone */
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;
 };

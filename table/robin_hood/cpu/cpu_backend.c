@@ -115,7 +115,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     return SW_OK;
 }
 
-/* An image reads the arrays: it keeps them, if there is memory for others. */
+/* An image reads the arrays: they become the image's, if there is memory for new ones. */
 static void leave_arrays_to_image(struct sw_cpu *cpu)
 {
     void *slots = NULL;
@@ -195,7 +195,7 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     case SW_BATCH_IMAGE:
         sw_cpu_take_image(cpu, batch);
         break;
-    default: /* what only a cache has, table.c has refused */
+    default: /* table.c has refused the kinds that only a cache has */
         break;
     }
     return SW_OK;

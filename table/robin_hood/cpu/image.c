@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.c - images of a table in host memory: nothing is copied but what is written meanwhile.
+ * image.c - images of a table in host memory: only what is written meanwhile is copied.
  */
 #include "table/robin_hood/cpu/image.h"
 
@@ -14,12 +14,12 @@
 struct sw_cpu_image {
     struct sw_cpu *cpu;
     struct sw_image_slots kind;
-    struct sw_guard *guard; /* NULL: the arrays are borrowed, and nobody writes */
-    bool side;              /* there is an entry without a slot, and it was not read */
+    struct sw_guard *guard; /* NULL: the arrays are borrowed, and no thread writes them */
+    bool side;              /* there is an entry without a slot, and it is not read yet */
     uint64_t side_value;
-    const void *part; /* what is read, and which slot of it */
+    const void *part; /* the slots being read, and the next of them */
     uint64_t part_slots, at;
-    void *arrays; /* the guarded ones, once the table has others; or NULL */
+    void *arrays; /* the guarded arrays, once the table has new ones; or NULL */
     uint64_t arrays_bytes;
 };
 
@@ -58,7 +58,7 @@ void sw_cpu_abandon_image(struct sw_cpu *cpu)
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-/* A guard of the arrays as they are now, when others may move them. */
+/* A guard of the present arrays. Others may move the table meanwhile. */
 static struct sw_guard *create_guard(struct sw_cpu *cpu)
 {
     sw_phase_lock_enter_read(&cpu->lock);
@@ -68,8 +68,8 @@ static struct sw_guard *create_guard(struct sw_cpu *cpu)
     return sw_guard_create(slots, bytes);
 }
 
-/* Alone: whether the image is of the arrays as they are. Those of a table that has moved since its
- * guard was made are others. */
+/* Runs alone. Returns whether the guard is of the table's present arrays; a table that has moved
+ * since has others. */
 static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
     image->kind = (struct sw_image_slots){cpu->config.slot_bits, true, cpu->config.seed};
@@ -88,7 +88,7 @@ static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return fits;
 }
 
-/* Returns whether it was of the arrays as they are, or is not to be tried again. */
+/* Returns true once the guard was of the present arrays, or if trying again is of no use. */
 static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
 {
     batch->_image_sequence = sw_phase_lock_enter_alone(&cpu->lock);
@@ -164,7 +164,7 @@ void sw_cpu_image_drop(void *context)
     struct sw_cpu_image *image = context;
     struct sw_cpu *cpu = image->cpu;
     if (image->guard != NULL) {
-        sw_guard_lose(image->guard); /* nobody waits for its chunks */
+        sw_guard_lose(image->guard); /* no writer waits for its chunks any more */
         (void)sw_phase_lock_enter_alone(&cpu->lock);
         if (cpu->image == image) {
             guard_table(cpu, NULL);

@@ -30,9 +30,10 @@ void sw_parallel_get_s128(struct sw_cpu *cpu, const struct sw_work_s128 *work,
 uint64_t sw_parallel_absent_s64(struct sw_cpu *cpu, struct sw_work_s64 *work);
 uint64_t sw_parallel_absent_s128(struct sw_cpu *cpu, struct sw_work_s128 *work);
 
-/* Anything but DELETE, of which nothing may be refused: there is room for every absent key. What
- * meets the cap is in the stash afterwards, or in work->leftovers (which is the scratch's entries).
- * Answers, counters and layout are those of execute_in_order, except `probes`. */
+/* Carries out a batch without DELETE of which nothing may be refused: there is room for every
+ * absent key. What meets the cap is in the stash afterwards, or in work->leftovers (which is the
+ * scratch's entries). Answers, counters and layout are those of execute_in_order, except
+ * `probes`. */
 void sw_parallel_upsert_s64(struct sw_cpu *cpu, struct sw_work_s64 *work,
                             struct sw_counters *counters);
 void sw_parallel_upsert_s128(struct sw_cpu *cpu, struct sw_work_s128 *work,

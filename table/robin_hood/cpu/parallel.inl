@@ -3,17 +3,17 @@
  * parallel.inl - one large batch on all threads of the pool. Included by parallel.c once per width.
  *
  * Reads are cut into chunks. Writes go through these steps, each on all threads, each finished
- * before the next begins:
+ * before the next begins; sw_pool_run is the barrier between them (rule 5):
  *
  *   count, scatter  operations are partitioned by the top bits of m; a partition keeps their order.
- *                   Others may change the keys: the first of the two loads and keeps them
- *   update          (A) a partition's operations are applied in order. Keys of the table change in
- *                   place, nothing moves. Absent keys are gathered, each once: later operations on
- *                   such a key are applied to what was gathered.
- *   insert, answer  (B) what was gathered is inserted: absent, distinct. Beside it the answers,
- *                   which lie in order of partition, go to where the caller wants them.
+ *                   count loads the keys, which others may change, and keeps them (rule 9).
+ *   update          A partition's operations are applied in order (rule 7). Present keys change in
+ *                   place, nothing moves (rule 6). Absent keys are gathered, each once: later
+ *                   operations on such a key are applied to the gathered entry.
+ *   insert, answer  The gathered entries are inserted: absent, distinct (rules 1 to 4). Beside it
+ *                   the answers, which lie in order of partition, are copied to the caller.
  *
- * A key belongs to one partition, so one thread sees all its operations in their order.
+ * All operations on a key are in one partition, so one thread applies them in their order.
  */
 
 /* An operation in its partition; after `update`, its answer. */
@@ -26,7 +26,7 @@ struct RH(record) {
 };
 
 struct RH(partition) {
-    uint32_t first; /* record, entry */
+    uint32_t first; /* index of its first record, and entry */
     uint32_t count;
     uint32_t gathered;  /* entries to insert */
     uint32_t left_over; /* entries that met the cap, at the front of the partition's entries */
@@ -36,15 +36,16 @@ struct RH(partition) {
 struct RH(job) {
     const struct RH(table) * table;
     const struct RH(work) * work;
-    const RH_WORD *given; /* the keys that get_job keeps, if it does */
+    const RH_WORD *given; /* the caller's keys, where get_job is to copy them */
     struct RH(record) * records;
     struct RH(slot) * entries;
-    RH_WORD *keys; /* the scratch's: of a batch that writes, as they were loaded; then every m */
+    RH_WORD *keys; /* of the scratch: the keys of a batch that writes, as loaded; then every m */
     uint32_t *index;
-    uint32_t (*offsets)[SW_CPU_PARTITIONS]; /* of a slice: its next record in each partition */
+    uint32_t (*offsets)[SW_CPU_PARTITIONS]; /* [slice]: where its next record goes in each
+                                               partition */
     uint32_t slices;
     uint32_t slice_ops; /* multiple of 64 */
-    uint32_t next;      /* piece of work to take, atomic */
+    uint32_t next;      /* the next unit of work, atomic */
     struct sw_counters *counters;
     struct RH(partition) partitions[SW_CPU_PARTITIONS];
 };
@@ -64,7 +65,7 @@ static uint32_t RH(slice_end)(const struct RH(job) * job, uint32_t slice)
 
 #define GET_CHUNK 1024U
 
-/* Keys [begin, end) of a batch that writes; from then on they are what is looked at. */
+/* Copies keys [begin, end) of a batch that writes; from then on the copy is read (rule 9). */
 static void RH(keep_keys)(const struct RH(job) * job, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++) {
@@ -177,7 +178,7 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
 
 /* --- writes: update in place, gather what is absent --- */
 
-/* The keys gathered in one partition: open addressing, 0 is free, k + 1 means entries[k]. */
+/* The keys gathered in one partition: open addressing; 0 is free, k + 1 names entries[k]. */
 struct RH(gather) {
     struct RH(slot) * entries;
     uint32_t *index;
@@ -201,7 +202,7 @@ static void RH(gather_init)(struct RH(gather) * gather, const struct RH(job) * j
     memset(gather->index, 0, sizeof(uint32_t) << bits);
 }
 
-/* The index cell of m, or the free one where it belongs. */
+/* The place of m in the index, or the free one where it belongs. */
 static uint32_t *RH(gather_find)(const struct RH(gather) * gather, RH_WORD m)
 {
     uint32_t at = (uint32_t)((m * 0x9e3779b97f4a7c15ULL) >> gather->shift);
@@ -233,7 +234,7 @@ static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * re
     record->found = entry != NULL;
 }
 
-/* The key is in the table, or is the one that lives in the side cell. */
+/* The key is present, or is the one that lives in the side cell. */
 static void RH(update_present)(const struct RH(table) * table, const struct RH(place) * place,
                                struct RH(record) * record, struct sw_counters *counters)
 {
@@ -316,7 +317,8 @@ static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition
     partition->counters.failures += partition->left_over;
 }
 
-/* `found` is put together in the memory of the index, which is not needed any more. */
+/* `found` is assembled in the memory of the index, which is not needed any more, and stored
+ * once. */
 static void RH(answer_slice)(const struct RH(job) * job, uint32_t slice)
 {
     const struct RH(work) *work = job->work;
@@ -359,7 +361,8 @@ static void RH(insert_job)(void *context, uint32_t thread, uint32_t threads)
     }
 }
 
-/* Adds up; what met the cap goes to the stash, or to the front of the entries. */
+/* On one thread, after all inserts: adds up the counters, and moves what met the cap to the stash,
+ * or to the front of the entries as left-overs. */
 static void RH(settle)(struct RH(job) * job, struct RH(work) * work, struct sw_counters *counters)
 {
     const struct RH(table) *table = job->table;

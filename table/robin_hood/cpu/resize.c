@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize.c - growth, shrinking, and what is told of them.
+ * resize.c - growth and shrinking, and the facts that depend on them.
  */
 #include "table/robin_hood/cpu/resize.h"
 
@@ -10,7 +10,7 @@
 #include "table/robin_hood/cpu/arrays.h"
 #include "table/robin_hood/cpu/image.h"
 
-/* After a growth that failed none is tried for so long, and so many times as long as it took. */
+/* Pause after a growth that failed: so long, and so many times as long as the attempt took. */
 #define RETRY_NS 1000000000ULL
 #define RETRY_TIMES 20
 
@@ -30,8 +30,8 @@ static bool rebuild(const struct sw_cpu *cpu, const union sw_cpu_table *to, uint
                                        : sw_rebuild_s128(&cpu->table.s128, &to->s128, stash_limit);
 }
 
-/* Moves everything to arrays of `capacity`. SW_E_NOMEM, or SW_E_FULL if more than stash_limit
- * entries would meet the cap there; then everything is as it was. */
+/* Moves all entries to arrays of `capacity`. SW_E_NOMEM, or SW_E_FULL if more than stash_limit
+ * entries would meet the cap there; then nothing has changed. */
 static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
 {
     struct sw_table_config config = cpu->config;
@@ -60,9 +60,8 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     return SW_OK;
 }
 
-/* Moves everything to arrays of `capacity`, or of twice as many slots as often as it takes until no
- * more than stash_limit entries meet the cap. The present capacity is not stepped over: it serves.
- */
+/* Moves all entries to arrays of `capacity`, doubled until no more than stash_limit entries meet
+ * the cap. On the way up the present capacity is tried too: it always serves. */
 static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
 {
     uint64_t present = capacity_of(cpu);
@@ -84,7 +83,7 @@ static void describe(struct sw_cpu *cpu)
     cpu->facts.image_bytes = sw_guard_bytes(cpu->geometry.bytes_total);
 }
 
-/* Counts an attempt in `count`, or as failed, and publishes what it led to. */
+/* Counts an attempt in `count`, or as failed, and publishes its result. */
 static void record(struct sw_cpu *cpu, int status, uint64_t *count)
 {
     pthread_mutex_lock(&cpu->facts_mutex);
@@ -102,7 +101,7 @@ uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns)
     return took_ns > RETRY_NS / RETRY_TIMES ? took_ns * RETRY_TIMES : RETRY_NS;
 }
 
-/* Is the table still what a growth failed with for the probe cap? Other entries would not help:
+/* Is the table still as it was when growth failed for the probe cap? Other entries would not help:
  * only fewer, or another capacity or stash. */
 static bool is_still_full(const struct sw_cpu *cpu)
 {
