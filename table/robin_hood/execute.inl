@@ -156,23 +156,23 @@ SW_HD static inline void RH(remove)(const struct RH(table) * table, struct RH(wo
 SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(work) * work,
                                     RH_WORD m, RH_WORD value, uint64_t *probes)
 {
-    struct RH(slot) hand;
+    struct RH(slot) carried;
     table->state->occupied++;
     if (m == RH_EMPTY) {
         table->state->side_present = 1;
         table->state->side_value = value;
         return;
     }
-    hand.m = m;
-    hand.value = value;
-    if (RH(insert_absent)(&table->main, &hand, probes)) {
+    carried.m = m;
+    carried.value = value;
+    if (RH(insert_absent)(&table->main, &carried, probes)) {
         return;
     }
     if (table->stash.slots != NULL) {
         table->state->stash_occupied++;
-        RH(insert_absent)(&table->stash, &hand, probes);
+        RH(insert_absent)(&table->stash, &carried, probes);
     } else {
-        work->leftovers[work->leftover_count++] = hand;
+        work->leftovers[work->leftover_count++] = carried;
     }
 }
 
@@ -249,15 +249,15 @@ SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct R
 
 /* Ends the work: left-overs that fit by now, because later operations deleted or were undone,
  * return to the table. The rest is no longer held. */
-SW_HD static inline void RH(part_with_leftovers)(const struct RH(table) * table,
+SW_HD static inline void RH(hand_back_leftovers)(const struct RH(table) * table,
                                                  struct RH(work) * work)
 {
     uint64_t probes = 0;
     uint32_t rest = 0;
     for (uint32_t k = 0; k < work->leftover_count; k++) {
-        struct RH(slot) hand = work->leftovers[k];
-        if (!RH(insert_absent)(&table->main, &hand, &probes)) {
-            work->leftovers[rest++] = hand;
+        struct RH(slot) carried = work->leftovers[k];
+        if (!RH(insert_absent)(&table->main, &carried, &probes)) {
+            work->leftovers[rest++] = carried;
         }
     }
     work->leftover_count = rest;
@@ -381,7 +381,7 @@ SW_HD static inline bool RH(execute_in_order)(const struct RH(table) * table,
             work->group_refused[g] = !admitted;
         }
     }
-    RH(part_with_leftovers)(table, work);
+    RH(hand_back_leftovers)(table, work);
     return all;
 }
 

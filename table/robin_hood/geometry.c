@@ -148,7 +148,7 @@ bool sw_geometry_may_hold(const struct sw_table_config *config, uint64_t entries
     return entries <= occupied_max_of(config, most);
 }
 
-static void plan_stash(const struct sw_table_config *config, struct sw_geometry *geometry)
+static void compute_stash(const struct sw_table_config *config, struct sw_geometry *geometry)
 {
     if (config->stash_slots == 0) {
         geometry->stash_buckets = 0;
@@ -165,8 +165,8 @@ static void plan_stash(const struct sw_table_config *config, struct sw_geometry 
     geometry->stash_max = config->stash_slots;
 }
 
-int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *geometry,
-                     char *reason, size_t reason_size)
+int sw_geometry_compute(const struct sw_table_config *config, struct sw_geometry *geometry,
+                        char *reason, size_t reason_size)
 {
     int status = validate(config, reason, reason_size);
     if (status != SW_OK) {
@@ -183,7 +183,7 @@ int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *g
     }
     geometry->buckets_total = buckets + geometry->max_probe;
     geometry->occupied_max = occupied_max_of(config, buckets);
-    plan_stash(config, geometry);
+    compute_stash(config, geometry);
     geometry->slots_total =
         (geometry->buckets_total + geometry->stash_buckets_total) * SW_BUCKET_SLOTS;
     /* at most 2^56 + 2^34 slots and twice that of stash, 16 bytes each: below 2^63 */

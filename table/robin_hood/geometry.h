@@ -28,8 +28,8 @@ struct sw_geometry {
 
 /* Computes the geometry of a valid configuration. Returns SW_OK or SW_E_INVALID (with a sentence in
  * `reason`). */
-int sw_geometry_plan(const struct sw_table_config *config, struct sw_geometry *geometry,
-                     char *reason, size_t reason_size);
+int sw_geometry_compute(const struct sw_table_config *config, struct sw_geometry *geometry,
+                        char *reason, size_t reason_size);
 
 /* The capacity a table may have at most: config->max_capacity_slots in whole buckets, and no less
  * than the one it is created with. */

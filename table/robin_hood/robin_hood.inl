@@ -202,10 +202,10 @@ SW_HD static inline struct RH(slot) *
  * Beside other inserts: an entry is at any moment either in one slot or carried by one thread,
  * since one compare-and-swap exchanges the two (rules 1 and 3). */
 SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
-                                                  struct RH(slot) * hand, uint64_t b,
+                                                  struct RH(slot) * carried, uint64_t b,
                                                   uint64_t limit, uint64_t *probes)
 {
-    while (b < limit && b < RH(reach)(view, RH(home)(view, hand->m))) {
+    while (b < limit && b < RH(reach)(view, RH(home)(view, carried->m))) {
         struct RH(slot) *bucket = RH(bucket)(view, b);
         struct RH(slot) held[SW_BUCKET_SLOTS];
         RH(bucket_load)(bucket, held);
@@ -213,12 +213,12 @@ SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
         for (;;) {
             struct RH(slot) top;
             int max = RH(bucket_max)(held, &top);
-            if (top.m <= hand->m) {
+            if (top.m <= carried->m) {
                 break; /* full of smaller entries, and it stays so: m only falls in an insert
                           phase */
             }
             SW_KEEP(view, bucket + max);
-            struct RH(slot) was = RH(slot_cas)(bucket + max, top, *hand);
+            struct RH(slot) was = RH(slot_cas)(bucket + max, top, *carried);
             if (!RH(slot_same)(was, top)) {
                 for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
                     held[i] = i == max ? was : held[i]; /* another insert was faster; what it wrote
@@ -229,7 +229,7 @@ SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
             if (was.m == RH_EMPTY) {
                 return true;
             }
-            *hand = was;
+            *carried = was;
             break;
         }
         b++;
@@ -239,17 +239,17 @@ SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
 
 /* The same with the end of the buckets as the limit. */
 SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
-                                                struct RH(slot) * hand, uint64_t b,
+                                                struct RH(slot) * carried, uint64_t b,
                                                 uint64_t *probes)
 {
-    return RH(insert_absent_before)(view, hand, b, view->buckets_total, probes);
+    return RH(insert_absent_before)(view, carried, b, view->buckets_total, probes);
 }
 
 /* The same from the entry's home on. */
-SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * hand,
+SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * carried,
                                            uint64_t *probes)
 {
-    return RH(insert_absent_from)(view, hand, RH(home)(view, hand->m), probes);
+    return RH(insert_absent_from)(view, carried, RH(home)(view, carried->m), probes);
 }
 
 /* Removes the entry in `slot` of an otherwise canonical table and closes the gap: each following

@@ -7,13 +7,13 @@
 static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
     struct sw_geometry geometry;
-    return sw_geometry_plan(config, &geometry, reason, reason_size);
+    return sw_geometry_compute(config, &geometry, reason, reason_size);
 }
 
 static uint64_t bytes(const struct sw_table_config *config)
 {
     struct sw_geometry geometry = {0};
-    (void)sw_geometry_plan(config, &geometry, NULL, 0); /* valid: it does not fail */
+    (void)sw_geometry_compute(config, &geometry, NULL, 0); /* valid: it does not fail */
     return geometry.bytes_total;
 }
 

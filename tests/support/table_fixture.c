@@ -33,7 +33,7 @@ static uint64_t limit_of(struct sw_table_config config)
 {
     struct sw_geometry geometry;
     config.capacity_slots = sw_geometry_capacity_max(&config);
-    cr_assert_eq(sw_geometry_plan(&config, &geometry, NULL, 0), SW_OK);
+    cr_assert_eq(sw_geometry_compute(&config, &geometry, NULL, 0), SW_OK);
     return geometry.occupied_max;
 }
 

@@ -14,7 +14,8 @@ static struct sw_geometry plan(const struct sw_table_config *config)
 {
     struct sw_geometry geometry;
     char reason[256] = "";
-    cr_assert_eq(sw_geometry_plan(config, &geometry, reason, sizeof(reason)), SW_OK, "%s", reason);
+    cr_assert_eq(sw_geometry_compute(config, &geometry, reason, sizeof(reason)), SW_OK, "%s",
+                 reason);
     return geometry;
 }
 
@@ -106,9 +107,9 @@ static void refused(struct sw_table_config config, const char *word)
 {
     struct sw_geometry geometry;
     char reason[256] = "";
-    cr_assert_eq(sw_geometry_plan(&config, &geometry, reason, sizeof(reason)), SW_E_INVALID);
+    cr_assert_eq(sw_geometry_compute(&config, &geometry, reason, sizeof(reason)), SW_E_INVALID);
     cr_assert_not_null(strstr(reason, word), "\"%s\" says nothing of \"%s\"", reason, word);
-    cr_assert_eq(sw_geometry_plan(&config, &geometry, NULL, 0), SW_E_INVALID);
+    cr_assert_eq(sw_geometry_compute(&config, &geometry, NULL, 0), SW_E_INVALID);
 }
 
 Test(geometry, what_is_refused)
@@ -241,7 +242,7 @@ Test(geometry, may_hold)
             sw_table_config_init(&config);
             config.capacity_slots = most;
             config.max_load = loads[i];
-            cr_assert_eq(sw_geometry_plan(&config, &geometry, NULL, 0), SW_OK);
+            cr_assert_eq(sw_geometry_compute(&config, &geometry, NULL, 0), SW_OK);
             config.capacity_slots = 1;
             config.max_capacity_slots = most;
             cr_assert(sw_geometry_may_hold(&config, geometry.occupied_max));

@@ -83,7 +83,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     struct sw_geometry geometry;
     uint32_t threads = sw_cpu_threads(config, SW_CPU_THREADS_MAX);
     *out = NULL;
-    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
+    int status = sw_geometry_compute(config, &geometry, reason, reason_size);
     if (status != SW_OK) {
         return status;
     }
@@ -126,7 +126,7 @@ static void leave_arrays_to_image(struct sw_cpu *cpu)
         sw_cpu_abandon_image(cpu);
         return;
     }
-    sw_cpu_part_with(cpu, cpu->slots, cpu->geometry.bytes_total);
+    sw_cpu_release_arrays(cpu, cpu->slots, cpu->geometry.bytes_total);
     cpu->slots = slots;
     cpu->table = sw_cpu_arrays_table(cpu, &cpu->geometry, slots, &cpu->state);
 }

@@ -36,7 +36,7 @@ static void guard_table(struct sw_cpu *cpu, struct sw_cpu_image *image)
     }
 }
 
-void sw_cpu_part_with(struct sw_cpu *cpu, void *slots, uint64_t bytes)
+void sw_cpu_release_arrays(struct sw_cpu *cpu, void *slots, uint64_t bytes)
 {
     struct sw_cpu_image *image = cpu->image;
     if (image == NULL) {

@@ -19,7 +19,7 @@ void sw_cpu_image_drop(void *image);
 
 /* Frees arrays that the table does not use any more; or leaves them to the image that reads them.
  * Alone. */
-void sw_cpu_part_with(struct sw_cpu *cpu, void *slots, uint64_t bytes);
+void sw_cpu_release_arrays(struct sw_cpu *cpu, void *slots, uint64_t bytes);
 /* Takes the guard off the arrays: the image fails. Alone. */
 void sw_cpu_abandon_image(struct sw_cpu *cpu);
 

@@ -215,8 +215,8 @@ static uint32_t *RH(gather_find)(const struct RH(gather) * gather, RH_WORD m)
 static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * record,
                               struct sw_counters *counters)
 {
-    uint32_t *cell = RH(gather_find)(gather, record->m);
-    struct RH(slot) *entry = *cell != 0 ? &gather->entries[*cell - 1] : NULL;
+    uint32_t *name = RH(gather_find)(gather, record->m);
+    struct RH(slot) *entry = *name != 0 ? &gather->entries[*name - 1] : NULL;
     RH_WORD old = entry != NULL ? entry->value : 0;
     RH_WORD out;
     if (RH(decide)(record->op, entry != NULL, old, record->value, &out) == SW_EFFECT_WRITE) {
@@ -226,7 +226,7 @@ static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * re
         } else {
             gather->entries[gather->count].m = record->m;
             gather->entries[gather->count].value = out;
-            *cell = ++gather->count;
+            *name = ++gather->count;
             counters->inserted++;
         }
     }
@@ -305,12 +305,12 @@ static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition
         RH(prefetch)(job->table, entries[k].m);
     }
     for (uint32_t k = 0; k < partition->gathered; k++) {
-        struct RH(slot) hand = entries[k];
+        struct RH(slot) carried = entries[k];
         if (partition->gathered - k > SW_CPU_AHEAD) {
             RH(prefetch)(job->table, entries[k + SW_CPU_AHEAD].m);
         }
-        if (!RH(insert_absent)(&job->table->main, &hand, &probes)) {
-            entries[partition->left_over++] = hand;
+        if (!RH(insert_absent)(&job->table->main, &carried, &probes)) {
+            entries[partition->left_over++] = carried;
         }
     }
     partition->counters.by_class[SW_CLASS_UPSERT].probes += probes;
@@ -363,7 +363,8 @@ static void RH(insert_job)(void *context, uint32_t thread, uint32_t threads)
 
 /* On one thread, after all inserts: adds up the counters, and moves what met the cap to the stash,
  * or to the front of the entries as left-overs. */
-static void RH(settle)(struct RH(job) * job, struct RH(work) * work, struct sw_counters *counters)
+static void RH(finish_upsert)(struct RH(job) * job, struct RH(work) * work,
+                              struct sw_counters *counters)
 {
     const struct RH(table) *table = job->table;
     struct sw_state *state = table->state;
@@ -374,14 +375,14 @@ static void RH(settle)(struct RH(job) * job, struct RH(work) * work, struct sw_c
         }
         struct sw_counters sum = partition->counters;
         for (uint32_t k = 0; k < partition->left_over; k++) {
-            struct RH(slot) hand = job->entries[partition->first + k];
+            struct RH(slot) carried = job->entries[partition->first + k];
             if (table->stash.slots != NULL) {
                 state->stash_occupied++;
                 RH(insert_absent)
-                (&table->stash, &hand, &sum.by_class[SW_CLASS_UPSERT].probes);
+                (&table->stash, &carried, &sum.by_class[SW_CLASS_UPSERT].probes);
             } else {
                 state->occupied--;
-                work->leftovers[work->leftover_count++] = hand;
+                work->leftovers[work->leftover_count++] = carried;
             }
         }
         state->occupied += sum.inserted;
@@ -409,5 +410,5 @@ void RH(parallel_upsert)(struct sw_cpu *cpu, struct RH(work) * work, struct sw_c
     sw_pool_run(cpu->pool, RH(update_job), &job);
     job.next = 0;
     sw_pool_run(cpu->pool, RH(insert_job), &job);
-    RH(settle)(&job, work, counters);
+    RH(finish_upsert)(&job, work, counters);
 }

@@ -38,7 +38,7 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     struct sw_geometry geometry;
     struct sw_state state = {0};
     config.capacity_slots = capacity;
-    if (sw_geometry_plan(&config, &geometry, NULL, 0) != SW_OK) {
+    if (sw_geometry_compute(&config, &geometry, NULL, 0) != SW_OK) {
         return SW_E_NOMEM; /* no such capacity is asked for */
     }
     void *slots = sw_cpu_arrays_map(&geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
@@ -52,7 +52,7 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
         sw_memory_unmap(slots, geometry.bytes_total);
         return SW_E_FULL;
     }
-    sw_cpu_part_with(cpu, cpu->slots, cpu->geometry.bytes_total);
+    sw_cpu_release_arrays(cpu, cpu->slots, cpu->geometry.bytes_total);
     cpu->slots = slots;
     cpu->geometry = geometry;
     cpu->state = state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore.c - filling an empty table: begin, add, end, for both widths.
+ * restore.c - fills an empty table: begin, add, end, for both widths.
  */
 #include "table/robin_hood/cpu/restore.h"
 
@@ -12,10 +12,10 @@
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/resize.h"
 
-/* Slots of a part have so many bytes, more where there would be more parts than PARTS_MAX: each
- * thread that adds has a cache line for every part. */
-#define PART_BYTES (1ULL << 20)
-#define PARTS_MAX 4096U
+/* Bytes of the slots of a segment; more where there would be more segments than SEGMENTS_MAX, since
+ * each thread that adds has a cache line for every segment. */
+#define SEGMENT_BYTES (1ULL << 20)
+#define SEGMENTS_MAX 4096U
 #define LINE_BYTES 64U
 
 #define RH_FIELD RH_FIELD_OF(RH_BITS)
@@ -26,19 +26,19 @@
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
-static void plan_parts(struct sw_cpu_restore *restore)
+static void cut_segments(struct sw_cpu_restore *restore)
 {
     const struct sw_cpu *cpu = restore->cpu;
     const uint64_t buckets = cpu->geometry.buckets;
     const uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
-    while ((bucket_bytes << restore->part_shift) < PART_BYTES ||
-           (buckets >> restore->part_shift) >= PARTS_MAX) {
-        restore->part_shift++;
+    while ((bucket_bytes << restore->segment_shift) < SEGMENT_BYTES ||
+           (buckets >> restore->segment_shift) >= SEGMENTS_MAX) {
+        restore->segment_shift++;
     }
-    restore->parts = (uint32_t)(((buckets - 1) >> restore->part_shift) + 1);
+    restore->segments = (uint32_t)(((buckets - 1) >> restore->segment_shift) + 1);
 }
 
-/* Alone, of an empty table. */
+/* Runs alone, on an empty table. */
 static int prepare(struct sw_cpu_restore *restore, uint64_t entries)
 {
     struct sw_cpu *cpu = restore->cpu;
@@ -52,8 +52,8 @@ static int prepare(struct sw_cpu_restore *restore, uint64_t entries)
     if (entries > cpu->geometry.occupied_max) {
         return SW_E_FULL;
     }
-    plan_parts(restore);
-    restore->counts = calloc(restore->parts, sizeof(*restore->counts));
+    cut_segments(restore);
+    restore->counts = calloc(restore->segments, sizeof(*restore->counts));
     return restore->counts != NULL ? SW_OK : SW_E_NOMEM;
 }
 
@@ -91,8 +91,8 @@ int sw_cpu_restore_begin(void *table, uint64_t entries, void **out)
 int sw_cpu_restore_add(void *context, const void *keys, const void *values, uint32_t count)
 {
     struct sw_cpu_restore *restore = context;
-    void *lines = aligned_alloc(LINE_BYTES, (size_t)restore->parts * LINE_BYTES);
-    uint8_t *counts = calloc(restore->parts, 1);
+    void *lines = aligned_alloc(LINE_BYTES, (size_t)restore->segments * LINE_BYTES);
+    uint8_t *counts = calloc(restore->segments, 1);
     bool enough = lines != NULL && counts != NULL;
     if (enough && restore->cpu->config.slot_bits == 64) {
         sw_add_s64(restore, keys, values, count, lines, counts);
@@ -110,7 +110,7 @@ static void lay_out_job(void *context, uint32_t thread, uint32_t threads)
 {
     struct sw_cpu_restore *restore = context;
     const uint32_t slot_bits = restore->cpu->config.slot_bits;
-    const uint64_t buckets = 1ULL << restore->part_shift;
+    const uint64_t buckets = 1ULL << restore->segment_shift;
     void *entries = malloc(buckets * SW_BUCKET_SLOTS * slot_bits / 8);
     uint32_t *bins = malloc(buckets * SW_BUCKET_SLOTS * sizeof(*bins));
     (void)thread;
@@ -119,21 +119,21 @@ static void lay_out_job(void *context, uint32_t thread, uint32_t threads)
         __atomic_store_n(&restore->failed, true, __ATOMIC_RELAXED);
     }
     while (!__atomic_load_n(&restore->failed, __ATOMIC_RELAXED)) {
-        uint32_t part = __atomic_fetch_add(&restore->next, 1, __ATOMIC_RELAXED);
-        if (part >= restore->parts) {
+        uint32_t segment = __atomic_fetch_add(&restore->next, 1, __ATOMIC_RELAXED);
+        if (segment >= restore->segments) {
             break;
         }
         if (slot_bits == 64) {
-            sw_lay_out_s64(restore, part, entries, bins);
+            sw_lay_out_s64(restore, segment, entries, bins);
         } else {
-            sw_lay_out_s128(restore, part, entries, bins);
+            sw_lay_out_s128(restore, segment, entries, bins);
         }
     }
     free(entries);
     free(bins);
 }
 
-/* Lays all parts out, and inserts the rest. */
+/* Lays all segments out, and inserts what did not fit. */
 static int finish(struct sw_cpu_restore *restore)
 {
     struct sw_cpu *cpu = restore->cpu;
@@ -147,8 +147,8 @@ static int finish(struct sw_cpu_restore *restore)
     if (restore->failed || restore->repeated) {
         return restore->failed ? SW_E_NOMEM : SW_E_INVALID;
     }
-    for (uint32_t part = 0; part < restore->parts; part++) {
-        total += restore->counts[part];
+    for (uint32_t segment = 0; segment < restore->segments; segment++) {
+        total += restore->counts[segment];
     }
     if (total > cpu->geometry.occupied_max) {
         return SW_E_FULL;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore.h - filling an empty table part by part.
+ * restore.h - fills an empty table segment by segment.
  *
- * The home buckets are cut into parts that a core's cache holds. What is added goes to the slots of
- * its part in the order it comes; in the end each part is sorted and laid out by itself, and what
- * did not fit in there, or belongs past its end, is inserted as by any batch.
+ * The home buckets are cut into segments that fit a core's cache. Entries are first written to the
+ * slots of their segment in the order they come. At the end each segment is sorted and laid out by
+ * itself. An entry that did not fit there, or belongs past the segment's end, is inserted as by a
+ * batch.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_RESTORE_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_RESTORE_H
@@ -15,16 +16,16 @@
  * everything else is constant between begin and end. */
 struct sw_cpu_restore {
     struct sw_cpu *cpu;
-    uint32_t part_shift; /* log 2 of the home buckets of a part */
-    uint32_t parts;
-    uint64_t *counts; /* [parts]: entries that were put there, or found no room there */
-    uint32_t next;    /* part to be laid out */
-    bool failed;      /* no memory */
-    bool repeated;    /* a key was there twice */
+    uint32_t segment_shift; /* log 2 of the home buckets of a segment */
+    uint32_t segments;
+    uint64_t *counts; /* [segments]: entries written there, or without room there */
+    uint32_t next;    /* the next segment to be laid out */
+    bool failed;      /* out of memory */
+    bool repeated;    /* a key was added twice */
     pthread_mutex_t mutex;
     void *overflow; /* slots */
     uint64_t overflow_count, overflow_room;
-    bool side; /* the entry without a slot was there */
+    bool side; /* the entry without a slot was added */
     uint64_t side_value;
 };
 

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore.inl - entries go to their parts, and parts are laid out. Included by restore.c once per
- * width.
+ * restore.inl - writes entries to their segments, and lays segments out. Included by restore.c once
+ * per width.
  */
 
-/* Entries that are on their way to one part: a cache line of them is stored at once. */
+/* Entries collected for a segment: a cache line of them is stored at once. */
 #define RH_LINE (64 / sizeof(struct RH(slot)))
 
-static uint64_t RH(part_slots)(const struct sw_cpu_restore *restore, uint32_t part)
+static uint64_t RH(segment_slots)(const struct sw_cpu_restore *restore, uint32_t segment)
 {
     const struct RH(view) *view = &restore->cpu->table.RH_FIELD.main;
-    uint64_t first = (uint64_t)part << restore->part_shift;
+    uint64_t first = (uint64_t)segment << restore->segment_shift;
     uint64_t rest = view->buckets - first;
-    uint64_t buckets = 1ULL << restore->part_shift;
+    uint64_t buckets = 1ULL << restore->segment_shift;
     return (rest < buckets ? rest : buckets) * SW_BUCKET_SLOTS;
 }
 
-static struct RH(slot) * RH(part_at)(const struct sw_cpu_restore *restore, uint32_t part)
+static struct RH(slot) * RH(segment_at)(const struct sw_cpu_restore *restore, uint32_t segment)
 {
-    return RH(bucket)(&restore->cpu->table.RH_FIELD.main, (uint64_t)part << restore->part_shift);
+    return RH(bucket)(&restore->cpu->table.RH_FIELD.main,
+                      (uint64_t)segment << restore->segment_shift);
 }
 
 /* --- adding --- */
@@ -46,13 +47,13 @@ static void RH(spill)(struct sw_cpu_restore *restore, const struct RH(slot) * en
     pthread_mutex_unlock(&restore->mutex);
 }
 
-static void RH(put)(struct sw_cpu_restore *restore, uint32_t part, const struct RH(slot) * entries,
-                    uint64_t count)
+static void RH(put)(struct sw_cpu_restore *restore, uint32_t segment,
+                    const struct RH(slot) * entries, uint64_t count)
 {
-    uint64_t slots = RH(part_slots)(restore, part);
-    uint64_t at = __atomic_fetch_add(&restore->counts[part], count, __ATOMIC_RELAXED);
+    uint64_t slots = RH(segment_slots)(restore, segment);
+    uint64_t at = __atomic_fetch_add(&restore->counts[segment], count, __ATOMIC_RELAXED);
     uint64_t room = at < slots ? slots - at : 0;
-    struct RH(slot) *to = RH(part_at)(restore, part) + at;
+    struct RH(slot) *to = RH(segment_at)(restore, segment) + at;
     if (count == RH_LINE && room >= RH_LINE) {
         memcpy(to, entries, RH_LINE * sizeof(*entries));
         return;
@@ -77,13 +78,13 @@ static void RH(add_side)(struct sw_cpu_restore *restore, RH_WORD value)
     pthread_mutex_unlock(&restore->mutex);
 }
 
-/* `lines` has room for a line of each part, `counts` says what is in them: nothing, before and
- * afterwards. */
+/* `lines` has room for a line of each segment, `counts` tells how many entries each line holds:
+ * none, before and afterwards. */
 static void RH(add)(struct sw_cpu_restore *restore, const RH_WORD *keys, const RH_WORD *values,
                     uint32_t count, struct RH(slot) * lines, uint8_t *counts)
 {
     const struct RH(table) table = restore->cpu->table.RH_FIELD; /* stores do not change a copy */
-    const uint32_t shift = restore->part_shift;
+    const uint32_t shift = restore->segment_shift;
     for (uint32_t i = 0; i < count; i++) {
         struct RH(slot) entry;
         entry.m = RH(mix)(&table, keys[i]);
@@ -92,28 +93,27 @@ static void RH(add)(struct sw_cpu_restore *restore, const RH_WORD *keys, const R
             RH(add_side)(restore, entry.value);
             continue;
         }
-        uint32_t part = (uint32_t)(RH(home)(&table.main, entry.m) >> shift);
-        lines[part * RH_LINE + counts[part]++] = entry;
-        if (counts[part] == RH_LINE) {
-            RH(put)(restore, part, lines + part * RH_LINE, RH_LINE);
-            counts[part] = 0;
+        uint32_t segment = (uint32_t)(RH(home)(&table.main, entry.m) >> shift);
+        lines[segment * RH_LINE + counts[segment]++] = entry;
+        if (counts[segment] == RH_LINE) {
+            RH(put)(restore, segment, lines + segment * RH_LINE, RH_LINE);
+            counts[segment] = 0;
         }
     }
-    for (uint32_t part = 0; part < restore->parts; part++) {
-        if (counts[part] > 0) {
-            RH(put)(restore, part, lines + part * RH_LINE, counts[part]);
-            counts[part] = 0;
+    for (uint32_t segment = 0; segment < restore->segments; segment++) {
+        if (counts[segment] > 0) {
+            RH(put)(restore, segment, lines + segment * RH_LINE, counts[segment]);
+            counts[segment] = 0;
         }
     }
 }
 
 /* --- laying out --- */
 
-/* A home bucket has a bin for each of its slots, which are the homes of finer buckets: their order
- * is that of m, and most of them have one entry at most. *
- * From how many entries each bin has, to the slot of the part where they begin: the first one that
- * is free at or after their home, as rebuild.inl has it. What is past the part or the cap takes no
- * slot. */
+/* A counting sort. Each slot of a home bucket has a bin, which is the home of a finer bucket: bins
+ * are in order of m, and most hold one entry at most. Turns the number of entries of each bin into
+ * the slot of the segment where they begin: the first free one at or after their home, as in
+ * rebuild.inl. An entry past the segment or the cap takes no slot. */
 static void RH(place_bins)(uint32_t *bins, uint64_t count, uint64_t max_probe)
 {
     uint64_t next = 0;
@@ -128,7 +128,8 @@ static void RH(place_bins)(uint32_t *bins, uint64_t count, uint64_t max_probe)
     }
 }
 
-/* Puts what one bin had in order: neighbours alone can be out of it. */
+/* Sorts the slots: only entries of one bin, which are neighbours, can be out of order. False if a
+ * key is there twice. */
 static bool RH(order)(struct RH(slot) * slots, uint64_t count)
 {
     bool distinct = true;
@@ -147,16 +148,16 @@ static bool RH(order)(struct RH(slot) * slots, uint64_t count)
     return distinct;
 }
 
-/* `entries` has room for the slots of a part, `bins` a number for each. */
-static void RH(lay_out)(struct sw_cpu_restore *restore, uint32_t part, struct RH(slot) * entries,
+/* `entries` has room for the slots of a segment, `bins` for a number each. */
+static void RH(lay_out)(struct sw_cpu_restore *restore, uint32_t segment, struct RH(slot) * entries,
                         uint32_t *bins)
 {
     const struct RH(view) view = restore->cpu->table.RH_FIELD.main;
     const struct RH(view) finer = {.buckets = view.buckets * SW_BUCKET_SLOTS};
-    const uint64_t first = ((uint64_t)part << restore->part_shift) * SW_BUCKET_SLOTS;
-    const uint64_t slots = RH(part_slots)(restore, part);
-    struct RH(slot) *to = RH(part_at)(restore, part);
-    const uint64_t count = restore->counts[part] < slots ? restore->counts[part] : slots;
+    const uint64_t first = ((uint64_t)segment << restore->segment_shift) * SW_BUCKET_SLOTS;
+    const uint64_t slots = RH(segment_slots)(restore, segment);
+    struct RH(slot) *to = RH(segment_at)(restore, segment);
+    const uint64_t count = restore->counts[segment] < slots ? restore->counts[segment] : slots;
     memset(bins, 0, slots * sizeof(*bins));
     for (uint64_t i = 0; i < count; i++) {
         entries[i] = to[i];
@@ -178,7 +179,8 @@ static void RH(lay_out)(struct sw_cpu_restore *restore, uint32_t part, struct RH
     }
 }
 
-/* What did not find room in its part. Returns SW_OK; SW_E_FULL; SW_E_INVALID: a key is there. */
+/* Inserts what did not fit in its segment. Returns SW_OK; SW_E_FULL; SW_E_INVALID: a key is present
+ * already. */
 static int RH(insert_rest)(struct sw_cpu_restore *restore)
 {
     struct sw_cpu *cpu = restore->cpu;

@@ -255,7 +255,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
 {
     struct sw_geometry geometry;
     *out = NULL;
-    int status = sw_geometry_plan(config, &geometry, reason, reason_size);
+    int status = sw_geometry_compute(config, &geometry, reason, reason_size);
     if (status == SW_OK) {
         status = choose_device(config, reason, reason_size);
     }

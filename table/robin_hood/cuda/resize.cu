@@ -88,7 +88,8 @@ static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
     struct sw_table_config config = queue->table->config;
     struct sw_geometry geometry;
     config.capacity_slots = capacity;
-    return sw_geometry_plan(&config, &geometry, NULL, 0) == SW_OK && /* else it is not asked for */
+    /* capacities without a geometry are not asked for */
+    return sw_geometry_compute(&config, &geometry, NULL, 0) == SW_OK &&
            open_arrays(queue, &geometry, arrays);
 }
 
