@@ -44,7 +44,7 @@ static bool step(struct fill *fill, uint32_t l, bool is_warm_up)
         return true;
     }
     rep.batch = target - table->next;
-    if (!sw_cachebench_table_insert(table, rep.batch, &rep.seconds) ||
+    if (!sw_cachebench_table_insert(table, rep.batch, &rep.took) ||
         !sw_cachebench_table_count(table, &rep.verdict)) {
         return false;
     }
@@ -57,7 +57,7 @@ static bool step(struct fill *fill, uint32_t l, bool is_warm_up)
     rep.batch = query.count;
     rep.load = (double)table->size / (double)table->capacity;
     if (!sw_cachebench_draw_call(table, &query, 1) ||
-        !sw_cachebench_check_find(table, &query, 0, &rep.seconds, &rep.verdict)) {
+        !sw_cachebench_check_find(table, &query, 0, &rep.took, &rep.verdict)) {
         return false;
     }
     uint64_t found = rep.verdict.of[SW_CACHEBENCH_FOUND] + rep.verdict.of[SW_CACHEBENCH_WRONG];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure.c - one call of an operation: timed by the host's clock around the call that launches and
- * waits, then checked against the model.
+ * measure.c - one call of an operation: timed around the call that launches and waits, then checked
+ * against the model.
  */
 #include <math.h>
 #include <string.h>
@@ -192,6 +192,6 @@ bool sw_cachebench_measure(struct sw_cachebench_table *table,
     if (!prepare(&call)) {
         return false;
     }
-    bool done = sw_cachebench_call(table, operation, rep->batch, &rep->seconds);
+    bool done = sw_cachebench_call(table, operation, rep->batch, &rep->took);
     return done && check_call(&call, size_before);
 }

@@ -16,7 +16,7 @@
 static const struct sw_study_file files[] = {
     {FILE_AT(raw), "raw.csv",
      "study,experiment,library,operation,dim,capacity,F,batch,rep,load,time_us,gops,missed,wrong,"
-     "phantom\n"},
+     "phantom,events_ms\n"},
     {FILE_AT(summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
     {FILE_AT(tables), "tables.txt",
      "experiment library              operation                   load     batch          M/s "
@@ -100,15 +100,20 @@ void sw_cachebench_report_rep(struct sw_cachebench_report *report,
     if (is_warm_up) {
         return;
     }
-    series->seconds[series->count++] = rep->seconds;
+    series->seconds[series->count++] = rep->took.seconds;
+    if (!isnan(rep->took.events)) {
+        series->events[series->events_count++] = rep->took.events;
+    }
     fprintf(report->raw,
             "cache,%s,%s,%s,%" PRIu32 ",%" PRIu64 ",%.4g,%" PRIu64 ",%" PRIu32
-            ",%.6f,%.3f,%.6f,%llu,%llu,%llu\n",
+            ",%.6f,%.3f,%.6f,%llu,%llu,%llu,",
             subject->experiment, subject->library, subject->operation, subject->dim,
             subject->capacity, subject->load, rep->batch, series->count, rep->load,
-            rep->seconds * 1e6, (double)rep->batch / rep->seconds * 1e-9,
+            rep->took.seconds * 1e6, (double)rep->batch / rep->took.seconds * 1e-9,
             rep->verdict.of[SW_CACHEBENCH_MISSED], rep->verdict.of[SW_CACHEBENCH_WRONG],
             rep->verdict.of[SW_CACHEBENCH_PHANTOM]);
+    sw_study_events(report->raw, &rep->took);
+    fputc('\n', report->raw);
 }
 
 bool sw_cachebench_report_series(struct sw_cachebench_report *report,
@@ -124,6 +129,10 @@ bool sw_cachebench_report_series(struct sw_cachebench_report *report,
     write_metric(file, subject, "gops", giga / median, "Gops/s");
     write_metric(file, subject, "gops_min", giga / slowest, "Gops/s");
     write_metric(file, subject, "gops_max", giga / fastest, "Gops/s");
+    if (series->events_count > 0) {
+        write_metric(file, subject, "gops_by_events",
+                     giga / sw_study_median(series->events, series->events_count), "Gops/s");
+    }
     write_metric(file, subject, "reps", series->count, "");
     write_metric(file, subject, "load", series->load, "");
     write_verdict(file, subject, &series->verdict);

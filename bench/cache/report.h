@@ -11,6 +11,7 @@
 
 #include "bench/cache/options.h"
 #include "bench/cache/place.h"
+#include "bench/study/span.h"
 
 struct sw_cachebench_report {
     FILE *raw;     /* a row a repetition */
@@ -32,7 +33,7 @@ struct sw_cachebench_subject {
 };
 
 struct sw_cachebench_rep {
-    double seconds;
+    struct sw_study_took took;
     double load; /* before the call */
     uint64_t batch;
     struct sw_cachebench_verdict verdict;
@@ -40,10 +41,12 @@ struct sw_cachebench_rep {
 
 /* All repetitions of a subject but the one that warms up, whose verdict counts too. */
 struct sw_cachebench_series {
-    double seconds[SW_CACHEBENCH_REPS_MAX];
+    double seconds[SW_CACHEBENCH_REPS_MAX]; /* by the host's clock */
     uint32_t count;
-    double load;                          /* of the last one */
-    struct sw_cachebench_verdict verdict; /* the sum */
+    double events[SW_CACHEBENCH_REPS_MAX]; /* by CUDA events */
+    uint32_t events_count;                 /* of the repetitions that have them */
+    double load;                           /* of the last one */
+    struct sw_cachebench_verdict verdict;  /* the sum */
 };
 
 /* Creates the folder and the files. On false one line on stderr says why, and nothing is open. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "bench/cache/library.h"
+#include "bench/study/pass.h"
 #include "table/table.h"
 
 struct cache {
@@ -66,7 +67,7 @@ static void *throughput_open(const struct sw_cachebench_wanted *wanted, char *re
 
 static bool run(struct cache *cache, struct sw_batch *batch, const char *what)
 {
-    int status = sw_batch_run(cache->queue, batch);
+    int status = sw_study_batch_run(cache->queue, batch);
     if (status != SW_OK) {
         fprintf(stderr, "cache: %s: %s\n", what, sw_status_text(status));
     }

@@ -53,8 +53,9 @@ bool sw_cachebench_table_open(struct sw_cachebench_study *study,
 void sw_cachebench_table_close(struct sw_cachebench_table *table);
 
 bool sw_cachebench_table_clear(struct sw_cachebench_table *table);
-/* Inserts the next `count` numbers in one call; *seconds (NULL is allowed) is what it took. */
-bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t count, double *seconds);
+/* Inserts the next `count` numbers in one call; *took (NULL is allowed) is what it took. */
+bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t count,
+                                struct sw_study_took *took);
 /* Counts the entries. More than were inserted are WRONG in the verdict (NULL is allowed). */
 bool sw_cachebench_table_count(struct sw_cachebench_table *table,
                                struct sw_cachebench_verdict *verdict);
@@ -80,18 +81,18 @@ uint64_t sw_cachebench_window(const struct sw_cachebench_table *table);
 /* The number from which on every stored one must be found. */
 uint64_t sw_cachebench_sure_from(const struct sw_cachebench_table *table);
 
-/* A call of the library; *seconds (NULL is allowed) is what it took. */
+/* A call of the library; *took (NULL is allowed) is what it took. */
 bool sw_cachebench_call(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
-                        uint64_t count, double *seconds);
+                        uint64_t count, struct sw_study_took *took);
 
 /* Draws keys and values. */
 bool sw_cachebench_draw_call(struct sw_cachebench_table *table,
                              const struct sw_cachebench_query *query, uint32_t generation);
-/* Looks the query's keys (drawn before) up and compares values; adds to the verdict. *seconds (NULL
+/* Looks the query's keys (drawn before) up and compares values; adds to the verdict. *took (NULL
  * is allowed) is what the look-up took. */
 bool sw_cachebench_check_find(struct sw_cachebench_table *table,
                               const struct sw_cachebench_query *query, uint32_t added,
-                              double *seconds, struct sw_cachebench_verdict *verdict);
+                              struct sw_study_took *took, struct sw_cachebench_verdict *verdict);
 /* Overwrites the memory for the answers of `count` operations. */
 bool sw_cachebench_poison(struct sw_cachebench_table *table, uint64_t count);
 

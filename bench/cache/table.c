@@ -210,24 +210,25 @@ static bool translate(struct sw_cachebench_table *table, enum sw_cachebench_oper
 }
 
 bool sw_cachebench_call(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
-                        uint64_t count, double *seconds)
+                        uint64_t count, struct sw_study_took *took)
 {
-    double begin = sw_study_clock();
+    struct sw_study_took unwanted;
+    took = took == NULL ? &unwanted : took;
+    sw_study_span_begin(took);
     bool done = table->library->call(table->cache, operation, &table->study->arrays, count);
-    if (seconds != NULL) {
-        *seconds = sw_study_clock() - begin;
-    }
+    sw_study_span_end(took);
     return done && (!table->library->is_table || translate(table, operation, count));
 }
 
-bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t count, double *seconds)
+bool sw_cachebench_table_insert(struct sw_cachebench_table *table, uint64_t count,
+                                struct sw_study_took *took)
 {
     struct sw_cachebench_query query = sw_cachebench_sequence(table, table->next, count);
     struct sw_cachebench_note note = {.query = query, .fresh = true, .fresh_generation = 1};
     if (!sw_cachebench_draw_call(table, &query, 1)) {
         return false;
     }
-    bool done = sw_cachebench_call(table, SW_CACHEBENCH_INSERT_OR_ASSIGN, count, seconds);
+    bool done = sw_cachebench_call(table, SW_CACHEBENCH_INSERT_OR_ASSIGN, count, took);
     table->next += count;
     table->live += count;
     return done && table->study->place->note(table->model, &note);
@@ -283,7 +284,7 @@ bool sw_cachebench_table_fill(struct sw_cachebench_table *table, double load, ui
 
 bool sw_cachebench_check_find(struct sw_cachebench_table *table,
                               const struct sw_cachebench_query *query, uint32_t added,
-                              double *seconds, struct sw_cachebench_verdict *verdict)
+                              struct sw_study_took *took, struct sw_cachebench_verdict *verdict)
 {
     struct sw_cachebench_study *study = table->study;
     struct sw_cachebench_judged judged = {
@@ -296,7 +297,7 @@ bool sw_cachebench_check_find(struct sw_cachebench_table *table,
     if (!sw_cachebench_poison(table, query->count)) {
         return false;
     }
-    bool done = sw_cachebench_call(table, SW_CACHEBENCH_FIND, query->count, seconds);
+    bool done = sw_cachebench_call(table, SW_CACHEBENCH_FIND, query->count, took);
     return done && study->place->judge(&study->arrays, table->model, &judged, verdict);
 }
 

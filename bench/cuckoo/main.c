@@ -22,7 +22,9 @@ static void write_run_info(const struct sw_cbench_study *study, int argc, char *
             "keys: a bijection of a counter, seed %" PRIu64 ", n = 2^%" PRIu32 "\n"
             "size of a cuckoo table: cells of %s; bound: %g log2 n = %" PRIu32
             " exchanges, but in experiment bound; at most %" PRIu32 " rehashes in a row\n"
-            "timing: host clock around the call that launches and waits, rehashes included\n"
+            "timing: host clock around the call that launches and waits, rehashes included; CUDA "
+            "events "
+            "around what it launches\n"
             "repetitions: %" PRIu32 " after one warm-up; MOPS of the mean time, deviation of the "
             "sample\n",
             study->place->memory->name, options->seed, options->keys_log2,

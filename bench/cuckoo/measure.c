@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure.c - repetitions of an insert or a look-up: timed by the host's clock around the call that
- * launches and waits, then checked.
+ * measure.c - repetitions of an insert or a look-up: timed around the call that launches and waits,
+ * then checked.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -151,9 +151,9 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
         struct sw_cbench_rep rep = {0};
         struct sw_cbench_inserted inserted = {0};
         done = library->clear(table);
-        double begin = sw_study_clock();
+        sw_study_span_begin(&rep.took);
         done = done && library->insert(table, study->keys, subject->keys, &inserted);
-        rep.seconds = sw_study_clock() - begin;
+        sw_study_span_end(&rep.took);
         rep.rehashes = inserted.rehashes;
         rep.left = inserted.left;
         done = done && check_insert(study, subject, table, &rep);
@@ -176,9 +176,9 @@ void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbenc
     for (uint32_t r = 0; r <= study->options->reps && done; r++) {
         struct sw_cbench_rep rep = {0};
         struct sw_cbench_verdict verdict;
-        double begin = sw_study_clock();
+        sw_study_span_begin(&rep.took);
         done = library->find(table, study->queries, study->found, subject->keys);
-        rep.seconds = sw_study_clock() - begin;
+        sw_study_span_end(&rep.took);
         done = done && study->place->judge(study->found, &order, &verdict);
         if (done) {
             rep.missed = verdict.missed;

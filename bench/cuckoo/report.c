@@ -15,7 +15,7 @@
 static const struct sw_study_file files[] = {
     {FILE_AT(raw), "raw.csv",
      "study,experiment,library,t,variant,x,keys,cells,slot_bits,rep,time_ms,mops,rehashes,left,"
-     "missed,phantom,correct\n"},
+     "missed,phantom,correct,events_ms\n"},
     {FILE_AT(summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
     {FILE_AT(tables), "tables.txt", ""},
     {FILE_AT(run_info), "run_info.txt", ""},
@@ -44,20 +44,23 @@ void sw_cbench_report_begin(struct sw_cbench_report *report, enum sw_cbench_expe
 static void sum_up(struct sw_cbench_series *series)
 {
     double sum = 0;
+    double events = 0;
     double squares = 0;
-    series->fastest = series->reps[0].seconds;
+    series->fastest = series->reps[0].took.seconds;
     for (uint32_t r = 0; r < series->count; r++) {
         const struct sw_cbench_rep *rep = &series->reps[r];
-        sum += rep->seconds;
-        series->fastest = fmin(series->fastest, rep->seconds);
+        sum += rep->took.seconds;
+        events += rep->took.events;
+        series->fastest = fmin(series->fastest, rep->took.seconds);
         series->rehashes = rep->rehashes > series->rehashes ? rep->rehashes : series->rehashes;
         series->left = rep->left > series->left ? rep->left : series->left;
         series->missed = rep->missed > series->missed ? rep->missed : series->missed;
         series->phantom = rep->phantom > series->phantom ? rep->phantom : series->phantom;
     }
     series->mean = sum / series->count;
+    series->mean_by_events = events / series->count;
     for (uint32_t r = 0; r < series->count; r++) {
-        squares += pow(series->reps[r].seconds - series->mean, 2);
+        squares += pow(series->reps[r].took.seconds - series->mean, 2);
     }
     series->deviation = series->count > 1 ? sqrt(squares / (series->count - 1)) : 0;
 }
@@ -77,12 +80,14 @@ static void write_raw(FILE *file, const struct sw_cbench_subject *subject,
                 ",%.6f,",
                 sw_cbench_experiment_name(subject->experiment), subject->library,
                 subject->functions, subject->variant, subject->x, subject->keys, subject->cells,
-                subject->slot_bits, r + 1, rep->seconds * 1e3);
+                subject->slot_bits, r + 1, rep->took.seconds * 1e3);
         if (rep->left == 0) {
-            fprintf(file, "%.6f", (double)subject->keys / rep->seconds * 1e-6);
+            fprintf(file, "%.6f", (double)subject->keys / rep->took.seconds * 1e-6);
         }
-        fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n", rep->rehashes,
+        fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,", rep->rehashes,
                 rep->left, rep->missed, rep->phantom, correctness(rep->missed, rep->phantom));
+        sw_study_events(file, &rep->took);
+        fputc('\n', file);
     }
 }
 
@@ -107,6 +112,9 @@ static void write_summary(FILE *file, const struct sw_cbench_subject *subject,
         double mops = (double)subject->keys * 1e-6;
         write_metric(file, subject, "mops", mops / series->mean, "Mops/s");
         write_metric(file, subject, "mops_max", mops / series->fastest, "Mops/s");
+        if (!isnan(series->mean_by_events)) {
+            write_metric(file, subject, "mops_by_events", mops / series->mean_by_events, "Mops/s");
+        }
     } else {
         write_metric(file, subject, "mops", NAN, "Mops/s");
     }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "bench/cuckoo/options.h"
+#include "bench/study/span.h"
 
 struct sw_cbench_report {
     FILE *raw;     /* a row a repetition */
@@ -35,7 +36,7 @@ struct sw_cbench_subject {
 };
 
 struct sw_cbench_rep {
-    double seconds;
+    struct sw_study_took took;
     uint64_t rehashes;
     uint64_t left;
     uint64_t missed;
@@ -46,7 +47,8 @@ struct sw_cbench_rep {
 struct sw_cbench_series {
     struct sw_cbench_rep reps[SW_CBENCH_REPS_MAX];
     uint32_t count;
-    double mean; /* seconds */
+    double mean;           /* seconds by the host's clock */
+    double mean_by_events; /* NAN: a repetition has none */
     double deviation;
     double fastest;
     uint64_t rehashes; /* the most of any repetition, as those below */

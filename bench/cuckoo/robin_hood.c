@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench/cuckoo/library.h"
+#include "bench/study/pass.h"
 #include "table/table.h"
 
 /* Never reached: without a bound every key finds a slot. */
@@ -86,7 +87,7 @@ static bool robin_hood_clear(void *table)
     struct sw_batch batch;
     memset(&batch, 0, sizeof(batch));
     batch.kind = SW_BATCH_CLEAR;
-    return succeeded(sw_batch_run(self->queue, &batch), "clear");
+    return succeeded(sw_study_batch_run(self->queue, &batch), "clear");
 }
 
 static bool robin_hood_insert(void *table, const uint32_t *keys, uint64_t count,
@@ -103,7 +104,7 @@ static bool robin_hood_insert(void *table, const uint32_t *keys, uint64_t count,
     batch.leftover_keys = self->leftovers;
     batch.leftover_values =
         self->leftovers == NULL ? NULL : (uint32_t *)self->leftovers + self->keys_max;
-    int status = sw_batch_run(self->queue, &batch);
+    int status = sw_study_batch_run(self->queue, &batch);
     inserted->rehashes = 0;
     inserted->left = batch.leftover_count;
     return succeeded(status, "insert");
@@ -119,7 +120,7 @@ static bool robin_hood_find(void *table, const uint32_t *keys, uint32_t *found, 
     batch.count = (uint32_t)count;
     batch.keys = keys;
     batch.found = (uint64_t *)(void *)found;
-    return succeeded(sw_batch_run(self->queue, &batch), "look-up");
+    return succeeded(sw_study_batch_run(self->queue, &batch), "look-up");
 }
 
 static void robin_hood_facts(void *table, struct sw_cbench_facts *facts)

@@ -110,12 +110,17 @@ bool sw_bandwidth_measure_ceilings(const struct sw_bandwidth_options *options,
 {
     struct sw_study_memory memory;
     uint64_t bytes = (1ULL << options->capacity_log2) * (SW_BANDWIDTH_SLOT_BITS / 8);
+    uint64_t copied = options->copy_log2 > 0 ? 1ULL << options->copy_log2 : bytes;
     memset(ceilings, 0, sizeof(*ceilings));
-    if (!sw_study_memory_open(&memory, bytes, options->seed)) {
+    if (!sw_study_memory_open(&memory, copied, options->seed)) {
         return false;
     }
     bool done = measure_copy(options, report, &memory, SW_STUDY_COPY_MEMCPY, &ceilings->copy) &&
                 measure_copy(options, report, &memory, SW_STUDY_COPY_UINT4, &ceilings->copy);
+    sw_study_memory_close(&memory);
+    if (!done || !sw_study_memory_open(&memory, bytes, options->seed)) {
+        return false;
+    }
     for (int a = SW_STUDY_GATHER_32; a < SW_STUDY_ACCESSES && done; a++) {
         done = measure_access(options, report, &memory, (enum sw_study_access)a, ceilings);
     }

@@ -25,7 +25,8 @@ static void write_run_info(FILE *out, const struct sw_bandwidth_options *options
             "bytes a fetch into L2: %" PRIu32 "\n"
             "keys: Philox4_32_10 (cuRAND), seed %" PRIu64 ", uniform over 32 bits; operands of SUM "
             "1 .. 65536\n"
-            "timing: host clock, first submit to last completion; ceilings: CUDA events\n"
+            "timing: host clock and CUDA events, first submit to last completion; ceilings: CUDA "
+            "events\n"
             "repetitions: %" PRIu32 " of get and ceilings, %" PRIu32
             " of insert, after one warm-up each; medians\n",
             l2_fetch, options->seed, options->reps, options->insert_reps);
@@ -72,6 +73,7 @@ static bool open_table(struct sw_bandwidth_study *study)
     config.device = (int)study->options->device;
     config.tuning.bulk = study->options->bulk;
     config.tuning.hints = study->options->hints;
+    config.tuning.block_size = study->block_size;
     int status = sw_table_create(&config, &study->table, reason, sizeof(reason));
     if (status != SW_OK) {
         fprintf(stderr, "memory_bandwidth: %s\n", reason);
@@ -83,7 +85,9 @@ static bool open_table(struct sw_bandwidth_study *study)
         sw_table_destroy(study->table);
         return false;
     }
-    write_table_info(study);
+    if (study->block_size == 0) {
+        write_table_info(study);
+    }
     return true;
 }
 
@@ -103,6 +107,23 @@ static bool open_workload(struct sw_bandwidth_study *study)
     return true;
 }
 
+/* With the table's own block size, then with each that is asked for. */
+static bool sweep_all(struct sw_bandwidth_study *study)
+{
+    const struct sw_bandwidth_options *options = study->options;
+    bool done = true;
+    for (uint32_t b = 0; b <= options->block_sizes_count && done; b++) {
+        study->block_size = b == 0 ? 0 : options->block_sizes[b - 1];
+        done = open_table(study);
+        if (done) {
+            done = sw_bandwidth_sweep(study);
+            sw_queue_destroy(study->queue);
+            sw_table_destroy(study->table);
+        }
+    }
+    return done;
+}
+
 /* *is_correct becomes false if a check found anything. */
 static bool measure(const struct sw_bandwidth_options *options, struct sw_bandwidth_report *report,
                     double started, bool *is_correct)
@@ -115,17 +136,12 @@ static bool measure(const struct sw_bandwidth_options *options, struct sw_bandwi
         .started = started,
         .is_correct = true,
     };
-    if (!sw_bandwidth_measure_ceilings(options, report, &ceilings) || !open_table(&study)) {
+    if (!sw_bandwidth_measure_ceilings(options, report, &ceilings) || !open_workload(&study)) {
         return false;
     }
-    bool done = open_workload(&study);
-    if (done) {
-        done = sw_bandwidth_sweep(&study);
-        sw_bandwidth_arrays_close(&study.arrays);
-        free(study.leftovers);
-    }
-    sw_queue_destroy(study.queue);
-    sw_table_destroy(study.table);
+    bool done = sweep_all(&study);
+    sw_bandwidth_arrays_close(&study.arrays);
+    free(study.leftovers);
     *is_correct = study.is_correct;
     return done;
 }

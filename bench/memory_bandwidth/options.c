@@ -28,7 +28,13 @@ static const struct sw_study_option rows[] = {
     {"reps", SW_STUDY_U32, FIELD(reps), .min = 1, .max = SW_BANDWIDTH_REPS_MAX, .usual = "16",
      .quick = "4", .help = "timed repetitions of each ceiling and each get"},
     {"insert-reps", SW_STUDY_U32, FIELD(insert_reps), .min = 1, .max = SW_BANDWIDTH_REPS_MAX,
-     .usual = "4", .quick = "1", .help = "timed repetitions of each insert"},
+     .usual = "16", .quick = "1", .help = "timed repetitions of each insert"},
+    {"block-sizes", SW_STUDY_U32S, LIST(block_sizes), .min = 32, .max = 1024,
+     .usual = "64,128,256,512,1024", .quick = "none",
+     .help = "gets again with so many threads a block; inserts have none"},
+    {"copy-log2", SW_STUDY_U32, FIELD(copy_log2), .min = 12, .max = 36,
+     .help = "copies are of 2^N bytes, N from 12 to 36 (as many as the slots\n"
+             "take)"},
     {"batch-log2", SW_STUDY_U32, FIELD(batch_log2), .min = 16, .max = 28, .usual = "24",
      .help = "2^N operations a batch, N from 16 to 28"},
     {"max-probe", SW_STUDY_U32, FIELD(max_probe), .min = 1, .usual = "8",
@@ -47,7 +53,8 @@ static const struct sw_study_option rows[] = {
     {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
      .help = "where the files go (output/<time>/memory_bandwidth)"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),
-     .help = "where these are not given: F 0.5,0.95,2, 4 repetitions, 1 of insert"},
+     .help = "where these are not given: F 0.5,0.95,2, 4 repetitions, 1 of insert,\n"
+             "no block sizes"},
 };
 
 static const struct sw_study_command command = {

@@ -17,12 +17,14 @@ static const struct sw_study_file files[] = {
      "study,library,operation,line_bytes,lines_per_thread,lanes_per_line,rep,operations,dram_bytes,"
      "time_ms\n"},
     {FILE_AT(insert), "insert.csv",
-     "study,library,operation,slot_bits,F,batch,rep,operations,batches,time_ms,total_probes,"
-     "total_failures,total_hits,total_misses,bytes_per_second,percent_of_copy,percent_of_gather,"
-     "distinct,held,handed_back,offered_sum,held_sum,handed_back_sum,foreign,unsettled\n"},
+     "study,library,operation,slot_bits,F,batch,block_size,rep,operations,batches,time_ms,"
+     "events_ms,total_probes,total_failures,total_hits,total_misses,bytes_per_second,percent_of_"
+     "copy,percent_of_gather,"
+     "distinct,held,drops,handed_back,offered_sum,held_sum,handed_back_sum,foreign,unsettled\n"},
     {FILE_AT(get), "get.csv",
-     "study,library,operation,slot_bits,F,batch,rep,operations,batches,time_ms,total_probes,"
-     "total_hits,total_misses,bytes_per_second,percent_of_copy,percent_of_gather\n"},
+     "study,library,operation,slot_bits,F,batch,block_size,rep,operations,batches,time_ms,"
+     "events_ms,total_probes,total_hits,total_misses,bytes_per_second,percent_of_copy,percent_of_"
+     "gather\n"},
     {FILE_AT(summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
     {FILE_AT(run_info), "run_info.txt", ""},
     {0, NULL, NULL},
@@ -59,25 +61,29 @@ void sw_bandwidth_report_access(struct sw_bandwidth_report *report,
             timed->seconds * 1e3);
 }
 
-double sw_bandwidth_rate(const struct sw_bandwidth_rep *rep)
+double sw_bandwidth_rate(const struct sw_bandwidth_rep *rep, double seconds)
 {
-    return (double)rep->probes * SW_BANDWIDTH_BUCKET_BYTES / rep->seconds;
+    return (double)rep->probes * SW_BANDWIDTH_BUCKET_BYTES / seconds;
 }
 
 /* Columns study to total_probes, with a comma after each. */
 static void write_rep(FILE *file, const char *operation, const struct sw_bandwidth_rep *rep)
 {
-    fprintf(file,
-            "memory_bandwidth,sherwood,%s,%u,%g,%" PRIu64 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64
-            ",%.6f,%" PRIu64 ",",
-            operation, SW_BANDWIDTH_SLOT_BITS, rep->load, rep->batch, rep->number, rep->operations,
-            rep->batches, rep->seconds * 1e3, rep->probes);
+    fprintf(file, "memory_bandwidth,sherwood,%s,%u,%g,%" PRIu64 ",", operation,
+            SW_BANDWIDTH_SLOT_BITS, rep->load, rep->batch);
+    if (rep->block_size > 0) {
+        fprintf(file, "%" PRIu32, rep->block_size);
+    }
+    fprintf(file, ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.6f,", rep->number, rep->operations,
+            rep->batches, rep->took.seconds * 1e3);
+    sw_study_events(file, &rep->took);
+    fprintf(file, ",%" PRIu64 ",", rep->probes);
 }
 
 /* Columns total_hits to percent_of_gather. */
 static void write_rates(FILE *file, const struct sw_bandwidth_rep *rep)
 {
-    double rate = sw_bandwidth_rate(rep);
+    double rate = sw_bandwidth_rate(rep, rep->took.seconds);
     fprintf(file, "%" PRIu64 ",%" PRIu64 ",%.6g,%.2f,%.2f", rep->hits, rep->misses, rate,
             100 * rate / rep->copy_rate, 100 * rate / rep->gather_rate);
 }
@@ -91,9 +97,10 @@ void sw_bandwidth_report_insert(struct sw_bandwidth_report *report,
     write_rates(report->insert, rep);
     fprintf(report->insert,
             ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-            ",%" PRIu64 "\n",
-            account->distinct, account->held, account->handed_back, account->offered_sum,
-            account->held_sum, account->handed_back_sum, account->foreign, account->unsettled);
+            ",%" PRIu64 ",%" PRIu64 "\n",
+            account->distinct, account->held, account->distinct - account->held,
+            account->handed_back, account->offered_sum, account->held_sum, account->handed_back_sum,
+            account->foreign, account->unsettled);
 }
 
 void sw_bandwidth_report_get(struct sw_bandwidth_report *report, const struct sw_bandwidth_rep *rep)

@@ -12,6 +12,7 @@
 
 #include "bench/memory_bandwidth/workload.h"
 #include "bench/study/ceilings.h"
+#include "bench/study/span.h"
 
 struct sw_bandwidth_report {
     FILE *memcpy; /* a row a repetition, of these four */
@@ -34,10 +35,11 @@ struct sw_bandwidth_subject {
 struct sw_bandwidth_rep {
     double load;
     uint64_t batch;
-    uint32_t number; /* from 1 */
+    uint32_t block_size; /* threads; 0: the table's own, the field stays empty */
+    uint32_t number;     /* from 1 */
     uint64_t operations;
     uint64_t batches;
-    double seconds;
+    struct sw_study_took took;
     uint64_t probes; /* as the table counted them */
     uint64_t failures;
     uint64_t hits;
@@ -72,7 +74,7 @@ void sw_bandwidth_report_summary(struct sw_bandwidth_report *report,
                                  const struct sw_bandwidth_subject *subject, const char *metric,
                                  double value, const char *unit);
 
-/* Bytes a second that the probes of a repetition looked at. */
-double sw_bandwidth_rate(const struct sw_bandwidth_rep *rep);
+/* Bytes a second that the probes of a repetition of so many seconds looked at. */
+double sw_bandwidth_rate(const struct sw_bandwidth_rep *rep, double seconds);
 
 #endif

@@ -33,6 +33,7 @@ struct sw_bandwidth_study {
     struct sw_table *table;
     struct sw_queue *queue;
     struct sw_bandwidth_arrays arrays;
+    uint32_t block_size; /* of the table's look-ups; 0: its own */
     uint32_t *leftovers; /* a number for each batch of the largest F */
     uint64_t draws;      /* made so far; 0 is the ceilings' */
     double started;      /* host clock, for the progress lines */
@@ -42,8 +43,9 @@ struct sw_bandwidth_study {
 /* Keys offered at F, at least 64. */
 uint64_t sw_bandwidth_count(const struct sw_bandwidth_options *options, double load);
 
-/* Runs every F of the options. On false something failed and one line on stderr says what; results
- * that are wrong are no failure: they are reported, and is_correct is false. */
+/* Runs every F of the options: inserts and gets, of a block size gets alone. On false something
+ * failed and one line on stderr says what; results that are wrong are no failure: they are
+ * reported, and is_correct is false. */
 bool sw_bandwidth_sweep(struct sw_bandwidth_study *study);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "bench/peers/list.h"
 #include "bench/study/device.cuh"
+#include "bench/study/span.h"
 
 /* peers.mk defines it for each adapter: the commit of the headers, where git knows it. */
 #ifndef SW_PEER_VERSION
@@ -23,11 +24,14 @@
 /* Device memory that a table leaves free: the libraries allocate scratch memory of their own. */
 #define SW_PEER_SPARE_BYTES (256ULL << 20)
 
-/* Runs `work` and waits for the device. On false one line on stderr says what failed. */
-template <class Work> static bool sw_peer_run(const char *what, Work work)
+/* Runs `work`, which enqueues in `stream`, and waits for the device. On false one line on stderr
+ * says what failed. */
+template <class Work>
+static bool sw_peer_run(const char *what, Work work, cudaStream_t stream = NULL)
 {
     try {
         work();
+        sw_study_span_mark(stream);
     } catch (const std::exception &e) {
         fprintf(stderr, "timing: %s: %s\n", what, e.what());
         return false;

@@ -100,6 +100,11 @@ struct cuco_base {
     }
 };
 
+static cudaStream_t stream_of(const void *table)
+{
+    return ((const struct cuco_base *)table)->streams[0];
+}
+
 template <class Map> struct cuco_table : cuco_base {
     using word = typename Map::key_type;
     Map map;
@@ -190,10 +195,10 @@ static void assign(Table *t, const void *keys, const void *values, uint64_t coun
 template <template <class> class Probing>
 static bool map_insert(void *table, const void *keys, const void *values, uint64_t count)
 {
-    return may_insert(table) && sw_peer_run("cuco: insert_or_assign", [&] {
-               by_width<Probing>(table,
-                                 [&](auto *t) { assign(t, keys, values, count, t->streams[0]); });
-           });
+    auto work = [&] {
+        by_width<Probing>(table, [&](auto *t) { assign(t, keys, values, count, t->streams[0]); });
+    };
+    return may_insert(table) && sw_peer_run("cuco: insert_or_assign", work, stream_of(table));
 }
 
 /* One compare-and-swap of the pair where insert_or_assign swaps the key and then stores the value;
@@ -201,40 +206,42 @@ static bool map_insert(void *table, const void *keys, const void *values, uint64
 template <template <class> class Probing>
 static bool map_insert_fresh(void *table, const void *keys, const void *values, uint64_t count)
 {
-    return may_insert(table) && sw_peer_run("cuco: insert", [&] {
-               by_width<Probing>(table, [&](auto *t) {
-                   using word = typename std::remove_pointer_t<decltype(t)>::word;
-                   auto pairs = pairs_of<word>(keys, values);
-                   t->map.insert_async(pairs, pairs + (int64_t)count,
-                                       cuda::stream_ref(t->streams[0]));
-               });
-           });
+    auto work = [&] {
+        by_width<Probing>(table, [&](auto *t) {
+            using word = typename std::remove_pointer_t<decltype(t)>::word;
+            auto pairs = pairs_of<word>(keys, values);
+            t->map.insert_async(pairs, pairs + (int64_t)count, cuda::stream_ref(t->streams[0]));
+        });
+    };
+    return may_insert(table) && sw_peer_run("cuco: insert", work, stream_of(table));
 }
 
 template <template <class> class Probing>
 static bool map_get(void *table, const void *keys, void *values, uint64_t count)
 {
-    return sw_peer_run("cuco: find", [&] {
+    auto work = [&] {
         by_width<Probing>(table, [&](auto *t) {
             using word = typename std::remove_pointer_t<decltype(t)>::word;
             const word *first = (const word *)keys;
             t->map.find_async(first, first + count, (word *)values,
                               cuda::stream_ref(t->streams[0]));
         });
-    });
+    };
+    return sw_peer_run("cuco: find", work, stream_of(table));
 }
 
 template <template <class> class Probing>
 static bool map_erase(void *table, const void *keys, uint64_t count)
 {
     ((struct cuco_base *)table)->has_erased = true;
-    return sw_peer_run("cuco: erase", [&] {
+    auto work = [&] {
         by_width<Probing>(table, [&](auto *t) {
             using word = typename std::remove_pointer_t<decltype(t)>::word;
             const word *first = (const word *)keys;
             t->map.erase_async(first, first + count, cuda::stream_ref(t->streams[0]));
         });
-    });
+    };
+    return sw_peer_run("cuco: erase", work, stream_of(table));
 }
 
 template <template <class> class Probing> static bool map_size(void *table, uint64_t *occupied)

@@ -12,6 +12,7 @@
 
 #include "bench/cache/library.h"
 #include "bench/study/device.cuh"
+#include "bench/study/span.h"
 
 /* peers.mk defines it: the commit of the headers, where git knows it. */
 #ifndef SW_PEER_VERSION
@@ -39,6 +40,7 @@ struct under_test {
     virtual uint64_t capacity() = 0;
     virtual bool call(enum sw_cachebench_operation operation,
                       const struct sw_cachebench_arrays *arrays, uint64_t count) = 0;
+    virtual cudaStream_t stream() = 0;
 };
 
 struct own_stream {
@@ -78,6 +80,11 @@ template <int POLICY> class table : public under_test
     uint64_t capacity() override
     {
         return hkv_.capacity();
+    }
+
+    cudaStream_t stream() override
+    {
+        return stream_;
     }
 
     bool call(enum sw_cachebench_operation operation, const struct sw_cachebench_arrays *a,
@@ -235,7 +242,12 @@ uint64_t hkv_capacity(void *cache)
 bool hkv_call(void *cache, enum sw_cachebench_operation operation,
               const struct sw_cachebench_arrays *arrays, uint64_t count)
 {
-    return run("call", [=] { return ((under_test *)cache)->call(operation, arrays, count); });
+    return run("call", [=] {
+        under_test *self = (under_test *)cache;
+        bool done = self->call(operation, arrays, count);
+        sw_study_span_mark(self->stream());
+        return done;
+    });
 }
 
 } // namespace

@@ -71,6 +71,11 @@ static void *open_width(const struct sw_timing_wanted *wanted, uint64_t *slots, 
     return table;
 }
 
+static cudaStream_t stream_of(const void *table)
+{
+    return ((const struct warp_base *)table)->streams[0];
+}
+
 /* Calls `work` with the table as what it is. */
 template <class Work> static void by_width(void *table, Work work)
 {
@@ -115,31 +120,33 @@ static bool map_clear(void *table)
 /* Replaces as well: the values of stored keys are written over. */
 static bool map_insert(void *table, const void *keys, const void *values, uint64_t count)
 {
-    return sw_peer_run("warpcore: insert", [&] {
+    auto work = [&] {
         by_width(table, [&](auto *t) { insert_in(t, keys, values, count, t->streams[0]); });
-    });
+    };
+    return sw_peer_run("warpcore: insert", work, stream_of(table));
 }
 
 /* Leaves the values of absent keys alone. */
 static bool map_get(void *table, const void *keys, void *values, uint64_t count)
 {
-    return count == 0 || sw_peer_run("warpcore: retrieve", [&] {
-               by_width(table, [&](auto *t) {
-                   using word = typename std::remove_pointer_t<decltype(t)>::word;
-                   t->map.retrieve((const word *)keys, count, (word *)values, t->streams[0],
-                                   t->probes());
-               });
-           });
+    auto work = [&] {
+        by_width(table, [&](auto *t) {
+            using word = typename std::remove_pointer_t<decltype(t)>::word;
+            t->map.retrieve((const word *)keys, count, (word *)values, t->streams[0], t->probes());
+        });
+    };
+    return count == 0 || sw_peer_run("warpcore: retrieve", work, stream_of(table));
 }
 
 static bool map_erase(void *table, const void *keys, uint64_t count)
 {
-    return count == 0 || sw_peer_run("warpcore: erase", [&] {
-               by_width(table, [&](auto *t) {
-                   using word = typename std::remove_pointer_t<decltype(t)>::word;
-                   t->map.erase((const word *)keys, count, t->streams[0], t->probes());
-               });
-           });
+    auto work = [&] {
+        by_width(table, [&](auto *t) {
+            using word = typename std::remove_pointer_t<decltype(t)>::word;
+            t->map.erase((const word *)keys, count, t->streams[0], t->probes());
+        });
+    };
+    return count == 0 || sw_peer_run("warpcore: erase", work, stream_of(table));
 }
 
 static bool map_size(void *table, uint64_t *occupied)

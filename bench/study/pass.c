@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * pass.c - submits the batches of a pass and waits for them.
+ * pass.c - submits batches and waits for them.
  */
 #include "bench/study/pass.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "bench/study/report.h"
+#include "bench/study/span.h"
+#include "table/instance.h"
 
 /* Batches in flight; a queue of the table takes as many. */
 #define IN_FLIGHT 64
@@ -42,15 +43,56 @@ static void add(struct sw_counters *sum, const struct sw_counters *counters)
     }
 }
 
-static int wait_for(struct sw_queue *queue, struct sw_batch *batch, struct sw_counters *sum)
+/* --- marks ------------------------------------------------------------------------------------ */
+
+static uint64_t launches_of(const struct sw_queue *queue)
 {
-    int status;
-    do {
-        status = sw_batch_poll(queue, batch);
-    } while (status == SW_PENDING);
-    add(sum, &batch->counters);
+    return queue->table->combines ? sw_combiner_launches(&queue->table->combiner) : 0;
+}
+
+/* Marks the end of what is enqueued: of reads in the queue, of writes where they all go. */
+static void mark(struct sw_queue *queue, const struct sw_batch *batch)
+{
+    struct sw_table *table = queue->table;
+    if (table->kind == SW_BACKEND_CUDA) {
+        bool is_elsewhere = table->combines && !sw_batch_is_read(batch);
+        sw_study_span_mark_lane(is_elsewhere ? table->combiner.queue : queue->memory);
+    }
+}
+
+static int submit(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status = sw_batch_submit(queue, batch);
+    if (status == SW_OK) {
+        mark(queue, batch);
+    }
     return status;
 }
+
+/* A poll may launch: small reads that were held back, by the first one, and writes that had to wait
+ * for others. */
+static int wait_for(struct sw_queue *queue, struct sw_batch *batch)
+{
+    bool is_first = true;
+    int status;
+    do {
+        uint64_t launches = launches_of(queue);
+        status = sw_batch_poll(queue, batch);
+        if ((is_first && status == SW_PENDING) || launches != launches_of(queue)) {
+            mark(queue, batch);
+        }
+        is_first = false;
+    } while (status == SW_PENDING);
+    return status;
+}
+
+int sw_study_batch_run(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status = submit(queue, batch);
+    return status == SW_OK ? wait_for(queue, batch) : status;
+}
+
+/* --- a pass ----------------------------------------------------------------------------------- */
 
 int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
                       struct sw_study_passed *out)
@@ -61,13 +103,12 @@ int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
     uint64_t completed = 0;
     int status = SW_OK;
     memset(out, 0, sizeof(*out));
-    double start = sw_study_clock();
     while (completed < submitted || (status == SW_OK && submitted < total)) {
         bool room = submitted - completed < IN_FLIGHT;
         int submit_status = SW_E_BUSY;
         if (status == SW_OK && submitted < total && room) {
             prepare(pass, submitted, &batches[submitted % IN_FLIGHT]);
-            submit_status = sw_batch_submit(queue, &batches[submitted % IN_FLIGHT]);
+            submit_status = submit(queue, &batches[submitted % IN_FLIGHT]);
         }
         if (submit_status == SW_OK) {
             submitted++;
@@ -75,7 +116,8 @@ int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
             status = submit_status;
         } else {
             struct sw_batch *batch = &batches[completed % IN_FLIGHT];
-            int done = wait_for(queue, batch, &out->counters);
+            int done = wait_for(queue, batch);
+            add(&out->counters, &batch->counters);
             if (pass->leftovers != NULL) {
                 pass->leftovers[completed] = batch->leftover_count;
             }
@@ -83,7 +125,6 @@ int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
             completed++;
         }
     }
-    out->seconds = sw_study_clock() - start;
     out->batches = total;
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pass.h - one pass over many operations: batches submitted back to back on one queue, timed.
+ * pass.h - batches submitted to a queue and waited for, their streams marked (span.h): one batch,
+ * or a pass of many, submitted back to back.
  */
 #ifndef SHERWOOD_BENCH_STUDY_PASS_H
 #define SHERWOOD_BENCH_STUDY_PASS_H
@@ -25,10 +26,12 @@ struct sw_study_pass {
 };
 
 struct sw_study_passed {
-    double seconds; /* host clock, from before the first submit to after the last completion */
     uint64_t batches;
     struct sw_counters counters;
 };
+
+/* sw_batch_run, with marks. */
+int sw_study_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Returns the status of the first batch that failed, or SW_OK. No batch is in flight after. */
 int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,

@@ -133,6 +133,13 @@ void sw_study_summary(FILE *summary, const char *subject, const char *metric, do
     fprintf(summary, "%s,%s,%s,%s\n", subject, metric, text, unit);
 }
 
+void sw_study_events(FILE *out, const struct sw_study_took *took)
+{
+    if (!isnan(took->events)) {
+        fprintf(out, "%.6f", took->events * 1e3);
+    }
+}
+
 /* --- facts ------------------------------------------------------------------------------------ */
 
 /* Finds the first line of the file that begins with `begin`; *line receives what follows `mark` in

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "bench/study/span.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -53,6 +55,9 @@ void sw_study_subject(char subject[SW_STUDY_SUBJECT_MAX], const char *study, con
 /* Lines "name: value" of any study's run: date, command, version, commit (what the build knows, if
  * that is empty), processor, driver, kernel. Those about the device are device.h's. */
 void sw_study_facts(FILE *out, const char *commit, int argc, char **argv);
+
+/* The field of a time by events, in milliseconds; empty if there is none. */
+void sw_study_events(FILE *out, const struct sw_study_took *took);
 
 /* Seconds of a clock that only goes forward. */
 double sw_study_clock(void);

@@ -54,9 +54,9 @@ static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_stud
     if (!choose(study, batch, draw, &held) || !sw_timing_study_size(study, &before)) {
         return false;
     }
-    double start = sw_study_clock();
+    sw_study_span_begin(&rep->took);
     bool done = study->library->insert(study->table, arrays->queries, arrays->changed, batch);
-    rep->seconds = sw_study_clock() - start;
+    sw_study_span_end(&rep->took);
     if (!done) {
         return failed(study, "upsert");
     }
@@ -128,9 +128,9 @@ static bool erase(struct sw_timing_study *study, uint64_t batch, struct sw_study
         return false;
     }
     study->is_filled = false;
-    double start = sw_study_clock();
+    sw_study_span_begin(&rep->took);
     bool done = study->library->erase(study->table, study->arrays.queries, batch);
-    rep->seconds = sw_study_clock() - start;
+    sw_study_span_end(&rep->took);
     if (!done) {
         return failed(study, "delete");
     }

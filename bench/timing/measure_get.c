@@ -20,7 +20,7 @@ static bool ask_drawn(struct sw_timing_study *study, uint64_t wanted, uint32_t m
     memset(rep, 0, sizeof(*rep));
     if (!sw_timing_draw_queries(&study->arrays, wanted, study->count, study->distinct, miss_percent,
                                 draw) ||
-        !sw_timing_study_ask(study, study->arrays.queries, wanted, &rep->seconds) ||
+        !sw_timing_study_ask(study, study->arrays.queries, wanted, &rep->took) ||
         !sw_timing_check_queries(&study->arrays, wanted, sw_timing_study_judge(study, study->count),
                                  &check)) {
         return false;
@@ -48,13 +48,13 @@ static bool choose_count(struct sw_timing_study *study, uint32_t miss_percent, d
             &rep)) {
         return false;
     }
-    double affordable = TRIAL_OPS * CALL_BUDGETS * budget / rep.seconds;
+    double affordable = TRIAL_OPS * CALL_BUDGETS * budget / rep.took.seconds;
     if (affordable < (double)*wanted) {
         *wanted = affordable < TRIAL_OPS ? TRIAL_OPS : (uint64_t)affordable;
         fprintf(stderr,
                 "timing: %s: %" PRIu64 " queries a call only, %" PRIu64
                 " took %.1f ms in a trial\n",
-                study->library->name, *wanted, (uint64_t)TRIAL_OPS, rep.seconds * 1e3);
+                study->library->name, *wanted, (uint64_t)TRIAL_OPS, rep.took.seconds * 1e3);
     }
     return true;
 }

@@ -22,7 +22,7 @@ bool sw_timing_measure_insert(struct sw_timing_study *study)
         if (!sw_timing_study_draw_keys(study, count,
                                        sw_timing_study_draw(study, SW_TIMING_INSERT, 0,
                                                             series.taken, SW_TIMING_PART_KEYS)) ||
-            !sw_timing_study_insert(study, &rep.seconds) || !sw_timing_study_verify(study, &rep)) {
+            !sw_timing_study_insert(study, &rep.took) || !sw_timing_study_verify(study, &rep)) {
             return false;
         }
         sw_timing_series_take(&series, &rep);
@@ -41,10 +41,10 @@ static bool insert_fresh(struct sw_timing_study *study, uint64_t before, uint64_
                               &fresh_distinct)) {
         return false;
     }
-    double start = sw_study_clock();
+    sw_study_span_begin(&rep->took);
     bool done = sw_timing_insert_fresh(study, sw_timing_key_at(study, before),
                                        sw_timing_value_at(study, before), batch);
-    rep->seconds = sw_study_clock() - start;
+    sw_study_span_end(&rep->took);
     if (!done) {
         fprintf(stderr, "timing: %s: insert of a batch failed\n", study->library->name);
         return false;
@@ -98,13 +98,13 @@ bool sw_timing_measure_insert_batch(struct sw_timing_study *study, uint32_t conf
     sw_timing_study_begin(study, &series, "insert_batch", batch);
     while (sw_timing_series_more(&series)) {
         struct sw_timing_rep rep;
-        double seconds = 0;
+        struct sw_study_took filling;
         memset(&rep, 0, sizeof(rep));
         if (!sw_timing_study_draw_keys(study, before,
                                        sw_timing_study_draw(study, SW_TIMING_INSERT_BATCH,
                                                             configuration, series.taken,
                                                             SW_TIMING_PART_KEYS)) ||
-            !sw_timing_study_insert(study, &seconds) ||
+            !sw_timing_study_insert(study, &filling) ||
             !insert_fresh(study, before, batch,
                           sw_timing_study_draw(study, SW_TIMING_INSERT_BATCH, configuration,
                                                series.taken, SW_TIMING_PART_FRESH),

@@ -10,7 +10,7 @@
 
 #define REP_HEADER                                                                 \
     "study,library,operation,slot_bits,F,batch,block_size,rep,operations,time_ms," \
-    "gops,distinct,occupied,drops,missed,wrong\n"
+    "gops,distinct,occupied,drops,missed,wrong,events_ms\n"
 
 static const struct sw_study_file files[] = {
     {offsetof(struct sw_timing_report, raw), "raw.csv", REP_HEADER},
@@ -49,7 +49,7 @@ static void write_rep(FILE *file, const struct sw_timing_subject *subject,
         fprintf(file, "%" PRIu32, subject->block_size);
     }
     fprintf(file, ",%" PRIu32 ",%" PRIu64 ",%.6f,%.6g,", rep->number, rep->operations,
-            rep->seconds * 1e3, (double)rep->operations / rep->seconds * 1e-9);
+            rep->took.seconds * 1e3, (double)rep->operations / rep->took.seconds * 1e-9);
     if (rep->has_distinct) {
         fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRId64 ",", rep->distinct, rep->occupied,
                 rep->drops);
@@ -57,10 +57,12 @@ static void write_rep(FILE *file, const struct sw_timing_subject *subject,
         fputs(",,,", file);
     }
     if (rep->has_check) {
-        fprintf(file, "%" PRIu64 ",%" PRIu64 "\n", rep->missed, rep->wrong);
+        fprintf(file, "%" PRIu64 ",%" PRIu64 ",", rep->missed, rep->wrong);
     } else {
-        fputs(",\n", file);
+        fputs(",,", file);
     }
+    sw_study_events(file, &rep->took);
+    fputc('\n', file);
 }
 
 void sw_timing_report_rep(struct sw_timing_report *report, const struct sw_timing_subject *subject,

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "bench/study/report.h"
+#include "bench/study/span.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,7 +44,7 @@ struct sw_timing_subject {
 struct sw_timing_rep {
     uint32_t number; /* from 1 */
     uint64_t operations;
-    double seconds;
+    struct sw_study_took took;
     bool has_distinct;
     uint64_t distinct; /* keys the table was offered */
     uint64_t occupied; /* entries it then held */

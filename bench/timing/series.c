@@ -5,6 +5,7 @@
 #include "bench/timing/series.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,10 @@ void sw_timing_series_begin(struct sw_timing_series *series, struct sw_timing_re
 static void report_rep(struct sw_timing_series *series, const struct sw_timing_rep *rep)
 {
     struct sw_timing_rep numbered = *rep;
-    series->seconds[series->count++] = rep->seconds;
+    series->seconds[series->count++] = rep->took.seconds;
+    if (!isnan(rep->took.events)) {
+        series->events[series->events_count++] = rep->took.events;
+    }
     numbered.number = series->count;
     sw_timing_report_rep(series->report, &series->subject, &numbered);
 }
@@ -106,6 +110,10 @@ bool sw_timing_series_end(struct sw_timing_series *series)
     summarize(series, "gops", operations / median, "Gops/s");
     summarize(series, "gops_min", operations / series->seconds[series->count - 1], "Gops/s");
     summarize(series, "gops_max", operations / series->seconds[0], "Gops/s");
+    if (series->events_count > 0) {
+        summarize(series, "gops_by_events",
+                  operations / sw_study_median(series->events, series->events_count), "Gops/s");
+    }
     summarize(series, "reps", series->count, "");
     if (series->has_distinct) {
         summarize(series, "load", (double)series->distinct / (double)series->slots, "");

@@ -25,9 +25,11 @@ struct sw_timing_series {
     double begun;   /* of the series */
     double budget;  /* seconds */
     uint32_t wanted;
-    uint32_t taken; /* repetitions, the warm-up included */
-    uint32_t count; /* of these, reported */
-    double seconds[SW_TIMING_REPS_MAX];
+    uint32_t taken;                     /* repetitions, the warm-up included */
+    uint32_t count;                     /* of these, reported */
+    double seconds[SW_TIMING_REPS_MAX]; /* by the host's clock */
+    double events[SW_TIMING_REPS_MAX];  /* by CUDA events */
+    uint32_t events_count;              /* of the repetitions that have them */
     struct sw_timing_rep warm_up;
     uint64_t slots;      /* of the table, for the load */
     uint64_t operations; /* of the last repetition */

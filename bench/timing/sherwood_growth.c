@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/study/pass.h"
 #include "bench/timing/sherwood.h"
 
 #define GROWTH_LOAD 0.9
@@ -92,9 +93,9 @@ static bool resize(struct growth *growth, uint64_t capacity, struct sw_timing_se
     memset(&rep, 0, sizeof(rep));
     batch.kind = SW_BATCH_RESIZE;
     batch.capacity = capacity;
-    double start = sw_study_clock();
-    int status = sw_batch_run(sw_timing_sherwood_queue(growth->study.table), &batch);
-    rep.seconds = sw_study_clock() - start;
+    sw_study_span_begin(&rep.took);
+    int status = sw_study_batch_run(sw_timing_sherwood_queue(growth->study.table), &batch);
+    sw_study_span_end(&rep.took);
     if (status != SW_OK || batch.capacity != capacity) {
         fprintf(stderr, "timing: sherwood: resize to %" PRIu64 " slots gave %" PRIu64 ": %s\n",
                 capacity, batch.capacity, sw_status_text(status));

@@ -67,7 +67,7 @@ static bool ask_side(struct side *side, enum sw_timing_operation operation)
     if (!sw_timing_draw_queries(&study->arrays, study->count, study->count, study->distinct, 0,
                                 sw_timing_study_draw(study, operation, 0, side->series.taken,
                                                      SW_TIMING_PART_QUERIES)) ||
-        !sw_timing_study_ask(study, study->arrays.queries, study->count, &rep.seconds) ||
+        !sw_timing_study_ask(study, study->arrays.queries, study->count, &rep.took) ||
         !sw_timing_check_queries(&study->arrays, study->count,
                                  sw_timing_study_judge(study, study->count), &check)) {
         return false;

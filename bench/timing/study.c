@@ -182,29 +182,28 @@ uint64_t sw_timing_expected(const struct sw_timing_study *study, uint64_t offere
     return study->library->keeps_repeats ? offered : distinct;
 }
 
-bool sw_timing_study_insert(struct sw_timing_study *study, double *seconds)
+bool sw_timing_study_insert(struct sw_timing_study *study, struct sw_study_took *took)
 {
-    double start = sw_study_clock();
+    sw_study_span_begin(took);
     bool done =
         sw_timing_insert_fresh(study, study->arrays.keys, study->arrays.values, study->count);
-    *seconds = sw_study_clock() - start;
+    sw_study_span_end(took);
     study->is_filled = done;
     return done || failed(study, "insert");
 }
 
 bool sw_timing_study_ask(struct sw_timing_study *study, const void *keys, uint64_t count,
-                         double *seconds)
+                         struct sw_study_took *took)
 {
+    struct sw_study_took unwanted;
     const struct sw_timing_library *library = study->library;
     if (!sw_timing_poison(&study->arrays, count)) {
         return false;
     }
-    double start = sw_study_clock();
+    took = took == NULL ? &unwanted : took;
+    sw_study_span_begin(took);
     bool done = library->get(study->table, keys, study->arrays.answers, count);
-    double took = sw_study_clock() - start;
-    if (seconds != NULL) {
-        *seconds = took;
-    }
+    sw_study_span_end(took);
     done = done &&
            (library->settle == NULL || library->settle(study->table, study->arrays.answers, count));
     return done || failed(study, "get");
@@ -244,10 +243,9 @@ bool sw_timing_study_verify(struct sw_timing_study *study, struct sw_timing_rep 
 bool sw_timing_study_fill(struct sw_timing_study *study, uint64_t count, struct sw_study_draw draw)
 {
     struct sw_timing_rep rep;
-    double seconds = 0;
     memset(&rep, 0, sizeof(rep));
     if (!sw_timing_study_draw_keys(study, count, draw) ||
-        !sw_timing_study_insert(study, &seconds) || !sw_timing_study_verify(study, &rep)) {
+        !sw_timing_study_insert(study, &rep.took) || !sw_timing_study_verify(study, &rep)) {
         return false;
     }
     if (rep.drops != 0 || rep.missed != 0 || rep.wrong != 0) {
@@ -263,9 +261,9 @@ bool sw_timing_study_fill(struct sw_timing_study *study, uint64_t count, struct 
 
 bool sw_timing_study_refill(struct sw_timing_study *study)
 {
-    double seconds = 0;
+    struct sw_study_took took;
     if (!study->library->clear(study->table)) {
         return failed(study, "clear");
     }
-    return sw_timing_study_insert(study, &seconds);
+    return sw_timing_study_insert(study, &took);
 }

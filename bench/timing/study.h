@@ -92,7 +92,7 @@ bool sw_timing_insert_fresh(struct sw_timing_study *study, const void *keys, con
 uint64_t sw_timing_expected(const struct sw_timing_study *study, uint64_t offered,
                             uint64_t distinct);
 /* Inserts them in one call. */
-bool sw_timing_study_insert(struct sw_timing_study *study, double *seconds);
+bool sw_timing_study_insert(struct sw_timing_study *study, struct sw_study_took *took);
 /* Asks for every one, looks at every answer, and sets found, forgotten and the rep's distinct,
  * occupied, drops, missed, wrong. */
 bool sw_timing_study_verify(struct sw_timing_study *study, struct sw_timing_rep *rep);
@@ -101,9 +101,9 @@ bool sw_timing_study_fill(struct sw_timing_study *study, uint64_t count, struct 
 /* Empties the table and inserts the keys that were drawn last again. */
 bool sw_timing_study_refill(struct sw_timing_study *study);
 
-/* Poisons the answers, then gets `count` keys; only the get is timed. seconds may be NULL. */
+/* Poisons the answers, then gets `count` keys; only the get is timed. took may be NULL. */
 bool sw_timing_study_ask(struct sw_timing_study *study, const void *keys, uint64_t count,
-                         double *seconds);
+                         struct sw_study_took *took);
 
 /* keys + first and values + first. */
 const void *sw_timing_key_at(const struct sw_timing_study *study, uint64_t first);

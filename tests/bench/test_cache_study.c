@@ -148,7 +148,7 @@ Test(cache_study, a_small_run_is_complete_and_right)
     cr_expect(run.study.is_correct);
     cr_expect(run.study.is_complete);
     /* two modes: 8 operations at 3 loads and 2 dimensions; insert and find at 6 loads */
-    cr_expect_eq(count_in(&run, "raw.csv", ",0,0,0\n"), 2 * (8 * 3 * 2 + 2 * 6) * 2);
+    cr_expect_eq(count_in(&run, "raw.csv", ",0,0,0,\n"), 2 * (8 * 3 * 2 + 2 * 6) * 2);
     /* and an audit at each, and two retentions */
     cr_expect_eq(count_in(&run, "summary.csv", ",missed,0,"), 2 * (8 * 3 * 2 + 2 * 6 + 3 * 2 + 2));
     cr_expect_eq(count_in(&run, "summary.csv", ",retention,"), 2 * 2);

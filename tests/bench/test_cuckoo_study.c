@@ -190,7 +190,7 @@ Test(cuckoo_study, a_small_run_is_complete_and_right)
     cr_expect(study.is_correct);
     cr_expect(study.is_complete);
     /* 3 s, 11 S_i, 13 sizes and 18 bounds for three tables, twice each */
-    cr_expect_eq(count_in(&options, "raw.csv", ",yes\n"), 3 * (3 + 11 + 13 + 18) * 2);
+    cr_expect_eq(count_in(&options, "raw.csv", ",yes,\n"), 3 * (3 + 11 + 13 + 18) * 2);
     cr_expect_eq(count_in(&options, "summary.csv", ",missed,0,"), 3 * (3 + 11 + 13 + 18));
     remove_files(&options);
 }

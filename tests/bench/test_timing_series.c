@@ -45,7 +45,7 @@ static const struct sw_timing_subject subject = {
 static struct sw_timing_rep rep_of(double seconds)
 {
     return (struct sw_timing_rep){.operations = 1000,
-                                  .seconds = seconds,
+                                  .took = {.seconds = seconds, .events = 2 * seconds},
                                   .has_distinct = true,
                                   .distinct = 990,
                                   .occupied = 990,
@@ -72,6 +72,7 @@ Test(timing_series, warm_up_is_checked_but_not_reported)
     cr_expect_str_eq(texts.summary, "timing,lib,insert,64,0.85,1000,gops,0.5,Gops/s\n"
                                     "timing,lib,insert,64,0.85,1000,gops_min,0.25,Gops/s\n"
                                     "timing,lib,insert,64,0.85,1000,gops_max,1,Gops/s\n"
+                                    "timing,lib,insert,64,0.85,1000,gops_by_events,0.25,Gops/s\n"
                                     "timing,lib,insert,64,0.85,1000,reps,3,\n"
                                     "timing,lib,insert,64,0.85,1000,load,0.9,\n"
                                     "timing,lib,insert,64,0.85,1000,drops,0,keys\n"
@@ -79,7 +80,8 @@ Test(timing_series, warm_up_is_checked_but_not_reported)
                                     "timing,lib,insert,64,0.85,1000,wrong,5,keys\n");
     cr_expect_str_eq(texts.raw, texts.insert);
     cr_expect_eq(
-        strncmp(texts.raw, "timing,lib,insert,64,0.85,1000,,1,1000,0.001000,1,990,990,0,0,0\n", 64),
+        strncmp(texts.raw,
+                "timing,lib,insert,64,0.85,1000,,1,1000,0.001000,1,990,990,0,0,0,0.002000\n", 73),
         0, "%s", texts.raw);
     free_texts(&texts);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench/cuckoo/set/launch.cuh"
+#include "bench/study/span.h"
 
 /* AUTO inserts by pieces if a batch has at least this share of an array's cells: below it, writing
  * whole pieces moves more memory than the exchanges it saves. */
@@ -44,6 +45,7 @@ cudaError_t finish(struct arrays *arrays, struct sw_cset_control *control)
 {
     cudaError_t error = cudaMemcpyAsync(control, arrays->control, sizeof(*control),
                                         cudaMemcpyDeviceToHost, arrays->stream);
+    sw_study_span_mark(arrays->stream);
     return error == cudaSuccess ? cudaStreamSynchronize(arrays->stream) : error;
 }
 
@@ -239,6 +241,7 @@ int arrays_find(void *context, const struct sw_cuckoo_shape *shape, const uint32
     cudaError_t error = sw_cset_ask_all(ask, arrays->config.find_keys, arrays->config.find_together,
                                         arrays->stream);
     if (error == cudaSuccess) {
+        sw_study_span_mark(arrays->stream);
         error = cudaStreamSynchronize(arrays->stream);
     }
     return checked(arrays, error);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * span.h - how long a call takes: by the host's clock, and by CUDA events.
+ *
+ *     struct sw_study_took took;
+ *     sw_study_span_begin(&took);
+ *     the call: the library enqueues its work, marks the stream, and waits
+ *     sw_study_span_end(&took);
+ *
+ * An event is recorded before the call. A library that has enqueued work says so by
+ * sw_study_span_mark, before it waits: an event is recorded behind that work, in its stream. The
+ * last mark counts. Events are taken at the device, so that what the host does once the device has
+ * finished is not in their time; what it does before its first launch is.
+ *
+ * Threads: one. One span at a time.
+ */
+#ifndef SHERWOOD_BENCH_STUDY_SPAN_H
+#define SHERWOOD_BENCH_STUDY_SPAN_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sw_study_took {
+    double seconds; /* by the host's clock */
+    double events;  /* by CUDA events; NAN: nothing was marked, or there is no device */
+};
+
+/* An event that fails is said on stderr, and the span has no time by events. */
+void sw_study_span_begin(struct sw_study_took *took);
+void sw_study_span_end(struct sw_study_took *took);
+
+/* `stream` is a CUDA stream. */
+void sw_study_span_mark(void *stream);
+/* The stream of a backend's queue on CUDA: a struct sw_cuda_lane. */
+void sw_study_span_mark_lane(void *lane);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

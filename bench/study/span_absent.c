@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * span_absent.c - spans where nvcc was not found: the host's clock alone.
+ */
+#include <math.h>
+
+#include "bench/study/report.h"
+#include "bench/study/span.h"
+
+void sw_study_span_begin(struct sw_study_took *took)
+{
+    took->seconds = sw_study_clock();
+}
+
+void sw_study_span_end(struct sw_study_took *took)
+{
+    took->seconds = sw_study_clock() - took->seconds;
+    took->events = NAN;
+}
+
+void sw_study_span_mark(void *stream)
+{
+    (void)stream;
+}
+
+void sw_study_span_mark_lane(void *lane)
+{
+    (void)lane;
+}
