@@ -24,6 +24,8 @@ lint: test-deps ## check format and rules of the source tree, and run the static
 SUPPORT_OBJ := $(call obj,$(filter-out tests/support/inproc.c,$(SUPPORT_SRC)))
 RUNNER_OBJ := $(if $(SAN),$(call obj,$(filter tests/support/inproc.c,$(SUPPORT_SRC))))
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
+# Programs that are run again, on another engine: groups@cuckoo.
+ENGINE_TESTS := $(shell sed -n 's/^\([a-z_]*\) \([a-z_]*\)$$/\1@\2/p' tests/table/engines.txt)
 PEERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/integration/peer_*.c))
 
 # The modules of the programs, without their main.
@@ -84,7 +86,7 @@ tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) tune-search s
 unit-tests: $(UNIT_TESTS)
 tune-search: $(BUILD)/tune/search $(BUILD)/tune/analyze
 print-unit-tests:
-	@printf '%s\n' $(UNIT_TESTS) $(SHAPE_TESTS)
+	@printf '%s\n' $(UNIT_TESTS) $(ENGINE_TESTS:%=$(BUILD)/tests/table/test_%) $(SHAPE_TESTS)
 generated: $(GEN)
 
 # --- fuzzers -------------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_r
 thread-tests: $(THREAD_TESTS)
 peers: $(PEERS)
 print-thread-tests:
-	@printf '%s\n' $(THREAD_TESTS)
+	@printf '%s\n' $(THREAD_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@%,$(ENGINE_TESTS)))
 print-thread-integration:
 	@printf '%s\n' $(THREAD_INTEGRATION)
 print-address-integration:

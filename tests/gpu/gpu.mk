@@ -42,7 +42,8 @@ ifneq ($(NVCC),)
 GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu \
   test_image_gpu
 test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
-	for suite in $(GPU_SUITE); do SW_TEST_BACKEND=cuda $(GPU_OUT)/$$suite || exit 1; done
+	for suite in $(CUDA_SUITE:%=%@robin_hood) $(ENGINE_TESTS); do \
+	  SW_TEST_BACKEND=cuda SW_TEST_ENGINE=$${suite#*@} $(GPU_OUT)/suite_$${suite%@*} || exit 1; done
 	$(GPU_OUT)/test_table_gpu --full
 	$(GPU_OUT)/test_ways_gpu
 	$(GPU_OUT)/test_cuckoo_set_gpu
@@ -80,10 +81,10 @@ $(BUNDLE)/%:
 	@mkdir -p $(@D)
 	$(CC) $(BUNDLE_LDFLAGS) -o $@ $^ $(BUNDLE_LIBS)
 
-bundle: $(BUNDLE_PROGRAMS) tests/gpu/run-gpu-tests.sh ## build/bundle: what a GPU machine needs to run the tests
+bundle: $(BUNDLE_PROGRAMS) tests/gpu/run-gpu-tests.sh tests/table/engines.txt ## build/bundle: what a GPU machine needs to run the tests
 	rm -rf $(BUNDLE)/lib
 	mkdir -p $(BUNDLE)/lib
-	cp tests/gpu/run-gpu-tests.sh $(BUNDLE)/
+	cp tests/gpu/run-gpu-tests.sh tests/table/engines.txt $(BUNDLE)/
 	for library in $$(ldd $(BUNDLE_PROGRAMS) | awk '$$2 == "=>" && $$3 ~ /^\// {print $$3}' | sort -u); do \
 	  basename $$library | grep -Eq '$(NOT_BUNDLED)' || cp -L $$library $(BUNDLE)/lib/ || exit 1; \
 	done

@@ -60,12 +60,17 @@ checker() {
     fi
 }
 
-# The programs of tests/table, on the GPU.
+# The programs of tests/table, on the GPU: on Robin Hood or an engine of their own, then on others.
 run_suite() {
     for program in "$here"/suite_*; do
         suite=${program##*/suite_}
         step "suite-$suite" 120 env SW_TEST_BACKEND=cuda "$program"
     done
+    grep -v '^#' "$here/engines.txt" >"$out/engines.txt"
+    while read -r suite engine; do
+        step "suite-$suite-$engine" 120 env SW_TEST_BACKEND=cuda SW_TEST_ENGINE="$engine" \
+            "$here/suite_$suite" </dev/null
+    done <"$out/engines.txt"
 }
 
 run_tests() {

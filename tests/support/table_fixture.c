@@ -14,11 +14,20 @@
 
 #define ULL(x) ((unsigned long long)(x))
 
+/* A cache has so many times the slots: no bucket of its 128 is ever full. */
+#define CACHE_ROOM 64
+
 struct sw_table_config fixture_config(uint32_t slot_bits)
+{
+    return fixture_config_of(tested_engine(), slot_bits);
+}
+
+struct sw_table_config fixture_config_of(enum sw_engine engine, uint32_t slot_bits)
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
     config.backend = tested_backend();
+    config.engine = engine;
     tested_tune(&config);
     config.slot_bits = slot_bits;
     config.capacity_slots = 1 << 12;
@@ -29,9 +38,19 @@ struct sw_table_config fixture_config(uint32_t slot_bits)
     return config;
 }
 
-static uint64_t limit_of(struct sw_table_config config)
+double fixture_load_max(enum sw_engine engine)
 {
+    return engine == SW_ENGINE_CUCKOO ? 0.85 : 1.0;
+}
+
+/* What the table must refuse to pass. */
+static uint64_t limit_of(const struct fixture *fixture)
+{
+    struct sw_table_config config = fixture->config;
     struct sw_geometry geometry;
+    if (config.engine != SW_ENGINE_ROBIN_HOOD) {
+        return fixture->info.occupied_max;
+    }
     config.capacity_slots = sw_geometry_capacity_max(&config);
     cr_assert_eq(sw_geometry_compute(&config, &geometry, NULL, 0), SW_OK);
     return geometry.occupied_max;
@@ -49,14 +68,19 @@ void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
 {
     char reason[512];
     memset(fixture, 0, sizeof(*fixture));
-    int status = sw_table_create(config, &fixture->table, reason, sizeof(reason));
+    fixture->config = *config;
+    if (config->engine == SW_ENGINE_CACHE) {
+        fixture->config.capacity_slots = (config->capacity_slots + 1) * CACHE_ROOM;
+    }
+    int status = sw_table_create(&fixture->config, &fixture->table, reason, sizeof(reason));
     cr_assert_eq(status, SW_OK, "create: %s: %s", sw_status_text(status), reason);
     cr_assert_eq(sw_queue_create(fixture->table, &fixture->queue), SW_OK);
     sw_table_info(fixture->table, &fixture->info);
-    fixture->config = *config;
     fixture->ops_max = config->batch_ops_max;
+    fixture->room =
+        config->engine == SW_ENGINE_CACHE ? config->capacity_slots : fixture->info.occupied_max;
     fixture->key_max = config->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
-    fixture->oracle = oracle_create(config->slot_bits / 2, limit_of(*config));
+    fixture->oracle = oracle_create(config->slot_bits / 2, limit_of(fixture));
     fixture->operations = calloc(fixture->ops_max, sizeof(*fixture->operations));
     cr_assert_not_null(fixture->operations);
     fixture->ops = io(fixture, 1);
@@ -120,6 +144,20 @@ void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t ke
 {
     fixture->operations[i] = (struct oracle_operation){
         .op = (uint8_t)op, .key = key & fixture->key_max, .operand = operand & fixture->key_max};
+}
+
+bool fixture_can(const struct fixture *fixture, enum sw_op op)
+{
+    return (fixture->info.operations >> op & 1) != 0;
+}
+
+enum sw_op fixture_draw_op(const struct fixture *fixture, struct random *random)
+{
+    enum sw_op op;
+    do {
+        op = (enum sw_op)random_below(random, SW_OP_COUNT);
+    } while (!fixture_can(fixture, op));
+    return op;
 }
 
 static struct sw_batch make_batch(struct fixture *fixture, uint32_t count, uint32_t groups)

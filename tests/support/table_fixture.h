@@ -19,6 +19,7 @@ struct fixture {
     struct oracle *oracle;
     struct oracle_operation *operations; /* [ops_max]: what the next batch does */
     uint32_t ops_max;
+    uint64_t room; /* distinct keys that it holds for certain: more are refused, or evict others */
     uint64_t key_max; /* all ones in the table's width */
     /* I/O memory, room for ops_max each */
     uint8_t *ops;
@@ -35,11 +36,16 @@ struct fixture {
     uint64_t seed; /* of the test's random numbers: set it, and failures name it */
 };
 
-/* A small table on the backend that is tested (tested.h): 2^12 slots, one thread, batches of 4096,
- * seed 1. */
+/* A small table on the backend, and of the engine, that is tested (tested.h): 2^12 slots, one
+ * thread, batches of 4096, seed 1. */
 struct sw_table_config fixture_config(uint32_t slot_bits);
+/* The same of an engine that is the test's own. */
+struct sw_table_config fixture_config_of(enum sw_engine engine, uint32_t slot_bits);
+/* The largest load that a table of the engine may have. */
+double fixture_load_max(enum sw_engine engine);
 
-/* The oracle refuses what a table of the largest capacity it may grow to would. */
+/* The oracle refuses what a table of the largest capacity it may grow to would. A cache is opened
+ * with so much more room than `config` says that nothing is evicted: it behaves like a table. */
 void fixture_open(struct fixture *fixture, const struct sw_table_config *config);
 /* The same of a table that may grow. Returns false, having seen that it is refused, where the CUDA
  * backend has none: without a stash, or with a max_probe. */
@@ -52,6 +58,9 @@ void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_
 
 void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t key,
                  uint64_t operand);
+/* Whether the engine has the operation; one of those it has, and the oracle knows. */
+bool fixture_can(const struct fixture *fixture, enum sw_op op);
+enum sw_op fixture_draw_op(const struct fixture *fixture, struct random *random);
 
 /* Runs operations[0..count) as one batch, on the table and on the oracle, and compares every answer
  * and counter. Some batches decline `found`, `previous`, or both. `groups` of about equal size, 0

@@ -14,17 +14,35 @@
 /* Numbers of random_of that no test has of its own. */
 #define OF_TUNINGS (1ULL << 40)
 
+/* Which of the names a variable has: the first where it is not set. */
+static int choice_of(const char *variable, const char *const *names, int count)
+{
+    const char *value = getenv(variable);
+    for (int i = 0; i < count; i++) {
+        if (value == NULL || strcmp(value, names[i]) == 0) {
+            return i;
+        }
+    }
+    fprintf(stderr, "%s must be", variable);
+    for (int i = 0; i < count; i++) {
+        fprintf(stderr, "%s %s", i == 0 ? "" : i + 1 < count ? "," : " or", names[i]);
+    }
+    fprintf(stderr, ", not '%s'\n", value);
+    exit(2);
+}
+
 enum sw_backend_kind tested_backend(void)
 {
-    const char *value = getenv("SW_TEST_BACKEND");
-    if (value == NULL || strcmp(value, "cpu") == 0) {
-        return SW_BACKEND_CPU;
-    }
-    if (strcmp(value, "cuda") == 0) {
-        return SW_BACKEND_CUDA;
-    }
-    fprintf(stderr, "SW_TEST_BACKEND must be cpu or cuda, not '%s'\n", value);
-    exit(2);
+    static const char *const names[] = {"cpu", "cuda"};
+    return choice_of("SW_TEST_BACKEND", names, 2) == 0 ? SW_BACKEND_CPU : SW_BACKEND_CUDA;
+}
+
+enum sw_engine tested_engine(void)
+{
+    static const char *const names[] = {"robin_hood", "cuckoo", "cache"};
+    static const enum sw_engine engines[] = {SW_ENGINE_ROBIN_HOOD, SW_ENGINE_CUCKOO,
+                                             SW_ENGINE_CACHE};
+    return engines[choice_of("SW_TEST_ENGINE", names, 3)];
 }
 
 uint32_t tested_share(void)

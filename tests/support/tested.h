@@ -3,6 +3,7 @@
  * tested.h - what the tests of tests/table run on, by the environment:
  *
  *   SW_TEST_BACKEND   cpu (as without it) or cuda
+ *   SW_TEST_ENGINE    robin_hood (as without it), cuckoo or cache
  *   SW_TEST_SHARE     one in how many rounds of the longest tests is run: 1 without it. For kernels
  *                     that a CPU carries out
  *
@@ -15,6 +16,7 @@
 #include "table/table.h"
 
 enum sw_backend_kind tested_backend(void);
+enum sw_engine tested_engine(void);
 
 uint32_t tested_share(void);
 

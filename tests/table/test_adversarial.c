@@ -65,65 +65,6 @@ Test(adversarial, one_home_128)
     one_home(128, 1023, 300);
 }
 
-static void dense(uint32_t slot_bits, uint64_t first)
-{
-    struct sw_table_config config = fixture_config(slot_bits);
-    struct fixture fixture;
-    fixture_open(&fixture, &config);
-    fixture_insert_range(&fixture, first, 3000);
-    fixture_audit(&fixture);
-    for (uint32_t i = 0; i < 1500; i++) {
-        fixture_set(&fixture, i, SW_DELETE, first + 2 * i, 0);
-    }
-    fixture_run(&fixture, 1500, 0);
-    fixture_audit(&fixture);
-    fixture_close(&fixture);
-}
-
-Test(adversarial, dense_keys)
-{
-    dense(64, 0);
-    dense(128, 0);
-    dense(64, UINT32_MAX - 1499); /* wraps around to 0: the largest keys and the smallest */
-    dense(128, UINT64_MAX - 1499);
-    dense(128, 1ULL << 32);
-}
-
-/* The keys 0 and all ones, and those whose m is 0 and all ones (the one that has no slot). */
-static void extremes(uint32_t slot_bits)
-{
-    struct sw_table_config config = fixture_config(slot_bits);
-    struct fixture fixture;
-    fixture_open(&fixture, &config);
-    const uint64_t keys[] = {0, fixture.key_max, fixture_key_of(&fixture, 0),
-                             fixture_key_of(&fixture, fixture.key_max),
-                             fixture_key_of(&fixture, fixture.key_max - 1)};
-    for (uint32_t subset = 0; subset < 32; subset++) {
-        uint32_t n = 0;
-        for (uint32_t k = 0; k < 5; k++) {
-            if ((subset >> k & 1) != 0) {
-                fixture_set(&fixture, n++, SW_SET, keys[k], fixture.key_max - k);
-                fixture_set(&fixture, n++, SW_SUM, keys[k], 2);
-            }
-        }
-        fixture_run(&fixture, n, 0);
-        fixture_audit(&fixture);
-        for (uint32_t k = 0; k < 5; k++) {
-            fixture_set(&fixture, k, SW_DELETE, keys[k], 0);
-        }
-        fixture_run(&fixture, 5, 0);
-        cr_assert_eq(oracle_count(fixture.oracle), 0);
-        fixture_audit(&fixture);
-    }
-    fixture_close(&fixture);
-}
-
-Test(adversarial, extremes)
-{
-    extremes(64);
-    extremes(128);
-}
-
 static void set_first_keys(struct fixture *fixture, uint64_t m, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -475,4 +416,33 @@ Test(adversarial, key_left_over_and_written)
 {
     key_left_over_and_written(64);
     key_left_over_and_written(128);
+}
+
+/* One bucket is looked at where one is enough. */
+Test(adversarial, probes_are_counted)
+{
+    struct sw_table_config config = fixture_config(128);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    for (uint32_t i = 0; i < 64; i++) {
+        fixture_store(&fixture, fixture.keys, i, i);
+        fixture_store(&fixture, fixture.values, i, i);
+    }
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_GET,
+                             .count = 64,
+                             .keys = fixture.keys,
+                             .values = fixture.values};
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].probes, 64);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].misses, 64);
+    batch.op = SW_SET;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_UPSERT].probes, 128,
+                 "one to look, one to insert");
+    batch.op = SW_GET;
+    cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].probes, 64);
+    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].hits, 64);
+    fixture_close(&fixture);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/robin_hood/robin_hood.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(groups, .timeout = 60);
@@ -17,24 +16,28 @@ static void open_small(struct fixture *fixture, uint32_t slot_bits)
     config.capacity_slots = 256;
     config.max_load = 0.5;
     fixture_open(fixture, &config);
-    cr_assert_eq(fixture->info.occupied_max, 128);
+    cr_assert_eq(fixture->info.occupied_max, fixture->info.capacity_slots / 2);
 }
 
 static void exact_limit(uint32_t slot_bits)
 {
     struct fixture fixture;
     open_small(&fixture, slot_bits);
-    fixture_insert_range(&fixture, 0, 127);
-    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 127, 1), SW_OK, "the last that fits");
-    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 128, 1), SW_E_FULL);
-    cr_assert_eq(fixture_run_one(&fixture, SW_SET, 127, 2), SW_OK, "updates need no room");
-    cr_assert_eq(fixture_run_one(&fixture, SW_SET_PRESENT, 128, 2), SW_OK, "writes nothing");
-    cr_assert_eq(fixture_run_one(&fixture, SW_DECREMENT, 128, 2), SW_OK, "writes nothing");
-    cr_assert_eq(fixture_run_one(&fixture, SW_GET, 128, 2), SW_OK);
+    const uint64_t most = fixture.info.occupied_max;
+    fixture_insert_range(&fixture, 0, most - 1);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, most - 1, 1), SW_OK, "the last that fits");
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, most, 1), SW_E_FULL);
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET, most - 1, 2), SW_OK, "updates need no room");
+    cr_assert_eq(fixture_run_one(&fixture, SW_SET_PRESENT, most, 2), SW_OK, "writes nothing");
+    cr_assert_eq(fixture_run_one(&fixture, SW_DECREMENT, most, 2), SW_OK, "writes nothing");
+    cr_assert_eq(fixture_run_one(&fixture, SW_GET, most, 2), SW_OK);
     cr_assert_eq(fixture_run_one(&fixture, SW_DELETE, 0, 0), SW_OK);
-    cr_assert_eq(fixture_run_one(&fixture, SW_INCREMENT, 128, 1), SW_OK);
-    cr_assert_eq(fixture_run_one(&fixture, SW_SET, fixture_key_of(&fixture, fixture.key_max), 1),
-                 SW_E_FULL, "the side cell counts");
+    cr_assert_eq(fixture_run_one(&fixture, SW_INCREMENT, most, 1), SW_OK);
+    const uint64_t without_slot[] = {fixture.key_max, fixture_key_of(&fixture, fixture.key_max)};
+    for (int i = 0; i < 2; i++) { /* cuckoo's key, Robin Hood's m */
+        cr_assert_eq(fixture_run_one(&fixture, SW_SUM, without_slot[i], 1), SW_E_FULL,
+                     "the side cell counts");
+    }
     fixture_audit(&fixture);
     fixture_close(&fixture);
 }
@@ -55,17 +58,32 @@ static void normalize(const struct fixture *fixture, unsigned char *slots)
 {
     size_t slot_bytes = fixture->info.slot_bits / 8;
     size_t bytes = sw_table_raw_bytes(fixture->table);
-    unsigned char wide[SW_BUCKET_SLOTS][16];
-    for (size_t at = 0; at < bytes; at += SW_BUCKET_SLOTS * slot_bytes) {
+    size_t bucket_slots = fixture->info.bucket_slots;
+    unsigned char wide[8][16];
+    for (size_t at = 0; at < bytes; at += bucket_slots * slot_bytes) {
         memset(wide, 0, sizeof(wide));
-        for (size_t i = 0; i < SW_BUCKET_SLOTS; i++) {
+        for (size_t i = 0; i < bucket_slots; i++) {
             memcpy(wide[i], slots + at + i * slot_bytes, slot_bytes);
         }
-        qsort(wide, SW_BUCKET_SLOTS, 16, by_word);
-        for (size_t i = 0; i < SW_BUCKET_SLOTS; i++) {
+        qsort(wide, bucket_slots, 16, by_word);
+        for (size_t i = 0; i < bucket_slots; i++) {
             memcpy(slots + at + i * slot_bytes, wide[i], slot_bytes);
         }
     }
+}
+
+/* The slots of a table as they are, those of a bucket in an order of their own. NULL where the
+ * engine shows none: there the audit tells. */
+static unsigned char *slots_of(const struct fixture *fixture)
+{
+    const size_t bytes = sw_table_raw_bytes(fixture->table);
+    unsigned char *slots = bytes > 0 ? malloc(bytes) : NULL;
+    if (bytes > 0) {
+        cr_assert_not_null(slots);
+        cr_assert_eq(sw_table_raw_copy(fixture->table, slots), SW_OK);
+        normalize(fixture, slots);
+    }
+    return slots;
 }
 
 static void refused_group_changes_nothing(uint32_t slot_bits)
@@ -73,11 +91,7 @@ static void refused_group_changes_nothing(uint32_t slot_bits)
     struct fixture fixture;
     open_small(&fixture, slot_bits);
     fixture_insert_range(&fixture, 0, 120);
-    size_t bytes = sw_table_raw_bytes(fixture.table);
-    unsigned char *before = malloc(bytes);
-    unsigned char *after = malloc(bytes);
-    cr_assert(before != NULL && after != NULL);
-    cr_assert_eq(sw_table_raw_copy(fixture.table, before), SW_OK);
+    unsigned char *before = slots_of(&fixture);
     uint32_t n = 0;
     for (uint32_t i = 0; i < 40; i++) {
         fixture_set(&fixture, n++, SW_SUM, i, 5);
@@ -87,10 +101,8 @@ static void refused_group_changes_nothing(uint32_t slot_bits)
         fixture_set(&fixture, n++, SW_SET, i + 50, 5); /* back, with another value */
     }
     cr_assert_eq(fixture_run(&fixture, n, 0), SW_E_FULL);
-    cr_assert_eq(sw_table_raw_copy(fixture.table, after), SW_OK);
-    normalize(&fixture, before);
-    normalize(&fixture, after);
-    cr_assert_eq(memcmp(before, after, bytes), 0);
+    unsigned char *after = slots_of(&fixture);
+    cr_assert(before == NULL || memcmp(before, after, sw_table_raw_bytes(fixture.table)) == 0);
     fixture_audit(&fixture);
     free(before);
     free(after);
