@@ -65,12 +65,13 @@ uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner)
     return __atomic_load_n(&combiner->sequence, __ATOMIC_ACQUIRE);
 }
 
-void sw_combine_lane_init(struct sw_combine_lane *lane, struct sw_combiner *combiner, void *queue)
+void sw_combine_queue_init(struct sw_combine_queue *queue, struct sw_combiner *combiner,
+                           void *backend_queue)
 {
-    memset(lane, 0, sizeof(*lane));
-    lane->combiner = combiner;
-    lane->queue = queue;
-    lane->deferred_end = &lane->deferred;
+    memset(queue, 0, sizeof(*queue));
+    queue->combiner = combiner;
+    queue->backend_queue = backend_queue;
+    queue->deferred_end = &queue->deferred;
 }
 
 /* --- launches; the leader's ------------------------------------------------------------------- */
@@ -251,11 +252,11 @@ static uint32_t stream_of(const struct sw_batch *batch)
 
 /* Appends a write to the order. Reads that its stream submitted before and that the backend still
  * holds back come first. */
-static void push(struct sw_combine_lane *lane, struct sw_batch *batch)
+static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
-    struct sw_combiner *combiner = lane->combiner;
+    struct sw_combiner *combiner = queue->combiner;
     if (combiner->backend->flush != NULL) {
-        combiner->backend->flush(lane->queue, batch->stream);
+        combiner->backend->flush(queue->backend_queue, batch->stream);
     }
     batch->_next = NULL;
     set_stage(batch, WAITING);
@@ -271,47 +272,47 @@ static void push(struct sw_combine_lane *lane, struct sw_batch *batch)
     combiner->waiting_end = &batch->_next;
     __atomic_fetch_add(&combiner->gathered, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&combiner->lock);
-    lane->last_write[stream_of(batch)] = sequence; /* the batch may be done already */
+    queue->last_write[stream_of(batch)] = sequence; /* the batch may be done already */
 }
 
 /* Whether a batch, before which nothing of its stream is deferred, may go on. */
-static bool may_go(const struct sw_combine_lane *lane, const struct sw_batch *batch)
+static bool may_go(const struct sw_combine_queue *queue, const struct sw_batch *batch)
 {
-    return is_write(batch) || lane->last_write[stream_of(batch)] <=
-                                  __atomic_load_n(&lane->combiner->launched, __ATOMIC_ACQUIRE);
+    return is_write(batch) || queue->last_write[stream_of(batch)] <=
+                                  __atomic_load_n(&queue->combiner->launched, __ATOMIC_ACQUIRE);
 }
 
-static int go(struct sw_combine_lane *lane, struct sw_batch *batch)
+static int go(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
     if (is_write(batch)) {
-        push(lane, batch);
+        push(queue, batch);
         return SW_OK;
     }
     set_stage(batch, IN_QUEUE);
-    return lane->combiner->backend->submit(lane->queue, batch);
+    return queue->combiner->backend->submit(queue->backend_queue, batch);
 }
 
-static void defer(struct sw_combine_lane *lane, struct sw_batch *batch)
+static void defer(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
     batch->_next = NULL;
     set_stage(batch, DEFERRED);
-    *lane->deferred_end = batch;
-    lane->deferred_end = &batch->_next;
-    lane->deferred_of[stream_of(batch)]++;
+    *queue->deferred_end = batch;
+    queue->deferred_end = &batch->_next;
+    queue->deferred_of[stream_of(batch)]++;
 }
 
 /* Sends on the deferred batches that may go, and before which none of their stream stays. */
-static void send_deferred(struct sw_combine_lane *lane)
+static void send_deferred(struct sw_combine_queue *queue)
 {
     bool stays[SW_COMBINE_STREAMS] = {false};
-    struct sw_batch **at = &lane->deferred;
+    struct sw_batch **at = &queue->deferred;
     while (*at != NULL) {
         struct sw_batch *batch = *at;
         struct sw_batch *next = batch->_next;
         uint32_t stream = stream_of(batch);
         int status = SW_E_BUSY;
-        if (!stays[stream] && may_go(lane, batch)) {
-            status = go(lane, batch);
+        if (!stays[stream] && may_go(queue, batch)) {
+            status = go(queue, batch);
         }
         if (status == SW_E_BUSY) {
             set_stage(batch, DEFERRED);
@@ -320,73 +321,73 @@ static void send_deferred(struct sw_combine_lane *lane)
             continue;
         }
         *at = next;
-        lane->deferred_of[stream]--;
+        queue->deferred_of[stream]--;
         if (status != SW_OK) {
             batch->status = status;
             set_stage(batch, DONE);
         }
     }
-    lane->deferred_end = at;
+    queue->deferred_end = at;
 }
 
 /* Takes a place in the queue for a read. False if there is none. */
-static bool take_place(struct sw_combine_lane *lane, const struct sw_batch *batch)
+static bool take_place(struct sw_combine_queue *queue, const struct sw_batch *batch)
 {
     bool scan = batch->kind == SW_BATCH_SCAN;
-    if (lane->reads == SW_READS_MAX || (scan && lane->scans)) {
+    if (queue->reads == SW_READS_MAX || (scan && queue->scans)) {
         return false;
     }
-    lane->reads++;
-    lane->scans = lane->scans || scan;
+    queue->reads++;
+    queue->scans = queue->scans || scan;
     return true;
 }
 
-static void leave_place(struct sw_combine_lane *lane, const struct sw_batch *batch)
+static void leave_place(struct sw_combine_queue *queue, const struct sw_batch *batch)
 {
-    assert(lane->reads > 0 && (batch->kind != SW_BATCH_SCAN || lane->scans));
-    lane->reads--;
-    lane->scans = lane->scans && batch->kind != SW_BATCH_SCAN;
+    assert(queue->reads > 0 && (batch->kind != SW_BATCH_SCAN || queue->scans));
+    queue->reads--;
+    queue->scans = queue->scans && batch->kind != SW_BATCH_SCAN;
 }
 
-int sw_combine_submit(struct sw_combine_lane *lane, struct sw_batch *batch)
+int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
     bool reads = !is_write(batch);
     batch->write_sequence = 0;
-    if (reads && !take_place(lane, batch)) {
+    if (reads && !take_place(queue, batch)) {
         return SW_E_BUSY;
     }
-    if (lane->deferred_of[stream_of(batch)] > 0 || !may_go(lane, batch)) {
-        defer(lane, batch);
+    if (queue->deferred_of[stream_of(batch)] > 0 || !may_go(queue, batch)) {
+        defer(queue, batch);
         return SW_OK;
     }
-    int status = go(lane, batch);
+    int status = go(queue, batch);
     if (reads && status != SW_OK) {
-        leave_place(lane, batch);
+        leave_place(queue, batch);
     }
-    lead(lane->combiner);
+    lead(queue->combiner);
     return status;
 }
 
 /* The status of a batch that is known to be done, or may be. */
-static int status_of(struct sw_combine_lane *lane, struct sw_batch *batch)
+static int status_of(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
     if (stage_of(batch) == IN_QUEUE) {
-        return lane->combiner->backend->poll(lane->queue, batch);
+        return queue->combiner->backend->poll(queue->backend_queue, batch);
     }
     if (stage_of(batch) != DONE) {
-        lead(lane->combiner);
+        lead(queue->combiner);
     }
     return stage_of(batch) == DONE ? batch->status : SW_PENDING;
 }
 
-int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch)
+int sw_combine_poll(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
-    if (lane->deferred != NULL) {
-        send_deferred(lane);
+    if (queue->deferred != NULL) {
+        send_deferred(queue);
     }
-    int status = status_of(lane, batch);
+    int status = status_of(queue, batch);
     if (status != SW_PENDING && batch->write_sequence == 0 && batch->kind != SW_BATCH_IMAGE) {
-        leave_place(lane, batch);
+        leave_place(queue, batch);
     }
     return status;
 }

@@ -22,8 +22,8 @@
  * Nothing here has a thread of its own. Whoever submits or polls and finds nobody doing so leads:
  * it completes launches that are done and starts the next ones, whosever batches they are.
  *
- * Threads: a lane belongs to its queue's thread; a combiner is shared. `lock` is held for a few
- * instructions, and never during a launch.
+ * Threads: struct sw_combine_queue belongs to the queue's thread; a combiner is shared. `lock` is
+ * held for a few instructions, and never during a launch.
  */
 #ifndef SHERWOOD_TABLE_COMBINE_H
 #define SHERWOOD_TABLE_COMBINE_H
@@ -63,10 +63,10 @@ struct sw_combiner {
     uint32_t flying; /* launches in flight */
 };
 
-/* A queue of the table. */
-struct sw_combine_lane {
+/* A queue of the table, as the combiner sees it. */
+struct sw_combine_queue {
     struct sw_combiner *combiner;
-    void *queue;               /* the backend's, of the reads */
+    void *backend_queue;       /* of its reads */
     struct sw_batch *deferred; /* oldest first */
     struct sw_batch **deferred_end;
     uint64_t last_write[SW_COMBINE_STREAMS]; /* sequence of the stream's last write; 0: none */
@@ -76,12 +76,12 @@ struct sw_combine_lane {
 };
 
 /* Opens a queue of the backend for the launches. Returns the backend's status; after a failure
- * nothing is owed. Every lane must be idle before it is closed. */
+ * nothing is owed. Every queue must be idle before it is closed. */
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
                      uint32_t operations_max);
 void sw_combiner_close(struct sw_combiner *combiner);
 
-/* The next write has the number after this. Nothing may be waiting or in flight, and no lane may
+/* The next write has the number after this. Nothing may be waiting or in flight, and no queue may
  * have written. */
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence);
 uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner);
@@ -92,10 +92,11 @@ static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)
     return __atomic_load_n(&combiner->launches, __ATOMIC_RELAXED);
 }
 
-void sw_combine_lane_init(struct sw_combine_lane *lane, struct sw_combiner *combiner, void *queue);
+void sw_combine_queue_init(struct sw_combine_queue *queue, struct sw_combiner *combiner,
+                           void *backend_queue);
 
 /* submit and poll of struct sw_backend, for a valid batch. Only a read may be SW_E_BUSY. */
-int sw_combine_submit(struct sw_combine_lane *lane, struct sw_batch *batch);
-int sw_combine_poll(struct sw_combine_lane *lane, struct sw_batch *batch);
+int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch);
+int sw_combine_poll(struct sw_combine_queue *queue, struct sw_batch *batch);
 
 #endif

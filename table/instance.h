@@ -37,7 +37,7 @@ struct sw_table {
 struct sw_queue {
     struct sw_table *table;
     void *memory; /* the backend's */
-    struct sw_combine_lane lane;
+    struct sw_combine_queue combined;
 };
 
 static inline struct sw_backend_facts sw_table_facts_of(const struct sw_table *table)

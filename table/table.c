@@ -262,7 +262,7 @@ int sw_queue_create(struct sw_table *table, struct sw_queue **out)
         free(queue);
         return status;
     }
-    sw_combine_lane_init(&queue->lane, &table->combiner, queue->memory);
+    sw_combine_queue_init(&queue->combined, &table->combiner, queue->memory);
     *out = queue;
     return SW_OK;
 }
@@ -412,13 +412,13 @@ int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch)
     batch->_upserts = 0;
     batch->_way = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));
-    return queue->table->combines ? sw_combine_submit(&queue->lane, batch)
+    return queue->table->combines ? sw_combine_submit(&queue->combined, batch)
                                   : queue->table->backend->submit(queue->memory, batch);
 }
 
 int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
 {
-    int status = queue->table->combines ? sw_combine_poll(&queue->lane, batch)
+    int status = queue->table->combines ? sw_combine_poll(&queue->combined, batch)
                                         : queue->table->backend->poll(queue->memory, batch);
     if (status != SW_PENDING) {
         sw_table_account(queue->table, batch);

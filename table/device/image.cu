@@ -41,7 +41,7 @@ static cudaError_t open_image(struct sw_cuda_image *image, uint64_t bytes)
     return error;
 }
 
-static cudaError_t copy_parts(struct sw_cuda_image *image, struct sw_cuda_lane *lane,
+static cudaError_t copy_parts(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
                               const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
 {
     char *to = (char *)image->memory;
@@ -50,14 +50,14 @@ static cudaError_t copy_parts(struct sw_cuda_image *image, struct sw_cuda_lane *
         image->parts[p] = to == NULL ? (const char *)parts[p].from : to;
         if (to != NULL && parts[p].bytes > 0) {
             error = cudaMemcpyAsync(to, parts[p].from, parts[p].bytes, cudaMemcpyDeviceToDevice,
-                                    lane->stream);
+                                    channel->stream);
             to += aligned(parts[p].bytes);
         }
     }
     return error;
 }
 
-cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_lane *lane,
+cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
                                const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS],
                                bool borrow, bool *done)
 {
@@ -65,7 +65,7 @@ cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_lane 
     for (uint32_t p = 0; p < SW_CUDA_IMAGE_PARTS; p++) {
         bytes += borrow ? 0 : aligned(parts[p].bytes);
     }
-    image->owner = lane->owner;
+    image->owner = channel->owner;
     image->began_ns = now_ns();
     cudaError_t error = open_image(image, bytes);
     if (error == cudaErrorMemoryAllocation) {
@@ -75,10 +75,10 @@ cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_lane 
         return cudaSuccess;
     }
     if (error == cudaSuccess) {
-        error = copy_parts(image, lane, parts);
+        error = copy_parts(image, channel, parts);
     }
     if (error == cudaSuccess) {
-        error = cudaEventRecord(image->taken, lane->stream);
+        error = cudaEventRecord(image->taken, channel->stream);
     }
     if (error != cudaSuccess) {
         sw_cuda_image_close(image);

@@ -3,13 +3,13 @@
  * image.cuh - images of a table on a device: its arrays are copied there between two write batches,
  * and the host reads the copy piece by piece, on a stream of its own.
  *
- * Threads: taken under the owner's mutex, by the thread of the lane; polled by that thread; read
+ * Threads: taken under the owner's mutex, by the thread of the channel; polled by that thread; read
  * and dropped by any one.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_IMAGE_CUH
 #define SHERWOOD_TABLE_DEVICE_IMAGE_CUH
 
-#include "table/device/lane.cuh"
+#include "table/device/channel.cuh"
 #include "table/host/image.h"
 
 #define SW_CUDA_IMAGE_PARTS 3
@@ -22,7 +22,7 @@ struct sw_cuda_image_part {
 };
 
 struct sw_cuda_image {
-    struct sw_cuda_lane_owner *owner;
+    struct sw_cuda_channel_owner *owner;
     cudaStream_t stream;
     cudaEvent_t taken;
     const char *parts[SW_CUDA_IMAGE_PARTS]; /* device: the copies, or what they are of */
@@ -34,7 +34,7 @@ struct sw_cuda_image {
 /* Under the mutex: enqueues the copies behind the last write batch, and before what comes next.
  * *done is false after an error and, without one, if there is no memory; nothing is left open then.
  * Zeroed memory is what it takes. */
-cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_lane *lane,
+cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
                                const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS],
                                bool borrow, bool *done);
 /* SW_PENDING until the copies are made. Fills in what a batch of SW_BATCH_IMAGE tells. */
@@ -63,24 +63,25 @@ struct sw_cuda_slots_image : sw_cuda_image {
  * calls sw_cuda_image_take of an image from malloc, of which batch->_image is the address as a
  * sw_cuda_image; or leaves that NULL where there is no memory. */
 template <typename TAKE>
-static inline int sw_cuda_image_submit(struct sw_cuda_lane *lane, struct sw_batch *batch, TAKE take)
+static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct sw_batch *batch,
+                                       TAKE take)
 {
     batch->_image = NULL;
-    if (!sw_cuda_lane_begin(lane)) {
+    if (!sw_cuda_channel_begin(channel)) {
         return SW_E_DEVICE;
     }
-    cudaError_t error = sw_cuda_wait_for_write(lane);
+    cudaError_t error = sw_cuda_wait_for_write(channel);
     if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_reads(lane);
+        error = sw_cuda_wait_for_reads(channel);
     }
     if (error == cudaSuccess) {
         error = take();
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_write_submitted(lane);
+        error = sw_cuda_write_submitted(channel);
     }
     batch->status = batch->_image == NULL ? SW_E_NOMEM : SW_OK;
-    return sw_cuda_lane_end(lane, error) ? SW_OK : SW_E_DEVICE;
+    return sw_cuda_channel_end(channel, error) ? SW_OK : SW_E_DEVICE;
 }
 
 /* poll of such a batch: `image` is batch->_image, or NULL. */

@@ -3,11 +3,11 @@
  * owner.cu - what a table of any engine does to live on a device: choosing it, saying why it cannot
  * serve, memory that host and device share, and the one flag that says that all is lost.
  */
-#include "table/device/lane.cuh"
+#include "table/device/channel.cuh"
 
 #include <stdio.h>
 
-bool sw_cuda_check(struct sw_cuda_lane_owner *owner, cudaError_t error, const char *what)
+bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) {
         return true;
@@ -67,7 +67,7 @@ int sw_cuda_explain(cudaError_t error, uint64_t bytes, char *reason, size_t reas
     return SW_E_NOMEM;
 }
 
-cudaError_t sw_cuda_owner_open(struct sw_cuda_lane_owner *owner, int device)
+cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner, int device)
 {
     owner->device = device;
     /* the default attributes of Linux need no resources, so this cannot fail */
@@ -75,7 +75,7 @@ cudaError_t sw_cuda_owner_open(struct sw_cuda_lane_owner *owner, int device)
     return cudaEventCreateWithFlags(&owner->write_done, cudaEventDisableTiming);
 }
 
-void sw_cuda_owner_close(struct sw_cuda_lane_owner *owner)
+void sw_cuda_owner_close(struct sw_cuda_channel_owner *owner)
 {
     (void)cudaSetDevice(owner->device);
     if (owner->write_done != NULL) {
@@ -84,7 +84,7 @@ void sw_cuda_owner_close(struct sw_cuda_lane_owner *owner)
     pthread_mutex_destroy(&owner->order);
 }
 
-void *sw_cuda_io_alloc(const struct sw_cuda_lane_owner *owner, size_t bytes)
+void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes)
 {
     void *memory = NULL;
     size_t some = bytes > 0 ? bytes : 1; /* of 0 bytes the runtime makes NULL and no error */
@@ -96,7 +96,7 @@ void *sw_cuda_io_alloc(const struct sw_cuda_lane_owner *owner, size_t bytes)
     return memory;
 }
 
-void sw_cuda_io_free(const struct sw_cuda_lane_owner *owner, void *memory)
+void sw_cuda_io_free(const struct sw_cuda_channel_owner *owner, void *memory)
 {
     (void)cudaSetDevice(owner->device);
     (void)cudaFreeHost(memory);

@@ -9,7 +9,7 @@
  *
  *   sw_cuda_together_collect(memory, together, stream)     fills together->whole in
  *   the engine enqueues whole, with memory->record as its record
- *   sw_cuda_together_deal(memory, together, record, ..)    completes the lane's record
+ *   sw_cuda_together_deal(memory, together, record, ..)    completes the channel's record
  *   poll of the record; sw_cuda_together_finish(memory, together)
  *
  * Threads: calls for one table one at a time, in the order of the launches, with one stream.
@@ -20,9 +20,9 @@
 #include <cuda_runtime.h>
 
 #include "table/backend.h"
-#include "table/device/lane.cuh"
+#include "table/device/channel.cuh"
 
-static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a lane takes the reads of a queue");
+static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a channel takes the reads of a queue");
 
 /* A block collects or deals so many operations of one part at a time, and as many groups. */
 #define SW_TOGETHER_CHUNK 1024
@@ -128,21 +128,21 @@ void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_to
 
 /* submit_together of an engine: calls enqueue(ticket) under the mutex. */
 template <typename ENQUEUE>
-static inline int sw_cuda_together_submit(struct sw_cuda_lane *lane, struct sw_together *together,
-                                          ENQUEUE enqueue)
+static inline int sw_cuda_together_submit(struct sw_cuda_channel *channel,
+                                          struct sw_together *together, ENQUEUE enqueue)
 {
-    uint64_t ticket = sw_cuda_lane_ticket(lane);
+    uint64_t ticket = sw_cuda_channel_ticket(channel);
     if (ticket == 0) {
         return SW_E_BUSY;
     }
-    if (!sw_cuda_lane_begin(lane)) {
+    if (!sw_cuda_channel_begin(channel)) {
         return SW_E_DEVICE;
     }
     cudaError_t error = enqueue(ticket);
-    if (!sw_cuda_lane_end(lane, error)) {
+    if (!sw_cuda_channel_end(channel, error)) {
         return SW_E_DEVICE;
     }
-    sw_cuda_lane_submitted(lane, ticket);
+    sw_cuda_channel_submitted(channel, ticket);
     together->whole._ticket = ticket;
     return SW_OK;
 }

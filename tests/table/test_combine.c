@@ -80,12 +80,12 @@ static void check(struct client *client, const struct request *request, int stat
 }
 
 /* Polls each request of `requests` once. Returns whether any is still busy. */
-static bool poll_all(struct client *client, struct sw_combine_lane *lane, struct request *requests)
+static bool poll_all(struct client *client, struct sw_combine_queue *own, struct request *requests)
 {
     bool busy = false;
     for (int r = 0; r < IN_FLIGHT; r++) {
         if (requests[r].busy) {
-            int status = sw_combine_poll(lane, &requests[r].batch);
+            int status = sw_combine_poll(own, &requests[r].batch);
             requests[r].busy = status == SW_PENDING;
             busy |= status == SW_PENDING;
             if (status != SW_PENDING) {
@@ -101,26 +101,26 @@ static void *run_client(void *argument)
     struct client *client = argument;
     struct random random = random_of(client->number + 1);
     struct request *requests = calloc(IN_FLIGHT, sizeof(*requests));
-    struct sw_combine_lane lane;
+    struct sw_combine_queue own;
     void *queue;
     slow_queue_open(client->fake, &queue);
-    sw_combine_lane_init(&lane, client->combiner, queue);
+    sw_combine_queue_init(&own, client->combiner, queue);
     for (uint32_t n = 0; n < client->requests; n++) {
         struct request *request = &requests[random_below(&random, IN_FLIGHT)];
         while (request->busy) {
-            poll_all(client, &lane, requests);
+            poll_all(client, &own, requests);
         }
         draw(client, &random, request, (uint32_t)random_below(&random, STREAMS));
-        while (sw_combine_submit(&lane, &request->batch) == SW_E_BUSY) {
+        while (sw_combine_submit(&own, &request->batch) == SW_E_BUSY) {
             request->busy = false;
-            poll_all(client, &lane, requests);
+            poll_all(client, &own, requests);
             request->busy = true;
         }
         if (random_below(&random, 4) == 0) {
-            poll_all(client, &lane, requests);
+            poll_all(client, &own, requests);
         }
     }
-    while (poll_all(client, &lane, requests)) {
+    while (poll_all(client, &own, requests)) {
     }
     free(requests);
     slow_queue_close(queue);

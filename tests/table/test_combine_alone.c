@@ -70,7 +70,7 @@ static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
 {
     struct counts counts = {0, 0};
     struct sw_combiner combiner;
-    struct sw_combine_lane lane;
+    struct sw_combine_queue own;
     uint64_t unused = 0;
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = SW_SET,
@@ -79,9 +79,9 @@ static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
                              .values = &unused,
                              .leftover_keys = leftovers};
     cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most), SW_OK);
-    sw_combine_lane_init(&lane, &combiner, &counts);
-    cr_assert_eq(sw_combine_submit(&lane, &batch), SW_OK);
-    while (sw_combine_poll(&lane, &batch) == SW_PENDING) {
+    sw_combine_queue_init(&own, &combiner, &counts);
+    cr_assert_eq(sw_combine_submit(&own, &batch), SW_OK);
+    while (sw_combine_poll(&own, &batch) == SW_PENDING) {
     }
     cr_assert_eq(sw_combiner_launches(&combiner), 1);
     sw_combiner_close(&combiner);

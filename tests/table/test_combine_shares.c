@@ -18,7 +18,7 @@ TestSuite(combine_shares, .timeout = 120);
 struct gathered {
     struct slow fake;
     struct sw_combiner combiner;
-    struct sw_combine_lane lane;
+    struct sw_combine_queue own;
     void *queue;
     uint32_t keys[SLOW_TOGETHER_OPS + 1];
     uint64_t values[SLOW_TOGETHER_OPS + 1], previous[SLOW_TOGETHER_OPS + 1];
@@ -43,10 +43,10 @@ static struct gathered *gather(void)
     pthread_mutex_init(&g->fake.lock, NULL);
     slow_queue_open(&g->fake, &g->queue);
     cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, SLOW_TOGETHER_OPS), SW_OK);
-    sw_combine_lane_init(&g->lane, &g->combiner, g->queue);
+    sw_combine_queue_init(&g->own, &g->combiner, g->queue);
     for (int i = 0; i < SW_TOGETHERS; i++) {
         g->first[i] = sets(g, 1);
-        cr_assert_eq(sw_combine_submit(&g->lane, &g->first[i]), SW_OK);
+        cr_assert_eq(sw_combine_submit(&g->own, &g->first[i]), SW_OK);
     }
     cr_assert_eq(g->combiner.launches, SW_TOGETHERS, "with room, each is launched at once");
     for (int i = 0; i < BATCHES; i++) {
@@ -58,7 +58,7 @@ static struct gathered *gather(void)
 static void submit_all(struct gathered *g)
 {
     for (int i = 0; i < BATCHES; i++) {
-        cr_assert_eq(sw_combine_submit(&g->lane, &g->batches[i]), SW_OK);
+        cr_assert_eq(sw_combine_submit(&g->own, &g->batches[i]), SW_OK);
     }
     cr_assert_eq(g->combiner.launches, SW_TOGETHERS, "they wait");
 }
@@ -67,11 +67,11 @@ static void finish(struct gathered *g, uint64_t launches)
 {
     g->fake.stalled = false;
     for (int i = 0; i < SW_TOGETHERS; i++) {
-        while (sw_combine_poll(&g->lane, &g->first[i]) == SW_PENDING) {
+        while (sw_combine_poll(&g->own, &g->first[i]) == SW_PENDING) {
         }
     }
     for (int i = 0; i < BATCHES; i++) {
-        while (sw_combine_poll(&g->lane, &g->batches[i]) == SW_PENDING) {
+        while (sw_combine_poll(&g->own, &g->batches[i]) == SW_PENDING) {
         }
     }
     cr_assert_null(g->fake.broken, "%s", g->fake.broken);
@@ -163,7 +163,7 @@ static unsigned fill(struct gathered *g, struct sw_batch *reads, uint32_t stream
         reads[count] = sets(g, 1);
         reads[count].op = SW_GET;
         reads[count].stream = stream;
-        count += sw_combine_submit(&g->lane, &reads[count]) == SW_OK;
+        count += sw_combine_submit(&g->own, &reads[count]) == SW_OK;
     }
     return count;
 }
@@ -175,13 +175,13 @@ Test(combine_shares, later_reads_take_no_place_of_a_deferred_one)
     struct sw_batch deferred = sets(g, 1);
     deferred.op = SW_GET;
     submit_all(g);
-    cr_assert_eq(sw_combine_submit(&g->lane, &deferred), SW_OK);
+    cr_assert_eq(sw_combine_submit(&g->own, &deferred), SW_OK);
     cr_assert_eq(fill(g, reads, 1), SW_READS_MAX - 1, "one place is the deferred read's");
     g->fake.stalled = false;
-    while (sw_combine_poll(&g->lane, &deferred) == SW_PENDING) { /* and no other */
+    while (sw_combine_poll(&g->own, &deferred) == SW_PENDING) { /* and no other */
     }
     for (int i = 0; i < SW_READS_MAX - 1; i++) {
-        while (sw_combine_poll(&g->lane, &reads[i]) == SW_PENDING) {
+        while (sw_combine_poll(&g->own, &reads[i]) == SW_PENDING) {
         }
     }
     free(reads);
@@ -198,7 +198,7 @@ Test(combine_shares, a_lost_device_completes_everything)
     g->fake.stalled = false;
     for (int i = 0; i < BATCHES; i++) {
         int status;
-        while ((status = sw_combine_poll(&g->lane, &g->batches[i])) == SW_PENDING) {
+        while ((status = sw_combine_poll(&g->own, &g->batches[i])) == SW_PENDING) {
         }
         cr_assert_eq(status, SW_E_DEVICE);
     }

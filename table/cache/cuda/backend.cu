@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend.cu - the cache as a table's engine on CUDA. The order of batches is lane.cuh's.
+ * backend.cu - the cache as a table's engine on CUDA. The order of batches is channel.cuh's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,7 +188,7 @@ int table_check(void *context, char *violation, size_t violation_size)
     struct sw_cache_snapshot snapshot;
     cudaError_t error = cudaSetDevice(table->device);
     if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_lanes(table);
+        error = sw_cuda_wait_for_channels(table);
     }
     if (!sw_cuda_check(table, error, "waiting for the device")) {
         return SW_E_DEVICE;
@@ -204,12 +204,12 @@ int table_check(void *context, char *violation, size_t violation_size)
 
 /* --- queues ----------------------------------------------------------------------------------- */
 
-static_assert(offsetof(struct sw_cache_record, done) == 0, "lanes poll the first word");
+static_assert(offsetof(struct sw_cache_record, done) == 0, "channels poll the first word");
 
 void queue_close(void *context)
 {
     struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
-    sw_cuda_lane_close(queue);
+    sw_cuda_channel_close(queue);
     (void)cudaFree(queue->tally);
     free(queue);
 }
@@ -223,7 +223,7 @@ int queue_open(void *context, void **out)
         return SW_E_NOMEM;
     }
     queue->table = table;
-    cudaError_t error = sw_cuda_lane_open(queue, table, sizeof(struct sw_cache_record));
+    cudaError_t error = sw_cuda_channel_open(queue, table, sizeof(struct sw_cache_record));
     if (error == cudaSuccess) {
         error = cudaMalloc((void **)&queue->tally, sizeof(*queue->tally));
     }
@@ -250,7 +250,7 @@ int queue_open(void *context, void **out)
 
 struct sw_cache_record *record_of(struct sw_cache_cuda_queue *queue, uint64_t ticket)
 {
-    return (struct sw_cache_record *)sw_cuda_lane_record(queue, ticket);
+    return (struct sw_cache_record *)sw_cuda_channel_record(queue, ticket);
 }
 
 /* Under the mutex: the batch, at its time. */
@@ -369,7 +369,7 @@ cudaError_t enqueue(struct sw_cache_cuda_queue *queue, struct sw_batch *batch, u
 int submit(void *context, struct sw_batch *batch)
 {
     struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
-    uint64_t ticket = sw_cuda_lane_ticket(queue);
+    uint64_t ticket = sw_cuda_channel_ticket(queue);
     if (batch->kind == SW_BATCH_IMAGE) {
         return sw_cache_cuda_submit_image(queue, batch);
     }
@@ -379,13 +379,13 @@ int submit(void *context, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }
-    if (!sw_cuda_lane_begin(queue)) {
+    if (!sw_cuda_channel_begin(queue)) {
         return SW_E_DEVICE;
     }
-    if (!sw_cuda_lane_end(queue, enqueue(queue, batch, ticket))) {
+    if (!sw_cuda_channel_end(queue, enqueue(queue, batch, ticket))) {
         return SW_E_DEVICE;
     }
-    sw_cuda_lane_submitted(queue, ticket);
+    sw_cuda_channel_submitted(queue, ticket);
     batch->_ticket = ticket;
     return SW_OK;
 }
@@ -396,7 +396,7 @@ int poll(void *context, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_IMAGE) {
         return sw_cache_cuda_poll_image(batch);
     }
-    int status = sw_cuda_lane_poll(queue, batch->_ticket);
+    int status = sw_cuda_channel_poll(queue, batch->_ticket);
     if (status == SW_PENDING) {
         return SW_PENDING;
     }
@@ -413,7 +413,7 @@ int poll(void *context, struct sw_batch *batch)
     }
     bool knew = batch->kind == SW_BATCH_EPOCH || batch->kind == SW_BATCH_RESIZE;
     batch->status = status == SW_OK && knew ? batch->status : status; /* since it was submitted */
-    sw_cuda_lane_completed(queue, batch->_ticket);
+    sw_cuda_channel_completed(queue, batch->_ticket);
     return batch->status;
 }
 

@@ -11,7 +11,7 @@
 #include "table/cache/growth.h"
 #include "table/device/together.cuh"
 
-struct sw_cache_cuda_table : sw_cuda_lane_owner {
+struct sw_cache_cuda_table : sw_cuda_channel_owner {
     struct sw_cache_arrays arrays;
     struct sw_cache_scratch scratch;
     void *scratch_memory;
@@ -26,7 +26,7 @@ struct sw_cache_cuda_table : sw_cuda_lane_owner {
     uint64_t held_most; /* under `order`: entries held after what was submitted, at most */
 };
 
-struct sw_cache_cuda_queue : sw_cuda_lane {
+struct sw_cache_cuda_queue : sw_cuda_channel {
     struct sw_cache_cuda_table *table;
     struct sw_cache_table_tally *tally; /* device */
 };

@@ -11,7 +11,7 @@
 
 #include "table/cache/cuda/launch.cuh"
 #include "table/cache/table_ops.h"
-#include "table/device/lane.cuh"
+#include "table/device/channel.cuh"
 
 /* What a batch tells the host, in mapped memory. */
 struct sw_cache_record {

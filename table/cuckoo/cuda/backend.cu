@@ -265,7 +265,7 @@ int check(struct sw_cuckoo_device_table *table, char *memory, char *violation,
     typename kind::table copy;
     struct sw_state state;
     const size_t cells_bytes = table->plan.cells * sizeof(typename kind::cell);
-    cudaError_t error = sw_cuda_wait_for_lanes(table);
+    cudaError_t error = sw_cuda_wait_for_channels(table);
     if (error == cudaSuccess) {
         error = cudaMemcpy(&copy, table->device_table, sizeof(copy), cudaMemcpyDeviceToHost);
     }

@@ -11,7 +11,7 @@
 #include "table/cuckoo/cuda/engine.cuh"
 #include "table/device/together.cuh"
 
-struct sw_cuckoo_device_table : sw_cuda_lane_owner {
+struct sw_cuckoo_device_table : sw_cuda_channel_owner {
     struct sw_table_config config;
     struct sw_cuckoo_plan plan;
     void *cells[2]; /* device: the arrays, and those of the next rehash; which is which the device
@@ -31,7 +31,7 @@ struct sw_cuckoo_device_table : sw_cuda_lane_owner {
     uint64_t rehash_after;  /* or so many write batches; under `order` */
 };
 
-struct sw_cuckoo_queue : sw_cuda_lane {
+struct sw_cuckoo_queue : sw_cuda_channel {
     struct sw_cuckoo_device_table *table;
     struct sw_cuckoo_tally *tallies; /* device [SW_CUDA_IN_FLIGHT_MAX] */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * backend_queue.cu - queues of a cuckoo table on CUDA: what becomes of a batch that is submitted.
- * Their order is lane.cuh's.
+ * Their order is channel.cuh's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 
 /* --- queues ----------------------------------------------------------------------------------- */
 
-static_assert(offsetof(struct sw_cuckoo_record, done) == 0, "lanes poll the first word");
+static_assert(offsetof(struct sw_cuckoo_record, done) == 0, "channels poll the first word");
 
 void sw_cuckoo_queue_close(void *context)
 {
     struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
-    sw_cuda_lane_close(queue);
+    sw_cuda_channel_close(queue);
     (void)cudaFree(queue->tallies);
     free(queue);
 }
@@ -33,7 +33,7 @@ int sw_cuckoo_queue_open(void *context, void **out)
         return SW_E_NOMEM;
     }
     queue->table = table;
-    cudaError_t error = sw_cuda_lane_open(queue, table, sizeof(struct sw_cuckoo_record));
+    cudaError_t error = sw_cuda_channel_open(queue, table, sizeof(struct sw_cuckoo_record));
     if (error == cudaSuccess) {
         error = cudaMalloc((void **)&queue->tallies, bytes);
     }
@@ -60,7 +60,7 @@ int sw_cuckoo_queue_open(void *context, void **out)
 
 static struct sw_cuckoo_record *record_of(struct sw_cuckoo_queue *queue, uint64_t ticket)
 {
-    return (struct sw_cuckoo_record *)sw_cuda_lane_record(queue, ticket);
+    return (struct sw_cuckoo_record *)sw_cuda_channel_record(queue, ticket);
 }
 
 template <int BITS>
@@ -182,7 +182,7 @@ static cudaError_t enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch 
 int sw_cuckoo_submit(void *context, struct sw_batch *batch)
 {
     struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
-    uint64_t ticket = sw_cuda_lane_ticket(queue);
+    uint64_t ticket = sw_cuda_channel_ticket(queue);
     if (sw_cuda_is_lost(queue->table)) {
         return SW_E_DEVICE;
     }
@@ -195,15 +195,15 @@ int sw_cuckoo_submit(void *context, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
         memset(batch->group_refused, 0, batch->group_count);
     }
-    if (!sw_cuda_lane_begin(queue)) {
+    if (!sw_cuda_channel_begin(queue)) {
         return SW_E_DEVICE;
     }
     cudaError_t error = queue->table->config.slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
                                                              : enqueue<128>(queue, batch, ticket);
-    if (!sw_cuda_lane_end(queue, error)) {
+    if (!sw_cuda_channel_end(queue, error)) {
         return SW_E_DEVICE;
     }
-    sw_cuda_lane_submitted(queue, ticket);
+    sw_cuda_channel_submitted(queue, ticket);
     batch->_ticket = ticket;
     return SW_OK;
 }
@@ -214,7 +214,7 @@ int sw_cuckoo_poll(void *context, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_IMAGE) {
         return sw_cuckoo_poll_image(batch);
     }
-    int status = sw_cuda_lane_poll(queue, batch->_ticket);
+    int status = sw_cuda_channel_poll(queue, batch->_ticket);
     if (status == SW_PENDING) {
         return SW_PENDING;
     }
@@ -226,7 +226,7 @@ int sw_cuckoo_poll(void *context, struct sw_batch *batch)
         __atomic_fetch_add(&queue->table->stashed, (uint64_t)record->stash_change,
                            __ATOMIC_RELAXED);
     }
-    sw_cuda_lane_completed(queue, batch->_ticket);
+    sw_cuda_channel_completed(queue, batch->_ticket);
     batch->status = status;
     return status;
 }

@@ -15,7 +15,7 @@
 
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/cuckoo/cuda/kind.cuh"
-#include "table/device/lane.cuh"
+#include "table/device/channel.cuh"
 #include "table/device/runs.cuh"
 
 #define SW_CUCKOO_ENGINE_BLOCK 256

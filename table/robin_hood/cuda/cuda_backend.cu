@@ -324,7 +324,7 @@ static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *
 {
     cudaError_t error = cudaSetDevice(table->device);
     if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_lanes(table);
+        error = sw_cuda_wait_for_channels(table);
     }
     if (error == cudaSuccess) {
         error = cudaMemcpyAsync(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost,

@@ -10,7 +10,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_HOST_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_HOST_CUH
 
-#include "table/device/lane.cuh"
+#include "table/device/channel.cuh"
 #include "table/device/pool.cuh"
 #include "table/device/together.cuh"
 #include "table/robin_hood/cuda/arrays.cuh"
@@ -23,7 +23,7 @@
 #define SW_CUDA_NEW_KEYS_MIN (1U << 14)
 #define SW_CUDA_NEW_KEYS_ALL 1024
 
-struct sw_cuda_table : sw_cuda_lane_owner {
+struct sw_cuda_table : sw_cuda_channel_owner {
     struct sw_table_config config;
     uint32_t slot_bits;
     bool has_hints;
@@ -65,7 +65,7 @@ struct sw_cuda_scan {
     struct sw_scan_shape shape; /* of the arrays as they were when the windows were copied */
 };
 
-struct sw_cuda_queue : sw_cuda_lane {
+struct sw_cuda_queue : sw_cuda_channel {
     struct sw_cuda_table *table;                    /* the owner */
     struct sw_cuda_tally *tallies;                  /* device [SW_CUDA_IN_FLIGHT_MAX] */
     const struct sw_batch *held[SW_CUDA_READS_MAX]; /* small reads submitted, not yet launched */
@@ -143,7 +143,7 @@ bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64
 static inline struct sw_cuda_record *sw_cuda_record_of(const struct sw_cuda_queue *queue,
                                                        uint64_t ticket)
 {
-    return (struct sw_cuda_record *)sw_cuda_lane_record(queue, ticket);
+    return (struct sw_cuda_record *)sw_cuda_channel_record(queue, ticket);
 }
 
 /* The load there may be: batches in flight count as if they inserted all they can. */

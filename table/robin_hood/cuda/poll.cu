@@ -111,14 +111,14 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
         !sw_cuda_is_lost(queue->table)) {
         (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure shows as a lost table below */
     }
-    int status = sw_cuda_lane_poll(queue, batch->_ticket);
+    int status = sw_cuda_channel_poll(queue, batch->_ticket);
     if (status == SW_OK) {
         status = collect(queue, batch);
     }
     if (status == SW_PENDING) {
         return SW_PENDING;
     }
-    sw_cuda_lane_completed(queue, batch->_ticket);
+    sw_cuda_channel_completed(queue, batch->_ticket);
     if (batch->kind == SW_BATCH_SCAN) {
         queue->scan.running = false;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue.cu - queues: what becomes of a batch that is submitted. Their order is lane.cuh's.
+ * queue.cu - queues: what becomes of a batch that is submitted. Their order is channel.cuh's.
  */
 #include "table/robin_hood/cuda/host.cuh"
 
@@ -223,7 +223,7 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch
 {
     const struct mix mix = mix_of(batch); /* before the mutex: it may read all operations */
     cudaError_t error = cudaSuccess;
-    if (!sw_cuda_lane_begin(queue)) {
+    if (!sw_cuda_channel_begin(queue)) {
         return false;
     }
     if (sw_cuda_must_grow(queue->table, mix.upserts)) {
@@ -233,7 +233,7 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch
         error = queue->table->slot_bits == 64 ? enqueue<64>(queue, batch, mix, ticket)
                                               : enqueue<128>(queue, batch, mix, ticket);
     }
-    return sw_cuda_lane_end(queue, error);
+    return sw_cuda_channel_end(queue, error);
 }
 
 bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
@@ -265,7 +265,7 @@ static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t t
 int sw_cuda_submit(void *context, struct sw_batch *batch)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    uint64_t ticket = sw_cuda_lane_ticket(queue);
+    uint64_t ticket = sw_cuda_channel_ticket(queue);
     if (sw_cuda_is_lost(queue->table)) {
         return SW_E_DEVICE;
     }
@@ -285,7 +285,7 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
                                : sw_cuda_enqueue(queue, batch, ticket))) {
         return SW_E_DEVICE;
     }
-    sw_cuda_lane_submitted(queue, ticket);
+    sw_cuda_channel_submitted(queue, ticket);
     queue->scan.running |= batch->kind == SW_BATCH_SCAN;
     batch->_ticket = ticket;
     return SW_OK;
@@ -372,12 +372,12 @@ int sw_cuda_poll_together(void *context, struct sw_together *together)
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static_assert(offsetof(struct sw_cuda_record, done) == 0, "lanes poll the first word");
+static_assert(offsetof(struct sw_cuda_record, done) == 0, "channels poll the first word");
 
 static cudaError_t allocate(struct sw_cuda_queue *queue)
 {
     const size_t tallies_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_tally);
-    cudaError_t error = sw_cuda_lane_open(queue, queue->table, sizeof(struct sw_cuda_record));
+    cudaError_t error = sw_cuda_channel_open(queue, queue->table, sizeof(struct sw_cuda_record));
     if (error == cudaSuccess) {
         error = cudaMalloc((void **)&queue->tallies, tallies_bytes);
     }
@@ -396,7 +396,7 @@ static cudaError_t allocate(struct sw_cuda_queue *queue)
 void sw_cuda_queue_close(void *context)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    sw_cuda_lane_close(queue);
+    sw_cuda_channel_close(queue);
     (void)cudaFree(queue->tallies);
     (void)cudaFreeHost(queue->scan.staging);
     free(queue);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * channel.cu - channels: a stream each, and the events that order it with the others.
+ */
+#include "table/device/channel.cuh"
+
+#include <string.h>
+
+/* --- the order of batches; under the mutex ---------------------------------------------------- */
+
+cudaError_t sw_cuda_wait_for_write(struct sw_cuda_channel *channel)
+{
+    struct sw_cuda_channel_owner *owner = channel->owner;
+    if (channel->writes_seen == owner->writes) {
+        return cudaSuccess;
+    }
+    channel->writes_seen = owner->writes;
+    return cudaStreamWaitEvent(channel->stream, owner->write_done, 0);
+}
+
+/* Later write batches wait for this one, so they need not wait for these reads again. */
+cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_channel *channel)
+{
+    cudaError_t error = cudaSuccess;
+    for (struct sw_cuda_channel *other = channel->owner->channels; other != NULL;
+         other = other->next) {
+        if (!other->reads_pending) {
+            continue;
+        }
+        other->reads_pending = false;
+        if (other != channel && error == cudaSuccess) {
+            error = cudaEventRecord(other->reads_done, other->stream);
+            if (error == cudaSuccess) {
+                error = cudaStreamWaitEvent(channel->stream, other->reads_done, 0);
+            }
+        }
+    }
+    return error;
+}
+
+cudaError_t sw_cuda_write_submitted(struct sw_cuda_channel *channel)
+{
+    channel->writes_seen = ++channel->owner->writes;
+    return cudaEventRecord(channel->owner->write_done, channel->stream);
+}
+
+cudaError_t sw_cuda_wait_for_channels(struct sw_cuda_channel_owner *owner)
+{
+    cudaError_t error = cudaSuccess;
+    pthread_mutex_lock(&owner->order);
+    for (struct sw_cuda_channel *channel = owner->channels; channel != NULL && error == cudaSuccess;
+         channel = channel->next) {
+        error = cudaStreamSynchronize(channel->stream);
+    }
+    pthread_mutex_unlock(&owner->order);
+    return error;
+}
+
+/* --- submit and poll -------------------------------------------------------------------------- */
+
+bool sw_cuda_channel_begin(struct sw_cuda_channel *channel)
+{
+    struct sw_cuda_channel_owner *owner = channel->owner;
+    cudaError_t error = cudaSetDevice(owner->device);
+    pthread_mutex_lock(&owner->order);
+    if (sw_cuda_is_lost(owner) || !sw_cuda_check(owner, error, "choosing the device")) {
+        pthread_mutex_unlock(&owner->order);
+        return false;
+    }
+    return true;
+}
+
+bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error)
+{
+    /* under the mutex: the next batch must find the table lost */
+    bool good = sw_cuda_check(channel->owner, error, "submit");
+    pthread_mutex_unlock(&channel->owner->order);
+    return good;
+}
+
+/* On a lost table: whether the device may still write what batches of this channel point to. */
+static bool is_running(const struct sw_cuda_channel *channel)
+{
+    bool running = cudaStreamQuery(channel->stream) == cudaErrorNotReady;
+    (void)cudaGetLastError();
+    return running;
+}
+
+/* A stream that fails, or ends without the record, will never complete the batch. */
+static void check_alive(struct sw_cuda_channel *channel, uint64_t ticket)
+{
+    cudaError_t error = cudaStreamQuery(channel->stream);
+    if (error == cudaSuccess && !sw_cuda_channel_is_done(channel, ticket)) {
+        error = cudaErrorUnknown;
+    }
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* the runtime notes it as an error; the next launch must not */
+        return;
+    }
+    sw_cuda_check(channel->owner, error, "batch");
+}
+
+int sw_cuda_channel_poll_slowly(struct sw_cuda_channel *channel, uint64_t ticket)
+{
+    if (sw_cuda_is_lost(channel->owner)) {
+        return is_running(channel) ? SW_PENDING : SW_E_DEVICE;
+    }
+    channel->idle_polls = 0;
+    check_alive(channel, ticket);
+    return SW_PENDING;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+cudaError_t sw_cuda_channel_open(struct sw_cuda_channel *channel,
+                                 struct sw_cuda_channel_owner *owner, size_t record_bytes)
+{
+    const size_t bytes = SW_CUDA_IN_FLIGHT_MAX * record_bytes;
+    channel->owner = owner;
+    channel->record_bytes = record_bytes;
+    cudaError_t error = cudaSetDevice(owner->device);
+    if (error == cudaSuccess) {
+        error = cudaStreamCreateWithFlags(&channel->stream, cudaStreamNonBlocking);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&channel->reads_done, cudaEventDisableTiming);
+    }
+    if (error == cudaSuccess) {
+        error = cudaHostAlloc((void **)&channel->records, bytes,
+                              cudaHostAllocMapped | cudaHostAllocPortable);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    memset(channel->records, 0, bytes);
+    pthread_mutex_lock(&owner->order);
+    channel->next = owner->channels;
+    owner->channels = channel;
+    pthread_mutex_unlock(&owner->order);
+    return cudaSuccess;
+}
+
+void sw_cuda_channel_close(struct sw_cuda_channel *channel)
+{
+    struct sw_cuda_channel_owner *owner = channel->owner;
+    pthread_mutex_lock(&owner->order);
+    for (struct sw_cuda_channel **at = &owner->channels; *at != NULL; at = &(*at)->next) {
+        if (*at == channel) {
+            *at = channel->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&owner->order);
+    /* errors have no one to go to here: the table is lost, or all of this succeeds */
+    (void)cudaSetDevice(owner->device);
+    if (channel->stream != NULL) {
+        (void)cudaStreamSynchronize(channel->stream);
+        (void)cudaStreamDestroy(channel->stream);
+    }
+    if (channel->reads_done != NULL) {
+        (void)cudaEventDestroy(channel->reads_done);
+    }
+    (void)cudaFreeHost(channel->records);
+}
