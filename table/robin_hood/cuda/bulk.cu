@@ -142,11 +142,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     for (uint64_t i = first + (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x; i < slots;
          i += step) {
-        typename W::slot hand = old.main.slots[i]; /* the stash follows */
+        typename W::slot carried = old.main.slots[i]; /* the stash follows */
         uint64_t probes = 0;
-        if (hand.m != W::empty && !W::insert_absent(&device.table.main, &hand, &probes)) {
+        if (carried.m != W::empty && !W::insert_absent(&device.table.main, &carried, &probes)) {
             atomicAdd((unsigned long long *)&device.table.state->stash_occupied, 1ULL);
-            if (!W::insert_absent(&device.table.stash, &hand, &probes)) {
+            if (!W::insert_absent(&device.table.stash, &carried, &probes)) {
                 atomicAdd(&control->lost, 1U);
             }
         }
@@ -241,7 +241,7 @@ static cudaError_t launch_order(const struct sw_cuda_device<BITS> *device,
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_merge_plan(const struct sw_cuda_device<BITS> *device,
+cudaError_t sw_cuda_launch_merge_sort(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, uint64_t buckets,
                                       cudaStream_t stream)
 {
@@ -372,7 +372,7 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
 
 #define INSTANTIATE(BITS)                                                                       \
     template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *);                    \
-    template cudaError_t sw_cuda_launch_merge_plan<BITS>(const struct sw_cuda_device<BITS> *,   \
+    template cudaError_t sw_cuda_launch_merge_sort<BITS>(const struct sw_cuda_device<BITS> *,   \
                                                          const struct sw_cuda_batch<BITS> *,    \
                                                          uint64_t, cudaStream_t);               \
     template cudaError_t sw_cuda_launch_merge<BITS>(                                            \

@@ -3,8 +3,9 @@
  * crowd.cuh - the ranges that have more operations than there is room for, because keys are
  * repeated: all blocks of a cooperative launch do them together.
  *
- * Those of operations of one kind meet in cells. Others are sorted by the number of their key's
- * cell, stably, so that each key's operations are a run in array order, and done as runs.cuh says.
+ * Those of operations of one kind meet in key slots. Others are sorted by the number of their key's
+ * key slot, stably, so that each key's operations are a run in array order, and done as runs.cuh
+ * says.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
@@ -12,26 +13,26 @@
 #include <cooperative_groups.h>
 
 #include "table/device/runs.cuh"
-#include "table/robin_hood/cuda/cells.cuh"
 #include "table/robin_hood/cuda/in_order.cuh"
+#include "table/robin_hood/cuda/key_slots.cuh"
 
 /* Threads of a block of the launch, and blocks of a multiprocessor: they wait for each other, so
  * all of them run at once. */
 #define CROWD_THREADS SW_RUN_BLOCK
 #define CROWD_BLOCKS_PER_SM 2
-#define NO_CELL 0xffffffffU
+#define NO_KEY_SLOT 0xffffffffU
 
 #define DIGIT_BITS 8
 #define DIGITS (1U << DIGIT_BITS)
 static_assert(DIGITS == CROWD_THREADS, "a thread a digit");
 
 /* This thread among all. */
-struct crowd {
+struct grid_stride {
     uint64_t start;
     uint64_t step;
 };
 
-static __device__ inline struct crowd crowd_of_thread(void)
+static __device__ inline struct grid_stride stride_of_thread(void)
 {
     return {(uint64_t)blockIdx.x * CROWD_THREADS + threadIdx.x,
             (uint64_t)gridDim.x * CROWD_THREADS};
@@ -41,10 +42,10 @@ static __device__ inline struct crowd crowd_of_thread(void)
 template <int BITS>
 static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &device,
                                          const struct sw_cuda_batch<BITS> &batch,
-                                         const struct crowd &crowd)
+                                         const struct grid_stride &stride)
 {
     const uint64_t words = batch.found != NULL ? ((uint64_t)batch.count + 63) / 64 * 2 : 0;
-    for (uint64_t w = crowd.start; w < words; w += crowd.step) {
+    for (uint64_t w = stride.start; w < words; w += stride.step) {
         batch.found[w] = ((volatile uint32_t *)device.scratch.found)[w];
     }
 }
@@ -53,14 +54,14 @@ static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &devi
 
 /* Operations whose key was there before them: their answers. Returns how many this thread has. */
 template <int BITS>
-static __device__ inline uint64_t answer_cells(const struct sw_cuda_device<BITS> &device,
-                                               const struct sw_cuda_batch<BITS> &batch,
-                                               const struct crowd &crowd)
+static __device__ inline uint64_t answer_key_slots(const struct sw_cuda_device<BITS> &device,
+                                                   const struct sw_cuda_batch<BITS> &batch,
+                                                   const struct grid_stride &stride)
 {
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     uint64_t hits = 0;
-    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
-        if (scratch->index_sorted[i] != NO_CELL && was_found<BITS>(scratch, batch.op, i)) {
+    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
+        if (scratch->index_sorted[i] != NO_KEY_SLOT && was_found<BITS>(scratch, batch.op, i)) {
             set_found<BITS>(device, (uint32_t)i);
             hits++;
         }
@@ -68,27 +69,28 @@ static __device__ inline uint64_t answer_cells(const struct sw_cuda_device<BITS>
     return hits;
 }
 
-/* Carries out the operations that have been collected in cells. */
+/* Carries out the operations that have been collected in key slots. */
 template <int BITS>
-static __device__ inline void apply_cells(const struct sw_cuda_device<BITS> &device,
-                                          const struct sw_cuda_batch<BITS> &batch,
-                                          const struct crowd &crowd)
+static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> &device,
+                                              const struct sw_cuda_batch<BITS> &batch,
+                                              const struct grid_stride &stride)
 {
     typedef sw_width<BITS> W;
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     struct sw_op_counters *counters = &device.control->counters.by_class[sw_op_class_of(batch.op)];
-    const uint64_t rounds = (batch.count + crowd.step - 1) / crowd.step;
-    uint64_t i = crowd.start;
+    const uint64_t rounds = (batch.count + stride.step - 1) / stride.step;
+    uint64_t i = stride.start;
     uint64_t probes = 0;
     uint64_t hits = 0;
-    for (uint64_t r = 0; r < rounds; r++, i += crowd.step) {
+    for (uint64_t r = 0; r < rounds; r++, i += stride.step) {
         typename W::slot entry;
         struct sw_cuda_removal<BITS> removal;
-        const bool stands = i < batch.count && scratch->index_sorted[i] != NO_CELL &&
+        const bool stands = i < batch.count && scratch->index_sorted[i] != NO_KEY_SLOT &&
                             stands_for_key<BITS>(scratch, i);
-        const bool leaves = stands && batch.op == SW_DELETE &&
-                            remove_cell<BITS>(device, i, batch.found != NULL, &removal, &probes);
+        const bool leaves =
+            stands && batch.op == SW_DELETE &&
+            remove_key_slot<BITS>(device, i, batch.found != NULL, &removal, &probes);
         const bool absent =
             stands && batch.op != SW_DELETE && apply_one<BITS>(device, batch, i, &entry, &probes);
         uint32_t at = sw_list_append(&device.control->deletes, leaves);
@@ -103,24 +105,24 @@ static __device__ inline void apply_cells(const struct sw_cuda_device<BITS> &dev
     sw_warp_add(&counters->probes, probes);
     grid.sync();
     if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
-        hits = answer_cells<BITS>(device, batch, crowd);
+        hits = answer_key_slots<BITS>(device, batch, stride);
     }
     if (batch.op == SW_SET_PRESENT) { /* of the others it follows from what they insert or remove */
         sw_warp_add(&counters->hits, hits);
     }
     grid.sync();
-    for (i = crowd.start; i < batch.count; i += crowd.step) {
-        if (scratch->index_sorted[i] != NO_CELL) {
-            free_cell<BITS>(device, batch, i);
+    for (i = stride.start; i < batch.count; i += stride.step) {
+        if (scratch->index_sorted[i] != NO_KEY_SLOT) {
+            free_key_slot<BITS>(device, batch, i);
         }
     }
 }
 
 /* --- any kinds -------------------------------------------------------------------------------- */
 
-/* An operation of a crowded range: its key's cell, and its number. */
+/* An operation of a crowded range: its key's key slot, and its number. */
 struct crowded {
-    uint32_t cell;
+    uint32_t key_slot;
     uint32_t number;
 };
 
@@ -133,7 +135,7 @@ template <int BITS> struct crowd_runs {
     struct sw_run_scratch<BITS> scratch;
     __device__ typename sw_width<BITS>::word key(uint32_t j) const
     {
-        return sorted[j].cell;
+        return sorted[j].key_slot;
     }
     __device__ typename sw_width<BITS>::word m(uint32_t j) const
     {
@@ -152,20 +154,20 @@ template <int BITS> struct crowd_runs {
     }
 };
 
-/* What a pass of the sort reads: operations in array order, of which some are in no cell, or what
- * the pass before wrote. */
+/* What a pass of the sort reads: operations in array order, of which some are in no key slot, or
+ * what the pass before wrote. */
 struct unsorted {
-    const uint32_t *cells; /* NULL: `from` */
+    const uint32_t *key_slots; /* NULL: `from` */
     const struct crowded *from;
     uint32_t count;
     __device__ struct crowded at(uint64_t i) const
     {
-        struct crowded none = {NO_CELL, 0};
+        struct crowded none = {NO_KEY_SLOT, 0};
         if (i >= count) {
             return none;
         }
-        if (cells != NULL) {
-            none.cell = cells[i];
+        if (key_slots != NULL) {
+            none.key_slot = key_slots[i];
             none.number = (uint32_t)i;
             return none;
         }
@@ -181,7 +183,7 @@ struct sort_memory {
 
 static __device__ inline uint32_t digit_of(struct crowded one, uint32_t shift)
 {
-    return one.cell >> shift & (DIGITS - 1);
+    return one.key_slot >> shift & (DIGITS - 1);
 }
 
 /* The part of the input that is this block's. */
@@ -226,7 +228,7 @@ static __device__ inline void count_digits(struct sort_memory *memory, const str
     __syncthreads();
     for (uint64_t i = begin + threadIdx.x; i < end; i += CROWD_THREADS) {
         const struct crowded one = in.at(i);
-        if (one.cell != NO_CELL) {
+        if (one.key_slot != NO_KEY_SLOT) {
             atomicAdd(&memory->base[digit_of(one, shift)], 1U);
         }
     }
@@ -267,7 +269,7 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
     for (uint64_t from = begin; from < end; from += CROWD_THREADS) {
         const struct crowded one = in.at(from + threadIdx.x < end ? from + threadIdx.x : in.count);
         const uint32_t digit = digit_of(one, shift);
-        uint32_t alike = __ballot_sync(SW_WARP_ALL, one.cell != NO_CELL);
+        uint32_t alike = __ballot_sync(SW_WARP_ALL, one.key_slot != NO_KEY_SLOT);
         for (uint32_t b = 0; b < DIGIT_BITS; b++) {
             const uint32_t set = __ballot_sync(SW_WARP_ALL, digit >> b & 1);
             alike &= (digit >> b & 1) != 0 ? set : ~set;
@@ -277,7 +279,7 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
             memory->warps[w][threadIdx.x] = 0;
         }
         __syncthreads();
-        if (one.cell != NO_CELL && rank == 0) {
+        if (one.key_slot != NO_KEY_SLOT && rank == 0) {
             memory->warps[warp][digit] = (uint32_t)__popc(alike);
         }
         __syncthreads();
@@ -287,14 +289,14 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
             memory->base[threadIdx.x] += here;
         }
         __syncthreads();
-        if (one.cell != NO_CELL) {
+        if (one.key_slot != NO_KEY_SLOT) {
             out[memory->warps[warp][digit] + rank] = one;
         }
         __syncthreads();
     }
 }
 
-/* One pass, by eight bits of the cells' numbers. Returns how many operations there are. */
+/* One pass, by eight bits of the key slots' numbers. Returns how many operations there are. */
 static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const struct unsorted &in,
                                             uint32_t shift, uint32_t *counts, struct crowded *out)
 {
@@ -330,7 +332,7 @@ run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
     return runs;
 }
 
-/* Sorts the operations that have a cell by its number, stably. */
+/* Sorts the operations that have a key slot by its number, stably. */
 template <int BITS>
 static __device__ inline struct crowd_runs<BITS>
 sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
@@ -390,11 +392,11 @@ fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &r
     }
 }
 
-/* Carries out the operations whose cells are in index_sorted. */
+/* Carries out the operations whose key slots are in index_sorted. */
 template <int BITS>
 static __device__ inline void
 apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
-               const struct wanted<BITS> &wanted, const struct crowd &crowd)
+               const struct wanted<BITS> &wanted, const struct grid_stride &stride)
 {
     __shared__ struct sw_run_memory<BITS> own;
     __shared__ struct sw_enter_memory<BITS> entering;
@@ -416,10 +418,10 @@ apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_b
     }
     add_counts(&device.control->counters, &counts);
     grid.sync();
-    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
-        const uint32_t cell = scratch->index_sorted[i];
-        if (cell != NO_CELL) {
-            scratch->cells.m[cell] = sw_width<BITS>::empty;
+    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
+        const uint32_t key_slot = scratch->index_sorted[i];
+        if (key_slot != NO_KEY_SLOT) {
+            scratch->key_slots.m[key_slot] = sw_width<BITS>::empty;
         }
     }
 }

@@ -62,10 +62,10 @@ static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uin
     sw_cuda_cut(&cutter, &scratch->inserts, n);
     sw_cuda_cut(&cutter, &scratch->long_removals, n);
     sw_cuda_cut(&cutter, &scratch->long_inserts, n);
-    sw_cuda_cut(&cutter, &scratch->cells.m, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->cells.value, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->cells.last, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->cells.first, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->key_slots.m, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->key_slots.value, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->key_slots.last, 2 * n + 1);
+    sw_cuda_cut(&cutter, &scratch->key_slots.first, 2 * n + 1);
     sw_cuda_cut(&cutter, &scratch->ranged.moved, sw_cuda_range_slots((uint32_t)n));
     sw_cuda_cut(&cutter, &scratch->ranged.lengths, SW_CUDA_RANGES_MAX);
     sw_cuda_cut(&cutter, &scratch->ranged.counts, SW_CUDA_CROWD_COUNTS);
@@ -116,8 +116,8 @@ static cudaError_t allocate_scratch(struct sw_cuda_table *table,
     cut_scratch<BITS>(&device->scratch, table->scratch, n, leftovers, sort_bytes);
     error = cudaMemsetAsync(table->scratch, 0, bytes, cudaStreamPerThread);
     if (error == cudaSuccess) {
-        error = cudaMemsetAsync(device->scratch.cells.m, 0xFF,
-                                (2 * (size_t)n + 1) * sizeof(*device->scratch.cells.m),
+        error = cudaMemsetAsync(device->scratch.key_slots.m, 0xFF,
+                                (2 * (size_t)n + 1) * sizeof(*device->scratch.key_slots.m),
                                 cudaStreamPerThread);
     }
     if (error == cudaSuccess) {

@@ -28,12 +28,12 @@ struct sw_cuda_tally {
  * after it. */
 enum sw_cuda_mode {
     SW_CUDA_UNDECIDED,
-    SW_CUDA_COMMIT,  /* everything fits: apply the lists */
-    SW_CUDA_ASK,     /* the stash has no room: apply if nothing is to be inserted, or refuse */
-    SW_CUDA_REFUSED, /* nothing happens */
-    SW_CUDA_GROUPS,  /* some groups may be refused: find out which (admit.cu) */
-    SW_CUDA_AGAIN,   /* it is known which: fold the others, and commit */
-    SW_CUDA_SERIAL   /* it could not be found out: one thread applies the operations in order */
+    SW_CUDA_ADMITTED,   /* everything fits: apply the lists */
+    SW_CUDA_IF_PRESENT, /* the stash has no room: apply if nothing is to be inserted, or refuse */
+    SW_CUDA_REFUSED,    /* nothing happens */
+    SW_CUDA_GROUPS,     /* some groups may be refused: find out which (admit.cu) */
+    SW_CUDA_AGAIN,      /* it is known which: fold the others, and commit */
+    SW_CUDA_SERIAL      /* it could not be found out: one thread applies the operations in order */
 };
 
 /* The state of the write batch that runs; zero between batches. */
@@ -50,7 +50,7 @@ struct sw_cuda_control {
     uint32_t inserts;
     uint32_t long_removals;
     uint32_t long_inserts;
-    uint32_t absent;        /* SW_CUDA_ASK: 1 if a key of the batch is absent */
+    uint32_t absent;        /* SW_CUDA_IF_PRESENT: 1 if a key of the batch is absent */
     uint32_t side_inserts;  /* by ranges: 1 if the side cell was filled */
     uint32_t side_removals; /* likewise: 1 if it was emptied */
     uint32_t leftovers;
@@ -120,7 +120,7 @@ template <int BITS> struct sw_cuda_removal {
 
 /* One key of a batch, found by hashing: what its operations, of one kind, make together. All zero,
  * but for m, between batches. */
-template <int BITS> struct sw_cuda_cells {
+template <int BITS> struct sw_cuda_key_slots {
     typedef typename sw_width<BITS>::word word;
     word *m;         /* EMPTY: free */
     word *value;     /* SUM: of the operands; MIN, MAX: the extreme, as a maximum; else unused */
@@ -187,7 +187,7 @@ template <int BITS> struct sw_cuda_scratch {
     typename sw_width<BITS>::slot *long_inserts; /* [n] */
     typename sw_width<BITS>::slot *leftovers;    /* [n]; NULL if the table has a stash */
     typename sw_width<BITS>::undo *undo;         /* [n]; where the long_ lists are */
-    struct sw_cuda_cells<BITS> cells;            /* [2 n + 1], the last is the side cell's */
+    struct sw_cuda_key_slots<BITS> key_slots;    /* [2 n + 1], the last is the side cell's */
     struct sw_cuda_ranged<BITS> ranged;
     struct sw_cuda_groups groups; /* where updates and long_ lists are */
     void *sort;                   /* for the radix sort */
@@ -251,7 +251,7 @@ cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
  * and where old.slots is not NULL everywhere. What the rebuild cannot do the upsert does, after a
  * copy by inserts. count may be 0. Bytes of temporary storage as for the sort. */
 template <int BITS>
-cudaError_t sw_cuda_launch_merge_plan(const struct sw_cuda_device<BITS> *device,
+cudaError_t sw_cuda_launch_merge_sort(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, uint64_t buckets,
                                       cudaStream_t stream);
 template <int BITS>
@@ -266,8 +266,8 @@ cudaError_t sw_cuda_launch_merge_in_place(const struct sw_cuda_device<BITS> *dev
                                           const struct sw_cuda_batch<BITS> *batch,
                                           cudaStream_t stream);
 
-/* Takes tombstones out (sw_cuda_launch_bury), in place: sw_cuda_fits_in_place. Entries of the stash
- * that fit the main array by now move there; `aside` has room for the whole stash. */
+/* Takes tombstones out (sw_cuda_launch_tombstones), in place: sw_cuda_fits_in_place. Entries of the
+ * stash that fit the main array by now move there; `aside` has room for the whole stash. */
 template <int BITS>
 cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
                                     typename sw_width<BITS>::slot *aside, cudaStream_t stream);
@@ -279,15 +279,16 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
 /* Sorts the batch by key, folds each key's operations, and decides what becomes of it. Only reads
  * the table: may run beside reads, but not beside another write batch. */
 template <int BITS>
-cudaError_t sw_cuda_launch_plan(const struct sw_cuda_device<BITS> *device,
-                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+cudaError_t sw_cuda_launch_net_effects(const struct sw_cuda_device<BITS> *device,
+                                       const struct sw_cuda_batch<BITS> *batch,
+                                       cudaStream_t stream);
 
 /* Takes the decision and carries it out. Must run alone. `has_room`: no group can be refused but
  * for the stash. */
 template <int BITS>
-cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
-                                  const struct sw_cuda_batch<BITS> *batch, bool may_delete,
-                                  bool has_room, cudaStream_t stream);
+cudaError_t sw_cuda_launch_apply(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch, bool may_delete,
+                                 bool has_room, cudaStream_t stream);
 
 /* Parts of it, where groups may be refused: which they are, if that is asked (SW_CUDA_GROUPS); then
  * folds the operations of the others (SW_CUDA_AGAIN). */
@@ -318,8 +319,8 @@ cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cuda
 /* In place of the commit of a batch of nothing but deletes: leaves tombstones, which only a merge
  * without a batch and sw_cuda_launch_close_up know how to read. One of them must follow. */
 template <int BITS>
-cudaError_t sw_cuda_launch_bury(const struct sw_cuda_device<BITS> *device,
-                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
+cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
+                                      const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
 /* Empties the table. Must run alone. */
 template <int BITS>
@@ -349,14 +350,14 @@ static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
 /* Once the mode is known, and whether keys are absent where it asks for that. */
 static __device__ inline bool sw_is_admitted(const struct sw_cuda_control *control)
 {
-    return control->mode == SW_CUDA_COMMIT ||
-           (control->mode == SW_CUDA_ASK && control->absent == 0);
+    return control->mode == SW_CUDA_ADMITTED ||
+           (control->mode == SW_CUDA_IF_PRESENT && control->absent == 0);
 }
 
 /* Inserts are refused if the stash holds too much when the batch begins. */
 template <typename TABLE> static __device__ inline uint32_t sw_mode_of_upserts(const TABLE *table)
 {
-    return table->state->stash_occupied <= table->stash_max ? SW_CUDA_COMMIT : SW_CUDA_ASK;
+    return table->state->stash_occupied <= table->stash_max ? SW_CUDA_ADMITTED : SW_CUDA_IF_PRESENT;
 }
 
 #endif

@@ -6,25 +6,26 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_FOLD_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_FOLD_CUH
 
-#include "table/robin_hood/cuda/cells.cuh"
+#include "table/robin_hood/cuda/key_slots.cuh"
 
 /* Operations a range is expected to have, at most, and room for so many: 8 standard deviations more
  * of what distinct keys, which are spread at random, differ. */
 #define RANGE_WANTED 1024
 #define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
-#define FOLD_CELLS 2048
+#define FOLD_KEY_SLOTS 2048
 #define ALIVE 0xffffU
 #define SEEN 0xfffeU /* alive, and its key is present */
 
-static_assert(FOLD_CELLS > RANGE_ROOM && RANGE_ROOM < SEEN, "probing ends, and entries have names");
+static_assert(FOLD_KEY_SLOTS > RANGE_ROOM && RANGE_ROOM < SEEN,
+              "probing ends, and entries have names");
 
 /* One range's operations, in shared memory. */
 template <int BITS> struct fold {
     typename sw_width<BITS>::slot entries[RANGE_ROOM];
     uint32_t operation[RANGE_ROOM]; /* where answers are wanted, the key's first one in the end */
-    uint32_t cells[FOLD_CELLS];     /* a hash table of the keys: 1 + the entry for its key so far */
-    uint16_t gave_way[RANGE_ROOM];  /* to the entry that stands for its key, or to one that gave way
-                                       itself; or ALIVE or SEEN */
+    uint32_t key_slots[FOLD_KEY_SLOTS]; /* 1 + the entry that stands for the key so far; 0: free */
+    uint16_t gave_way[RANGE_ROOM];      /* to the entry that stands for its key, or to one that gave
+                                           way itself; or ALIVE or SEEN */
 };
 
 /* Adds an operand to the entry that stands for its key. */
@@ -45,14 +46,14 @@ template <int BITS>
 static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
 {
     typename sw_width<BITS>::word m = fold->entries[e].m;
-    uint32_t cell = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_CELLS;
+    uint32_t key_slot = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_KEY_SLOTS;
     for (;;) {
-        uint32_t held = atomicCAS(&fold->cells[cell], 0U, e + 1);
+        uint32_t held = atomicCAS(&fold->key_slots[key_slot], 0U, e + 1);
         if (held == 0) {
             return true;
         }
         if (fold->entries[held - 1].m != m) {
-            cell = (cell + 1) % FOLD_CELLS;
+            key_slot = (key_slot + 1) % FOLD_KEY_SLOTS;
         } else if (op == SW_DELETE) {
             fold->gave_way[e] = (uint16_t)(held - 1);
             return false;
@@ -63,7 +64,7 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
         } else if (fold->operation[held - 1] > fold->operation[e]) {
             fold->gave_way[e] = (uint16_t)(held - 1);
             return false;
-        } else if (atomicCAS(&fold->cells[cell], held, e + 1) == held) {
+        } else if (atomicCAS(&fold->key_slots[key_slot], held, e + 1) == held) {
             fold->gave_way[held - 1] = (uint16_t)e;
             return false;
         }
@@ -129,8 +130,8 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
                                          struct fold<BITS> *fold, uint32_t op, bool answers,
                                          const struct sw_cuda_moved<BITS> *moved, uint32_t count)
 {
-    for (uint32_t c = threadIdx.x; c < FOLD_CELLS; c += THREADS) {
-        fold->cells[c] = 0;
+    for (uint32_t c = threadIdx.x; c < FOLD_KEY_SLOTS; c += THREADS) {
+        fold->key_slots[c] = 0;
     }
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         struct sw_cuda_moved<BITS> one = moved[e];

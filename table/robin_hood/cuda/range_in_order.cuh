@@ -23,8 +23,8 @@ template <int BITS> struct range {
     uint32_t ordered;
     union {
         struct {
-            uint32_t cells[FOLD_CELLS]; /* a hash table of the keys: 1 + the root */
-            uint32_t next[RANGE_ROOM];  /* in the list of a root; or NO_ENTRY */
+            uint32_t key_slots[FOLD_KEY_SLOTS]; /* a hash table of the keys: 1 + the root */
+            uint32_t next[RANGE_ROOM];          /* in the list of a root; or NO_ENTRY */
         };
         struct sw_cuda_update<BITS> held[RANGE_ROOM / 2]; /* of the run that begins at 2 h, or at
                                                              2 h + 1: runs have two and more */
@@ -82,9 +82,9 @@ template <int BITS> struct single_run {
 template <int BITS> static __device__ inline bool join_list(struct range<BITS> *range, uint32_t e)
 {
     const typename sw_width<BITS>::word m = range->m[e];
-    uint32_t cell = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_CELLS;
-    for (;; cell = (cell + 1) % FOLD_CELLS) {
-        const uint32_t held = atomicCAS(&range->cells[cell], 0U, e + 1);
+    uint32_t key_slot = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_KEY_SLOTS;
+    for (;; key_slot = (key_slot + 1) % FOLD_KEY_SLOTS) {
+        const uint32_t held = atomicCAS(&range->key_slots[key_slot], 0U, e + 1);
         if (held == 0) {
             range->root[e] = (uint16_t)e;
             return false;
@@ -103,8 +103,8 @@ static __device__ inline bool read_range(struct range<BITS> *range,
                                          const struct sw_cuda_moved<BITS> *moved, uint32_t count)
 {
     bool repeated = false;
-    for (uint32_t c = threadIdx.x; c < FOLD_CELLS; c += THREADS) {
-        range->cells[c] = 0;
+    for (uint32_t c = threadIdx.x; c < FOLD_KEY_SLOTS; c += THREADS) {
+        range->key_slots[c] = 0;
     }
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         const struct sw_cuda_moved<BITS> one = moved[e];

@@ -15,7 +15,7 @@
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/crowd.cuh"
 #include "table/robin_hood/cuda/range_in_order.cuh"
-#include "table/robin_hood/cuda/range_plan.cuh"
+#include "table/robin_hood/cuda/range_layout.cuh"
 
 /* Base, and what may be tried in its place. Of the first kernel: threads of a block, and operations
  * of a thread. Of the second: threads of a block, for how many threads a multiprocessor there are
@@ -63,8 +63,9 @@ template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
 /* It grows with the batch, also where the number of ranges does. */
 uint64_t sw_cuda_range_slots(uint32_t count_max)
 {
-    struct plan plan = plan_of(count_max < SW_CUDA_RANGED_MAX ? count_max : SW_CUDA_RANGED_MAX);
-    return (uint64_t)plan.ranges * plan.room;
+    struct range_layout layout =
+        layout_of(count_max < SW_CUDA_RANGED_MAX ? count_max : SW_CUDA_RANGED_MAX);
+    return (uint64_t)layout.ranges * layout.room;
 }
 
 /* Whether the batch may insert. Of one of several kinds that only applying it in order tells. */
@@ -74,9 +75,10 @@ static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &dev
 {
     const bool inserts = batch.op != SW_DELETE && batch.op != SW_SET_PRESENT;
     if (batch.ops == NULL) {
-        return inserts ? sw_mode_of_upserts(&device.table) : (uint32_t)SW_CUDA_COMMIT;
+        return inserts ? sw_mode_of_upserts(&device.table) : (uint32_t)SW_CUDA_ADMITTED;
     }
-    return sw_mode_of_upserts(&device.table) == SW_CUDA_COMMIT ? SW_CUDA_COMMIT : SW_CUDA_SERIAL;
+    return sw_mode_of_upserts(&device.table) == SW_CUDA_ADMITTED ? SW_CUDA_ADMITTED
+                                                                 : SW_CUDA_SERIAL;
 }
 
 /* By all threads of the batch: whether it may insert (control->mode). Where operations of one kind
@@ -94,7 +96,8 @@ static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
     }
     uint64_t probes = 0;
     typename W::word out = 0;
-    if (mode == SW_CUDA_ASK && i < batch.count && !W::locate(&device.table, m, &probes).found &&
+    if (mode == SW_CUDA_IF_PRESENT && i < batch.count &&
+        !W::locate(&device.table, m, &probes).found &&
         W::decide(batch.op, false, 0, operand_of<BITS>(batch, i), &out) == SW_EFFECT_WRITE) {
         device.control->absent = 1;
     }
@@ -116,13 +119,13 @@ static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cud
 /* Takes places in the ranges for the operations that a block has of each. */
 template <int BITS, int THREADS>
 static __device__ inline void take_places(const struct sw_cuda_device<BITS> &device,
-                                          const struct plan &plan, uint32_t *taken)
+                                          const struct range_layout &layout, uint32_t *taken)
 {
-    for (uint32_t r = threadIdx.x; r < plan.ranges; r += THREADS) {
+    for (uint32_t r = threadIdx.x; r < layout.ranges; r += THREADS) {
         uint32_t here = taken[r];
         if (here != 0) {
             taken[r] = atomicAdd(&device.scratch.ranged.lengths[r], here);
-            if (taken[r] + here > plan.room) {
+            if (taken[r] + here > layout.room) {
                 device.control->crowded = 1;
             }
         }
@@ -133,14 +136,14 @@ static __device__ inline void take_places(const struct sw_cuda_device<BITS> &dev
 template <int BITS, int THREADS, int KEYS>
 static __global__ void __launch_bounds__(THREADS)
     scatter_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
-                   struct plan plan)
+                   struct range_layout layout)
 {
     typedef sw_width<BITS> W;
     __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
     typename W::word m[KEYS];
     uint32_t rank[KEYS];
     uint64_t start = (uint64_t)blockIdx.x * THREADS * KEYS + threadIdx.x;
-    for (uint32_t r = threadIdx.x; r < plan.ranges; r += THREADS) {
+    for (uint32_t r = threadIdx.x; r < layout.ranges; r += THREADS) {
         taken[r] = 0;
     }
 #pragma unroll
@@ -157,10 +160,10 @@ static __global__ void __launch_bounds__(THREADS)
         uint64_t i = start + k * THREADS;
         m[k] = W::mix(&device.table, m[k]);
         ask<BITS>(device, batch, i, m[k]);
-        rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], plan)], 1U) : 0;
+        rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], layout)], 1U) : 0;
     }
     __syncthreads();
-    take_places<BITS, THREADS>(device, plan, taken);
+    take_places<BITS, THREADS>(device, layout, taken);
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
@@ -168,14 +171,14 @@ static __global__ void __launch_bounds__(THREADS)
         if (i >= batch.count) {
             continue;
         }
-        uint32_t range = range_of<BITS>(m[k], plan);
+        uint32_t range = range_of<BITS>(m[k], layout);
         uint32_t at = taken[range] + rank[k];
-        if (at < plan.room) {
-            const uint32_t op = plan.in_order ? op_of<BITS>(batch, i) : 0;
+        if (at < layout.room) {
+            const uint32_t op = layout.in_order ? op_of<BITS>(batch, i) : 0;
             struct sw_cuda_moved<BITS> moved = {
                 m[k], operand_of<BITS>(batch, i), op << NUMBER_BITS | (uint32_t)i
             };
-            move<BITS>(&device.scratch.ranged.moved[(uint64_t)range * plan.room + at], moved);
+            move<BITS>(&device.scratch.ranged.moved[(uint64_t)range * layout.room + at], moved);
         }
     }
 }
@@ -230,12 +233,12 @@ static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &de
 /* The block's range; or none, if it has too many operations for it. */
 template <int BITS>
 static __device__ inline const struct sw_cuda_moved<BITS> *
-range_of_block(const struct sw_cuda_device<BITS> &device, const struct plan &plan,
+range_of_block(const struct sw_cuda_device<BITS> &device, const struct range_layout &layout,
                uint32_t *count) {
     const struct sw_cuda_ranged<BITS> *ranged = &device.scratch.ranged;
     *count = ranged->lengths[blockIdx.x];
-    return sw_is_admitted(device.control) && *count <= plan.room
-               ? ranged->moved + (uint64_t)blockIdx.x * plan.room
+    return sw_is_admitted(device.control) && *count <= layout.room
+               ? ranged->moved + (uint64_t)blockIdx.x * layout.room
                : NULL;
 }
 
@@ -243,12 +246,12 @@ range_of_block(const struct sw_cuda_device<BITS> &device, const struct plan &pla
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
-                 struct plan plan)
+                 struct range_layout layout)
 {
     constexpr int THREADS = SHAPE::block;
     __shared__ struct fold<BITS> fold;
     uint32_t count = 0;
-    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, plan, &count);
+    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
     if (moved == NULL) {
         return;
     }
@@ -275,33 +278,33 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_in_order_kernel(const struct sw_cuda_device<BITS> device,
-                          const struct wanted<BITS> wanted, struct plan plan)
+                          const struct wanted<BITS> wanted, struct range_layout layout)
 {
     __shared__ struct range<BITS> range;
     uint32_t count = 0;
-    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, plan, &count);
+    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
     if (moved != NULL) {
         apply_range<BITS, SHAPE::block>(device, wanted, &range, moved, count);
     }
 }
 
-/* The operations of the ranges left out: finds their cells; the others have none. */
+/* The operations of the ranges left out: finds their key slots; the others have none. */
 template <int BITS>
-static __device__ inline void collect_crowd(const struct sw_cuda_device<BITS> &device,
-                                            const struct sw_cuda_batch<BITS> &batch,
-                                            const struct plan &plan, const struct crowd &crowd)
+static __device__ inline void
+collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+              const struct range_layout &layout, const struct grid_stride &stride)
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
         typename W::word m = W::mix(&device.table, batch.keys[i]);
-        if (scratch->ranged.lengths[range_of<BITS>(m, plan)] <= plan.room) {
-            scratch->index_sorted[i] = NO_CELL;
-        } else if (plan.in_order) {
+        if (scratch->ranged.lengths[range_of<BITS>(m, layout)] <= layout.room) {
+            scratch->index_sorted[i] = NO_KEY_SLOT;
+        } else if (layout.in_order) {
             scratch->m[i] = m;
             scratch->operands[i] = operand_of<BITS>(batch, i);
             scratch->ops[i] = (uint8_t)op_of<BITS>(batch, i);
-            scratch->index_sorted[i] = claim_cell<BITS>(scratch->cells, m, batch.count);
+            scratch->index_sorted[i] = claim_key_slot<BITS>(scratch->key_slots, m, batch.count);
         } else {
             collect_one<BITS>(device, batch, i, m);
         }
@@ -312,12 +315,12 @@ static __device__ inline void collect_crowd(const struct sw_cuda_device<BITS> &d
 template <int BITS>
 static __device__ inline void
 copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
-             const struct wanted<BITS> &wanted, const struct crowd &crowd)
+             const struct wanted<BITS> &wanted, const struct grid_stride &stride)
 {
     typedef typename sw_width<BITS>::word word;
-    copy_found<BITS>(device, batch, crowd);
+    copy_found<BITS>(device, batch, stride);
     if (wanted.previous != batch.previous) {
-        for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+        for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
             batch.previous[i] = ((volatile word *)wanted.previous)[i];
         }
     }
@@ -327,28 +330,28 @@ copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_bat
 template <int BITS>
 static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
     rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
-                const struct wanted<BITS> wanted, struct plan plan)
+                const struct wanted<BITS> wanted, struct range_layout layout)
 {
     struct sw_cuda_control *control = device.control;
-    const struct crowd crowd = crowd_of_thread();
+    const struct grid_stride stride = stride_of_thread();
     if (sw_is_admitted(control)) {
         if (control->crowded != 0) {
-            collect_crowd<BITS>(device, batch, plan, crowd);
+            collect_crowd<BITS>(device, batch, layout, stride);
             cooperative_groups::this_grid().sync();
-            if (plan.in_order) {
-                apply_in_order<BITS>(device, batch, wanted, crowd);
+            if (layout.in_order) {
+                apply_in_order<BITS>(device, batch, wanted, stride);
             } else {
-                apply_cells<BITS>(device, batch, crowd);
+                apply_key_slots<BITS>(device, batch, stride);
             }
         }
-        copy_answers<BITS>(device, batch, wanted, crowd);
+        copy_answers<BITS>(device, batch, wanted, stride);
     }
-    for (uint64_t r = crowd.start; r < plan.ranges; r += crowd.step) {
+    for (uint64_t r = stride.start; r < layout.ranges; r += stride.step) {
         device.scratch.ranged.lengths[r] = 0;
     }
     if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
         control->blocks_done = 0;
-        conclude<BITS>(device, batch, plan.in_order);
+        count_and_enter<BITS>(device, batch, layout.in_order);
     }
 }
 
@@ -359,7 +362,7 @@ static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
     const uint32_t share = POLICY::tps * POLICY::kps;
     scatter_kernel<BITS, POLICY::tps, POLICY::kps>
         <<<(batch->count + share - 1) / share, POLICY::tps, 0, stream>>>(*device, *batch,
-                                                                         plan_for<BITS>(batch));
+                                                                         layout_for<BITS>(batch));
     return cudaGetLastError();
 }
 
@@ -378,20 +381,20 @@ static struct wanted<BITS> wanted_of(const struct sw_cuda_device<BITS> *device,
 
 template <int BITS, typename POLICY>
 static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
-                                 const struct sw_cuda_batch<BITS> *batch, struct plan plan,
-                                 cudaStream_t stream)
+                                 const struct sw_cuda_batch<BITS> *batch,
+                                 struct range_layout layout, cudaStream_t stream)
 {
     typedef sw_ranges_shape<POLICY::tpb, POLICY::tpm> shape;
     struct sw_cuda_device<BITS> to = *device;
     if (!POLICY::hin) {
         to.hints = NULL;
     }
-    if (plan.in_order) {
+    if (layout.in_order) {
         range_in_order_kernel<BITS, shape>
-            <<<plan.ranges, POLICY::tpb, 0, stream>>>(to, wanted_of<BITS>(device, batch), plan);
+            <<<layout.ranges, POLICY::tpb, 0, stream>>>(to, wanted_of<BITS>(device, batch), layout);
     } else {
-        range_kernel<BITS, shape>
-            <<<plan.ranges, POLICY::tpb, 0, stream>>>(to, batch->op, batch->found != NULL, plan);
+        range_kernel<BITS, shape><<<layout.ranges, POLICY::tpb, 0, stream>>>(
+            to, batch->op, batch->found != NULL, layout);
     }
     return cudaGetLastError();
 }
@@ -415,15 +418,16 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
     struct sw_cuda_device<BITS> to = *device;
     struct sw_cuda_batch<BITS> what = *batch;
     struct wanted<BITS> wanted = wanted_of<BITS>(device, batch);
-    struct plan plan = plan_for<BITS>(batch);
-    void *arguments[] = {&to, &what, &wanted, &plan};
+    struct range_layout layout = layout_for<BITS>(batch);
+    void *arguments[] = {&to, &what, &wanted, &layout};
     cudaError_t error = cudaSuccess;
     switch (SW_POLICY_ARCH(device)) {
     case 90:
-        error = launch_ranges<BITS, sw_policy_ranges_apply<90, BITS>>(device, batch, plan, stream);
+        error =
+            launch_ranges<BITS, sw_policy_ranges_apply<90, BITS>>(device, batch, layout, stream);
         break;
     default:
-        error = launch_ranges<BITS, sw_policy_ranges_apply<0, BITS>>(device, batch, plan, stream);
+        error = launch_ranges<BITS, sw_policy_ranges_apply<0, BITS>>(device, batch, layout, stream);
     }
     if (error != cudaSuccess) {
         return error;

@@ -57,14 +57,15 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
     if (batch->count == 0 || batch->op != SW_DELETE) {
         cudaError_t error =
-            sw_cuda_launch_merge_plan<BITS>(device, batch, geometry->buckets, queue->stream);
+            sw_cuda_launch_merge_sort<BITS>(device, batch, geometry->buckets, queue->stream);
         return error == cudaSuccess ? sw_cuda_wait_for_reads(queue) : error;
     }
-    cudaError_t error = sw_cuda_launch_plan<BITS>(device, batch, queue->stream);
+    cudaError_t error = sw_cuda_launch_net_effects<BITS>(device, batch, queue->stream);
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
     }
-    return error == cudaSuccess ? sw_cuda_launch_bury<BITS>(device, batch, queue->stream) : error;
+    return error == cudaSuccess ? sw_cuda_launch_tombstones<BITS>(device, batch, queue->stream)
+                                : error;
 }
 
 /* New arrays of this geometry, in the order of the queue's stream; they take the memory of arrays
@@ -168,9 +169,9 @@ static cudaError_t take_back(struct sw_cuda_queue *queue, const struct sw_cuda_a
                              const struct sw_state *state)
 {
     struct sw_cuda_table *table = queue->table;
-    struct sw_cuda_arrays spoiled = table->arrays;
+    struct sw_cuda_arrays half_written = table->arrays;
     use(table, old);
-    sw_cuda_arrays_close(&spoiled, queue->stream);
+    sw_cuda_arrays_close(&half_written, queue->stream);
     cudaError_t error =
         cudaMemcpyAsync(table->state, state, sizeof(*state), cudaMemcpyHostToDevice, queue->stream);
     if (error == cudaSuccess) {
@@ -320,7 +321,7 @@ static cudaError_t merge_in_place(struct sw_cuda_queue *queue,
 {
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
     cudaError_t error =
-        sw_cuda_launch_merge_plan<BITS>(device, batch, device->table.main.buckets, queue->stream);
+        sw_cuda_launch_merge_sort<BITS>(device, batch, device->table.main.buckets, queue->stream);
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
     }

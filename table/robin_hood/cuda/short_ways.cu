@@ -29,19 +29,19 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     uint64_t i = (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
     uint64_t probes = 0;
     for (uint64_t r = 0; r < rounds; r++, i += step) {
-        typename W::slot hand;
+        typename W::slot carried;
         bool rests = false;
         if (i < count) {
-            hand = device.scratch.inserts[i];
-            uint64_t start = W::hint_start(view, device.hints, hand.m);
+            carried = device.scratch.inserts[i];
+            uint64_t start = W::hint_start(view, device.hints, carried.m);
             uint64_t limit = start + SHORT_BUCKETS;
-            rests = !W::insert_before(view, device.hints, &hand,
+            rests = !W::insert_before(view, device.hints, &carried,
                                       limit < view->buckets_total ? limit : view->buckets_total,
                                       &probes);
         }
         uint32_t at = sw_list_append(&control->long_inserts, rests);
         if (rests) {
-            device.scratch.long_inserts[at] = hand;
+            device.scratch.long_inserts[at] = carried;
         }
     }
     sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
@@ -74,7 +74,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
             rests = b + 1 < view->buckets_total && !W::is_boundary(view, b + 1);
             probes++;
             if (!rests) {
-                W::punch(device.table.main.slots + removal.slot);
+                W::clear_slot(device.table.main.slots + removal.slot);
                 if (!in_stash) {
                     W::hint_forget(view, device.hints, b, b + 1, 0, 1);
                 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * unmerged.cu - upserts a batch that a rebuild could not merge, of any size: all blocks together,
- * by cells (crowd.cuh). What is to be inserted is listed, for walk.cu.
+ * by key slots (crowd.cuh). What is to be inserted is listed, for walk.cu.
  */
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/crowd.cuh"
@@ -9,18 +9,18 @@
 template <int BITS>
 static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &device,
                                          const struct sw_cuda_batch<BITS> &batch,
-                                         const struct crowd &crowd)
+                                         const struct grid_stride &stride)
 {
     typedef sw_width<BITS> W;
-    for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
         collect_one<BITS>(device, batch, i, W::mix(&device.table, batch.keys[i]));
         if (i % 64 == 0) {
             device.scratch.found[i / 64] = 0;
         }
     }
     cooperative_groups::this_grid().sync();
-    apply_cells<BITS>(device, batch, crowd);
-    copy_found<BITS>(device, batch, crowd);
+    apply_key_slots<BITS>(device, batch, stride);
+    copy_found<BITS>(device, batch, stride);
 }
 
 /* Whether the batch may insert was decided before entries moved. */
@@ -31,15 +31,15 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
 {
     typedef sw_width<BITS> W;
     struct sw_cuda_control *control = device.control;
-    const struct crowd crowd = crowd_of_thread();
+    const struct grid_stride stride = stride_of_thread();
     if (control->rebuild_failed == 0) {
         return;
     }
-    if (crowd.start == 0) {
+    if (stride.start == 0) {
         sw_note_stash(control, device.table.state);
     }
-    if (control->mode == SW_CUDA_ASK) {
-        for (uint64_t i = crowd.start; i < batch.count; i += crowd.step) {
+    if (control->mode == SW_CUDA_IF_PRESENT) {
+        for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
             uint64_t probes = 0;
             if (!W::locate(&device.table, W::mix(&device.table, batch.keys[i]), &probes).found) {
                 control->absent = 1;
@@ -48,11 +48,11 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
         cooperative_groups::this_grid().sync();
     }
     if (sw_is_admitted(control)) {
-        upsert_all<BITS>(device, batch, crowd);
+        upsert_all<BITS>(device, batch, stride);
     }
     if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
         control->blocks_done = 0;
-        conclude<BITS>(device, batch, false);
+        count_and_enter<BITS>(device, batch, false);
     }
 }
 

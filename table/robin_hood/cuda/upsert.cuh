@@ -64,8 +64,9 @@ remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::w
 /* One thread, after everything else: counts, and enters what is to be inserted and removed. Where
  * operations were folded in array order they have been counted. */
 template <int BITS>
-static __device__ inline void conclude(const struct sw_cuda_device<BITS> &device,
-                                       const struct sw_cuda_batch<BITS> &batch, bool in_order)
+static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> &device,
+                                              const struct sw_cuda_batch<BITS> &batch,
+                                              bool in_order)
 {
     struct sw_cuda_control *control = device.control;
     if (control->mode == SW_CUDA_SERIAL) {

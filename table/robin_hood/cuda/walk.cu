@@ -60,9 +60,10 @@ static __device__ inline void prefetch(const void *at)
 
 /* One walk, in the hands of LANES threads; alike in all of them. */
 template <int BITS> struct walk {
-    typename sw_width<BITS>::slot hand; /* inserts: what is to be placed; removals: m is the key */
-    uint64_t stretch;                   /* the next to step into, of its array */
-    uint64_t home;                      /* of the hand: no place before it */
+    typename sw_width<BITS>::slot
+        carried;      /* inserts: what is to be placed; removals: m is the key */
+    uint64_t stretch; /* the next to step into, of its array */
+    uint64_t home;    /* of the hand: no place before it */
     bool active;
     bool in_stash;
     bool holds; /* the lock of the stretch before: what left it is in the hand; or the place that
@@ -170,13 +171,13 @@ static __device__ inline void step_out(const struct sw_cuda_device<BITS> &device
 template <int BITS>
 static __device__ inline void begin_insert(const struct sw_cuda_device<BITS> &device,
                                            struct walk<BITS> *walk,
-                                           typename sw_width<BITS>::slot hand, bool in_stash)
+                                           typename sw_width<BITS>::slot carried, bool in_stash)
 {
     typedef sw_width<BITS> W;
     const typename W::view *view = in_stash ? &device.table.stash : &device.table.main;
-    walk->hand = hand;
+    walk->carried = carried;
     walk->in_stash = in_stash;
-    walk->home = in_stash ? W::home(view, hand.m) : W::hint_start(view, device.hints, hand.m);
+    walk->home = in_stash ? W::home(view, carried.m) : W::hint_start(view, device.hints, carried.m);
     walk->stretch = walk->home / LANES;
     walk->active = true;
     walk->holds = false;
@@ -197,14 +198,14 @@ static __device__ inline void meet_cap(const struct sw_cuda_device<BITS> &device
     } else if (device.table.stash.slots == NULL) {
         walk->active = false;
         if (first) {
-            device.scratch.leftovers[atomicAdd(&device.control->leftovers, 1U)] = walk->hand;
+            device.scratch.leftovers[atomicAdd(&device.control->leftovers, 1U)] = walk->carried;
             atomicAdd((unsigned long long *)&state->occupied, ~0ULL);
         }
     } else {
         if (first) {
             atomicAdd((unsigned long long *)&state->stash_occupied, 1ULL);
         }
-        begin_insert<BITS>(device, walk, walk->hand, true);
+        begin_insert<BITS>(device, walk, walk->carried, true);
     }
 }
 
@@ -224,12 +225,12 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
     /* the hand belongs in the first bucket that has room or a larger entry; what comes from the
      * stretch before is smaller than all of this one */
     const bool takes =
-        step.inside && (walk->holds || (step.number >= walk->home && top.m > walk->hand.m));
+        step.inside && (walk->holds || (step.number >= walk->home && top.m > walk->carried.m));
     const int begin = first_lane(takes);
     in.m = __shfl_up_sync(SW_WARP_ALL, top.m, 1, LANES);
     in.value = __shfl_up_sync(SW_WARP_ALL, top.value, 1, LANES);
     if (lane == begin) {
-        in = walk->hand;
+        in = walk->carried;
     }
     /* with room there is no next one, and past the cap it does not enter */
     const bool fits = step.inside && step.number - W::home(view, in.m) <= view->max_probe;
@@ -247,7 +248,7 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
         return false;
     }
     if (begin < LANES) { /* else the hand did not find its bucket yet */
-        walk->hand = out;
+        walk->carried = out;
     }
     if (goes_on) {
         walk->stretch++;
@@ -298,7 +299,7 @@ static __device__ inline void begin_removal(const struct sw_cuda_device<BITS> &d
 {
     const uint64_t buckets = device.table.main.buckets_total;
     const uint64_t bucket = removal.slot / SW_BUCKET_SLOTS;
-    walk->hand.m = removal.m;
+    walk->carried.m = removal.m;
     walk->in_stash = bucket >= buckets;
     walk->stretch = (walk->in_stash ? bucket - buckets : bucket) / LANES;
     walk->active = true;
@@ -322,7 +323,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     /* whether the bucket to the left may have this one's smallest */
     const bool displaced = min >= 0 && step.number > 0 && W::home(view, low.m) < step.number;
     typename W::word value;
-    const int at = W::probe(step.held, walk->hand.m, &value);
+    const int at = W::probe(step.held, walk->carried.m, &value);
     const int begin = first_lane(step.inside && (walk->holds ? lane == 0 && displaced : at >= 0));
     typename W::slot next;
     next.m = __shfl_down_sync(SW_WARP_ALL, low.m, 1, LANES);

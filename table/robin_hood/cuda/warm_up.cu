@@ -88,7 +88,7 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
     for (uint32_t op = SW_SET; op <= SW_SUM && error == cudaSuccess; op++) {
         batch.op = op;
         batch.found = op == SW_SUM ? (uint32_t *)device->scratch.found : NULL;
-        error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
+        error = sw_cuda_launch_merge_sort<BITS>(device, &batch, device->table.main.buckets,
                                                 cudaStreamPerThread);
         if (error == cudaSuccess) {
             error = sw_cuda_launch_merge<BITS>(device, &batch, NULL, cudaStreamPerThread);
@@ -97,7 +97,7 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
-            error = sw_cuda_launch_merge_plan<BITS>(device, &batch, device->table.main.buckets,
+            error = sw_cuda_launch_merge_sort<BITS>(device, &batch, device->table.main.buckets,
                                                     cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
@@ -128,9 +128,9 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     };
     cudaStream_t stream = cudaStreamPerThread;
     batch.op = SW_DELETE;
-    cudaError_t error = sw_cuda_launch_plan<BITS>(device, &batch, stream);
+    cudaError_t error = sw_cuda_launch_net_effects<BITS>(device, &batch, stream);
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_bury<BITS>(device, &batch, stream);
+        error = sw_cuda_launch_tombstones<BITS>(device, &batch, stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(device, &batch, stream);
@@ -139,7 +139,7 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     batch.count = 0;
     batch.values = batch.keys;
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_merge_plan<BITS>(device, &none, device->table.main.buckets, stream);
+        error = sw_cuda_launch_merge_sort<BITS>(device, &none, device->table.main.buckets, stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_merge<BITS>(device, &none, &device->table, stream);
@@ -181,10 +181,10 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
         batch.count = count < batch_ops_max ? count : batch_ops_max;
         error = warm_up_gets<BITS>(device, &batch, tally);
         if (error == cudaSuccess) {
-            error = sw_cuda_launch_plan<BITS>(device, &batch, cudaStreamPerThread);
+            error = sw_cuda_launch_net_effects<BITS>(device, &batch, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
-            error = sw_cuda_launch_commit<BITS>(device, &batch, true, false, cudaStreamPerThread);
+            error = sw_cuda_launch_apply<BITS>(device, &batch, true, false, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);

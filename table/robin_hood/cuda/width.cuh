@@ -70,11 +70,11 @@ template <int BITS> struct sw_width;
             return sw_locate_from_##suffix(                                                      \
                 t, m, m == empty ? 0 : sw_hint_start_##suffix(&t->main, hints, m), probes);      \
         }                                                                                        \
-        static __device__ bool insert_before(const view *v, const uint8_t *hints, slot *hand,    \
+        static __device__ bool insert_before(const view *v, const uint8_t *hints, slot *carried, \
                                              uint64_t limit, uint64_t *probes)                   \
         {                                                                                        \
             return sw_insert_absent_before_##suffix(                                             \
-                v, hand, sw_hint_start_##suffix(v, hints, hand->m), limit, probes);              \
+                v, carried, sw_hint_start_##suffix(v, hints, carried->m), limit, probes);        \
         }                                                                                        \
         static __device__ void hint_forget(const view *v, uint8_t *hints, uint64_t first,        \
                                            uint64_t end, uint32_t part, uint32_t parts)          \
@@ -90,15 +90,15 @@ template <int BITS> struct sw_width;
         {                                                                                        \
             return sw_decide_##suffix(op, found, old, operand, out);                             \
         }                                                                                        \
-        static __device__ bool insert_absent(const view *v, slot *hand, uint64_t *probes)        \
+        static __device__ bool insert_absent(const view *v, slot *carried, uint64_t *probes)     \
         {                                                                                        \
-            return sw_insert_absent_##suffix(v, hand, probes);                                   \
+            return sw_insert_absent_##suffix(v, carried, probes);                                \
         }                                                                                        \
         static __device__ bool is_boundary(const view *v, uint64_t b)                            \
         {                                                                                        \
             return sw_is_boundary_##suffix(v, b);                                                \
         }                                                                                        \
-        static __device__ void punch(slot *s)                                                    \
+        static __device__ void clear_slot(slot *s)                                               \
         {                                                                                        \
             sw_slot_store_##suffix(s, sw_slot_empty_##suffix());                                 \
         }                                                                                        \

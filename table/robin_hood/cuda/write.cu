@@ -136,7 +136,7 @@ template <int BITS> static cudaError_t choose_hints(struct sw_cuda_queue *queue,
 }
 
 /* Makes the hints exact where upserts have made them poor. */
-template <int BITS> static cudaError_t mind_hints(struct sw_cuda_queue *queue, uint32_t upserts)
+template <int BITS> static cudaError_t refresh_hints(struct sw_cuda_queue *queue, uint32_t upserts)
 {
     struct sw_cuda_table *table = queue->table;
     uint64_t slots = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
@@ -161,7 +161,7 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
         return sw_cuda_stream<BITS>(queue, batch, error);
     }
     *error =
-        sw_cuda_launch_merge_plan<BITS>(device, batch, device->table.main.buckets, queue->stream);
+        sw_cuda_launch_merge_sort<BITS>(device, batch, device->table.main.buckets, queue->stream);
     if (*error == cudaSuccess) {
         *error = sw_cuda_wait_for_reads(queue);
     }
@@ -223,12 +223,12 @@ static cudaError_t general(struct sw_cuda_queue *queue, const struct sw_cuda_bat
                            bool deletes, bool has_room)
 {
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
-    cudaError_t error = sw_cuda_launch_plan<BITS>(device, batch, queue->stream);
+    cudaError_t error = sw_cuda_launch_net_effects<BITS>(device, batch, queue->stream);
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_commit<BITS>(device, batch, deletes, has_room, queue->stream);
+        error = sw_cuda_launch_apply<BITS>(device, batch, deletes, has_room, queue->stream);
     }
     return error;
 }
@@ -289,7 +289,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     }
     batch->_way = 1 + (uint32_t)way;
     if (error == cudaSuccess) {
-        error = mind_hints<BITS>(queue, unhinted);
+        error = refresh_hints<BITS>(queue, unhinted);
     }
     if (error != cudaSuccess) {
         return error;

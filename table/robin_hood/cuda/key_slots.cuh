@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * cells.cuh - cells: a hash table of a batch's own keys, in which repeated keys meet.
+ * key_slots.cuh - key slots: a hash table of a batch's own keys, in which repeated keys meet.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CELLS_CUH
-#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CELLS_CUH
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_SLOTS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_SLOTS_CUH
 
 #include "table/robin_hood/cuda/upsert.cuh"
 
-/* In a cell's `last`. */
+/* In a key slot's `last`. */
 #define PRESENT (1U << 31)
 
 /* Whether operations on the same key make one of them all, in any order; of others the last or the
@@ -53,32 +53,32 @@ template <typename T> static __device__ inline T atomic_cas(T *at, T expected, T
     return (T)atomicCAS((unsigned int *)at, (unsigned int)expected, (unsigned int)desired);
 }
 
-/* Of 2 * count cells at least half stay free, so every probe ends. */
+/* Of 2 * count key slots at least half stay free, so every probe ends. */
 template <int BITS>
-static __device__ inline uint32_t claim_cell(const struct sw_cuda_cells<BITS> &cells,
-                                             typename sw_width<BITS>::word m, uint32_t count)
+static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<BITS> &key_slots,
+                                                 typename sw_width<BITS>::word m, uint32_t count)
 {
     typedef sw_width<BITS> W;
-    uint32_t cells_count = 2 * count;
+    uint32_t key_slots_count = 2 * count;
     if (m == W::empty) {
-        return cells_count;
+        return key_slots_count;
     }
     uint32_t top = (uint32_t)(m >> (BITS / 2 - 32));
-    /* neighbours in m are no neighbours here: runs of cells stay short for any keys */
-    uint32_t cell = __umulhi(top * 0x9e3779b1U ^ (uint32_t)m, cells_count);
+    /* neighbours in m are no neighbours here: runs of key slots stay short for any keys */
+    uint32_t key_slot = __umulhi(top * 0x9e3779b1U ^ (uint32_t)m, key_slots_count);
     for (;;) {
-        typename W::word held = *(const volatile typename W::word *)(cells.m + cell);
+        typename W::word held = *(const volatile typename W::word *)(key_slots.m + key_slot);
         if (held == W::empty) {
-            held = atomic_cas(cells.m + cell, (typename W::word)W::empty, m);
+            held = atomic_cas(key_slots.m + key_slot, (typename W::word)W::empty, m);
         }
         if (held == W::empty || held == m) {
-            return cell;
+            return key_slot;
         }
-        cell = cell + 1 < cells_count ? cell + 1 : 0;
+        key_slot = key_slot + 1 < key_slots_count ? key_slot + 1 : 0;
     }
 }
 
-/* Adds operation i, on the key with mixed form m, to the cell of its key. */
+/* Adds operation i, on the key with mixed form m, to the key slot of its key. */
 template <int BITS>
 static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch, uint64_t i,
@@ -86,22 +86,22 @@ static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &dev
 {
     typedef typename sw_width<BITS>::word word;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
+    const struct sw_cuda_key_slots<BITS> *key_slots = &scratch->key_slots;
     word operand = batch.op != SW_DELETE ? batch.values[i] : 0;
-    uint32_t cell = claim_cell<BITS>(*cells, m, batch.count);
+    uint32_t key_slot = claim_key_slot<BITS>(*key_slots, m, batch.count);
     scratch->m[i] = m;
     scratch->operands[i] = operand;
-    scratch->index_sorted[i] = cell;
-    atomicMax(cells->last + cell, (uint32_t)i + 1);
+    scratch->index_sorted[i] = key_slot;
+    atomicMax(key_slots->last + key_slot, (uint32_t)i + 1);
     if (batch.found != NULL) {
-        atomicMax(cells->first + cell, ~(uint32_t)i);
+        atomicMax(key_slots->first + key_slot, ~(uint32_t)i);
     }
     if (batch.op == SW_SUM) {
-        atomic_add(cells->value + cell, operand);
+        atomic_add(key_slots->value + key_slot, operand);
     } else if (batch.op == SW_MAX) {
-        atomic_max(cells->value + cell, operand);
+        atomic_max(key_slots->value + key_slot, operand);
     } else if (batch.op == SW_MIN) {
-        atomic_max(cells->value + cell, (word)~operand);
+        atomic_max(key_slots->value + key_slot, (word)~operand);
     }
 }
 
@@ -110,20 +110,20 @@ template <int BITS>
 static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> *scratch,
                                              uint64_t i)
 {
-    return (scratch->cells.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
+    return (scratch->key_slots.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
 }
 
 /* One key that is to leave. Returns whether it has a slot to leave. */
 template <int BITS>
-static __device__ inline bool remove_cell(const struct sw_cuda_device<BITS> &device, uint64_t i,
-                                          bool answers, struct sw_cuda_removal<BITS> *removal,
-                                          uint64_t *probes)
+static __device__ inline bool remove_key_slot(const struct sw_cuda_device<BITS> &device, uint64_t i,
+                                              bool answers, struct sw_cuda_removal<BITS> *removal,
+                                              uint64_t *probes)
 {
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     bool found = false;
     bool has_slot = remove_one<BITS>(device, scratch->m[i], removal, &found, probes);
     if (found && answers) {
-        scratch->cells.last[scratch->index_sorted[i]] |= PRESENT;
+        scratch->key_slots.last[scratch->index_sorted[i]] |= PRESENT;
     }
     return has_slot;
 }
@@ -137,12 +137,12 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct sw_cuda_cells<BITS> *cells = &scratch->cells;
-    uint32_t cell = scratch->index_sorted[i];
+    const struct sw_cuda_key_slots<BITS> *key_slots = &scratch->key_slots;
+    uint32_t key_slot = scratch->index_sorted[i];
     typename W::word operand = scratch->operands[i];
     typename W::place place;
     if (combines(batch.op)) {
-        operand = cells->value[cell];
+        operand = key_slots->value[key_slot];
         operand = batch.op == SW_MIN ? (typename W::word) ~operand : operand;
     }
     entry->m = scratch->m[i];
@@ -150,7 +150,8 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
     if (place.found) {
         W::decide(batch.op, true, place.value, operand, &operand);
         if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
-            cells->last[cell] |= PRESENT; /* of this key's operations only this one writes */
+            key_slots->last[key_slot] |=
+                PRESENT; /* of this key's operations only this one writes */
         }
     }
     entry->value = operand;
@@ -162,26 +163,26 @@ template <int BITS>
 static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scratch, uint32_t op,
                                         uint64_t i)
 {
-    uint32_t cell = scratch->index_sorted[i];
-    bool present = (scratch->cells.last[cell] & PRESENT) != 0;
-    bool first = ~scratch->cells.first[cell] == (uint32_t)i;
+    uint32_t key_slot = scratch->index_sorted[i];
+    bool present = (scratch->key_slots.last[key_slot] & PRESENT) != 0;
+    bool first = ~scratch->key_slots.first[key_slot] == (uint32_t)i;
     return op == SW_DELETE ? present && first : op == SW_SET_PRESENT ? present : present || !first;
 }
 
-/* Makes the cell of operation i what it was before the batch. */
+/* Makes the key slot of operation i what it was before the batch. */
 template <int BITS>
-static __device__ inline void free_cell(const struct sw_cuda_device<BITS> &device,
-                                        const struct sw_cuda_batch<BITS> &batch, uint64_t i)
+static __device__ inline void free_key_slot(const struct sw_cuda_device<BITS> &device,
+                                            const struct sw_cuda_batch<BITS> &batch, uint64_t i)
 {
-    const struct sw_cuda_cells<BITS> *cells = &device.scratch.cells;
-    uint32_t cell = device.scratch.index_sorted[i];
-    cells->m[cell] = sw_width<BITS>::empty;
-    cells->last[cell] = 0;
+    const struct sw_cuda_key_slots<BITS> *key_slots = &device.scratch.key_slots;
+    uint32_t key_slot = device.scratch.index_sorted[i];
+    key_slots->m[key_slot] = sw_width<BITS>::empty;
+    key_slots->last[key_slot] = 0;
     if (batch.found != NULL) {
-        cells->first[cell] = 0;
+        key_slots->first[key_slot] = 0;
     }
     if (combines(batch.op)) {
-        cells->value[cell] = 0;
+        key_slots->value[key_slot] = 0;
     }
 }
 

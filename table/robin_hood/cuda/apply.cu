@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * commit.cu - second half of a write batch: admit it, carry out its net effects, report.
+ * apply.cu - second half of a write batch: admit it, carry out its net effects, report.
  *
  * Order of the kernels: updates in place, removals, inserts (walk.cu). Every kernel but the last
  * leaves at once unless the batch was admitted; the host never looks in between.
@@ -19,8 +19,9 @@ static __device__ inline uint64_t thread_number(void)
 /* The batch may not fit. Forgets what it would do, and says who finds out which of its groups are
  * refused. */
 template <int BITS>
-static __device__ inline void doubt(const struct sw_cuda_device<BITS> &device,
-                                    const struct sw_cuda_batch<BITS> &batch, bool has_room)
+static __device__ inline void leave_undecided(const struct sw_cuda_device<BITS> &device,
+                                              const struct sw_cuda_batch<BITS> &batch,
+                                              bool has_room)
 {
     struct sw_cuda_control *control = device.control;
     control->may_delete = control->counters.deleted != 0;
@@ -60,10 +61,10 @@ static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
     }
     sw_note_stash(control, state);
     if (control->mode == SW_CUDA_UNDECIDED && inserted != 0 && !fits) {
-        doubt<BITS>(device, batch, has_room);
+        leave_undecided<BITS>(device, batch, has_room);
         return;
     }
-    control->mode = SW_CUDA_COMMIT;
+    control->mode = SW_CUDA_ADMITTED;
     state->occupied += control->inserts;
     state->occupied -= control->deletes;
     state->stash_occupied -= control->deletes_in_stash;
@@ -84,7 +85,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 {
     const struct sw_cuda_control *control = device.control;
     uint64_t i = thread_number();
-    if (control->mode == SW_CUDA_COMMIT && i < control->updates) {
+    if (control->mode == SW_CUDA_ADMITTED && i < control->updates) {
         struct sw_cuda_update<BITS> update = device.scratch.updates[i];
         device.table.main.slots[update.slot].value = update.value;
     }
@@ -93,11 +94,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 /* Takes the entries out of arrays that are about to be moved from: leaves tombstones. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    bury_kernel(const struct sw_cuda_device<BITS> device)
+    tombstone_kernel(const struct sw_cuda_device<BITS> device)
 {
     const struct sw_cuda_control *control = device.control;
     uint64_t i = thread_number();
-    if (control->mode == SW_CUDA_COMMIT && i < control->deletes) {
+    if (control->mode == SW_CUDA_ADMITTED && i < control->deletes) {
         typename sw_width<BITS>::slot *slot =
             device.table.main.slots + device.scratch.deletes[i].slot;
         slot->m = sw_width<BITS>::empty;
@@ -106,7 +107,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 }
 
 /* One thread applies the batch in order, group by group. Rare: only where the limit is near. Its
- * operations are in the scratch, where plan.cu has copied them, or else in the arrays of the batch.
+ * operations are in the scratch, where net_effects.cu has copied them, or else in the arrays of the
+ * batch.
  */
 template <int BITS, bool IN_SCRATCH>
 static __device__ inline void apply_in_order(const struct sw_cuda_device<BITS> &device,
@@ -294,9 +296,9 @@ cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
-                                  const struct sw_cuda_batch<BITS> *batch, bool may_delete,
-                                  bool has_room, cudaStream_t stream)
+cudaError_t sw_cuda_launch_apply(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch, bool may_delete,
+                                 bool has_room, cudaStream_t stream)
 {
     uint32_t blocks = blocks_for(batch->count);
     cudaError_t error = cudaSuccess;
@@ -322,12 +324,12 @@ cudaError_t sw_cuda_launch_commit(const struct sw_cuda_device<BITS> *device,
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_bury(const struct sw_cuda_device<BITS> *device,
-                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
+                                      const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     cudaError_t error = cudaSuccess;
     LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch, true);
-    LAUNCH(error, bury_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream, *device);
+    LAUNCH(error, tombstone_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream, *device);
     return error;
 }
 
@@ -375,16 +377,16 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
 }
 
 #define INSTANTIATE(BITS)                                                                          \
-    template cudaError_t sw_cuda_launch_commit<BITS>(const struct sw_cuda_device<BITS> *,          \
-                                                     const struct sw_cuda_batch<BITS> *, bool,     \
-                                                     bool, cudaStream_t);                          \
+    template cudaError_t sw_cuda_launch_apply<BITS>(const struct sw_cuda_device<BITS> *,           \
+                                                    const struct sw_cuda_batch<BITS> *, bool,      \
+                                                    bool, cudaStream_t);                           \
     template cudaError_t sw_cuda_launch_serial<BITS>(                                              \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_close<BITS>(                                               \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_clear<BITS>(const struct sw_cuda_device<BITS> *, uint64_t, \
                                                     cudaStream_t);                                 \
-    template cudaError_t sw_cuda_launch_bury<BITS>(                                                \
+    template cudaError_t sw_cuda_launch_tombstones<BITS>(                                          \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_reset<BITS>(const struct sw_cuda_device<BITS> *,           \
                                                     cudaStream_t);                                 \

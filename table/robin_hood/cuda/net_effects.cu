@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.cu - first half of a write batch: what would it do? Nothing in the table changes here.
+ * net_effects.cu - first half of a write batch: what would it do? Nothing in the table changes
+ * here.
  *
  * The batch is copied to the device, mixed, and sorted by mixed key (stable, so that a key's
  * operations stay in order). One thread then finds each key and folds its operations; what is left
@@ -161,8 +162,8 @@ template <int BITS> cudaError_t sw_cuda_sort_bytes(uint32_t n_max, size_t *bytes
 }
 
 template <int BITS>
-cudaError_t sw_cuda_launch_plan(const struct sw_cuda_device<BITS> *device,
-                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+cudaError_t sw_cuda_launch_net_effects(const struct sw_cuda_device<BITS> *device,
+                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     uint32_t blocks = (batch->count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
     size_t bytes = device->scratch.sort_bytes;
@@ -189,7 +190,7 @@ cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
 
 #define INSTANTIATE(BITS)                                                                       \
     template cudaError_t sw_cuda_sort_bytes<BITS>(uint32_t, size_t *);                          \
-    template cudaError_t sw_cuda_launch_plan<BITS>(                                             \
+    template cudaError_t sw_cuda_launch_net_effects<BITS>(                                      \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_fold_again<BITS>(                                       \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
