@@ -151,7 +151,7 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
         }
     }
     pthread_mutex_unlock(&owner->order);
-    /* errors have no one to go to here: the table is lost, or all of this succeeds */
+    /* an error here can be reported to nobody: either the table is lost, or all of this succeeds */
     (void)cudaSetDevice(owner->device);
     if (channel->stream != NULL) {
         (void)cudaStreamSynchronize(channel->stream);

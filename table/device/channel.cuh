@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * channel.cuh - what the tables and queues of every engine share on CUDA: a stream a queue,
- * tickets, completion by a polled word, and the order of batches between queues.
+ * channel.cuh - what the queues of every engine share on CUDA: a channel each, which is a CUDA
+ * stream and a record in host memory for each batch in flight; tickets, completion by a polled
+ * word, and the order of batches between channels.
  *
  * Order: a batch waits, on the device, for the last write batch; a write batch also waits for the
- * reads of every channel before it changes anything. Submission happens under one mutex, so "last"
- * is well defined and no event is recorded twice at once. The host waits for nothing but that
- * mutex.
+ * reads of every channel before it changes anything. So phases do not mix (rule 5 of
+ * table/robin_hood/README.md; rule 1 of table/cuckoo/README.md). Submission happens under one
+ * mutex, so "last" is well defined and no event is recorded twice at once. The host waits for
+ * nothing but that mutex.
  *
  * A batch, from submit to completion:
  *
- *   ticket = sw_cuda_channel_ticket(channel)                    0: SW_E_BUSY
- *   sw_cuda_channel_begin(channel)                              takes the mutex
- *     sw_cuda_wait_for_write(channel)                        before anything is read
- *     reads: channel->reads_pending = true, launch           the last kernel fills the batch's
- * record writes: sw_cuda_wait_for_reads(channel), launch, sw_cuda_write_submitted(channel)
- *   sw_cuda_channel_end(channel, error)                         gives it back
+ *   ticket = sw_cuda_channel_ticket(channel)              0: SW_E_BUSY
+ *   sw_cuda_channel_begin(channel)                        takes the mutex
+ *     sw_cuda_wait_for_write(channel)                     before anything is read
+ *     reads: channel->reads_pending = true, launch        the last kernel fills the batch's record
+ *     writes: sw_cuda_wait_for_reads(channel), launch, sw_cuda_write_submitted(channel)
+ *   sw_cuda_channel_end(channel, error)                   gives it back
  *   sw_cuda_channel_submitted(channel, ticket)
- *   sw_cuda_channel_poll(channel, ticket)                       until it is not SW_PENDING
- *   sw_cuda_channel_completed(channel, ticket)                  the record may be used again
+ *   sw_cuda_channel_poll(channel, ticket)                 until it is not SW_PENDING
+ *   sw_cuda_channel_completed(channel, ticket)            the record may be used again
  *
  * Threads: `order` guards what submit changes in the owner and in other channels. Everything else
  * of a channel belongs to its queue's thread. An engine's table derives from the owner, its queue
@@ -120,14 +122,15 @@ static inline void sw_cuda_channel_submitted(struct sw_cuda_channel *channel, ui
     channel->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] = true;
 }
 
-/* Makes the device current and takes the mutex. False on a lost table: it was not taken. */
+/* Makes the device current and takes the mutex. Returns false on a lost table, without the
+ * mutex. */
 bool sw_cuda_channel_begin(struct sw_cuda_channel *channel);
 /* Gives the mutex back. False if `error` is one: the table is lost, since nothing may follow a
  * batch of which only a part was enqueued. */
 bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error);
 
-/* The order of batches; under the mutex. What follows on the channel's stream comes after the last
- * write batch; after the reads of all channels, too. */
+/* The order of batches; under the mutex. What is enqueued on the channel's stream afterwards comes
+ * after the last write batch; after the reads of all channels. */
 cudaError_t sw_cuda_wait_for_write(struct sw_cuda_channel *channel);
 cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_channel *channel);
 cudaError_t sw_cuda_write_submitted(struct sw_cuda_channel *channel);
@@ -163,8 +166,9 @@ static inline void sw_cuda_channel_completed(struct sw_cuda_channel *channel, ui
     channel->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] = false;
 }
 
-/* The device's side: tells the host that a batch is done. For one thread; the rest of the record
- * has been written by the same thread. */
+/* M7: tells the host that a batch is done. For one thread; the rest of the record has been written
+ * by it, or by threads of its block before a barrier. The fence orders all that before the ticket,
+ * and a host that loads the ticket (acquire, sw_cuda_channel_is_done) sees it. */
 static __device__ inline void sw_cuda_record_ticket(uint64_t *done, uint64_t ticket)
 {
     __threadfence_system();

@@ -54,7 +54,7 @@ static __device__ inline void add_counts(struct sw_counters *total,
     if (threadIdx.x < words) {
         ((uint64_t *)&sum)[threadIdx.x] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums are zero */
 #pragma unroll
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         uint32_t operations = __reduce_add_sync(SW_WARP_ALL, counts->operations[c]);
@@ -70,7 +70,7 @@ static __device__ inline void add_counts(struct sw_counters *total,
     sw_warp_add(&sum.updated, counts->updated);
     sw_warp_add(&sum.deleted, counts->deleted);
     sw_warp_add(&sum.refused, counts->refused);
-    __syncthreads();
+    __syncthreads(); /* M2: the sums of all warps */
     if (threadIdx.x < words && ((uint64_t *)&sum)[threadIdx.x] != 0) {
         atomicAdd((unsigned long long *)total + threadIdx.x,
                   (unsigned long long)((uint64_t *)&sum)[threadIdx.x]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * follow.cuh - kernels of a batch that follow each other: one begins while the last blocks of the
- * one before it run, and waits for them before it touches memory (programmatic dependent launch).
+ * follow.cuh - kernels of a batch that follow each other (programmatic dependent launch): one
+ * begins while the last blocks of the one before it run, and waits for them before it touches
+ * memory.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
 #define SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
@@ -10,8 +11,8 @@
 
 #include <cuda_runtime.h>
 
-/* Launches a kernel, which calls sw_cuda_follow first of all. `follows`: what is before it on the
- * stream is a kernel that does so too. With so many bytes of dynamic shared memory. */
+/* Launches a kernel, which calls sw_cuda_follow before anything else. `follows`: the kernel before
+ * it on the stream does so too. With so many bytes of dynamic shared memory. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 static cudaError_t sw_cuda_launch_following_with(bool follows, void (*kernel)(PARAMETERS...),
                                                  uint32_t blocks, uint32_t threads,
@@ -40,7 +41,9 @@ static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMET
     return sw_cuda_launch_following_with(follows, kernel, blocks, threads, 0, stream, arguments...);
 }
 
-/* Lets the next kernel begin once all blocks have, and waits until the one before is done. */
+/* Lets the next kernel begin once all blocks of this one have begun, and waits until the kernel
+ * before is complete and its stores are visible: M1 holds from here on. No load or store may come
+ * before this call. */
 static __device__ __forceinline__ void sw_cuda_follow(void)
 {
     cudaTriggerProgrammaticLaunchCompletion();

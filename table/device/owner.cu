@@ -90,7 +90,8 @@ void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes)
     size_t some = bytes > 0 ? bytes : 1; /* of 0 bytes the runtime makes NULL and no error */
     if (cudaSetDevice(owner->device) != cudaSuccess ||
         cudaHostAlloc(&memory, some, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
-        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
+        (void)cudaGetLastError(); /* the refusal must not be taken for the error of a later
+                                     launch */
         return NULL;
     }
     return memory;

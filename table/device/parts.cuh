@@ -9,7 +9,7 @@
 #include "table/device/reduce.cuh"
 #include "table/device/together.cuh"
 
-/* What the kernels take. */
+/* The parameters of these kernels. */
 struct arrays {
     struct sw_cuda_together memory;
     struct sw_cuda_collected in;

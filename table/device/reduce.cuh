@@ -21,7 +21,7 @@ static __device__ inline uint64_t sw_warp_sum(uint64_t x)
     return x;
 }
 
-/* Adds x of every thread to *total, with one atomic per warp that has anything to add. */
+/* Adds x of every thread to *total, with one atomic per warp that has anything to add (M6). */
 static __device__ inline void sw_warp_add(uint64_t *total, uint64_t x)
 {
     uint64_t sum = sw_warp_sum(x);
@@ -30,7 +30,7 @@ static __device__ inline void sw_warp_add(uint64_t *total, uint64_t x)
     }
 }
 
-/* The same with one atomic per block: where so many warps add that they would wait for each other.
+/* The same with one atomic per block, where so many warps add that they would wait for each other.
  * Every thread of the block must call it. */
 static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
 {
@@ -38,19 +38,20 @@ static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
     if (threadIdx.x == 0) {
         block = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sum is zero */
     uint64_t sum = sw_warp_sum(x);
     if (threadIdx.x % 32 == 0 && sum != 0) {
         atomicAdd(&block, (unsigned long long)sum);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums of all warps */
     if (threadIdx.x == 0 && block != 0) {
         atomicAdd((unsigned long long *)total, block);
     }
-    __syncthreads(); /* before the next call clears it */
+    __syncthreads(); /* M2: before the next call clears it */
 }
 
-/* Gives each thread that wants one a place in a list of length *length. Every lane must call it. */
+/* Appends to a list of length *length: gives each thread that wants one a place of its own (M8).
+ * Every lane must call it. The length is read by later kernels (M1). */
 static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
 {
     uint32_t lane = threadIdx.x % 32;
@@ -64,23 +65,24 @@ static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
 }
 
 /* True, in all its threads, in the last of `blocks` blocks to come here. What the other blocks
- * wrote before is visible to it and, once it has written the record, to the host. *blocks_done is
- * zero before; the caller sets it back. Every thread of every one of these blocks must call it,
+ * wrote before is visible to it and, once it has written the record, to the host (M7). *blocks_done
+ * is zero before; the caller sets it back. Every thread of every one of these blocks must call it,
  * once. */
 static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned int blocks)
 {
     __shared__ bool last;
-    __syncthreads();
+    __syncthreads(); /* M2: what the block wrote */
     if (threadIdx.x == 0) {
-        __threadfence_system();
+        __threadfence_system(); /* M7: .. before its count, at system scope */
         last = atomicAdd(blocks_done, 1U) == blocks - 1;
-        __threadfence_system();
+        __threadfence_system(); /* M7: the counts of others before what they wrote */
     }
-    __syncthreads();
+    __syncthreads(); /* M2: `last` */
     return last;
 }
 
-/* Tells the host. For one thread; the rest of the record has been written by the same thread. */
+/* M7: tells the host. For one thread; the rest of the record has been written by it, or by threads
+ * of its block before a barrier. */
 static __device__ inline void sw_record_done(struct sw_cuda_record *record, uint64_t ticket)
 {
     __threadfence_system();

@@ -140,7 +140,7 @@ static __device__ inline uint32_t sw_read_stretch(const SOURCE &source,
         own->operands[t] = operation.operand;
         own->ops[t] = (uint8_t)operation.op;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the operations of all threads */
     return operation.number;
 }
 
@@ -228,7 +228,7 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
             if (threadIdx.x == 0) {
                 memory->followed = sw_follow<BITS>(scratch, memory->changes, next, at, ready, &key);
             }
-            __syncthreads();
+            __syncthreads(); /* M2: `followed` */
             at = memory->followed;
             if (at < ready) { /* one by one */
                 sw_read_stretch<BITS>(source, sw_stretch_of(source, next + at), passed);
@@ -239,7 +239,7 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
                     scratch.entering[next + at + 1] = key;
                 }
             }
-            __syncthreads();
+            __syncthreads(); /* M2: thread 0 has read `passed` and `changes` */
         }
     }
 }

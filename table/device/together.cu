@@ -140,7 +140,7 @@ static __device__ inline void deal_bits(const struct arrays &all, const struct s
         ((uint32_t *)found_bits)[halves] = 0;
         ((uint32_t *)not_admitted_bits)[halves] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the bits of all warps */
     if (threadIdx.x < (halves + 1) / 2) {
         if (part->found != NULL) {
             part->found[begin / 64 + threadIdx.x] = found_bits[threadIdx.x];
@@ -158,7 +158,7 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
     if (threadIdx.x < SW_PART_WORDS) {
         sums[threadIdx.x] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums are zero */
 #pragma unroll
     for (int w = 0; w < SW_PART_WORDS; w++) {
         uint32_t sum = __reduce_add_sync(SW_WARP_ALL, words[w]);
@@ -166,7 +166,7 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
             atomicAdd(&sums[w], sum);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums of all warps */
     if (threadIdx.x < SW_PART_WORDS && sums[threadIdx.x] != 0) {
         atomicAdd(&total[threadIdx.x], sums[threadIdx.x]);
     }
@@ -210,7 +210,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
          w += SW_CUDA_BLOCK) {
         record[w] = memory->record[w];
     }
-    __syncthreads();
+    __syncthreads(); /* M2: record and results, before thread 0 fences them (M7) */
     if (threadIdx.x == 0) {
         *memory->blocks_done = 0;
         sw_cuda_record_ticket(record, ticket);

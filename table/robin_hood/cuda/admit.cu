@@ -22,7 +22,7 @@
 
 /* --- the operations --------------------------------------------------------------------------- */
 
-/* Copies where the groups end, and clears what is counted. */
+/* Copies where the groups end, and clears the counts. */
 template <int BITS>
 static __device__ inline void copy_groups(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch, uint32_t start,
@@ -46,7 +46,7 @@ static __device__ inline void copy_groups(const struct sw_cuda_device<BITS> &dev
     }
 }
 
-/* The first group that ends behind operation i. */
+/* The first group that ends after operation i. */
 static __device__ inline uint32_t group_of(const struct sw_cuda_groups *groups, uint32_t count,
                                            uint32_t i)
 {
@@ -139,14 +139,14 @@ tell_effects(const struct sw_cuda_scratch<BITS> &scratch, const struct sw_cuda_b
         memory->inserts[g] = 0;
         memory->deletes[g] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the counts are zero */
     for (uint32_t i = start; i < batch.count; i += step) {
         if (i == 0 || scratch.m_sorted[i - 1] != scratch.m_sorted[i]) {
             tell_run<BITS>(scratch, batch.count, round, i, few ? memory->inserts : groups->inserts,
                            few ? memory->deletes : groups->deletes);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the counts of all threads */
     for (uint32_t g = threadIdx.x; few && g < batch.group_count; g += ADMIT_BLOCK) {
         if (memory->inserts[g] != 0) {
             atomicAdd(&groups->inserts[g], memory->inserts[g]);
@@ -157,8 +157,8 @@ tell_effects(const struct sw_cuda_scratch<BITS> &scratch, const struct sw_cuda_b
     }
 }
 
-/* Of groups that insert and delete: how many entries more there are at most while each runs. A warp
- * a group. */
+/* For groups that insert and delete: how many more entries there are, at most, while the group
+ * runs. A warp each. */
 static __device__ inline void find_peaks(const struct sw_cuda_groups *groups, uint32_t count,
                                          uint32_t start, uint32_t step)
 {
@@ -189,7 +189,7 @@ static __device__ inline void find_peaks(const struct sw_cuda_groups *groups, ui
 
 /* --- the rounds ------------------------------------------------------------------------------- */
 
-/* By all threads of the grid. Returns whether this round decides as the one before. */
+/* One round, by all threads of the grid. Returns true if it decides as the one before. */
 template <int BITS>
 static __device__ inline bool decide_round(cooperative_groups::grid_group grid,
                                            const struct sw_cuda_device<BITS> &device,
@@ -205,20 +205,21 @@ static __device__ inline bool decide_round(cooperative_groups::grid_group grid,
     uint64_t room = state->occupied < most && !round.no_inserts ? most - state->occupied : 0;
     room = min(room, (uint64_t)batch.count);
     if (start == 0) {
-        control->admit_news[(round.number + 1) % 4] = 0; /* read three rounds ago */
+        control->admit_news[(round.number + 1) % 4] = 0; /* was read three rounds ago; barriers of
+                                                            the rounds between order the two (M4) */
     }
     tell_effects<BITS>(device.scratch, batch, round, memory, start, step);
-    grid.sync();
+    grid.sync(); /* M4: effects and counts of all groups */
     if (round.deletes && !round.units) {
         find_peaks(groups, batch.group_count, start, step);
-        grid.sync();
+        grid.sync(); /* M4: the peaks */
     }
     if (round.units) {
         decide_by_parts(grid, control, groups, round, memory, batch.group_count, (int32_t)room);
     } else if (blockIdx.x == 0) {
         decide(control, groups, round, memory, 0, batch.group_count, (int32_t)room);
     }
-    grid.sync();
+    grid.sync(); /* M4: the decisions, and admit_news */
     return control->admit_news[round.number % 4] == 0;
 }
 
@@ -236,9 +237,9 @@ static __global__ void __launch_bounds__(ADMIT_BLOCK, 1)
         return;
     }
     copy_groups<BITS>(device, batch, start, step);
-    grid.sync();
+    grid.sync(); /* M4: groups and operations are copied */
     make_claims<BITS>(device, batch, start, step);
-    grid.sync();
+    grid.sync(); /* M4: the claims */
     struct round round = {0, NONE, control->may_delete != 0, control->larger_groups == 0,
                           device.table.state->stash_occupied > device.table.stash_max};
     const uint32_t most = min(ROUNDS_MAX, ROUNDS_MIN + batch.count / OPERATIONS_A_ROUND);

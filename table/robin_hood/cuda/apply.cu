@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * apply.cu - second half of a write batch: admit it, carry out its net effects, report.
+ * apply.cu - second half of a write batch: admits it, applies its net effects, reports.
  *
- * Order of the kernels: updates in place, removals, inserts (walk.cu). Every kernel but the last
- * leaves at once unless the batch was admitted; the host never looks in between.
+ * Order of the kernels: updates in place, removals, inserts (walk.cu); rule 6 holds by M1. Every
+ * kernel but the last returns at once unless the batch was admitted; the host never looks in
+ * between.
  *
- * The grids fit the whole batch; the lists' lengths are known on the device only.
+ * The grids fit the whole batch; the lengths of the lists are known on the device only.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/device.cuh"
@@ -16,8 +17,8 @@ static __device__ inline uint64_t thread_number(void)
     return (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
 }
 
-/* The batch may not fit. Forgets what it would do, and says who finds out which of its groups are
- * refused. */
+/* The batch may not fit. Discards its net effects, and chooses who finds out which of its groups
+ * are refused. */
 template <int BITS>
 static __device__ inline void leave_undecided(const struct sw_cuda_device<BITS> &device,
                                               const struct sw_cuda_batch<BITS> &batch,
@@ -34,7 +35,7 @@ static __device__ inline void leave_undecided(const struct sw_cuda_device<BITS> 
         }
         return;
     }
-    /* empty ones counted, there may be more than admit.cu has room for */
+    /* empty groups included, there may be more than admit.cu has room for */
     const bool many = batch.group_count > device.scratch.groups.most;
     control->mode = has_room || many ? SW_CUDA_SERIAL : SW_CUDA_GROUPS;
     control->updates = 0;
@@ -44,9 +45,10 @@ static __device__ inline void leave_undecided(const struct sw_cuda_device<BITS> 
     control->side_effect = SW_NET_NONE;
 }
 
-/* One thread. Decides as applying the operations in order would, or leaves that to others: with
- * nothing inserted nothing can be refused; with nothing deleted the number of entries only grows,
- * so its end tells. Once they have found out, all that is folded by then is admitted. */
+/* One thread. Decides as applying the operations in order would, or leaves that to later kernels. A
+ * batch that inserts nothing is never refused. In one that deletes nothing the number of entries
+ * only grows, so its end tells. Once admit.cu has decided, everything that was folded since is
+ * admitted. All stores are plain: this thread alone runs, and later kernels read them (M1). */
 template <int BITS>
 static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
                                     const struct sw_cuda_batch<BITS> batch, bool has_room)
@@ -57,7 +59,7 @@ static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
     bool fits = state->occupied + inserted <= device.table.occupied_max &&
                 state->stash_occupied <= device.table.stash_max;
     if (control->mode != SW_CUDA_UNDECIDED && control->mode != SW_CUDA_AGAIN) {
-        return; /* this is the second time */
+        return; /* it is the second call: the first one decided */
     }
     sw_note_stash(control, state);
     if (control->mode == SW_CUDA_UNDECIDED && inserted != 0 && !fits) {
@@ -78,7 +80,8 @@ static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
     }
 }
 
-/* Updates. Nothing moves in this kernel, so the value half may be stored by itself. */
+/* Updates. Nothing moves in this kernel (rule 6) and each slot is in one thread's list (M8), so the
+ * value half is stored by itself. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     update_kernel(const struct sw_cuda_device<BITS> device)
@@ -91,7 +94,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Takes the entries out of arrays that are about to be moved from: leaves tombstones. */
+/* Marks removed entries with tombstones, in arrays that are about to be moved from. Each slot is in
+ * one thread's list (M8). */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     tombstone_kernel(const struct sw_cuda_device<BITS> device)
@@ -108,8 +112,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 
 /* One thread applies the batch in order, group by group. Rare: only where the limit is near. Its
  * operations are in the scratch, where net_effects.cu has copied them, or else in the arrays of the
- * batch.
- */
+ * batch. */
 template <int BITS, bool IN_SCRATCH>
 static __device__ inline void apply_in_order(const struct sw_cuda_device<BITS> &device,
                                              const struct sw_cuda_batch<BITS> &batch)
@@ -142,7 +145,7 @@ static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
     }
 }
 
-/* What is applied in order removes entries and forgets no hints: then none is valid. */
+/* Applying in order removes entries without clearing their hints: no hint is valid afterwards. */
 template <int BITS>
 static __device__ inline void forget_all(const struct sw_cuda_device<BITS> &device, uint64_t first,
                                          uint64_t step)
@@ -162,7 +165,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* After a move and before the batch that it was made for: forgets all but what the stash was. */
+/* After a move and before the batch that it was made for: clears the control block, except for what
+ * it notes of the stash. */
 template <int BITS> static __global__ void reset_kernel(const struct sw_cuda_device<BITS> device)
 {
     device.control->rebuild_failed = 0;
@@ -177,7 +181,8 @@ template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_dev
     memset(device.table.state, 0, sizeof(*device.table.state));
 }
 
-/* By all threads of a block: one alone would wait for memory once a word. */
+/* Makes the record. By all threads of a block, since one alone would wait for memory once a
+ * word. */
 static __device__ inline void report(struct sw_cuda_control *control, const struct sw_state *state,
                                      struct sw_cuda_record *record, uint64_t ticket, bool collected)
 {
@@ -204,7 +209,7 @@ static __device__ inline void report(struct sw_cuda_control *control, const stru
         record->serial = control->mode == SW_CUDA_SERIAL;
         record->fell_back = control->rebuild_failed;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the record is made before the control block is zeroed */
     if (threadIdx.x < control_words) {
         ((uint64_t *)control)[threadIdx.x] = 0;
     }
@@ -215,7 +220,8 @@ static __device__ inline void report(struct sw_cuda_control *control, const stru
     }
 }
 
-/* Copies the answers to the host and reports. */
+/* Copies the answers to the host and makes the record. M7: every block fences its answers before it
+ * counts itself as done, and the last block writes the ticket. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     finish_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
@@ -238,8 +244,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* The end of a batch that was collected and leaves nothing to copy: one block applies it in order
- * if it was not admitted as a whole, and reports. */
+/* Ends a batch that was collected and leaves nothing to copy: one block applies it in order if it
+ * was not admitted as a whole, and makes the record. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     close_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device,
@@ -253,13 +259,13 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (in_order && device.hints != NULL) {
         forget_all<BITS>(device, threadIdx.x, SW_CUDA_BLOCK);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: thread 0 has set the state that all report */
     report(device.control, device.table.state, batch.record, batch.ticket, true);
 }
 
 /* The launchers. A kernel that fails to launch ends the sequence. */
 
-/* It hardly ever has anything to do. */
+/* There is hardly ever anything to clear. */
 #define FORGET_BLOCKS 132
 
 #define LAUNCH(error, kernel, blocks, threads, stream, ...)            \

@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Brings the operands after the numbers of their operations. */
+/* Moves the operands to the order of their operations' numbers. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     bring_kernel(const struct sw_cuda_scratch<BITS> scratch, uint32_t count)
@@ -78,7 +78,7 @@ template <int BITS> static __global__ void note_kernel(const struct sw_cuda_devi
     sw_note_stash(device.control, device.table.state);
 }
 
-/* If the rebuild failed, makes every slot EMPTY; the stash of new arrays is empty in any case. */
+/* If the rebuild failed, makes every slot EMPTY; the stash of new arrays is emptied in any case. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     empty_kernel(const struct sw_cuda_device<BITS> device)
@@ -126,7 +126,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Inserts what the rebuild left out: the old stash, or everything. */
+/* Inserts what the rebuild left out: the old stash, or everything. Inserts beside inserts: rules 1
+ * to 4. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     move_kernel(const struct sw_cuda_device<BITS> device, const typename sw_width<BITS>::table old)
@@ -281,7 +282,7 @@ static cudaError_t launch_rebuild(const struct sw_cuda_device<BITS> *device,
                                         batch->count > 0 ? device->offsets : NULL, stream);
 }
 
-/* What the rebuild did not merge is upserted. */
+/* Upserts what the rebuild did not merge. */
 template <int BITS>
 static cudaError_t launch_rest(const struct sw_cuda_device<BITS> *device,
                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
@@ -341,7 +342,7 @@ cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
     set_aside_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, aside);
     error = cudaGetLastError();
     if (error == cudaSuccess) {
-        old.main.slots = aside; /* nothing but the stash */
+        old.main.slots = aside; /* only the stash */
         old.main.buckets_total = 0;
         move_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, old);
         error = cudaGetLastError();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * crowd.cuh - the ranges that have more operations than there is room for, because keys are
- * repeated: all blocks of a cooperative launch do them together.
+ * crowd.cuh - ranges that have more operations than there is room for, because keys are repeated (a
+ * crowd): all blocks of a cooperative launch carry them out together.
  *
- * Those of operations of one kind meet in key slots. Others are sorted by the number of their key's
- * key slot, stably, so that each key's operations are a run in array order, and done as runs.cuh
- * says.
+ * Operations of one kind meet in key slots. Others are sorted by the number of their key slot,
+ * stably, so that each key's operations are a run in array order, and carried out as in runs.cuh.
+ *
+ * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
+ * (M4).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_CROWD_CUH
@@ -26,7 +28,7 @@
 #define DIGITS (1U << DIGIT_BITS)
 static_assert(DIGITS == CROWD_THREADS, "a thread a digit");
 
-/* This thread among all. */
+/* Where this thread begins among all threads of the grid, and how many these are. */
 struct grid_stride {
     uint64_t start;
     uint64_t step;
@@ -38,7 +40,8 @@ static __device__ inline struct grid_stride stride_of_thread(void)
             (uint64_t)gridDim.x * CROWD_THREADS};
 }
 
-/* Copies the bits of `found`, if they are wanted, to where the batch wants them. */
+/* Copies the bits of `found`, if they are wanted, to the batch. Loads are volatile: other blocks
+ * set bits by atomics, and L1 may hold an older word. */
 template <int BITS>
 static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &device,
                                          const struct sw_cuda_batch<BITS> &batch,
@@ -52,7 +55,8 @@ static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &devi
 
 /* --- one kind --------------------------------------------------------------------------------- */
 
-/* Operations whose key was there before them: their answers. Returns how many this thread has. */
+/* Answers the operations whose key was present before them. Returns how many of this thread's
+ * were. */
 template <int BITS>
 static __device__ inline uint64_t answer_key_slots(const struct sw_cuda_device<BITS> &device,
                                                    const struct sw_cuda_batch<BITS> &batch,
@@ -69,7 +73,7 @@ static __device__ inline uint64_t answer_key_slots(const struct sw_cuda_device<B
     return hits;
 }
 
-/* Carries out the operations that have been collected in key slots. */
+/* Carries out the operations that were collected in key slots. */
 template <int BITS>
 static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> &device,
                                               const struct sw_cuda_batch<BITS> &batch,
@@ -103,14 +107,15 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
         }
     }
     sw_warp_add(&counters->probes, probes);
-    grid.sync();
+    grid.sync(); /* M4: every key was applied, so `last` tells who was present */
     if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
         hits = answer_key_slots<BITS>(device, batch, stride);
     }
-    if (batch.op == SW_SET_PRESENT) { /* of the others it follows from what they insert or remove */
+    if (batch.op == SW_SET_PRESENT) { /* for other kinds the hits follow from the numbers of inserts
+                                         and removals */
         sw_warp_add(&counters->hits, hits);
     }
-    grid.sync();
+    grid.sync(); /* M4: all answers were read from the key slots */
     for (i = stride.start; i < batch.count; i += stride.step) {
         if (scratch->index_sorted[i] != NO_KEY_SLOT) {
             free_key_slot<BITS>(device, batch, i);
@@ -120,7 +125,7 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
 
 /* --- any kinds -------------------------------------------------------------------------------- */
 
-/* An operation of a crowded range: its key's key slot, and its number. */
+/* An operation of a crowded range: its key slot and its number. */
 struct crowded {
     uint32_t key_slot;
     uint32_t number;
@@ -154,8 +159,8 @@ template <int BITS> struct crowd_runs {
     }
 };
 
-/* What a pass of the sort reads: operations in array order, of which some are in no key slot, or
- * what the pass before wrote. */
+/* The input of a pass of the sort: the operations in array order, some without a key slot, or the
+ * output of the pass before. */
 struct unsorted {
     const uint32_t *key_slots; /* NULL: `from` */
     const struct crowded *from;
@@ -204,11 +209,11 @@ static __device__ inline uint32_t sum_before(uint32_t sums[CROWD_THREADS / 32], 
         uint32_t other = __shfl_up_sync(SW_WARP_ALL, to_here, distance);
         to_here += threadIdx.x % 32 >= distance ? other : 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: before `sums` is used again */
     if (threadIdx.x % 32 == 31) {
         sums[threadIdx.x / 32] = to_here;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums of all warps */
     *all = 0;
     for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
         before += w < threadIdx.x / 32 ? sums[w] : 0;
@@ -225,18 +230,19 @@ static __device__ inline void count_digits(struct sort_memory *memory, const str
     uint64_t end = 0;
     share_of(in.count, &begin, &end);
     memory->base[threadIdx.x] = 0;
-    __syncthreads();
+    __syncthreads(); /* M2: the counts are zero */
     for (uint64_t i = begin + threadIdx.x; i < end; i += CROWD_THREADS) {
         const struct crowded one = in.at(i);
         if (one.key_slot != NO_KEY_SLOT) {
             atomicAdd(&memory->base[digit_of(one, shift)], 1U);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the counts of all threads */
     counts[threadIdx.x * gridDim.x + blockIdx.x] = memory->base[threadIdx.x];
 }
 
-/* Blocks take digits in turn: counts become what the blocks before have, totals[digit] is all. */
+/* Blocks take digits in turn. counts[] becomes the number of operations in the blocks before,
+ * totals[digit] the number in all. */
 static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *counts,
                                          uint32_t *totals)
 {
@@ -258,7 +264,7 @@ static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *c
     }
 }
 
-/* Writes the block's part to where it goes. */
+/* Moves the block's share to its places. */
 static __device__ inline void place_digits(struct sort_memory *memory, const struct unsorted &in,
                                            uint32_t shift, struct crowded *out)
 {
@@ -278,25 +284,25 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
         for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
             memory->warps[w][threadIdx.x] = 0;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: zero before they are set */
         if (one.key_slot != NO_KEY_SLOT && rank == 0) {
             memory->warps[warp][digit] = (uint32_t)__popc(alike);
         }
-        __syncthreads();
+        __syncthreads(); /* M2: the counts of all warps */
         for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
             const uint32_t here = memory->warps[w][threadIdx.x];
             memory->warps[w][threadIdx.x] = memory->base[threadIdx.x];
             memory->base[threadIdx.x] += here;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: the places */
         if (one.key_slot != NO_KEY_SLOT) {
             out[memory->warps[warp][digit] + rank] = one;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: read before the next round zeroes them */
     }
 }
 
-/* One pass, by eight bits of the key slots' numbers. Returns how many operations there are. */
+/* One pass, by eight bits of the key slots' numbers. Returns the number of operations. */
 static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const struct unsorted &in,
                                             uint32_t shift, uint32_t *counts, struct crowded *out)
 {
@@ -304,19 +310,20 @@ static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const st
     uint32_t *totals = counts + DIGITS * gridDim.x;
     uint32_t all = 0;
     count_digits(memory, in, shift, counts);
-    grid.sync();
+    grid.sync(); /* M4: counts of all blocks */
     sum_digits(memory, counts, totals);
-    grid.sync();
+    grid.sync(); /* M4: totals of all digits */
     const uint32_t before = sum_before(memory->sums, totals[threadIdx.x], &all);
     memory->base[threadIdx.x] = before + counts[threadIdx.x * gridDim.x + blockIdx.x];
-    __syncthreads();
+    __syncthreads(); /* M2: base[] of all digits */
     place_digits(memory, in, shift, out);
-    grid.sync();
+    grid.sync(); /* M4: the pass is complete */
     return all;
 }
 
-/* Where blocks tell each other of runs: the list of updates is not used meanwhile, and a batch with
- * a crowd has more operations than a block. */
+/* Memory in which blocks exchange the state of runs: the list of updates, which is not used
+ * meanwhile. A batch with a crowd has more operations than a block has threads, so there is
+ * room. */
 template <int BITS>
 static __device__ inline struct sw_run_scratch<BITS>
 run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
@@ -353,7 +360,7 @@ sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
 static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
               "a list of removals has room for two of the crowd");
 
-/* Takes the keys of one stretch through their operations, by all threads of a block. */
+/* Takes the keys of one stretch through their operations. By all threads of a block. */
 template <int BITS>
 static __device__ inline void
 fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs,
@@ -380,7 +387,7 @@ fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &r
         effect = effect_of<BITS>(runs.device, runs.m(stretch.first + t), held, key);
     }
     carry_out<BITS>(runs.device, effect);
-    __syncthreads();
+    __syncthreads(); /* M2: values[] and exists[] of all runs */
     if (t < stretch.count) {
         const struct operation<BITS> operation = {
             own->operands[t], i, own->ops[t]
@@ -408,16 +415,16 @@ apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_b
     for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
         sw_runs_summarize<BITS>(runs, sw_stretch_of(runs, s), &own, &counts);
     }
-    grid.sync();
+    grid.sync(); /* M4: changes of all stretches */
     for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
         sw_runs_enter<BITS>(runs, sw_stretch_of(runs, s), &own, &entering);
     }
-    grid.sync();
+    grid.sync(); /* M4: every stretch knows its key on entry */
     for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
         fold_stretch<BITS>(wanted, runs, s, &own, &counts);
     }
     add_counts(&device.control->counters, &counts);
-    grid.sync();
+    grid.sync(); /* M4: no block needs a key slot any more */
     for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
         const uint32_t key_slot = scratch->index_sorted[i];
         if (key_slot != NO_KEY_SLOT) {

@@ -16,9 +16,9 @@
 #include "table/robin_hood/cuda/device.cuh"
 
 #define ADMIT_BLOCK 512
-/* A block, each of which has a part of the groups, knows what all parts before it come to. */
+/* One block has a thread for each block before it, so it can join their changes in one scan. */
 #define ADMIT_BLOCKS_MAX ADMIT_BLOCK
-/* Of so few groups blocks count inserts and deletes for themselves first. */
+/* With at most so many groups, blocks count inserts and deletes in shared memory first. */
 #define FEW_GROUPS 1024
 #define NONE UINT32_MAX
 /* No room is less. A batch has at most 2^28 operations. */
@@ -55,16 +55,16 @@ struct admit_memory {
     int32_t room;
 };
 
-/* What a group needs: so many more entries at most while it runs, and after it. */
+/* What a group needs: how many more entries at most while it runs, and after it. */
 struct need {
     int32_t peak;
     int32_t net;
 };
 
-/* A round as all threads see it. */
+/* A round, the same in all threads. */
 struct round {
     uint32_t number;
-    uint32_t guessed; /* groups behind this one were taken for refused; or NONE */
+    uint32_t guessed; /* groups after this one were taken for refused; or NONE */
     bool deletes;     /* some operation deletes, if all groups are admitted */
     bool units;       /* each group has one operation at most */
     bool no_inserts;  /* the stash is too full */
@@ -76,7 +76,7 @@ static __device__ inline bool taken_for_refused(const struct sw_cuda_groups *gro
     return groups->refused[g] != 0 || (round.guessed != NONE && g > round.guessed);
 }
 
-/* Behind the last group there is nothing to do. */
+/* After the last group nothing is needed. */
 static __device__ inline struct need need_of(const struct sw_cuda_groups *groups,
                                              const struct round &round, uint32_t count, uint32_t g)
 {
@@ -91,7 +91,7 @@ static __device__ inline struct need need_of(const struct sw_cuda_groups *groups
     return {peak, round.no_inserts ? 0 : inserts - deletes};
 }
 
-/* What a group of one operation makes of the room. */
+/* The change that a group of one operation makes to the room. */
 static __device__ inline struct change change_of(struct need need)
 {
     return {-need.net, need.peak > 0 ? 0 : NOWHERE};
@@ -123,12 +123,12 @@ static __device__ inline bool decide_tile(struct admit_memory *memory, struct ne
         if (threadIdx.x == 0) {
             memory->first = ADMIT_BLOCK;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: `first` is set */
         const int32_t left = *room + before.gain;
         if (!refused && need.peak > 0 && need.peak > left) {
             atomicMin(&memory->first, threadIdx.x);
         }
-        __syncthreads();
+        __syncthreads(); /* M2: `first` is the minimum */
         const uint32_t first = memory->first;
         if (first == ADMIT_BLOCK) { /* the rest fits */
             *room += all.gain;
@@ -141,21 +141,21 @@ static __device__ inline bool decide_tile(struct admit_memory *memory, struct ne
         if (threadIdx.x == first) {
             memory->room = left;
         }
-        __syncthreads();
-        if (!deletes) { /* behind it there is no more room than before it */
+        __syncthreads(); /* M2: `room`, and the arrays for thread 0 */
+        if (!deletes) {  /* after it there is no more room than before it */
             refused |= threadIdx.x >= first && need.peak > memory->room;
             continue;
         }
         if (threadIdx.x == 0) {
             decide_in_order(memory, *room);
         }
-        __syncthreads();
+        __syncthreads(); /* M2: thread 0 has decided */
         *room = memory->room;
         return memory->peak[threadIdx.x] != 0;
     }
 }
 
-/* The same of groups of one operation. */
+/* The same for groups of one operation. */
 static __device__ inline bool decide_units(struct admit_memory *memory, struct need need,
                                            int32_t *room)
 {
@@ -163,13 +163,14 @@ static __device__ inline bool decide_units(struct admit_memory *memory, struct n
     struct change before;
     struct change all;
     change_scan(memory->scan).ExclusiveScan(change_of(need), before, nothing, join_changes(), all);
-    __syncthreads();
+    __syncthreads(); /* M2: before `scan` is used again */
     const bool refused = need.peak > 0 && need.peak > change_room(before, *room);
     *room = change_room(all, *room);
     return refused;
 }
 
-/* Writes what became of a group, and whether it is news; clears its counts for the next round. */
+/* Writes the decision on a group, and whether it differs from the last round's; clears its counts
+ * for the next round. One thread has the group (M8); admit_news is a word (M6). */
 static __device__ inline void write_decision(struct sw_cuda_control *control,
                                              const struct sw_cuda_groups *groups,
                                              const struct round &round, uint32_t count, uint32_t g,
@@ -197,14 +198,14 @@ static __device__ inline void decide(struct sw_cuda_control *control,
     struct need next = need_of(groups, round, end, first + threadIdx.x);
     for (uint32_t from = first; from < end; from += ADMIT_BLOCK) {
         const struct need need = next;
-        next = need_of(groups, round, end, from + ADMIT_BLOCK + threadIdx.x); /* on its way */
+        next = need_of(groups, round, end, from + ADMIT_BLOCK + threadIdx.x); /* loaded ahead */
         const bool refused = round.units ? decide_units(memory, need, &room)
                                          : decide_tile(memory, need, round.deletes, &room);
         write_decision(control, groups, round, end, from + threadIdx.x, refused);
     }
 }
 
-/* What the groups of a block make of the room; those before them. */
+/* The change that the groups of a block make to the room. */
 static __device__ inline struct change join_part(const struct sw_cuda_groups *groups,
                                                  const struct round &round,
                                                  struct admit_memory *memory, uint32_t first,
@@ -218,7 +219,7 @@ static __device__ inline struct change join_part(const struct sw_cuda_groups *gr
         change_scan(memory->scan)
             .ExclusiveScan(change_of(need_of(groups, round, end, from + threadIdx.x)), before,
                            nothing, join_changes(), all);
-        __syncthreads();
+        __syncthreads(); /* M2: before `scan` is used again */
         joined = join_changes()(joined, all);
     }
     return joined;
@@ -242,13 +243,13 @@ decide_by_parts(cooperative_groups::grid_group grid, struct sw_cuda_control *con
             changes[blockIdx.x] = own;
         }
     }
-    grid.sync();
+    grid.sync(); /* M4: the changes of all blocks */
     if (first < end) {
         const struct change other = threadIdx.x < blockIdx.x ? changes[threadIdx.x] : nothing;
         struct change unused;
         struct change before;
         change_scan(memory->scan).ExclusiveScan(other, unused, nothing, join_changes(), before);
-        __syncthreads();
+        __syncthreads(); /* M2: before decide() uses `scan` */
         decide(control, groups, round, memory, first, end, change_room(before, room));
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.cuh - what kernels are given, what they leave behind, and who launches them.
+ * device.cuh - what kernels are given, what they leave behind, and the functions that launch them.
  *
- * One table has one write scratch and one control block: write batches never overlap, on any
- * stream, so they share them. Reads need only a tally each. Records lie in host memory that the
- * device reaches; the host reads nothing else while a batch runs.
+ * A table has one write scratch and one control block: write batches never overlap, on any stream,
+ * so they share them (M1). Reads need only a tally each. Records lie in host memory that the device
+ * reaches; the host reads nothing else while a batch runs (M7).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_DEVICE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_DEVICE_CUH
@@ -14,7 +14,7 @@
 #include "table/device/reduce.cuh"
 #include "table/robin_hood/cuda/width.cuh"
 
-/* For kernels that loop, and often have nothing to do: enough to fill any GPU. */
+/* Blocks of kernels that loop and often have nothing to do: enough to fill any GPU. */
 #define SW_CUDA_FEW_BLOCKS 4096
 
 /* Sums of a read batch; zero between batches. */
@@ -24,15 +24,16 @@ struct sw_cuda_tally {
     unsigned int blocks_done;
 };
 
-/* What becomes of a write batch. Taken by admit_kernel or scatter_kernel, read by every kernel
- * after it. */
+/* The decision on a write batch. Set by admit_kernel or scatter_kernel, read by every kernel after
+ * it (M1). */
 enum sw_cuda_mode {
     SW_CUDA_UNDECIDED,
-    SW_CUDA_ADMITTED,   /* everything fits: apply the lists */
-    SW_CUDA_IF_PRESENT, /* the stash has no room: apply if nothing is to be inserted, or refuse */
+    SW_CUDA_ADMITTED,   /* everything fits: the lists are applied */
+    SW_CUDA_IF_PRESENT, /* the stash was full when the batch began: it is applied if no key is
+                           absent, otherwise refused */
     SW_CUDA_REFUSED,    /* nothing happens */
-    SW_CUDA_GROUPS,     /* some groups may be refused: find out which (admit.cu) */
-    SW_CUDA_AGAIN,      /* it is known which: fold the others, and commit */
+    SW_CUDA_GROUPS,     /* some groups may be refused: admit.cu finds out which */
+    SW_CUDA_AGAIN,      /* it is known which: the others are folded and applied */
     SW_CUDA_SERIAL      /* it could not be found out: one thread applies the operations in order */
 };
 
@@ -40,9 +41,10 @@ enum sw_cuda_mode {
 struct sw_cuda_control {
     struct sw_counters counters; /* as if applied in order; probes as they were */
     uint64_t side_value;
-    uint64_t stash_before; /* its entries before the batch, and before the move made for it */
+    uint64_t stash_before; /* entries of the stash before the batch, and before the move made for
+                              it */
     uint32_t stash_noted;  /* 1: stash_before is set */
-    uint32_t side_effect;  /* what becomes of the side cell: enum sw_cuda_net */
+    uint32_t side_effect;  /* what is done with the side cell: enum sw_cuda_net */
     uint32_t mode;         /* enum sw_cuda_mode */
     uint32_t updates;      /* lengths of the lists in the scratch */
     uint32_t deletes;
@@ -118,8 +120,8 @@ template <int BITS> struct sw_cuda_removal {
     typename sw_width<BITS>::word m;
 };
 
-/* One key of a batch, found by hashing: what its operations, of one kind, make together. All zero,
- * but for m, between batches. */
+/* The key slots of a batch: its keys, found by hashing, with the fold of their operations, which
+ * are of one kind. Between batches all zero, except m. */
 template <int BITS> struct sw_cuda_key_slots {
     typedef typename sw_width<BITS>::word word;
     word *m;         /* EMPTY: free */
@@ -131,7 +133,7 @@ template <int BITS> struct sw_cuda_key_slots {
 /* Batches up to this size may be cut into ranges (ranges.cu); so many at most. */
 #define SW_CUDA_RANGED_MAX (1U << 22)
 #define SW_CUDA_RANGES_MAX 4096
-/* The last kernel of these has no more blocks, and its sort so many counters. */
+/* Blocks of the last of these kernels, at most: its sort has so many counters. */
 #define SW_CUDA_REST_BLOCKS_MAX 512
 #define SW_CUDA_CROWD_COUNTS (256 * (SW_CUDA_REST_BLOCKS_MAX + 1))
 
@@ -150,9 +152,9 @@ template <int BITS> struct sw_cuda_ranged {
     uint32_t *counts;                  /* [SW_CUDA_CROWD_COUNTS] */
 };
 
-/* What is known of a batch's groups while it is found out which are refused (admit.cu). The lists
- * of what the batch would do are not needed meanwhile: it lies where some of them do. `claims` and
- * `refused` last until the batch is folded again. */
+/* What is known of a batch's groups while admit.cu finds out which are refused. It shares memory
+ * with lists of net effects that are not needed meanwhile. `claims` and `refused` last until the
+ * batch is folded again. */
 struct sw_cuda_groups {
     uint32_t most;     /* n */
     uint32_t *claims;  /* [n] of the operations, in sorted order: admit.cuh */
@@ -194,7 +196,7 @@ template <int BITS> struct sw_cuda_scratch {
     size_t sort_bytes;
 };
 
-/* All a kernel needs to know of a table. Passed by value. */
+/* A table, as kernels see it. Passed by value. */
 template <int BITS> struct sw_cuda_device {
     typename sw_width<BITS>::table table;
     uint32_t *locks;   /* walk.cu: one bit a bucket of both arrays; zero between batches */
@@ -219,15 +221,15 @@ template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t 
 
 /* Answers batches of reads with one kernel, and completes their records. At least one batch;
  * tallies are zero before and after. Fills in first_block. With hints a look-up starts where they
- * say: worth it at high load. */
+ * say, which pays at high load. */
 template <int BITS, int N>
 cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool use_hints,
                                struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream);
 
-/* A batch of at most SW_CUDA_RANGED_MAX operations of any kinds that is sure to fit, by ranges of
- * m, in two parts; the first does not touch the table. What moves others is listed: removals come
- * first. Where inserts are refused since the stash holds too much, a batch of several kinds is left
- * to sw_cuda_launch_serial. */
+/* Carries out a batch of at most SW_CUDA_RANGED_MAX operations of any kinds that is sure to fit, by
+ * ranges of m, in two parts; the first does not touch the table. Inserts and removals are listed;
+ * removals are to be carried out first. Where inserts are refused because the stash is too full, a
+ * batch of several kinds is left to sw_cuda_launch_serial. */
 template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
@@ -235,8 +237,8 @@ template <int BITS>
 cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* How many blocks the last kernel of these may have on this device: they wait for each other, so
- * all of them must run at once. An error if not even one a multiprocessor fits. */
+/* How many blocks the last of these kernels may have on this device: they wait for each other, so
+ * all must run at once (M4). An error if not even one fits a multiprocessor. */
 template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks);
 
 /* A batch of upserts of one kind (SET, SUM, MIN or MAX) that wants no previous values and could not
@@ -266,7 +268,7 @@ cudaError_t sw_cuda_launch_merge_in_place(const struct sw_cuda_device<BITS> *dev
                                           const struct sw_cuda_batch<BITS> *batch,
                                           cudaStream_t stream);
 
-/* Takes tombstones out (sw_cuda_launch_tombstones), in place: sw_cuda_fits_in_place. Entries of the
+/* Compacts tombstones (sw_cuda_launch_tombstones) in place: sw_cuda_fits_in_place. Entries of the
  * stash that fit the main array by now move there; `aside` has room for the whole stash. */
 template <int BITS>
 cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
@@ -276,21 +278,21 @@ cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
 template <int BITS>
 cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
-/* Sorts the batch by key, folds each key's operations, and decides what becomes of it. Only reads
- * the table: may run beside reads, but not beside another write batch. */
+/* Sorts the batch by key, folds each key's operations, and lists the net effects. Only reads the
+ * table: may run beside reads, but not beside another write batch. */
 template <int BITS>
 cudaError_t sw_cuda_launch_net_effects(const struct sw_cuda_device<BITS> *device,
                                        const struct sw_cuda_batch<BITS> *batch,
                                        cudaStream_t stream);
 
-/* Takes the decision and carries it out. Must run alone. `has_room`: no group can be refused but
- * for the stash. */
+/* Admits or refuses the batch, and applies its net effects. Must run alone. `has_room`: no group
+ * can be refused except because of the stash. */
 template <int BITS>
 cudaError_t sw_cuda_launch_apply(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch, bool may_delete,
                                  bool has_room, cudaStream_t stream);
 
-/* Parts of it, where groups may be refused: which they are, if that is asked (SW_CUDA_GROUPS); then
+/* Parts of it, where groups may be refused: finds out which, if the mode is SW_CUDA_GROUPS; then
  * folds the operations of the others (SW_CUDA_AGAIN). */
 template <int BITS>
 cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
@@ -316,8 +318,8 @@ cudaError_t sw_cuda_launch_close(const struct sw_cuda_device<BITS> *device,
 template <int BITS>
 cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
-/* In place of the commit of a batch of nothing but deletes: leaves tombstones, which only a merge
- * without a batch and sw_cuda_launch_close_up know how to read. One of them must follow. */
+/* In place of sw_cuda_launch_apply, for a batch of deletes only: leaves tombstones, which only a
+ * merge without a batch and sw_cuda_launch_close_up understand. One of them must follow. */
 template <int BITS>
 cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
@@ -332,7 +334,7 @@ template <int BITS>
 cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* Launches every kernel once (warm_up.cu), on the table while it is empty; it is after, too. */
+/* Launches every kernel once (warm_up.cu), on a table that is empty before and after. */
 template <int BITS>
 cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max,
                             uint64_t slots_total);
@@ -347,7 +349,8 @@ static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
     }
 }
 
-/* Once the mode is known, and whether keys are absent where it asks for that. */
+/* Whether the batch is applied. Call once the mode is known and, where it depends on absent keys,
+ * these were looked for. */
 static __device__ inline bool sw_is_admitted(const struct sw_cuda_control *control)
 {
     return control->mode == SW_CUDA_ADMITTED ||

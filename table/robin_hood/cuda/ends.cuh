@@ -102,7 +102,7 @@ static __global__ void __launch_bounds__(SW_ENDS_BLOCK)
         sw_far_run other = from + threadIdx.x < blockIdx.x ? joined[from + threadIdx.x] : nothing;
         sw_ends_scan(scan).ExclusiveScan(other, other, nothing, sw_far_join(), all);
         before = sw_far_join()(before, all);
-        __syncthreads();
+        __syncthreads(); /* M2: before `scan` is used again */
     }
     const unsigned long long word = s < rebuild.segments ? rebuild.status[s] : 0;
     const sw_far_run own = sw_ends_run<BITS>(rebuild, s);

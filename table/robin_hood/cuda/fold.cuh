@@ -2,14 +2,17 @@
  *
  * fold.cuh - folds the operations of one range in shared memory, so that one entry stands for each
  * key. By all threads of a block.
+ *
+ * Threads meet at a key slot by compare-and-swap, and fold by atomics on the entry they find there
+ * (M6); what an entry is was written before the last barrier (M2).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_FOLD_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_FOLD_CUH
 
 #include "table/robin_hood/cuda/key_slots.cuh"
 
-/* Operations a range is expected to have, at most, and room for so many: 8 standard deviations more
- * of what distinct keys, which are spread at random, differ. */
+/* The most operations a range is expected to have, and room for so many: 8 standard deviations more
+ * than the mean, for distinct keys, which are spread at random. */
 #define RANGE_WANTED 1024
 #define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
 #define FOLD_KEY_SLOTS 2048
@@ -22,7 +25,8 @@ static_assert(FOLD_KEY_SLOTS > RANGE_ROOM && RANGE_ROOM < SEEN,
 /* One range's operations, in shared memory. */
 template <int BITS> struct fold {
     typename sw_width<BITS>::slot entries[RANGE_ROOM];
-    uint32_t operation[RANGE_ROOM]; /* where answers are wanted, the key's first one in the end */
+    uint32_t operation[RANGE_ROOM]; /* where answers are wanted, in the end the first operation on
+                                       the key */
     uint32_t key_slots[FOLD_KEY_SLOTS]; /* 1 + the entry that stands for the key so far; 0: free */
     uint16_t gave_way[RANGE_ROOM];      /* to the entry that stands for its key, or to one that gave
                                            way itself; or ALIVE or SEEN */
@@ -40,8 +44,9 @@ template <typename T> static __device__ inline void combine(uint32_t op, T *at, 
     }
 }
 
-/* Afterwards one entry of each key is alive: its last if they are SETs, else one that has what all
- * make together. Returns false if this one is not the first that came. */
+/* Folds entry e with the entry that stands for its key so far. Afterwards one entry of each key is
+ * alive: of SETs the last, otherwise one that has the sum, minimum or maximum. Returns false if the
+ * key was there already. */
 template <int BITS>
 static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
 {
@@ -81,7 +86,7 @@ static __device__ inline uint32_t root_of(const struct fold<BITS> *fold, uint32_
     return e;
 }
 
-/* Operations after the first on their key found it, unless the first deleted it; the first is noted
+/* Every operation but the first on its key found it, unless the first deleted it. Notes the first
  * at the entry that is alive. By all threads of the block. */
 template <int BITS, int THREADS>
 static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &device,
@@ -94,25 +99,25 @@ static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &d
             atomicMin(&fold->operation[root], fold->operation[e]);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: operation[] has the first of each key */
     for (uint32_t e = threadIdx.x; e < count && op != SW_DELETE; e += THREADS) {
         const uint32_t root = root_of<BITS>(fold, e);
         if (moved[e].operation != fold->operation[root]) {
             set_found<BITS>(device, moved[e].operation);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: gave_way[] is read before SEEN is set */
 }
 
-/* SET_PRESENT: all operations on a key that is present find it. Returns how many of this thread's
- * do. By all threads of the block. */
+/* SET_PRESENT: all operations on a key that is present found it. Returns how many of this thread's
+ * did. By all threads of the block. */
 template <int BITS, int THREADS>
 static __device__ inline uint64_t find_seen(const struct sw_cuda_device<BITS> &device,
                                             const struct fold<BITS> *fold, bool answers,
                                             const struct sw_cuda_moved<BITS> *moved, uint32_t count)
 {
     uint64_t hits = 0;
-    __syncthreads();
+    __syncthreads(); /* M2: SEEN of all keys */
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         if (fold->gave_way[root_of<BITS>(fold, e)] == SEEN) {
             hits++;
@@ -140,7 +145,7 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
         fold->operation[e] = one.operation;
         fold->gave_way[e] = ALIVE;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: entries and key slots, before keys meet */
     bool repeated = false;
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         repeated |= !fold_one<BITS>(fold, op, e);

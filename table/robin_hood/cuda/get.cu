@@ -53,8 +53,9 @@ template <int ARCH, int BITS> struct sw_policy_get_hinted {
 #define SW_POLICY_GET
 #include "table/robin_hood/cuda/policy.cuh"
 
-/* The 16 bytes at p. With hints the table's lines are the first to leave the L2 cache, so that the
- * hints stay there: they are read once a key, a line of the table hardly twice. */
+/* The 16 bytes at p. With hints, lines of the table are the first to leave the L2 cache, so that
+ * the hints stay: a hint is read for every key, a line of the table hardly twice. The non-coherent
+ * path is allowed, since no kernel writes the table in a read phase (rule 5, M1). */
 template <bool FIRST_OUT> static __device__ inline uint4 load_16(const void *p)
 {
     if (!FIRST_OUT) {
@@ -80,7 +81,7 @@ static __device__ inline uint8_t load_hint(const uint8_t *p)
     return (uint8_t)out;
 }
 
-/* Of bucket b the part of one of LANES lanes: as many slots, from part * that many on. */
+/* One lane's part of bucket b, of LANES lanes: as many slots, from part * that many on. */
 template <int BITS, int LANES, bool FIRST_OUT>
 static __device__ inline void
 read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part,
@@ -110,8 +111,8 @@ read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part
     }
 }
 
-/* As sw_probe, by the lanes that share the bucket; all of them learn the answer. All lanes of the
- * warp call it. */
+/* As sw_probe, by the lanes that share the bucket; votes tell all of them the answer (M3). All
+ * lanes of the warp call it. */
 template <int BITS, int LANES>
 static __device__ inline int
 probe(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES],
@@ -192,7 +193,8 @@ static __device__ inline uint32_t batch_of_block(const struct sw_cuda_reads<BITS
     return b;
 }
 
-/* Adds the sums of a block to the tally of its batch; the batch's last block reports. */
+/* Adds the sums of a block to the tally of its batch; the batch's last block makes the record (M7).
+ * The tally is read by volatile loads, since other blocks changed it by atomics. */
 template <int BITS, bool COUNTS>
 static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batch, uint64_t probes,
                                            uint32_t hits, uint32_t blocks)
@@ -204,7 +206,7 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
             block_probes = 0;
             block_hits = 0;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: the sums are zero */
         /* a thread's probes fit 32 bits: max_probe does, and it has few keys */
         uint32_t warp_probes = __reduce_add_sync(SW_WARP_ALL, (uint32_t)probes);
         if (threadIdx.x % 32 == 0) {
@@ -212,9 +214,10 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
             atomicAdd(&block_hits, hits);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums, and what the block wrote to the host */
     if (blocks == 1) {
-        if (threadIdx.x == 0) { /* what the block wrote goes before the record by its fence */
+        if (threadIdx.x == 0) { /* M2, M7: the fence before the ticket covers what the whole block
+                                   wrote */
             report(COUNTS ? block_probes : 0, COUNTS ? block_hits : 0, batch.count, COUNTS,
                    batch.record, batch.ticket);
         }
@@ -243,7 +246,7 @@ static __device__ inline uint32_t even_bits(uint32_t word)
     return (word | word >> 8) & 0x0000FFFF;
 }
 
-/* Puts down a warp's bits, of `lanes` threads a key, as number w of its block. */
+/* Stores a warp's bits, of LANES threads a key, as number w of its block. */
 template <int LANES>
 static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint32_t word)
 {
@@ -260,7 +263,7 @@ static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint
 static __device__ inline void write_found(uint32_t *found, uint32_t count, uint32_t first_key,
                                           const uint32_t *block_found, uint32_t words)
 {
-    __syncthreads();
+    __syncthreads(); /* M2: the bits of all warps */
     uint32_t first = first_key / 32;
     uint32_t end = (count + 63) / 64 * 2;
     for (uint32_t w = threadIdx.x; w < words && first + w < end; w += blockDim.x) {
@@ -284,7 +287,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     uint32_t b = batch_of_block<BITS, N>(reads);
     const struct sw_cuda_read<BITS> batch = reads.batches[b];
     uint32_t block = blockIdx.x - reads.first_block[b];
-    uint32_t step = blockDim.x / LANES; /* keys the block has in hand at once */
+    uint32_t step = blockDim.x / LANES; /* keys that the block looks up at once */
     uint32_t first = block * (step * KEYS) + threadIdx.x / LANES;
     uint32_t part = threadIdx.x % LANES;
     uint32_t count = batch.count;

@@ -26,7 +26,7 @@ template <int BITS> struct operation {
     uint32_t op;
 };
 
-/* What a batch wants of its operations. */
+/* The answers that a batch wants. */
 template <int BITS> struct wanted {
     typename sw_width<BITS>::word *previous; /* or NULL */
     bool found;
@@ -39,7 +39,7 @@ template <int BITS> struct folded {
     bool written;
 };
 
-/* What is to be done to the table. */
+/* A change to be made to the table. */
 template <int BITS> struct effect {
     enum sw_cuda_net net;
     uint64_t slot; /* UPDATE, DELETE: as in sw_cuda_update */
@@ -97,7 +97,8 @@ static __device__ inline bool begins_part(uint32_t op)
     return op == SW_SET || op == SW_DELETE;
 }
 
-/* What becomes of a key that was `held` before its run. The side cell is written at once. */
+/* The net effect of a run on a key that was `held` before it. The side cell is written at once: one
+ * thread has its run (M8). */
 template <int BITS>
 static __device__ inline struct effect<BITS>
 effect_of(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::word m,
@@ -123,13 +124,14 @@ effect_of(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::wo
     return effect;
 }
 
-/* Carries an update out, and lists what moves others. By all threads of a warp. */
+/* Carries out an update, and lists an insert or a removal. By all threads of a warp. */
 template <int BITS>
 static __device__ inline void carry_out(const struct sw_cuda_device<BITS> &device,
                                         const struct effect<BITS> &effect)
 {
     struct sw_cuda_control *control = device.control;
-    if (effect.net == SW_NET_UPDATE) { /* nothing moves in this phase */
+    if (effect.net == SW_NET_UPDATE) { /* M8: one thread has the key's run, and nothing moves in
+                                          this phase (rule 6) */
         device.table.main.slots[effect.slot].value = effect.entry.value;
     }
     uint32_t at = sw_list_append(&control->deletes, effect.net == SW_NET_DELETE);

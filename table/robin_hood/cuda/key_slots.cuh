@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * key_slots.cuh - key slots: a hash table of a batch's own keys, in which repeated keys meet.
+ * key_slots.cuh - key slots: a hash table of a batch's own keys, in which operations on the same
+ * key meet (deduplication).
+ *
+ * A key slot is claimed by a compare-and-swap of m, whose value is the whole message (M6). `last`,
+ * `first` and `value` are changed by atomics only, in any order, and read after a grid barrier
+ * (M4); then one thread of each key owns the key slot (M8).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_SLOTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_SLOTS_CUH
 
 #include "table/robin_hood/cuda/upsert.cuh"
 
-/* In a key slot's `last`. */
+/* In the `last` of a key slot: its key is present. */
 #define PRESENT (1U << 31)
 
-/* Whether operations on the same key make one of them all, in any order; of others the last or the
- * first counts. */
+/* Whether operations on one key add up to one in any order. Of others only the last or the first
+ * counts. */
 static __device__ inline bool combines(uint32_t op)
 {
     return op == SW_SUM || op == SW_MIN || op == SW_MAX;
@@ -53,7 +58,8 @@ template <typename T> static __device__ inline T atomic_cas(T *at, T expected, T
     return (T)atomicCAS((unsigned int *)at, (unsigned int)expected, (unsigned int)desired);
 }
 
-/* Of 2 * count key slots at least half stay free, so every probe ends. */
+/* The key slot of m, claimed if it was free. At least half of the 2 * count key slots stay free, so
+ * every probe ends. */
 template <int BITS>
 static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<BITS> &key_slots,
                                                  typename sw_width<BITS>::word m, uint32_t count)
@@ -64,7 +70,7 @@ static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<
         return key_slots_count;
     }
     uint32_t top = (uint32_t)(m >> (BITS / 2 - 32));
-    /* neighbours in m are no neighbours here: runs of key slots stay short for any keys */
+    /* neighbours in m are spread, so that runs of key slots stay short for any keys */
     uint32_t key_slot = __umulhi(top * 0x9e3779b1U ^ (uint32_t)m, key_slots_count);
     for (;;) {
         typename W::word held = *(const volatile typename W::word *)(key_slots.m + key_slot);
@@ -105,7 +111,7 @@ static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &dev
     }
 }
 
-/* True for one operation of each key: the last. */
+/* True for exactly one operation of each key: the last. */
 template <int BITS>
 static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> *scratch,
                                              uint64_t i)
@@ -113,7 +119,7 @@ static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> 
     return (scratch->key_slots.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
 }
 
-/* One key that is to leave. Returns whether it has a slot to leave. */
+/* One key that is to be removed. Returns true if it has a slot. */
 template <int BITS>
 static __device__ inline bool remove_key_slot(const struct sw_cuda_device<BITS> &device, uint64_t i,
                                               bool answers, struct sw_cuda_removal<BITS> *removal,
@@ -128,8 +134,8 @@ static __device__ inline bool remove_key_slot(const struct sw_cuda_device<BITS> 
     return has_slot;
 }
 
-/* One key: its value in place, or into the list of those to insert. Returns whether it is absent
- * and has a slot to find. */
+/* One key: updates it in place, or gives the entry to insert. Returns true if it must be
+ * inserted. */
 template <int BITS>
 static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &device,
                                         const struct sw_cuda_batch<BITS> &batch, uint64_t i,
@@ -150,15 +156,14 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
     if (place.found) {
         W::decide(batch.op, true, place.value, operand, &operand);
         if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
-            key_slots->last[key_slot] |=
-                PRESENT; /* of this key's operations only this one writes */
+            key_slots->last[key_slot] |= PRESENT; /* M8; others read only the bits below */
         }
     }
     entry->value = operand;
     return (place.found || batch.op != SW_SET_PRESENT) && write_one<BITS>(device, place, *entry);
 }
 
-/* Whether the key of operation i was there before it. After all keys were applied. */
+/* Whether the key of operation i was present before it. Call after all keys were applied (M4). */
 template <int BITS>
 static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scratch, uint32_t op,
                                         uint64_t i)
@@ -169,7 +174,7 @@ static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scra
     return op == SW_DELETE ? present && first : op == SW_SET_PRESENT ? present : present || !first;
 }
 
-/* Makes the key slot of operation i what it was before the batch. */
+/* Frees the key slot of operation i, and zeroes it. Several threads may store the same (M6). */
 template <int BITS>
 static __device__ inline void free_key_slot(const struct sw_cuda_device<BITS> &device,
                                             const struct sw_cuda_batch<BITS> &batch, uint64_t i)

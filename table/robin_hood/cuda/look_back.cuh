@@ -21,8 +21,13 @@ struct sw_run {
 };
 #define SW_NOWHERE (-(1 << 30))
 
-/* A segment's status word: nothing yet, its own n and e, or where it ends; and then, in place,
- * whether its entries have been read. */
+/* A segment's status word: 0, its own n and e, or where it ends; later also whether its entries
+ * have been read. Blocks store and load it by volatile accesses without a fence: the word is the
+ * whole message (M6).
+ *
+ * READ is the one exception, as it permits another block to overwrite what this one has read. It is
+ * stored after a barrier behind which every value loaded has been used, so the loads are complete,
+ * and a store that depends on READ cannot reach them. */
 #define SW_STATUS_KIND 62
 #define SW_STATUS_OWN 1ULL
 #define SW_STATUS_END 2ULL
@@ -40,7 +45,7 @@ static __device__ inline void sw_status_store(unsigned long long *status, unsign
     *(volatile unsigned long long *)status = word;
 }
 
-/* A slot of the table, counted from `origin`, as far away as counts. */
+/* A slot of the table, counted from `origin`, clamped to 32 bits. */
 static __device__ inline int32_t sw_slot_from(int64_t slot, int64_t origin)
 {
     return (int32_t)min(max(slot - origin, (int64_t)SW_NOWHERE), (int64_t)-SW_NOWHERE);
@@ -64,7 +69,8 @@ struct sw_look_back_run {
     bool ends;
 };
 
-/* Joins a run of each lane, nearer ones first; none before the nearest that ends counts. */
+/* Joins the runs of the lanes, nearer ones first. Lanes beyond the nearest one that ends do not
+ * count. */
 static __device__ inline sw_look_back_run sw_look_back_join(int32_t n, int32_t e, bool ends)
 {
     uint32_t ended = __ballot_sync(SW_WARP_ALL, ends);
@@ -100,7 +106,7 @@ static __device__ inline int32_t sw_look_back(const unsigned long long *status, 
         if (threadIdx.x % 32 == 0) {
             warps[threadIdx.x / 32] = own;
         }
-        __syncthreads();
+        __syncthreads();        /* M2: the runs of all warps */
         if (threadIdx.x < 32) { /* the warps' runs, nearer ones first, by the lanes of one */
             own.n = 0;
             own.e = SW_NOWHERE;
@@ -113,7 +119,7 @@ static __device__ inline int32_t sw_look_back(const unsigned long long *status, 
                 joined = own;
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: `joined`; and `warps` may be written again */
         own = joined;
         x = max(x, own.e + nearer);
         nearer += own.n;
@@ -122,8 +128,9 @@ static __device__ inline int32_t sw_look_back(const unsigned long long *status, 
     return segment == 0 ? SW_NOWHERE : x;
 }
 
-/* Tells the segments after this one, and learns from those before it: where they end, counted from
- * the segment's first slot. */
+/* Publishes this segment, and finds out where the segments before it end, counted from the
+ * segment's first slot. Spins on words of blocks with lower numbers, which began earlier, so it
+ * ends. */
 static __device__ inline int32_t sw_look_back_chain(unsigned long long *status, uint32_t number,
                                                     int64_t origin, sw_run whole)
 {

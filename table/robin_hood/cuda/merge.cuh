@@ -22,7 +22,8 @@ static __device__ inline void sw_segment_set_found(const struct sw_cuda_rebuild<
     atomicOr(rebuild.found + operation / 32, 1U << operation % 32);
 }
 
-/* Operations on the key without a slot, in order; at most one block has any. By one thread. */
+/* Folds the operations on the key without a slot, in order. By one thread; at most one block has
+ * any (M8). */
 template <int BITS>
 static __device__ inline void sw_segment_fold_side(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                    uint32_t first, uint32_t count)
@@ -58,7 +59,7 @@ sw_segment_load(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BI
 {
     bool has_side = false;
 #pragma unroll
-    for (int k = 1; k < ITEMS; k++) { /* all on their way before one is looked at */
+    for (int k = 1; k < ITEMS; k++) { /* all loads are issued before the first value is used */
         items[k].m = sw_width<BITS>::empty;
         if (k * SW_SEGMENT_BLOCK < own.count) {
             sw_segment_load_item<BITS>(rebuild, own, k, &items[k]);
@@ -79,8 +80,8 @@ sw_segment_load(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BI
     return has_side;
 }
 
-/* From counts to offsets, of which the one past the last bin is the number of all. False if a bin
- * is too large. Begins and ends with a barrier. */
+/* Turns counts into offsets; the one past the last bin is the number of all. False if a bin is too
+ * large. Begins and ends with a barrier. */
 template <int BITS, int ITEMS>
 static __device__ inline bool sw_segment_sum_bins(const sw_segment<BITS> &own,
                                                   sw_segment_work<BITS, ITEMS> *memory)
@@ -89,7 +90,7 @@ static __device__ inline bool sw_segment_sum_bins(const sw_segment<BITS> &own,
     uint32_t sum = 0;
     uint32_t all = 0;
     bool fits = true;
-    __syncthreads();
+    __syncthreads(); /* M2: the bins are counted */
     for (uint32_t j = 0; j < own.bins_per_thread; j++) {
         fits &= bins[j] <= SW_SEGMENT_BIN_MAX;
         sum += bins[j];
@@ -105,12 +106,12 @@ static __device__ inline bool sw_segment_sum_bins(const sw_segment<BITS> &own,
     if (threadIdx.x == 0) {
         memory->bins[own.bins_per_thread * SW_SEGMENT_BLOCK] = all;
     }
-    return __syncthreads_and(fits);
+    return __syncthreads_and(fits); /* M2: the bins are offsets */
 }
 
-/* Brings the operations in order, into slots[] behind the old entries: holes for those a later
- * operation stands for. Returns how many places that takes. With answers, index[] then tells of
- * each place that is no hole the first operation on its key. Ends with a barrier. */
+/* Writes the operations to slots[] behind the old entries, in order of m. Operations overwritten by
+ * a later one leave holes. Returns the number of places that takes. With answers, index[] then
+ * names for each place that is no hole the first operation on its key. Ends with a barrier. */
 template <int BITS, bool COMBINE, int ITEMS>
 static __device__ inline uint32_t
 sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BITS> &own,
@@ -132,7 +133,7 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
             }
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: m, index and values of all */
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         if (k * SW_SEGMENT_BLOCK >= own.count) {
@@ -169,8 +170,8 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
             sw_segment_set_found<BITS>(rebuild, own.first + i);
         }
     }
-    __syncthreads();
-    if (answers) { /* the bins are no longer looked at */
+    __syncthreads(); /* M2: slots[] of all; the bins are free */
+    if (answers) {   /* the bins are free now */
 #pragma unroll
         for (int k = 0; k < ITEMS; k++) {
             if (k * SW_SEGMENT_BLOCK < own.count && items[k].m != W::empty &&
@@ -178,7 +179,7 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
                 memory->index[items[k].at >> 16] = (uint16_t)items[k].at;
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: index[] of all */
     }
     return memory->bins[own.bins_per_thread * SW_SEGMENT_BLOCK];
 }
@@ -198,8 +199,8 @@ static __device__ inline uint32_t sw_segment_rank(const sw_segment_memory<BITS> 
     return first;
 }
 
-/* Changes the values of the old entries that the operations are about; the others are new entries
- * and close up, in order, behind the old ones. Returns their number. Ends with a barrier. */
+/* Updates the old entries whose keys the operations name. The other operations are new entries, and
+ * close up, in order, behind the old ones. Returns their number. Ends with a barrier. */
 template <int BITS, bool COMBINE, int ITEMS>
 static __device__ inline uint32_t
 sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BITS> &own,
@@ -234,13 +235,13 @@ sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
         uint32_t at =
             fresh + (uint32_t)__popc(lanes & ((1U << threadIdx.x % 32) - 1)) +
             sw_sum_warps(memory->warps[from / SW_SEGMENT_BLOCK % 2], (uint32_t)__popc(lanes), &all);
-        if (is_new) { /* nobody looks at this place any more: at <= i */
+        if (is_new) { /* at <= i: no thread reads this place any more */
             slots[own.old_count + at] = entry;
             memory->index[at] = (uint16_t)(rank + at);
         }
         fresh += all;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: slots[] and index[] of all */
     return fresh;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_effects.cu - first half of a write batch: what would it do? Nothing in the table changes
- * here.
+ * net_effects.cu - first half of a write batch: finds what it would do. Nothing in the table
+ * changes here, so it may run beside reads.
  *
- * The batch is copied to the device, mixed, and sorted by mixed key (stable, so that a key's
- * operations stay in order). One thread then finds each key and folds its operations; what is left
- * is at most one net effect a key, in three lists: update, delete, insert.
+ * The batch is copied to the device, mixed, and sorted by mixed key (stably, so that a key's
+ * operations stay in order). One thread finds each key and folds its operations (rule 7); each key
+ * has at most one net effect, in one of three lists: update, delete, insert.
  */
 #include <cub/device/device_radix_sort.cuh>
 

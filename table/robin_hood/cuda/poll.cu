@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * poll.cu - completion: what became of a batch, and what the host learns from it.
+ * poll.cu - completion: takes a batch's results from its record, and what the host learns from it.
  */
 #include "table/robin_hood/cuda/host.cuh"
 
@@ -24,7 +24,8 @@ static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
     return sw_cuda_enqueue(queue, batch, batch->_ticket) ? SW_PENDING : SW_E_DEVICE;
 }
 
-/* Submit counted what the batch might insert; now it is known what it did. */
+/* Corrects the bound of the entries: submit added all that the batch might insert; now it is known
+ * what it did. */
 static void settle_entries(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     const struct sw_counters *counters = &batch->counters;
@@ -50,8 +51,9 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
     __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
 }
 
-/* By which way the batch went in the end: what a rebuild cannot do of upserts is done as what
- * crowds a range is, and where groups may have to be refused one thread does it all. */
+/* The way in which the batch was carried out in the end. Upserts that a rebuild could not merge
+ * count as a crowd does; where groups might be refused and it was not found out which, one thread
+ * did it all. */
 static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_record *record)
 {
     const enum sw_way way = (enum sw_way)(batch->_way - 1);

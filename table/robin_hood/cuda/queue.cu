@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue.cu - queues: what becomes of a batch that is submitted. Their order is channel.cuh's.
+ * queue.cu - queues: from submit to the launch of a batch. channel.cuh keeps their order.
  */
 #include "table/robin_hood/cuda/host.cuh"
 
@@ -43,7 +43,7 @@ static struct sw_cuda_batch<BITS> typed_batch(struct sw_cuda_queue *queue,
     return typed;
 }
 
-/* What the operations of a batch are. */
+/* The operations of a batch, summed up. */
 struct mix {
     bool deletes;     /* some may */
     uint32_t upserts; /* how many may insert */
@@ -105,7 +105,7 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_bat
                                        sw_cuda_hints_pay(queue->table), &reads, queue->stream);
 }
 
-/* Launches the reads held back. */
+/* Launches the reads that were held back. */
 template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
 {
     uint64_t tickets[SW_CUDA_READS_MAX];
@@ -247,8 +247,8 @@ bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64
     return good;
 }
 
-/* Small batches of reads wait for company until the queue is polled or has as many as a launch
- * takes; nobody learns the difference before polling. */
+/* Small batches of reads are held back until the queue is polled or has as many as a launch takes.
+ * A caller cannot tell before it polls. */
 static bool is_small_read(const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL && batch->op == SW_GET &&

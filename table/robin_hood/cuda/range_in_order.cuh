@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * range_in_order.cuh - one range of a batch of any operations, by a block: most keys are there
- * once, and are done at once; the operations on the others are put in order in shared memory.
+ * range_in_order.cuh - one range of a batch of operations of any kinds, by a block. Most keys have
+ * one operation and are done at once; the operations on the others are sorted in shared memory.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_RANGE_IN_ORDER_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_RANGE_IN_ORDER_CUH
@@ -11,13 +11,13 @@
 
 #define NO_ENTRY 0xffffffffU
 
-/* One range's operations, in shared memory. The first of a key that came stands for it; the others
- * are in its list. */
+/* One range's operations, in shared memory. The first that came of a key is its root; the others
+ * are in the root's list, which atomics build (M6). */
 template <int BITS> struct range {
     typename sw_width<BITS>::word m[RANGE_ROOM];
     typename sw_width<BITS>::word operand[RANGE_ROOM];
     uint32_t number[RANGE_ROOM]; /* and what it does, above NUMBER_BITS */
-    uint16_t root[RANGE_ROOM];   /* the one that stands for the key */
+    uint16_t root[RANGE_ROOM];   /* the operation that stands for its key */
     uint16_t order[RANGE_ROOM];  /* the repeated keys' operations, run by run */
     uint16_t begin[RANGE_ROOM];  /* of a root: its run's first position in `order` */
     uint32_t ordered;
@@ -26,8 +26,9 @@ template <int BITS> struct range {
             uint32_t key_slots[FOLD_KEY_SLOTS]; /* a hash table of the keys: 1 + the root */
             uint32_t next[RANGE_ROOM];          /* in the list of a root; or NO_ENTRY */
         };
-        struct sw_cuda_update<BITS> held[RANGE_ROOM / 2]; /* of the run that begins at 2 h, or at
-                                                             2 h + 1: runs have two and more */
+        struct sw_cuda_update<BITS> held[RANGE_ROOM / 2]; /* of the run that begins at 2 h or 2 h +
+                                                             1, since a run has at least two
+                                                             operations */
     };
 };
 
@@ -54,7 +55,7 @@ template <int BITS> struct range_runs {
     }
 };
 
-/* One operation on a key of its own. */
+/* The run of a key that has one operation. */
 template <int BITS> struct single_run {
     struct operation<BITS> only;
     typename sw_width<BITS>::word key;
@@ -78,7 +79,7 @@ template <int BITS> struct single_run {
     }
 };
 
-/* Adds entry e to the list of its key. False if it is the first. */
+/* Adds entry e to the list of its key. Returns false if it is the first of its key. */
 template <int BITS> static __device__ inline bool join_list(struct range<BITS> *range, uint32_t e)
 {
     const typename sw_width<BITS>::word m = range->m[e];
@@ -116,7 +117,7 @@ static __device__ inline bool read_range(struct range<BITS> *range,
     if (threadIdx.x == 0) {
         range->ordered = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: entries and key slots, before keys meet */
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         repeated |= join_list<BITS>(range, e);
     }
@@ -149,7 +150,7 @@ apply_singles(const struct sw_cuda_device<BITS> &device, const struct wanted<BIT
     }
 }
 
-/* Puts the operations on repeated keys in order, run by run. By all threads of the block. */
+/* Sorts the operations on repeated keys, run by run. By all threads of the block. */
 template <int BITS, int THREADS>
 static __device__ inline void order_range(struct range<BITS> *range, uint32_t count)
 {
@@ -163,7 +164,7 @@ static __device__ inline void order_range(struct range<BITS> *range, uint32_t co
         }
         range->begin[e] = (uint16_t)atomicAdd(&range->ordered, length);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: begin[] of all roots */
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         const uint32_t root = range->root[e];
         const uint32_t number = range->number[e] & NUMBER_MASK;
@@ -176,7 +177,7 @@ static __device__ inline void order_range(struct range<BITS> *range, uint32_t co
         }
         range->order[range->begin[root] + before] = (uint16_t)e;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: order[]; the lists are read no more */
 }
 
 /* By all threads of the block. */
@@ -199,7 +200,7 @@ apply_range(const struct sw_cuda_device<BITS> &device, const struct wanted<BITS>
                 range->held[t / 2] = look_up<BITS>(device, runs.m(t), runs.at(t).op, &counts);
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: held[] of all runs */
         for (uint32_t from = 0; from < ordered; from += THREADS) {
             const uint32_t t = from + threadIdx.x;
             struct effect<BITS> effect = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * range_layout.cuh - how a batch is cut into ranges of m, and how its operations are read.
+ * range_layout.cuh - into how many ranges of m a batch is cut, and how its operations are read.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_RANGE_LAYOUT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_RANGE_LAYOUT_CUH

@@ -60,7 +60,7 @@ template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
     static constexpr int blocks_min = RESIDENT / BLOCK;
 };
 
-/* It grows with the batch, also where the number of ranges does. */
+/* The room grows with the batch, also where the number of ranges does. */
 uint64_t sw_cuda_range_slots(uint32_t count_max)
 {
     struct range_layout layout =
@@ -68,7 +68,8 @@ uint64_t sw_cuda_range_slots(uint32_t count_max)
     return (uint64_t)layout.ranges * layout.room;
 }
 
-/* Whether the batch may insert. Of one of several kinds that only applying it in order tells. */
+/* Whether an operation of this kind may insert. For a batch of several kinds only applying it in
+ * order tells. */
 template <int BITS>
 static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch)
@@ -81,8 +82,9 @@ static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &dev
                                                                  : SW_CUDA_SERIAL;
 }
 
-/* By all threads of the batch: whether it may insert (control->mode). Where operations of one kind
- * insert, one of them would do so as the first of all. */
+/* Sets control->mode; where the stash is full, also finds out whether a key is absent, so that some
+ * operation would insert. By all threads of the batch. Several threads may store the same words
+ * (M6). */
 template <int BITS>
 static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
                                   const struct sw_cuda_batch<BITS> &batch, uint64_t i,
@@ -116,7 +118,7 @@ static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cud
     }
 }
 
-/* Takes places in the ranges for the operations that a block has of each. */
+/* Reserves places in each range for the block's operations of it, by one atomic a range (M6). */
 template <int BITS, int THREADS>
 static __device__ inline void take_places(const struct sw_cuda_device<BITS> &device,
                                           const struct range_layout &layout, uint32_t *taken)
@@ -132,7 +134,7 @@ static __device__ inline void take_places(const struct sw_cuda_device<BITS> &dev
     }
 }
 
-/* Brings the operations to their ranges, in no order. */
+/* Moves the operations to their ranges, in no order. */
 template <int BITS, int THREADS, int KEYS>
 static __global__ void __launch_bounds__(THREADS)
     scatter_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
@@ -154,7 +156,7 @@ static __global__ void __launch_bounds__(THREADS)
             device.scratch.found[i / 64] = 0;
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: `taken` is zero */
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
@@ -162,9 +164,9 @@ static __global__ void __launch_bounds__(THREADS)
         ask<BITS>(device, batch, i, m[k]);
         rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], layout)], 1U) : 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: `taken` has the counts */
     take_places<BITS, THREADS>(device, layout, taken);
-    __syncthreads();
+    __syncthreads(); /* M2: `taken` has the places */
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
@@ -183,8 +185,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Writes one key in place, or lists it as one to insert. By all threads of a warp; `stands` for
- * those that have one. */
+/* Updates one key in place, or lists it for insertion. By all threads of a warp; `stands` is true
+ * in those that have a key. */
 template <int BITS>
 static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &device,
                                            struct fold<BITS> *fold, uint32_t op, uint32_t e,
@@ -212,7 +214,7 @@ static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &de
     }
 }
 
-/* Lists one key as one to remove, likewise. */
+/* Lists one key for removal, likewise. */
 template <int BITS>
 static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &device,
                                            const struct fold<BITS> *fold, uint32_t e, bool stands,
@@ -230,7 +232,7 @@ static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &de
     }
 }
 
-/* The block's range; or none, if it has too many operations for it. */
+/* The operations of the block's range; none, if it has more than there is room for. */
 template <int BITS>
 static __device__ inline const struct sw_cuda_moved<BITS> *
 range_of_block(const struct sw_cuda_device<BITS> &device, const struct range_layout &layout,
@@ -242,7 +244,7 @@ range_of_block(const struct sw_cuda_device<BITS> &device, const struct range_lay
                : NULL;
 }
 
-/* A block looks up a range, of operations of one kind. */
+/* A block carries out a range of operations of one kind. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
@@ -274,7 +276,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 }
 
-/* The same of operations of any kinds. */
+/* The same for operations of any kinds. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_in_order_kernel(const struct sw_cuda_device<BITS> device,
@@ -288,7 +290,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 }
 
-/* The operations of the ranges left out: finds their key slots; the others have none. */
+/* Gives the operations of the crowded ranges their key slots, and the others none. */
 template <int BITS>
 static __device__ inline void
 collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
@@ -326,7 +328,7 @@ copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_bat
     }
 }
 
-/* All blocks together: the ranges left out, the answers and the counters. */
+/* All blocks together: the crowded ranges, the answers and the counters. */
 template <int BITS>
 static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
     rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
@@ -337,7 +339,7 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
     if (sw_is_admitted(control)) {
         if (control->crowded != 0) {
             collect_crowd<BITS>(device, batch, layout, stride);
-            cooperative_groups::this_grid().sync();
+            cooperative_groups::this_grid().sync(); /* M4: key slots of all blocks */
             if (layout.in_order) {
                 apply_in_order<BITS>(device, batch, wanted, stride);
             } else {

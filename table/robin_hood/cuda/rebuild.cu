@@ -35,7 +35,7 @@ static __device__ inline int32_t max_of_warps(int32_t warps[SW_SEGMENT_WARPS], i
     if (lane == 31) {
         warps[threadIdx.x / 32] = own;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: all warps have written */
     int32_t other = lane < SW_SEGMENT_WARPS ? warps[lane] : SW_NOWHERE;
     *all = __reduce_max_sync(SW_WARP_ALL, other);
     return __reduce_max_sync(SW_WARP_ALL, lane < threadIdx.x / 32 ? other : SW_NOWHERE);
@@ -57,8 +57,8 @@ static __device__ inline int32_t max_before(int32_t warps[SW_SEGMENT_WARPS], int
     return threadIdx.x % 32 > 0 ? max(before, lanes) : before;
 }
 
-/* Gives each of the thread's entries its slot: those before them end at x, or force `base` on them.
- * Returns how far from its home the farthest is, in slots. */
+/* Gives each of the thread's entries its slot: the entries before them end at x, or force `base` on
+ * them. Returns the largest distance from home, in slots. */
 template <int BITS, bool HINTS, bool FULL, int RUN>
 static __device__ inline int32_t place_run(sw_segment_memory<BITS> *memory, int32_t base,
                                            sw_taken<BITS, RUN> *taken)
@@ -127,7 +127,9 @@ static __device__ inline void write_hints(const struct sw_cuda_rebuild<BITS> &re
     }
 }
 
-/* Writes slots [from, to), counted from the segment's first. Begins after a barrier. */
+/* Writes slots [from, to), counted from the segment's first. Begins after a barrier. Plain stores:
+ * every slot is written by one block (M8), and the halves of a pack that two segments share by one
+ * each. */
 template <int BITS, int RUN>
 static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t from, int32_t to,
                                     sw_segment_memory<BITS> *memory,
@@ -142,7 +144,7 @@ static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t 
         for (int r = 0; r < rounds; r++) {
             packs[r * SW_SEGMENT_BLOCK + threadIdx.x] = make_uint4(~0U, ~0U, ~0U, ~0U);
         }
-        __syncthreads();
+        __syncthreads(); /* M2: EMPTY before entries */
 #pragma unroll
         for (int k = 0; k < RUN; k++) {
             uint32_t i = (uint32_t)(taken.at[k] - at);
@@ -150,7 +152,7 @@ static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t 
                 memory->slots[i] = taken.slots[k];
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: entries before they are read */
 #pragma unroll
         for (int r = 0; r < rounds; r++) {
             int32_t i = r * SW_SEGMENT_BLOCK + (int32_t)threadIdx.x;
@@ -162,12 +164,13 @@ static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t 
                 out[slot] = memory->slots[slot - at];
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: read before the next round fills it */
     }
 }
 static_assert(SW_CUDA_REBUILD_ENTRIES % (2 * SW_SEGMENT_BLOCK) == 0, "whole rounds of packs");
 
-/* Waits until the segments that have entries before slot `end` of the table have been read. */
+/* Waits until the segments that have entries before slot `end` of the table have been read, so that
+ * this block may overwrite them (look_back.cuh, READ). */
 template <int BITS>
 static __device__ inline void wait_for_readers(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                uint32_t number, uint64_t end)
@@ -181,11 +184,11 @@ static __device__ inline void wait_for_readers(const struct sw_cuda_rebuild<BITS
         while (sw_status_load(rebuild.status + t) >> SW_STATUS_KIND != SW_STATUS_READ) {
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: all threads have seen that; M6: the status is the whole message */
 }
 
-/* Brings the segment's entries in order; *fresh of them are new. False if there are too many, and
- * then none counts. */
+/* Sorts the segment's entries; *fresh of them are new. False if there are too many; then none
+ * counts. */
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int ITEMS>
 static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> &rebuild,
                                              uint32_t number, sw_segment_work<BITS, ITEMS> *memory,
@@ -203,7 +206,7 @@ static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> 
     if (rebuild.old.slots != NULL) {
         sw_segment_gather<BITS, has_batch>(rebuild, memory, own, &items[0]);
     } else {
-        __syncthreads();
+        __syncthreads(); /* M2: `starts`, and what sw_segment_open wrote */
         if (has_batch) {
             sw_segment_load_item<BITS>(rebuild, *own, 0, &items[0]);
         }
@@ -232,8 +235,8 @@ static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> 
     return fits;
 }
 
-/* Tells the kernels that join the segments what this one is. `before` comes from the entries before
- * the thread's, `most` from all. */
+/* Publishes the segment's measure for the kernels that join the segments. `before` comes from the
+ * entries before the thread's, `most` from all. */
 template <int BITS, int RUN>
 static __device__ inline void tell(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
                                    sw_segment_memory<BITS> *memory, int32_t before, int32_t most,
@@ -258,8 +261,8 @@ static __device__ inline void tell(const struct sw_cuda_rebuild<BITS> &rebuild, 
     }
 }
 
-/* Finds out where the segment's entries go, and writes them unless it is but to measure. A thread
- * takes RUN of them. */
+/* Finds the segment's slots, and writes them unless this is the measuring pass. A thread has RUN
+ * entries. */
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int RUN, int ITEMS>
 static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
                                      sw_segment_work<BITS, ITEMS> *memory,
@@ -288,7 +291,7 @@ static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild
     fits &= rebuild.hints != NULL ? place<BITS, true, RUN>(view, memory, max(x, before), &taken)
                                   : place<BITS, false, RUN>(view, memory, max(x, before), &taken);
     fits &= origin + end <= (int64_t)(view->buckets_total * SW_BUCKET_SLOTS);
-    fits = __syncthreads_and(fits);
+    fits = __syncthreads_and(fits); /* M2: `starts` and `fits` of all threads */
     if (!fits) {
         if (threadIdx.x == 0) {
             rebuild.control->rebuild_failed = 1;
@@ -314,7 +317,7 @@ static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild
     write<BITS, RUN>(view->slots + origin, max(x, 0), to, memory, taken);
 }
 
-/* Blocks that a multiprocessor is to hold at once. */
+/* Blocks that a multiprocessor should hold at once. */
 static constexpr int blocks_for(int bits, enum sw_rebuild_role role)
 {
     return bits == 128 ? 2 : role == REBUILD_MEASURE ? 6 : 5;
@@ -326,7 +329,8 @@ static __global__ void __launch_bounds__(SW_SEGMENT_BLOCK, blocks_for(BITS, ROLE
 {
     extern __shared__ __align__(16) unsigned char shared[];
     sw_segment_work<BITS, ITEMS> *memory = (sw_segment_work<BITS, ITEMS> *)shared;
-    /* blocks start in the order of their numbers, so those waited for are running or done */
+    /* blocks start in the order of their numbers, so a block waits only for blocks that run or are
+     * done */
     const uint32_t number = ROLE == REBUILD_PLACE ? rebuild.segments - 1 - blockIdx.x : blockIdx.x;
     sw_segment<BITS> own;
     uint32_t fresh = 0;
@@ -407,7 +411,7 @@ static cudaError_t launch(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStrea
     return error;
 }
 
-/* Where a batch is merged in place, two passes. */
+/* A merge in place, in two passes. */
 template <int BITS, enum sw_rebuild_batch BATCH>
 static cudaError_t launch_passes(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStream_t stream)
 {

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-/* After a growth that found no memory none is tried for so long. */
+/* Pause after a growth that found no memory. */
 #define RETRY_NS 1000000000ULL
 
 static uint64_t now_ns(void)
@@ -49,7 +49,8 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table)
     return sw_cuda_may_resize(&table->config);
 }
 
-/* What comes before entries move, with a batch or without; ends with the wait for reads. */
+/* Enqueues what comes before entries move, with a batch or without; ends with the wait for
+ * reads. */
 template <int BITS>
 static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
                            const struct sw_cuda_batch<BITS> *batch)
@@ -164,7 +165,7 @@ static cudaError_t read_state(struct sw_cuda_queue *queue, struct sw_state *stat
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
-/* Back to the old arrays. */
+/* Returns to the old arrays. */
 static cudaError_t take_back(struct sw_cuda_queue *queue, const struct sw_cuda_arrays *old,
                              const struct sw_state *state)
 {
@@ -180,7 +181,7 @@ static cudaError_t take_back(struct sw_cuda_queue *queue, const struct sw_cuda_a
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
-/* A resize leaves no more in the stash than may be there, or than was before. */
+/* A resize leaves at most stash_slots entries in the stash, or as many as before. */
 static uint64_t table_stash_max(const struct sw_cuda_table *table, const struct sw_state *before)
 {
     uint64_t stash_max = table->arrays.geometry.stash_max;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * segment.cuh - a block brings the entries of one segment in order, in shared memory.
+ * segment.cuh - a block sorts the entries of one segment in shared memory. Those of the old table
+ * are nearly sorted: each thread sorts its buckets, and the block closes the gaps. Those of a batch
+ * are merged in afterwards (merge.cuh).
  *
- * Those of the old table are nearly in order: each thread sorts its buckets, and the block closes
- * up what is left. Those of a batch are merged in after (merge.cuh).
+ * Memory order: M2 throughout. The old slots are read plainly: no other block writes them before
+ * this one has said that it has read them (look_back.cuh, READ), or they are another table's.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_SEGMENT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_SEGMENT_CUH
@@ -16,11 +18,11 @@
  * they are merged in place. Fewer leave room for more blocks on a multiprocessor. */
 #define SW_SEGMENT_BUILT (SW_CUDA_REBUILD_ENTRIES / SW_SEGMENT_BLOCK)
 #define SW_SEGMENT_MERGED (SW_CUDA_MERGE_OPS / SW_SEGMENT_BLOCK)
-/* Operations of one bin, each of which looks at each. With more, keys repeat very often or were
- * made to meet: the pass fails. */
+/* Operations of one bin are compared with each other. With more than this, keys are repeated very
+ * often or were made to collide: the pass fails. */
 #define SW_SEGMENT_BIN_MAX 128
-/* Buckets of the old table that a block has on their way at once: so many of each thread, and 32
- * more of the last warp, for entries displaced past the segment's last home. */
+/* Buckets of the old table that a block loads at once: so many for each thread, and 32 more for the
+ * last warp, for entries displaced past the segment's last home. */
 #define SW_SEGMENT_ROUNDS (SW_CUDA_SEGMENT_BUCKETS / SW_SEGMENT_BLOCK)
 #define SW_SEGMENT_CHUNK (SW_CUDA_SEGMENT_BUCKETS + 32)
 static_assert(SW_CUDA_REBUILD_ENTRIES % SW_SEGMENT_BLOCK == 0, "whole rounds");
@@ -55,7 +57,7 @@ template <int BITS, int ITEMS> struct sw_segment_work : sw_segment_memory<BITS> 
     uint16_t index[room]; /* by bin: which operation; then of each new entry: its place among all */
 };
 
-/* What a block knows of its segment. */
+/* A block's segment. */
 template <int BITS> struct sw_segment {
     typename sw_width<BITS>::word low; /* smallest and largest m */
     typename sw_width<BITS>::word high;
@@ -68,14 +70,14 @@ template <int BITS> struct sw_segment {
     uint32_t bin_shift; /* m - low >> bin_shift is the bin */
 };
 
-/* An operation of the batch in a thread's hands. */
+/* An operation of the batch in a thread's registers. */
 template <int BITS> struct sw_item {
     typename sw_width<BITS>::word m; /* EMPTY: none */
     typename sw_width<BITS>::word value;
     uint32_t at; /* bin and place in it */
 };
 
-/* Neighbours among a segment's entries, in a thread's hands: RUN of them, an odd number, so that
+/* Neighbouring entries of a segment in a thread's registers: RUN of them, an odd number, so that
  * the threads of a warp read from different banks of shared memory. */
 template <int BITS, int RUN> struct sw_taken {
     typename sw_width<BITS>::slot slots[RUN];
@@ -94,7 +96,7 @@ static __device__ inline uint32_t sw_sum_warps(int32_t warps[SW_SEGMENT_WARPS], 
     if (lane == 0) {
         warps[threadIdx.x / 32] = (int32_t)own;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: all warps have written */
     uint32_t other = lane < SW_SEGMENT_WARPS ? (uint32_t)warps[lane] : 0;
     *all = __reduce_add_sync(SW_WARP_ALL, other);
     return __reduce_add_sync(SW_WARP_ALL, lane < threadIdx.x / 32 ? other : 0);
@@ -131,8 +133,8 @@ sw_segment_read(const typename sw_width<BITS>::view *old, uint64_t base, uint64_
     }
 }
 
-/* Brings a bucket in order, and makes EMPTY what is not of the segment. Returns how many entries
- * are. *done: all that follow this bucket are larger. */
+/* Sorts a bucket, and makes EMPTY what does not belong to the segment. Returns the number of
+ * entries. Sets *done if all that follow this bucket are larger. */
 template <int BITS>
 static __device__ inline uint32_t
 sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_home,
@@ -160,8 +162,8 @@ sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_ho
     return count;
 }
 
-/* Copies a chunk's entries to shared memory, in order, behind those of the chunks before. Of their
- * number, `counts` has this thread's, a field a round. */
+/* Copies a chunk's entries to shared memory, in order, behind those of the chunks before. `counts`
+ * has this thread's numbers of them, a field a round. */
 template <int BITS>
 static __device__ inline void sw_segment_close_up(
     sw_segment_memory<BITS> *memory, sw_segment<BITS> *own, sw_round_counts counts,
@@ -210,7 +212,7 @@ static __device__ inline void sw_segment_load_item(const struct sw_cuda_rebuild<
     item->value = i < own.count ? __ldcs(rebuild.values + own.first + i) : 0;
 }
 
-/* Brings the old table's entries of the segment to slots[], in order, and counts them. Loads the
+/* Writes the old table's entries of the segment to slots[], sorted, and counts them. Loads the
  * first operation meanwhile. Ends with a barrier. */
 template <int BITS, bool BATCH>
 static __device__ inline void sw_segment_gather(const struct sw_cuda_rebuild<BITS> &rebuild,
@@ -246,12 +248,12 @@ static __device__ inline void sw_segment_gather(const struct sw_cuda_rebuild<BIT
         sw_segment_close_up<BITS>(memory, own, counts, held);
         is_first = false;
         base = end;
-        done = __syncthreads_or(done) != 0;
+        done = __syncthreads_or(done) != 0; /* M2: slots[] of this round */
     }
 }
 
-/* What belongs to segment `number`; of the batch nothing if there is none. The bins are zero after
- * the next barrier. */
+/* Finds what belongs to segment `number`; nothing of the batch if there is none. The bins are zero
+ * after the next barrier. */
 template <int BITS, bool BATCH, int ITEMS>
 static __device__ inline sw_segment<BITS>
 sw_segment_open(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * short_ways.cu - inserts and removals that end within a few buckets, each by one thread.
- *
- * What does not is listed, for walk.cu.
+ * short_ways.cu - inserts and removals that end within a few buckets, each by one thread. The
+ * others are listed, for walk.cu.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/device.cuh"
@@ -10,11 +9,13 @@
 
 /* Buckets that an insert goes through: 2 to 16 differ by a few per cent on an H200. */
 #define SHORT_BUCKETS 4
-/* Enough to fill any GPU; they loop. */
+/* Enough blocks to fill any GPU; they loop. */
 #define BLOCKS_MAX 4096
 
-/* Inserts that end within a few buckets, each by one thread (robin_hood.inl, insert_absent). What
- * is still in a hand then is listed: an absent key like those at the beginning. */
+/* Inserts that end within a few buckets, each by one thread and without locks: rules 1 to 4 of
+ * table/robin_hood/README.md and M6, since every store is one compare-and-swap of a whole slot
+ * (robin_hood.inl, insert_absent_before). An entry that is still carried then is listed: its key is
+ * absent, like those of the list that this kernel was given. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     short_insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
@@ -47,8 +48,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
 }
 
-/* Removals of which no other entry moves, since the next bucket has none that was displaced. That
- * stays so while others are removed. The others are listed. */
+/* Removals that move no other entry, since the next bucket has none that was displaced. That stays
+ * true while others are removed. So a slot is stored only by the thread that removes its entry
+ * (M8); another thread that loads it meanwhile sees the entry or EMPTY, and decides rightly on
+ * either. The others are listed. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     short_removal_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * unmerged.cu - upserts a batch that a rebuild could not merge, of any size: all blocks together,
- * by key slots (crowd.cuh). What is to be inserted is listed, for walk.cu.
+ * by key slots (crowd.cuh). Keys to insert are listed, for walk.cu.
  */
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/crowd.cuh"
@@ -18,7 +18,7 @@ static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &devi
             device.scratch.found[i / 64] = 0;
         }
     }
-    cooperative_groups::this_grid().sync();
+    cooperative_groups::this_grid().sync(); /* M4: all operations are in their key slots */
     apply_key_slots<BITS>(device, batch, stride);
     copy_found<BITS>(device, batch, stride);
 }
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
                 control->absent = 1;
             }
         }
-        cooperative_groups::this_grid().sync();
+        cooperative_groups::this_grid().sync(); /* M4: `absent` is known; M6: all store the same */
     }
     if (sw_is_admitted(control)) {
         upsert_all<BITS>(device, batch, stride);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * upsert.cuh - what becomes of one key of a batch that is sure to fit, and of its counters.
+ * upsert.cuh - what is done with one key of a batch that is sure to fit, and with its counters.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_UPSERT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_UPSERT_CUH
@@ -8,7 +8,7 @@
 #include "table/device/counts.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 
-/* Writes the value of a key in place. Returns whether it is absent and is to get a slot. */
+/* Updates the key in place if it is present. Returns true if it is absent and must be inserted. */
 template <int BITS>
 static __device__ inline bool write_one(const struct sw_cuda_device<BITS> &device,
                                         typename sw_width<BITS>::place place,
@@ -24,7 +24,8 @@ static __device__ inline bool write_one(const struct sw_cuda_device<BITS> &devic
         return false;
     }
     if (place.found) {
-        place.slot->value = entry.value; /* nothing moves in this phase */
+        place.slot->value = entry.value; /* M8: one thread has the key's operations, and nothing
+                                            moves in this phase (rule 6) */
     }
     return !place.found;
 }
@@ -37,7 +38,8 @@ static __device__ inline void set_found(const struct sw_cuda_device<BITS> &devic
     atomicOr((uint32_t *)device.scratch.found + operation / 32, 1U << operation % 32);
 }
 
-/* Looks a key up that is to leave. Returns whether it has a slot to leave, which *removal tells. */
+/* Looks up a key that is to be removed. Returns true if it has a slot, which *removal then
+ * names. */
 template <int BITS>
 static __device__ inline bool
 remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::word m,
@@ -61,8 +63,9 @@ remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::w
     return true;
 }
 
-/* One thread, after everything else: counts, and enters what is to be inserted and removed. Where
- * operations were folded in array order they have been counted. */
+/* One thread, in the last block: counts, and adds to the table's state the entries that will be
+ * inserted and removed. Operations folded in array order have been counted already. It sees all
+ * counts of the other blocks by sw_last_block (M7). */
 template <int BITS>
 static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> &device,
                                               const struct sw_cuda_batch<BITS> &batch,
@@ -75,7 +78,7 @@ static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> 
     if (!sw_is_admitted(control)) {
         control->counters.inserted = 0; /* a rebuild may have counted before it failed */
         if (batch.group_count > 1) {
-            control->mode = SW_CUDA_SERIAL; /* some groups may insert nothing */
+            control->mode = SW_CUDA_SERIAL; /* some groups may insert nothing, and are admitted */
             return;
         }
         control->counters.refused = batch.count;

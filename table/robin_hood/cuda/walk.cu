@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * walk.cu - inserts absent keys and removes present ones: the part of a write that moves others.
+ * walk.cu - inserts absent keys and removes present ones: the part of a write that moves other
+ * entries.
  *
- * Inserting moves one entry on from each bucket to the next until one has room; removing moves one
- * back from each bucket until one has none that was displaced. What ends within a few buckets is
- * done by a thread alone (short_ways.cu); the rest is walked.
+ * An insert moves one entry from each bucket to the next until a bucket has room; a removal moves
+ * one back from each bucket until a bucket has none that was displaced. One that ends within a few
+ * buckets is done by a single thread (short_ways.cu); the others are walks.
  *
- * LANES neighbouring buckets are a stretch, and as many threads walk it in one step: each has one
- * bucket in its registers, and what goes from bucket to bucket goes from lane to lane. A stretch
- * has a lock, one bit. Who moves entries on to the next stretch takes its lock before giving this
- * one's back, so nobody passes anybody: the table is as if one walk was made after the other, and
- * canonical after each. Locks are taken from left to right only, so whoever waits waits for one
- * further right, and the last one goes on. (Hand over hand: Bayer and Schkolnick, 1977.)
+ * LANES neighbouring buckets are a stretch. As many threads walk it in one step: each has one
+ * bucket in registers, and entries go from lane to lane. A stretch has a lock, one bit. A walk that
+ * goes on to the next stretch takes that lock before it gives this one back (hand-over-hand
+ * locking: Bayer and Schkolnick, 1977), so no walk passes another: the table is as if the walks
+ * were made one after the other, and canonical after each. Locks are taken from left to right only,
+ * so every walk waits for one further right, and the rightmost one always goes on.
  *
- * Nobody waits in a loop of its own, which could keep the lanes beside it from giving back what it
- * waits for: all walks of a warp try, and step, together.
+ * Memory order (table/README.md). All slots of a stretch, and the place of a removal that is to be
+ * filled in the stretch before, are touched only under the stretch's lock: M5. So slots are loaded
+ * and stored plainly, a 128-bit slot in two halves, and no rule about torn loads is needed here.
+ * What a walk carries is in registers: M3.
  *
- * Short ways, walks, inserts and removals are kernels of their own. While only one kind runs,
- * entries move in one direction only, and where a key was when it was looked up says on which side
- * it is now.
+ * No walk waits in a loop of its own, which could keep other lanes of its warp from giving back the
+ * lock it waits for: all walks of a warp try, and step, together.
+ *
+ * Short inserts, walked inserts, short removals and walked removals are kernels of their own, so
+ * that rule 5 of table/robin_hood/README.md holds by M1. While one of them runs, entries move in
+ * one direction only, so where a key was when it was looked up tells on which side it is now.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/device.cuh"
@@ -32,7 +38,8 @@
 
 /* --- stretches and their locks ---------------------------------------------------------------- */
 
-/* The lock of a stretch; `stretch` counts those of both arrays. True if it was free. Acquires. */
+/* Tries the lock of a stretch; `stretch` counts those of both arrays. True if it is taken now. M5:
+ * acquires, so that what the last holder stored is seen. A failed try needs no order. */
 static __device__ inline bool try_lock(uint32_t *locks, uint64_t stretch)
 {
     uint32_t bit = 1U << (stretch % 32);
@@ -44,7 +51,8 @@ static __device__ inline bool try_lock(uint32_t *locks, uint64_t stretch)
     return (was & bit) == 0;
 }
 
-/* After __syncwarp: what the other lanes wrote is released with it. */
+/* M5: releases what this lane stored, and after a __syncwarp what the other lanes of the walk
+ * stored (M3: the barrier makes their stores come before this). */
 static __device__ inline void unlock(uint32_t *locks, uint64_t stretch)
 {
     asm volatile("red.release.gpu.global.and.b32 [%0], %1;"
@@ -58,26 +66,26 @@ static __device__ inline void prefetch(const void *at)
     asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(at)) : "memory");
 }
 
-/* One walk, in the hands of LANES threads; alike in all of them. */
+/* One walk, by LANES threads; the same in all of them. */
 template <int BITS> struct walk {
     typename sw_width<BITS>::slot
-        carried;      /* inserts: what is to be placed; removals: m is the key */
-    uint64_t stretch; /* the next to step into, of its array */
-    uint64_t home;    /* of the hand: no place before it */
+        carried;      /* inserts: the entry to be placed; removals: m is the key */
+    uint64_t stretch; /* the next stretch to step into, of its array */
+    uint64_t home;    /* of the carried entry: it belongs in no bucket before this one */
     bool active;
     bool in_stash;
-    bool holds; /* the lock of the stretch before: what left it is in the hand; or the place that
-                   it gave up is to be filled */
+    bool holds; /* it holds the lock of the stretch before. Inserts: `carried` came from there.
+                   Removals: the hole there is to be filled */
 };
 
 /* A lane's view of the stretch that its walk stepped into. */
 template <int BITS> struct step {
     typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS];
     typename sw_width<BITS>::slot *bucket;
-    uint64_t number; /* of the bucket */
+    uint64_t number; /* number of the bucket */
     uint64_t lock;
-    bool stepped; /* the lock was free */
-    bool inside;  /* and there is such a bucket */
+    bool stepped; /* the lock was taken */
+    bool inside;  /* the lock was taken, and the array has such a bucket */
 };
 
 /* The lowest lane of the walk for which `yes` holds; LANES if there is none. All lanes of the warp
@@ -114,7 +122,7 @@ slot_at(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS], int index)
     return slot;
 }
 
-/* Tries the lock of the next stretch and reads it. */
+/* Tries the lock of the next stretch; where it is taken, reads the stretch. */
 template <int BITS>
 static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device<BITS> &device,
                                                      const struct walk<BITS> &walk) {
@@ -128,13 +136,14 @@ static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device
     step.number = walk.stretch * LANES + lane;
     step.bucket = view->slots + step.number * SW_BUCKET_SLOTS;
     if (walk.active && step.number < view->buckets_total) {
-        prefetch(step.bucket); /* on its way while the lock is */
+        prefetch(step.bucket); /* its latency overlaps that of the lock; a hint only, which nothing
+                                  relies on */
     }
     if (walk.active && lane == 0) {
         stepped = try_lock(device.locks, step.lock);
     }
     step.stepped = __shfl_sync(SW_WARP_ALL, stepped, 0, LANES);
-    __syncwarp(); /* what lane 0 acquired the others have */
+    __syncwarp(); /* M3, M5: what lane 0 acquired the other lanes see too */
     step.inside = step.stepped && step.number < view->buckets_total;
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         step.held[i].m = W::empty;
@@ -146,13 +155,14 @@ static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device
     return step;
 }
 
-/* Gives back the locks a walk has no more use for; both kinds end a step with it. */
+/* Gives back the locks that the walk does not need any more: that of the stretch before and, unless
+ * it goes on, its own. Inserts and removals end a step with it. */
 template <int BITS>
 static __device__ inline void step_out(const struct sw_cuda_device<BITS> &device,
                                        struct walk<BITS> *walk, const struct step<BITS> &step,
                                        bool keeps)
 {
-    __syncwarp(); /* the stores of all lanes come before lane 0's release */
+    __syncwarp(); /* M3, M5: the stores of all lanes come before lane 0's release */
     if (step.stepped && threadIdx.x % LANES == 0) {
         if (walk->holds) {
             unlock(device.locks, step.lock - 1);
@@ -183,7 +193,8 @@ static __device__ inline void begin_insert(const struct sw_cuda_device<BITS> &de
     walk->holds = false;
 }
 
-/* What met the cap leaves the array: it goes to the stash, or is handed back. */
+/* An entry that met the cap leaves the array: it goes to the stash, or is handed back. The counts
+ * are words (M6), read by later kernels. */
 template <int BITS>
 static __device__ inline void meet_cap(const struct sw_cuda_device<BITS> &device,
                                        struct walk<BITS> *walk)
@@ -209,8 +220,8 @@ static __device__ inline void meet_cap(const struct sw_cuda_device<BITS> &device
     }
 }
 
-/* One stretch further. Returns whether an entry met the cap. *probes grows by the buckets looked at
- * in this lane. */
+/* One stretch further. Returns whether an entry met the cap. *probes grows by the buckets that this
+ * lane looked at. */
 template <int BITS>
 static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &device,
                                           struct walk<BITS> *walk, uint64_t *probes)
@@ -222,8 +233,8 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
     typename W::slot top;
     typename W::slot in;
     const int max = W::bucket_max(step.held, &top);
-    /* the hand belongs in the first bucket that has room or a larger entry; what comes from the
-     * stretch before is smaller than all of this one */
+    /* the carried entry belongs in the first bucket that has room or a larger entry; an entry from
+     * the stretch before is smaller than all of this one */
     const bool takes =
         step.inside && (walk->holds || (step.number >= walk->home && top.m > walk->carried.m));
     const int begin = first_lane(takes);
@@ -232,7 +243,7 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
     if (lane == begin) {
         in = walk->carried;
     }
-    /* with room there is no next one, and past the cap it does not enter */
+    /* a bucket with room gives no entry on, and an entry does not enter past its cap */
     const bool fits = step.inside && step.number - W::home(view, in.m) <= view->max_probe;
     const int end = first_lane(step.stepped && lane >= begin && (!fits || top.m == W::empty));
     const bool placed = __shfl_sync(SW_WARP_ALL, fits, end < LANES ? end : 0, LANES);
@@ -247,7 +258,7 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
     if (!step.stepped) {
         return false;
     }
-    if (begin < LANES) { /* else the hand did not find its bucket yet */
+    if (begin < LANES) { /* otherwise the carried entry has not found its bucket yet */
         walk->carried = out;
     }
     if (goes_on) {
@@ -306,8 +317,8 @@ static __device__ inline void begin_removal(const struct sw_cuda_device<BITS> &d
     walk->holds = false;
 }
 
-/* One stretch: to the left until the key is found, then to the right. *hole is the slot that was
- * given up in the last bucket of the stretch before. */
+/* One stretch: to the left until the key is found, then to the right. *hole is the slot given up in
+ * the last bucket of the stretch before, whose lock the walk still holds. */
 template <int BITS>
 static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &device,
                                            struct walk<BITS> *walk,
@@ -320,7 +331,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     const int min = W::bucket_min(step.held);
     typename W::slot low;
     low = slot_at<BITS>(step.held, min);
-    /* whether the bucket to the left may have this one's smallest */
+    /* whether the bucket to the left may have this bucket's smallest entry */
     const bool displaced = min >= 0 && step.number > 0 && W::home(view, low.m) < step.number;
     typename W::word value;
     const int at = W::probe(step.held, walk->carried.m, &value);
@@ -329,7 +340,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     next.m = __shfl_down_sync(SW_WARP_ALL, low.m, 1, LANES);
     next.value = __shfl_down_sync(SW_WARP_ALL, low.value, 1, LANES);
     const bool gives = __shfl_down_sync(SW_WARP_ALL, displaced, 1, LANES);
-    /* the last lane does not know yet */
+    /* the last lane cannot tell: its neighbour is in the next stretch */
     const int end = first_lane(step.stepped && lane >= begin && (lane == LANES - 1 || !gives));
     typename W::slot *given_up = step.bucket + (lane == begin && !walk->holds ? at : min);
     if (lane == begin && walk->holds) {
@@ -406,7 +417,7 @@ static uint32_t blocks_for(uint64_t threads, uint32_t most)
     return blocks < 1 ? 1 : blocks < most ? (uint32_t)blocks : most;
 }
 
-/* No more blocks than run at once: those that began later would have as much to do, alone. */
+/* No more blocks than run at once: a block that began later would have as much to do, alone. */
 template <int BITS>
 static uint32_t walk_blocks(const struct sw_cuda_device<BITS> *device, uint32_t count)
 {

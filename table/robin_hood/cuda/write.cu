@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * write.cu - which way a write batch goes: by ranges, by merge, by a rebuild without the deleted
- * entries, or by the general path. table/robin_hood/README.md, "The CUDA backend", has the table of
+ * write.cu - chooses the way of a write batch: by ranges, by merge, by a rebuild without the
+ * deleted entries, or general. table/robin_hood/README.md, "The CUDA backend", has the table of
  * them. All leave the same entries in the same buckets.
  */
 #include "table/robin_hood/cuda/host.cuh"
@@ -18,13 +18,13 @@
 #define UPSERT_OP_NS 0.12
 #define UPSERT_NEW_NS 0.30
 #define UPSERT_MOVE_NS 0.004
-/* A removal moves others back. */
+/* A removal moves other entries back. */
 #define DELETE_OP_NS 0.25
 #define DELETE_MOVE_NS 0.012
 
-/* Hints are made exact again after so many upserts, a part of the slots. */
+/* Hints are made exact again after so many upserts: this part of the slots. */
 #define HINTS_PART 32
-/* Only at a load at which anybody reads them. */
+/* Hints are used from this load on. */
 #define HINTS_LOAD 0.8
 
 /* Whether the entries of a table are sure to stay within the limit while a batch is carried out,
@@ -89,7 +89,7 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
     }
 }
 
-/* Only whoever launches replaces the arrays, and that is who asks. */
+/* Only the leader replaces the arrays, and only the leader calls this. */
 uint32_t sw_cuda_together_ops(void *context, enum sw_op op)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
@@ -104,12 +104,12 @@ uint32_t sw_cuda_together_ops(void *context, enum sw_op op)
     return streams ? most : sw_cuda_together_usual(table);
 }
 
-/* Removals up to this load do not tell the hints: nobody reads those before the load is higher, and
- * to tell them is up to a third of a removal. */
+/* Up to this load removals do not clear hints: none is used before the load is higher, and clearing
+ * them takes up to a third of a removal. */
 #define HINTS_TOLD_LOAD 0.85
 
-/* Before a batch: gives the hints up, or makes them anew where they are to be read again. Between
- * one and the other a hundredth of the slots is filled at least. */
+/* Before a batch: gives the hints up, or makes them anew if they will be used again. Between the
+ * two at least a hundredth of the slots is filled. */
 template <int BITS> static cudaError_t choose_hints(struct sw_cuda_queue *queue, bool deletes)
 {
     struct sw_cuda_table *table = queue->table;
@@ -177,8 +177,8 @@ static bool is_ranged(const struct sw_cuda_table *table, const struct sw_batch *
     return table->config.tuning.ranges != SW_CHOICE_NEVER && batch->count <= SW_CUDA_RANGED_MAX;
 }
 
-/* What a batch by ranges has listed. Look-ups and inserts may do without hints; removals must
- * forget those that are there. */
+/* Carries out what a batch by ranges has listed. Look-ups and inserts may do without hints;
+ * removals must clear those that exist. */
 template <int BITS>
 static cudaError_t
 move_listed(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *device,
@@ -262,10 +262,10 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     cudaError_t error = choose_hints<BITS>(queue, deletes);
     const bool is_sure = is_certain(table, batch, typed->collected, before, upserts);
-    /* the stash may hold too much for some groups, or for a batch of several kinds, whatever they
-     * are: that it has no upserts only the host knows */
+    /* the stash may be too full for some groups, or for a batch of several kinds; only the host
+     * knows that it has no upserts */
     const bool may_refuse = typed->ops != NULL || (upserts > 0 && typed->group_count > 1);
-    bool answered = false; /* there is nothing left for a last kernel to answer */
+    bool answered = false; /* no answer is left for a last kernel to copy */
     uint32_t unhinted = upserts;
     batch->_upserts = upserts;
     if (error == cudaSuccess && is_large_delete(table, batch, before) &&
