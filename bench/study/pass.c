@@ -56,7 +56,7 @@ static void mark(struct sw_queue *queue, const struct sw_batch *batch)
     struct sw_table *table = queue->table;
     if (table->kind == SW_BACKEND_CUDA) {
         bool is_elsewhere = table->combines && !sw_batch_is_read(batch);
-        sw_study_span_mark_lane(is_elsewhere ? table->combiner.queue : queue->memory);
+        sw_study_span_mark_channel(is_elsewhere ? table->combiner.queue : queue->memory);
     }
 }
 

@@ -8,7 +8,7 @@
 
 #include "bench/study/device.cuh"
 #include "bench/study/report.h"
-#include "table/device/lane.cuh"
+#include "table/device/channel.cuh"
 
 namespace
 {
@@ -68,7 +68,7 @@ void sw_study_span_mark(void *stream)
     }
 }
 
-void sw_study_span_mark_lane(void *lane)
+void sw_study_span_mark_channel(void *channel)
 {
-    sw_study_span_mark(((struct sw_cuda_lane *)lane)->stream);
+    sw_study_span_mark(((struct sw_cuda_channel *)channel)->stream);
 }

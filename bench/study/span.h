@@ -32,8 +32,8 @@ void sw_study_span_end(struct sw_study_took *took);
 
 /* `stream` is a CUDA stream. */
 void sw_study_span_mark(void *stream);
-/* The stream of a backend's queue on CUDA: a struct sw_cuda_lane. */
-void sw_study_span_mark_lane(void *lane);
+/* The stream of a backend's queue on CUDA: a struct sw_cuda_channel. */
+void sw_study_span_mark_channel(void *channel);
 
 #ifdef __cplusplus
 }

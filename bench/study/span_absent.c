@@ -23,7 +23,7 @@ void sw_study_span_mark(void *stream)
     (void)stream;
 }
 
-void sw_study_span_mark_lane(void *lane)
+void sw_study_span_mark_channel(void *lane)
 {
     (void)lane;
 }

@@ -193,7 +193,7 @@ template <int BITS> struct trial {
         device.control = &control;
         device.scratch.long_inserts = keys;
         device.scratch.long_removals = removals;
-        control.mode = SW_CUDA_COMMIT;
+        control.mode = SW_CUDA_ADMITTED;
         control.long_inserts = control.long_removals = walks;
         emu_launched shape = emu_shape(walks, LANES);
         shape.together = true;
