@@ -37,6 +37,15 @@ static int system_allocate(int fd, off_t bytes)
     return status;
 }
 
+static int system_direct(int fd, bool is_direct)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags == -1) {
+        return -1;
+    }
+    return fcntl(fd, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT);
+}
+
 static int system_size(int fd, uint64_t *bytes)
 {
     struct stat facts;
@@ -119,6 +128,7 @@ const struct sw_io *sw_io_system(void)
         .fsync = fsync,
         .write_out = system_write_out,
         .truncate = ftruncate,
+        .direct = system_direct,
         .allocate = system_allocate,
         .size = system_size,
         .links = system_links,

@@ -30,6 +30,9 @@ struct sw_io {
     /* Hints, whose failure means nothing: sync_file_range(SYNC_FILE_RANGE_WRITE). */
     int (*write_out)(int fd, off_t at, off_t bytes);
     int (*truncate)(int fd, off_t bytes);
+    /* Sets, or takes back, O_DIRECT: from there on memory, places and lengths of writes must be
+     * multiples of a page. Some file systems take it and refuse the writes with EINVAL. */
+    int (*direct)(int fd, bool is_direct);
     int (*allocate)(int fd, off_t bytes); /* fallocate(2): longer by zeros, with room on the disk */
     int (*size)(int fd, uint64_t *bytes);
     int (*links)(int fd, uint64_t *count);

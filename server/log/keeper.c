@@ -27,16 +27,38 @@ uint64_t sw_wal_segment_bytes(const struct sw_wal *wal)
     return sw_wal_align(bytes, SW_WAL_PAGE);
 }
 
-/* Writes zeros over the whole file, so that a sync of records finds their blocks allocated. */
-static int fill(const struct sw_io *io, int fd, uint64_t bytes)
+static int put_zeros(const struct sw_io *io, int fd, const void *zeros, uint64_t bytes)
 {
-    void *zeros = calloc(1, ZEROS_BYTES);
-    int status = zeros == NULL ? -1 : 0;
+    int status = 0;
     for (uint64_t at = 0; status == 0 && at < bytes; at += ZEROS_BYTES) {
         uint64_t rest = bytes - at;
         status = sw_io_write(io, fd, zeros, rest < ZEROS_BYTES ? rest : ZEROS_BYTES, at);
     }
+    return status;
+}
+
+/* Writes zeros over the whole file, so that a sync of records finds their blocks allocated. Past
+ * the page cache, where the file system can: its records will go that way, too. */
+static int fill(const struct sw_wal *wal, struct sw_wal_file *file, uint64_t bytes)
+{
+    const struct sw_io *io = wal->io;
+    void *zeros = aligned_alloc(SW_WAL_PAGE, ZEROS_BYTES);
+    if (zeros == NULL) {
+        return -1;
+    }
+    memset(zeros, 0, ZEROS_BYTES);
+    file->direct = wal->stage != NULL && io->direct(file->fd, true) == 0;
+    int status = put_zeros(io, file->fd, zeros, bytes);
     int error = errno;
+    if (file->direct && io->direct(file->fd, false) != 0 && status == 0) {
+        status = -1;
+        error = errno;
+    }
+    if (file->direct && status != 0 && error == EINVAL) {
+        file->direct = false;
+        status = put_zeros(io, file->fd, zeros, bytes);
+        error = errno;
+    }
     free(zeros);
     errno = error;
     return status;
@@ -45,17 +67,17 @@ static int fill(const struct sw_io *io, int fd, uint64_t bytes)
 /* Makes the file as long as it will be. With ALWAYS each sync waits for somebody, and where blocks
  * are allocated but not written it has to tell the file system of each that is: they are written
  * beforehand. Otherwise there are few syncs, and to write everything twice would cost more. */
-static int make_room(const struct sw_wal *wal, int fd, uint64_t bytes)
+static int make_room(const struct sw_wal *wal, struct sw_wal_file *file, uint64_t bytes)
 {
     if (wal->config.level != SW_WAL_ALWAYS) {
-        if (wal->io->allocate(fd, (off_t)bytes) == 0) {
+        if (wal->io->allocate(file->fd, (off_t)bytes) == 0) {
             return 0;
         }
         if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) {
             return -1;
         }
     }
-    return fill(wal->io, fd, bytes);
+    return fill(wal, file, bytes);
 }
 
 static int put_segment_header(struct sw_wal *wal, const struct sw_wal_file *file, uint64_t through)
@@ -87,17 +109,18 @@ int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t n
     if (file->fd < 0) {
         return -1;
     }
-    if (make_room(wal, file->fd, bytes) != 0 || put_segment_header(wal, file, through) != 0) {
+    if (make_room(wal, file, bytes) != 0 || put_segment_header(wal, file, through) != 0) {
         sw_wal_drop_segment(wal, file);
         return -1;
     }
     return 0;
 }
 
-int sw_wal_name_segment(struct sw_wal *wal, const struct sw_wal_file *file)
+int sw_wal_name_segment(struct sw_wal *wal, struct sw_wal_file *file)
 {
     char name[SW_WAL_NAME_BYTES];
     sw_wal_name(file->number, name);
+    file->direct = file->direct && wal->io->direct(file->fd, true) == 0;
     return wal->io->rename(wal->directory->fd, SW_WAL_NEW_NAME, name) != 0
                ? -1
                : wal->io->fsync(wal->directory->fd);

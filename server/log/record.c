@@ -3,6 +3,7 @@
  * record.c - writing records to a segment.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "proto/check.h"
 #include "server/log/clock.h"
@@ -30,6 +31,32 @@ int sw_wal_write_pieces(const struct sw_io *io, int fd, struct iovec *pieces, in
         }
     }
     return 0;
+}
+
+int sw_wal_write_direct(const struct sw_io *io, int fd, void *stage, const struct iovec *pieces,
+                        int count, uint64_t at)
+{
+    uint8_t *bytes = stage;
+    size_t filled = 0;
+    for (int i = 0; i < count; i++) {
+        for (size_t done = 0; done < pieces[i].iov_len;) {
+            size_t rest = pieces[i].iov_len - done, room = SW_WAL_STAGE_BYTES - filled;
+            size_t some = rest < room ? rest : room;
+            memcpy(bytes + filled, (const uint8_t *)pieces[i].iov_base + done, some);
+            done += some;
+            filled += some;
+            if (filled == SW_WAL_STAGE_BYTES) {
+                if (sw_io_write(io, fd, stage, filled, at) != 0) {
+                    return -1;
+                }
+                at += filled;
+                filled = 0;
+            }
+        }
+    }
+    size_t whole = sw_wal_align(filled, SW_WAL_PAGE);
+    memset(bytes + filled, 0, whole - filled);
+    return whole == 0 ? 0 : sw_io_write(io, fd, stage, whole, at);
 }
 
 uint64_t sw_wal_write_bytes(const struct sw_wal_write *write)
@@ -76,7 +103,11 @@ int sw_wal_put_mark(struct sw_wal *wal, struct sw_wal_file *file, enum sw_wal_ki
     uint64_t durable = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
     file->at = sw_wal_align(file->at, SW_WAL_PAGE);
     sw_wal_put_header(&slot, durable, file->salt, bytes);
-    if (sw_io_write(wal->io, file->fd, bytes, sizeof(bytes), file->at) != 0) {
+    const struct iovec piece = {bytes, sizeof(bytes)};
+    int status = file->direct
+                     ? sw_wal_write_direct(wal->io, file->fd, wal->stage, &piece, 1, file->at)
+                     : sw_io_write(wal->io, file->fd, bytes, sizeof(bytes), file->at);
+    if (status != 0) {
         return -1;
     }
     file->at += sizeof(bytes);

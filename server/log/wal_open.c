@@ -180,15 +180,19 @@ struct sw_wal *sw_wal_create(const struct sw_wal_config *config)
 {
     struct sw_wal *wal = calloc(1, sizeof(*wal));
     struct sw_wal_slot *ring = calloc(SW_WAL_RING, sizeof(*ring));
+    void *stage =
+        config->level == SW_WAL_ALWAYS ? aligned_alloc(SW_WAL_PAGE, SW_WAL_STAGE_BYTES) : NULL;
     uint64_t incarnation = 0;
-    if (wal == NULL || ring == NULL ||
+    if (wal == NULL || ring == NULL || (stage == NULL && config->level == SW_WAL_ALWAYS) ||
         getrandom(&incarnation, sizeof(incarnation), 0) != (ssize_t)sizeof(incarnation)) {
         free(wal);
         free(ring);
+        free(stage);
         return NULL;
     }
     wal->config = *config;
     wal->ring = ring;
+    wal->stage = stage;
     wal->incarnation = incarnation | 1;
     wal->current.fd = -1;
     wal->prepared.fd = -1;
@@ -210,6 +214,7 @@ void sw_wal_destroy(struct sw_wal *wal)
     pthread_cond_destroy(&wal->keep_work);
     pthread_cond_destroy(&wal->moved);
     free(wal->ring);
+    free(wal->stage);
     free(wal->ghosts);
     free(wal->old);
     free(wal);

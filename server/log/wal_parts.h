@@ -16,10 +16,11 @@
 
 #include "server/log/wal.h"
 
-#define SW_WAL_RING 65536U        /* writes that were handed in and are not written */
-#define SW_WAL_RECORDS_MAX 32768U /* .. of which so many shut the door */
-#define SW_WAL_UNSYNCED_MAX 2U    /* full segments that are not synced */
-#define SW_WAL_NEW_NAME "new-log" /* a segment that is being made */
+#define SW_WAL_RING 65536U            /* writes that were handed in and are not written */
+#define SW_WAL_RECORDS_MAX 32768U     /* .. of which so many shut the door */
+#define SW_WAL_UNSYNCED_MAX 2U        /* full segments that are not synced */
+#define SW_WAL_NEW_NAME "new-log"     /* a segment that is being made */
+#define SW_WAL_STAGE_BYTES (4U << 20) /* what goes past the page cache is copied to, first */
 
 /* A segment that is being written, or was. */
 struct sw_wal_file {
@@ -30,6 +31,7 @@ struct sw_wal_file {
     uint64_t at;   /* where the next record goes */
     uint64_t last; /* sequence of the last write in it, or before it */
     uint64_t told; /* what the last record in it, or its header, says is durable */
+    bool direct;   /* it is written past the page cache */
 };
 
 /* A segment that is not written any more. */
@@ -82,6 +84,7 @@ struct sw_wal {
 
     /* The writer's. */
     struct sw_wal_file current;
+    void *stage;       /* ALWAYS: SW_WAL_STAGE_BYTES; else NULL */
     uint64_t wrote_ns; /* when it wrote last */
     uint64_t broke_ns; /* when the log broke */
 
@@ -131,6 +134,10 @@ int sw_wal_put_mark(struct sw_wal *wal, struct sw_wal_file *file, enum sw_wal_ki
 /* Writes all of the pieces, which it uses up. Returns 0, or -1 with errno. */
 int sw_wal_write_pieces(const struct sw_io *io, int fd, struct iovec *pieces, int count,
                         uint64_t at);
+/* The same past the page cache, by way of the stage; `at` is the beginning of a page. Zeros follow
+ * up to the end of the last page. */
+int sw_wal_write_direct(const struct sw_io *io, int fd, void *stage, const struct iovec *pieces,
+                        int count, uint64_t at);
 /* Fills in the header of a record of a segment. */
 void sw_wal_put_header(const struct sw_wal_slot *slot, uint64_t synced, uint64_t salt,
                        uint8_t header[SW_WAL_RECORD_BYTES]);
@@ -153,7 +160,7 @@ int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t n
                         uint64_t bytes, uint64_t through);
 /* Gives the segment, which is synced, its name; then it may take writes. Returns 0, or -1 with
  * errno. */
-int sw_wal_name_segment(struct sw_wal *wal, const struct sw_wal_file *file);
+int sw_wal_name_segment(struct sw_wal *wal, struct sw_wal_file *file);
 /* Closes and removes a segment that was being made, whichever name it has by then. */
 void sw_wal_drop_segment(struct sw_wal *wal, struct sw_wal_file *file);
 /* Bytes that a segment has, so that the longest record fits. */

@@ -86,6 +86,9 @@ static void add_to_piece(struct sw_wal *wal, struct piece *piece, const struct s
 static void gather(struct sw_wal *wal, struct piece *piece)
 {
     const bool has_segment = wal->current.fd >= 0;
+    if (wal->current.direct) {
+        wal->current.at = sw_wal_align(wal->current.at, SW_WAL_PAGE);
+    }
     uint64_t room = has_segment ? wal->current.size - SW_WAL_PAGE - wal->current.at : 0;
     piece->records = 0;
     piece->bytes = 0;
@@ -136,7 +139,11 @@ static void publish(struct sw_wal *wal, const struct piece *piece)
 static void write_piece(struct sw_wal *wal, struct piece *piece)
 {
     struct sw_wal_file *current = &wal->current;
-    if (sw_wal_write_pieces(wal->io, current->fd, piece->parts, piece->count, current->at) != 0) {
+    int status = current->direct ? sw_wal_write_direct(wal->io, current->fd, wal->stage,
+                                                       piece->parts, piece->count, current->at)
+                                 : sw_wal_write_pieces(wal->io, current->fd, piece->parts,
+                                                       piece->count, current->at);
+    if (status != 0) {
         break_log(wal, "a write of the log has failed", errno);
         return;
     }

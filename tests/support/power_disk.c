@@ -11,14 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILES_MAX = 2048, NAMES_MAX = 64, PENDING_MAX = 512, NAME_BYTES = 32, BYTES_MAX = 1 << 17 };
-enum { FIRST_FD = 100000, DIRECTORY_FD = FIRST_FD - 1, SECTOR = 512, PAGE = 4096 };
+#include "tests/support/power_file.h"
 
-struct file {
-    uint8_t *now, *safe; /* BYTES_MAX each, zeros behind the size; NULL: there is no such file */
-    uint64_t now_bytes, safe_bytes;
-    bool is_lost[BYTES_MAX / PAGE]; /* a sync of the page failed: it counts as clean */
-};
+enum { FILES_MAX = 2048, NAMES_MAX = 64, PENDING_MAX = 512, NAME_BYTES = 32 };
+enum { FIRST_FD = 100000, DIRECTORY_FD = FIRST_FD - 1, BYTES_MAX = POWER_FILE_MAX, PAGE = 4096 };
 
 struct name {
     char text[NAME_BYTES]; /* empty: none */
@@ -34,7 +30,7 @@ struct change {
 
 static struct disk {
     pthread_mutex_t lock;
-    struct file files[FILES_MAX];
+    struct power_file files[FILES_MAX];
     int file_count;
     struct name now[NAMES_MAX], safe[NAMES_MAX];
     struct change pending[PENDING_MAX];
@@ -114,15 +110,15 @@ static bool fails(void)
     return disk.fail_one_of > 0 && random_below(disk.fail_random, disk.fail_one_of) == 0;
 }
 
-static struct file *file_of(int fd)
+static struct power_file *file_of(int fd)
 {
     return &disk.files[fd - FIRST_FD];
 }
 
 static int new_file(const char *name)
 {
-    struct file *file = &disk.files[disk.file_count];
-    *file = (struct file){.now = calloc(1, BYTES_MAX), .safe = calloc(1, BYTES_MAX)};
+    struct power_file *file = &disk.files[disk.file_count];
+    *file = (struct power_file){.now = calloc(1, BYTES_MAX), .safe = calloc(1, BYTES_MAX)};
     if (file->now == NULL || file->safe == NULL || disk.file_count + 1 == FILES_MAX) {
         abort();
     }
@@ -164,11 +160,24 @@ static ssize_t disk_pread(int fd, void *data, size_t bytes, off_t at)
     if (begin() != 0) {
         return -1;
     }
-    const struct file *file = file_of(fd);
+    const struct power_file *file = file_of(fd);
     uint64_t rest = (uint64_t)at < file->now_bytes ? file->now_bytes - (uint64_t)at : 0;
     size_t got = bytes < rest ? bytes : (size_t)rest;
     memcpy(data, file->now + at, got);
     return done((int)got, 0);
+}
+
+/* Every second file takes it, of the others some take it and then no write. */
+static int disk_direct(int fd, bool is_direct)
+{
+    if (begin() != 0) {
+        return -1;
+    }
+    if (is_direct && fd % 2 == 0) {
+        return done(-1, EINVAL);
+    }
+    file_of(fd)->is_direct = is_direct;
+    return done(0, 0);
 }
 
 static ssize_t disk_pwritev(int fd, const struct iovec *pieces, int count, off_t at)
@@ -177,11 +186,14 @@ static ssize_t disk_pwritev(int fd, const struct iovec *pieces, int count, off_t
     if (begin() != 0) {
         return -1;
     }
-    struct file *file = file_of(fd);
+    struct power_file *file = file_of(fd);
     const bool breaks = fails(); /* it has written some of the pieces */
     for (int i = 0; i < count; i++) {
         if ((size_t)at + pieces[i].iov_len > BYTES_MAX) {
             return done(-1, ENOSPC);
+        }
+        if (power_file_refuses(file, fd, &pieces[i], at)) {
+            return done(-1, EINVAL);
         }
         if (breaks && random_below(disk.fail_random, 2) == 0) {
             return done(-1, EIO);
@@ -212,7 +224,7 @@ static int disk_fdatasync(int fd)
         free(copy);
         return -1;
     }
-    struct file *file = file_of(fd);
+    struct power_file *file = file_of(fd);
     uint64_t bytes = file->now_bytes;
     memcpy(copy, file->now, BYTES_MAX);
     pthread_mutex_unlock(&disk.lock);
@@ -339,6 +351,7 @@ const struct sw_io *power_disk_io(void)
         .fsync = disk_fsync,
         .write_out = disk_write_out,
         .truncate = disk_truncate,
+        .direct = disk_direct,
         .allocate = disk_truncate, /* zeros, whichever of them reach the disk before a sync */
         .size = disk_size,
         .links = disk_links,
@@ -351,37 +364,6 @@ const struct sw_io *power_disk_io(void)
 }
 
 /* --- the end of the power --------------------------------------------------------------------- */
-
-static bool coin(struct random *random)
-{
-    return random_below(random, 2) == 0;
-}
-
-static void lose_page(struct random *random, struct file *file, size_t at)
-{
-    if (random_below(random, 7) == 0) { /* it was being written */
-        for (size_t i = 0; i < PAGE; i++) {
-            file->safe[at + i] = (uint8_t)random_next(random);
-        }
-        return;
-    }
-    for (size_t sector = at; sector < at + PAGE; sector += SECTOR) {
-        if (coin(random)) {
-            memcpy(file->safe + sector, file->now + sector, SECTOR);
-        }
-    }
-}
-
-static void lose_file(struct random *random, struct file *file)
-{
-    for (size_t at = 0; at < BYTES_MAX; at += PAGE) {
-        if (memcmp(file->safe + at, file->now + at, PAGE) != 0 && !file->is_lost[at / PAGE]) {
-            lose_page(random, file, at);
-        }
-    }
-    file->safe_bytes = coin(random) ? file->now_bytes : file->safe_bytes;
-    memset(file->safe + file->safe_bytes, 0, BYTES_MAX - file->safe_bytes);
-}
 
 static void lose_names(struct random *random)
 {
@@ -412,7 +394,7 @@ static void crash(struct random *random)
     disk.calls_left = 0;
     if (random != NULL) {
         for (int i = 0; i < disk.file_count; i++) {
-            lose_file(random, &disk.files[i]);
+            power_file_lose(random, &disk.files[i]);
         }
         lose_names(random);
     }
@@ -466,7 +448,7 @@ void power_disk_reboot(void)
     pthread_mutex_lock(&disk.lock);
     if (disk.lost_power) {
         for (int i = 0; i < disk.file_count; i++) {
-            struct file *file = &disk.files[i];
+            struct power_file *file = &disk.files[i];
             memcpy(file->now, file->safe, BYTES_MAX);
             memset(file->is_lost, 0, sizeof(file->is_lost));
             file->now_bytes = file->safe_bytes;
