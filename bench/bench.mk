@@ -45,11 +45,21 @@ bench-served: sherwoodd-null ## what a client is served, every kind of load, int
 	@$(MAKE) --no-print-directory all
 	@bench/serve/served.py --build $(BUILD)
 
-# The study of durability: OUTPUT must be on the disk that is measured.
+# The study of durability: OUTPUT must be on the disk that is measured. Its ceilings are a program of their own.
+CEILINGS_OBJ := $(call obj,bench/serve/ceilings/main.c)
+.PHONY: durability-ceilings
+durability-ceilings: $(BUILD)/durability-ceilings
+$(BUILD)/durability-ceilings: $(CEILINGS_OBJ) $(BUILD)/libproto.a $(BUILD)/libtable.a
+	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+ifneq ($(NVCC),)
+$(BUNDLE)/durability-ceilings: $(CEILINGS_OBJ) $(BUILD)/libproto.a $(BUILD)/libtable.a
+$(BUNDLE)/durability-ceilings: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+bundle: $(BUNDLE)/durability-ceilings
+endif
 .PHONY: bench-durability
 bench-durability: ## what the log and snapshots cost, beside plain programs on the same disk, into output/<time>/durability
 	@deploy/deps build redis-server
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all durability-ceilings
 	@bench/serve/durability.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
 
 include bench/peers/peers.mk

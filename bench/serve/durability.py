@@ -51,6 +51,10 @@ BARS = {
 }
 
 
+# What durability-ceilings tells in bytes a second; the rest is keys, or commands.
+ALONE_BYTES = ("check", "copy", "image_gather", "image_seal")
+
+
 def slots_here():
     """The largest power of two whose table, its copy, and as much again fit into half of the memory that is free."""
     text = pathlib.Path("/proc/meminfo").read_text(encoding="ascii")
@@ -160,6 +164,30 @@ class Durability(Study):
         if there < requests:
             raise Failed(f"the log has {there} writes of {requests} that were answered")
 
+    # --- ceilings --------------------------------------------------------------------------------
+
+    def alone(self, part, slots=None):
+        """What parts of the daemon do by themselves, as bench/serve/ceilings measures them: {name: a second}."""
+        frame = min(FRAME, slots // 2) if slots else FRAME
+        command = [self.build / "durability-ceilings", part, "--backend", self.options.backend, "--frame", frame,
+                   "--seconds", min(0.5, self.options.seconds), *(("--slots", slots) if slots else ())]
+        command = [str(word) for word in command]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=self.options.row_seconds, check=False)
+        if done.returncode != 0:
+            raise Failed(f"{' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
+        found = {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+        for name, value in found.items():
+            is_bytes = name in ALONE_BYTES
+            row = row_of(name, 0 if part == "image" else FRAME if part in ("table", "bytes") else 1, "alone")
+            self.tell(row, "bandwidth" if is_bytes else RATE, value / 1e9 if is_bytes else value, "GB/s" if is_bytes else "1/s")
+        return found
+
+    def under(self, row, metric, value, unit, ceiling):
+        """Notes what a figure with a bar could be at most in this repetition, and how much of it was reached."""
+        self.tell(row, f"ceiling_{metric}", ceiling, unit)
+        self.tell(row, f"{metric}_of_ceiling", value / ceiling)
+
     # --- frames ----------------------------------------------------------------------------------
 
     def plain(self):
@@ -206,6 +234,7 @@ class Durability(Study):
         row = row_of("set_always")
         self.tell(row, "bandwidth", rate * PAIR_BYTES / 1e9, "GB/s")
         self.tell(row, "ratio_to_plain", rate / plain)
+        self.under(row, "ratio_to_plain", rate / plain, "", min(plain, memory) / plain)
         self.tell(row, "ratio_to_memory", rate / memory)
 
     def everysec(self, memory, memory_gets):
@@ -219,10 +248,15 @@ class Durability(Study):
         self.tell(row, "bandwidth", sets * PAIR_BYTES / 1e9, "GB/s")
         self.tell(row, "ratio_to_memory", sets / memory)
         self.tell(row, "ratio_to_lesser", sets / min(memory, written / PAIR_BYTES))
-        self.tell(row_of("get_beside_sets_everysec"), "ratio_to_memory", gets / memory_gets)
+        self.under(row, "ratio_to_lesser", sets / min(memory, written / PAIR_BYTES), "", 1)
+        row = row_of("get_beside_sets_everysec")
+        self.tell(row, "ratio_to_memory", gets / memory_gets)
+        self.under(row, "ratio_to_memory", gets / memory_gets, "", 1)
 
     def frames_step(self):
         plain = self.plain()
+        self.alone("table", self.options.log_slots)
+        self.alone("bytes")
         memory, memory_gets = self.memory_only()
         self.always(memory, plain)
         self.everysec(memory, memory_gets)
@@ -259,9 +293,13 @@ class Durability(Study):
             ours = self.resp_sets(daemon, "sherwood", "always")
         row = row_of("resp_set_p1_always", 1, bits=128)
         self.tell(row, "ratio_to_memory", ours / memory)
+        self.alone("parse")
         if program is not None:
             with self.folder() as folder, Redis(program, self.work, 1, folder, REDIS_LOG) as daemon:
-                self.tell(row, "ratio_to_redis", ours / self.resp_sets(daemon, "redis", "always"))
+                theirs = self.resp_sets(daemon, "redis", "always")
+            self.tell(row, "ratio_to_redis", ours / theirs)
+            # at most every connection has a command in each sync
+            self.under(row, "ratio_to_redis", ours / theirs, "", min(memory, RESP_CONNECTIONS * rate) / theirs)
 
     def resp(self):
         program = self.redis_program()
@@ -344,13 +382,18 @@ class Durability(Study):
             written, read = disk.stream(self.options.data / "plain", min(STREAM_MAX, size))
             self.tell(row_of("write_stream", 0, "plain"), "bandwidth", written / 1e9, "GB/s")
             self.tell(row_of("read_stream", 0, "plain"), "bandwidth", read / 1e9, "GB/s")
-            self.tell(row, "ratio_to_disk", size / seconds / written)
-            self.tell(beside, "ratio_to_disk", size / beside_seconds / written)
+            alone = self.alone("image", self.options.slots)
+            for each, rate in ((row, size / seconds), (beside, size / beside_seconds)):
+                self.tell(each, "ratio_to_disk", rate / written)
+                self.under(each, "ratio_to_disk", rate / written, "", min(written, alone["image_seal"]) / written)
             for name in pathlib.Path(folder).glob("snapshot-*"):
                 disk.forget(name)
-            self.tell(row_of("load_from_disk", 0), "ratio_to_disk", self.load_again(folder, "load_from_disk")[1] / read)
-            loaded = self.load_again(folder, "load_from_cache")[0]
-            self.tell(row_of("load_from_cache", 0), "ratio_to_insert", loaded / inserts[RATE])
+            row, rate = row_of("load_from_disk", 0), self.load_again(folder, "load_from_disk")[1]
+            self.tell(row, "ratio_to_disk", rate / read)
+            self.under(row, "ratio_to_disk", rate / read, "", min(read, alone["restore_checked"] * PAIR_BYTES) / read)
+            row, loaded = row_of("load_from_cache", 0), self.load_again(folder, "load_from_cache")[0]
+            self.tell(row, "ratio_to_insert", loaded / inserts[RATE])
+            self.under(row, RATE, loaded, "1/s", alone["restore_checked"])
 
     def snapshot(self):
         self.repeated("snapshot", [("of a large table", self.snapshot_steps)])

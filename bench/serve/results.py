@@ -112,12 +112,17 @@ def bar_of(key, metric):
 
 
 def bars(summary, bar_of=bar_of):
-    """A line for each figure that has a bar, as `bar_of` of a row's key and a metric tells: is it over it?"""
-    yield f"{'':5} {'operation':28} {'bits':>4} {'F':>5} {'batch':>7} {'metric':>16} {'measured':>11} {'bar':>13}"
+    """A line for each figure that has a bar, as `bar_of` of a row's key and a metric tells: is it over it? Beside it the
+    most that it could be, where a study knows that."""
+    summary = list(summary)
+    ceilings = {(key, metric): value for key, metric, _, value in summary if metric.startswith("ceiling_")}
+    head = f"{'':5} {'operation':28} {'bits':>4} {'F':>5} {'batch':>7} {'metric':>16} {'measured':>11} {'bar':>13}"
+    yield head + (f" {'ceiling':>11}" if ceilings else "")
     for key, metric, _, value in summary:
         bar = bar_of(key, metric)
         if bar is not None:
             passed = value >= bar if bar > 0 else value <= -bar
             limit = f"{'>=' if bar > 0 else '<='} {abs(bar):.4g}"
             yield (f"{'ok' if passed else 'SHORT':5} {key[2]:28} {key[3]:>4} {key[4]:>5} {key[5]:>7} {metric:>16} "
-                   f"{value:11.4g} {limit:>13}")
+                   f"{value:11.4g} {limit:>13}" + (f" {ceilings[key, 'ceiling_' + metric]:11.4g}"
+                                                   if (key, "ceiling_" + metric) in ceilings else ""))

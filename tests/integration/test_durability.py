@@ -44,6 +44,13 @@ def every_bar():
             if metric != "ratio_to_redis" or has_redis:
                 check(("sherwood", operation, metric) in rows, f"{operation} has no {metric}: {text}")
                 check(f" {operation} " in (folder / "bars.txt").read_text(encoding="ascii"), "bars.txt")
+                ceiling = rows.get(("sherwood", operation, f"ceiling_{metric}"))
+                check(metric == "wait_added" or ceiling > 0, f"{operation} has no ceiling of {metric}: {text}")
+        check(" ceiling\n" in (folder / "bars.txt").read_text(encoding="ascii"), "bars.txt")
+        for name in ("table", "parse", "restore", "restore_checked"):
+            check(rows["alone", name, RATE] > 0, rows)
+        for name in ("check", "copy", "image_gather", "image_seal"):
+            check(rows["alone", name, "bandwidth"] > 0, rows)
         for operation, metric, base in (
                 ("set_always", "ratio_to_plain", ("plain", "write_best", RATE)),
                 ("set_everysec", "ratio_to_memory", ("sherwood", "set_memory", RATE)),
@@ -64,7 +71,8 @@ def without_a_log():
     with tempfile.TemporaryDirectory() as name:
         folder, build = pathlib.Path(name) / "out", pathlib.Path(name) / "build"
         build.mkdir()
-        (build / "sherwood-load").symlink_to(BUILD / "sherwood-load")
+        for name in ("sherwood-load", "durability-ceilings"):
+            (build / name).symlink_to(BUILD / name)
         # It turns the log off.
         (build / "sherwoodd").write_text(
             f'#!/bin/sh\nexec "{BUILD}/sherwoodd" "$@" --appendonly no\n', encoding="ascii")
