@@ -16,6 +16,7 @@ extern "C" {
 
 /* As in sw_table_info and sw_table_stats; of the last resize submitted. */
 struct sw_backend_facts {
+    const char *bus_id; /* of the device; NULL: the slots lie in host memory */
     uint32_t bucket_slots;
     uint32_t max_probe;
     uint64_t buckets;

@@ -168,6 +168,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .backend = table->kind,
         .backend_name = table->backend->name,
         .backend_reason = table->reason,
+        .bus_id = facts.bus_id != NULL ? facts.bus_id : "",
         .engine = config->engine,
         .engine_name = table->engine_name,
         .operations = table->operations,

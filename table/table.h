@@ -227,6 +227,8 @@ struct sw_table_info {
     const char *backend_name;     /* "cpu" or "cuda" */
     const char
         *backend_reason; /* why it was chosen: "no CUDA device answered", "NVIDIA H200", .. */
+    const char *bus_id;  /* PCI address of the GPU ("0000:3b:00.0"), as long as the table is; empty:
+                            not known, or host memory */
     enum sw_engine engine;
     const char *engine_name;           /* "robin_hood", "cuckoo" or "cache" */
     uint32_t operations;               /* bit 1 << enum sw_op is set if the table carries it out */

@@ -123,6 +123,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .backend = SW_BACKEND_CPU,
         .backend_name = "null",
         .backend_reason = "stores nothing",
+        .bus_id = "",
         .engine = SW_ENGINE_ROBIN_HOOD,
         .engine_name = "robin_hood",
         .operations = (1U << SW_OP_COUNT) - 1,

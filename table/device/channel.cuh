@@ -43,6 +43,8 @@
 
 struct sw_cuda_channel;
 
+#define SW_CUDA_BUS_ID_BYTES 32
+
 struct sw_cuda_channel_owner {
     int device;
     pthread_mutex_t order;
@@ -50,6 +52,7 @@ struct sw_cuda_channel_owner {
     cudaEvent_t write_done;           /* after the last write batch submitted */
     uint64_t writes;                  /* write batches submitted */
     int lost; /* atomic: a CUDA call failed, nothing can be trusted any more */
+    char bus_id[SW_CUDA_BUS_ID_BYTES]; /* PCI address of the device; empty: not known */
 };
 
 struct sw_cuda_channel {

@@ -70,6 +70,10 @@ int sw_cuda_explain(cudaError_t error, uint64_t bytes, char *reason, size_t reas
 cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner, int device)
 {
     owner->device = device;
+    if (cudaDeviceGetPCIBusId(owner->bus_id, sizeof(owner->bus_id), device) != cudaSuccess) {
+        (void)cudaGetLastError(); /* the table does without */
+        owner->bus_id[0] = '\0';
+    }
     /* the default attributes of Linux need no resources, so this cannot fail */
     pthread_mutex_init(&owner->order, NULL);
     return cudaEventCreateWithFlags(&owner->write_done, cudaEventDisableTiming);

@@ -217,6 +217,13 @@ cudaError_t cudaSetDevice(int number)
 #define MAJOR 9
 
 /* Asked for when a table is opened: then a case that fails fails alone, too. */
+cudaError_t cudaDeviceGetPCIBusId(char *bus_id, int size, int number)
+{
+    EMU_MAY_FAIL(emu_called());
+    snprintf(bus_id, (size_t)size, "0000:%02x:00.0", 14 + number);
+    return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int number)
 {
     EMU_MAY_FAIL(emu_called());

@@ -238,6 +238,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct sw_cuckoo_device_table *table = (const struct sw_cuckoo_device_table *)context;
     sw_cuckoo_backend_facts(&table->plan, table->bytes, facts);
+    facts->bus_id = table->bus_id;
     facts->image_bytes =
         (table->plan.cells + table->plan.stash_room) * (table->config.slot_bits / 8);
     facts->together_ops_max = table->together.operations_max;

@@ -297,6 +297,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
     pthread_mutex_lock(&table->order);
     sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
+    facts->bus_id = table->bus_id;
     facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes;
     facts->grown = table->grown;
     facts->resized = table->resized;
