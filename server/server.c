@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <uv.h>
@@ -42,6 +41,7 @@ struct sw_server {
     struct sw_roster roster;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */
+    struct sw_gpu *gpu;     /* NULL: the table is in host memory */
     struct sw_loop *loops;
     uint32_t loop_count;          /* loops that are initialised */
     uint32_t loops_running;       /* loops whose thread has been started */
@@ -129,6 +129,7 @@ static void free_server(struct sw_server *server)
     sw_wal_destroy(server->wal);
     sw_saver_destroy(server->saver);
     free(server->loops);
+    sw_gpu_destroy(server->gpu); /* it borrows from the table */
     sw_table_destroy(server->table);
     sw_clients_fini(&server->clients);
     sw_roster_fini(&server->roster);
@@ -249,6 +250,13 @@ static int open_saver(struct sw_server *server)
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);
 }
 
+static int watch_gpu(struct sw_server *server)
+{
+    struct sw_table_info info;
+    sw_table_info(server->table, &info);
+    return sw_gpu_watch(SW_NVML_LIBRARY, info.bus_id, &server->gpu);
+}
+
 static int init_loops(struct sw_server *server)
 {
     uint32_t count = server->config.loops;
@@ -316,8 +324,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     int http_fd = activated != NULL ? activated->http : -1;
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
-        open_tls(server) != 0 || open_table(server) != 0 || create_log(server) != 0 ||
-        open_saver(server) != 0 || init_loops(server) != 0 ||
+        open_tls(server) != 0 || open_table(server) != 0 || watch_gpu(server) != 0 ||
+        create_log(server) != 0 || open_saver(server) != 0 || init_loops(server) != 0 ||
         create_listener(server, activated) != 0) {
         return -1;
     }
@@ -393,20 +401,6 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
-static uint64_t resident_bytes(void)
-{
-    unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL) {
-        return 0;
-    }
-    if (fscanf(file, "%*u %llu", &pages) != 1) {
-        pages = 0;
-    }
-    fclose(file);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Adds the counters of a loop, and the gauges whose values other modules keep. */
 static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
 {
@@ -421,7 +415,6 @@ static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
 void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
 {
     struct sw_server *server = argument;
-    struct rusage usage = {0};
     memset(snapshot, 0, sizeof(*snapshot));
     snapshot->config = &server->config;
     sw_table_info(server->table, &snapshot->info);
@@ -439,15 +432,9 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     snapshot->counters.input_memory_max_bytes =
         __atomic_load_n(&server->input_budget.bytes_max, __ATOMIC_RELAXED);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
-    getrusage(RUSAGE_SELF, &usage);
-    snapshot->cpu_user_seconds =
-        (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
-    snapshot->cpu_system_seconds =
-        (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
-    snapshot->process_id = (uint64_t)getpid();
+    sw_snapshot_process(snapshot);
     snapshot->start_time_seconds = (uint64_t)server->started_at;
     snapshot->uptime_seconds = (uv_hrtime() - server->started_ns) / 1000000000U;
-    snapshot->resident_bytes = resident_bytes();
     snapshot->loops = server->loop_count;
     snapshot->tcp_port = server->port;
     snapshot->ready =
@@ -458,6 +445,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     if (server->wal != NULL) {
         sw_wal_figures(server->wal, &snapshot->log);
     }
+    sw_gpu_facts(server->gpu, &snapshot->gpu);
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 

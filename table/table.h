@@ -225,10 +225,8 @@ void sw_table_destroy(struct sw_table *table);
 struct sw_table_info {
     enum sw_backend_kind backend; /* never AUTO */
     const char *backend_name;     /* "cpu" or "cuda" */
-    const char
-        *backend_reason; /* why it was chosen: "no CUDA device answered", "NVIDIA H200", .. */
-    const char *bus_id;  /* PCI address of the GPU ("0000:3b:00.0"), as long as the table is; empty:
-                            not known, or host memory */
+    const char *backend_reason;   /* why it was chosen: "NVIDIA H200", .. */
+    const char *bus_id;           /* PCI address of the GPU; empty: none, or not known */
     enum sw_engine engine;
     const char *engine_name;           /* "robin_hood", "cuckoo" or "cache" */
     uint32_t operations;               /* bit 1 << enum sw_op is set if the table carries it out */

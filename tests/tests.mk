@@ -81,7 +81,7 @@ shape-tests:
 	done
 
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) tune-search sherwoodd-null ## build the tests
+tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) tune-search sherwoodd-null emulated-daemon ## build the tests
 .PHONY: unit-tests tune-search print-unit-tests
 unit-tests: $(UNIT_TESTS)
 tune-search: $(BUILD)/tune/search $(BUILD)/tune/analyze

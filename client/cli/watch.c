@@ -65,14 +65,24 @@ static bool look(struct sw_cli *cli, struct look *out)
     return true;
 }
 
-static uint64_t figure(const struct look *look, const char *name)
+/* Returns whether the server has told that figure. */
+static bool find(const struct look *look, const char *name, uint64_t *value)
 {
+    *value = 0;
     for (uint32_t i = 0; i < look->count; i++) {
         if (strcmp(look->names[i], name) == 0) {
-            return look->values[i];
+            *value = look->values[i];
+            return true;
         }
     }
-    return 0;
+    return false;
+}
+
+static uint64_t figure(const struct look *look, const char *name)
+{
+    uint64_t value;
+    (void)find(look, name, &value);
+    return value;
 }
 
 /* How much a counter moves a second. */
@@ -239,6 +249,26 @@ static void draw_class(struct frame *frame, const char *name,
          100 * ratio(now->hits - before->hits, count), ratio(now->probes - before->probes, count));
 }
 
+/* What the server knows of its GPU; nothing if it has none. */
+static void draw_gpu(struct frame *frame, const struct look *now)
+{
+    char memory[64] = "", busy[64] = "";
+    uint64_t used, total, percent;
+    bool has_memory =
+        find(now, "gpu_memory_used_bytes", &used) && find(now, "gpu_memory_total_bytes", &total);
+    bool has_busy = find(now, "gpu_busy_percent", &percent);
+    if (has_memory) {
+        snprintf(memory, sizeof(memory), "%.1f of %.1f GiB in use", (double)used / (1 << 30),
+                 (double)total / (1 << 30));
+    }
+    if (has_busy) {
+        snprintf(busy, sizeof(busy), "%" PRIu64 " %% busy", percent);
+    }
+    if (has_memory || has_busy) {
+        line(frame, "GPU      %s%s%s", memory, has_memory && has_busy ? ", " : "", busy);
+    }
+}
+
 static void draw(struct frame *frame, const struct sw_cli *cli, const struct look *before,
                  const struct look *now)
 {
@@ -252,6 +282,7 @@ static void draw(struct frame *frame, const struct sw_cli *cli, const struct loo
          "table    %s keys, %s slots, load %.1f %%, %.1f MiB; grew %" PRIu64 ", refused %" PRIu64,
          brief((double)stats->occupied, text[0]), brief((double)stats->capacity_slots, text[1]),
          load_of(now), (double)stats->table_bytes / (1 << 20), stats->growths, stats->refused);
+    draw_gpu(frame, now);
     line(frame, "batches  %s/s of %.1f operations; %s commands/s, %s frames/s",
          brief(rate(before, now, "batches"), text[0]),
          ratio(figure(now, "batch_operations") - figure(before, "batch_operations"),

@@ -5,7 +5,6 @@
 #include "server/bulk/figures.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* The four counts of a class of operations. */
 #define CLASS_MAP(X, name, class)                                   \
@@ -41,8 +40,16 @@
     X(unsaved_changes, persistence.changes)        \
     X(uptime_in_seconds, uptime_seconds)
 
+/* Likewise, left out where they are not known. */
+#define GPU_MAP(X)                                    \
+    X(gpu_memory_used_bytes, gpu.memory_used_bytes)   \
+    X(gpu_memory_total_bytes, gpu.memory_total_bytes) \
+    X(gpu_busy_percent, gpu.busy_percent)             \
+    X(gpu_memory_busy_percent, gpu.memory_busy_percent)
+
 #define ONE_MORE(...) +1
-#define ROWS (0 FIGURE_MAP(ONE_MORE) SW_GAUGE_MAP(ONE_MORE) SW_COUNTER_MAP(ONE_MORE))
+#define ALWAYS (0 FIGURE_MAP(ONE_MORE) SW_GAUGE_MAP(ONE_MORE) SW_COUNTER_MAP(ONE_MORE))
+#define ROWS (ALWAYS GPU_MAP(ONE_MORE))
 static_assert(ROWS <= SW_FIGURES_MAX, "a client takes all figures");
 #define NAME_FITS(name, ...)                                                                  \
     static_assert(sizeof(#name) <= SW_FIGURE_NAME_BYTES, #name " is too long for a figure's " \
@@ -50,19 +57,26 @@ static_assert(ROWS <= SW_FIGURES_MAX, "a client takes all figures");
 FIGURE_MAP(NAME_FITS)
 SW_GAUGE_MAP(NAME_FITS)
 SW_COUNTER_MAP(NAME_FITS)
+GPU_MAP(NAME_FITS)
 
 uint32_t sw_bulk_figures_count(uint32_t wanted)
 {
     return wanted == 0 || wanted > ROWS ? ROWS : wanted;
 }
 
-void sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
-                           uint32_t count)
+uint32_t sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
+                               uint32_t count)
 {
 #define FIGURE(name, field) {#name, snapshot->field},
 #define COUNTER(name, help) {#name, snapshot->counters.name},
-    const struct sw_figure all[] = {FIGURE_MAP(FIGURE) SW_GAUGE_MAP(COUNTER)
-                                        SW_COUNTER_MAP(COUNTER)};
+    const struct sw_figure all[] = {FIGURE_MAP(FIGURE) SW_GAUGE_MAP(COUNTER) SW_COUNTER_MAP(COUNTER)
+                                        GPU_MAP(FIGURE)};
     assert(count <= ROWS);
-    memcpy(out, all, count * sizeof(*out));
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i < ALWAYS || all[i].value != SW_GPU_UNKNOWN) {
+            out[written++] = all[i];
+        }
+    }
+    return written;
 }

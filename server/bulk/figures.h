@@ -11,11 +11,12 @@
 #include "proto/frame.h"
 #include "server/observe/snapshot.h"
 
-/* The number of figures in a reply to a client that has asked for at most `wanted` (0: for all). */
+/* The most figures in a reply to a client that has asked for at most `wanted` (0: for all). */
 uint32_t sw_bulk_figures_count(uint32_t wanted);
 
-/* Writes the first `count` figures of the snapshot; `count` is from sw_bulk_figures_count. */
-void sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
-                           uint32_t count);
+/* Writes the first `count` figures of the snapshot, without those that are not known; `count` is
+ * from sw_bulk_figures_count. Returns how many it has written. */
+uint32_t sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
+                               uint32_t count);
 
 #endif

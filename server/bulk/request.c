@@ -211,7 +211,9 @@ static void start_stats(struct sw_bulk_frame *frame)
                              .count = sw_bulk_figures_count(frame->request.count)};
     struct sw_snapshot snapshot;
     owner->snapshot(owner->server, &snapshot);
-    sw_bulk_figures_write(&snapshot, (struct sw_figure *)(void *)frame->reply, reply.count);
+    reply.count =
+        sw_bulk_figures_write(&snapshot, (struct sw_figure *)(void *)frame->reply, reply.count);
+    frame->reply_layout = sw_reply_layout(&reply, SW_OPERATION_STATS);
     uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);
     sw_bulk_reply(frame, &reply, &body, 1);
 }

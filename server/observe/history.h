@@ -56,7 +56,10 @@
     X(resident_bytes, s->resident_bytes, "host memory of the process")                           \
     X(arena_used_bytes, s->counters.arena_used_bytes, "I/O memory in use")                       \
     X(durable_lag, sw_history_lag(&s->log), "writes that are in the log and not yet on storage") \
-    X(backlog_bytes, s->log.backlog_bytes, "bytes that are not yet in the log")
+    X(backlog_bytes, s->log.backlog_bytes, "bytes that are not yet in the log")                  \
+    X(gpu_memory_used_bytes, sw_history_known(s->gpu.memory_used_bytes),                         \
+      "memory of the GPU in use, 0 where `gpu` is `null`")                                       \
+    X(gpu_busy_percent, sw_history_known(s->gpu.busy_percent), "how busy the GPU was, likewise")
 
 enum sw_history_counter {
 #define SW_HISTORY_ENUM(name, from, help) SW_HISTORY_##name,
@@ -80,6 +83,11 @@ struct sw_history;
 static inline uint64_t sw_history_lag(const struct sw_wal_figures *log)
 {
     return log->written > log->durable ? log->written - log->durable : 0;
+}
+
+static inline uint64_t sw_history_known(uint64_t figure)
+{
+    return figure == SW_GPU_UNKNOWN ? 0 : figure;
 }
 
 /* Returns NULL if there is no memory (about 300 KiB). */

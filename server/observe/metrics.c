@@ -198,6 +198,32 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
         stats->resize_failed);
 }
 
+/* A family whose figure is not known has no sample. */
+static void put_gpu_figure(struct page *page, const char *name, const char *help, uint64_t value,
+                           double unit)
+{
+    family(page, name, "gauge", help);
+    if (value != SW_GPU_UNKNOWN) {
+        sw_text_printf(page->text, "%s %.15g\n", name, (double)value * unit);
+    }
+}
+
+static void put_gpu(struct page *page, const struct sw_gpu_facts *gpu)
+{
+    put_gpu_figure(page, "sherwood_gpu_memory_used_bytes",
+                   "Memory of the table's GPU in use, by all processes. Absent without a GPU or "
+                   "without NVML, as all of sherwood_gpu_.",
+                   gpu->memory_used_bytes, 1);
+    put_gpu_figure(page, "sherwood_gpu_memory_total_bytes", "Memory of the table's GPU.",
+                   gpu->memory_total_bytes, 1);
+    put_gpu_figure(page, "sherwood_gpu_busy_ratio",
+                   "Share of the driver's last period in which a kernel ran on the GPU.",
+                   gpu->busy_percent, 0.01);
+    put_gpu_figure(page, "sherwood_gpu_memory_busy_ratio",
+                   "Share of it in which the GPU's memory was read or written.",
+                   gpu->memory_busy_percent, 0.01);
+}
+
 static void put_persistence(struct page *page, const struct sw_persistence *facts)
 {
     gauge(page, "sherwood_persistence_enabled", "1 if there is a data directory.", facts->enabled);
@@ -324,6 +350,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     struct page page = {text, openmetrics};
     put_build(&page, snapshot);
     put_table(&page, snapshot);
+    put_gpu(&page, &snapshot->gpu);
     put_persistence(&page, &snapshot->persistence);
     put_log(&page, &snapshot->log);
     put_operations(&page, &snapshot->stats.counters);

@@ -13,6 +13,7 @@
 #include "server/config/config.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
+#include "server/observe/gpu.h"
 #include "server/observe/persistence.h"
 #include "table/table.h"
 
@@ -23,6 +24,7 @@ struct sw_snapshot {
     struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
     struct sw_persistence persistence;
     struct sw_wal_figures log; /* all zero where writes are not logged */
+    struct sw_gpu_facts gpu;
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;
@@ -34,5 +36,8 @@ struct sw_snapshot {
     bool ready;        /* READY was announced, and no shutdown has begun */
     char run_id[41];
 };
+
+/* Writes what the kernel says of this process: its id, memory and CPU time (process.c). */
+void sw_snapshot_process(struct sw_snapshot *snapshot);
 
 #endif

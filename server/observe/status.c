@@ -135,6 +135,22 @@ static json_t *memory_of(const struct sw_snapshot *snapshot)
         integer(counters->input_memory_max_bytes));
 }
 
+static json_t *known(uint64_t figure)
+{
+    return figure == SW_GPU_UNKNOWN ? json_null() : json_integer(integer(figure));
+}
+
+static json_t *gpu_of(const struct sw_snapshot *snapshot)
+{
+    const struct sw_gpu_facts *gpu = &snapshot->gpu;
+    return gpu->memory_used_bytes == SW_GPU_UNKNOWN && gpu->busy_percent == SW_GPU_UNKNOWN
+               ? json_null()
+               : json_pack("{s:s, s:o, s:o, s:o, s:o}", "bus_id", snapshot->info.bus_id,
+                           "memory_used_bytes", known(gpu->memory_used_bytes), "memory_total_bytes",
+                           known(gpu->memory_total_bytes), "busy_percent", known(gpu->busy_percent),
+                           "memory_busy_percent", known(gpu->memory_busy_percent));
+}
+
 static json_t *log_of(const struct sw_snapshot *snapshot)
 {
     static const char *const states[] = {
@@ -310,13 +326,13 @@ void sw_status_render(const struct sw_snapshot *snapshot, const struct sw_histor
                       const struct sw_status_query *query, struct sw_text *text)
 {
     json_t *document = json_pack(
-        "{s:i, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+        "{s:i, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
         SW_STATUS_SCHEMA, "now_ms", integer(query->wall_ms), "state", state_of(snapshot),
         "problems", problems_of(snapshot, history, query->now_ms), "server", server_of(snapshot),
         "totals", totals_of(snapshot), "latency", latency_of(snapshot, history, query->now_ms),
         "table", table_of(snapshot), "ways", ways_of(snapshot->stats.ways), "connections",
-        connections_of(snapshot), "memory", memory_of(snapshot), "persistence",
-        persistence_of(snapshot), "history", history_of(history, query));
+        connections_of(snapshot), "memory", memory_of(snapshot), "gpu", gpu_of(snapshot),
+        "persistence", persistence_of(snapshot), "history", history_of(history, query));
     if (document == NULL || json_dump_callback(document, append, text,
                                                JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) != 0) {
         text->failed = true;

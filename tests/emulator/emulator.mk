@@ -64,6 +64,15 @@ $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gp
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm
 
+# The daemon with the CUDA backend on the emulator, and a driver's library that says what a file does.
+$(EMU)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(EMU)/libemulated.a $(BUILD)/libproto.a $(BUILD)/libtls.a
+	$(EMU_CXX) -pthread -o $@ $^ $(SERVER_LIBS)
+$(EMU)/nvml/libnvidia-ml.so.1: tests/support/nvml/fake_nvml.c
+	@mkdir -p $(@D)
+	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -shared -o $@ $<
+.PHONY: emulated-daemon
+emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1
+
 # Walks of two lanes, one a block, in buckets of two slots, for test_walks.cu; and the same without what
 # makes them right.
 EMU_WALKS := walks walks_without_locks walks_one_lock

@@ -303,6 +303,8 @@ def other_daemons():
                 document["history"][name] = [1.2e12] * len(column)
         document["server"]["backend"] = "cuda"
         document["memory"].update(table_lies_in="device", table_bytes=64 * 2**30)
+        document["gpu"] = {"bus_id": "0000:3b:00.0", "memory_used_bytes": 70 * 2**30, "busy_percent": 97,
+                           "memory_total_bytes": 80 * 2**30, "memory_busy_percent": None}
         for way in document["ways"]:
             way.update(batches=10**12, operations=10**15)
         page = tab.open(f"http://127.0.0.1:{fake.server_address[1]}/")
@@ -311,7 +313,8 @@ def other_daemons():
               "Critical. <img src=x onerror=\"document.title='broken'\"> & more", "markup is text")
         page.until("document.title === 'Sherwood: 1 problem'")
         shown = page.value("document.body.innerText").replace("\u202f", " ")
-        for words in ("3.60 T", "1.20 T", "GPU memory of the table", "64.0 GiB", "1.00 P"):
+        for words in ("3.60 T", "1.20 T", "GPU memory of the table", "64.0 GiB", "1.00 P", "0000:3b:00.0",
+                      "70.0 GiB of 80.0 GiB", "97.0 %", "memory in use"):
             check(words in shown, f"{words}: {shown}")
         check(page.value(OVERFLOW) <= 0, "too wide")
         equal(page.complaints(), [], "errors in the browser")

@@ -28,6 +28,7 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
     snapshot->info = (struct sw_table_info){.backend = SW_BACKEND_CPU,
                                             .backend_name = "cpu",
                                             .backend_reason = "a \"quoted\\reason\"\nof two lines",
+                                            .bus_id = "",
                                             .engine = SW_ENGINE_ROBIN_HOOD,
                                             .engine_name = "robin_hood",
                                             .slot_bits = 128,
@@ -55,6 +56,7 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
     snapshot->counters.arena_bytes = 1 << 20;
     snapshot->counters.arena_used_bytes = 4096;
     snapshot->counters.paused_clients = 2;
+    snapshot->gpu = (struct sw_gpu_facts){7ULL << 30, 80ULL << 30, 45, 12};
     snapshot->process_id = 4242;
     snapshot->start_time_seconds = 1700000000;
     snapshot->uptime_seconds = 90061;

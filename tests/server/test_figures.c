@@ -19,7 +19,7 @@ static uint32_t write_figures(struct sw_figure *figures)
     uint32_t count = sw_bulk_figures_count(0);
     memset(&snapshot, 0x11, sizeof(snapshot));
     cr_assert_leq(count, SW_FIGURES_MAX);
-    sw_bulk_figures_write(&snapshot, figures, count);
+    cr_assert_eq(sw_bulk_figures_write(&snapshot, figures, count), count);
     return count;
 }
 

@@ -35,6 +35,15 @@ function plotsOf(document) {
     gaugePlot('Host memory', [['resident', 'resident_bytes'], ['I/O', 'arena_used_bytes']],
       formatBytes),
   ];
+  if (document.gpu !== null) {
+    plots.push({
+      title: 'The GPU', unit: '', format: formatPercent, top: 1,
+      lines: [
+        { label: 'busy', value: (c, i) => ratioOf(c.gpu_busy_percent[i], 100) },
+        { label: 'memory in use', value: (c, i) => ratioOf(c.gpu_memory_used_bytes[i], document.gpu.memory_total_bytes) },
+      ],
+    });
+  }
   if (document.persistence.log !== null) {
     plots.push(gaugePlot('Writes not on storage yet', [['writes', 'durable_lag']]));
   }
@@ -136,6 +145,7 @@ function factsOf(document, nowMs) {
         ['incomplete requests', `${formatBytes(memory.input_bytes)} of ${formatBytes(memory.input_bytes_max)}`],
       ],
     },
+    ...gpuFacts(document.gpu),
     {
       title: 'Connections since the start', rows: [
         ['accepted', formatExact(connections.accepted)],
@@ -161,6 +171,18 @@ function factsOf(document, nowMs) {
       ],
     },
   ];
+}
+
+function gpuFacts(gpu) {
+  const percent = (value) => formatPercent(value === null ? null : value / 100);
+  return gpu === null ? [] : [{
+    title: 'GPU', rows: [
+      ['at', gpu.bus_id],
+      ['memory, by all processes', `${formatBytes(gpu.memory_used_bytes)} of ${formatBytes(gpu.memory_total_bytes)}`],
+      ['busy', percent(gpu.busy_percent)],
+      ['memory busy', percent(gpu.memory_busy_percent)],
+    ],
+  }];
 }
 
 function logFacts(log) {

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fake_nvml.c - a library that stands for the driver's libnvidia-ml.so.1 in tests. It has one GPU,
+ * and says of it what the file FAKE_NVML does, which is read for each question:
+ *
+ *   BUS-ID INIT TOTAL USED BUSY MEMORY-BUSY
+ *
+ * INIT is what nvmlInit_v2 returns. A number below 0 is the negative of the error that asking for
+ * it gives.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define NOT_FOUND 6
+
+struct says {
+    char bus_id[64];
+    int init;
+    long long total, used, busy, memory_busy;
+};
+
+struct memory {
+    unsigned long long total, free, used;
+};
+struct utilization {
+    unsigned gpu, memory;
+};
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+const char *nvmlErrorString(int error);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **device);
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
+int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization);
+
+static int begun;
+static char one_gpu;
+
+/* The real one aborts for nobody; this one does for whoever uses it otherwise than it may be. */
+static void expect(int holds)
+{
+    if (!holds) {
+        fprintf(stderr, "fake_nvml: used in a wrong way\n");
+        abort();
+    }
+}
+
+static struct says read_file(void)
+{
+    struct says says = {.init = 999};
+    FILE *file = fopen(getenv("FAKE_NVML"), "re");
+    expect(file != NULL);
+    expect(fscanf(file, "%63s %d %lld %lld %lld %lld", says.bus_id, &says.init, &says.total,
+                  &says.used, &says.busy, &says.memory_busy) == 6);
+    fclose(file);
+    return says;
+}
+
+int nvmlInit_v2(void)
+{
+    int error = read_file().init;
+    begun += error == 0;
+    return error;
+}
+
+int nvmlShutdown(void)
+{
+    expect(begun-- == 1);
+    return 0;
+}
+
+const char *nvmlErrorString(int error)
+{
+    return error == NOT_FOUND ? "Not Found" : "Driver/library version mismatch";
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **device)
+{
+    expect(begun == 1);
+    *device = &one_gpu;
+    return strcasecmp(bus_id, read_file().bus_id) == 0 ? 0 : NOT_FOUND;
+}
+
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
+{
+    struct says says = read_file();
+    expect(begun == 1 && device == &one_gpu);
+    if (says.used < 0) {
+        return (int)-says.used;
+    }
+    *memory = (struct memory){(unsigned long long)says.total,
+                              (unsigned long long)(says.total - says.used),
+                              (unsigned long long)says.used};
+    return 0;
+}
+
+int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization)
+{
+    struct says says = read_file();
+    expect(begun == 1 && device == &one_gpu);
+    if (says.busy < 0) {
+        return (int)-says.busy;
+    }
+    *utilization = (struct utilization){(unsigned)says.busy, (unsigned)says.memory_busy};
+    return 0;
+}
