@@ -63,6 +63,10 @@ TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit -lsqlite3
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
+# Loaded before a daemon: its writes and syncs fail.
+$(BUILD)/tests/libfaults.so: tests/integration/faults.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 -Wall -Wextra -Werror -fPIC -shared -o $@ $< -ldl
 $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
@@ -81,7 +85,7 @@ shape-tests:
 	done
 
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) tune-search sherwoodd-null emulated-daemon ## build the tests
+tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(BUILD)/tests/libfaults.so tune-search sherwoodd-null emulated-daemon durability-ceilings ## build the tests
 .PHONY: unit-tests tune-search print-unit-tests
 unit-tests: $(UNIT_TESTS)
 tune-search: $(BUILD)/tune/search $(BUILD)/tune/analyze
@@ -112,7 +116,7 @@ THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,client
 ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits input_memory lifecycle redis_py clients metrics engines commands transactions scan log tls))
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
 thread-tests: $(THREAD_TESTS)
-peers: $(PEERS)
+peers: $(PEERS) $(BUILD)/tests/libfaults.so
 print-thread-tests:
 	@printf '%s\n' $(THREAD_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@%,$(ENGINE_TESTS)))
 print-thread-integration:

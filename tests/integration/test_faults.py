@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""EIO, syncs that fail and slow disks, injected below the daemon: what is said, that nothing answered is lost, that a
+failed sync is never repeated, and that reads do not wait for the disk."""
+
+import json
+import signal
+import subprocess
+import threading
+import time
+
+import wire
+from data_directory import Directory, durable
+from faults import Faults
+from harness import BUILD, Server, case, check, equal, eventually, main, run
+
+LOST = "of the log has failed|no snapshot was written|cannot be made"
+LOAD = BUILD / "sherwood-load"
+WRITES = 1000  # of 3.3 KB of the log each
+
+
+def persistence(server, name):
+    return server.metrics()[f"sherwood_persistence_{name}"]
+
+
+def killed(server):
+    server.kill()
+    server.stop_rc = -signal.SIGKILL
+
+
+@case
+def writes_that_fail():
+    """EIO of the log: writes are refused, by both protocols, reads go on; when it ends all that waited is answered, and
+    after kill -9 all is there"""
+    for level in ("always", "everysec", "no"):
+        faults = Faults()
+        with Directory() as path:
+            with durable(path, level, errors=LOST, environment=faults.environment()) as server:
+                with server.connect() as one, server.connect() as two, server.connect() as three:
+                    waiting, replies = wire.Replies(one), wire.Replies(two)
+                    equal(replies.ask("SET", 1, 1), "OK", "set")
+                    faults.writes_fail()
+                    one.sendall(wire.command("SET", 2, 2))
+                    eventually(lambda: persistence(server, "log_broken") == 1, "broken")
+                    refused = replies.ask("SET", 3, 3)
+                    check(refused.startswith("MISCONF Errors writing to the append only file"), refused)
+                    three.sendall(wire.frame(wire.SET, [3], [3]))
+                    equal(wire.read_frame(three).status, wire.NOT_DURABLE, "a frame")
+                    equal(replies.ask("GET", 2), b"2", "reads go on")
+                    faults.end()
+                    equal(waiting.read(), "OK", "the write that waited")
+                    eventually(lambda: replies.ask("SET", 3, 4) == "OK", "service returns")
+                check(faults.failed > 0, "nothing was injected")
+                killed(server)
+            with durable(path, "no") as server:
+                equal(server.redis_cli("MGET", "1", "2", "3").split(), ["1", "2", "4"], f"all, {level}")
+
+
+@case
+def syncs_that_fail():
+    """a sync that fails once: a snapshot stands for its writes, the file is neither written nor synced again, and after
+    kill -9 all is there"""
+    for level in ("always", "everysec", "no"):
+        faults = Faults()
+        with Directory() as path:
+            with durable(path, level, errors=LOST, environment=faults.environment()) as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                equal(replies.ask("SET", 1, 1), "OK", "set")
+                equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "on storage")
+                eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
+                faults.syncs_fail(1)
+                equal(replies.ask("SET", 1, 2), "OK", "the write is answered")
+                if level == "no":
+                    equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "a snapshot has it")
+                eventually(lambda: persistence(server, "log_mends_total") == 1, "mended")
+                eventually(lambda: replies.ask("SET", 2, 3) == "OK", "service")
+                equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "synced again, in another file")
+                equal((faults.failed, faults.repeated), (1, 0), f"failed, and used again, {level}")
+                killed(server)
+            with durable(path, "no") as server:
+                equal(server.redis_cli("MGET", "1", "2").split(), ["2", "3"], f"all, {level}")
+
+
+@case
+def snapshots_that_fail():
+    """a write, a sync or the sync of the directory that fails: the snapshot counts as failed, nothing is synced again,
+    the one before stays, and the next one succeeds"""
+    faults = Faults()
+    with Directory() as path:
+        with Server("--data-dir", str(path), errors="no snapshot was written", environment=faults.environment()) as server:
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                replies.ask("MSET", *range(2000))
+                equal(replies.ask("SAVE"), "OK", "the first")
+                for number, fail in enumerate((faults.writes_fail, faults.syncs_fail, faults.folders_fail)):
+                    equal(replies.ask("SET", 0, number + 10), "OK", "set")
+                    fail(1)
+                    refused = replies.ask("SAVE")
+                    check(isinstance(refused, wire.Error) and "Input/output error" in refused, refused)
+                    check(not (path / "new-snapshot").exists(), "nothing unfinished is left")
+                    check("rdb_last_bgsave_status:err" in replies.ask("INFO", "persistence").decode(), "INFO")
+                    equal(replies.ask("SAVE"), "OK", "the next")
+                equal(faults.repeated, 0, "what failed is not used again")
+            killed(server)
+        with Server("--data-dir", str(path)) as server:
+            equal(server.redis_cli("MGET", "0", "1998").split(), ["12", "1999"], "the last one")
+
+
+# --- a slow disk -----------------------------------------------------------------------------------
+def load(server, operation, seconds, *words):
+    return [str(word) for word in (LOAD, "-a", server.address(), "--protocol", "resp", "-n", 1000, "--key-bits", 64, "-t", 1,
+                                   "-d", 1, "-o", operation, *(("--seconds", seconds) if seconds else ()), "--json", *words)]
+
+
+def latency(text):
+    report = json.loads(text[text.index("{"):])
+    check(report["ok"], text)
+    return report["phases"][-1]["latency_us"]
+
+
+def gets(server):
+    return latency(run(*load(server, "get", 1, "-c", 4)))["p99"]
+
+
+@case
+def a_slow_disk():
+    """beside writes that wait for a slow disk the 99th percentile of GETs stays within twice what it is without writes"""
+    faults = Faults()
+    with Directory() as path:
+        with durable(path, "always", environment=faults.environment()) as server:
+            run(*load(server, "set", None, "-c", 4))
+            faults.sync_us, faults.write_us = 100000, 20000
+            told = []
+            end = time.monotonic() + 45
+            while not told or (told[-1][1] > 2 * told[-1][0] and time.monotonic() < end):
+                alone = gets(server)
+                with subprocess.Popen(load(server, "set", 2, "-c", 8), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                      text=True) as sets:
+                    time.sleep(0.5)
+                    told.append((alone, gets(server)))
+                    check(sets.poll() is None, "the sets lasted longer")
+                    slow = latency(sets.communicate(timeout=20)[0])
+                check(slow["p50"] > 100000, f"the sets wait for the disk: {slow}")
+            check(told[-1][1] <= 2 * told[-1][0], f"99th percentiles without and beside, us: {told}")
+            check(persistence(server, "log_backlog_bytes") < 1 << 20, "what waits to be written")
+            faults.end()
+
+
+@case
+def a_disk_that_hangs():
+    """writes of the log that take seconds: what waits is bounded, GETs are answered meanwhile, and all is answered in the
+    end"""
+    faults = Faults()
+    with Directory() as path:
+        with durable(path, "always", "--log-backlog-bytes", "1M", environment=faults.environment()) as server:
+            with server.connect() as one, server.connect() as two:
+                writes, reads = wire.Replies(one), wire.Replies(two)
+                equal(writes.ask("SET", 1, 0), "OK", "set")
+                faults.write_us = 2000000
+                text = wire.command("MSET", *(word for key in range(200) for word in (key, 7)))
+                one.settimeout(60)
+                sender = threading.Thread(target=one.sendall, args=(text * WRITES,))
+                sender.start()
+                most, answered, end = 0, 0, time.monotonic() + 1.5
+                while time.monotonic() < end:
+                    check(reads.ask("GET", 1) is not None, "get")
+                    answered += 1
+                    most = max(most, persistence(server, "log_backlog_bytes")) if answered % 100 == 0 else most
+                check(answered >= 100, f"{answered} GETs in 1.5 s")
+                # a round or two of 1024 operations of 17 bytes may pass beside each other
+                check(0 < most < (1 << 20) + (1 << 16), f"{most} bytes waited to be written")
+                faults.end()
+                equal([writes.read() for _ in range(WRITES)], ["OK"] * WRITES, "the writes")
+                sender.join()
+            killed(server)
+        with durable(path, "no") as server:
+            equal(server.redis_cli("GET", "199").strip(), "7", "all")
+
+
+if __name__ == "__main__":
+    main()
