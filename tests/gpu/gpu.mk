@@ -23,7 +23,7 @@ CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c) tests/support/random.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 CUCKOO_SET_GPU_TEST := $(patsubst %,$(BUILD)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
-  $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(BUILD)/libtable.a
+  $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(GPU_OUT)/test_image_gpu: $(call obj,tests/gpu/test_image_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
