@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * acts.h - what operations consist of.
+ * acts.h - the acts that operations consist of.
  */
 #ifndef SHERWOOD_TABLE_CACHE_ACTS_H
 #define SHERWOOD_TABLE_CACHE_ACTS_H
 
-/* What is done with a key. An operation is a set of these. */
+/* The acts on a key. An operation is a set of these. */
 enum sw_cache_act {
     SW_CACHE_ACT_READ = 1,   /* present: copy the value to `out`, first of all */
     SW_CACHE_ACT_WRITE = 2,  /* present: write the value */

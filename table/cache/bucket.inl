@@ -2,14 +2,14 @@
  *
  * bucket.inl - one bucket: where a key lies, which slot is empty, whose score is the lowest.
  *
- * Included where operations are carried out; on CUDA by a group that holds the bucket's lock, or
+ * Included where operations are carried out; on CUDA by a tile that holds the bucket's lock, or
  * whose own the bucket is.
  */
-#include "table/cache/group.h"
 #include "table/cache/score.h"
+#include "table/cache/tile.h"
 
 /* The slot of `key` in its bucket, or SW_CACHE_NONE. `line` is the bucket's digests. */
-SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_group g, const struct sw_cache_slots *slots,
+SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                    uint64_t bucket, const struct sw_cache_line *line,
                                    uint32_t digest, uint64_t key)
 {
@@ -20,23 +20,24 @@ SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_group g, const struct sw_cach
         uint32_t slot = sw_cache_take(g, &equal);
         mine = SW_CACHE_LOAD(&sw_cache_entry_at(slots, first + slot)->key) == key ? slot : mine;
     }
-    sw_cache_join(g);
+    sw_cache_join(g); /* M3: the lanes meet again after the loop */
     uint32_t lanes = sw_cache_ballot(g, mine != SW_CACHE_NONE);
     return lanes == 0 ? SW_CACHE_NONE : sw_cache_from(g, mine, sw_cache_first_bit(lanes));
 }
 
 /* The slot of `key` in the cache, or SW_CACHE_NOWHERE. The lines are the digests of its buckets. On
  * CUDA the keys of both are asked for before either is waited for. */
-SW_CACHE_FN uint64_t sw_cache_seek_home(struct sw_cache_group g, const struct sw_cache_slots *slots,
-                                        const struct sw_cache_home *home,
-                                        const struct sw_cache_line *first,
-                                        const struct sw_cache_line *second, uint64_t key)
+SW_CACHE_FN uint64_t sw_cache_seek_candidates(struct sw_cache_tile g,
+                                              const struct sw_cache_slots *slots,
+                                              const struct sw_cache_candidates *candidates,
+                                              const struct sw_cache_line *first,
+                                              const struct sw_cache_line *second, uint64_t key)
 {
 #if SW_CACHE_LANES > 1
-    uint64_t at_first = home->first * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
-    uint64_t at_second = home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
-    uint32_t in_first = sw_cache_equal(&first->chunk[0], home->digest);
-    uint32_t in_second = slots->two ? sw_cache_equal(&second->chunk[0], home->digest) : 0;
+    uint64_t at_first = candidates->first * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
+    uint64_t at_second = candidates->second * SW_CACHE_BUCKET_SLOTS + sw_cache_chunk_slot(g, 0);
+    uint32_t in_first = sw_cache_equal(&first->chunk[0], candidates->digest);
+    uint32_t in_second = slots->two ? sw_cache_equal(&second->chunk[0], candidates->digest) : 0;
     uint64_t mine = SW_CACHE_NOWHERE;
     while ((in_first | in_second) != 0) {
         uint64_t slot_first = at_first + sw_cache_first_bit(in_first);
@@ -54,30 +55,30 @@ SW_CACHE_FN uint64_t sw_cache_seek_home(struct sw_cache_group g, const struct sw
         in_first &= in_first - 1;
         in_second &= in_second - 1;
     }
-    __syncwarp(g.mask);
+    __syncwarp(g.mask); /* M3: the lanes meet again after the loop */
     uint32_t lanes = sw_cache_ballot(g, mine != SW_CACHE_NOWHERE);
     uint32_t lane = lanes == 0 ? 0 : sw_cache_first_bit(lanes);
     return __shfl_sync(g.mask, mine, (int)lane, SW_CACHE_LANES);
 #else
-    uint64_t bucket = home->first;
-    uint32_t at = sw_cache_seek(g, slots, bucket, first, home->digest, key);
+    uint64_t bucket = candidates->first;
+    uint32_t at = sw_cache_seek(g, slots, bucket, first, candidates->digest, key);
     if (at == SW_CACHE_NONE && slots->two) {
-        bucket = home->second;
-        at = sw_cache_seek(g, slots, bucket, second, home->digest, key);
+        bucket = candidates->second;
+        at = sw_cache_seek(g, slots, bucket, second, candidates->digest, key);
     }
     return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + at;
 #endif
 }
 
 /* Empty slots of a bucket. */
-SW_CACHE_FN uint32_t sw_cache_count_empty(struct sw_cache_group g, const struct sw_cache_line *line)
+SW_CACHE_FN uint32_t sw_cache_count_empty(struct sw_cache_tile g, const struct sw_cache_line *line)
 {
     struct sw_cache_set empty = sw_cache_match(line, 0);
     return sw_cache_add(g, sw_cache_count(&empty));
 }
 
 /* The first empty slot, or SW_CACHE_NONE. */
-SW_CACHE_FN uint32_t sw_cache_first_empty(struct sw_cache_group g, const struct sw_cache_line *line)
+SW_CACHE_FN uint32_t sw_cache_first_empty(struct sw_cache_tile g, const struct sw_cache_line *line)
 {
     struct sw_cache_set empty = sw_cache_match(line, 0);
     uint32_t lanes = sw_cache_ballot(g, sw_cache_any(&empty));
@@ -91,7 +92,7 @@ struct sw_cache_lowest {
 };
 
 /* The lowest of what the lanes bring, then the lowest slot. */
-SW_CACHE_FN struct sw_cache_lowest sw_cache_lowest_of(struct sw_cache_group g,
+SW_CACHE_FN struct sw_cache_lowest sw_cache_lowest_of(struct sw_cache_tile g,
                                                       struct sw_cache_lowest mine)
 {
     struct sw_cache_lowest all;
@@ -155,7 +156,7 @@ SW_CACHE_FN void sw_cache_write_chunk(uint8_t *bytes, const struct sw_cache_chun
  * which half of its marks are below 255, so that as many entries leave before it must be done
  * again. The scores are `stride` bytes apart. (Not of the slots as a whole: on CUDA, kernel
  * arguments whose address is taken are copied.) */
-SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint8_t *scores,
+SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_tile g, const uint8_t *scores,
                                         uint32_t stride, uint8_t *marks, struct sw_cache_head *head)
 {
     struct sw_cache_lowest mine = {UINT64_MAX, SW_CACHE_NONE};
@@ -202,7 +203,7 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_group g, const uint8_t *
         head->base = lowest.score;
         head->shift = shift;
     }
-    sw_cache_join(g);
+    sw_cache_join(g); /* M3: base and shift */
 }
 
 /* Entries with the lowest mark, at most so many before the marks are made anew. */
@@ -219,7 +220,7 @@ struct sw_cache_search {
 
 /* Of the candidates: those whose score has the mark indeed; the others receive the mark
  * of their score. slot is SW_CACHE_NONE if there is none. */
-SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_group g,
+SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_tile g,
                                                     const struct sw_cache_slots *slots,
                                                     const struct sw_cache_search *search)
 {
@@ -242,7 +243,7 @@ SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_group g,
     return sw_cache_lowest_of(g, mine);
 }
 
-SW_CACHE_FN void sw_cache_search_read(struct sw_cache_group g, const struct sw_cache_slots *slots,
+SW_CACHE_FN void sw_cache_search_read(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                       uint64_t bucket, struct sw_cache_search *search,
                                       struct sw_cache_line *line)
 {
@@ -252,7 +253,7 @@ SW_CACHE_FN void sw_cache_search_read(struct sw_cache_group g, const struct sw_c
     *line = sw_cache_read_line(g, slots->marks, bucket);
 }
 
-SW_CACHE_FN void sw_cache_search_judge(struct sw_cache_group g, struct sw_cache_search *search,
+SW_CACHE_FN void sw_cache_search_judge(struct sw_cache_tile g, struct sw_cache_search *search,
                                        const struct sw_cache_line *line)
 {
     uint32_t mark = sw_cache_min(g, sw_cache_lowest_byte(line));
@@ -265,7 +266,7 @@ SW_CACHE_FN void sw_cache_search_judge(struct sw_cache_group g, struct sw_cache_
 }
 
 /* Brings the score that this lane will look at first nearer. */
-SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_group g,
+SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_tile g,
                                           const struct sw_cache_slots *slots,
                                           const struct sw_cache_search *search)
 {
@@ -286,7 +287,7 @@ SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_group g,
  * that only the entries with the lowest mark need be read; if all of those bounds were too low,
  * they are corrected and the search begins again. slot is SW_CACHE_NONE if the bucket needs new
  * marks first. */
-SW_CACHE_FN struct sw_cache_lowest sw_cache_search_end(struct sw_cache_group g,
+SW_CACHE_FN struct sw_cache_lowest sw_cache_search_end(struct sw_cache_tile g,
                                                        const struct sw_cache_slots *slots,
                                                        struct sw_cache_search *search)
 {
@@ -295,7 +296,7 @@ SW_CACHE_FN struct sw_cache_lowest sw_cache_search_end(struct sw_cache_group g,
         if (lowest.slot != SW_CACHE_NONE) {
             return lowest;
         }
-        sw_cache_join(g);
+        sw_cache_join(g); /* M3: the marks that lanes have corrected */
         struct sw_cache_line line = sw_cache_read_line(g, slots->marks, search->bucket);
         sw_cache_search_judge(g, search, &line);
     }

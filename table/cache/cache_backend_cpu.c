@@ -17,7 +17,7 @@
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 
-static const struct sw_cache_group alone = {0, 1, 0};
+static const struct sw_cache_tile alone = {0, 1, 0};
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
@@ -84,11 +84,11 @@ static struct sw_cache_time tell_time(struct sw_cache_cpu_table *table, uint32_t
     return time;
 }
 
-/* Bits of a batch's answers: words are stored when they are whole, and what others may write is not
- * read back. */
+/* The bits of a batch's answers. Words are stored when they are whole, so that memory others may
+ * write is never read back. */
 struct bits {
     uint64_t *words; /* or NULL: not wanted */
-    uint64_t word;   /* the one that is not stored yet */
+    uint64_t word;   /* the word that is not stored yet */
 };
 
 /* Adds the bit of operation `index` of so many. */
@@ -166,7 +166,8 @@ static void read_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
         bool found = slot != SW_CACHE_NOWHERE;
         read_one(table, batch, &time, i, slot);
         answer(&found_bits, i, batch->count, found);
-        bool first = found && slot / SW_CACHE_BUCKET_SLOTS == sw_cache_home_of(slots, key).first;
+        bool first =
+            found && slot / SW_CACHE_BUCKET_SLOTS == sw_cache_candidates_of(slots, key).first;
         counters->operations++;
         counters->probes += slots->two && !first ? 2 : 1;
         counters->hits += found;
@@ -190,7 +191,7 @@ static void count_write(const struct sw_cache_cpu_table *table, struct sw_batch 
     batch->counters.not_admitted += result == SW_CACHE_REFUSED;
 }
 
-/* One operation; an entry that leaves goes to `left`. */
+/* Carries out one operation; an evicted entry goes to `left`. */
 static enum sw_cache_result write_one(struct sw_cache_cpu_table *table, struct sw_batch *batch,
                                       const struct sw_cache_time *time, struct sw_cache_sink *left,
                                       uint32_t index)
@@ -210,8 +211,8 @@ static enum sw_cache_result write_one(struct sw_cache_cpu_table *table, struct s
     if (batch->values != NULL) {
         step.value = (const uint8_t *)batch->values + (size_t)index * slots->value_bytes;
     }
-    struct sw_cache_home home = sw_cache_home_of(slots, step.key);
-    enum sw_cache_result result = sw_cache_operate(alone, slots, time, &step, &home, left);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(slots, step.key);
+    enum sw_cache_result result = sw_cache_operate(alone, slots, time, &step, &candidates, left);
     if (result != SW_CACHE_HIT && step.out != NULL) {
         memset(step.out, 0, slots->value_bytes);
     }
@@ -222,7 +223,7 @@ static enum sw_cache_result write_one(struct sw_cache_cpu_table *table, struct s
     return result;
 }
 
-/* Keys of entries that leave are 64 bits; those of the table may be 32. */
+/* Keys of evicted entries are 64 bits; those of the table may be 32. */
 static void list_left(const struct sw_cache_cpu_table *table, struct sw_batch *batch, uint64_t key)
 {
     if (table->key_bytes == 4) {
@@ -262,7 +263,7 @@ static uint64_t held(const struct sw_cache_cpu_table *table)
     return counters->inserted - counters->erased - counters->evicted;
 }
 
-/* Before a batch that may pass half of the slots: grows as far as it may. */
+/* Before a batch that may fill more than half of the slots: grows as far as it may. */
 static void grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     uint64_t buckets = sw_cache_growth_wanted(&table->growth, held(table) + batch->_upserts);
@@ -360,7 +361,7 @@ static void list_entry(const struct sw_cache_cpu_table *table, struct sw_batch *
     }
 }
 
-/* An entry keeps its slot as long as it is there and the cache is not moved. */
+/* An entry keeps its slot while it is there and the cache is not moved. */
 static void scan_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;

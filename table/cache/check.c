@@ -22,22 +22,24 @@ static int check_slot(const struct sw_cache_slots *slots, uint64_t slot, char *t
 {
     uint64_t key = sw_cache_entry_at(slots, slot)->key;
     uint64_t bucket = slot / SW_CACHE_BUCKET_SLOTS;
-    struct sw_cache_home home = sw_cache_home_of(slots, key);
-    if (slots->digests[slot] != home.digest) {
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(slots, key);
+    if (slots->digests[slot] != candidates.digest) {
         return violated(text, size, "I2: slot %llu has digest %u, but %u is that of key %llu",
-                        (unsigned long long)slot, slots->digests[slot], home.digest,
+                        (unsigned long long)slot, slots->digests[slot], candidates.digest,
                         (unsigned long long)key);
     }
-    if (bucket != home.first && bucket != home.second) {
+    if (bucket != candidates.first && bucket != candidates.second) {
         return violated(text, size, "I3: key %llu is in bucket %llu, not in %llu or %llu",
                         (unsigned long long)key, (unsigned long long)bucket,
-                        (unsigned long long)home.first, (unsigned long long)home.second);
+                        (unsigned long long)candidates.first,
+                        (unsigned long long)candidates.second);
     }
     uint32_t copies = 0;
     for (uint32_t side = 0; side < (slots->two ? 2U : 1U); side++) {
-        uint64_t first = (side == 0 ? home.first : home.second) * SW_CACHE_BUCKET_SLOTS;
+        uint64_t first = (side == 0 ? candidates.first : candidates.second) * SW_CACHE_BUCKET_SLOTS;
         for (uint64_t i = first; i < first + SW_CACHE_BUCKET_SLOTS; i++) {
-            copies += slots->digests[i] == home.digest && sw_cache_entry_at(slots, i)->key == key;
+            copies +=
+                slots->digests[i] == candidates.digest && sw_cache_entry_at(slots, i)->key == key;
         }
     }
     if (copies != 1) {

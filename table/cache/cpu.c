@@ -9,7 +9,7 @@
 #include "table/cache/operate.inl"
 #include "table/host/memory.h"
 
-static const struct sw_cache_group alone = {0, 1, 0};
+static const struct sw_cache_tile alone = {0, 1, 0};
 
 /* Entries and values are last: their size is any multiple of 4. */
 void sw_cache_cpu_carve(struct sw_cache_slots *slots, void *memory)
@@ -46,18 +46,18 @@ void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, char 
 
 uint64_t sw_cache_cpu_find(const struct sw_cache_slots *slots, uint64_t key)
 {
-    struct sw_cache_home home = sw_cache_home_of(slots, key);
-    struct sw_cache_line line = sw_cache_read_line(alone, slots->digests, home.first);
-    uint32_t at = sw_cache_seek(alone, slots, home.first, &line, home.digest, key);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(slots, key);
+    struct sw_cache_line line = sw_cache_read_line(alone, slots->digests, candidates.first);
+    uint32_t at = sw_cache_seek(alone, slots, candidates.first, &line, candidates.digest, key);
     if (at != SW_CACHE_NONE) {
-        return home.first * SW_CACHE_BUCKET_SLOTS + at;
+        return candidates.first * SW_CACHE_BUCKET_SLOTS + at;
     }
     if (!slots->two) {
         return SW_CACHE_NOWHERE;
     }
-    line = sw_cache_read_line(alone, slots->digests, home.second);
-    at = sw_cache_seek(alone, slots, home.second, &line, home.digest, key);
-    return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : home.second * SW_CACHE_BUCKET_SLOTS + at;
+    line = sw_cache_read_line(alone, slots->digests, candidates.second);
+    at = sw_cache_seek(alone, slots, candidates.second, &line, candidates.digest, key);
+    return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : candidates.second * SW_CACHE_BUCKET_SLOTS + at;
 }
 
 uint64_t sw_cache_cpu_touch(const struct sw_cache_slots *slots, const struct sw_cache_time *time,
@@ -91,9 +91,9 @@ uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_ca
             .given = entry->score,
             .value = sw_cache_value_at(from, slot),
         };
-        struct sw_cache_home home = sw_cache_home_of(to, step.key);
-        left +=
-            sw_cache_operate(alone, &as_told, &never, &step, &home, &nowhere) != SW_CACHE_INSERTED;
+        struct sw_cache_candidates candidates = sw_cache_candidates_of(to, step.key);
+        left += sw_cache_operate(alone, &as_told, &never, &step, &candidates, &nowhere) !=
+                SW_CACHE_INSERTED;
     }
     return left;
 }

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-/* After a growth that failed none is tried for so long. */
+/* Pause after a growth that failed. */
 #define RETRY_NS 1000000000ULL
 
 static uint64_t now_ns(void)

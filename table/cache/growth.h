@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * growth.h - when a table's cache grows, and what is told of it.
+ * growth.h - when a table's cache grows, and the facts that depend on it.
  *
- * Threads: facts may be asked for at any time; all else is of whoever is alone with the table.
+ * Threads: facts may be asked for at any time; everything else only by a thread that is alone with
+ * the table.
  */
 #ifndef SHERWOOD_TABLE_CACHE_GROWTH_H
 #define SHERWOOD_TABLE_CACHE_GROWTH_H
@@ -36,9 +37,8 @@ void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uin
 void sw_cache_growth_tried(struct sw_cache_growth *growth, bool done);
 void sw_cache_growth_resized(struct sw_cache_growth *growth, bool done);
 
-/* The cursor of a scan that goes on at a slot says which layout the slot is of: once everything was
- * moved, the scan begins anew. A number below 2^48 is a slot, modulo their number, of any layout.
- */
+/* The cursor of a scan names the layout of the slot at which it goes on: after a move the scan
+ * begins anew. A number below 2^48 is a slot, modulo their number, of any layout. */
 uint64_t sw_cache_growth_cursor(const struct sw_cache_growth *growth, uint64_t slot);
 uint64_t sw_cache_growth_slot(const struct sw_cache_growth *growth, uint64_t cursor);
 

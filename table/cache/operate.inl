@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * operate.inl - one operation that writes: look the key up, change its entry or make one.
+ * operate.inl - one operation that writes: looks the key up, changes its entry or makes one.
  *
  * Included where operations are carried out. Nothing else may touch the key's buckets meanwhile: on
- * the CPU the batch is alone; on CUDA the group holds the locks of both, or they are its own.
+ * the CPU the batch is alone; on CUDA the tile holds the locks of both (M5), or no other thread of
+ * the kernel has them (M8). Between the lanes of the tile, sw_cache_join orders stores and loads
+ * (M3).
  */
 #include "table/cache/acts.h"
 #include "table/cache/bucket.inl"
@@ -11,16 +13,16 @@
 
 struct sw_cache_step {
     uint32_t acts;
-    uint32_t element; /* enum sw_cache_element */
+    uint32_t element; /* the numbers that are added: enum sw_cache_element */
     uint64_t key;
-    uint64_t index; /* in the batch */
-    uint64_t given; /* to the score */
+    uint64_t index; /* of the operation in the batch */
+    uint64_t given; /* what the caller gives to the score */
     const uint8_t *value;
     uint8_t *out;
     uint64_t *score_out; /* or NULL */
 };
 
-/* Where entries that leave are listed; keys NULL: nowhere. */
+/* Where evicted entries are listed; keys NULL: nowhere. */
 struct sw_cache_sink {
     uint64_t *keys;
     uint8_t *values; /* or NULL, as scores */
@@ -28,14 +30,14 @@ struct sw_cache_sink {
     uint64_t *count;
 };
 
-/* Values that an operation moves: first one that is read or leaves, out of the cache,
- * then one that is written to a slot or added to it. from NULL: none. The same in every
- * lane. */
+/* The values that an operation moves: first one out of the cache (read or evicted), then one that
+ * is written to a slot or added to it. from NULL: none. The same in every lane. */
 struct sw_cache_moves {
     const uint8_t *out_from;
     uint8_t *out_to;
     const uint8_t *in_from;
-    uint64_t slot; /* what is in it leaves the cache or is read, and it is written; if any is */
+    uint64_t slot; /* the slot whose value leaves or is read, and is then written, if either
+                      happens */
     bool adds;
 };
 #define SW_CACHE_NO_MOVES                         \
@@ -44,7 +46,7 @@ struct sw_cache_moves {
     }
 
 /* Copies one value. Both are aligned to 16 bytes if its size is a multiple of 16, else to 4. */
-SW_CACHE_FN void sw_cache_copy(struct sw_cache_group g, uint8_t *to, const uint8_t *from,
+SW_CACHE_FN void sw_cache_copy(struct sw_cache_tile g, uint8_t *to, const uint8_t *from,
                                uint32_t bytes)
 {
 #ifdef __CUDACC__
@@ -76,7 +78,7 @@ SW_CACHE_FN void sw_cache_copy(struct sw_cache_group g, uint8_t *to, const uint8
 }
 
 /* Adds `from` to `to`, number by number. */
-SW_CACHE_FN void sw_cache_add_value(struct sw_cache_group g, uint8_t *to, const uint8_t *from,
+SW_CACHE_FN void sw_cache_add_value(struct sw_cache_tile g, uint8_t *to, const uint8_t *from,
                                     uint32_t bytes, uint32_t element)
 {
     uint32_t size = element == SW_CACHE_U64 ? 8 : 4;
@@ -98,12 +100,12 @@ SW_CACHE_FN void sw_cache_add_value(struct sw_cache_group g, uint8_t *to, const 
 }
 
 /* Moves the values of one operation. */
-SW_CACHE_FN void sw_cache_move(struct sw_cache_group g, const struct sw_cache_slots *slots,
+SW_CACHE_FN void sw_cache_move(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                uint32_t element, const struct sw_cache_moves *moves)
 {
     if (moves->out_from != NULL) {
         sw_cache_copy(g, moves->out_to, moves->out_from, slots->value_bytes);
-        sw_cache_join(g);
+        sw_cache_join(g); /* M3: the old value was read before the new one is written */
     }
     if (moves->in_from == NULL) {
         return;
@@ -116,18 +118,20 @@ SW_CACHE_FN void sw_cache_move(struct sw_cache_group g, const struct sw_cache_sl
     }
 }
 
-/* One lane. */
+/* By one lane. */
 SW_CACHE_FN void sw_cache_set_entry(const struct sw_cache_slots *slots, uint64_t slot, uint64_t key,
                                     uint64_t score)
 {
 #ifdef __CUDACC__
-    *(ulonglong2 *)sw_cache_entry_at(slots, slot) = make_ulonglong2(key, score); /* one write */
+    *(ulonglong2 *)sw_cache_entry_at(slots, slot) =
+        make_ulonglong2(key, score); /* one store, so that a reader
+                                        beside it sees a whole entry */
 #else
     *sw_cache_entry_at(slots, slot) = (struct sw_cache_entry){key, score};
 #endif
 }
 
-/* If the bucket has marks, writes the one of a score. One lane. */
+/* Writes the mark of a score, if the bucket has marks. By one lane. */
 SW_CACHE_FN void sw_cache_mark(const struct sw_cache_slots *slots, uint64_t bucket, uint64_t slot,
                                uint64_t score)
 {
@@ -138,8 +142,8 @@ SW_CACHE_FN void sw_cache_mark(const struct sw_cache_slots *slots, uint64_t buck
     }
 }
 
-/* The entry at `slot` is used. */
-SW_CACHE_FN void sw_cache_use(struct sw_cache_group g, const struct sw_cache_slots *slots,
+/* Counts a use of the entry at `slot`. */
+SW_CACHE_FN void sw_cache_use(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                               const struct sw_cache_time *time, const struct sw_cache_step *step,
                               uint64_t slot)
 {
@@ -156,8 +160,8 @@ SW_CACHE_FN void sw_cache_use(struct sw_cache_group g, const struct sw_cache_slo
     }
 }
 
-/* The key is at `slot`. */
-SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slots *slots,
+/* Carries out the operation on a key that is present, at `slot`. */
+SW_CACHE_FN void sw_cache_hit(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                               const struct sw_cache_time *time, const struct sw_cache_step *step,
                               uint64_t slot, struct sw_cache_moves *moves)
 {
@@ -181,8 +185,8 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_group g, const struct sw_cache_slo
     }
 }
 
-/* Lists the entry at `slot`, which leaves. */
-SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_slots *slots,
+/* Lists the entry at `slot`, which is evicted. */
+SW_CACHE_FN void sw_cache_list(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                const struct sw_cache_sink *sink, uint64_t slot, uint64_t score,
                                struct sw_cache_moves *moves)
 {
@@ -205,50 +209,50 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_group g, const struct sw_cache_sl
     }
 }
 
-/* A newcomer whose buckets are full: the slot it takes, or SW_CACHE_NOWHERE; *left is the score of
- * the entry that leaves. If a bucket needs marks first, *unmarked becomes that one, and nothing has
- * changed. */
-SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_group g, const struct sw_cache_slots *slots,
-                                        const struct sw_cache_home *home, uint64_t score,
-                                        uint64_t *left, uint64_t *unmarked)
+/* Evicts an entry for a newcomer whose buckets are full. Returns its slot, or SW_CACHE_NOWHERE;
+ * *left is the score of the evicted entry. If a bucket needs marks first, *unmarked becomes that
+ * one, and nothing has changed. */
+SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_tile g, const struct sw_cache_slots *slots,
+                                        const struct sw_cache_candidates *candidates,
+                                        uint64_t score, uint64_t *left, uint64_t *unmarked)
 {
     struct sw_cache_search first;
     struct sw_cache_search second;
     struct sw_cache_line marks_first;
     struct sw_cache_line marks_second;
-    sw_cache_search_read(g, slots, home->first, &first, &marks_first);
+    sw_cache_search_read(g, slots, candidates->first, &first, &marks_first);
     if (slots->two) {
-        sw_cache_search_read(g, slots, home->second, &second, &marks_second);
+        sw_cache_search_read(g, slots, candidates->second, &second, &marks_second);
     }
     sw_cache_search_judge(g, &first, &marks_first);
     if (slots->two) {
         sw_cache_search_judge(g, &second, &marks_second);
         sw_cache_search_prefetch(g, slots, &second);
     }
-    uint64_t bucket = home->first;
+    uint64_t bucket = candidates->first;
     struct sw_cache_lowest lowest = sw_cache_search_end(g, slots, &first);
     if (lowest.slot == SW_CACHE_NONE) {
-        *unmarked = home->first;
+        *unmarked = candidates->first;
         return SW_CACHE_NOWHERE;
     }
     if (slots->two) {
         struct sw_cache_lowest other = sw_cache_search_end(g, slots, &second);
         if (other.slot == SW_CACHE_NONE) {
-            *unmarked = home->second;
+            *unmarked = candidates->second;
             return SW_CACHE_NOWHERE;
         }
         if (other.score < lowest.score) {
             lowest = other;
-            bucket = home->second;
+            bucket = candidates->second;
         }
     }
     *left = lowest.score;
     return score < lowest.score ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + lowest.slot;
 }
 
-/* Where a newcomer goes: an empty slot of the emptier bucket, or one that is made. */
-SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_cache_slots *slots,
-                                     const struct sw_cache_home *home,
+/* The slot for a newcomer: an empty one of the emptier bucket, or that of an evicted entry. */
+SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_tile g, const struct sw_cache_slots *slots,
+                                     const struct sw_cache_candidates *candidates,
                                      const struct sw_cache_line *first,
                                      const struct sw_cache_line *second,
                                      const struct sw_cache_sink *sink, uint64_t score,
@@ -256,10 +260,10 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_ca
                                      uint64_t *unmarked)
 {
     uint64_t left = 0;
-    uint64_t bucket = home->first;
+    uint64_t bucket = candidates->first;
     struct sw_cache_line emptier = *first;
     if (slots->two && sw_cache_count_empty(g, second) > sw_cache_count_empty(g, first)) {
-        bucket = home->second;
+        bucket = candidates->second;
         emptier = *second;
     }
     uint32_t empty = sw_cache_first_empty(g, &emptier);
@@ -267,7 +271,7 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_ca
     if (empty != SW_CACHE_NONE) {
         return bucket * SW_CACHE_BUCKET_SLOTS + empty;
     }
-    uint64_t slot = sw_cache_make_room(g, slots, home, score, &left, unmarked);
+    uint64_t slot = sw_cache_make_room(g, slots, candidates, score, &left, unmarked);
     *result = slot == SW_CACHE_NOWHERE ? SW_CACHE_REFUSED : SW_CACHE_REPLACED;
     if (slot != SW_CACHE_NOWHERE && sink->keys != NULL) {
         sw_cache_list(g, slots, sink, slot, left, moves);
@@ -275,22 +279,21 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_group g, const struct sw_ca
     return slot;
 }
 
-/* Carries out one step but for values, and leaves *unmarked alone; or sets it to a bucket that must
- * have marks first, and has done nothing that doing it all again would not do. *moves, which is
- * SW_CACHE_NO_MOVES before, becomes the values to move, while nothing else touches the key's
- * buckets. */
+/* Carries out one step except for values. If a bucket needs marks first, *unmarked becomes that
+ * bucket, and nothing is done that cannot be done again. *moves, SW_CACHE_NO_MOVES before, receives
+ * the values to move before anything else touches the key's buckets. */
 SW_CACHE_FN enum sw_cache_result
-sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
+sw_cache_try_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                      const struct sw_cache_time *time, const struct sw_cache_step *step,
-                     const struct sw_cache_home *home, const struct sw_cache_sink *sink,
+                     const struct sw_cache_candidates *candidates, const struct sw_cache_sink *sink,
                      struct sw_cache_moves *moves, uint64_t *unmarked)
 {
-    struct sw_cache_line first = sw_cache_read_line(g, slots->digests, home->first);
+    struct sw_cache_line first = sw_cache_read_line(g, slots->digests, candidates->first);
     struct sw_cache_line second = first;
     if (slots->two) {
-        second = sw_cache_read_line(g, slots->digests, home->second);
+        second = sw_cache_read_line(g, slots->digests, candidates->second);
     }
-    uint64_t resident = sw_cache_seek_home(g, slots, home, &first, &second, step->key);
+    uint64_t resident = sw_cache_seek_candidates(g, slots, candidates, &first, &second, step->key);
     if (resident != SW_CACHE_NOWHERE) {
         sw_cache_hit(g, slots, time, step, resident, moves);
         return SW_CACHE_HIT;
@@ -300,11 +303,11 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
     }
     uint64_t score = sw_cache_score_new(slots->policy, time, step->index, step->given);
     enum sw_cache_result result;
-    uint64_t slot =
-        sw_cache_choose(g, slots, home, &first, &second, sink, score, &result, moves, unmarked);
+    uint64_t slot = sw_cache_choose(g, slots, candidates, &first, &second, sink, score, &result,
+                                    moves, unmarked);
     if (slot != SW_CACHE_NOWHERE) {
         if (g.lane == 0) {
-            slots->digests[slot] = (uint8_t)home->digest;
+            slots->digests[slot] = (uint8_t)candidates->digest;
             sw_cache_set_entry(slots, slot, step->key, score);
             sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, score);
             if (step->score_out != NULL) {
@@ -317,8 +320,8 @@ sw_cache_try_operate(struct sw_cache_group g, const struct sw_cache_slots *slots
     return result;
 }
 
-/* After an operation that asked for it: makes the marks of a full bucket. */
-SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_group g, const struct sw_cache_slots *slots,
+/* Makes the marks of a full bucket, after an operation that asked for them. */
+SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                      uint64_t bucket)
 {
     uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
@@ -329,15 +332,15 @@ SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_group g, const struct sw_ca
 /* Carries out one step; the same in every lane. (Marks are made out here, where little else is
  * alive: on CUDA a call inside costs registers.) */
 SW_CACHE_FN enum sw_cache_result
-sw_cache_operate(struct sw_cache_group g, const struct sw_cache_slots *slots,
+sw_cache_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                  const struct sw_cache_time *time, const struct sw_cache_step *step,
-                 const struct sw_cache_home *home, const struct sw_cache_sink *sink)
+                 const struct sw_cache_candidates *candidates, const struct sw_cache_sink *sink)
 {
     for (;;) {
         uint64_t unmarked = SW_CACHE_NOWHERE;
         struct sw_cache_moves moves = SW_CACHE_NO_MOVES;
         enum sw_cache_result result =
-            sw_cache_try_operate(g, slots, time, step, home, sink, &moves, &unmarked);
+            sw_cache_try_operate(g, slots, time, step, candidates, sink, &moves, &unmarked);
         if (unmarked == SW_CACHE_NOWHERE) {
             sw_cache_move(g, slots, step->element, &moves);
             return result;

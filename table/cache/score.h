@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * score.h - the score policies, for host and device.
- *
- * But for CUSTOM a use never lowers a score: what bounds it from below stays a bound.
+ * score.h - the score policies, for host and device. Except under CUSTOM a use never lowers a
+ * score, so a lower bound of it stays one.
  *
  * Threads: pure functions of their arguments.
  */

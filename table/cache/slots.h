@@ -48,9 +48,10 @@ struct sw_cache_slots {
     uint32_t policy; /* enum sw_cache_policy */
 };
 
-/* Where a key may lie. In MEMORY mode first is one of the lower half of the buckets (of an odd
- * number, the larger half), second one of the upper half. In THROUGHPUT mode second is first. */
-struct sw_cache_home {
+/* Where a key may lie: its candidate buckets, and its digest. In MEMORY mode `first` is one of the
+ * lower half of the buckets (of an odd number, the larger half), `second` one of the upper half. In
+ * THROUGHPUT mode `second` is `first`. */
+struct sw_cache_candidates {
     uint64_t first;
     uint64_t second;
     uint32_t digest; /* 1..255 */
@@ -69,20 +70,20 @@ SW_HD static inline uint64_t sw_cache_scale(uint64_t a, uint64_t b)
 
 /* 128 bits of hash: the first bucket from the high bits of one half, the digest from its low 32
  * bits, the second bucket from the other half. */
-SW_HD static inline struct sw_cache_home sw_cache_home_of(const struct sw_cache_slots *slots,
-                                                          uint64_t key)
+SW_HD static inline struct sw_cache_candidates
+sw_cache_candidates_of(const struct sw_cache_slots *slots, uint64_t key)
 {
-    struct sw_cache_home home;
+    struct sw_cache_candidates candidates;
     uint64_t hash = sw_mix_64(key, slots->seed);
     uint64_t upper = slots->two ? slots->buckets / 2 : 0;
     uint64_t lower = slots->buckets - upper;
-    home.first = sw_cache_scale(hash, lower);
-    home.digest = 1 + (uint32_t)((uint64_t)(uint32_t)hash * 255 >> 32);
-    home.second = home.first;
+    candidates.first = sw_cache_scale(hash, lower);
+    candidates.digest = 1 + (uint32_t)((uint64_t)(uint32_t)hash * 255 >> 32);
+    candidates.second = candidates.first;
     if (slots->two) {
-        home.second = lower + sw_cache_scale(sw_mix_64(hash, 0x9e3779b97f4a7c15ULL), upper);
+        candidates.second = lower + sw_cache_scale(sw_mix_64(hash, 0x9e3779b97f4a7c15ULL), upper);
     }
-    return home;
+    return candidates;
 }
 
 /* A value of at most so many bytes, and a multiple of 16, lies behind its entry: who finds the one
@@ -90,7 +91,9 @@ SW_HD static inline struct sw_cache_home sw_cache_home_of(const struct sw_cache_
  * spread, and copying them would take longer than that saves. */
 #define SW_CACHE_VALUE_TOGETHER_MAX 48U
 
-/* Bytes of the entries and values of a bucket. */
+/* A value of at most so many bytes, and a multiple of 16, lies behind its entry, so that finding
+ * the one brings the other near. Larger ones would be cut by the boundaries of 256 bytes at which
+ * memory is interleaved, and copying them would take longer than that saves. */
 SW_HD static inline uint64_t sw_cache_entries_bytes(uint32_t value_bytes)
 {
     return SW_CACHE_BUCKET_SLOTS * (sizeof(struct sw_cache_entry) + value_bytes);

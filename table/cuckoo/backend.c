@@ -19,16 +19,16 @@ int sw_cuckoo_check(uint32_t slot_bits, const void *table, char *violation, size
                            : sw_cuckoo_check_s128(table, text, size);
 }
 
-void sw_cuckoo_backend_facts(const struct sw_cuckoo_plan *plan, uint64_t bytes,
+void sw_cuckoo_backend_facts(const struct sw_cuckoo_geometry *geometry, uint64_t bytes,
                              struct sw_backend_facts *facts)
 {
     *facts = (struct sw_backend_facts){
         .bucket_slots = 1,
-        .max_probe = plan->shape.chain_max,
-        .buckets = plan->cells,
-        .capacity_slots = plan->cells,
-        .max_capacity_slots = plan->cells,
-        .occupied_max = plan->occupied_max,
+        .max_probe = geometry->shape.chain_max,
+        .buckets = geometry->cells,
+        .capacity_slots = geometry->cells,
+        .max_capacity_slots = geometry->cells,
+        .occupied_max = geometry->occupied_max,
         .bytes_reserved = bytes,
     };
 }

@@ -24,8 +24,8 @@ SW_CUCKOO_INLINE struct CK(cell) CK(cell_of)(CK_WORD key, CK_WORD value)
     return cell;
 }
 
-/* A load where nobody writes: in a look-up phase, or alone. On a GPU it passes by L1, where no cell
- * is met twice. */
+/* A load in a phase in which nothing writes, or alone. On a GPU it bypasses L1, since a cell is
+ * hardly ever read twice. */
 SW_CUCKOO_INLINE struct CK(cell) CK(cell_read)(const struct CK(cell) * cell)
 {
 #if defined(__CUDA_ARCH__) && CK_BITS == 64
@@ -39,7 +39,8 @@ SW_CUCKOO_INLINE struct CK(cell) CK(cell_read)(const struct CK(cell) * cell)
 #endif
 }
 
-/* Puts an entry into a cell and takes out what was there, in one step. */
+/* Stores an entry in a cell and returns what was there, in one step. Relaxed: the cell is the whole
+ * message (M6). */
 SW_CUCKOO_INLINE struct CK(cell) CK(cell_exchange)(struct CK(cell) * cell, struct CK(cell) entry)
 {
 #if CK_BITS == 64

@@ -10,9 +10,9 @@ static struct CK(table) CK(table_of)(struct cuckoo *cuckoo)
         .view = {.cells = cuckoo->cells[cuckoo->current], .shape = cuckoo->shape},
         .stash = cuckoo->stash,
         .state = &cuckoo->state,
-        .occupied_max = cuckoo->plan.occupied_max,
-        .stash_max = cuckoo->plan.stash_max,
-        .stash_most = cuckoo->plan.stash_most,
+        .occupied_max = cuckoo->geometry.occupied_max,
+        .stash_max = cuckoo->geometry.stash_max,
+        .stash_most = cuckoo->geometry.stash_most,
     };
     return table;
 }
@@ -57,18 +57,18 @@ static void CK(run_reads)(struct cuckoo *cuckoo, struct sw_batch *batch)
     }
 }
 
-/* Everything to the other arrays, under the next seeds. False if something met the bound: nothing
+/* Moves all entries to the other arrays, under the next seeds. False if one met the bound: nothing
  * changed. */
 static bool CK(move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next)
 {
     const struct CK(cell) *old = cuckoo->cells[cuckoo->current];
     const struct CK(cell) *stash = cuckoo->stash;
     struct CK(view) new = {.cells = cuckoo->cells[!cuckoo->current], .shape = *next};
-    uint64_t cells = cuckoo->plan.cells;
+    uint64_t cells = cuckoo->geometry.cells;
     memset(new.cells, 0xFF, cells * sizeof(*new.cells));
     for (uint64_t c = 0; c < cells + cuckoo->state.stash_occupied; c++) {
-        struct CK(cell) hand = c < cells ? old[c] : stash[c - cells];
-        if (hand.key != CK_ONES && !CK(insert)(&new, &hand)) {
+        struct CK(cell) carried = c < cells ? old[c] : stash[c - cells];
+        if (carried.key != CK_ONES && !CK(insert)(&new, &carried)) {
             return false;
         }
     }

@@ -25,7 +25,7 @@
 /* Keys that one thread of a GPU has on their way at once, at most. */
 #define SW_CUCKOO_IN_FLIGHT_MAX 8
 
-/* Inlined where a count is known, so that a GPU keeps arrays of it in registers. */
+/* Inlined where a count is a constant, so that a GPU keeps the arrays in registers. */
 #ifdef __CUDACC__
 #define SW_CUCKOO_INLINE static __host__ __device__ __forceinline__
 #else
@@ -51,7 +51,7 @@ SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed_of(uint32_t number, uint32_t i)
 struct sw_cuckoo_shape {
     uint64_t each;      /* cells of one array, at most SW_CUCKOO_CELLS_EACH_MAX */
     uint32_t functions; /* arrays, and functions: 2 or 3 */
-    uint32_t chain_max; /* exchanges after which an entry in hand is given up */
+    uint32_t chain_max; /* exchanges after which the carried entry is given up */
     uint32_t seeds[SW_CUCKOO_FUNCTIONS_MAX];
 };
 

@@ -35,8 +35,8 @@ SW_CUCKOO_INLINE struct CK(cell) *
     return view->cells + sw_cuckoo_place_of(&view->shape, hash, i);
 }
 
-/* Looks up the keys of `wanted` (bits; a key of all ones must not be among them) in array i.
- * Returns the bits of those found; their cells are in cells[]. */
+/* Looks up the keys of `wanted` (bits; not the key of all ones) in array i. Returns the bits of
+ * those found; their cells are in cells[]. */
 SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WORD *keys,
                                       uint32_t wanted, struct CK(cell) * cells, uint32_t count,
                                       uint32_t i)
@@ -60,10 +60,13 @@ SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WOR
     return found;
 }
 
-/* Inserts the entries hand[k] whose bits are set in `live`, of which `taken` exchanges were made
- * before, the next one in array taken % functions. Returns the bits of those that met chain_max: in
- * hand[k] is then the entry, usually another one, that is in no cell. */
-SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct CK(cell) * hand,
+/* Inserts the entries carried[k] whose bits are set in `live`. Of each, `taken` exchanges were made
+ * before, so the next one is in array taken % functions. Returns the bits of those that met
+ * chain_max: carried[k] is then the entry, usually another one, that is in no cell.
+ *
+ * Beside other inserts: each exchange of a whole cell leaves an entry in exactly one cell or
+ * carried by one thread (rule 2 of README.md; M6 of table/README.md). */
+SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct CK(cell) * carried,
                                           uint32_t live, uint32_t taken, uint32_t count,
                                           uint32_t functions)
 {
@@ -73,15 +76,15 @@ SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct C
         SW_CUCKOO_UNROLL
         for (uint32_t k = 0; k < count; k++) {
             if ((live >> k & 1) != 0) {
-                was[k] = CK(cell_exchange)(CK(cell_at)(view, hand[k].key, i), hand[k]);
+                was[k] = CK(cell_exchange)(CK(cell_at)(view, carried[k].key, i), carried[k]);
             }
         }
         SW_CUCKOO_UNROLL
         for (uint32_t k = 0; k < count; k++) {
             if ((live >> k & 1) != 0) {
-                /* the same key again was not promised, but then one copy stays */
-                bool done = was[k].key == CK_ONES || was[k].key == hand[k].key;
-                hand[k] = was[k];
+                /* if the same key is inserted twice, against the promise, one copy stays */
+                bool done = was[k].key == CK_ONES || was[k].key == carried[k].key;
+                carried[k] = was[k];
                 live &= done ? ~(1U << k) : ~0U;
             }
         }
@@ -91,8 +94,9 @@ SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct C
     return live;
 }
 
-/* One entry, whose key is absent and not all ones. False: *hand is an entry that is in no cell. */
-SW_CUCKOO_INLINE bool CK(insert)(const struct CK(view) * view, struct CK(cell) * hand)
+/* Inserts one entry, whose key is absent and not all ones. False: *carried is an entry that is in
+ * no cell. */
+SW_CUCKOO_INLINE bool CK(insert)(const struct CK(view) * view, struct CK(cell) * carried)
 {
-    return CK(insert_from)(view, hand, 1, 0, 1, view->shape.functions) == 0;
+    return CK(insert_from)(view, carried, 1, 0, 1, view->shape.functions) == 0;
 }

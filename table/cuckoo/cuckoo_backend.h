@@ -22,7 +22,7 @@ extern const struct sw_backend sw_cuckoo_backend_cpu;
 const struct sw_backend *sw_cuckoo_backend_cuda(void);
 
 /* Facts of a table that never changes its size. */
-void sw_cuckoo_backend_facts(const struct sw_cuckoo_plan *plan, uint64_t bytes,
+void sw_cuckoo_backend_facts(const struct sw_cuckoo_geometry *geometry, uint64_t bytes,
                              struct sw_backend_facts *facts);
 
 /* The batch's arrays with their types; undo is left out. */

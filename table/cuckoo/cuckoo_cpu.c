@@ -18,14 +18,14 @@
 /* Smaller batches of reads are done by the submitting thread. */
 #define PARALLEL_MIN (1U << 14)
 
-/* Read inside the lock's read phases, written inside its write phases; plan, pool and sizes never
- * change. */
+/* Read inside the lock's read phases, written inside its write phases; geometry, pool and sizes
+ * never change. */
 struct cuckoo {
     struct sw_phase_lock lock;
     struct sw_pool *pool;
     uint32_t slot_bits;
     uint64_t seed;
-    struct sw_cuckoo_plan plan;
+    struct sw_cuckoo_geometry geometry;
     struct sw_cuckoo_shape shape; /* of the current arrays */
     uint32_t seed_number;         /* of the last seeds tried */
     void *cells[2];               /* the arrays, and those that a rehash fills */
@@ -39,8 +39,8 @@ struct cuckoo {
     struct sw_state failed; /* when the last rehash failed; its stash_occupied is 0 if none did */
 };
 
-/* After a batch, if the stash holds anything: other seeds, until everything has a cell. Where that
- * failed it is tried again once there is more in the stash, or less in the table. */
+/* After a batch, if the stash holds anything: tries other seeds until every entry has a cell. Where
+ * that failed it is tried again once there is more in the stash, or less in the table. */
 static void rehash(struct cuckoo *cuckoo,
                    bool (*move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next))
 {
@@ -94,8 +94,8 @@ static bool map_memory(struct cuckoo *cuckoo, const struct sw_table_config *conf
     uint64_t cell = config->slot_bits / 8;
     uint64_t undo = config->slot_bits == 64 ? sizeof(struct sw_cuckoo_undo_s64)
                                             : sizeof(struct sw_cuckoo_undo_s128);
-    cuckoo->cells_bytes = cuckoo->plan.cells * cell;
-    cuckoo->stash_bytes = cuckoo->plan.stash_room * cell;
+    cuckoo->cells_bytes = cuckoo->geometry.cells * cell;
+    cuckoo->stash_bytes = cuckoo->geometry.stash_room * cell;
     cuckoo->undo_bytes = config->batch_ops_max * undo;
     cuckoo->cells[0] = sw_memory_map(cuckoo->cells_bytes);
     cuckoo->cells[1] = sw_memory_map(cuckoo->cells_bytes);
@@ -116,10 +116,10 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
         snprintf(reason, reason_size, "not enough memory");
         return SW_E_NOMEM;
     }
-    sw_cuckoo_plan(config, &cuckoo->plan);
+    sw_cuckoo_geometry_compute(config, &cuckoo->geometry);
     cuckoo->slot_bits = config->slot_bits;
     cuckoo->seed = config->seed;
-    cuckoo->shape = cuckoo->plan.shape;
+    cuckoo->shape = cuckoo->geometry.shape;
     sw_cuckoo_engine_seeds(&cuckoo->shape, config->seed, 0);
     if (!map_memory(cuckoo, config)) {
         snprintf(reason, reason_size,
@@ -145,8 +145,9 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
 static void cpu_facts(void *table, struct sw_backend_facts *facts)
 {
     const struct cuckoo *cuckoo = table;
-    sw_cuckoo_backend_facts(
-        &cuckoo->plan, 2 * cuckoo->cells_bytes + cuckoo->stash_bytes + cuckoo->undo_bytes, facts);
+    sw_cuckoo_backend_facts(&cuckoo->geometry,
+                            2 * cuckoo->cells_bytes + cuckoo->stash_bytes + cuckoo->undo_bytes,
+                            facts);
     facts->image_bytes = cuckoo->cells_bytes + cuckoo->stash_bytes;
 }
 
@@ -188,7 +189,7 @@ static void fill_image(const struct cuckoo *cuckoo, struct sw_host_image *image)
     }
     image->kind = (struct sw_image_slots){.slot_bits = cuckoo->slot_bits};
     image->parts[0].slots = cells;
-    image->parts[0].count = cuckoo->plan.cells;
+    image->parts[0].count = cuckoo->geometry.cells;
     image->parts[1].slots = stash;
     image->parts[1].count = cuckoo->state.stash_occupied;
     image->side = cuckoo->state.side_present != 0;

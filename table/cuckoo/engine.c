@@ -42,43 +42,44 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
                                 (unsigned)functions, most, config->max_load,
                                 functions == 2 ? ", or take 3 functions" : "");
     }
-    struct sw_cuckoo_plan plan;
-    sw_cuckoo_plan(config, &plan);
-    if (plan.occupied_max < 1) {
+    struct sw_cuckoo_geometry geometry;
+    sw_cuckoo_geometry_compute(config, &geometry);
+    if (geometry.occupied_max < 1) {
         return sw_config_refuse(reason, reason_size,
                                 "a cuckoo table of %llu slots holds no key at a load of %g: raise "
                                 "the capacity",
-                                (unsigned long long)plan.cells, config->max_load);
+                                (unsigned long long)geometry.cells, config->max_load);
     }
     return SW_OK;
 }
 
-void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan *plan)
+void sw_cuckoo_geometry_compute(const struct sw_table_config *config,
+                                struct sw_cuckoo_geometry *geometry)
 {
     uint32_t functions = functions_of(config);
-    *plan = (struct sw_cuckoo_plan){
+    *geometry = (struct sw_cuckoo_geometry){
         .shape.each = (config->capacity_slots + functions - 1) / functions,
         .shape.functions = functions,
     };
-    plan->cells = sw_cuckoo_cells(&plan->shape);
-    plan->shape.chain_max = config->max_probe != 0
-                                ? config->max_probe
-                                : sw_cuckoo_chain_bound(SW_CUCKOO_CHAIN_FACTOR, plan->cells);
-    plan->occupied_max = (uint64_t)((double)plan->cells * config->max_load);
-    plan->stash_max = config->stash_slots;
-    /* A batch that begins with at most stash_max there may add twice its operations: inserts, and
-     * deletes taken back. One that begins with more may add deletes taken back. One that begins
-     * with more than stash_most adds nothing. */
-    plan->stash_most = plan->stash_max + config->batch_ops_max;
-    plan->stash_room = plan->stash_most + config->batch_ops_max;
+    geometry->cells = sw_cuckoo_cells(&geometry->shape);
+    geometry->shape.chain_max =
+        config->max_probe != 0 ? config->max_probe
+                               : sw_cuckoo_chain_bound(SW_CUCKOO_CHAIN_FACTOR, geometry->cells);
+    geometry->occupied_max = (uint64_t)((double)geometry->cells * config->max_load);
+    geometry->stash_max = config->stash_slots;
+    /* A batch that begins with at most stash_max in the stash may add twice its operations:
+     * inserts, and undone deletes. One that begins with more may add undone deletes. One that
+     * begins with more than stash_most adds nothing. */
+    geometry->stash_most = geometry->stash_max + config->batch_ops_max;
+    geometry->stash_room = geometry->stash_most + config->batch_ops_max;
 }
 
 /* The cells, as many again for a rehash, and the stash. */
 static uint64_t bytes(const struct sw_table_config *config)
 {
-    struct sw_cuckoo_plan plan;
-    sw_cuckoo_plan(config, &plan);
-    return (2 * plan.cells + plan.stash_room) * (config->slot_bits / 8);
+    struct sw_cuckoo_geometry geometry;
+    sw_cuckoo_geometry_compute(config, &geometry);
+    return (2 * geometry.cells + geometry.stash_room) * (config->slot_bits / 8);
 }
 
 const struct sw_engine_parts sw_cuckoo_engine = {

@@ -29,11 +29,11 @@ extern "C" {
 /* Seeds tried in a row before what met the bound is left in the stash. */
 #define SW_CUCKOO_REHASH_MAX 8
 
-/* Reads whose first cells are on their way from memory while one is worked on (CPU). */
+/* Distance, in reads, at which first cells are prefetched (CPU). */
 #define SW_CUCKOO_AHEAD 16U
 
-/* Of a valid configuration. */
-struct sw_cuckoo_plan {
+/* The geometry of a valid configuration. */
+struct sw_cuckoo_geometry {
     struct sw_cuckoo_shape shape; /* without seeds */
     uint64_t cells;
     uint64_t occupied_max;
@@ -47,7 +47,8 @@ struct sw_table_config;
 /* ceil(l * log2(n)), at least 1. */
 uint32_t sw_cuckoo_chain_bound(double l, uint64_t n);
 
-void sw_cuckoo_plan(const struct sw_table_config *config, struct sw_cuckoo_plan *plan);
+void sw_cuckoo_geometry_compute(const struct sw_table_config *config,
+                                struct sw_cuckoo_geometry *geometry);
 
 /* Seeds number `number` (from 0 on) of a table of this configuration's seed. */
 SW_CUCKOO_INLINE void sw_cuckoo_engine_seeds(struct sw_cuckoo_shape *shape, uint64_t seed,

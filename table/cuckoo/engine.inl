@@ -15,7 +15,7 @@ struct CK(table) {
     struct sw_state *state;
     uint64_t occupied_max; /* entries at which an insert is refused */
     uint64_t stash_max;    /* entries of the stash above which a batch's inserts are refused */
-    uint64_t stash_most;   /* and above which whatever might insert is */
+    uint64_t stash_most;   /* .. and above which groups that might insert are refused */
 };
 
 struct CK(undo) {
@@ -39,8 +39,8 @@ struct CK(work) {
     const uint32_t *group_ends;
     uint8_t *group_refused;
     struct CK(undo) * undo; /* [largest group] */
-    bool stash_full;        /* execute_in_order's: inserts are refused */
-    bool stash_brimful;     /* so are groups that might insert */
+    bool stash_full;        /* execute_in_order sets it: inserts are refused */
+    bool stash_brimful;     /* and groups that might insert, too */
 };
 
 /* Where a key is. */
@@ -51,7 +51,7 @@ struct CK(place) {
     CK_WORD value; /* 0 if absent */
 };
 
-/* Looks for a key that is in no array. The stash is empty, or nearly so, but in a table too small
+/* Looks up a key that is in no array. The stash is empty, or nearly so, except in a table too small
  * for its hash functions. */
 SW_CUCKOO_INLINE void CK(locate_in_stash)(const struct CK(table) * table, CK_WORD key,
                                           struct CK(place) * place, uint64_t *probes)
@@ -124,16 +124,17 @@ SW_CUCKOO_INLINE void CK(remove)(const struct CK(table) * table, const struct CK
     }
 }
 
-/* Inserts an absent key. For one thread alone. What meets the chain bound goes to the stash. */
+/* Inserts an absent key. For one thread alone. An entry that meets the chain bound goes to the
+ * stash. */
 SW_CUCKOO_INLINE void CK(add)(const struct CK(table) * table, CK_WORD key, CK_WORD value)
 {
-    struct CK(cell) hand = CK(cell_of)(key, value);
+    struct CK(cell) carried = CK(cell_of)(key, value);
     table->state->occupied++;
     if (key == CK_ONES) {
         table->state->side_present = 1;
         table->state->side_value = value;
-    } else if (CK(insert_from)(&table->view, &hand, 1, 0, 1, table->view.shape.functions) != 0) {
-        table->stash[table->state->stash_occupied++] = hand;
+    } else if (CK(insert_from)(&table->view, &carried, 1, 0, 1, table->view.shape.functions) != 0) {
+        table->stash[table->state->stash_occupied++] = carried;
     }
 }
 
@@ -178,8 +179,8 @@ SW_CUCKOO_INLINE bool CK(apply)(const struct CK(table) * table, struct CK(work) 
     return true;
 }
 
-/* Takes back the first `count` operations of a group, last first. The same keys are held again, in
- * other cells perhaps. */
+/* Undoes the first `count` operations of a group, last first. The same keys are held again, perhaps
+ * in other cells. */
 SW_CUCKOO_INLINE void CK(undo_group)(const struct CK(table) * table, struct CK(work) * work,
                                      uint32_t count)
 {
@@ -200,8 +201,8 @@ SW_CUCKOO_INLINE void CK(undo_group)(const struct CK(table) * table, struct CK(w
     }
 }
 
-/* Adds the answer of operation i, the last one being end - 1, to a word of `found`, which is stored
- * when it is whole: memory that others may write is not read back. */
+/* Adds the answer of operation i, the last one being end - 1, to a word of `found`. The word is
+ * stored when it is whole, so memory that others may write is never read back. */
 SW_CUCKOO_INLINE void CK(answer)(const struct CK(work) * work, uint32_t i, uint32_t end, bool found,
                                  uint64_t *word)
 {
@@ -214,8 +215,7 @@ SW_CUCKOO_INLINE void CK(answer)(const struct CK(work) * work, uint32_t i, uint3
     }
 }
 
-/* A key that is about to be looked up, and its cell of the first array, which is on its way from
- * memory. */
+/* A key that will be looked up, and its cell of the first array, which is being prefetched. */
 struct CK(ahead) {
     CK_WORD key;
     struct CK(cell) * cell;
@@ -273,9 +273,9 @@ SW_CUCKOO_INLINE bool CK(may_insert)(const struct CK(work) * work, uint32_t firs
     return false;
 }
 
-/* Applies operations [first, end), a group. False if it was refused: nothing of it took effect. In
- * a table whose stash has no room to take anything back into, that is decided before. *word: what
- * is not stored yet of `found`. */
+/* Applies operations [first, end), a group. False if it was refused: nothing of it took effect.
+ * Where the stash has no room to undo into, that is decided before. *word: the part of `found` that
+ * is not stored yet. */
 SW_CUCKOO_INLINE bool CK(execute_group)(const struct CK(table) * table, struct CK(work) * work,
                                         uint32_t first, uint32_t end, uint64_t *word,
                                         struct sw_counters *counters)

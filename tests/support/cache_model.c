@@ -17,7 +17,7 @@ struct entry {
 };
 
 struct cache_model {
-    struct sw_cache_slots where; /* for sw_cache_home_of only */
+    struct sw_cache_slots where; /* for sw_cache_candidates_of only */
     enum sw_cache_policy policy;
     uint64_t capacity;
     uint32_t value_bytes;
@@ -98,9 +98,9 @@ void cache_model_erase_scores(struct cache_model *model, uint64_t min, uint64_t 
 
 static struct entry *find(const struct cache_model *model, uint64_t key)
 {
-    struct sw_cache_home home = sw_cache_home_of(&model->where, key);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(&model->where, key);
     for (uint64_t side = 0; side < 2; side++) {
-        uint64_t first = (side == 0 ? home.first : home.second) * SW_CACHE_BUCKET_SLOTS;
+        uint64_t first = (side == 0 ? candidates.first : candidates.second) * SW_CACHE_BUCKET_SLOTS;
         for (uint64_t i = first; i < first + SW_CACHE_BUCKET_SLOTS; i++) {
             if (model->entries[i].used && model->entries[i].key == key) {
                 return &model->entries[i];
@@ -204,9 +204,9 @@ static void list(const struct cache_model *model, const struct cache_model_step 
 
 static enum sw_cache_result insert(struct cache_model *model, const struct cache_model_step *step)
 {
-    struct sw_cache_home home = sw_cache_home_of(&model->where, step->key);
-    struct entry *first = model->entries + home.first * SW_CACHE_BUCKET_SLOTS;
-    struct entry *second = model->entries + home.second * SW_CACHE_BUCKET_SLOTS;
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(&model->where, step->key);
+    struct entry *first = model->entries + candidates.first * SW_CACHE_BUCKET_SLOTS;
+    struct entry *second = model->entries + candidates.second * SW_CACHE_BUCKET_SLOTS;
     uint64_t score = score_of(model, step->given, 0);
     enum sw_cache_result result = SW_CACHE_INSERTED;
     struct entry *entry;

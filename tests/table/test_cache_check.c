@@ -21,7 +21,7 @@ struct planted {
 
 static void plant(struct planted *planted, uint64_t slot, uint64_t key)
 {
-    planted->digests[slot] = (uint8_t)sw_cache_home_of(&planted->snapshot.slots, key).digest;
+    planted->digests[slot] = (uint8_t)sw_cache_candidates_of(&planted->snapshot.slots, key).digest;
     planted->entries[slot] = (struct sw_cache_entry){key, 1000};
     planted->marks[slot] = 1 + (1000 - 900) / 8;
     planted->snapshot.counters.inserted++;
@@ -42,11 +42,11 @@ static void begin(struct planted *planted)
         .value_bytes = 4,
         .two = 1,
     };
-    struct sw_cache_home home = sw_cache_home_of(&planted->snapshot.slots, 1);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(&planted->snapshot.slots, 1);
     for (uint64_t b = 0; b < BUCKETS; b++) {
         planted->heads[b] = (struct sw_cache_head){900, 3, 0};
     }
-    planted->slot_of_one = home.first * SW_CACHE_BUCKET_SLOTS + 7;
+    planted->slot_of_one = candidates.first * SW_CACHE_BUCKET_SLOTS + 7;
     plant(planted, planted->slot_of_one, 1);
 }
 
@@ -75,8 +75,8 @@ Test(cache_check, two_copies)
 {
     struct planted planted;
     begin(&planted);
-    struct sw_cache_home home = sw_cache_home_of(&planted.snapshot.slots, 1);
-    plant(&planted, home.second * SW_CACHE_BUCKET_SLOTS + 90, 1);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(&planted.snapshot.slots, 1);
+    plant(&planted, candidates.second * SW_CACHE_BUCKET_SLOTS + 90, 1);
     expect(&planted, "I1");
 }
 
@@ -100,9 +100,9 @@ Test(cache_check, another_bucket)
 {
     struct planted planted;
     begin(&planted);
-    struct sw_cache_home home = sw_cache_home_of(&planted.snapshot.slots, 1);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(&planted.snapshot.slots, 1);
     uint64_t other = 0;
-    while (other == home.first || other == home.second) {
+    while (other == candidates.first || other == candidates.second) {
         other++;
     }
     planted.digests[planted.slot_of_one] = 0;

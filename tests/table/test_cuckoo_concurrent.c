@@ -29,10 +29,10 @@ TestSuite(cuckoo_concurrent, .timeout = 120);
         struct inserter_##suffix *self = context;                                                 \
         for (uint32_t i = self->first; i < self->first + KEYS_EACH; i++) {                        \
             word_type key = mix(i, 3);                                                            \
-            struct sw_cuckoo_cell_##suffix hand =                                                 \
+            struct sw_cuckoo_cell_##suffix carried =                                              \
                 sw_cuckoo_cell_of_##suffix(key, (word_type)(key + 1));                            \
-            if (!sw_cuckoo_insert_##suffix(&self->view, &hand)) {                                 \
-                self->left[self->left_count++] = hand.key;                                        \
+            if (!sw_cuckoo_insert_##suffix(&self->view, &carried)) {                              \
+                self->left[self->left_count++] = carried.key;                                     \
             }                                                                                     \
         }                                                                                         \
         return NULL;                                                                              \

@@ -18,25 +18,25 @@ static unsigned blocks_for(uint64_t count, uint64_t per_block)
 template <int FUNCTIONS, int KEYS> static __global__ void BOUNDS put_kernel(const sw_cset_put put)
 {
     uint64_t base = (uint64_t)blockIdx.x * (SW_CSET_BLOCK * KEYS) + threadIdx.x;
-    struct sw_cuckoo_cell_k32 hand[KEYS];
+    struct sw_cuckoo_cell_k32 carried[KEYS];
     uint32_t live = 0;
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = base + (uint64_t)k * SW_CSET_BLOCK;
         if (i < put.count) {
-            hand[k].key = __ldcs(put.keys + i);
+            carried[k].key = __ldcs(put.keys + i);
             live |= 1U << k;
         }
     }
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
-        if ((live >> k & 1) != 0 && hand[k].key == SW_CSET_EMPTY) {
+        if ((live >> k & 1) != 0 && carried[k].key == SW_CSET_EMPTY) {
             put.control->has_ones = 1;
             live &= ~(1U << k);
         }
     }
-    live = sw_cuckoo_insert_from_k32(&put.view, hand, live, 0, KEYS, FUNCTIONS);
-    sw_cset_keep_left<KEYS>(put, hand, live);
+    live = sw_cuckoo_insert_from_k32(&put.view, carried, live, 0, KEYS, FUNCTIONS);
+    sw_cset_keep_left<KEYS>(put, carried, live);
 }
 
 template <int FUNCTIONS, int KEYS>
@@ -79,10 +79,10 @@ static __global__ void BOUNDS list_kernel(const sw_cset_put put, const uint32_t 
     uint64_t count = *length;
     uint64_t stride = (uint64_t)gridDim.x * SW_CSET_BLOCK;
     for (uint64_t i = (uint64_t)blockIdx.x * SW_CSET_BLOCK + threadIdx.x; i < count; i += stride) {
-        struct sw_cuckoo_cell_k32 hand = {list[i]};
+        struct sw_cuckoo_cell_k32 carried = {list[i]};
         uint32_t live =
-            sw_cuckoo_insert_from_k32(&put.view, &hand, 1, 0, 1, put.view.shape.functions);
-        sw_cset_keep_left<1>(put, &hand, live);
+            sw_cuckoo_insert_from_k32(&put.view, &carried, 1, 0, 1, put.view.shape.functions);
+        sw_cset_keep_left<1>(put, &carried, live);
     }
 }
 
@@ -101,7 +101,7 @@ static __global__ void BOUNDS move_kernel(const sw_cset_put put, const uint32_t 
                                           uint64_t cells)
 {
     uint64_t base = (uint64_t)blockIdx.x * (SW_CSET_BLOCK * MOVE_KEYS) + threadIdx.x;
-    struct sw_cuckoo_cell_k32 hand[MOVE_KEYS];
+    struct sw_cuckoo_cell_k32 carried[MOVE_KEYS];
     uint32_t live = 0;
     if (*(volatile unsigned int *)&put.control->failed != 0) {
         return; /* these seeds will not do: the rest would be for nothing */
@@ -110,11 +110,12 @@ static __global__ void BOUNDS move_kernel(const sw_cset_put put, const uint32_t 
     for (int k = 0; k < MOVE_KEYS; k++) {
         uint64_t i = base + (uint64_t)k * SW_CSET_BLOCK;
         if (i < cells) {
-            hand[k].key = __ldcg(from + i);
-            live |= hand[k].key == SW_CSET_EMPTY ? 0 : 1U << k;
+            carried[k].key = __ldcg(from + i);
+            live |= carried[k].key == SW_CSET_EMPTY ? 0 : 1U << k;
         }
     }
-    live = sw_cuckoo_insert_from_k32(&put.view, hand, live, 0, MOVE_KEYS, put.view.shape.functions);
+    live =
+        sw_cuckoo_insert_from_k32(&put.view, carried, live, 0, MOVE_KEYS, put.view.shape.functions);
     if (live != 0) {
         *(volatile unsigned int *)&put.control->failed = 1;
     }

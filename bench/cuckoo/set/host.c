@@ -75,11 +75,11 @@ static int host_insert(void *arrays, const struct sw_cuckoo_shape *shape, const 
     (void)is_empty;
     *left = 0;
     for (uint64_t i = 0; i < count; i++) {
-        struct sw_cuckoo_cell_k32 hand = {keys[i]};
-        if (hand.key == SW_CSET_EMPTY) {
+        struct sw_cuckoo_cell_k32 carried = {keys[i]};
+        if (carried.key == SW_CSET_EMPTY) {
             host->has_ones = true;
-        } else if (!sw_cuckoo_insert_k32(&view, &hand)) {
-            host->list[(*left)++] = hand.key;
+        } else if (!sw_cuckoo_insert_k32(&view, &carried)) {
+            host->list[(*left)++] = carried.key;
         }
     }
     return SW_OK;
@@ -95,8 +95,8 @@ static int host_move(void *arrays, const struct sw_cuckoo_shape *from,
     memset(new.cells, 0xFF, host->bytes);
     *complete = true;
     for (uint64_t i = 0; i < cells + left && *complete; i++) {
-        struct sw_cuckoo_cell_k32 hand = {i < cells ? old[i].key : host->list[i - cells]};
-        *complete = hand.key == SW_CSET_EMPTY || sw_cuckoo_insert_k32(&new, &hand);
+        struct sw_cuckoo_cell_k32 carried = {i < cells ? old[i].key : host->list[i - cells]};
+        *complete = carried.key == SW_CSET_EMPTY || sw_cuckoo_insert_k32(&new, &carried);
     }
     return SW_OK;
 }

@@ -42,12 +42,12 @@ static __device__ inline void sw_cset_append(uint32_t *list, unsigned long long 
 /* Adds those in hand that are still `live` to the list of those left over. */
 template <int KEYS>
 static __device__ __forceinline__ void
-sw_cset_keep_left(const sw_cset_put &put, const struct sw_cuckoo_cell_k32 *hand, uint32_t live)
+sw_cset_keep_left(const sw_cset_put &put, const struct sw_cuckoo_cell_k32 *carried, uint32_t live)
 {
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         if ((live >> k & 1) != 0) {
-            sw_cset_append(put.left, &put.control->left, hand[k].key);
+            sw_cset_append(put.left, &put.control->left, carried[k].key);
         }
     }
 }

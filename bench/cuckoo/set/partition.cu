@@ -165,9 +165,9 @@ static __global__ void __launch_bounds__(FILL_BLOCK)
         uint32_t j = round + threadIdx.x;
         uint32_t was = SW_CSET_EMPTY;
         if (j < count) {
-            uint32_t hand = staged[j];
-            was = atomicExch(piece + (place_of(put, hand) - first), hand);
-            was = was == hand ? SW_CSET_EMPTY : was; /* one copy of a key stays */
+            uint32_t carried = staged[j];
+            was = atomicExch(piece + (place_of(put, carried) - first), carried);
+            was = was == carried ? SW_CSET_EMPTY : was; /* one copy of a key stays */
         }
         __syncthreads();
         if (was != SW_CSET_EMPTY) {
@@ -191,18 +191,18 @@ static __global__ void __launch_bounds__(SW_CSET_BLOCK, 1)
     const uint32_t *staged = partition.staged + blockIdx.x * partition.room;
     uint32_t count = partition.filled[blockIdx.x];
     for (uint32_t base = threadIdx.x; base < count; base += SW_CSET_BLOCK * CARRY_KEYS) {
-        struct sw_cuckoo_cell_k32 hand[CARRY_KEYS];
+        struct sw_cuckoo_cell_k32 carried[CARRY_KEYS];
         uint32_t live = 0;
 #pragma unroll
         for (int k = 0; k < CARRY_KEYS; k++) {
             if (base + k * SW_CSET_BLOCK < count) {
-                hand[k].key = staged[base + k * SW_CSET_BLOCK];
+                carried[k].key = staged[base + k * SW_CSET_BLOCK];
                 live |= 1U << k;
             }
         }
-        live = sw_cuckoo_insert_from_k32(&put.view, hand, live, 1, CARRY_KEYS,
+        live = sw_cuckoo_insert_from_k32(&put.view, carried, live, 1, CARRY_KEYS,
                                          put.view.shape.functions);
-        sw_cset_keep_left<CARRY_KEYS>(put, hand, live);
+        sw_cset_keep_left<CARRY_KEYS>(put, carried, live);
     }
 }
 

@@ -17,9 +17,9 @@ static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows,
         sw_cuda_cut(cutter, &rows->entries, buckets * SW_CACHE_ROW);
         sw_cuda_cut(cutter, &rows->places, rows->ops_max);
     } else {
-        uint64_t parts = sw_cache_parts(slots, rows->part_rows);
-        sw_cuda_cut(cutter, &rows->part_counts, parts);
-        sw_cuda_cut(cutter, &rows->parts, parts * rows->part_ops);
+        uint64_t ranges = sw_cache_ranges(slots, rows->range_rows);
+        sw_cuda_cut(cutter, &rows->range_counts, ranges);
+        sw_cuda_cut(cutter, &rows->ranges, ranges * rows->range_ops);
     }
     sw_cuda_cut(cutter, &rows->rest, rows->ops_max);
     sw_cuda_cut(cutter, &rows->rest_count, 1);
@@ -53,8 +53,8 @@ static cudaError_t clear_rows(const struct sw_cache_rows *rows, const struct sw_
     cudaError_t error =
         slots->two
             ? cudaMemset(rows->counts, 0, sw_cache_first_buckets(slots) * sizeof(*rows->counts))
-            : cudaMemset(rows->part_counts, 0,
-                         sw_cache_parts(slots, rows->part_rows) * sizeof(*rows->part_counts));
+            : cudaMemset(rows->range_counts, 0,
+                         sw_cache_ranges(slots, rows->range_rows) * sizeof(*rows->range_counts));
     if (error == cudaSuccess) {
         error = cudaMemset(rows->rest_count, 0, sizeof(*rows->rest_count));
     }
@@ -67,8 +67,8 @@ static void choose_rows(struct sw_cache_rows *rows, const struct sw_cache_slots 
                         enum sw_cache_writing writing)
 {
     rows->are_long = sw_cache_rows_are_long(slots, writing);
-    rows->part_rows = rows->are_long ? SW_CACHE_LONG_PART_ROWS : SW_CACHE_SHORT_PART_ROWS;
-    rows->part_ops = rows->are_long ? SW_CACHE_LONG_PART_OPS : SW_CACHE_SHORT_PART_OPS;
+    rows->range_rows = rows->are_long ? SW_CACHE_LONG_RANGE_ROWS : SW_CACHE_SHORT_RANGE_ROWS;
+    rows->range_ops = rows->are_long ? SW_CACHE_LONG_RANGE_OPS : SW_CACHE_SHORT_RANGE_OPS;
     rows->ops_min = writing == SW_CACHE_WRITING_AUTO ? SW_CACHE_ROWS_MIN : 1;
     rows->ops_max = sw_cache_rows_max(slots, rows->are_long, rows->ops_min);
 }

@@ -16,7 +16,7 @@ namespace
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* Operations of a piece that is put in bins; bins. */
+/* Operations of a slice that is put in bins; bins. */
 uint32_t piece_ops_max(uint32_t batch_ops_max)
 {
     return batch_ops_max < SW_CACHE_BINS_PIECE_MAX ? batch_ops_max : SW_CACHE_BINS_PIECE_MAX;

@@ -23,7 +23,8 @@ struct sw_cache_cuda_table : sw_cuda_channel_owner {
     uint64_t rounds; /* batches of this epoch */
     uint64_t epoch;  /* atomic; changes under `order` */
     struct sw_cache_growth growth;
-    uint64_t held_most; /* under `order`: entries held after what was submitted, at most */
+    uint64_t held_most; /* under `order`: the most entries that may be held after what was
+                           submitted */
 };
 
 struct sw_cache_cuda_queue : sw_cuda_channel {

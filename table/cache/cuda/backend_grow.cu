@@ -5,8 +5,8 @@
 #include "table/cache/cuda/backend.cuh"
 #include "table/cache/cuda/table_move.cuh"
 
-/* Moves everything to so many buckets; what has to leave is counted of the batch that comes next.
- * If there is no memory for that, *done is false and nothing has changed. */
+/* Moves all entries to so many buckets; evictions are counted with the next batch. If there is no
+ * memory for that, *done is false and nothing has changed. */
 static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, bool *done)
 {
     struct sw_cache_cuda_table *table = queue->table;
@@ -25,8 +25,8 @@ static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, 
     return error;
 }
 
-/* How many are held is asked when it may be too many; to ask again soon
- * would make each batch wait, so that a little is left then, or it grows. */
+/* The device is asked for the number of entries only when the bound says there may be too many.
+ * Asking makes a batch wait, so the table grows unless some room is left until the next time. */
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts)
 {
     struct sw_cache_cuda_table *table = queue->table;

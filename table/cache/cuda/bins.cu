@@ -8,7 +8,7 @@
 #include "table/device/follow.cuh"
 #include "table/device/reduce.cuh"
 
-/* Blocks for a list, of which the host does not know how long it is; mostly it is empty. */
+/* Blocks for a list whose length the host does not know; mostly it is empty. */
 #define LISTED_BLOCKS 264U
 
 /* --- bins ------------------------------------------------------------------------------------- */
@@ -34,8 +34,8 @@ static __device__ __forceinline__ uint32_t lanes_before(uint32_t lanes)
     return (uint32_t)__popc(lanes & ((1U << threadIdx.x % 32) - 1));
 }
 
-/* Which one of its bin an operation is. Lanes of one bin add themselves together: what many have in
- * common would wait for each other. All lanes. */
+/* The rank of an operation in its bin. Lanes of one bin add up first, since atomics on one word
+ * wait for each other. All lanes. */
 static __device__ __forceinline__ uint32_t rank_in(uint32_t *counts, uint32_t bin, bool valid)
 {
     uint32_t alike = __match_any_sync(0xffffffffU, valid ? bin : 0xffffffffU);
@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     }
 }
 
-/* The operation of a bin that came first says where all of them begin. */
+/* The operation that came first to its bin reserves the place where all of the bin begin. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     begin_kernel(const struct sw_cache_table_batch batch, const struct sw_cache_chosen chosen)
 {
@@ -133,15 +133,14 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
 
 /* --- few operations --------------------------------------------------------------------------- */
 
-/* A group's bin: each lane has its share of the operations. */
+/* A tile's bin: each lane has a share of the operations. */
 struct share {
     uint32_t ids[SW_CACHE_BIN_FEW / SW_CACHE_LANES];
-    uint32_t from; /* numbers below are done */
+    uint32_t from; /* numbers below this one are done */
 };
 
-static __device__ __forceinline__ void open_bin(struct sw_cache_group g,
-                                                const struct sw_cache_bins *bins, uint32_t at,
-                                                struct share *share)
+static __device__ __forceinline__ void
+open_bin(struct sw_cache_tile g, const struct sw_cache_bins *bins, uint32_t at, struct share *share)
 {
     struct sw_cache_bin bin = bins->few[at];
 #pragma unroll
@@ -152,8 +151,8 @@ static __device__ __forceinline__ void open_bin(struct sw_cache_group g,
     share->from = 0;
 }
 
-/* The lowest number that is not done, or SW_CACHE_NONE. */
-static __device__ __forceinline__ uint32_t next_of(struct sw_cache_group g,
+/* The lowest number that is not done; SW_CACHE_NONE if all are. */
+static __device__ __forceinline__ uint32_t next_of(struct sw_cache_tile g,
                                                    const struct share *share)
 {
     uint32_t least = SW_CACHE_NONE;
@@ -164,31 +163,31 @@ static __device__ __forceinline__ uint32_t next_of(struct sw_cache_group g,
     return sw_cache_min(g, least);
 }
 
-/* Carries out the next operations of a bin while they are of one key, under its locks. Returns the
- * first that is left, or SW_CACHE_NONE; if others have the locks, nothing was done. */
-static __device__ __forceinline__ uint32_t carry_out_some(struct sw_cache_group g,
+/* Carries out the next operations of a bin while they are on one key, under its locks (M5). Returns
+ * the first one left, or SW_CACHE_NONE; if other tiles have the locks, nothing was done. */
+static __device__ __forceinline__ uint32_t carry_out_some(struct sw_cache_tile g,
                                                           const struct sw_cache_table_batch *batch,
                                                           uint64_t first, uint32_t id,
                                                           struct share *share, uint32_t *words,
                                                           bool *progress)
 {
     uint64_t key = batch->scratch.keys[first + id];
-    struct sw_cache_home home = sw_cache_home_of(&batch->slots, key);
-    uint32_t *lock = sw_cache_my_lock(g, &batch->slots, &home);
-    *progress = sw_cache_try_home(g, lock);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(&batch->slots, key);
+    uint32_t *lock = sw_cache_my_lock(g, &batch->slots, &candidates);
+    *progress = sw_cache_try_locks(g, lock);
     if (!*progress) {
         return id;
     }
     do {
-        sw_cache_carry_out(g, batch, &home, key, first + id, words);
+        sw_cache_carry_out(g, batch, &candidates, key, first + id, words);
         share->from = id + 1;
         id = next_of(g, share);
     } while (id != SW_CACHE_NONE && batch->scratch.keys[first + id] == key);
-    sw_cache_leave_home(g, lock);
+    sw_cache_leave_locks(g, lock);
     return id;
 }
 
-/* Each group carries out one bin after the other. A group holds no lock when it waits for one. */
+/* Each tile carries out one bin after the other. A tile holds no lock while it waits for one. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
     few_kernel(const struct sw_cache_table_batch batch, uint64_t first)
 {
@@ -196,13 +195,13 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
     const struct sw_cache_bins *bins = &batch.scratch.bins;
     sw_cuda_follow();
     uint32_t count = __ldcg(&bins->numbers->few);
-    uint32_t groups = SW_CACHE_THREADS / SW_CACHE_LANES;
-    if (blockIdx.x * groups >= count) {
+    uint32_t tiles = SW_CACHE_THREADS / SW_CACHE_LANES;
+    if (blockIdx.x * tiles >= count) {
         return;
     }
     sw_cache_open_words(words);
-    struct sw_cache_group g = sw_cache_my_group();
-    uint32_t at = blockIdx.x * groups + threadIdx.x / SW_CACHE_LANES;
+    struct sw_cache_tile g = sw_cache_my_tile();
+    uint32_t at = blockIdx.x * tiles + threadIdx.x / SW_CACHE_LANES;
     uint32_t id = SW_CACHE_NONE;
     struct share share;
     while (__any_sync(0xffffffffU, at < count)) {
@@ -213,7 +212,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
                 id = next_of(g, &share);
             }
             id = carry_out_some(g, &batch, first, id, &share, words, &progress);
-            at += id == SW_CACHE_NONE ? gridDim.x * groups : 0;
+            at += id == SW_CACHE_NONE ? gridDim.x * tiles : 0;
         }
         if (!__any_sync(0xffffffffU, progress)) {
             sw_cache_pause();
@@ -230,8 +229,8 @@ cudaError_t sw_cache_launch_bins(const struct sw_cache_table_batch *batch,
 {
     bool listed = chosen->ids != NULL;
     uint32_t blocks = listed ? LISTED_BLOCKS : sw_cache_blocks(chosen->count);
-    uint64_t groups = (uint64_t)chosen->count * SW_CACHE_LANES;
-    uint32_t few_blocks = sw_cache_look_up_blocks(listed ? UINT32_MAX : groups);
+    uint64_t tiles = (uint64_t)chosen->count * SW_CACHE_LANES;
+    uint32_t few_blocks = sw_cache_look_up_blocks(listed ? UINT32_MAX : tiles);
     cudaError_t error = sw_cuda_launch_following(follows, count_kernel, blocks, SW_CACHE_THREADS,
                                                  stream, *batch, *chosen);
     if (error == cudaSuccess) {

@@ -25,9 +25,8 @@ struct sw_cache_chosen {
     const uint32_t *listed;
 };
 
-/* Carries them out. Where ids is NULL the keys and
- * operations are loaded first; otherwise they lie in scratch already. `follows`: what is before it
- * on the stream is a kernel that calls sw_cuda_follow. */
+/* Carries them out. Where ids is NULL the keys and operations are loaded first; otherwise they are
+ * in scratch already. `follows`: the kernel before it on the stream calls sw_cuda_follow. */
 cudaError_t sw_cache_launch_bins(const struct sw_cache_table_batch *batch,
                                  const struct sw_cache_chosen *chosen, bool follows,
                                  cudaStream_t stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.cuh - what groups of lanes share: a warp's keys, locks, turns.
+ * device.cuh - what kernels of tiles share: the keys of a warp, locks, turns.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_DEVICE_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_DEVICE_CUH
@@ -9,7 +9,7 @@
 #include "table/cache/cuda/locks.cuh"
 #include "table/cache/operate.inl"
 
-static __device__ __forceinline__ uint64_t sw_cache_from_wide(struct sw_cache_group g,
+static __device__ __forceinline__ uint64_t sw_cache_from_wide(struct sw_cache_tile g,
                                                               uint64_t value, uint32_t lane)
 {
     return __shfl_sync(g.mask, value, (int)lane, SW_CACHE_LANES);
@@ -24,21 +24,22 @@ static __device__ __forceinline__ void sw_cache_prefetch_line(const uint8_t *lin
 /* --- locks ------------------------------------------------------------------------------------ */
 
 /* The lock that this lane takes and gives back: lane 0 the first bucket's, lane 1 the second's. */
-static __device__ __forceinline__ uint32_t *sw_cache_my_lock(struct sw_cache_group g,
-                                                             const struct sw_cache_slots *slots,
-                                                             const struct sw_cache_home *home)
+static __device__ __forceinline__ uint32_t *
+sw_cache_my_lock(struct sw_cache_tile g, const struct sw_cache_slots *slots,
+                 const struct sw_cache_candidates *candidates)
 {
     if (g.lane == 0) {
-        return &slots->heads[home->first].lock;
+        return &slots->heads[candidates->first].lock;
     }
-    return g.lane == 1 && slots->two ? &slots->heads[home->second].lock : NULL;
+    return g.lane == 1 && slots->two ? &slots->heads[candidates->second].lock : NULL;
 }
 
-/* Takes both locks or neither, and never waits: nobody waits holding one. The first bucket's comes
- * first, so that who has a second one's has both: of those that want each other's buckets somebody
- * always goes on. (Groups of a warp ask at the same moment, again and again: if they asked for both
- * at once, two that want the same might get one each for ever.) */
-static __device__ __forceinline__ bool sw_cache_try_home(struct sw_cache_group g, uint32_t *lock)
+/* Takes both locks or neither, and never waits: no tile waits while it holds one. The first
+ * bucket's lock comes first, so a tile that has a second bucket's lock has both: of tiles that want
+ * each other's buckets at least one always goes on. (Tiles of a warp try at the same moment, again
+ * and again: if they tried both at once, two that want the same pair might get one each for
+ * ever.) */
+static __device__ __forceinline__ bool sw_cache_try_locks(struct sw_cache_tile g, uint32_t *lock)
 {
     bool taken = g.lane == 0 && sw_cache_try_lock(lock);
     if (sw_cache_ballot(g, taken) == 0) {
@@ -49,13 +50,13 @@ static __device__ __forceinline__ bool sw_cache_try_home(struct sw_cache_group g
     if (!all && taken) {
         sw_cache_unlock(lock);
     }
-    __syncwarp(g.mask);
+    __syncwarp(g.mask); /* M3, M5: what lanes 0 and 1 acquired, the others see too */
     return all;
 }
 
-static __device__ __forceinline__ void sw_cache_leave_home(struct sw_cache_group g, uint32_t *lock)
+static __device__ __forceinline__ void sw_cache_leave_locks(struct sw_cache_tile g, uint32_t *lock)
 {
-    __syncwarp(g.mask);
+    __syncwarp(g.mask); /* M3, M5: the stores of all lanes come before the release */
     if (lock != NULL) {
         sw_cache_unlock(lock);
     }
@@ -63,16 +64,16 @@ static __device__ __forceinline__ void sw_cache_leave_home(struct sw_cache_group
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-/* How often a group asks for the locks of one operation before it goes on with its next. If it went
- * on at once, whatever wants a bucket that many want would come last, when others have filled
- * that bucket: fewer entries would find room. */
+/* How often a tile tries the locks of one operation before it goes on with its next. If it went on
+ * at once, operations on a bucket that many want would come last, when others have filled it: fewer
+ * entries would find room. */
 #define SW_CACHE_TRIES 32U
 
-/* Which of a group's operations comes next: the same in all its lanes. */
+/* Which of a tile's operations is next; the same in all its lanes. */
 struct sw_cache_turns {
-    uint32_t pending; /* bit l: that of lane l is not done */
+    uint32_t pending; /* bit l: the operation of lane l is not done */
     uint32_t turn;    /* the lane whose operation is tried */
-    uint32_t tries;   /* how often that was in vain */
+    uint32_t tries;   /* how often the locks were taken */
 };
 
 /* The lane whose operation is to be tried: the first pending one from `turn` on. */
@@ -83,7 +84,7 @@ static __device__ __forceinline__ uint32_t sw_cache_next_turn(struct sw_cache_tu
     return turns->turn;
 }
 
-/* After the operation whose turn it was had its locks or not. */
+/* Ends a turn, whether the operation had its locks or not. */
 static __device__ __forceinline__ void sw_cache_end_turn(struct sw_cache_turns *turns, bool had)
 {
     turns->tries = had ? 0 : turns->tries + 1;
@@ -93,7 +94,7 @@ static __device__ __forceinline__ void sw_cache_end_turn(struct sw_cache_turns *
     }
 }
 
-/* All lanes of a warp, of which no group had its locks: do not ask again at once. */
+/* By all lanes of a warp of which no tile had its locks: waits a little before they try again. */
 static __device__ __forceinline__ void sw_cache_pause()
 {
     __nanosleep(100 + 37 * (blockIdx.x % 8));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * fold.cuh - operations that find one key present, by a block: a thread an operation (many.cu).
+ * Included after operate.inl.
  *
- * A thread knows the value before its operation, which is that of the last one before that writes,
- * and the score after it, which is a sum or that of the last use. Values that are added are added
- * in order, a thread a number of the value. Included after operate.inl.
+ * A thread knows the value before its operation: that of the last operation before it that writes;
+ * and the score after it: a sum of uses, or that of the last use. Values that are added are added
+ * in order, a thread a number of the value. The block holds the key's locks (M5).
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_FOLD_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_FOLD_CUH
@@ -19,7 +20,7 @@
 #define ARENA_BYTES (64U << 10)
 static_assert(SW_CACHE_VALUE_BYTES_MAX / 4 <= THREADS, "a thread a number");
 
-/* Of the operations up to one: the last that writes, and the last use: 1 + its place, or 0; and the
+/* The operations up to one: the last that writes and the last use, as 1 + the place, or 0; and the
  * uses that they add. */
 struct sum {
     uint64_t uses;
@@ -27,7 +28,7 @@ struct sum {
     uint32_t user;
 };
 
-/* What the threads of a block share. */
+/* Shared memory of a block. */
 struct block {
     struct sw_cache_way ways[THREADS];
     uint64_t scores[THREADS];  /* by place: what a use makes of the score before all of them */
@@ -53,8 +54,8 @@ struct mine {
     uint32_t kind;
 };
 
-/* What is folded together: operations that add numbers of one type; those that do not add. What
- * erases is carried out alone. */
+/* What is folded together: operations that add numbers of one type; those that do not add. An
+ * operation that erases is carried out alone. */
 enum kind { KIND_PLAIN, KIND_ERASES, KIND_ADDS };
 
 static __device__ __forceinline__ uint32_t warp_of_mine(void)
@@ -68,12 +69,12 @@ static __device__ __forceinline__ uint32_t warp_of_mine(void)
 static __device__ __forceinline__ uint32_t first_of(struct block *block, bool is, uint32_t none)
 {
     uint32_t lanes = __ballot_sync(0xffffffffU, is);
-    __syncthreads();
+    __syncthreads(); /* M2: numbers[] was read */
     if (threadIdx.x % 32 == 0) {
         block->numbers[warp_of_mine()] =
             lanes == 0 ? SW_CACHE_NONE : threadIdx.x + (uint32_t)__ffs((int)lanes) - 1;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: numbers[] of all warps */
     uint32_t first = SW_CACHE_NONE;
     for (uint32_t w = 0; w < WARPS; w++) {
         first = min(first, block->numbers[w]);
@@ -81,7 +82,7 @@ static __device__ __forceinline__ uint32_t first_of(struct block *block, bool is
     return first == SW_CACHE_NONE ? none : first;
 }
 
-/* The sum of what the threads before this one bring; *total receives that of all. All threads. */
+/* The sum of `mine` over the threads before this one; *total receives that of all. All threads. */
 static __device__ __forceinline__ uint32_t sum_before(struct block *block, uint32_t mine,
                                                       uint32_t *total)
 {
@@ -91,11 +92,11 @@ static __device__ __forceinline__ uint32_t sum_before(struct block *block, uint3
         uint32_t other = __shfl_up_sync(0xffffffffU, sum, step);
         sum += threadIdx.x % 32 >= step ? other : 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: numbers[] was read */
     if (threadIdx.x % 32 == 31) {
         block->numbers[warp_of_mine()] = sum;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: numbers[] of all warps */
     uint32_t before = sum - mine;
     *total = 0;
     for (uint32_t w = 0; w < WARPS; w++) {
@@ -136,11 +137,11 @@ static __device__ __forceinline__ struct sum sum_until(struct block *block, stru
         }
     }
     struct sum warps = {0, 0, 0};
-    __syncthreads();
+    __syncthreads(); /* M2: sums[] was read */
     if (threadIdx.x % 32 == 31) {
         block->sums[warp_of_mine()] = mine;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: sums[] of all warps */
     for (uint32_t w = 0; w < warp_of_mine(); w++) {
         warps = joined(warps, block->sums[w]);
     }
@@ -186,9 +187,9 @@ static __device__ __forceinline__ void copy_values(const struct sw_cache_table_b
                                                    const uint8_t *from, uint8_t *to)
 {
     struct sw_cache_way *ways = block->ways + warp_of_mine() * 32;
-    __syncwarp();
+    __syncwarp(); /* M3: the list was read */
     uint32_t ways_count = sw_cache_append_ways(ways, 0, has, from, to);
-    __syncwarp();
+    __syncwarp(); /* M3: the list */
     sw_cache_copy_ways(ways, ways_count, batch->slots.value_bytes);
 }
 
@@ -275,7 +276,7 @@ static __device__ __forceinline__ void add_values(const struct sw_cache_table_ba
                 }
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: the addends of these operations */
         const NUMBER *addend = (const NUMBER *)arena + threadIdx.x;
         if (has && batch->previous == NULL) {
 #pragma unroll 8
@@ -289,7 +290,7 @@ static __device__ __forceinline__ void add_values(const struct sw_cache_table_ba
                 sum += addend[i * numbers];
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: read before the next ones are loaded */
     }
     if (has) {
         *there = sum;
@@ -311,7 +312,7 @@ static __device__ __forceinline__ void write_values(const struct sw_cache_table_
         }
         copy_values(batch, block, has, from, previous_of(batch, mine->index));
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the old value was read by all who want it */
     uint32_t writer = block->last.writer;
     if (writer != 0 && warp_of_mine() == 0) {
         copy_values(batch, block, threadIdx.x == 0, value_of(batch, block->indexes[writer - 1]),
@@ -368,14 +369,14 @@ static __device__ __forceinline__ void fold(const struct sw_cache_table_batch *b
     } else {
         add_values<unsigned long long>(batch, block, arena, slot, begin, end);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the values are written, `last` and `score` are known */
     if (threadIdx.x == 0 && block->last.user != 0) {
         entry->score = block->score;
         if (slots->policy == SW_CACHE_CUSTOM) {
             sw_cache_mark(slots, slot / SW_CACHE_BUCKET_SLOTS, slot, block->score);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the score, before the lock is given back */
 }
 
 #endif

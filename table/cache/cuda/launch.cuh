@@ -103,13 +103,13 @@ static __device__ __forceinline__ void sw_cache_open_counts(uint32_t *counts)
     if (threadIdx.x < SW_CACHE_RESULTS) {
         counts[threadIdx.x] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the counts are zero */
 }
 
 static __device__ __forceinline__ void sw_cache_close_counts(struct sw_cache_tally *tally,
                                                              const uint32_t *counts)
 {
-    __syncthreads();
+    __syncthreads(); /* M2: the counts of all threads */
     if (threadIdx.x == 0) {
         sw_cache_add_results(tally, counts);
     }

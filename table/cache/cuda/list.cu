@@ -22,7 +22,7 @@ static __device__ uint32_t sum_before(uint32_t mine, uint32_t *total)
     if (lane == 31) {
         sums[threadIdx.x / 32] = sum;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: sums[] of all warps */
     uint32_t before = sum - mine;
     *total = 0;
     for (uint32_t w = 0; w < SW_CACHE_THREADS / 32; w++) {
@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     if (threadIdx.x == 0 && total > 0) {
         begin = atomicAdd((unsigned long long *)&tally->listed, (unsigned long long)total);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: `begin` */
     for (; bits != 0; bits &= bits - 1) {
         uint32_t k = sw_cache_first_bit(bits);
         listed[at] = (uint16_t)(4 * threadIdx.x + k);
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
         }
         at++;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: listed[] */
     uint32_t words = what.values == NULL ? 0 : slots->value_bytes / 4;
     for (uint32_t i = threadIdx.x; i < total * words; i += SW_CACHE_THREADS) {
         const uint32_t *value =

@@ -6,15 +6,15 @@
  */
 #define SW_CACHE_LANES 8
 #define SW_CACHE_LOAD(pointer) (*(pointer))
-#define PART_ROWS SW_CACHE_LONG_PART_ROWS
-#define PART_OPS SW_CACHE_LONG_PART_OPS
+#define RANGE_ROWS SW_CACHE_LONG_RANGE_ROWS
+#define RANGE_OPS SW_CACHE_LONG_RANGE_OPS
 #define ROW_OPS SW_CACHE_LONG_ROW
 #define LISTED 28
 #define BLOCKS 6
 
 #include "table/cache/cuda/one_bucket.inl"
 
-cudaError_t sw_cache_launch_long_rows(const struct sw_cache_piece *piece, cudaStream_t stream)
+cudaError_t sw_cache_launch_long_rows(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
-    return launch(piece, stream);
+    return launch(slice, stream);
 }

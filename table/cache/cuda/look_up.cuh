@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * look_up.cuh - looking keys up, a thread a key, and copying values out, by whole warps. Where
- * nothing writes digests but to clear them, nor keys or values; scores may be written, by touches.
+ * look_up.cuh - looks keys up, a thread a key, and copies values out, by whole warps. For kernels
+ * in which keys, values and digests are not written, except that digests may be cleared and scores
+ * raised, each by a single word (M6).
  *
- * A file that includes this has groups of one lane.
+ * A file that includes this has tiles of one lane.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_LOOK_UP_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_LOOK_UP_CUH
@@ -13,23 +14,23 @@
 #include "table/cache/cuda/launch.cuh"
 
 /* The slot of a key, or SW_CACHE_NOWHERE. */
-static __device__ __forceinline__ uint64_t sw_cache_find_one(const struct sw_cache_slots *slots,
-                                                             const struct sw_cache_home *home,
-                                                             uint64_t key)
+static __device__ __forceinline__ uint64_t sw_cache_find_one(
+    const struct sw_cache_slots *slots, const struct sw_cache_candidates *candidates, uint64_t key)
 {
-    struct sw_cache_group alone = {0, 0, 0};
-    uint64_t bucket = home->first;
+    struct sw_cache_tile alone = {0, 0, 0};
+    uint64_t bucket = candidates->first;
     struct sw_cache_line line = sw_cache_read_line(alone, slots->digests, bucket);
-    uint32_t at = sw_cache_seek(alone, slots, bucket, &line, home->digest, key);
+    uint32_t at = sw_cache_seek(alone, slots, bucket, &line, candidates->digest, key);
     if (slots->two && at == SW_CACHE_NONE) {
-        bucket = home->second;
+        bucket = candidates->second;
         line = sw_cache_read_line(alone, slots->digests, bucket);
-        at = sw_cache_seek(alone, slots, bucket, &line, home->digest, key);
+        at = sw_cache_seek(alone, slots, bucket, &line, candidates->digest, key);
     }
     return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + at;
 }
 
-/* Erases the entry at `slot`, beside others that do; whether this one did. */
+/* Erases the entry at `slot`, beside others that do. Returns true for exactly one of them: the
+ * atomic that clears the digest decides (M6). */
 static __device__ __forceinline__ bool sw_cache_clear_digest(const struct sw_cache_slots *slots,
                                                              uint64_t slot)
 {
@@ -71,7 +72,8 @@ sw_cache_copy_out(const struct sw_cache_slots *slots, uint64_t slot, uint8_t *ou
     }
 }
 
-/* A use of the entry at `slot`, beside other uses; its score then. */
+/* Counts a use of the entry at `slot`, beside other uses; returns its score then. The score is one
+ * word, raised by atomics (M6). */
 static __device__ __forceinline__ uint64_t sw_cache_touch(const struct sw_cache_slots *slots,
                                                           const struct sw_cache_time *time,
                                                           uint64_t index, uint64_t given,

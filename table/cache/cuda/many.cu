@@ -29,7 +29,7 @@ static __device__ __forceinline__ void sort(const struct sw_cache_bins *bins, st
         for (uint32_t w = 0; w < WORDS; w++) {
             its[w] = 0;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: the bits are zero */
 #pragma unroll 4
         for (uint32_t i = threadIdx.x; i < bin.count; i += THREADS) {
             uint32_t id = bins->ids[bin.first + i] - base;
@@ -38,7 +38,7 @@ static __device__ __forceinline__ void sort(const struct sw_cache_bins *bins, st
                 atomicOr(bits + word + word / WORDS, 1U << id % 32);
             }
         }
-        __syncthreads();
+        __syncthreads(); /* M2: the bits of all operations */
         uint32_t count = 0;
         for (uint32_t w = 0; w < WORDS; w++) {
             count += (uint32_t)__popc(its[w]);
@@ -52,23 +52,24 @@ static __device__ __forceinline__ void sort(const struct sw_cache_bins *bins, st
             }
         }
         sorted += total;
-        __syncthreads();
+        __syncthreads(); /* M2: read before the next round clears them */
     }
 }
 
 /* --- operations that are not folded ----------------------------------------------------------- */
 
-/* The slot of the block's key. By a group. */
-static __device__ __forceinline__ uint64_t seek(struct sw_cache_group g,
+/* The slot of the block's key. By a tile. */
+static __device__ __forceinline__ uint64_t seek(struct sw_cache_tile g,
                                                 const struct sw_cache_slots *slots,
-                                                const struct sw_cache_home *home, uint64_t key)
+                                                const struct sw_cache_candidates *candidates,
+                                                uint64_t key)
 {
-    struct sw_cache_line first = sw_cache_read_line(g, slots->digests, home->first);
+    struct sw_cache_line first = sw_cache_read_line(g, slots->digests, candidates->first);
     struct sw_cache_line second = first;
     if (slots->two) {
-        second = sw_cache_read_line(g, slots->digests, home->second);
+        second = sw_cache_read_line(g, slots->digests, candidates->second);
     }
-    return sw_cache_seek_home(g, slots, home, &first, &second, key);
+    return sw_cache_seek_candidates(g, slots, candidates, &first, &second, key);
 }
 
 /* Takes the locks of the block's key, and finds it. All threads. */
@@ -76,49 +77,49 @@ static __device__ __forceinline__ void lock(const struct sw_cache_table_batch *b
                                             struct block *block)
 {
     if (threadIdx.x < SW_CACHE_LANES) {
-        struct sw_cache_group g = sw_cache_my_group();
-        struct sw_cache_home home = sw_cache_home_of(&batch->slots, block->key);
-        uint32_t *its = sw_cache_my_lock(g, &batch->slots, &home);
-        while (!sw_cache_try_home(g, its)) {
+        struct sw_cache_tile g = sw_cache_my_tile();
+        struct sw_cache_candidates candidates = sw_cache_candidates_of(&batch->slots, block->key);
+        uint32_t *its = sw_cache_my_lock(g, &batch->slots, &candidates);
+        while (!sw_cache_try_locks(g, its)) {
             sw_cache_pause();
         }
-        uint64_t slot = seek(g, &batch->slots, &home, block->key);
+        uint64_t slot = seek(g, &batch->slots, &candidates, block->key);
         if (g.lane == 0) {
             block->slot = slot;
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: `slot`; M5: and what the lock was taken for */
 }
 
 static __device__ __forceinline__ void unlock(const struct sw_cache_table_batch *batch,
                                               struct block *block)
 {
-    __syncthreads();
+    __syncthreads(); /* M2, M5: the stores of all threads come before the release */
     if (threadIdx.x < SW_CACHE_LANES) {
-        struct sw_cache_group g = sw_cache_my_group();
-        struct sw_cache_home home = sw_cache_home_of(&batch->slots, block->key);
-        sw_cache_leave_home(g, sw_cache_my_lock(g, &batch->slots, &home));
+        struct sw_cache_tile g = sw_cache_my_tile();
+        struct sw_cache_candidates candidates = sw_cache_candidates_of(&batch->slots, block->key);
+        sw_cache_leave_locks(g, sw_cache_my_lock(g, &batch->slots, &candidates));
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the key is not read any more */
 }
 
 /* Carries out the operation at `place` as any other, and finds the key again. All threads. */
 static __device__ __forceinline__ void carry_out_one(const struct sw_cache_table_batch *batch,
                                                      struct block *block, uint32_t place)
 {
-    __syncthreads();
+    __syncthreads(); /* M2: what the block did so far, before one tile goes on */
     if (threadIdx.x < SW_CACHE_LANES) {
-        struct sw_cache_group g = sw_cache_my_group();
-        struct sw_cache_home home = sw_cache_home_of(&batch->slots, block->key);
-        uint32_t result =
-            sw_cache_carry_out(g, batch, &home, block->key, block->indexes[place], block->words);
-        uint64_t slot = seek(g, &batch->slots, &home, block->key);
+        struct sw_cache_tile g = sw_cache_my_tile();
+        struct sw_cache_candidates candidates = sw_cache_candidates_of(&batch->slots, block->key);
+        uint32_t result = sw_cache_carry_out(g, batch, &candidates, block->key,
+                                             block->indexes[place], block->words);
+        uint64_t slot = seek(g, &batch->slots, &candidates, block->key);
         if (g.lane == 0) {
             block->result = result;
             block->slot = slot;
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: `result`, `slot`, and what the tile stored */
 }
 
 /* --- bins ------------------------------------------------------------------------------------- */
@@ -168,7 +169,7 @@ static __device__ __forceinline__ void carry_out_key(const struct sw_cache_table
         if (threadIdx.x == done) {
             block->kind = mine->kind;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: `kind` */
         uint32_t kind = block->kind;
         bool other = threadIdx.x > done && threadIdx.x < count_all && mine->kind != kind;
         uint32_t until = first_of(block, other, count_all);
@@ -215,7 +216,7 @@ static __device__ __forceinline__ void carry_out_bin(const struct sw_cache_table
         if (threadIdx.x == 0) {
             block->key = key;
         }
-        __syncthreads();
+        __syncthreads(); /* M2: `key` and indexes[] */
         bool other = threadIdx.x < left && key != block->key;
         uint32_t until = first_of(block, other, left);
         carry_out_key(batch, block, arena, &mine, until);
@@ -227,18 +228,18 @@ static __device__ __forceinline__ void carry_out_bin(const struct sw_cache_table
 static __device__ __forceinline__ uint32_t take_bin(const struct sw_cache_bins *bins,
                                                     struct block *block)
 {
-    __syncthreads();
+    __syncthreads(); /* M2: `taken` was read */
     if (threadIdx.x == 0) {
         block->taken = atomicAdd(&bins->numbers->taken, 1U);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: `taken` */
     return block->taken;
 }
 
 /* By one thread of each block: the last one leaves zeros. */
 static __device__ __forceinline__ void end_block(const struct sw_cache_bins *bins)
 {
-    __threadfence();
+    __threadfence(); /* M7: what this block did with `numbers`, before its count */
     if (atomicAdd(&bins->numbers->blocks, 1U) == gridDim.x - 1) {
         *bins->numbers = sw_cache_bin_numbers();
     }

@@ -46,7 +46,7 @@ static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_
         head->base = base;
         head->shift = shift;
     }
-    __syncwarp();
+    __syncwarp(); /* M3: the marks and the head */
 }
 
 /* Makes the marks of the bucket that each lane says, or SW_CACHE_NOWHERE. All lanes of a warp. */
@@ -57,7 +57,7 @@ static __device__ __forceinline__ void sw_cache_make_marks_of(const struct sw_ca
     for (; lanes != 0; lanes &= lanes - 1) {
         uint64_t bucket = __shfl_sync(0xffffffffU, unmarked, __ffs((int)lanes) - 1);
         uint64_t first = bucket * SW_CACHE_BUCKET_SLOTS;
-        __syncwarp();
+        __syncwarp(); /* M3: the entries as the lanes left them */
         sw_cache_mark_by_warp((const uint8_t *)&sw_cache_entry_at(slots, first)->score,
                               slots->entry_stride, slots->marks + first, slots->heads + bucket);
     }

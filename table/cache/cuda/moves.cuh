@@ -56,15 +56,15 @@ template <bool PLAIN, uint32_t ROOM>
 static __device__ __forceinline__ void sw_cache_move_listed(uint32_t bytes, uint32_t element,
                                                             struct sw_cache_lists<ROOM> *lists)
 {
-    __syncwarp();
+    __syncwarp(); /* M3: the lists of all lanes */
     if (!PLAIN) {
         sw_cache_copy_ways(lists->ways[SW_CACHE_LIST_OUT], lists->counts[SW_CACHE_LIST_OUT], bytes);
-        __syncwarp();
+        __syncwarp(); /* M3: values that go out were read before others take their slots */
         sw_cache_add_ways(lists->ways[SW_CACHE_LIST_ADD], lists->counts[SW_CACHE_LIST_ADD], bytes,
                           (enum sw_cache_element)element);
     }
     sw_cache_copy_ways(lists->ways[SW_CACHE_LIST_IN], lists->counts[SW_CACHE_LIST_IN], bytes);
-    __syncwarp();
+    __syncwarp(); /* M3: the lists were read */
     lists->counts[SW_CACHE_LIST_OUT] = 0;
     lists->counts[SW_CACHE_LIST_IN] = 0;
     lists->counts[SW_CACHE_LIST_ADD] = 0;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * newcomers.cu - what a piece of a batch does to a bucket once its present keys were used, in
- * MEMORY mode: a thread a row makes entries of absent keys, one after the other (rows.cuh).
+ * newcomers.cu - the third kernel of a slice in MEMORY mode: once present keys were used, a thread
+ * a row makes entries of absent keys, one after the other (rows.cuh).
  *
- * An operation whose value is overwritten by a later one of its row, or whose entry leaves, loses
- * its place: no two values go to one slot.
+ * An operation whose value is overwritten by a later one of its row, or whose entry is evicted,
+ * loses its place: no two values go to one slot.
+ *
+ * Memory order: a thread owns its first bucket (M8). Second buckets are never first ones, and are
+ * touched under their lock (M5).
  */
 #define SW_CACHE_LANES 1
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
@@ -36,13 +39,13 @@ static __device__ __forceinline__ void set_byte(struct sw_cache_chunk *bytes, ui
     }
 }
 
-/* A row at hand. */
+/* The row that a thread works on. */
 struct row {
     const uint32_t *entries;
     struct sw_cache_chunk codes; /* of the entries */
     uint32_t absent;             /* bit r: the key of operation r was absent, */
     uint32_t left;               /* and it was not carried out yet */
-    uint32_t id;                 /* the number of the first that is left, */
+    uint32_t id;                 /* the number of the first operation left */
     uint64_t key;                /* and its key */
     struct sw_cache_head head;
     struct sw_cache_set empty;   /* slots of the first bucket */
@@ -52,7 +55,7 @@ struct row {
 
 /* The operation of the row whose value goes to a slot, or SW_CACHE_NONE. Slots of different second
  * buckets have the same code. */
-static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_piece *piece,
+static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_slice *slice,
                                                      const struct row *row, uint32_t code,
                                                      uint64_t slot)
 {
@@ -60,37 +63,37 @@ static __device__ __forceinline__ uint32_t writer_of(const struct sw_cache_piece
     for (alike &= row->writes; alike != 0; alike &= alike - 1) {
         uint32_t rank = (uint32_t)__ffs((int)alike) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[rank]);
-        if (SW_CACHE_PLACE_SLOT(piece->rows.places[id]) == slot) {
+        if (SW_CACHE_PLACE_SLOT(slice->rows.places[id]) == slot) {
             return rank;
         }
     }
     return SW_CACHE_NONE;
 }
 
-/* The value of operation `rank` goes to a slot, and no other one's. */
-static __device__ __forceinline__ void take_slot(const struct sw_cache_piece *piece,
+/* Makes operation `rank` the only one whose value goes to a slot. */
+static __device__ __forceinline__ void take_slot(const struct sw_cache_slice *slice,
                                                  struct row *row, uint32_t rank, uint32_t code,
                                                  uint64_t slot)
 {
-    uint32_t before = writer_of(piece, row, code, slot);
+    uint32_t before = writer_of(slice, row, code, slot);
     if (before != SW_CACHE_NONE) {
-        piece->rows.places[SW_CACHE_ROW_ID(row->entries[before])] |= SW_CACHE_PLACE_NONE;
+        slice->rows.places[SW_CACHE_ROW_ID(row->entries[before])] |= SW_CACHE_PLACE_NONE;
         row->writes &= ~(1U << before);
     }
     row->writes |= 1U << rank;
     set_byte(&row->wrote, rank, code);
 }
 
-/* Goes to the first operation that is left. */
-static __device__ __forceinline__ void go_on(const struct sw_cache_piece *piece, struct row *row)
+/* Goes on to the next operation left. */
+static __device__ __forceinline__ void go_on(const struct sw_cache_slice *slice, struct row *row)
 {
     if (row->left != 0) {
         row->id = SW_CACHE_ROW_ID(row->entries[__ffs((int)row->left) - 1]);
-        row->key = piece->batch.scratch.keys[piece->first + row->id];
+        row->key = slice->batch.scratch.keys[slice->first + row->id];
     }
 }
 
-/* Puts the operations of a row in the order of their numbers. */
+/* Sorts the operations of a row by their numbers. */
 static __device__ __forceinline__ void sort_entries(uint32_t *entries, uint32_t count)
 {
     for (uint32_t r = 1; r < count; r++) {
@@ -117,8 +120,8 @@ static __device__ __forceinline__ void read_entries(struct row *row, uint32_t co
     }
 }
 
-/* Of the operations of a row that write one entry, the last one does. */
-static __device__ __forceinline__ void take_hits(const struct sw_cache_piece *piece,
+/* Of the operations of a row that write one entry, gives the last one the slot. */
+static __device__ __forceinline__ void take_hits(const struct sw_cache_slice *slice,
                                                  struct row *row, uint32_t count)
 {
     uint32_t hits = ((1U << count) - 1) & ~row->absent;
@@ -135,41 +138,41 @@ static __device__ __forceinline__ void take_hits(const struct sw_cache_piece *pi
         for (; hits != 0; hits &= hits - 1) {
             uint32_t r = (uint32_t)__ffs((int)hits) - 1;
             uint32_t entry = row->entries[r];
-            uint64_t place = piece->rows.places[SW_CACHE_ROW_ID(entry)];
-            take_slot(piece, row, r, SW_CACHE_ROW_CODE(entry), SW_CACHE_PLACE_SLOT(place));
+            uint64_t place = slice->rows.places[SW_CACHE_ROW_ID(entry)];
+            take_slot(slice, row, r, SW_CACHE_ROW_CODE(entry), SW_CACHE_PLACE_SLOT(place));
         }
     }
 }
 
-/* Opens the row of a bucket, and empties it for the next piece. All lanes; `has`: there is one. */
-static __device__ __forceinline__ void open_row(const struct sw_cache_piece *piece, bool has,
+/* Opens the row of a bucket, and empties it for the next slice. All lanes; `has`: there is one. */
+static __device__ __forceinline__ void open_row(const struct sw_cache_slice *slice, bool has,
                                                 uint64_t bucket, struct row *row)
 {
-    struct sw_cache_group alone = {0, 0, 0};
-    const struct sw_cache_slots *slots = &piece->batch.slots;
-    uint32_t count = has ? piece->rows.counts[bucket] : 0;
-    uint32_t *entries = piece->rows.entries + bucket * SW_CACHE_ROW;
+    struct sw_cache_tile alone = {0, 0, 0};
+    const struct sw_cache_slots *slots = &slice->batch.slots;
+    uint32_t count = has ? slice->rows.counts[bucket] : 0;
+    uint32_t *entries = slice->rows.entries + bucket * SW_CACHE_ROW;
     if (count != 0) {
-        piece->rows.counts[bucket] = 0;
+        slice->rows.counts[bucket] = 0;
     }
     count = count <= SW_CACHE_ROW ? count : 0; /* those of a full row come later */
     sort_entries(entries, count);
     row->entries = entries;
     read_entries(row, count);
-    take_hits(piece, row, count);
+    take_hits(slice, row, count);
     row->left = row->absent;
     if (row->left != 0) {
         row->head.base = __ldcg(&slots->heads[bucket].base);
         row->head.shift = __ldcg(&slots->heads[bucket].shift);
-        go_on(piece, row);
+        go_on(slice, row);
         struct sw_cache_line line = sw_cache_read_line(alone, slots->digests, bucket);
         row->empty = sw_cache_match(&line, 0);
     }
 }
 
-/* Whether an earlier operation of the row made an entry of the key at hand, which is still there:
+/* Whether an earlier operation of the row made an entry of the present key, which is still there:
  * *slot becomes the entry's. */
-static __device__ __forceinline__ bool made_before(const struct sw_cache_piece *piece,
+static __device__ __forceinline__ bool made_before(const struct sw_cache_slice *slice,
                                                    const struct row *row, uint32_t rank,
                                                    uint32_t digest, uint64_t *slot)
 {
@@ -177,10 +180,11 @@ static __device__ __forceinline__ bool made_before(const struct sw_cache_piece *
     for (earlier &= (1U << rank) - 1; earlier != 0; earlier &= earlier - 1) {
         uint32_t r = (uint32_t)__ffs((int)earlier) - 1;
         uint32_t id = SW_CACHE_ROW_ID(row->entries[r]);
-        if (piece->batch.scratch.keys[piece->first + id] == row->key) {
-            /* what left a second bucket for another row may have been made again by a later one */
-            *slot = SW_CACHE_PLACE_SLOT(piece->rows.places[id]);
-            if (__ldcg(&sw_cache_entry_at(&piece->batch.slots, *slot)->key) == row->key) {
+        if (slice->batch.scratch.keys[slice->first + id] == row->key) {
+            /* an entry evicted from a second bucket for another row may have been made again by a
+             * later one */
+            *slot = SW_CACHE_PLACE_SLOT(slice->rows.places[id]);
+            if (__ldcg(&sw_cache_entry_at(&slice->batch.slots, *slot)->key) == row->key) {
                 return true;
             }
         }
@@ -189,55 +193,57 @@ static __device__ __forceinline__ bool made_before(const struct sw_cache_piece *
 }
 
 /* What is given to the score of the operation at hand. */
-static __device__ __forceinline__ uint64_t given_of(const struct sw_cache_piece *piece,
+static __device__ __forceinline__ uint64_t given_of(const struct sw_cache_slice *slice,
                                                     const struct row *row)
 {
-    return sw_cache_table_given(piece->batch.scores, piece->batch.slots.policy,
-                                piece->first + row->id);
+    return sw_cache_table_given(slice->batch.scores, slice->batch.slots.policy,
+                                slice->first + row->id);
 }
 
 /* The key at hand has an entry at `slot`, which an operation of the row has made. */
-static __device__ __forceinline__ void use_again(const struct sw_cache_piece *piece,
-                                                 const struct sw_cache_home *home, struct row *row,
-                                                 uint32_t rank, uint64_t slot)
+static __device__ __forceinline__ void use_again(const struct sw_cache_slice *slice,
+                                                 const struct sw_cache_candidates *candidates,
+                                                 struct row *row, uint32_t rank, uint64_t slot)
 {
-    const struct sw_cache_slots *slots = &piece->batch.slots;
+    const struct sw_cache_slots *slots = &slice->batch.slots;
     struct sw_cache_entry *entry = sw_cache_entry_at(slots, slot);
-    entry->score = sw_cache_score_used(slots->policy, &piece->batch.time, piece->first + row->id,
-                                       given_of(piece, row), __ldcg(&entry->score));
-    piece->rows.places[row->id] = sw_cache_place(slot, SW_CACHE_HIT);
-    take_slot(piece, row, rank, sw_cache_row_code(home, slot), slot);
+    entry->score = sw_cache_score_used(slots->policy, &slice->batch.time, slice->first + row->id,
+                                       given_of(slice, row), __ldcg(&entry->score));
+    slice->rows.places[row->id] = sw_cache_place(slot, SW_CACHE_HIT);
+    take_slot(slice, row, rank, sw_cache_row_code(candidates, slot), slot);
 }
 
-/* An empty slot for a newcomer: in the bucket that has more of them. SW_CACHE_NOWHERE: neither has
- * any. The set of the first bucket's is the row's; that of the second is read, under its lock. */
-static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_piece *piece,
-                                                      const struct sw_cache_home *home,
+/* An empty slot for a newcomer, in the bucket that has more of them; SW_CACHE_NOWHERE if neither
+ * has any. The row knows the empty slots of the first bucket; those of the second are read, under
+ * its lock. */
+static __device__ __forceinline__ uint64_t empty_slot(const struct sw_cache_slice *slice,
+                                                      const struct sw_cache_candidates *candidates,
                                                       struct row *row)
 {
-    struct sw_cache_group alone = {0, 0, 0};
-    struct sw_cache_line line = sw_cache_read_line(alone, piece->batch.slots.digests, home->second);
+    struct sw_cache_tile alone = {0, 0, 0};
+    struct sw_cache_line line =
+        sw_cache_read_line(alone, slice->batch.slots.digests, candidates->second);
     struct sw_cache_set second = sw_cache_match(&line, 0);
     if (sw_cache_count(&second) > sw_cache_count(&row->empty)) {
-        return home->second * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &second);
+        return candidates->second * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &second);
     }
     if (!sw_cache_any(&row->empty)) {
         return SW_CACHE_NOWHERE;
     }
-    return home->first * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &row->empty);
+    return candidates->first * SW_CACHE_BUCKET_SLOTS + sw_cache_take(alone, &row->empty);
 }
 
 /* Makes an entry of the key at hand at `slot`. */
-static __device__ __forceinline__ void make_entry(const struct sw_cache_piece *piece,
-                                                  const struct sw_cache_home *home,
+static __device__ __forceinline__ void make_entry(const struct sw_cache_slice *slice,
+                                                  const struct sw_cache_candidates *candidates,
                                                   const struct row *row, uint64_t slot,
                                                   uint64_t score)
 {
-    const struct sw_cache_slots *slots = &piece->batch.slots;
+    const struct sw_cache_slots *slots = &slice->batch.slots;
     uint64_t bucket = slot / SW_CACHE_BUCKET_SLOTS;
-    slots->digests[slot] = (uint8_t)home->digest;
+    slots->digests[slot] = (uint8_t)candidates->digest;
     sw_cache_set_entry(slots, slot, row->key, score);
-    if (bucket != home->first) {
+    if (bucket != candidates->first) {
         sw_cache_mark(slots, bucket, slot, score);
     } else if (row->head.shift != SW_CACHE_UNMARKED) {
         uint32_t mark = sw_cache_mark_of(row->head.base, row->head.shift, score);
@@ -245,28 +251,28 @@ static __device__ __forceinline__ void make_entry(const struct sw_cache_piece *p
     }
 }
 
-/* Carries the operation at hand out, and goes on. Returns SW_CACHE_NOWHERE, or a bucket that must
- * have marks first: nothing was done then. */
-static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece *piece,
-                                                     const struct sw_cache_home *home,
+/* Carries out the current operation, and goes on. Returns SW_CACHE_NOWHERE, or a bucket that needs
+ * marks first: nothing was done then. */
+static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_slice *slice,
+                                                     const struct sw_cache_candidates *candidates,
                                                      struct row *row)
 {
-    struct sw_cache_group alone = {0, 0, 0};
-    struct sw_cache_slots slots = piece->batch.slots;
+    struct sw_cache_tile alone = {0, 0, 0};
+    struct sw_cache_slots slots = slice->batch.slots;
     uint32_t rank = (uint32_t)__ffs((int)row->left) - 1;
-    uint64_t index = piece->first + row->id;
+    uint64_t index = slice->first + row->id;
     uint64_t slot = SW_CACHE_NOWHERE;
-    if (made_before(piece, row, rank, home->digest, &slot)) {
-        use_again(piece, home, row, rank, slot);
+    if (made_before(slice, row, rank, candidates->digest, &slot)) {
+        use_again(slice, candidates, row, rank, slot);
     } else {
         uint64_t score =
-            sw_cache_score_new(slots.policy, &piece->batch.time, index, given_of(piece, row));
+            sw_cache_score_new(slots.policy, &slice->batch.time, index, given_of(slice, row));
         enum sw_cache_result result = SW_CACHE_INSERTED;
-        slot = empty_slot(piece, home, row);
+        slot = empty_slot(slice, candidates, row);
         if (slot == SW_CACHE_NOWHERE) {
             uint64_t left = 0;
             uint64_t unmarked = SW_CACHE_NOWHERE;
-            slot = sw_cache_make_room(alone, &slots, home, score, &left, &unmarked);
+            slot = sw_cache_make_room(alone, &slots, candidates, score, &left, &unmarked);
             if (unmarked != SW_CACHE_NOWHERE) {
                 return unmarked;
             }
@@ -274,37 +280,37 @@ static __device__ __forceinline__ uint64_t carry_out(const struct sw_cache_piece
         }
         uint64_t place = SW_CACHE_PLACE_NONE;
         if (slot != SW_CACHE_NOWHERE) {
-            make_entry(piece, home, row, slot, score);
-            take_slot(piece, row, rank, sw_cache_row_code(home, slot), slot);
+            make_entry(slice, candidates, row, slot, score);
+            take_slot(slice, row, rank, sw_cache_row_code(candidates, slot), slot);
             place = slot;
         }
-        piece->rows.places[row->id] = sw_cache_place(place, result);
+        slice->rows.places[row->id] = sw_cache_place(place, result);
     }
     row->left &= row->left - 1;
-    go_on(piece, row);
+    go_on(slice, row);
     return SW_CACHE_NOWHERE;
 }
 
 static __global__ void __launch_bounds__(NEWCOMERS_THREADS, SW_CACHE_NEWCOMERS_BLOCKS)
-    newcomers_kernel(const struct sw_cache_piece piece)
+    newcomers_kernel(const struct sw_cache_slice slice)
 {
     sw_cuda_follow();
-    const struct sw_cache_slots *slots = &piece.batch.slots;
+    const struct sw_cache_slots *slots = &slice.batch.slots;
     uint64_t mine = (uint64_t)blockIdx.x * NEWCOMERS_THREADS + threadIdx.x;
     struct row row = {};
     if (mine == 0) {
-        *piece.rows.rest_count_next = 0;
+        *slice.rows.rest_count_next = 0;
     }
-    open_row(&piece, mine < sw_cache_first_buckets(slots), mine, &row);
+    open_row(&slice, mine < sw_cache_first_buckets(slots), mine, &row);
     while (__any_sync(0xffffffffU, row.left != 0)) {
-        struct sw_cache_home home = sw_cache_home_of(slots, row.key);
-        uint32_t *lock = &slots->heads[home.second].lock;
+        struct sw_cache_candidates candidates = sw_cache_candidates_of(slots, row.key);
+        uint32_t *lock = &slots->heads[candidates.second].lock;
         uint64_t unmarked = SW_CACHE_NOWHERE;
         bool locked = false;
         if (row.left != 0) {
             locked = sw_cache_try_lock(lock);
             if (locked) {
-                unmarked = carry_out(&piece, &home, &row);
+                unmarked = carry_out(&slice, &candidates, &row);
             }
         }
         sw_cache_make_marks_of(slots, unmarked);
@@ -318,10 +324,10 @@ static __global__ void __launch_bounds__(NEWCOMERS_THREADS, SW_CACHE_NEWCOMERS_B
     }
 }
 
-cudaError_t sw_cache_launch_newcomers(const struct sw_cache_piece *piece, cudaStream_t stream)
+cudaError_t sw_cache_launch_newcomers(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
-    uint64_t rows = piece->count == 0 ? 1 : sw_cache_first_buckets(&piece->batch.slots);
+    uint64_t rows = slice->count == 0 ? 1 : sw_cache_first_buckets(&slice->batch.slots);
     uint32_t blocks = (uint32_t)((rows + NEWCOMERS_THREADS - 1) / NEWCOMERS_THREADS);
     return sw_cuda_launch_following(true, newcomers_kernel, blocks, NEWCOMERS_THREADS, stream,
-                                    *piece);
+                                    *slice);
 }

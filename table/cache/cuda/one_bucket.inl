@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * one_bucket.inl - large batches that write, in THROUGHPUT mode: a group of lanes a row carries out
+ * one_bucket.inl - large batches that write, in THROUGHPUT mode: a tile of lanes a row carries out
  * its operations, one after the other, since nobody else changes its bucket; and the warp moves the
  * values, many at a time, as one stream (rows.cuh).
  *
  * Who includes it says first:
  *
- *   SW_CACHE_LANES  of a group
- *   PART_ROWS       rows of a part, which is what a block carries out
- *   PART_OPS        operations that a part has room for
+ *   SW_CACHE_LANES  of a tile
+ *   RANGE_ROWS       rows of a range, which is what a block carries out
+ *   RANGE_OPS        operations that a range has room for
  *   ROW_OPS         operations that a row has room for
  *   LISTED          values that a warp lists before it moves them
  *   BLOCKS          blocks of a multiprocessor at a time, at least
@@ -22,7 +22,7 @@
 #include "table/cache/cuda/rows.cuh"
 #include "table/cache/cuda/table_step.cuh"
 
-#define THREADS (PART_ROWS * SW_CACHE_LANES)
+#define THREADS (RANGE_ROWS * SW_CACHE_LANES)
 #define GROUPS (32 / SW_CACHE_LANES) /* of a warp */
 
 /* How often each result was, in bits of a number. */
@@ -34,36 +34,36 @@ typedef uint64_t row_results;
 #define RESULT_BITS 8
 #endif
 
-/* An operation of a row: its number in the piece, by which a row is sorted, above its place in the
- * part. */
+/* An operation of a row: its number in the slice, by which a row is sorted, above its place in the
+ * range. */
 #define OP_BITS 10
 #define OP_AT(op) ((op) & ((1U << OP_BITS) - 1))
-static_assert(PART_OPS <= 1U << OP_BITS && SW_CACHE_ROWS_MAX <= 1U << (32 - OP_BITS),
+static_assert(RANGE_OPS <= 1U << OP_BITS && SW_CACHE_ROWS_MAX <= 1U << (32 - OP_BITS),
               "both numbers have room in one");
 
-/* What the threads of a block share: the operations of a part, in rows. */
+/* Shared memory of a block: the operations of a range, in rows. */
 struct block {
     struct op {
         uint64_t key;
-        uint32_t id; /* its number in the piece */
+        uint32_t id; /* its number in the slice */
         uint32_t digest;
-    } ops[PART_OPS];
-    uint32_t counts[PART_ROWS];        /* operations of each row */
-    uint32_t rows[ROW_OPS][PART_ROWS]; /* [r][row]: its operation r, see OP_AT */
-    uint64_t awaited[PART_ROWS][2];    /* a bit a slot: a listed value goes there */
+    } ops[RANGE_OPS];
+    uint32_t counts[RANGE_ROWS];        /* operations of each row */
+    uint32_t rows[ROW_OPS][RANGE_ROWS]; /* [r][row]: its operation r, see OP_AT */
+    uint64_t awaited[RANGE_ROWS][2];    /* a bit a slot: a listed value goes there */
 };
 
-/* A row at hand. */
+/* The row that a tile works on. */
 struct row {
     uint64_t bucket;
     uint32_t count; /* operations */
-    uint32_t at;    /* the next one */
+    uint32_t at;    /* the next operation */
     row_results results;
 };
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* The row of a thread's group, in its part. */
+/* The row of a thread's tile, in its range. */
 static __device__ __forceinline__ uint32_t my_row(void)
 {
     return threadIdx.x / SW_CACHE_LANES;
@@ -78,7 +78,7 @@ static __device__ __forceinline__ const struct block::op *op_at(const struct blo
 /* What a row's operation does, and where entries that leave are listed. */
 template <bool PLAIN>
 static __device__ __forceinline__ struct sw_cache_step
-step_of(const struct sw_cache_table_batch *batch, struct sw_cache_group g, uint64_t index,
+step_of(const struct sw_cache_table_batch *batch, struct sw_cache_tile g, uint64_t index,
         uint64_t key, struct sw_cache_sink *sink)
 {
     struct sw_cache_step step = sw_cache_table_step(batch, index, key, batch->op);
@@ -95,23 +95,23 @@ step_of(const struct sw_cache_table_batch *batch, struct sw_cache_group g, uint6
     return step;
 }
 
-/* Carries the operation at hand out, but for values, and goes on; unless the bucket must have marks
+/* Carries out the current operation, except for values, and goes on; unless the bucket needs marks
  * first, which *unmarked becomes. *zeros: where the value of an absent key goes, or NULL. */
 template <bool PLAIN>
 static __device__ __forceinline__ void
-carry_out(const struct sw_cache_piece *piece, struct sw_cache_group g, const struct block *block,
+carry_out(const struct sw_cache_slice *slice, struct sw_cache_tile g, const struct block *block,
           struct row *row, struct sw_cache_moves *moves, uint8_t **zeros, uint64_t *unmarked)
 {
-    const struct sw_cache_table_batch *batch = &piece->batch;
+    const struct sw_cache_table_batch *batch = &slice->batch;
     struct sw_cache_slots slots = batch->slots;
     slots.two = 0;
     struct block::op op = *op_at(block, row->at);
-    struct sw_cache_home home = {row->bucket, row->bucket, op.digest};
-    uint64_t index = piece->first + op.id;
+    struct sw_cache_candidates candidates = {row->bucket, row->bucket, op.digest};
+    uint64_t index = slice->first + op.id;
     struct sw_cache_sink sink;
     struct sw_cache_step step = step_of<PLAIN>(batch, g, index, op.key, &sink);
     uint32_t result =
-        sw_cache_try_operate(g, &slots, &batch->time, &step, &home, &sink, moves, unmarked);
+        sw_cache_try_operate(g, &slots, &batch->time, &step, &candidates, &sink, moves, unmarked);
     if (*unmarked != SW_CACHE_NOWHERE) {
         *moves = SW_CACHE_NO_MOVES;
         return;
@@ -124,10 +124,10 @@ carry_out(const struct sw_cache_piece *piece, struct sw_cache_group g, const str
     if (g.lane == 0) {
         sw_cache_note(batch, index, result);
     }
-    sw_cache_join(g);
+    sw_cache_join(g); /* M3: what this operation did to the bucket, before the next one */
 }
 
-/* Whether a group's operation moves a value from or to a slot that a listed one goes to. */
+/* Whether a tile's operation moves a value from or to a slot that a listed one goes to. */
 static __device__ __forceinline__ bool must_wait(const struct block *block,
                                                  const struct sw_cache_moves *moves)
 {
@@ -153,14 +153,14 @@ static __device__ __forceinline__ void await_nothing(struct block *block)
     }
 }
 
-/* Carries out the rows of a warp's groups. Values are moved when many are listed, when one must
+/* Carries out the rows of a warp's tiles. Values are moved when many are listed, when one must
  * wait for a listed one, and at the end. All lanes. */
 template <bool PLAIN>
-static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_piece *piece,
-                                                      struct sw_cache_group g, struct block *block,
+static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_slice *slice,
+                                                      struct sw_cache_tile g, struct block *block,
                                                       struct row *row)
 {
-    /* and what its groups list then: two values that go out of one that is not plain */
+    /* and what its tiles list then: two values that go out of one that is not plain */
     constexpr uint32_t ROOM = LISTED + GROUPS * (PLAIN ? 1 : 2);
     __shared__ struct sw_cache_way ways[THREADS / 32][SW_CACHE_LISTS(PLAIN)][ROOM];
     struct sw_cache_lists<ROOM> lists = {
@@ -172,23 +172,23 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_piec
         uint64_t unmarked = SW_CACHE_NOWHERE;
         bool left = __any_sync(0xffffffffU, row->at < row->count);
         if (row->at < row->count) {
-            carry_out<PLAIN>(piece, g, block, row, &moves, &zeros, &unmarked);
+            carry_out<PLAIN>(slice, g, block, row, &moves, &zeros, &unmarked);
         }
         if (g.lane != 0) {
             moves = SW_CACHE_NO_MOVES;
             zeros = NULL;
             unmarked = SW_CACHE_NOWHERE;
         }
-        sw_cache_make_marks_of(&piece->batch.slots, unmarked);
+        sw_cache_make_marks_of(&slice->batch.slots, unmarked);
         if (!left || lists.most > LISTED || __any_sync(0xffffffffU, must_wait(block, &moves))) {
-            sw_cache_move_listed<PLAIN>(piece->batch.slots.value_bytes,
-                                        sw_cache_table_element(piece->batch.op), &lists);
+            sw_cache_move_listed<PLAIN>(slice->batch.slots.value_bytes,
+                                        sw_cache_table_element(slice->batch.op), &lists);
             await_nothing(block);
         }
-        sw_cache_list_moves<PLAIN>(&piece->batch.slots, &lists, &moves);
+        sw_cache_list_moves<PLAIN>(&slice->batch.slots, &lists, &moves);
         if (!PLAIN) {
             sw_cache_list_value(&lists, SW_CACHE_LIST_OUT, zeros != NULL,
-                                piece->batch.scratch.zeros, zeros);
+                                slice->batch.scratch.zeros, zeros);
         }
         await(block, &moves);
     } while (__any_sync(0xffffffffU, row->at < row->count) || lists.most != 0);
@@ -196,8 +196,8 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_piec
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Of a row that has room for its operations, puts this one behind all with lower numbers, by what
- * was put there in any order. */
+/* The rank of an operation in a row that has room for all: the number of those put there, in any
+ * order, with lower numbers. */
 static __device__ __forceinline__ uint32_t rank_in_row(const struct block *block, uint32_t row,
                                                        uint32_t op)
 {
@@ -208,38 +208,38 @@ static __device__ __forceinline__ uint32_t rank_in_row(const struct block *block
     return rank;
 }
 
-/* Puts the operations of a part in rows, in order, and empties it for the next piece. A part that
- * was full, and a row that is, is left for later, whole: who comes later comes behind all others of
- * its bucket. All threads of a block; false if nothing is left to do. */
-static __device__ __forceinline__ bool open_part(const struct sw_cache_piece *piece,
-                                                 struct block *block, uint32_t count)
+/* Sorts the operations of a range into rows, and empties the range for the next slice. A range that
+ * was full, and a row that is, is left for later, whole: later operations come after all others of
+ * their bucket. All threads of a block; false if nothing is left to do. */
+static __device__ __forceinline__ bool open_range(const struct sw_cache_slice *slice,
+                                                  struct block *block, uint32_t count)
 {
-    constexpr uint32_t EACH = (PART_OPS + THREADS - 1) / THREADS;
-    const struct sw_cache_rows *rows = &piece->rows;
-    const struct sw_cache_part_op *part = rows->parts + (uint64_t)blockIdx.x * PART_OPS;
-    bool full = count > PART_OPS;
-    struct sw_cache_part_op mine[EACH];
+    constexpr uint32_t EACH = (RANGE_OPS + THREADS - 1) / THREADS;
+    const struct sw_cache_rows *rows = &slice->rows;
+    const struct sw_cache_range_op *range = rows->ranges + (uint64_t)blockIdx.x * RANGE_OPS;
+    bool full = count > RANGE_OPS;
+    struct sw_cache_range_op mine[EACH];
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
         uint32_t i = threadIdx.x + k * THREADS;
-        mine[k] = i < min(count, PART_OPS) ? part[i] : sw_cache_part_op();
+        mine[k] = i < min(count, RANGE_OPS) ? range[i] : sw_cache_range_op();
     }
     block->counts[my_row()] = 0;
     await_nothing(block);
-    __syncthreads();
+    __syncthreads(); /* M2: counts[] is zero, the range was read */
     if (threadIdx.x == 0) {
-        rows->part_counts[blockIdx.x].ops = 0;
+        rows->range_counts[blockIdx.x].ops = 0;
     }
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
         uint32_t i = threadIdx.x + k * THREADS;
-        sw_cache_leave_for_later(rows, full && i < PART_OPS, mine[k].id);
+        sw_cache_leave_for_later(rows, full && i < RANGE_OPS, mine[k].id);
         if (i < count && !full) {
-            const uint64_t *key = piece->batch.scratch.keys + piece->first + mine[k].id;
+            const uint64_t *key = slice->batch.scratch.keys + slice->first + mine[k].id;
             __pipeline_memcpy_async(&block->ops[i].key, key, sizeof(*key));
             block->ops[i].id = mine[k].id;
-            block->ops[i].digest = SW_CACHE_PART_DIGEST(mine[k].code);
-            uint32_t row = SW_CACHE_PART_ROW(mine[k].code);
+            block->ops[i].digest = SW_CACHE_RANGE_DIGEST(mine[k].code);
+            uint32_t row = SW_CACHE_RANGE_ROW(mine[k].code);
             uint32_t r = atomicAdd(block->counts + row, 1U);
             if (r < ROW_OPS) {
                 block->rows[r][row] = mine[k].id << OP_BITS | i;
@@ -250,12 +250,12 @@ static __device__ __forceinline__ bool open_part(const struct sw_cache_piece *pi
     if (full) {
         return false;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the operations of all threads, by row */
     uint32_t ranks[EACH];
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
         uint32_t i = threadIdx.x + k * THREADS;
-        uint32_t row = SW_CACHE_PART_ROW(mine[k].code);
+        uint32_t row = SW_CACHE_RANGE_ROW(mine[k].code);
         bool fits = block->counts[row] <= ROW_OPS;
         ranks[k] = SW_CACHE_NONE;
         if (i < count && fits) {
@@ -263,16 +263,16 @@ static __device__ __forceinline__ bool open_part(const struct sw_cache_piece *pi
         }
         sw_cache_leave_for_later(rows, i < count && !fits, mine[k].id);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the ranks were found in rows[] before they are sorted into it */
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {
         uint32_t i = threadIdx.x + k * THREADS;
         if (ranks[k] != SW_CACHE_NONE) {
-            block->rows[ranks[k]][SW_CACHE_PART_ROW(mine[k].code)] = mine[k].id << OP_BITS | i;
+            block->rows[ranks[k]][SW_CACHE_RANGE_ROW(mine[k].code)] = mine[k].id << OP_BITS | i;
         }
     }
     __pipeline_wait_prior(0);
-    __syncthreads();
+    __syncthreads(); /* M2: rows[] in order, and what was copied */
     return true;
 }
 
@@ -297,7 +297,7 @@ static __device__ __forceinline__ void add_counts(const struct sw_cache_table_ba
 }
 
 /* Adds what the rows of a block did to the tally. All threads; `results` of lanes 0. */
-static __device__ __forceinline__ void count_rows(const struct sw_cache_piece *piece,
+static __device__ __forceinline__ void count_rows(const struct sw_cache_slice *slice,
                                                   row_results results)
 {
     __shared__ uint32_t counts[SW_CACHE_RESULTS];
@@ -310,42 +310,42 @@ static __device__ __forceinline__ void count_rows(const struct sw_cache_piece *p
             atomicAdd(&counts[kind], sum);
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the counts of all warps */
     if (threadIdx.x == 0) {
-        add_counts(&piece->batch, counts);
+        add_counts(&slice->batch, counts);
     }
 }
 
 template <bool PLAIN>
 static __global__ void __launch_bounds__(THREADS, BLOCKS)
-    one_bucket_kernel(const struct sw_cache_piece piece)
+    one_bucket_kernel(const struct sw_cache_slice slice)
 {
     __shared__ struct block block;
     sw_cuda_follow();
-    uint32_t count = piece.rows.part_counts[blockIdx.x].ops;
+    uint32_t count = slice.rows.range_counts[blockIdx.x].ops;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        *piece.rows.rest_count_next = 0;
+        *slice.rows.rest_count_next = 0;
     }
-    if (count == 0 || !open_part(&piece, &block, count)) {
+    if (count == 0 || !open_range(&slice, &block, count)) {
         return;
     }
     struct row row = {};
-    row.bucket = (uint64_t)blockIdx.x * PART_ROWS + my_row();
+    row.bucket = (uint64_t)blockIdx.x * RANGE_ROWS + my_row();
     row.count = block.counts[my_row()] <= ROW_OPS ? block.counts[my_row()] : 0;
-    struct sw_cache_group g = sw_cache_my_group();
-    carry_out_rows<PLAIN>(&piece, g, &block, &row);
-    count_rows(&piece, g.lane == 0 ? row.results : 0);
+    struct sw_cache_tile g = sw_cache_my_tile();
+    carry_out_rows<PLAIN>(&slice, g, &block, &row);
+    count_rows(&slice, g.lane == 0 ? row.results : 0);
 }
 
 template <bool PLAIN>
-static cudaError_t launch_one(const struct sw_cache_piece *piece, cudaStream_t stream)
+static cudaError_t launch_one(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
     return sw_cuda_launch_following(true, one_bucket_kernel<PLAIN>,
-                                    sw_cache_parts(&piece->batch.slots, PART_ROWS), THREADS, stream,
-                                    *piece);
+                                    sw_cache_ranges(&slice->batch.slots, RANGE_ROWS), THREADS,
+                                    stream, *slice);
 }
 
-static cudaError_t launch(const struct sw_cache_piece *piece, cudaStream_t stream)
+static cudaError_t launch(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
-    return piece->plain ? launch_one<true>(piece, stream) : launch_one<false>(piece, stream);
+    return slice->plain ? launch_one<true>(slice, stream) : launch_one<false>(slice, stream);
 }

@@ -8,16 +8,17 @@
 
 #include "table/cache/cuda/rows.cuh"
 
-/* An operation in a row: its number in the piece; whether its key was absent; its code. That is the
+/* An operation in a row: its number in the slice; whether its key was absent; its code. That is the
  * digest of an absent key, else the slot in the first bucket, or 128 and the slot in the second. */
 #define SW_CACHE_ROW_ID(entry) ((entry)&0x7fffffU)
 #define SW_CACHE_ROW_ABSENT 0x800000U
 #define SW_CACHE_ROW_CODE(entry) ((entry) >> 24)
 
 /* The code of a key that is at `slot`. */
-SW_HD static inline uint32_t sw_cache_row_code(const struct sw_cache_home *home, uint64_t slot)
+SW_HD static inline uint32_t sw_cache_row_code(const struct sw_cache_candidates *candidates,
+                                               uint64_t slot)
 {
-    uint32_t second = slot / SW_CACHE_BUCKET_SLOTS != home->first ? SW_CACHE_BUCKET_SLOTS : 0;
+    uint32_t second = slot / SW_CACHE_BUCKET_SLOTS != candidates->first ? SW_CACHE_BUCKET_SLOTS : 0;
     return second + (uint32_t)(slot % SW_CACHE_BUCKET_SLOTS);
 }
 

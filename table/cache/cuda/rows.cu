@@ -1,89 +1,92 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.cu - a large batch that writes, in pieces for which rows have room (rows.cuh).
+ * rows.cu - a large batch that writes, in slices for which rows have room (rows.cuh).
  */
 #include "table/cache/cuda/rows.cuh"
 
 #include "table/cache/cuda/bins.cuh"
 
-/* The key of an operation, which may lie in host memory: it is loaded once. */
-static __device__ __forceinline__ uint64_t take_key(const struct sw_cache_piece *piece, uint32_t id)
+/* Loads the key of an operation, once: it may lie in host memory. */
+static __device__ __forceinline__ uint64_t take_key(const struct sw_cache_slice *slice, uint32_t id)
 {
-    uint64_t index = piece->first + id;
-    uint64_t key = sw_cache_table_key(piece->batch.keys, piece->batch.key_bytes, index);
-    piece->batch.scratch.keys[index] = key;
+    uint64_t index = slice->first + id;
+    uint64_t key = sw_cache_table_key(slice->batch.keys, slice->batch.key_bytes, index);
+    slice->batch.scratch.keys[index] = key;
     return key;
 }
 
-/* Puts operations in the parts of their buckets. THROUGHPUT mode. */
+/* Moves operations to the ranges of their buckets. THROUGHPUT mode. A place is claimed by an atomic
+ * (M6); one_bucket reads the ranges (M1). */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
-    part_kernel(const struct sw_cache_piece piece)
+    range_kernel(const struct sw_cache_slice slice)
 {
     sw_cuda_follow();
-    const struct sw_cache_rows *rows = &piece.rows;
+    const struct sw_cache_rows *rows = &slice.rows;
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
     uint32_t at = 0;
-    if (id < piece.count) {
-        struct sw_cache_home home = sw_cache_home_of(&piece.batch.slots, take_key(&piece, id));
-        uint64_t part = home.first / rows->part_rows;
-        uint32_t code = SW_CACHE_PART_CODE(home.first % rows->part_rows, home.digest);
-        at = atomicAdd(&rows->part_counts[part].ops, 1U);
-        if (at < rows->part_ops) {
-            *(uint2 *)(rows->parts + part * rows->part_ops + at) = make_uint2(id, code);
+    if (id < slice.count) {
+        struct sw_cache_candidates candidates =
+            sw_cache_candidates_of(&slice.batch.slots, take_key(&slice, id));
+        uint64_t range = candidates.first / rows->range_rows;
+        uint32_t code = SW_CACHE_RANGE_CODE(candidates.first % rows->range_rows, candidates.digest);
+        at = atomicAdd(&rows->range_counts[range].ops, 1U);
+        if (at < rows->range_ops) {
+            *(uint2 *)(rows->ranges + range * rows->range_ops + at) = make_uint2(id, code);
         }
     }
-    sw_cache_leave_for_later(rows, at >= rows->part_ops, id);
+    sw_cache_leave_for_later(rows, at >= rows->range_ops, id);
 }
 
-/* Counts the operations of each row; places[id] is which one of its row an operation is. MEMORY
+/* Counts the operations of each row; places[id] is the rank of an operation in its row. MEMORY
  * mode. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
-    count_kernel(const struct sw_cache_piece piece)
+    count_kernel(const struct sw_cache_slice slice)
 {
     sw_cuda_follow();
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
-    if (id < piece.count) {
-        struct sw_cache_home home = sw_cache_home_of(&piece.batch.slots, take_key(&piece, id));
-        piece.rows.places[id] = atomicAdd(piece.rows.counts + home.first, 1U);
+    if (id < slice.count) {
+        struct sw_cache_candidates candidates =
+            sw_cache_candidates_of(&slice.batch.slots, take_key(&slice, id));
+        slice.rows.places[id] = atomicAdd(slice.rows.counts + candidates.first, 1U);
     }
 }
 
-static cudaError_t launch_in_one(const struct sw_cache_piece *piece, cudaStream_t stream)
+static cudaError_t launch_in_one(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
     cudaError_t error =
-        sw_cuda_launch_following(piece->first != 0, part_kernel, sw_cache_blocks(piece->count),
-                                 SW_CACHE_THREADS, stream, *piece);
+        sw_cuda_launch_following(slice->first != 0, range_kernel, sw_cache_blocks(slice->count),
+                                 SW_CACHE_THREADS, stream, *slice);
     if (error != cudaSuccess) {
         return error;
     }
-    return piece->rows.are_long ? sw_cache_launch_long_rows(piece, stream)
-                                : sw_cache_launch_short_rows(piece, stream);
+    return slice->rows.are_long ? sw_cache_launch_long_rows(slice, stream)
+                                : sw_cache_launch_short_rows(slice, stream);
 }
 
-static cudaError_t launch_in_two(const struct sw_cache_piece *piece, cudaStream_t stream)
+static cudaError_t launch_in_two(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
     cudaError_t error =
-        sw_cuda_launch_following(piece->first != 0, count_kernel, sw_cache_blocks(piece->count),
-                                 SW_CACHE_THREADS, stream, *piece);
+        sw_cuda_launch_following(slice->first != 0, count_kernel, sw_cache_blocks(slice->count),
+                                 SW_CACHE_THREADS, stream, *slice);
     if (error == cudaSuccess) {
-        error = sw_cache_launch_present(piece, stream);
+        error = sw_cache_launch_present(slice, stream);
     }
     if (error == cudaSuccess) {
-        error = sw_cache_launch_newcomers(piece, stream);
+        error = sw_cache_launch_newcomers(slice, stream);
     }
-    return error == cudaSuccess ? sw_cache_launch_values(piece, stream) : error;
+    return error == cudaSuccess ? sw_cache_launch_values(slice, stream) : error;
 }
 
-static cudaError_t launch_piece(const struct sw_cache_piece *piece, cudaStream_t stream)
+static cudaError_t launch_piece(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
     cudaError_t error =
-        piece->batch.slots.two ? launch_in_two(piece, stream) : launch_in_one(piece, stream);
-    struct sw_cache_chosen rest = {piece->first, piece->count, piece->rows.rest,
-                                   piece->rows.rest_count};
-    return error == cudaSuccess ? sw_cache_launch_bins(&piece->batch, &rest, true, stream) : error;
+        slice->batch.slots.two ? launch_in_two(slice, stream) : launch_in_one(slice, stream);
+    struct sw_cache_chosen rest = {slice->first, slice->count, slice->rows.rest,
+                                   slice->rows.rest_count};
+    return error == cudaSuccess ? sw_cache_launch_bins(&slice->batch, &rest, true, stream) : error;
 }
 
-/* The next piece has the other counter. */
+/* The next slice has the other counter. */
 static void swap_counters(struct sw_cache_rows *rows)
 {
     uint32_t *used = rows->rest_count;
@@ -100,11 +103,11 @@ static cudaError_t launch_pieces(const struct sw_cache_table_batch *batch, bool 
     uint64_t first = 0;
     do {
         uint64_t left = batch->count - first;
-        struct sw_cache_piece piece = {*batch, *rows, first, 0, plain};
-        piece.count = (uint32_t)(left < most ? left : most);
-        error = launch_piece(&piece, stream);
+        struct sw_cache_slice slice = {*batch, *rows, first, 0, plain};
+        slice.count = (uint32_t)(left < most ? left : most);
+        error = launch_piece(&slice, stream);
         swap_counters(rows);
-        first += piece.count;
+        first += slice.count;
     } while (error == cudaSuccess && first < batch->count);
     return error;
 }

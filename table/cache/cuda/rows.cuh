@@ -2,12 +2,12 @@
  *
  * rows.cuh - large batches that write, without a lock for each operation.
  *
- * The operations of a batch, or of a piece of it, are put in rows, one a first bucket. A thread or
- * a group of lanes carries out a row, sorted by the numbers of its operations, and nobody else
+ * The operations of a batch, or of a slice of it, are put in rows, one a first bucket. A thread or
+ * a tile of lanes carries out a row, sorted by the numbers of its operations, and nobody else
  * changes its first bucket meanwhile. In THROUGHPUT mode that is all there is:
  *
- *   part          puts each operation in its part, which is some rows
- *   one_bucket    a block a part: puts its operations in rows, and carries them out. Where buckets
+ *   range          puts each operation in its range, which is some rows
+ *   one_bucket    a block a range: puts its operations in rows, and carries them out. Where buckets
  *                 are many, rows are short: a thread does one. Where they are few, rows are long: 8
  *                 lanes do (one_bucket.inl, short_rows.cu, long_rows.cu)
  *
@@ -34,19 +34,19 @@
 #include "table/cache/cuda/table.cuh"
 #include "table/device/follow.cuh"
 
-/* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a part, and
+/* Operations of a row in MEMORY mode, and of a short one in THROUGHPUT mode; rows of a range, and
  * its operations. */
 #define SW_CACHE_ROW 16
-#define SW_CACHE_SHORT_PART_ROWS 64
-#define SW_CACHE_SHORT_PART_OPS 384U
+#define SW_CACHE_SHORT_RANGE_ROWS 64
+#define SW_CACHE_SHORT_RANGE_OPS 384U
 
 /* The same of long rows: those of caches of so many buckets or fewer. */
 #define SW_CACHE_LONG_ROW 64
-#define SW_CACHE_LONG_PART_ROWS 16
-#define SW_CACHE_LONG_PART_OPS 640U
+#define SW_CACHE_LONG_RANGE_ROWS 16
+#define SW_CACHE_LONG_RANGE_OPS 640U
 #define SW_CACHE_LONG_BUCKETS_MAX (1U << 15)
 
-/* A cache takes as many operations at a time as it has rows times this: a part or a row that is
+/* A cache takes as many operations at a time as it has rows times this: a range or a row that is
  * full is rare. At most ROWS_MAX. If that is fewer than ROWS_MIN, it has no rows, nor has a batch
  * of fewer operations (unless the tuning says how batches are carried out). */
 #define SW_CACHE_ROW_SHARE 4
@@ -54,46 +54,46 @@
 #define SW_CACHE_ROWS_MAX (1U << 21)
 #define SW_CACHE_ROWS_MIN (1U << 14)
 
-/* An operation of a part: its number in the piece; row and digest. */
-struct __align__(8) sw_cache_part_op
+/* An operation of a range: its number in the slice, its row and its digest. */
+struct __align__(8) sw_cache_range_op
 {
     uint32_t id;
     uint32_t code;
 };
-#define SW_CACHE_PART_CODE(row, digest) ((uint32_t)(row) << 8 | (digest))
-#define SW_CACHE_PART_ROW(code) ((code) >> 8)
-#define SW_CACHE_PART_DIGEST(code) ((code)&0xffU)
+#define SW_CACHE_RANGE_CODE(row, digest) ((uint32_t)(row) << 8 | (digest))
+#define SW_CACHE_RANGE_ROW(code) ((code) >> 8)
+#define SW_CACHE_RANGE_DIGEST(code) ((code)&0xffU)
 
-/* Operations of a part, those without room counted too. A sector of memory each: additions to one
+/* Operations of a range, those without room counted too. A sector of memory each: additions to one
  * sector wait for each other. */
-struct __align__(32) sw_cache_part_count
+struct __align__(32) sw_cache_range_count
 {
     uint32_t ops;
 };
 
-/* Device memory; batches that write take turns. Between batches all counts are 0, but perhaps
+/* Device memory; batches that write take turns. Between batches all counts are 0, except perhaps
  * *rest_count_next. */
 struct sw_cache_rows {
     /* THROUGHPUT */
-    struct sw_cache_part_count *part_counts; /* [parts] */
-    struct sw_cache_part_op *parts;          /* [parts * part_ops] */
-    uint32_t part_rows;
-    uint32_t part_ops;
+    struct sw_cache_range_count *range_counts; /* [ranges] */
+    struct sw_cache_range_op *ranges;          /* [ranges * range_ops] */
+    uint32_t range_rows;
+    uint32_t range_ops;
     bool are_long;
     /* MEMORY (places.cuh) */
     uint32_t *counts;  /* [first buckets]: operations of the row, those without room counted too */
     uint32_t *entries; /* [first buckets * SW_CACHE_ROW]: SW_CACHE_ROW_.. */
     uint64_t *places;  /* [ops_max]: SW_CACHE_PLACE_.. */
     /* both */
-    uint32_t *rest; /* [ops_max]: operations that there was no room for */
+    uint32_t *rest; /* [ops_max]: operations without room */
     uint32_t *rest_count;
-    uint32_t *rest_count_next; /* that of the next piece: this one makes it 0 */
+    uint32_t *rest_count_next; /* the counter of the next slice; this one clears it */
     uint32_t ops_max;          /* 0: there are no rows */
     uint32_t ops_min;          /* of a batch */
 };
 
 /* Operations of a batch from `first` on. */
-struct sw_cache_piece {
+struct sw_cache_slice {
     struct sw_cache_table_batch batch;
     struct sw_cache_rows rows;
     uint64_t first;
@@ -101,7 +101,7 @@ struct sw_cache_piece {
     bool plain; /* it is a SET, and nothing but bits is answered */
 };
 
-/* Leaves an operation of a piece for later, of each lane that has one. All lanes of a warp. */
+/* Leaves an operation of a slice for later, of each lane that has one. All lanes of a warp. */
 static __device__ __forceinline__ void sw_cache_leave_for_later(const struct sw_cache_rows *rows,
                                                                 bool has, uint32_t id)
 {
@@ -119,14 +119,14 @@ static __device__ __forceinline__ void sw_cache_leave_for_later(const struct sw_
     }
 }
 
-/* Buckets that are first ones. */
+/* Buckets that are first candidates. */
 SW_HD static inline uint64_t sw_cache_first_buckets(const struct sw_cache_slots *slots)
 {
     return slots->two ? slots->buckets - slots->buckets / 2 : slots->buckets;
 }
 
-/* Parts of a cache. */
-SW_HD static inline uint32_t sw_cache_parts(const struct sw_cache_slots *slots, uint32_t rows)
+/* Ranges of a cache. */
+SW_HD static inline uint32_t sw_cache_ranges(const struct sw_cache_slots *slots, uint32_t rows)
 {
     return (uint32_t)((slots->buckets + rows - 1) / rows);
 }
@@ -164,10 +164,10 @@ cudaError_t sw_cache_warm_up_rows(const struct sw_cache_table_batch *batch,
                                   struct sw_cache_rows *rows, cudaStream_t stream);
 
 /* The kernels. */
-cudaError_t sw_cache_launch_short_rows(const struct sw_cache_piece *piece, cudaStream_t stream);
-cudaError_t sw_cache_launch_long_rows(const struct sw_cache_piece *piece, cudaStream_t stream);
-cudaError_t sw_cache_launch_present(const struct sw_cache_piece *piece, cudaStream_t stream);
-cudaError_t sw_cache_launch_newcomers(const struct sw_cache_piece *piece, cudaStream_t stream);
-cudaError_t sw_cache_launch_values(const struct sw_cache_piece *piece, cudaStream_t stream);
+cudaError_t sw_cache_launch_short_rows(const struct sw_cache_slice *slice, cudaStream_t stream);
+cudaError_t sw_cache_launch_long_rows(const struct sw_cache_slice *slice, cudaStream_t stream);
+cudaError_t sw_cache_launch_present(const struct sw_cache_slice *slice, cudaStream_t stream);
+cudaError_t sw_cache_launch_newcomers(const struct sw_cache_slice *slice, cudaStream_t stream);
+cudaError_t sw_cache_launch_values(const struct sw_cache_slice *slice, cudaStream_t stream);
 
 #endif

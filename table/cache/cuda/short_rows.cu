@@ -4,15 +4,15 @@
  * row.
  */
 #define SW_CACHE_LANES 1
-#define PART_ROWS SW_CACHE_SHORT_PART_ROWS
-#define PART_OPS SW_CACHE_SHORT_PART_OPS
+#define RANGE_ROWS SW_CACHE_SHORT_RANGE_ROWS
+#define RANGE_OPS SW_CACHE_SHORT_RANGE_OPS
 #define ROW_OPS SW_CACHE_ROW
 #define LISTED 32
 #define BLOCKS 12
 
 #include "table/cache/cuda/one_bucket.inl"
 
-cudaError_t sw_cache_launch_short_rows(const struct sw_cache_piece *piece, cudaStream_t stream)
+cudaError_t sw_cache_launch_short_rows(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
-    return launch(piece, stream);
+    return launch(slice, stream);
 }

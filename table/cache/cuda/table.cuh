@@ -46,7 +46,7 @@ struct sw_cache_bin {
     uint32_t count;
 };
 
-/* While a piece of a batch is put in bins; all zero between pieces. */
+/* While a slice of a batch is put in bins; all zero between slices. */
 struct sw_cache_bin_numbers {
     uint32_t placed; /* operations */
     uint32_t few;    /* bins with few of them, and with many */
@@ -55,16 +55,16 @@ struct sw_cache_bin_numbers {
     uint32_t blocks;
 };
 
-/* Operations of a bin that a group carries out; of more a block does. */
+/* Operations of a bin that a tile carries out; of more a block does. */
 #define SW_CACHE_BIN_FEW 32U
-/* Operations of a piece at most. */
+/* Operations of a slice at most. */
 #define SW_CACHE_BINS_PIECE_MAX (1U << 21)
 
-/* Device memory for putting a piece of up to ops_max operations in bins. */
+/* Device memory for putting a slice of up to ops_max operations in bins. */
 struct sw_cache_bins {
     uint32_t ops_max;
     uint32_t mask;             /* their number, a power of two, less 1 */
-    uint32_t *counts;          /* [mask + 1], all zero between pieces */
+    uint32_t *counts;          /* [mask + 1], all zero between slices */
     uint32_t *firsts;          /* [mask + 1] */
     uint32_t *ranks;           /* [ops_max] by operation: which one it is of its bin */
     uint32_t *ids;             /* [ops_max] operations by bin, in any order */

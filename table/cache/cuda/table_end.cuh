@@ -7,8 +7,8 @@
 
 #include "table/cache/cuda/table.cuh"
 
-/* Every thread of a warp: the bit of its operation in `halves` of words, unless that is NULL. Both
- * halves of the last word are written. */
+/* Every lane of a warp: writes the bit of its operation in `halves` of words, unless that is NULL.
+ * Both halves of the last word are written. */
 static __device__ __forceinline__ void sw_cache_answer_bit(uint32_t *halves, uint32_t count,
                                                            uint32_t index, bool is)
 {
@@ -44,7 +44,7 @@ static __device__ __forceinline__ void sw_cache_add_sets(struct sw_counters *cou
     counters->not_admitted += __ldcg(&sets->not_admitted);
 }
 
-/* By one thread, after everything else of the batch. */
+/* Fills the record. By one thread, after everything else of the batch. */
 static __device__ __forceinline__ void
 sw_cache_fill_record(const struct sw_cache_table_batch *batch)
 {
@@ -72,12 +72,14 @@ sw_cache_fill_record(const struct sw_cache_table_batch *batch)
     sw_cuda_record_ticket(&batch->record->done, batch->ticket);
 }
 
-/* By one thread of each block; the last fills the record. */
+/* By one thread of each block; the last one fills the record. Between blocks a fence of device
+ * scope is enough: order is transitive, and the ticket's fence has system scope (M7). */
 static __device__ __forceinline__ void
 sw_cache_end_table_block(const struct sw_cache_table_batch *batch)
 {
-    __threadfence();
+    __threadfence(); /* M7: what the block wrote, before its count */
     if (atomicAdd(&batch->tally->blocks, 1U) == gridDim.x - 1) {
+        /* M7: the counts of the others, before what they wrote; the ticket has a system fence */
         __threadfence();
         sw_cache_fill_record(batch);
     }

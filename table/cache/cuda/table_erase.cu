@@ -14,11 +14,11 @@ static __device__ __forceinline__ uint64_t find(const struct sw_cache_table_batc
                                                 uint32_t index)
 {
     uint64_t key = sw_cache_table_key(batch->keys, batch->key_bytes, index);
-    struct sw_cache_home home = sw_cache_home_of(&batch->slots, key);
-    return sw_cache_find_one(&batch->slots, &home, key);
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(&batch->slots, key);
+    return sw_cache_find_one(&batch->slots, &candidates, key);
 }
 
-/* Counts operations of a block in the batch's words. All threads. */
+/* Adds the operations of a block to the batch's words. All threads. */
 static __device__ __forceinline__ void count(const struct sw_cache_table_batch *batch,
                                              uint32_t hits, uint32_t misses)
 {
@@ -27,14 +27,14 @@ static __device__ __forceinline__ void count(const struct sw_cache_table_batch *
     if (threadIdx.x < 2) {
         sums[threadIdx.x] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums are zero */
     hits = __reduce_add_sync(0xffffffffU, hits);
     misses = __reduce_add_sync(0xffffffffU, misses);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&sums[0], misses);
         atomicAdd(&sums[1], hits);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the sums of all warps */
     if (threadIdx.x == 0) {
         uint64_t *its_class = words + SW_CACHE_WORD_CLASS + 3 * SW_CLASS_DELETE;
         sw_cache_add_to(&its_class[0], sums[0]);

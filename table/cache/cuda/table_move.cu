@@ -5,9 +5,9 @@
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/table_move.cuh"
 
-/* Makes an entry of the one at `slot`, under the locks of its new home. False if somebody else has
- * them. *left counts what had no room. */
-static __device__ __forceinline__ bool move_one(struct sw_cache_group g,
+/* Copies the entry at `slot`, under the locks of its new buckets (M5). False if another tile has
+ * them. *left counts entries without room. */
+static __device__ __forceinline__ bool move_one(struct sw_cache_tile g,
                                                 const struct sw_cache_slots *from,
                                                 const struct sw_cache_slots *to, uint64_t slot,
                                                 uint32_t *left)
@@ -20,23 +20,23 @@ static __device__ __forceinline__ bool move_one(struct sw_cache_group g,
     step.key = entry->key;
     step.given = entry->score;
     step.value = sw_cache_value_at(from, slot);
-    struct sw_cache_home home = sw_cache_home_of(to, step.key);
-    uint32_t *lock = sw_cache_my_lock(g, to, &home);
-    if (!sw_cache_try_home(g, lock)) {
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(to, step.key);
+    uint32_t *lock = sw_cache_my_lock(g, to, &candidates);
+    if (!sw_cache_try_locks(g, lock)) {
         return false;
     }
-    uint32_t result = sw_cache_operate(g, to, &never, &step, &home, &nowhere);
-    sw_cache_leave_home(g, lock);
+    uint32_t result = sw_cache_operate(g, to, &never, &step, &candidates, &nowhere);
+    sw_cache_leave_locks(g, lock);
     *left += g.lane == 0 && result != SW_CACHE_INSERTED;
     return true;
 }
 
-/* Each lane has a slot; its group moves the entries there one by one. `to` has the policy CUSTOM:
+/* Each lane has a slot; its tile moves the entries there one by one. `to` has the policy CUSTOM:
  * scores are taken as they are. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
     move_kernel(const struct sw_cache_slots from, const struct sw_cache_slots to, uint64_t *evicted)
 {
-    struct sw_cache_group g = sw_cache_my_group();
+    struct sw_cache_tile g = sw_cache_my_tile();
     uint64_t capacity = from.buckets * SW_CACHE_BUCKET_SLOTS;
     uint64_t step = (uint64_t)gridDim.x * SW_CACHE_THREADS;
     uint32_t left = 0;

@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     }
     sw_cache_add_to(ERASES ? &batch.tally->words[SW_CACHE_WORD_DELETED] : &batch.tally->list.listed,
                     count);
-    __syncthreads();
+    __syncthreads(); /* M2, M7: what the block wrote, before thread 0 fences it */
     if (threadIdx.x == 0) {
         sw_cache_end_table_block(&batch);
     }

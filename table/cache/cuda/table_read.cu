@@ -34,8 +34,8 @@ static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch
     const struct sw_cache_slots *slots = &batch->slots;
     bool valid = index < batch->count;
     uint64_t key = valid ? sw_cache_table_key(batch->keys, batch->key_bytes, index) : 0;
-    struct sw_cache_home home = sw_cache_home_of(slots, key);
-    uint64_t slot = valid ? sw_cache_find_one(slots, &home, key) : SW_CACHE_NOWHERE;
+    struct sw_cache_candidates candidates = sw_cache_candidates_of(slots, key);
+    uint64_t slot = valid ? sw_cache_find_one(slots, &candidates, key) : SW_CACHE_NOWHERE;
     bool found = slot != SW_CACHE_NOWHERE;
     uint64_t score = found ? use<PLAIN>(batch, index, slot) : 0;
     if (!PLAIN && valid && batch->scores_out != NULL) {
@@ -49,7 +49,7 @@ static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch
                                    batch->previous + (uint64_t)warp_first * slots->value_bytes,
                                    batch->count - warp_first);
     }
-    bool second = slots->two && !(found && slot / SW_CACHE_BUCKET_SLOTS == home.first);
+    bool second = slots->two && !(found && slot / SW_CACHE_BUCKET_SLOTS == candidates.first);
     uint32_t hits = (uint32_t)__popc(__ballot_sync(0xffffffffU, found));
     uint32_t all = (uint32_t)__popc(__ballot_sync(0xffffffffU, valid));
     uint32_t more = (uint32_t)__popc(__ballot_sync(0xffffffffU, valid && second));
@@ -68,12 +68,12 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
     if (threadIdx.x < 3) {
         words[threadIdx.x] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the words are zero */
     for (uint32_t first = blockIdx.x * SW_CACHE_THREADS; first < batch.count;
          first += gridDim.x * SW_CACHE_THREADS) {
         get_one<PLAIN>(&batch, first + threadIdx.x, words);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the words of all threads; M7: and their answers */
     if (threadIdx.x == 0) {
         for (uint32_t w = 0; w < 3; w++) {
             sw_cache_add_to(&batch.tally->words[SW_CACHE_WORD_CLASS + 3 * SW_CLASS_GET + w],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table_step.cuh - one operation of a table's batch: what it does, by a group under the locks of
+ * table_step.cuh - one operation of a table's batch: what it does, by a tile under the locks of
  * its key's buckets, and how it is counted. Included after operate.inl.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_STEP_CUH
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void sw_cache_note(const struct sw_cache_table
     }
 }
 
-/* Counts an operation in the block's words. */
+/* Counts an operation in the block's words, by atomics (M6). */
 static __device__ __forceinline__ void
 sw_cache_count_one(uint32_t *words, uint32_t buckets, uint32_t op, uint32_t acts, uint32_t result)
 {
@@ -105,19 +105,19 @@ static __device__ __forceinline__ void sw_cache_open_words(uint32_t *words)
     if (threadIdx.x < SW_CACHE_WORD_COUNT) {
         words[threadIdx.x] = 0;
     }
-    __syncthreads();
+    __syncthreads(); /* M2: the words are zero */
 }
 
 static __device__ __forceinline__ void
 sw_cache_close_words(const struct sw_cache_table_batch *batch, const uint32_t *words)
 {
-    __syncthreads();
+    __syncthreads(); /* M2: the words of all threads */
     if (threadIdx.x < SW_CACHE_WORD_COUNT) {
         sw_cache_add_to(&batch->tally->words[threadIdx.x], words[threadIdx.x]);
     }
 }
 
-static __device__ __forceinline__ void sw_cache_zero_value(struct sw_cache_group g, uint8_t *value,
+static __device__ __forceinline__ void sw_cache_zero_value(struct sw_cache_tile g, uint8_t *value,
                                                            uint32_t bytes)
 {
     for (uint32_t at = g.lane; at < bytes / 4; at += SW_CACHE_LANES) {
@@ -128,9 +128,9 @@ static __device__ __forceinline__ void sw_cache_zero_value(struct sw_cache_group
 #if SW_CACHE_LANES > 1
 
 /* Under the locks: operation `index`. Its result, in every lane. */
-static __device__ __forceinline__ uint32_t
-sw_cache_carry_out(struct sw_cache_group g, const struct sw_cache_table_batch *batch,
-                   const struct sw_cache_home *home, uint64_t key, uint64_t index, uint32_t *words)
+static __device__ __forceinline__ uint32_t sw_cache_carry_out(
+    struct sw_cache_tile g, const struct sw_cache_table_batch *batch,
+    const struct sw_cache_candidates *candidates, uint64_t key, uint64_t index, uint32_t *words)
 {
     uint32_t op = sw_cache_op_of(batch, index);
     struct sw_cache_step step = sw_cache_table_step(batch, index, key, op);
@@ -139,7 +139,7 @@ sw_cache_carry_out(struct sw_cache_group g, const struct sw_cache_table_batch *b
         *step.score_out = 0; /* of a key that is absent then */
     }
     step.score_out = step.acts & SW_CACHE_ACT_ERASE ? NULL : step.score_out;
-    uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, home, &sink);
+    uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, candidates, &sink);
     if (result != SW_CACHE_HIT && batch->previous != NULL) {
         sw_cache_zero_value(g, step.out, batch->slots.value_bytes);
     }
@@ -147,7 +147,7 @@ sw_cache_carry_out(struct sw_cache_group g, const struct sw_cache_table_batch *b
         sw_cache_note(batch, index, result);
         sw_cache_count_one(words, batch->slots.two ? 2 : 1, op, step.acts, result);
     }
-    sw_cache_join(g);
+    sw_cache_join(g); /* M3: what the operation did, before the next one */
     return result;
 }
 

@@ -6,7 +6,7 @@
 #include "table/cache/cuda/rows.cuh"
 #include "table/cache/cuda/table_end.cuh"
 
-/* Answers the bits, hands the keys of those that left over, and fills the record. */
+/* Answers the bits, copies the keys of evicted entries, and fills the record. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     answer_kernel(const struct sw_cache_table_batch batch)
 {
@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
             ((uint64_t *)batch.leftover_keys)[index] = batch.scratch.left[index];
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2, M7: what the block wrote, before thread 0 fences it */
     if (threadIdx.x == 0) {
         sw_cache_end_table_block(&batch);
     }

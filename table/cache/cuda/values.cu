@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * values.cu - copies the values of a piece of a batch to their places, and answers: in MEMORY mode
- * (rows.cuh).
+ * values.cu - the last kernel of a slice in MEMORY mode: copies values to their places, and answers
+ * (rows.cuh). No two values go to one slot, and nothing else writes slots meanwhile (M8).
  */
 #include "table/cache/cuda/copy.cuh"
 #include "table/cache/cuda/places.cuh"
 
 /* Where the value of operation `id` goes; from NULL: nowhere. */
-static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cache_piece *piece,
+static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cache_slice *slice,
                                                              uint32_t id)
 {
-    const struct sw_cache_table_batch *batch = &piece->batch;
-    uint64_t index = piece->first + id;
-    uint64_t place = piece->rows.places[id];
+    const struct sw_cache_table_batch *batch = &slice->batch;
+    uint64_t index = slice->first + id;
+    uint64_t place = slice->rows.places[id];
     uint64_t slot = SW_CACHE_PLACE_SLOT(place);
     struct sw_cache_way way = {NULL, NULL};
-    /* the entry may have left its second bucket, and its row does not know */
+    /* the entry may have been evicted from its second bucket, without its row knowing */
     if (place < SW_CACHE_PLACE_NONE &&
         sw_cache_entry_at(&batch->slots, slot)->key == batch->scratch.keys[index]) {
         way.from = batch->values + index * batch->slots.value_bytes;
@@ -24,39 +24,39 @@ static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cac
     return way;
 }
 
-/* Tells and counts what became of the operation. All threads. */
-static __device__ __forceinline__ void answer(const struct sw_cache_piece *piece, uint32_t id)
+/* Answers and counts the results. All threads. */
+static __device__ __forceinline__ void answer(const struct sw_cache_slice *slice, uint32_t id)
 {
-    const struct sw_cache_table_batch *batch = &piece->batch;
+    const struct sw_cache_table_batch *batch = &slice->batch;
     uint32_t result = SW_CACHE_ROW_REST;
-    if (id < piece->count) {
-        result = SW_CACHE_PLACE_RESULT(piece->rows.places[id]);
+    if (id < slice->count) {
+        result = SW_CACHE_PLACE_RESULT(slice->rows.places[id]);
     }
     if (result != SW_CACHE_ROW_REST && (batch->found != NULL || batch->not_admitted != NULL)) {
-        batch->scratch.results[piece->first + id] = (uint8_t)result;
+        batch->scratch.results[slice->first + id] = (uint8_t)result;
     }
     sw_cache_count_results(&batch->tally->list, result, result == SW_CACHE_ROW_REST);
 }
 
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, 6)
-    values_kernel(const struct sw_cache_piece piece)
+    values_kernel(const struct sw_cache_slice slice)
 {
     __shared__ struct sw_cache_way ways[SW_CACHE_THREADS];
     sw_cuda_follow();
     uint32_t id = blockIdx.x * SW_CACHE_THREADS + threadIdx.x;
     struct sw_cache_way way = {NULL, NULL};
-    if (id < piece.count) {
-        way = way_of(&piece, id);
+    if (id < slice.count) {
+        way = way_of(&slice, id);
     }
-    answer(&piece, id);
+    answer(&slice, id);
     struct sw_cache_way *mine = ways + threadIdx.x / 32 * 32;
     uint32_t count = sw_cache_append_ways(mine, 0, way.from != NULL, way.from, way.to);
-    __syncwarp();
-    sw_cache_copy_ways(mine, count, piece.batch.slots.value_bytes);
+    __syncwarp(); /* M3: the list of all lanes */
+    sw_cache_copy_ways(mine, count, slice.batch.slots.value_bytes);
 }
 
-cudaError_t sw_cache_launch_values(const struct sw_cache_piece *piece, cudaStream_t stream)
+cudaError_t sw_cache_launch_values(const struct sw_cache_slice *slice, cudaStream_t stream)
 {
-    return sw_cuda_launch_following(true, values_kernel, sw_cache_blocks(piece->count),
-                                    SW_CACHE_THREADS, stream, *piece);
+    return sw_cuda_launch_following(true, values_kernel, sw_cache_blocks(slice->count),
+                                    SW_CACHE_THREADS, stream, *slice);
 }

@@ -76,19 +76,19 @@ template <int BITS> cudaError_t write_table(struct sw_cuckoo_device_table *table
     typename kind::table made = {};
     struct sw_cuckoo_engine_control control = {};
     made.view.cells = (typename kind::cell *)table->cells[0];
-    made.view.shape = table->plan.shape;
+    made.view.shape = table->geometry.shape;
     sw_cuckoo_engine_seeds(&made.view.shape, table->config.seed, 0);
     made.stash = (typename kind::cell *)table->stash;
     made.state = table->state;
-    made.occupied_max = table->plan.occupied_max;
-    made.stash_max = table->plan.stash_max;
-    made.stash_most = table->plan.stash_most;
+    made.occupied_max = table->geometry.occupied_max;
+    made.stash_max = table->geometry.stash_max;
+    made.stash_most = table->geometry.stash_most;
     control.spare = table->cells[1];
     struct sw_cuckoo_write<BITS> *write = sw_cuckoo_parts<BITS>(table);
     write->table = (typename kind::table *)table->device_table;
     write->state = table->state;
     write->control = table->control;
-    write->cells = table->plan.cells;
+    write->cells = table->geometry.cells;
     cudaError_t error =
         cudaMemcpy(table->device_table, &made, sizeof(made), cudaMemcpyHostToDevice);
     return error == cudaSuccess
@@ -100,7 +100,7 @@ template <int BITS> cudaError_t allocate_all(struct sw_cuckoo_device_table *tabl
 {
     typedef sw_cuckoo_kind<BITS> kind;
     const size_t n = table->config.batch_ops_max;
-    const size_t cells_bytes = table->plan.cells * sizeof(typename kind::cell);
+    const size_t cells_bytes = table->geometry.cells * sizeof(typename kind::cell);
     struct sw_cuckoo_write<BITS> *write = sw_cuckoo_parts<BITS>(table);
     size_t sort_bytes = 0;
     cudaError_t error = sw_cuckoo_sort_bytes<BITS>((uint32_t)n, &sort_bytes);
@@ -108,8 +108,8 @@ template <int BITS> cudaError_t allocate_all(struct sw_cuckoo_device_table *tabl
         error = allocate(table, &table->cells[i], cells_bytes);
     }
     if (error == cudaSuccess) {
-        error =
-            allocate(table, &table->stash, table->plan.stash_room * sizeof(typename kind::cell));
+        error = allocate(table, &table->stash,
+                         table->geometry.stash_room * sizeof(typename kind::cell));
     }
     if (error == cudaSuccess) {
         error = allocate(table, &table->state, sizeof(*table->state));
@@ -211,7 +211,7 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
         return SW_E_NOMEM;
     }
     table->config = *config;
-    sw_cuckoo_plan(config, &table->plan);
+    sw_cuckoo_geometry_compute(config, &table->geometry);
     cudaError_t error = sw_cuda_owner_open(table, config->device);
     if (error == cudaSuccess) {
         error = config->slot_bits == 64 ? allocate_all<64>(table) : allocate_all<128>(table);
@@ -237,10 +237,10 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
 void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct sw_cuckoo_device_table *table = (const struct sw_cuckoo_device_table *)context;
-    sw_cuckoo_backend_facts(&table->plan, table->bytes, facts);
+    sw_cuckoo_backend_facts(&table->geometry, table->bytes, facts);
     facts->bus_id = table->bus_id;
     facts->image_bytes =
-        (table->plan.cells + table->plan.stash_room) * (table->config.slot_bits / 8);
+        (table->geometry.cells + table->geometry.stash_room) * (table->config.slot_bits / 8);
     facts->together_ops_max = table->together.operations_max;
 }
 
@@ -265,7 +265,7 @@ int check(struct sw_cuckoo_device_table *table, char *memory, char *violation,
     typedef sw_cuckoo_kind<BITS> kind;
     typename kind::table copy;
     struct sw_state state;
-    const size_t cells_bytes = table->plan.cells * sizeof(typename kind::cell);
+    const size_t cells_bytes = table->geometry.cells * sizeof(typename kind::cell);
     cudaError_t error = sw_cuda_wait_for_channels(table);
     if (error == cudaSuccess) {
         error = cudaMemcpy(&copy, table->device_table, sizeof(copy), cudaMemcpyDeviceToHost);
@@ -294,7 +294,7 @@ int table_check(void *context, char *violation, size_t violation_size)
 {
     struct sw_cuckoo_device_table *table = (struct sw_cuckoo_device_table *)context;
     const size_t cell_bytes = table->config.slot_bits / 8;
-    size_t bytes = (table->plan.cells + table->plan.stash_room) * cell_bytes;
+    size_t bytes = (table->geometry.cells + table->geometry.stash_room) * cell_bytes;
     char *memory = (char *)aligned_alloc(64, (bytes / 64 + 1) * 64);
     if (memory == NULL) {
         return SW_E_NOMEM;

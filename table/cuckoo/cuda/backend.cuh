@@ -13,7 +13,7 @@
 
 struct sw_cuckoo_device_table : sw_cuda_channel_owner {
     struct sw_table_config config;
-    struct sw_cuckoo_plan plan;
+    struct sw_cuckoo_geometry geometry;
     void *cells[2]; /* device: the arrays, and those of the next rehash; which is which the device
                        knows */
     void *stash;

@@ -37,8 +37,8 @@ static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
         return cudaSuccess;
     }
     const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
-        {cells, table->plan.cells * (bits / 8)},
-        {table->stash, table->plan.stash_room * (bits / 8)},
+        {cells, table->geometry.cells * (bits / 8)},
+        {table->stash, table->geometry.stash_room * (bits / 8)},
         {table->state, sizeof(*table->state)}};
     error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
     if (!done) {
@@ -46,7 +46,7 @@ static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
         return error;
     }
     image->kind.slot_bits = bits;
-    image->counts[0] = table->plan.cells;
+    image->counts[0] = table->geometry.cells;
     image->stash_is_part = true;
     batch->_image = image;
     return error;

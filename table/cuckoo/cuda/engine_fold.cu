@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
     if (inserts) {
         write.scratch.inserts[at] = kind::cell_of(own.keys[threadIdx.x], now.value);
     }
-    __syncthreads();
+    __syncthreads(); /* M2: values[] and exists[] of all runs */
     if (threadIdx.x < stretch.count) {
         tell<BITS>(write, i, &own, &counts);
     }

@@ -19,12 +19,12 @@ static __device__ void report(const sw_cuckoo_read<BITS> &read, uint64_t probes,
         atomicAdd(&tally->probes, (unsigned long long)probes);
         atomicAdd(&tally->hits, (unsigned long long)hits);
     }
-    __threadfence_system(); /* the answers, before the ticket */
-    __syncthreads();
+    __threadfence_system(); /* M7: the answers, before the ticket */
+    __syncthreads();        /* M2: .. of the whole block */
     if (threadIdx.x != 0 || atomicAdd(&tally->blocks_done, 1U) + 1 != gridDim.x) {
         return;
     }
-    __threadfence();
+    __threadfence(); /* M7: the counts of the others, before what they wrote */
     struct sw_counters counters = {};
     struct sw_op_counters *gets = &counters.by_class[SW_CLASS_GET];
     gets->operations = read.count;

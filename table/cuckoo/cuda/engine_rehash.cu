@@ -60,11 +60,11 @@ template <int BITS> static __global__ void move_kernel(const sw_cuckoo_write<BIT
     const typename kind::cell *stash = write.table->stash;
     uint64_t count = write.cells + write.state->stash_occupied;
     for (uint64_t c = thread_number(); c < count; c += thread_count()) {
-        typename kind::cell hand = c < write.cells ? old[c] : stash[c - write.cells];
-        if (hand.key == kind::ones) {
+        typename kind::cell carried = c < write.cells ? old[c] : stash[c - write.cells];
+        if (carried.key == kind::ones) {
             continue;
         }
-        if (kind::insert_from(&view, &hand, 1, 0, 1, view.shape.functions) != 0) {
+        if (kind::insert_from(&view, &carried, 1, 0, 1, view.shape.functions) != 0) {
             *(volatile unsigned int *)&control->rehash_failed = 1;
             return;
         }

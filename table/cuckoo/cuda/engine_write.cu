@@ -97,10 +97,10 @@ static __global__ void __launch_bounds__(BLOCK, 1) insert_kernel(const sw_cuckoo
     struct sw_cuckoo_engine_control *control = write.control;
     uint32_t count = control->mode == SW_CUCKOO_COMMIT ? control->inserts : 0;
     for (uint32_t i = thread_number(); i < count; i += gridDim.x * BLOCK) {
-        typename kind::cell hand = write.scratch.inserts[i];
-        if (kind::insert_from(&table.view, &hand, 1, 0, 1, table.view.shape.functions) != 0) {
+        typename kind::cell carried = write.scratch.inserts[i];
+        if (kind::insert_from(&table.view, &carried, 1, 0, 1, table.view.shape.functions) != 0) {
             unsigned long long *stashed = (unsigned long long *)&write.state->stash_occupied;
-            table.stash[atomicAdd(stashed, 1ULL)] = hand;
+            table.stash[atomicAdd(stashed, 1ULL)] = carried;
             add(&control->counters.failures, 1);
         }
     }

@@ -26,11 +26,11 @@ template <int BITS> struct sw_cuckoo_kind;
         {                                                                                          \
             return sw_cuckoo_cell_of_##suffix(key, value);                                         \
         }                                                                                          \
-        static __device__ __forceinline__ uint32_t insert_from(const view *v, cell *hand,          \
+        static __device__ __forceinline__ uint32_t insert_from(const view *v, cell *carried,       \
                                                                uint32_t live, uint32_t taken,      \
                                                                uint32_t count, uint32_t functions) \
         {                                                                                          \
-            return sw_cuckoo_insert_from_##suffix(v, hand, live, taken, count, functions);         \
+            return sw_cuckoo_insert_from_##suffix(v, carried, live, taken, count, functions);      \
         }                                                                                          \
         static __device__ __forceinline__ place locate(const table *t, word key, uint64_t *probes) \
         {                                                                                          \

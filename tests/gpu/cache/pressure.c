@@ -19,7 +19,7 @@ struct pressure {
     struct trial_faults faults;
     struct trial_cache cache;
     struct sw_table_config config;
-    struct sw_cache_slots where; /* for sw_cache_home_of */
+    struct sw_cache_slots where; /* for sw_cache_candidates_of */
     struct random random;
     uint32_t ops;
     uint32_t version;
@@ -175,10 +175,13 @@ static uint64_t *lowest_scores(const struct pressure *p, const struct trial_cont
     uint64_t *lowest = malloc(p->where.buckets * sizeof(*lowest));
     memset(lowest, 0xff, p->where.buckets * sizeof(*lowest));
     for (uint64_t i = 0; i < contents->count; i++) {
-        struct sw_cache_home home = sw_cache_home_of(&p->where, contents->keys[i]);
+        struct sw_cache_candidates candidates =
+            sw_cache_candidates_of(&p->where, contents->keys[i]);
         uint64_t score = contents->scores[i];
-        lowest[home.first] = score < lowest[home.first] ? score : lowest[home.first];
-        lowest[home.second] = score < lowest[home.second] ? score : lowest[home.second];
+        lowest[candidates.first] =
+            score < lowest[candidates.first] ? score : lowest[candidates.first];
+        lowest[candidates.second] =
+            score < lowest[candidates.second] ? score : lowest[candidates.second];
     }
     return lowest;
 }
@@ -189,18 +192,20 @@ static void check_order(struct pressure *p, const struct trial_contents *after)
 {
     uint64_t *lowest = lowest_scores(p, after);
     for (uint64_t i = 0; i < p->evicted_count; i++) {
-        struct sw_cache_home home = sw_cache_home_of(&p->where, p->evicted_keys[i]);
-        if (p->evicted_scores[i] > lowest[home.first]) {
+        struct sw_cache_candidates candidates =
+            sw_cache_candidates_of(&p->where, p->evicted_keys[i]);
+        if (p->evicted_scores[i] > lowest[candidates.first]) {
             trial_fault(&p->faults, "one with score %llu left, one with %llu stayed",
                         (unsigned long long)p->evicted_scores[i],
-                        (unsigned long long)lowest[home.first]);
+                        (unsigned long long)lowest[candidates.first]);
         }
     }
     for (uint32_t i = 0; i < p->ops; i++) {
-        struct sw_cache_home home = sw_cache_home_of(&p->where, p->keys[i]);
-        if (p->results[i] == SW_CACHE_REFUSED && p->scores[i] >= lowest[home.first]) {
+        struct sw_cache_candidates candidates = sw_cache_candidates_of(&p->where, p->keys[i]);
+        if (p->results[i] == SW_CACHE_REFUSED && p->scores[i] >= lowest[candidates.first]) {
             trial_fault(&p->faults, "one with score %llu was refused, one with %llu stayed",
-                        (unsigned long long)p->scores[i], (unsigned long long)lowest[home.first]);
+                        (unsigned long long)p->scores[i],
+                        (unsigned long long)lowest[candidates.first]);
         }
     }
     free(lowest);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * group.h - the lanes that carry out one operation together: 8 on CUDA (1 where a file says so
- * before it includes this), 1 on the CPU.
+ * tile.h - a tile: the lanes that carry out one operation together: 8 on CUDA (1 where a file says
+ * so before it includes this), 1 on the CPU.
  *
- * What is written in terms of a group (bucket.inl, operate.inl) is one source for all. Each lane
- * has SW_CACHE_CHUNKS chunks of 16 slots of a bucket: chunk c of lane l begins at slot
- * 16 * (c * SW_CACHE_LANES + l).
+ * What is written in terms of a tile (bucket.inl, operate.inl) is one source for all. Each lane has
+ * SW_CACHE_CHUNKS chunks of 16 slots of a bucket: chunk c of lane l begins at slot 16 * (c *
+ * SW_CACHE_LANES + l).
  *
- * Threads: on CUDA every lane of a group calls each of these functions together.
+ * Threads: on CUDA every lane of a tile calls each of these functions together.
  */
-#ifndef SHERWOOD_TABLE_CACHE_GROUP_H
-#define SHERWOOD_TABLE_CACHE_GROUP_H
+#ifndef SHERWOOD_TABLE_CACHE_TILE_H
+#define SHERWOOD_TABLE_CACHE_TILE_H
 
 #include <string.h>
 
@@ -36,31 +36,32 @@
 #define SW_CACHE_CHUNKS (8 / SW_CACHE_LANES)
 #define SW_CACHE_CHUNK_SLOTS 16
 
-struct sw_cache_group {
-    uint32_t lane;  /* of this thread in its group */
-    uint32_t mask;  /* CUDA: the group's lanes in the warp */
+struct sw_cache_tile {
+    uint32_t lane;  /* of this thread in its tile */
+    uint32_t mask;  /* CUDA: the tile's lanes in the warp */
     uint32_t shift; /* CUDA: its first lane in the warp */
 };
 
 #if SW_CACHE_LANES > 1
 
-/* What other groups, on other multiprocessors, may have written. */
+/* Loads what other multiprocessors may have written: past L1, which is not coherent. The order
+ * comes from the bucket's lock (M5) or from the kernels before (M1). */
 #ifndef SW_CACHE_LOAD
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
 #endif
 
 /* Bit l: the predicate of lane l. */
-SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_group g, bool predicate)
+SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_tile g, bool predicate)
 {
     return (__ballot_sync(g.mask, predicate) >> g.shift) & ((1U << SW_CACHE_LANES) - 1);
 }
 
-SW_CACHE_FN uint32_t sw_cache_from(struct sw_cache_group g, uint32_t value, uint32_t lane)
+SW_CACHE_FN uint32_t sw_cache_from(struct sw_cache_tile g, uint32_t value, uint32_t lane)
 {
     return __shfl_sync(g.mask, value, (int)lane, SW_CACHE_LANES);
 }
 
-SW_CACHE_FN uint32_t sw_cache_add(struct sw_cache_group g, uint32_t value)
+SW_CACHE_FN uint32_t sw_cache_add(struct sw_cache_tile g, uint32_t value)
 {
     SW_CACHE_UNROLL
     for (int step = SW_CACHE_LANES / 2; step > 0; step /= 2) {
@@ -69,7 +70,7 @@ SW_CACHE_FN uint32_t sw_cache_add(struct sw_cache_group g, uint32_t value)
     return value;
 }
 
-SW_CACHE_FN uint32_t sw_cache_min(struct sw_cache_group g, uint32_t value)
+SW_CACHE_FN uint32_t sw_cache_min(struct sw_cache_tile g, uint32_t value)
 {
     SW_CACHE_UNROLL
     for (int step = SW_CACHE_LANES / 2; step > 0; step /= 2) {
@@ -78,7 +79,7 @@ SW_CACHE_FN uint32_t sw_cache_min(struct sw_cache_group g, uint32_t value)
     return value;
 }
 
-SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_group g, uint64_t value)
+SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_tile g, uint64_t value)
 {
     SW_CACHE_UNROLL
     for (int step = SW_CACHE_LANES / 2; step > 0; step /= 2) {
@@ -88,8 +89,8 @@ SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_group g, uint64_t value)
     return value;
 }
 
-/* What lanes wrote before is seen by the others after. */
-SW_CACHE_FN void sw_cache_join(struct sw_cache_group g)
+/* M3: what lanes wrote before is seen by the others after. */
+SW_CACHE_FN void sw_cache_join(struct sw_cache_tile g)
 {
     __syncwarp(g.mask);
 }
@@ -100,38 +101,38 @@ SW_CACHE_FN void sw_cache_join(struct sw_cache_group g)
 #define SW_CACHE_LOAD(pointer) (*(pointer))
 #endif
 
-SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_group g, bool predicate)
+SW_CACHE_FN uint32_t sw_cache_ballot(struct sw_cache_tile g, bool predicate)
 {
     (void)g;
     return predicate;
 }
 
-SW_CACHE_FN uint32_t sw_cache_from(struct sw_cache_group g, uint32_t value, uint32_t lane)
+SW_CACHE_FN uint32_t sw_cache_from(struct sw_cache_tile g, uint32_t value, uint32_t lane)
 {
     (void)g;
     (void)lane;
     return value;
 }
 
-SW_CACHE_FN uint32_t sw_cache_add(struct sw_cache_group g, uint32_t value)
+SW_CACHE_FN uint32_t sw_cache_add(struct sw_cache_tile g, uint32_t value)
 {
     (void)g;
     return value;
 }
 
-SW_CACHE_FN uint32_t sw_cache_min(struct sw_cache_group g, uint32_t value)
+SW_CACHE_FN uint32_t sw_cache_min(struct sw_cache_tile g, uint32_t value)
 {
     (void)g;
     return value;
 }
 
-SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_group g, uint64_t value)
+SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_tile g, uint64_t value)
 {
     (void)g;
     return value;
 }
 
-SW_CACHE_FN void sw_cache_join(struct sw_cache_group g)
+SW_CACHE_FN void sw_cache_join(struct sw_cache_tile g)
 {
     (void)g;
 }
@@ -157,10 +158,10 @@ SW_CACHE_FN uint32_t sw_cache_bits(uint32_t bits)
 }
 
 #ifdef __CUDACC__
-/* The group of a thread. */
-SW_CACHE_FN struct sw_cache_group sw_cache_my_group(void)
+/* The tile of a thread. */
+SW_CACHE_FN struct sw_cache_tile sw_cache_my_tile(void)
 {
-    struct sw_cache_group g;
+    struct sw_cache_tile g;
     uint32_t lane = threadIdx.x % 32;
     g.lane = lane % SW_CACHE_LANES;
     g.shift = lane - g.lane;
@@ -180,12 +181,12 @@ struct sw_cache_line {
 };
 
 /* The first slot of a lane's chunk. */
-SW_CACHE_FN uint32_t sw_cache_chunk_slot(struct sw_cache_group g, uint32_t chunk)
+SW_CACHE_FN uint32_t sw_cache_chunk_slot(struct sw_cache_tile g, uint32_t chunk)
 {
     return SW_CACHE_CHUNK_SLOTS * (chunk * SW_CACHE_LANES + g.lane);
 }
 
-SW_CACHE_FN struct sw_cache_line sw_cache_read_line(struct sw_cache_group g, const uint8_t *bytes,
+SW_CACHE_FN struct sw_cache_line sw_cache_read_line(struct sw_cache_tile g, const uint8_t *bytes,
                                                     uint64_t bucket)
 {
     const uint8_t *line = bytes + bucket * SW_CACHE_BUCKET_SLOTS;
@@ -281,7 +282,7 @@ SW_CACHE_FN uint32_t sw_cache_count(const struct sw_cache_set *set)
 }
 
 /* Takes the first of a set that has any: its slot in the bucket. */
-SW_CACHE_FN uint32_t sw_cache_take(struct sw_cache_group g, struct sw_cache_set *set)
+SW_CACHE_FN uint32_t sw_cache_take(struct sw_cache_tile g, struct sw_cache_set *set)
 {
     uint32_t at = 0;
     bool taken = false;
