@@ -2,7 +2,7 @@
  *
  * present.cu - the second kernel of a slice in MEMORY mode: a thread looks a key up, uses its entry
  * if it is present, and puts the operation in its row (rows.cuh). Scores are raised by
- * compare-and-swap (M6); nothing else writes meanwhile.
+ * atomics (M6); nothing else writes meanwhile.
  */
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/places.cuh"
