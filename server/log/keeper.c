@@ -15,6 +15,8 @@
 
 #define ZEROS_BYTES (1U << 20)
 #define RETRY_NS 1000000000ULL
+/* A sync of so many bytes costs less than to write them twice. */
+#define LARGE_SYNC_BYTES (512U << 10)
 
 /* --- making ----------------------------------------------------------------------------------- */
 
@@ -37,47 +39,53 @@ static int put_zeros(const struct sw_io *io, int fd, const void *zeros, uint64_t
     return status;
 }
 
-/* Writes zeros over the whole file, so that a sync of records finds their blocks allocated. Past
- * the page cache, where the file system can: its records will go that way, too. */
-static int fill(const struct sw_wal *wal, struct sw_wal_file *file, uint64_t bytes)
+/* Does the file take writes past the page cache? Some file systems refuse them only when they come.
+ */
+static bool takes_direct(const struct sw_wal *wal, int fd, const void *zeros)
 {
-    const struct sw_io *io = wal->io;
+    bool takes = wal->stage != NULL && wal->io->direct(fd, true) == 0;
+    return takes && sw_io_write(wal->io, fd, zeros, SW_WAL_PAGE, 0) == 0;
+}
+
+/* Allocates the blocks, without writing them. Returns 0; 1 if the file system cannot; -1 with
+ * errno. */
+static int allocate(const struct sw_wal *wal, int fd, uint64_t bytes)
+{
+    if (wal->io->allocate(fd, (off_t)bytes) == 0) {
+        return 0;
+    }
+    return errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL ? 1 : -1;
+}
+
+/* Makes the file as long as it will be. With ALWAYS each sync waits for somebody, and where blocks
+ * are allocated but not written it has to tell the file system of each that is: they are written
+ * beforehand. Where there are few syncs, or each is of many bytes, to write everything twice would
+ * cost more. With ALWAYS zeros and records go past the page cache, where the file system can. */
+static int make_room(const struct sw_wal *wal, struct sw_wal_file *file, uint64_t bytes)
+{
     void *zeros = aligned_alloc(SW_WAL_PAGE, ZEROS_BYTES);
     if (zeros == NULL) {
         return -1;
     }
     memset(zeros, 0, ZEROS_BYTES);
-    file->direct = wal->stage != NULL && io->direct(file->fd, true) == 0;
-    int status = put_zeros(io, file->fd, zeros, bytes);
-    int error = errno;
-    if (file->direct && io->direct(file->fd, false) != 0 && status == 0) {
-        status = -1;
-        error = errno;
+    file->direct = takes_direct(wal, file->fd, zeros);
+    if (!file->direct) {
+        (void)wal->io->direct(file->fd, false);
     }
-    if (file->direct && status != 0 && error == EINVAL) {
-        file->direct = false;
-        status = put_zeros(io, file->fd, zeros, bytes);
+    int status = wal->config.level != SW_WAL_ALWAYS || wal->syncs_are_large
+                     ? allocate(wal, file->fd, bytes)
+                     : 1;
+    if (status == 1) {
+        status = put_zeros(wal->io, file->fd, zeros, bytes);
+    }
+    int error = errno;
+    if (wal->io->direct(file->fd, false) != 0 && file->direct && status == 0) {
+        status = -1;
         error = errno;
     }
     free(zeros);
     errno = error;
     return status;
-}
-
-/* Makes the file as long as it will be. With ALWAYS each sync waits for somebody, and where blocks
- * are allocated but not written it has to tell the file system of each that is: they are written
- * beforehand. Otherwise there are few syncs, and to write everything twice would cost more. */
-static int make_room(const struct sw_wal *wal, struct sw_wal_file *file, uint64_t bytes)
-{
-    if (wal->config.level != SW_WAL_ALWAYS) {
-        if (wal->io->allocate(file->fd, (off_t)bytes) == 0) {
-            return 0;
-        }
-        if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) {
-            return -1;
-        }
-    }
-    return fill(wal, file, bytes);
 }
 
 static int put_segment_header(struct sw_wal *wal, const struct sw_wal_file *file, uint64_t through)
@@ -286,6 +294,11 @@ static void look_for_name(struct sw_wal *wal)
 static void prepare_next(struct sw_wal *wal)
 {
     struct sw_wal_file file;
+    uint64_t bytes = __atomic_load_n(&wal->appended, __ATOMIC_RELAXED);
+    uint64_t syncs = wal->syncs - wal->counted_syncs;
+    wal->syncs_are_large = syncs > 0 && (bytes - wal->counted_bytes) / syncs >= LARGE_SYNC_BYTES;
+    wal->counted_bytes = bytes;
+    wal->counted_syncs = wal->syncs;
     begin_keeping(wal);
     int status = prepare(wal, &file);
     int error = errno;

@@ -88,6 +88,10 @@ struct sw_wal {
     uint64_t wrote_ns; /* when it wrote last */
     uint64_t broke_ns; /* when the log broke */
 
+    /* The keeper's: what there was when it made a segment last, and what it has concluded. */
+    uint64_t counted_bytes, counted_syncs;
+    bool syncs_are_large;
+
     uint64_t begun_at; /* the last write that was recovered: those of this life are behind it */
 
     pthread_mutex_t lock;

@@ -216,6 +216,38 @@ def kill_at_any_moment():
     check(answered > 20 * KILLS, f"{answered} writes were answered in {KILLS} lives")
 
 
+@case
+def large_frames():
+    """frames of a MiB, over many segments: once syncs are large these are not filled with zeros beforehand, and after kill -9
+    all is there"""
+    count, frame = 24, 65536
+    with Directory() as path:
+        flags = ("--log-segment-bytes", "4M", "--frame-ops-max", str(frame), "--round-ops-max", str(frame), "--capacity", "1M",
+                 "--arena-bytes", "64M")
+        with Server("--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "always", *flags) as server:
+            with server.connect() as connection:
+                def written():
+                    with open(f"/proc/{server.pid()}/io", encoding="ascii") as facts:
+                        return int(next(line for line in facts if line.startswith("write_bytes")).split()[1])
+
+                def store(numbers):
+                    for n in numbers:
+                        connection.sendall(wire.frame(wire.SET, range(frame), [n] * frame, request_id=n))
+                        equal(wire.read_frame(connection).status, wire.OK, "set")
+
+                store(range(1, count))
+                before = written()
+                store(range(count, 2 * count))
+                check(written() - before < 1.6 * count * frame * 16, f"{written() - before} bytes were written for {count} MiB")
+            server.kill()
+            server.stop_rc = -signal.SIGKILL
+        check(len(list(path.glob("log-*"))) > count // 4, "segments")
+        run(CLI, "log", "check", str(path))
+        with Server("--data-dir", str(path), *flags) as server, server.connect() as connection:
+            values = wire.Replies(connection).ask("MGET", *range(0, frame, 97))
+            equal(set(values), {b"%d" % (2 * count - 1)}, "values")
+
+
 # --- options, and words ------------------------------------------------------------------------
 @case
 def options_that_contradict():
