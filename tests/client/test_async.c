@@ -11,37 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/sherwood.h"
-#include "tests/support/fake_server.h"
+#include "tests/client/table_fixture.h"
 
 #define SIZED .size = sizeof(struct sherwood_request)
 
-static struct sw_fake_server server;
-static struct sw_fake_table table;
-static struct sherwood *client;
-
 static void open_table(int flags, uint32_t ops_max, uint32_t in_flight, uint32_t reply_batch)
 {
-    char text[512];
     sw_fake_table_init(&table, 8, 8, 1U << 20);
-    table.ops_max = ops_max;
-    table.in_flight_max = in_flight;
-    table.reply_batch = reply_batch;
-    sw_fake_start_with(&server, sw_fake_table_script, &table, flags);
-    int rc = sherwood_connect_text(server.address, NULL, &client, text, sizeof(text));
-    cr_assert_eq(rc, SHERWOOD_OK, "%s", text);
-}
-
-static void close_table(void)
-{
-    sherwood_close(client);
-    sw_fake_stop(&server);
-    sw_fake_table_fini(&table);
-}
-
-static uint64_t value_of(uint64_t key)
-{
-    return key * 0x9E3779B97F4A7C15U + 1;
+    start_table(flags, ops_max, in_flight, reply_batch);
+    connect_client();
 }
 
 static double seconds_now(void)

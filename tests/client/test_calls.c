@@ -7,36 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/sherwood.h"
-#include "tests/support/fake_server.h"
-
-static struct sw_fake_server server;
-static struct sw_fake_table table;
-static struct sherwood *client;
+#include "tests/client/table_fixture.h"
 
 static void open_table(uint32_t key_bytes, uint32_t value_bytes, uint64_t slots, uint32_t ops_max,
                        uint32_t in_flight, uint32_t reply_batch)
 {
-    char text[512];
     sw_fake_table_init(&table, key_bytes, value_bytes, slots);
-    table.ops_max = ops_max;
-    table.in_flight_max = in_flight;
-    table.reply_batch = reply_batch;
-    sw_fake_start(&server, sw_fake_table_script, &table);
-    int rc = sherwood_connect_text(server.address, NULL, &client, text, sizeof(text));
-    cr_assert_eq(rc, SHERWOOD_OK, "%s", text);
-}
-
-static void close_table(void)
-{
-    sherwood_close(client);
-    sw_fake_stop(&server);
-    sw_fake_table_fini(&table);
-}
-
-static uint64_t value_of(uint64_t key)
-{
-    return key * 0x9E3779B97F4A7C15U + 1;
+    start_table(0, ops_max, in_flight, reply_batch);
+    connect_client();
 }
 
 static uint64_t narrow(uint64_t value, uint32_t bytes)

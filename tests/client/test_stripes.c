@@ -10,12 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/sherwood.h"
-#include "tests/support/fake_server.h"
-
-static struct sw_fake_server server;
-static struct sw_fake_table table;
-static struct sherwood *client;
+#include "tests/client/table_fixture.h"
 
 static int connect_with(uint32_t stripes, int request_timeout_ms)
 {
@@ -32,23 +27,8 @@ static void open_table(int flags, uint32_t ops_max, uint32_t in_flight, uint32_t
                        uint32_t stripes)
 {
     sw_fake_table_init(&table, 8, 8, 1U << 18);
-    table.ops_max = ops_max;
-    table.in_flight_max = in_flight;
-    table.reply_batch = reply_batch;
-    sw_fake_start_with(&server, sw_fake_table_script, &table, SW_FAKE_PARALLEL | flags);
+    start_table(SW_FAKE_PARALLEL | flags, ops_max, in_flight, reply_batch);
     cr_assert_eq(connect_with(stripes, 0), SHERWOOD_OK);
-}
-
-static void close_table(void)
-{
-    sherwood_close(client);
-    sw_fake_stop(&server);
-    sw_fake_table_fini(&table);
-}
-
-static uint64_t value_of(uint64_t key)
-{
-    return key * 0x9E3779B97F4A7C15U + 1;
 }
 
 Test(stripes, long_calls_over_many)

@@ -3,50 +3,13 @@
  * test_resp_parse.c - commands of the Redis protocol: every split point, every error, every limit.
  * The expected reactions were taken from redis-server 7.0.15, except where a line says stricter.
  */
-#include "proto/resp.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/proto/guard.h"
-
-#define ARGUMENTS_MAX 1024
-#define INLINE_MAX 65536
-#define INPUT_MAX (1U << 18)
-
-static const struct sw_resp_limits limits = {
-    .arguments_max = ARGUMENTS_MAX,
-    .argument_bytes_max = 70000,
-    .inline_bytes_max = INLINE_MAX,
-    .request_bytes_max = INPUT_MAX,
-};
-
-static struct guard guard;
-static struct guard unquoted_guard;
-static struct sw_resp_argument arguments[ARGUMENTS_MAX];
-static struct sw_resp_command command;
-
-static void setup(void)
-{
-    guard = guard_create(INPUT_MAX);
-    unquoted_guard = guard_create(INLINE_MAX);
-    command = (struct sw_resp_command){.arguments = arguments, .unquoted = unquoted_guard.memory};
-}
-
-static void teardown(void)
-{
-    guard_destroy(&guard);
-    guard_destroy(&unquoted_guard);
-}
+#include "tests/proto/resp_fixture.h"
 
 TestSuite(resp_parse, .init = setup, .fini = teardown);
-
-static int64_t parse(const void *bytes, size_t size)
-{
-    command.need = 0;
-    return sw_resp_parse(guard_place(&guard, bytes, size), size, &limits, &command);
-}
 
 struct valid {
     const char *bytes;

@@ -2,50 +2,13 @@
  *
  * test_resp_random.c - random commands of the Redis protocol, written and parsed again.
  */
-#include "proto/resp.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tests/proto/guard.h"
+#include "tests/proto/resp_fixture.h"
 #include "tests/support/random.h"
 
-#define ARGUMENTS_MAX 1024
-#define INLINE_MAX 65536
-#define INPUT_MAX (1U << 18)
-
-static const struct sw_resp_limits limits = {
-    .arguments_max = ARGUMENTS_MAX,
-    .argument_bytes_max = 70000,
-    .inline_bytes_max = INLINE_MAX,
-    .request_bytes_max = INPUT_MAX,
-};
-
-static struct guard guard;
-static struct guard unquoted_guard;
-static struct sw_resp_argument arguments[ARGUMENTS_MAX];
-static struct sw_resp_command command;
-
-static void setup(void)
-{
-    guard = guard_create(INPUT_MAX);
-    unquoted_guard = guard_create(INLINE_MAX);
-    command = (struct sw_resp_command){.arguments = arguments, .unquoted = unquoted_guard.memory};
-}
-
-static void teardown(void)
-{
-    guard_destroy(&guard);
-    guard_destroy(&unquoted_guard);
-}
-
 TestSuite(resp_random, .init = setup, .fini = teardown);
-
-static int64_t parse(const void *bytes, size_t size)
-{
-    command.need = 0;
-    return sw_resp_parse(guard_place(&guard, bytes, size), size, &limits, &command);
-}
 
 static size_t random_size(struct random *state)
 {

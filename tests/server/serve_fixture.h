@@ -101,6 +101,14 @@ static inline void serve_open(struct serve *serve, struct fake *peer)
     fake_open(peer, &serve->loop->net, false);
 }
 
+/* A server with the configuration of tests, and one connection. */
+static inline void serve_begin(struct serve *serve, struct fake *peer)
+{
+    serve_init(serve);
+    serve_start(serve);
+    serve_open(serve, peer);
+}
+
 /* Closes the connection, whatever is in flight, and waits for that. */
 static inline void serve_close(struct serve *serve, struct fake *peer)
 {
@@ -128,6 +136,12 @@ static inline void serve_stop_loop(struct serve *serve)
     sw_clients_fini(&serve->clients);
     sw_timings_fini(&serve->timings);
     sw_table_destroy(serve->table);
+}
+
+static inline void serve_end(struct serve *serve, struct fake *peer)
+{
+    serve_close(serve, peer);
+    serve_stop_loop(serve);
 }
 
 /* Sends RESP, and expects this reply. */

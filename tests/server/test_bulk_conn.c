@@ -73,17 +73,14 @@ Test(bulk_conn, replies_are_the_same_byte_by_byte)
     static struct stream stream;
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     fill_mixed(&stream);
     for (size_t i = 0; i < stream.size; i++) {
         send_all(&serve, &peer, stream.bytes + i, 1);
     }
     serve_until_idle(&serve);
     expect_mixed(&peer);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(bulk_conn, replies_are_the_same_whatever_the_peer_takes)
@@ -140,8 +137,7 @@ Test(bulk_conn, many_replies_leave_in_order)
         expect_reply(&peer, i, SW_REPLY_OK);
     }
     expect_no_reply(&peer);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* --- what frames wait for --------------------------------------------------------------------- */
@@ -167,8 +163,7 @@ Test(bulk_conn, no_more_frames_are_in_flight_than_may_be)
         expect_reply(&peer, i, SW_REPLY_OK);
     }
     cr_assert_eq(peer.conn->stall, SW_STALL_NONE);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* A reply that the peer has not taken is in flight. */
@@ -195,8 +190,7 @@ Test(bulk_conn, unsent_replies_count_as_in_flight)
     for (uint64_t i = 1; i <= 3; i++) {
         expect_reply(&peer, i, SW_REPLY_OK);
     }
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* A frame of 1024 operations takes 5 pages of 4 KiB; the arena has 1 MiB. Who came first gets
@@ -247,9 +241,7 @@ Test(bulk_conn, stats_waits_for_what_came_before_it)
     static struct stream stream;
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 3);
     add_frame(&stream, SW_OPERATION_STATS, 2, 0, 0);
     fake_send(&peer, stream.bytes, stream.size);
@@ -257,8 +249,7 @@ Test(bulk_conn, stats_waits_for_what_came_before_it)
     serve_until_idle(&serve);
     expect_reply(&peer, 1, SW_REPLY_OK);
     expect_reply(&peer, 2, SW_REPLY_OK);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -268,9 +259,7 @@ Test(bulk_conn, closing_gives_the_memory_of_half_a_body_back)
     static struct stream stream;
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 1024);
     fake_send(&peer, stream.bytes, stream.size / 2);
     cr_assert_gt(serve.loop->batches.arena.pages_used, 0);
@@ -284,9 +273,7 @@ Test(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
     static struct stream stream;
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_GET, 1, 0, 1024);
     add_frame(&stream, SW_OPERATION_GET, 2, 0, 1024);
     peer.takes = 100;
@@ -298,8 +285,7 @@ Test(bulk_conn, closing_leaves_frames_to_the_transport_that_writes_them)
     cr_assert_gt(serve.loop->batches.arena.pages_used, 0, "it is being written from there");
     cr_assert(fake_deliver_closed(&peer));
     cr_assert_eq(serve.loop->batches.arena.pages_used, 0);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(bulk_conn, closing_waits_for_frames_in_flight)
@@ -307,9 +293,7 @@ Test(bulk_conn, closing_waits_for_frames_in_flight)
     static struct stream stream;
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 10);
     fake_send(&peer, stream.bytes, stream.size);
     cr_assert_eq(peer.conn->in_flight, 1);
@@ -317,8 +301,7 @@ Test(bulk_conn, closing_waits_for_frames_in_flight)
     cr_assert(fake_deliver_closed(&peer));
     serve_until_idle(&serve);
     cr_assert_eq(serve.loop->batches.arena.pages_used, 0);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(bulk_conn, an_error_while_replies_are_sent_closes)
@@ -328,9 +311,7 @@ Test(bulk_conn, an_error_while_replies_are_sent_closes)
         static struct stream stream;
         struct serve serve;
         struct fake peer;
-        serve_init(&serve);
-        serve_start(&serve);
-        serve_open(&serve, &peer);
+        serve_begin(&serve, &peer);
         stream.size = 0;
         add_frame(&stream, SW_OPERATION_GET, 1, 0, 10);
         peer.takes = 10;
@@ -339,8 +320,7 @@ Test(bulk_conn, an_error_while_replies_are_sent_closes)
         fake_send(&peer, stream.bytes, stream.size);
         serve_until_idle(&serve);
         cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-        serve_close(&serve, &peer);
-        serve_stop_loop(&serve);
+        serve_end(&serve, &peer);
     }
 }
 
@@ -349,9 +329,7 @@ Test(bulk_conn, what_is_no_frame_is_told_and_closed)
     static struct stream stream;
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     add_frame(&stream, SW_OPERATION_PING, 1, 0, 0);
     fake_send(&peer, stream.bytes, stream.size);
     fake_send(&peer, "\xd5SX\x01", 4);
@@ -360,8 +338,7 @@ Test(bulk_conn, what_is_no_frame_is_told_and_closed)
     expect_reply(&peer, 0, SW_REPLY_BAD_REQUEST);
     cr_assert_eq(serve.loop->counters.frame_protocol_errors, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(bulk_conn, half_a_frame_times_out_in_a_frame)
@@ -399,6 +376,5 @@ Test(bulk_conn, one_that_passes_connections_max_is_told_in_a_frame)
     serve_until_idle(&serve);
     expect_reply(&peer, 0, SW_REPLY_TOO_MANY_CONNECTIONS);
     expect_no_reply(&peer);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }

@@ -43,8 +43,7 @@ Test(bulk_frames, a_refused_frame_is_refused_alone)
     sw_table_stats(serve.table, &stats);
     cr_assert_eq(stats.occupied, 120);
     cr_assert_eq(serve.loop->counters.frame_errors, 1);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */
@@ -117,9 +116,7 @@ Test(bulk_frames, spare_frames_are_given_back)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     struct sw_bulk_pool *pool = &serve.loop->bulk.pool;
     take_and_put(&serve, peer.conn, 1000);
     cr_assert_eq(pool->spare_count, 1000);
@@ -137,6 +134,5 @@ Test(bulk_frames, spare_frames_are_given_back)
     sw_bulk_pool_sweep(pool);
     sw_bulk_pool_sweep(pool);
     cr_assert_eq(pool->spare_count, 5, "no more at a time");
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }

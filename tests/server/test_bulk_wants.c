@@ -45,9 +45,7 @@ Test(bulk_conn, a_reply_has_what_was_asked_for_and_nothing_else)
     enum { PRESENT = 90, COUNT = 100 };
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     for (int wants = 0; wants < 4; wants++) {
         struct sw_request request = {.request_id = 7,
                                      .operation = SW_OPERATION_SET,
@@ -65,8 +63,7 @@ Test(bulk_conn, a_reply_has_what_was_asked_for_and_nothing_else)
         exchange(&serve, &peer, request, 500, PRESENT);
         exchange(&serve, &peer, request, 500, 0);
     }
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* Frames that arrive together, and of which some decline the bitmap: their hits and overflows are
@@ -78,9 +75,7 @@ Test(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
     struct serve serve;
     struct fake peer;
     struct sw_reply reply;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     stream.size = 0;
     add_frame(&stream, SW_OPERATION_SET, FRAMES, 1000, COUNT);
     for (uint64_t i = 0; i < FRAMES; i++) {
@@ -102,6 +97,5 @@ Test(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
         cr_assert_eq(reply.overflows, i == 0 ? 0 : COUNT, "%llu",
                      (unsigned long long)reply.overflows);
     }
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }

@@ -9,9 +9,8 @@
 
 Test(conn, a_new_one_reads_and_is_counted)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
     cr_assert(peer.reading);
     cr_assert_null(peer.conn->protocol);
@@ -61,38 +60,33 @@ Test(conn, the_first_byte_chooses_the_protocol)
 
 Test(conn, one_that_says_nothing_has_no_protocol_to_close)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.closes, 1);
     cr_assert(fake_deliver_closed(&peer));
     cr_assert_eq(toy->opened, 0);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* --- the end of input ------------------------------------------------------------------------- */
 
 Test(conn, the_end_of_input_closes_an_idle_one)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\n");
     sw_conn_request_done(peer.conn, false);
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_eq(peer.shutdowns, 0, "who has ended is not told of an end");
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_end_of_input_waits_for_what_is_in_flight)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\nr\n");
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
@@ -102,15 +96,13 @@ Test(conn, the_end_of_input_waits_for_what_is_in_flight)
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
     sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_end_of_input_waits_for_what_is_unsent)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\n");
     toy_queue(peer.conn, 10);
     sw_conn_request_done(peer.conn, false);
@@ -120,43 +112,37 @@ Test(conn, the_end_of_input_waits_for_what_is_unsent)
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
     toy_sent(peer.conn, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_end_of_input_drops_half_a_request)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "=100\nabc");
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_eq(toy->logged, 0);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_end_of_input_drops_half_a_body)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "b100\nabc");
     cr_assert(peer.conn->receives_body);
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_not(peer.conn->receives_body);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* What was received whole is carried out, if only later. */
 Test(conn, the_end_of_input_keeps_input_that_waits)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\ns1\nr\n");
     sw_conn_drain(peer.conn, true); /* reading has stopped: nobody sees the end. Shutdown, say */
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
@@ -168,15 +154,13 @@ Test(conn, the_end_of_input_keeps_input_that_waits)
     sw_conn_request_done(peer.conn, false);
     sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, an_error_of_the_socket_closes_at_once)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\n");
     struct sw_conn *conn = peer.conn;
     fake_end(&peer, UV_ECONNRESET);
@@ -185,17 +169,15 @@ Test(conn, an_error_of_the_socket_closes_at_once)
     cr_assert_eq(toy->closed, 0, "its request is in flight");
     sw_conn_request_done(conn, false); /* frees it */
     cr_assert_eq(toy->closed, 1);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* --- draining and lingering ------------------------------------------------------------------- */
 
 Test(conn, draining_ends_in_an_orderly_shutdown)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\nd\nr\n");
     cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
     cr_assert_str_eq(toy->log, "rr", "what had come with it");
@@ -206,29 +188,25 @@ Test(conn, draining_ends_in_an_orderly_shutdown)
     cr_assert_eq(peer.shutdowns, 1);
     cr_assert_eq(peer.closes, 0, "unread input would reset the connection");
     cr_assert(peer.reading);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, a_draining_one_reads_no_more)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\n");
     sw_conn_drain(peer.conn, false);
     cr_assert_not(peer.reading);
     cr_assert_eq(fake_say(&peer, "r\n"), 0);
     sw_conn_request_done(peer.conn, false);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, a_lingering_one_drops_what_comes)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "d\n");
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
     cr_assert_eq(fake_say(&peer, "r\nr\n=100\n"), 9);
@@ -237,53 +215,46 @@ Test(conn, a_lingering_one_drops_what_comes)
     sw_net_check(&toy->net);
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, lingering_has_its_time)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "d\n");
     toy_pass(toy, SW_LINGER_MS);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
     toy_pass(toy, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, draining_forgets_half_a_request)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\n=1000\nabc");
     sw_conn_drain(peer.conn, true);
     cr_assert_eq(sw_input_held(&peer.conn->input), 0);
     cr_assert_eq(peer.conn->times.request_since, 0);
     sw_conn_request_done(peer.conn, false);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* A second reason to close may be stronger than the first. */
 Test(conn, draining_again_may_drop_the_input_that_was_kept)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "s1\nr\n");
     sw_conn_drain(peer.conn, true);
     cr_assert_eq(toy->net.stalled_count, 1);
     sw_conn_drain(peer.conn, false);
     cr_assert_eq(toy->net.stalled_count, 0);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, a_shutdown_drains_every_one)
@@ -309,9 +280,8 @@ Test(conn, a_shutdown_drains_every_one)
 
 Test(conn, aborting_again_changes_nothing)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\n");
     struct sw_conn *conn = peer.conn;
     sw_conn_abort(conn);
@@ -321,35 +291,30 @@ Test(conn, aborting_again_changes_nothing)
     cr_assert_eq(toy->dropped_outputs, 1);
     sw_net_check(&toy->net);
     sw_conn_request_done(conn, false);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_protocol_may_abort_while_it_is_fed)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\na\nr\n");
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_str_eq(toy->log, "r");
     cr_assert_eq(sw_input_held(&peer.conn->input), 0);
     sw_conn_request_done(peer.conn, false);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_protocol_may_abort_while_held_input_is_fed)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "a");
     fake_say(&peer, "\nr\n");
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_null(peer.conn->input.bytes);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_protocol_may_abort_when_it_is_resumed)
@@ -373,16 +338,14 @@ Test(conn, the_protocol_may_abort_when_it_is_resumed)
 
 Test(conn, the_protocol_may_abort_when_a_body_comes)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "b10\n");
     toy->aborts_body = true;
     cr_assert_eq(fake_say(&peer, "0123456789"), 10);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_not(peer.conn->receives_body);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, the_protocol_may_abort_when_bytes_have_left)
@@ -398,8 +361,7 @@ Test(conn, the_protocol_may_abort_when_bytes_have_left)
     fake_take_all(&peer);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     sw_conn_request_done(peer.conn, false);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* The transport has the bytes until it says so, and says so before it is closed. */
@@ -420,8 +382,7 @@ Test(conn, closing_waits_for_bytes_that_are_being_written)
     cr_assert_eq(toy->written, 1);
     cr_assert_eq(toy->written_status, UV_ECANCELED);
     cr_assert_eq(toy->closed, 1);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* --- a refused connection --------------------------------------------------------------------- */
@@ -461,8 +422,7 @@ Test(conn, a_refused_one_that_keeps_silent_is_told_in_the_last_protocol)
     cr_assert_eq(toy->refusals, 1);
     cr_assert_eq(peer.conn->protocol, &toy_lines);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn, a_refused_one_is_told_later_if_there_is_no_room_now)
@@ -478,6 +438,5 @@ Test(conn, a_refused_one_is_told_later_if_there_is_no_room_now)
     cr_assert_eq(toy->refusals, 1);
     cr_assert_eq(peer.conn->protocol, &toy_hash);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }

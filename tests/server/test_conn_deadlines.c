@@ -36,8 +36,7 @@ Test(conn_deadlines, half_a_request_times_out)
     cr_assert_eq(toy->refusal, SW_REFUSAL_TIMED_OUT);
     cr_assert_eq(toy->counters.request_timeouts, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, half_a_body_times_out)
@@ -49,8 +48,7 @@ Test(conn_deadlines, half_a_body_times_out)
     toy_pass(toy, REQUEST_MS + 1);
     cr_assert_eq(toy->counters.request_timeouts, 1);
     cr_assert_not(peer.conn->receives_body);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, whole_requests_do_not)
@@ -62,8 +60,7 @@ Test(conn_deadlines, whole_requests_do_not)
     toy_pass(toy, 100 * REQUEST_MS);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* One byte now and then does not make a request arrive. */
@@ -79,8 +76,7 @@ Test(conn_deadlines, more_bytes_of_the_same_request_win_no_time)
     }
     toy_pass(toy, 1);
     cr_assert_eq(toy->counters.request_timeouts, 1);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, the_next_request_has_its_own_time)
@@ -96,8 +92,7 @@ Test(conn_deadlines, the_next_request_has_its_own_time)
     toy_pass(toy, 1);
     cr_assert_eq(toy->counters.request_timeouts, 1);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, a_timed_out_one_that_cannot_be_told_is_told_in_the_next_sweep)
@@ -113,8 +108,7 @@ Test(conn_deadlines, a_timed_out_one_that_cannot_be_told_is_told_in_the_next_swe
     toy->cannot_refuse = false;
     toy_pass(toy, SW_SWEEP_MS);
     cr_assert_eq(toy->counters.request_timeouts, 1);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, a_stalled_one_has_all_the_time)
@@ -130,8 +124,7 @@ Test(conn_deadlines, a_stalled_one_has_all_the_time)
     toy_pass(toy, REQUEST_MS);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN, "its time began again");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, a_paused_one_is_not_to_blame_for_its_request)
@@ -145,8 +138,7 @@ Test(conn_deadlines, a_paused_one_is_not_to_blame_for_its_request)
     toy_pass(toy, 100 * REQUEST_MS);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, none_is_none)
@@ -161,8 +153,7 @@ Test(conn_deadlines, none_is_none)
     toy_pass(toy, 1000ULL * REQUEST_MS);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* Where others wait for the memory that it lies in. */
@@ -206,8 +197,7 @@ Test(conn_deadlines, a_peer_that_takes_nothing_is_closed)
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_eq(toy->counters.write_timeouts, 1);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, a_peer_that_takes_little_is_not)
@@ -225,8 +215,7 @@ Test(conn_deadlines, a_peer_that_takes_little_is_not)
     }
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, a_draining_one_has_to_take_its_replies_too)
@@ -241,8 +230,7 @@ Test(conn_deadlines, a_draining_one_has_to_take_its_replies_too)
     toy_pass(toy, 1);
     toy_pass(toy, WRITE_MS + 1);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, replies_have_less_time_when_memory_is_short)
@@ -284,8 +272,7 @@ Test(conn_deadlines, an_idle_one_is_closed_in_an_orderly_way)
     toy_pass(toy, 1);
     cr_assert_eq(toy->counters.idle_timeouts, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, who_waits_is_not_idle)
@@ -297,8 +284,7 @@ Test(conn_deadlines, who_waits_is_not_idle)
     fake_say(&peer, "s1\n");
     toy_pass(toy, 10000);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* --- time that was not the peers' ------------------------------------------------------------- */
@@ -355,8 +341,7 @@ Test(conn_deadlines, nothing_is_moved_past_now)
     sw_net_move_deadlines(&toy->net, 1000);
     cr_assert_eq(peer.conn->times.request_since, toy->uv.time);
     cr_assert_eq(peer.conn->times.input_at, toy->uv.time);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_deadlines, what_did_not_happen_is_not_moved)
@@ -369,6 +354,5 @@ Test(conn_deadlines, what_did_not_happen_is_not_moved)
     cr_assert_eq(peer.conn->times.request_since, 0);
     cr_assert_eq(peer.conn->times.linger_since, 0);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }

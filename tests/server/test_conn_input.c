@@ -52,25 +52,22 @@ Test(conn_input, requests_are_the_same_wherever_they_are_cut)
 Test(conn_input, requests_are_the_same_byte_by_byte)
 {
     static const char stream[] = "r\n=20\nxxxxxxxxxxxxxxx\nb12\n0123456789abr\nb3\nxyz=7\nabc\nr\n";
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     for (size_t i = 0; i < sizeof(stream) - 1; i++) {
         cr_assert_eq(fake_send(&peer, stream + i, 1), 1);
         sw_net_check(&toy->net);
     }
     cr_assert_str_eq(toy->log, "r=brb=r");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* The protocol says how much it needs, and is not asked before. */
 Test(conn_input, the_protocol_is_not_fed_in_vain)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "=1000\n");
     unsigned feeds = toy->feeds;
     for (int i = 6; i < 999; i++) {
@@ -81,16 +78,14 @@ Test(conn_input, the_protocol_is_not_fed_in_vain)
     cr_assert_eq(toy->feeds, feeds + 1);
     cr_assert_str_eq(toy->log, "=");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* A body goes where the protocol says, without a copy on the way. */
 Test(conn_input, a_body_is_received_where_it_belongs)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "b10\n012");
     cr_assert_null(peer.conn->input.bytes);
     uv_buf_t room = peer.transport->events->room(peer.transport);
@@ -100,29 +95,25 @@ Test(conn_input, a_body_is_received_where_it_belongs)
     cr_assert_eq(memcmp(toy->body, "0123456789", 10), 0);
     cr_assert_str_eq(toy->log, "b");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
 Test(conn_input, whole_requests_need_no_memory)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\nr\nr\n");
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_input, memory_is_given_back_with_the_end_of_the_request)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     send_part(&peer, 200 * KIB, 150 * KIB);
     cr_assert_geq(sw_input_budget_used(&toy->budget), 150 * KIB);
     while (toy->logged == 0) {
@@ -131,50 +122,43 @@ Test(conn_input, memory_is_given_back_with_the_end_of_the_request)
     answer_all(&peer);
     cr_assert_eq(sw_input_held(&peer.conn->input), 0);
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_input, memory_is_given_back_when_the_peer_leaves)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     send_part(&peer, 200 * KIB, 150 * KIB);
     fake_end(&peer, UV_EOF);
     cr_assert(fake_deliver_closed(&peer));
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* Its replies may keep the connection open for long; the request that was cut does not. */
 Test(conn_input, a_request_cut_by_the_end_gives_its_memory_back_at_once)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r");
     send_part(&peer, 200 * KIB, 150 * KIB);
     fake_end(&peer, UV_EOF);
     cr_assert_eq(peer.conn->in_flight, 1);
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* A peer that announces a large request has not sent it: what it costs goes by what has come. */
 Test(conn_input, what_is_announced_takes_no_memory)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     send_part(&peer, 900 * KIB, 100);
     fake_say(&peer, "x");
     cr_assert_leq(sw_input_budget_used(&toy->budget), 2 * SW_INPUT_STEP_BYTES);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* Who holds most makes room for who holds less. */
@@ -240,8 +224,7 @@ Test(conn_input, one_that_grows_by_little_goes_when_there_is_no_more)
     cr_assert_gt(sent, 50 * KIB);
     cr_assert_eq(toy->counters.input_memory_closes, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_input, one_that_cannot_be_told_is_closed_all_the_same)

@@ -33,15 +33,13 @@ Test(conn_waits, a_stalled_one_is_not_read)
     cr_assert_not(peer.reading);
     cr_assert_eq(toy->net.stalled_count, 1);
     cr_assert_eq(peer.conn->times.request_since, 0, "this time is not the peer's");
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_waits, a_retry_goes_on_where_it_stopped)
 {
-    struct toy *toy = toy_create();
     struct fake peer;
-    fake_open(&peer, &toy->net, false);
+    struct toy *toy = toy_begin(&peer);
     fake_say(&peer, "r\ns1\nr\n=20\nabc");
     cr_assert_str_eq(toy->log, "r");
     toy->has = toy->net.retry = true;
@@ -50,8 +48,7 @@ Test(conn_waits, a_retry_goes_on_where_it_stopped)
     cr_assert(peer.reading);
     cr_assert_eq(peer.conn->times.request_since, toy->uv.time, "half a request is left");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_waits, nobody_is_tried_before_something_changes)
@@ -68,8 +65,7 @@ Test(conn_waits, nobody_is_tried_before_something_changes)
     cr_assert_eq(toy->feeds, feeds + 1);
     cr_assert_eq(peer.conn->stall, SW_STALL_ROUND, "it waits again");
     cr_assert_not(peer.conn->retried);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_waits, a_reply_wakes_who_waits_for_replies)
@@ -120,8 +116,7 @@ Test(conn_waits, who_waits_for_its_turn_is_tried_in_the_next)
     toy_turn(toy);
     cr_assert_str_eq(toy->log, "s");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_waits, the_oldest_is_tried_first)
@@ -235,8 +230,7 @@ Test(conn_waits, unsent_replies_pause_reading)
     toy_queue(peer.conn, 1);
     cr_assert_eq(toy->counters.output_pauses, 1, "the same pause");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_waits, reading_goes_on_at_half)
@@ -254,8 +248,7 @@ Test(conn_waits, reading_goes_on_at_half)
     cr_assert(peer.reading);
     cr_assert_eq(peer.conn->times.request_since, toy->uv.time, "the pause was not the peer's");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* Where a protocol says so, few replies pause nobody, however large they are. */
@@ -279,8 +272,7 @@ Test(conn_waits, few_replies_do_not_pause)
     toy_sent(peer.conn, large);
     cr_assert(peer.reading, "half as many");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_waits, input_of_a_paused_one_goes_on_when_it_is_read)
@@ -301,8 +293,7 @@ Test(conn_waits, input_of_a_paused_one_goes_on_when_it_is_read)
     toy_turn(toy);
     cr_assert_str_eq(toy->log, "rsr");
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* What the transport holds is unsent, too. */
@@ -325,8 +316,7 @@ Test(conn_waits, bytes_that_are_being_written_count)
     cr_assert_eq(peer.shutdowns, 0);
     fake_take(&peer, 96);
     cr_assert_eq(peer.shutdowns, 1);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -347,8 +337,7 @@ Test(conn_waits, a_turn_has_an_end)
     toy_turn(toy);
     cr_assert_eq(fake_say(&peer, "r\n"), 2);
     answer_all(&peer);
-    fake_fini(&peer);
-    toy_destroy(toy);
+    toy_end(toy, &peer);
 }
 
 Test(conn_waits, a_turn_is_long_when_nobody_shares_it)

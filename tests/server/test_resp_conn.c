@@ -81,17 +81,14 @@ Test(resp_conn, replies_are_the_same_byte_by_byte)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     for (size_t i = 0; i < sizeof(pipeline) - 1; i++) {
         send_all(&serve, &peer, pipeline + i, 1);
         serve_turn(&serve);
     }
     serve_until_idle(&serve);
     expect_pipeline(&peer, "byte by byte", 0);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, replies_are_the_same_whatever_the_peer_takes)
@@ -127,9 +124,7 @@ Test(resp_conn, commands_beyond_a_full_round_wait_for_the_next)
         size += (size_t)sprintf(requests + size, "INCR 5\r\n");
         wanted_size += (size_t)sprintf(wanted + wanted_size, ":%d\r\n", i);
     }
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     cr_assert_eq(fake_send(&peer, requests, size), size);
     cr_assert_eq(peer.conn->stall, SW_STALL_ROUND);
     uint32_t operations = serve.loop->resp.filling->round.operations;
@@ -138,8 +133,7 @@ Test(resp_conn, commands_beyond_a_full_round_wait_for_the_next)
     serve_until_idle(&serve);
     fake_expect(&peer, wanted);
     cr_assert_geq(serve.loop->counters.batches, 3);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, a_command_of_many_keys_waits_for_a_round_that_holds_them)
@@ -173,16 +167,13 @@ Test(resp_conn, a_report_waits_for_what_came_before_it)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     fake_say(&peer, "SET 1 1\r\nDBSIZE\r\nGET 1\r\n");
     cr_assert_eq(peer.conn->stall, SW_STALL_BARRIER);
     cr_assert_eq(peer.conn->in_flight, 1);
     serve_until_idle(&serve);
     fake_expect(&peer, "+OK\r\n:1\r\n$1\r\n1\r\n");
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* A command that takes the table for itself, and then everything goes on. */
@@ -190,9 +181,7 @@ Test(resp_conn, nothing_overtakes_a_control_command)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     fake_say(&peer, "SET 1 1\r\nFLUSHALL\r\nGET 1\r\nSET 1 2\r\nGET 1\r\nFLUSHALL\r\n");
     fake_say(&peer, "DBSIZE\r\n");
     serve_until_idle(&serve);
@@ -200,24 +189,20 @@ Test(resp_conn, nothing_overtakes_a_control_command)
     serve_until_idle(&serve);
     cr_assert_gt(peer.out_bytes, 0);
     fake_expect(&peer, "+OK\r\n+OK\r\n$-1\r\n+OK\r\n$1\r\n2\r\n+OK\r\n+PONG\r\n");
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, the_end_of_input_waits_for_commands_that_wait)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     fake_say(&peer, "SET 1 1\r\nFLUSHALL\r\nSET 1 2\r\nDBSIZE\r\nGET 1\r\n");
     sw_conn_drain(peer.conn, true);
     serve_until_idle(&serve);
     fake_expect(&peer, "+OK\r\n+OK\r\n+OK\r\n:1\r\n$1\r\n2\r\n");
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* --- a share of the turn ---------------------------------------------------------------------- */
@@ -265,9 +250,7 @@ Test(resp_conn, errors_have_their_share_of_a_turn_too)
     struct serve serve;
     struct fake peer;
     static char lines[3 * 20000 + 1];
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     for (int i = 0; i < 20000; i++) {
         memcpy(lines + (size_t)i * 3, "x\r\n", 3);
     }
@@ -275,8 +258,7 @@ Test(resp_conn, errors_have_their_share_of_a_turn_too)
     cr_assert_neq(peer.conn->stall, SW_STALL_NONE);
     serve_until_idle(&serve);
     cr_assert_eq(serve.loop->counters.command_errors, 20000);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* Sixty connections have no more of a turn than four. */
@@ -364,8 +346,7 @@ Test(resp_conn, the_time_out_comes_behind_earlier_replies)
     serve_until_idle(&serve);
     fake_expect(&peer, "+OK\r\n$1\r\n1\r\n" TIMED_OUT);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, the_time_out_waits_for_room)
@@ -389,24 +370,20 @@ Test(resp_conn, the_time_out_waits_for_room)
     size_t at = 1024 * 7;
     cr_assert_eq(peer.out_bytes, at + strlen(TIMED_OUT));
     cr_assert_eq(memcmp(peer.out + at, TIMED_OUT, strlen(TIMED_OUT)), 0);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, a_protocol_error_comes_behind_earlier_replies)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     fake_say(&peer, "SET 1 1\r\n*1\r\nx\r\nGET 1\r\n");
     serve_until_idle(&serve);
     fake_expect(&peer, "+OK\r\n-ERR Protocol error: expected '$', got 'x'\r\n");
     cr_assert_eq(serve.loop->counters.resp_protocol_errors, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, one_that_passes_connections_max_is_told)
@@ -420,8 +397,7 @@ Test(resp_conn, one_that_passes_connections_max_is_told)
     serve_until_idle(&serve);
     fake_expect(&peer, "-ERR max number of clients reached\r\n");
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies)
@@ -439,8 +415,7 @@ Test(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies)
     fake_expect(&peer, "+OK\r\n-ERR the memory for requests that have only partly arrived is used "
                        "up (input-bytes-max)\r\n");
     cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* The reply to a control command is not part of a round, and must not be overtaken either. */
@@ -460,8 +435,7 @@ Test(resp_conn, one_that_holds_too_much_input_is_told_behind_a_control_command)
                        "up (input-bytes-max)\r\n");
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
     cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, http_is_closed_without_a_word)
@@ -469,28 +443,22 @@ Test(resp_conn, http_is_closed_without_a_word)
     struct serve serve;
     struct fake peer;
     sw_log_init(SW_LOG_ERROR);
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     fake_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\n\r\n");
     serve_until_idle(&serve);
     fake_expect(&peer, "");
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_conn, quit_is_the_last_command)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     fake_say(&peer, "SET 1 1\r\nQUIT\r\nSET 1 2\r\n");
     serve_until_idle(&serve);
     fake_expect(&peer, "+OK\r\n+OK\r\n");
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }

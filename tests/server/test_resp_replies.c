@@ -10,14 +10,11 @@ Test(resp_replies, off_silences_replies_and_errors)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     serve_ask(&serve, &peer, "CLIENT REPLY OFF\r\nSET 1 1\r\nGET 1\r\nPING\r\nnothing\r\nGET\r\n",
               "");
     serve_ask(&serve, &peer, "CLIENT REPLY ON\r\nGET 1\r\n", "+OK\r\n$1\r\n1\r\n");
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(resp_replies, skip_silences_one)
@@ -26,16 +23,13 @@ Test(resp_replies, skip_silences_one)
                                          "DBSIZE\r\n"};
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
         char request[64];
         snprintf(request, sizeof(request), "CLIENT REPLY SKIP\r\n%sPING\r\n", silent[i]);
         serve_ask(&serve, &peer, request, "+PONG\r\n");
     }
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* What was sent before it is replied to, though the reply is written later. */
@@ -43,13 +37,10 @@ Test(resp_replies, off_begins_where_it_stands)
 {
     struct serve serve;
     struct fake peer;
-    serve_init(&serve);
-    serve_start(&serve);
-    serve_open(&serve, &peer);
+    serve_begin(&serve, &peer);
     serve_ask(&serve, &peer, "SET 1 1\r\nGET 1\r\nCLIENT REPLY OFF\r\nGET 1\r\n",
               "+OK\r\n$1\r\n1\r\n");
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 /* A client that will be closed is told why, whatever it chose. */

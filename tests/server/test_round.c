@@ -83,8 +83,7 @@ Test(round, reads_around_a_refused_write_are_reads)
     cr_assert(sw_round_is_uniform(round));
     serve_ask(&serve, &peer, "",
               "$-1\r\n-ERR value is not an unsigned integer or out of range\r\n$-1\r\n");
-    serve_close(&serve, &peer);
-    serve_stop_loop(&serve);
+    serve_end(&serve, &peer);
 }
 
 Test(round, random_steps_are_those_of_an_array)

@@ -269,6 +269,20 @@ static inline void toy_destroy(struct toy *toy)
     free(toy);
 }
 
+/* The same with one connection. */
+static inline struct toy *toy_begin(struct fake *peer)
+{
+    struct toy *toy = toy_create();
+    fake_open(peer, &toy->net, false);
+    return toy;
+}
+
+static inline void toy_end(struct toy *toy, struct fake *peer)
+{
+    fake_fini(peer);
+    toy_destroy(toy);
+}
+
 /* Time passes, and deadlines are looked at. */
 static inline void toy_pass(struct toy *toy, uint64_t ms)
 {
