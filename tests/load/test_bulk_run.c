@@ -263,7 +263,7 @@ static void prefilled_frames(enum sw_load_splice splice, enum sw_load_distributi
     for (int tcp = 0; tcp < 2; tcp++) {
         start(tcp ? SW_FAKE_TCP : 0, 8);
         struct sw_load_options options = options_for(SW_LOAD_SET);
-        options.seconds = 1;
+        options.seconds = 0.3;
         options.frame = FRAME * 16;
         options.frames_prefilled = 2;
         options.no_verify = true;

@@ -233,7 +233,7 @@ Test(mix_run, every_operation_and_all_right)
         struct sw_load_options options =
             options_for(i % 2 ? SW_LOAD_RESP : SW_LOAD_BULK, all_operations);
         options.distribution = (enum sw_load_distribution_kind)(i / 2);
-        options.seconds = 1;
+        options.seconds = 0.3;
         struct outcome outcome = run(&options, NONE, 0);
         const struct sw_load_result *result = outcome.result;
         const struct sw_load_phase_result *mix = &result->phases[1];
