@@ -9,7 +9,7 @@ GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(w
 # The programs of tests/table that say nothing of the CPU backend alone, and what they are linked with to
 # run on CUDA: a runner that takes the place of Criterion's.
 CUDA_SUITE := operations adversarial groups growth resize scan table concurrent cuckoo_engine cache_engine \
-  cache_growth cache_scores cache_concurrent
+  cache_growth cache_scores cache_concurrent image
 CUDA_SUITE_OBJ := $(call obj,$(filter-out tests/support/fake_%,$(SUPPORT_SRC)))
 
 .PHONY: test-gpu test-gpu-cases bundle
@@ -17,7 +17,6 @@ test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests with
 	$< --quick --few --cpu
 
 $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
-$(GPU_OUT)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c) tests/support/random.c) $(BUILD)/libtable.a
@@ -25,7 +24,6 @@ $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 CUCKOO_SET_GPU_TEST := $(patsubst %,$(BUILD)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
   $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
-$(GPU_OUT)/test_image_gpu: $(call obj,tests/gpu/test_image_gpu.c) $(BUILD)/libtable.a
 $(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
   $(wildcard tests/gpu/cache/*.c) tests/support/random.c) $(BUILD)/libtable.a
@@ -39,8 +37,7 @@ $(GPU_OUT)/%:
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(GPU_LIBS) $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
-GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu \
-  test_image_gpu
+GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
 test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
 	for suite in $(CUDA_SUITE:%=%@robin_hood) $(ENGINE_TESTS); do \
 	  SW_TEST_BACKEND=cuda SW_TEST_ENGINE=$${suite#*@} $(GPU_OUT)/suite_$${suite%@*} || exit 1; done
@@ -49,30 +46,27 @@ test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tes
 	$(GPU_OUT)/test_cuckoo_set_gpu
 	$(GPU_OUT)/test_cuckoo_engine_gpu
 	$(GPU_OUT)/test_cache_gpu
-	$(GPU_OUT)/test_image_gpu
 
 # The bundle's programs look for libraries beside themselves. RPATH, not RUNPATH: the libraries'
 # own libraries lie there too.
 BUNDLE := $(BUILD)/bundle
 BUNDLE_LDFLAGS = $(PIE) $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
-BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) $(GPU_SUITE) bench_table_gpu bench_hot_gpu \
+BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) $(GPU_SUITE) bench_hot_gpu \
   $(if $(wildcard server/main.c),sherwoodd) $(if $(LOAD_SRC),sherwood-load) $(if $(CLI_SRC),sherwood-cli))
 # glibc is the machine's own; every other shared library goes along.
 NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
 
 $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
-$(BUNDLE)/bench_table_gpu: $(call obj,tests/gpu/bench_table_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
-$(BUNDLE)/test_image_gpu: $(call obj,tests/gpu/test_image_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
-$(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_table_gpu $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+$(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = -lcriterion $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
 $(BUNDLE)/sherwood-load: BUNDLE_LIBS = $(CLIENT_LIBS)

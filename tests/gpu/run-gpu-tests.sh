@@ -81,7 +81,6 @@ run_tests() {
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"
     step test-cache 300 "$here/test_cache_gpu"
-    step test-image 60 "$here/test_image_gpu" --keys 1000000
 }
 
 run_checkers() {
@@ -97,7 +96,6 @@ run_quick() {
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 60 "$here/test_cuckoo_engine_gpu" --quick
     step test-cache 180 "$here/test_cache_gpu" --quick
-    step test-image 60 "$here/test_image_gpu" --keys 100000
     checker memcheck 60 --quick --one-queue --only "bulk: " --only "$ALL_KERNELS"
 }
 
@@ -105,7 +103,6 @@ case $mode in
 --all | --no-bench)
     run_tests
     run_checkers
-    [ "$mode" = --no-bench ] || step bench 180 "$here/bench_table_gpu"
     [ "$mode" = --no-bench ] || step bench-hot 60 "$here/bench_hot_gpu"
     ;;
 --tests) run_tests ;;
