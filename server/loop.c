@@ -234,7 +234,9 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     if (sw_net_init(net, &loop->uv, loop->config, &loop->counters, loop->owner.input_budget) != 0) {
         return -1;
     }
-    net->tls_door = loop->owner.tls_door;
+    if (sw_net_set_tls(net, loop->owner.tls_door) != 0) {
+        return -1;
+    }
     if (loop->owner.users != NULL) {
         sw_net_set_users(net, loop->owner.users, loop->owner.unix_users);
     }

@@ -33,6 +33,14 @@ static int take_socket(struct sw_activated *activated, int fd, const char *name)
         sw_log(SW_LOG_ERROR, "the service manager passed more than %d sockets", SW_ACTIVATED_MAX);
         return -1;
     }
+    bool is_tls = strcmp(name, "tls") == 0;
+    if (is_tls && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0) {
+        sw_log(SW_LOG_ERROR,
+               "the service manager passed a Unix socket named tls: only TCP has TLS");
+        return -1;
+    }
+    activated->is_tls[activated->listener_count] = is_tls;
+    activated->any_tls |= is_tls;
     activated->listeners[activated->listener_count++] = fd;
     return 0;
 }
@@ -60,6 +68,17 @@ int sw_notify_sockets(struct sw_activated *activated)
     }
     free(names);
     return result;
+}
+
+bool sw_activated_has_plain(const struct sw_activated *activated)
+{
+    for (uint32_t i = 0; i < activated->listener_count; i++) {
+        if (!activated->is_tls[i] &&
+            sd_is_socket(activated->listeners[i], AF_UNIX, SOCK_STREAM, 1) <= 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void sw_notify_ready(const char *status_line)

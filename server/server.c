@@ -303,10 +303,23 @@ static int start_loops(struct sw_server *server)
     return 0;
 }
 
-static int open_tls(struct sw_server *server)
+static int open_tls(struct sw_server *server, const struct sw_activated *activated)
 {
-    return server->config.tls_port == 0 ? 0
-                                        : sw_tls_door_create(&server->config, &server->tls_door);
+    const struct sw_config *config = &server->config;
+    bool any_tls = activated != NULL && activated->any_tls;
+    if (any_tls && (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0')) {
+        sw_log(SW_LOG_ERROR, "the service manager passed a socket named tls: tls-cert and tls-key "
+                             "are needed with it");
+        return -1;
+    }
+    if (server->has_activated && config->tls_only != 0 && sw_activated_has_plain(activated)) {
+        sw_log(SW_LOG_ERROR, "tls-only is yes, and the service manager passed a TCP socket that is "
+                             "not named tls");
+        return -1;
+    }
+    return any_tls || config->tls_port != 0 || config->http_tls != 0
+               ? sw_tls_door_create(config, &server->tls_door)
+               : 0;
 }
 
 static int create_listener(struct sw_server *server, const struct sw_activated *activated)
@@ -324,7 +337,7 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     int http_fd = activated != NULL ? activated->http : -1;
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
-        open_tls(server) != 0 || open_table(server) != 0 || watch_gpu(server) != 0 ||
+        open_tls(server, activated) != 0 || open_table(server) != 0 || watch_gpu(server) != 0 ||
         create_log(server) != 0 || open_saver(server) != 0 || init_loops(server) != 0 ||
         create_listener(server, activated) != 0) {
         return -1;
@@ -332,8 +345,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     server->port = sw_listener_port(server->listener);
     if (start_loops(server) != 0 ||
         (has_http &&
-         sw_http_start(&server->config, http_fd, &server->access.http_token, sw_server_snapshot,
-                       server, &server->http, &server->http_port) != 0)) {
+         sw_http_start(&server->config, http_fd, &server->access.http_token, server->tls_door,
+                       sw_server_snapshot, server, &server->http, &server->http_port) != 0)) {
         return -1;
     }
     if (sw_listener_start(server->listener) != 0) {
@@ -463,7 +476,9 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     sw_describe_widths(&server->config, &info, widths, sizeof(widths));
     sw_describe_slots(&server->config, &info, slots, sizeof(slots));
     if (server->http != NULL) {
-        snprintf(http, sizeof(http), "HTTP on %s:%u", server->config.http_bind, server->http_port);
+        snprintf(http, sizeof(http), "HTTP%s on %s:%u",
+                 server->config.http_tls != 0 ? " by TLS" : "", server->config.http_bind,
+                 server->http_port);
     }
     if (server->saver != NULL) {
         snprintf(saved, sizeof(saved), "snapshots%s in %s", server->wal != NULL ? " and a log" : "",

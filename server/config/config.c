@@ -86,28 +86,50 @@ static int check_listeners(const struct sw_config *config, bool activated, char 
     return 0;
 }
 
-static int check_tls(const struct sw_config *config, char *error, size_t error_bytes)
+/* What is wrong with the certificates, or NULL. */
+static const char *wrong_certificates(const struct sw_config *config)
 {
-    const char *wrong = NULL;
-    if (config->tls_port == 0 && config->tls_only == 0) {
-        return 0;
+    if (config->tls_port != 0 && (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0')) {
+        return "tls-port is set: tls-cert and tls-key are needed with it";
     }
+    if (config->http_tls != 0 && (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0')) {
+        return "http-tls is yes: tls-cert and tls-key are needed with it";
+    }
+    if (config->tls_auth_clients != SW_CONFIG_TLS_CLIENTS_ANY && config->tls_ca[0] == '\0') {
+        return "tls-auth-clients is set and tls-ca is not: nothing vouches for clients";
+    }
+    if (config->tls_user_from_cert != 0 && config->tls_auth_clients == SW_CONFIG_TLS_CLIENTS_ANY) {
+        return "tls-user-from-cert is yes and tls-auth-clients is no: nobody shows a certificate";
+    }
+    return NULL;
+}
+
+/* What is wrong with the ports by TLS, or NULL. */
+static const char *wrong_tls_ports(const struct sw_config *config, bool activated)
+{
     if (config->tls_port == 0) {
-        wrong = "tls-only is yes and tls-port is not set: there would be no port at all";
-    } else if (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0') {
-        wrong = "tls-port is set: tls-cert and tls-key are needed with it";
-    } else if (config->tls_auth_clients != SW_CONFIG_TLS_CLIENTS_ANY && config->tls_ca[0] == '\0') {
-        wrong = "tls-auth-clients is set and tls-ca is not: nothing vouches for clients";
-    } else if (config->tls_user_from_cert != 0 &&
-               config->tls_auth_clients == SW_CONFIG_TLS_CLIENTS_ANY) {
-        wrong = "tls-user-from-cert is yes and tls-auth-clients is no: nobody shows a certificate";
-    } else if (config->bind[0] == '\0') {
-        wrong = "tls-port is set and bind is empty: there is no address to listen on";
-    } else if (config->tls_port == config->port && config->tls_only == 0) {
-        wrong = "port and tls-port are the same: set tls-only, or give each its own";
-    } else if (config->tls_port == config->http_port &&
-               strcmp(config->bind, config->http_bind) == 0) {
-        wrong = "tls-port and http-port are the same: give each its own";
+        return config->tls_only != 0 && !activated
+                   ? "tls-only is yes and tls-port is not set: there would be no port at all"
+                   : NULL;
+    }
+    if (config->bind[0] == '\0') {
+        return "tls-port is set and bind is empty: there is no address to listen on";
+    }
+    if (config->tls_port == config->port && config->tls_only == 0) {
+        return "port and tls-port are the same: set tls-only, or give each its own";
+    }
+    if (config->tls_port == config->http_port && strcmp(config->bind, config->http_bind) == 0) {
+        return "tls-port and http-port are the same: give each its own";
+    }
+    return NULL;
+}
+
+static int check_tls(const struct sw_config *config, bool activated, char *error,
+                     size_t error_bytes)
+{
+    const char *wrong = wrong_certificates(config);
+    if (wrong == NULL) {
+        wrong = wrong_tls_ports(config, activated);
     }
     if (wrong != NULL) {
         snprintf(error, error_bytes, "%s", wrong);
@@ -153,7 +175,7 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
-                   check_tls(config, error, error_bytes) != 0 ||
+                   check_tls(config, activated, error, error_bytes) != 0 ||
                    sw_config_check_table(config, error, error_bytes) != 0 ||
                    check_persistence(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0

@@ -72,6 +72,7 @@ struct sw_config {
     char http_token_file[SW_CONFIG_FILE_MAX];  /* what /metrics asks for; empty: nothing */
     char http_bind[64];                        /* empty: no HTTP */
     uint32_t http_port;                        /* 9379 */
+    uint32_t http_tls;                         /* 1: HTTP is by TLS */
     uint32_t loops;                            /* I/O threads; 0: half the cores, at least 1 */
     uint32_t busy_poll_us;                     /* 0: loops sleep at once */
     uint32_t log_level;                        /* syslog priorities; 6: info */

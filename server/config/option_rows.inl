@@ -42,7 +42,8 @@ SW_OPTION(
     "Port of bind for RESP and bulk frames by TLS, 1.2 or 1.3. Needs tls-cert and tls-key. 0: "
     "none.")
 SW_OPTION(tls_only, "tls-only", "server", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
-          "Open no port without TLS: port is not used. A Unix socket and HTTP stay as they are.")
+          "Open no port without TLS: port is not used. A Unix socket stays as it is; of HTTP see "
+          "http-tls.")
 SW_OPTION(tls_cert, "tls-cert", "server", SW_ANY, SW_TEXT(), "", "PATH",
           "Certificate of the server, PEM, followed by those that lead to its root. This file, "
           "tls-key and tls-ca are read again at SIGHUP: new connections use them, those that are "
@@ -86,6 +87,9 @@ SW_OPTION(
     http_port, "http-port", "server", SW_ANY, SW_NUMBER(0, 65535), "9379", "PORT",
     "Port of the status page, /metrics, /healthz and /readyz. 0: the kernel picks a free one, "
     "shown in the start line.")
+SW_OPTION(http_tls, "http-tls", "server", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
+          "http-port speaks TLS, and nothing else, with tls-cert, tls-key, tls-min-version, tls-ca "
+          "and tls-auth-clients: whoever asks for /healthz then needs a certificate, too.")
 SW_OPTION(loops, "loops", "server", SW_ANY, SW_NUMBER(0, 256), "0", "N",
           "I/O threads. 0: half the cores, at least one.")
 SW_LIVE_OPTION(

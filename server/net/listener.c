@@ -145,11 +145,12 @@ static void run(void *argument)
     uv_run(&listener->uv, UV_RUN_DEFAULT);
 }
 
-static void add_socket(struct sw_listener *listener, int fd, bool is_unix)
+static void add_socket(struct sw_listener *listener, int fd, bool is_unix, bool is_tls)
 {
     struct socket *socket = &listener->sockets[listener->socket_count++];
     socket->fd = fd;
     socket->is_unix = is_unix;
+    socket->is_tls = is_tls;
     socket->listener = listener;
 }
 
@@ -161,14 +162,17 @@ static void adopt(struct sw_listener *listener, const struct sw_activated *activ
         bool is_unix =
             getsockname(activated->listeners[i], (struct sockaddr *)&address, &size) == 0 &&
             address.ss_family == AF_UNIX;
-        add_socket(listener, activated->listeners[i], is_unix);
-        if (!is_unix) {
-            listener->port = sw_bound_port(activated->listeners[i]);
+        uint16_t port = is_unix ? 0 : sw_bound_port(activated->listeners[i]);
+        add_socket(listener, activated->listeners[i], is_unix, activated->is_tls[i]);
+        if (activated->is_tls[i]) {
+            listener->tls_port = port;
+        } else if (!is_unix) {
+            listener->port = port;
         }
     }
 }
 
-/* The service manager passes no socket for TLS: this one is ours with socket activation, too. */
+/* This one is ours with socket activation, too. */
 static int bind_tls(struct sw_listener *listener)
 {
     const struct sw_config *config = listener->config;
@@ -179,8 +183,7 @@ static int bind_tls(struct sw_listener *listener)
     if (fd < 0) {
         return -1;
     }
-    add_socket(listener, fd, false);
-    listener->sockets[listener->socket_count - 1].is_tls = true;
+    add_socket(listener, fd, false, true);
     listener->tls_port = sw_bound_port(fd);
     return 0;
 }
@@ -193,7 +196,7 @@ static int bind_configured(struct sw_listener *listener)
         if (fd < 0) {
             return -1;
         }
-        add_socket(listener, fd, false);
+        add_socket(listener, fd, false, false);
         listener->port = sw_bound_port(fd);
     }
     if (config->unix_socket[0] != '\0') {
@@ -201,7 +204,7 @@ static int bind_configured(struct sw_listener *listener)
         if (fd < 0) {
             return -1;
         }
-        add_socket(listener, fd, true);
+        add_socket(listener, fd, true, false);
         listener->owns_path = true;
     }
     return 0;

@@ -26,8 +26,13 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     sw_list_init(&net->stalled);
     sw_inbox_init(&net->inbox);
     net->read_buffer = malloc(SW_READ_BYTES);
-    bool uses_tls = config != NULL && config->tls_port != 0;
-    return sw_tls_loop_init(&net->tls, uses_tls) != 0 || net->read_buffer == NULL ? -1 : 0;
+    return net->read_buffer == NULL ? -1 : 0;
+}
+
+int sw_net_set_tls(struct sw_net *net, struct sw_tls_door *door)
+{
+    net->tls_door = door;
+    return sw_tls_loop_init(&net->tls, door != NULL);
 }
 
 void sw_net_fini(struct sw_net *net)

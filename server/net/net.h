@@ -88,6 +88,8 @@ struct sw_net {
  * be called after either. */
 int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *config,
                 struct sw_loop_counters *counters, struct sw_input_budget *budget);
+/* Lets connections by TLS in; NULL: there are none. Returns 0, or -1 if there is no memory. */
+int sw_net_set_tls(struct sw_net *net, struct sw_tls_door *door);
 void sw_net_fini(struct sw_net *net);
 
 /* Sets who may do what. To be called before any connection is opened; both are borrowed, and the

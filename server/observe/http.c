@@ -20,6 +20,7 @@
 #include "server/net/bind.h"
 #include "server/observe/http_connections.h"
 #include "server/observe/http_pages.h"
+#include "server/observe/http_tls.h"
 #include "server/observe/log.h"
 
 /* libmicrohttpd is run at least this often. If it has stopped listening for lack of descriptors, no
@@ -36,6 +37,7 @@ struct sw_http {
     bool running;
     int fd;                                 /* the listening socket */
     int epoll_fd;                           /* the daemon's */
+    struct sw_http_tls *tls;                /* the thread's; NULL: without TLS */
     int stop_fd;                            /* eventfd: readable once the thread is to end */
     struct sw_http_pages pages;             /* the thread's */
     struct sw_http_connections connections; /* the thread's */
@@ -190,36 +192,54 @@ static int sample(struct sw_http *http, int most_ms)
 static void run(void *argument)
 {
     struct sw_http *http = argument;
-    struct pollfd fds[2] = {{.fd = http->epoll_fd, .events = POLLIN},
-                            {.fd = http->stop_fd, .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = http->epoll_fd, .events = POLLIN},
+        {.fd = http->stop_fd, .events = POLLIN},
+        {.fd = http->tls != NULL ? sw_http_tls_fd(http->tls) : -1, .events = POLLIN},
+    };
     while (fds[1].revents == 0) {
         int timeout_ms = sw_http_connections_expire(&http->connections, now_ms(), HTTP_RUN_MS);
+        if (http->tls != NULL) {
+            timeout_ms = sw_http_tls_expire(http->tls, now_ms(), timeout_ms);
+        }
         timeout_ms = sample(http, timeout_ms);
         MHD_UNSIGNED_LONG_LONG soon_ms = 0;
         if (MHD_get_timeout(http->daemon, &soon_ms) == MHD_YES &&
             soon_ms < (MHD_UNSIGNED_LONG_LONG)timeout_ms) {
             timeout_ms = (int)soon_ms;
         }
-        if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR) {
+        if (poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms) < 0 && errno != EINTR) {
             sw_log(SW_LOG_ERROR, "the HTTP server stops: poll failed: %s", strerror(errno));
             return;
         }
+        if (http->tls != NULL) {
+            sw_http_tls_run(http->tls, now_ms());
+        }
         MHD_run(http->daemon);
     }
+}
+
+/* A connection by TLS is there. */
+static void give(void *context, int fd)
+{
+    struct sw_http *http = context;
+    const struct sockaddr none = {.sa_family = AF_UNSPEC};
+    (void)MHD_add_connection(http->daemon, fd, &none, sizeof(none));
 }
 
 static int start_daemon(struct sw_http *http, const struct sw_config *config)
 {
     const union MHD_DaemonInfo *info = NULL;
     http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, http->fd,
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (http->tls != NULL ? MHD_USE_NO_LISTEN_SOCKET : 0), 0,
+        NULL, NULL, on_request, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)sw_http_connections_room(config->http_connections_max),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->http_request_bytes_max,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+        http->tls != NULL ? MHD_OPTION_END : MHD_OPTION_LISTEN_SOCKET, http->fd, MHD_OPTION_END);
     if (http->daemon == NULL) {
         return -1;
     }
@@ -249,7 +269,26 @@ static int open_socket(const struct sw_config *config, int fd)
     return own;
 }
 
+static int open_tls(struct sw_http *http, const struct sw_config *config, struct sw_tls_door *door)
+{
+    const struct sw_http_tls_options options = {
+        .door = door,
+        .listener = http->fd,
+        .limit = config->http_connections_max,
+        .timeout_ms = config->http_timeout_ms,
+        .counters = &http->counters,
+        .give = give,
+        .context = http,
+    };
+    int flags = fcntl(http->fd, F_GETFL);
+    if (flags < 0 || fcntl(http->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+        return -1;
+    }
+    return sw_http_tls_create(&options, &http->tls);
+}
+
 int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_token *token,
+                  struct sw_tls_door *door,
                   void (*snapshot)(void *server, struct sw_snapshot *snapshot), void *server,
                   struct sw_http **out, uint16_t *port)
 {
@@ -275,7 +314,8 @@ int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_t
     /* The first request may come at once, and its snapshot asks the server for this. */
     *port = sw_bound_port(http->fd);
     *out = http;
-    if (start_daemon(http, config) != 0) {
+    if ((config->http_tls != 0 && open_tls(http, config, door) != 0) ||
+        start_daemon(http, config) != 0) {
         sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u: no memory or descriptors?",
                *port);
         sw_http_stop(http);
@@ -301,6 +341,7 @@ void sw_http_stop(struct sw_http *http)
         MHD_quiesce_daemon(http->daemon);
         MHD_stop_daemon(http->daemon);
     }
+    sw_http_tls_destroy(http->tls);
     if (http->stop_fd >= 0) {
         close(http->stop_fd);
     }

@@ -129,6 +129,7 @@ Test(config, contradictions)
         {{"--port", "9379"}, "port and http-port are both 9379 on 127.0.0.1"},
         {{"--tls-only", "yes"}, "tls-only is yes and tls-port is not set"},
         {{"--tls-port", "7380"}, "tls-port is set: tls-cert and tls-key are needed with it"},
+        {{"--http-tls", "yes", "--tls-cert", "c"}, "http-tls is yes: tls-cert and tls-key are"},
         {{"--tls-port", "7380", "--tls-cert", "c"}, "tls-port is set: tls-cert and tls-key are"},
         {{TLS, "--tls-auth-clients", "yes"}, "tls-auth-clients is set and tls-ca is not"},
         {{TLS, "--tls-user-from-cert", "yes"},

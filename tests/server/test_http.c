@@ -32,7 +32,7 @@ static void begin(struct sw_http **http, uint16_t *port)
     make_facts(&config, &facts);
     sw_log_init(SW_LOG_ERROR);
     config.http_port = 0;
-    cr_assert_eq(sw_http_start(&config, -1, NULL, snapshot, &facts, http, port), 0);
+    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, http, port), 0);
     cr_assert_neq(*port, 0);
 }
 
@@ -143,12 +143,12 @@ Test(http, stop_frees_the_port)
     uint16_t port = 0, again = 0;
     begin(&http, &port);
     config.http_port = port;
-    cr_assert_eq(sw_http_start(&config, -1, NULL, snapshot, &facts, &second, &again), -1,
+    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &second, &again), -1,
                  "the port is taken");
     cr_assert_null(second);
     sw_http_stop(http);
     cr_assert_eq(dial(port), -1);
-    cr_assert_eq(sw_http_start(&config, -1, NULL, snapshot, &facts, &second, &again), 0);
+    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &second, &again), 0);
     cr_assert_eq(again, port);
     sw_http_stop(second);
     sw_http_stop(NULL);
@@ -237,7 +237,7 @@ Test(http, a_request_has_a_deadline_as_a_whole)
     make_facts(&config, &facts);
     config.http_port = 0;
     config.http_timeout_ms = 400;
-    cr_assert_eq(sw_http_start(&config, -1, NULL, snapshot, &facts, &http, &port), 0);
+    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
     int slow = dial(port), idle = dial(port);
     uint64_t began_ms = now_ms();
     cr_assert_eq(send(slow, "GET /healthz HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL), 26);
@@ -267,7 +267,7 @@ Test(http, a_new_connection_is_always_accepted)
     make_facts(&config, &facts);
     config.http_port = 0;
     config.http_connections_max = 8;
-    cr_assert_eq(sw_http_start(&config, -1, NULL, snapshot, &facts, &http, &port), 0);
+    cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
     for (int i = 0; i < 8; i++) {
         slow[i] = dial(port);
         cr_assert_eq(send(slow[i], "GET /", 5, MSG_NOSIGNAL), 5);
@@ -313,7 +313,7 @@ Test(http, takes_a_listening_socket)
     cr_assert_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
     cr_assert_eq(listen(fd, 8), 0);
     config.http_bind[0] = '\0';
-    cr_assert_eq(sw_http_start(&config, fd, NULL, snapshot, &facts, &http, &port), 0);
+    cr_assert_eq(sw_http_start(&config, fd, NULL, NULL, snapshot, &facts, &http, &port), 0);
     expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
     sw_http_stop(http);
     int open = dial(port);

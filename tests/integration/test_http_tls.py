@@ -1,0 +1,200 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""HTTP by TLS (--http-tls): curl and Python, whatever else comes to the port, and its limits."""
+
+import concurrent.futures
+import http.client
+import json
+import signal
+import socket
+import ssl
+import time
+
+from certificates import Authority
+from harness import SLOWER, Moves, Server, case, check, equal, eventually, main, run
+
+authority = None
+identity = None
+
+
+class HttpsServer(Server):
+    """A daemon whose HTTP port speaks TLS."""
+
+    def __init__(self, *more, client=None, **options):
+        cert, key = identity
+        self.client = client
+        super().__init__("--http-tls", "yes", "--tls-cert", str(cert), "--tls-key", str(key), *more, **options)
+
+    def context(self):
+        context = ssl.create_default_context(cafile=str(authority.ca))
+        if self.client:
+            context.load_cert_chain(*map(str, self.client))
+        return context
+
+    def http(self, path, method="GET", headers=None):
+        connection = http.client.HTTPSConnection(self.host, self.http_port, timeout=10 * SLOWER, context=self.context())
+        try:
+            connection.request(method, path, headers=headers or {})
+            response = connection.getresponse()
+            return response.status, dict(response.getheaders()), response.read().decode()
+        except OSError:
+            return 0, {}, ""
+        finally:
+            connection.close()
+
+    def raw(self):
+        return socket.create_connection((self.host, self.http_port), timeout=20 * SLOWER)
+
+    def curl(self, path, *options, scheme="https", rc=0):
+        return run("curl", "-sS", "--max-time", 20 * SLOWER, *options, f"{scheme}://{self.host}:{self.http_port}{path}",
+                   rc=rc)
+
+
+@case
+def pages():
+    """curl gets every page by TLS 1.2 and 1.3, several by one connection, HEAD too; a stranger's root is refused"""
+    with HttpsServer() as server:
+        check("HTTP by TLS on" in server.line, server.line)
+        trust = ("--cacert", authority.ca)
+        for version in ("--tls-max=1.2", "--tlsv1.3"):
+            options = ["--tls-max", "1.2"] if "max" in version else [version]
+            equal(server.curl("/healthz", *trust, *options), "ok\n", version)
+        check("# TYPE sherwood_ready gauge" in server.curl("/metrics", *trust), "/metrics")
+        equal(json.loads(server.curl("/status.json", *trust))["state"], "ready", "/status.json")
+        check("<title>Sherwood" in server.curl("/", *trust, "-H", "Accept: text/html"), "the page")
+        check(server.curl("/readyz", *trust, "-I").startswith("HTTP/1.1 200"), "HEAD")
+        said = server.curl("/healthz", *trust, "-v", f"https://{server.host}:{server.http_port}/readyz")
+        check("Re-using existing connection" in said and said.count("HTTP/1.1 200 OK") == 2, said)
+        with Moves(server, tls_handshake_failures=1):
+            check("certificate" in server.curl("/healthz", rc=60), "a root that is not trusted")
+        with Moves(server, tls_handshake_failures=1):
+            server.curl("/healthz", *trust, "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0", rc=35)
+        check("TLS handshake with 127.0.0.1 for HTTP failed: " in server.log(), server.log())
+
+
+@case
+def whole_replies():
+    """a megabyte of pipelined replies arrives whole where its reader takes its time"""
+    count = 20
+    with HttpsServer() as server:
+        with server.context().wrap_socket(server.raw(), server_hostname="localhost") as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * (count - 1) +
+                               b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            got = b""
+            while chunk := connection.recv(16384):
+                got += chunk
+                time.sleep(0.02)
+        check(len(got) > 500000, f"{len(got)} bytes")
+        replies = got.split(b"HTTP/1.1 200 OK\r\n")[1:]
+        equal(len(replies), count, "replies")
+        for reply in replies:
+            head, body = reply.split(b"\r\n\r\n", 1)
+            equal(len(body), int(head.split(b"Content-Length: ")[1].split(b"\r")[0]), "a reply's length")
+
+
+@case
+def not_tls():
+    """plain HTTP, noise and a connection that is cut: a word, a line, and others are served"""
+    with HttpsServer() as server:
+        with Moves(server, tls_handshake_failures=1):
+            check("this port speaks TLS" in server.curl("/healthz", "--http0.9", scheme="http"), "the reply")
+        check("does not speak TLS (first byte 0x47)" in server.log(), server.log())
+        with Moves(server, tls_handshake_failures=2):
+            for noise in (b"\x16\x03\x01\x00\x05hello", b"\x16\x03\x01"):
+                with server.raw() as connection:
+                    connection.sendall(noise)
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(100):
+                        pass
+        equal(server.http("/healthz")[0], 200, "another")
+
+
+@case
+def client_certificates():
+    """--tls-auth-clients yes: who has no certificate, or one of a stranger, gets nothing of any page"""
+    client = authority.sign("prometheus")
+    authority.stranger()
+    stranger = authority.sign("someone", root="stranger")
+    flags = ("--tls-ca", str(authority.ca), "--tls-auth-clients", "yes")
+    with HttpsServer(*flags, client=client) as server:
+        equal(server.http("/metrics")[0], 200, "with a certificate")
+        server.client = stranger
+        equal(server.http("/metrics"), (0, {}, ""), "with a stranger's")
+        server.client = None
+        equal(server.http("/healthz"), (0, {}, ""), "without one")
+        server.client = client
+
+
+@case
+def token_and_reload():
+    """a bearer token is asked for; after SIGHUP new connections get the new certificate"""
+    with HttpsServer() as server:
+        cert, key = identity
+        first = ssl.PEM_cert_to_DER_cert(cert.read_text())
+
+        def shown():
+            with server.context().wrap_socket(server.raw(), server_hostname="localhost") as connection:
+                return connection.getpeercert(True)
+        equal(shown(), first, "the certificate")
+        saved = [path.read_bytes() for path in identity]
+        try:
+            for path, new in zip(identity, authority.sign("renewed")):
+                path.write_bytes(new.read_bytes())
+            server.process.send_signal(signal.SIGHUP)
+            eventually(lambda: shown() != first, "the new certificate")
+        finally:
+            for path, old in zip((cert, key), saved):
+                path.write_bytes(old)
+    token = authority.folder / "token"
+    token.write_text("secret-word\n", encoding="ascii")
+    token.chmod(0o600)
+    with HttpsServer("--http-token-file", str(token)) as server:
+        equal(server.http("/metrics")[0], 401, "without the token")
+        equal(server.http("/metrics", headers={"Authorization": "Bearer secret-word"})[0], 200, "with it")
+        equal(server.http("/healthz")[0], 200, "/healthz")
+
+
+@case
+def half_handshakes():
+    """300 connections that say nothing, or stop in their handshake: others are served, they go, nothing is left"""
+    with HttpsServer("--http-connections-max", "16", "--http-timeout-ms", "1500") as server:
+        equal(server.http("/healthz")[0], 200, "before")
+        files, memory = server.open_files(), server.resident_bytes()
+        silent = [server.raw() for _ in range(300)]
+        for connection in silent[::2]:
+            connection.sendall(b"\x16\x03\x01\x02\x00\x01")
+        equal(server.http("/readyz")[0], 200, "beside them")
+        check(server.open_files() <= files + 40, f"{server.open_files()} files, {files} before")
+        check(server.resident_bytes() - memory < 16 * 2**20, "memory")
+        eventually(lambda: server.open_files() <= files, "all are closed", 10)
+        for connection in silent:
+            connection.close()
+        # likewise those that have shaken hands, and then say nothing
+        quiet = [server.context().wrap_socket(server.raw(), server_hostname="localhost") for _ in range(40)]
+        equal(server.http("/readyz")[0], 200, "beside them")
+        eventually(lambda: server.open_files() <= files, "all are closed", 10)
+        for connection in quiet:
+            connection.close()
+        check(server.metrics()["sherwood_http_evictions_total"] >= 300 - 32, "evictions")
+
+
+@case
+def many():
+    """400 requests of 16 clients at once, each of a connection of its own"""
+    with HttpsServer() as server:
+        files = server.open_files()
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda i: server.http(("/metrics", "/status.json", "/readyz")[i % 3])[0], range(400)))
+        equal(set(answers), {200}, "answers")
+        eventually(lambda: server.open_files() <= files, "all are closed")
+
+
+def run_with_authority():
+    global authority, identity  # pylint: disable=global-statement
+    with Authority() as authority:
+        identity = authority.sign("server")
+        main()
+
+
+if __name__ == "__main__":
+    run_with_authority()

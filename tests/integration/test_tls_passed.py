@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Sockets for TLS that the service manager passes (FileDescriptorName=tls)."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+from certificates import Authority, free_port
+from harness import DAEMON, Skip, case, check, equal, eventually, main, run
+
+authority = None
+identity = None
+
+
+@case
+def passed_by_the_service_manager():
+    """sockets named tls that the service manager passes speak TLS; without a certificate nothing starts"""
+    if not shutil.which("systemd-socket-activate"):
+        raise Skip("systemd-socket-activate is not installed")
+    cert, key = identity
+    plain, tls = free_port(), free_port()
+
+    def activate(names, *more):
+        return ["systemd-socket-activate", "-l", f"127.0.0.1:{plain}", "-l", f"127.0.0.1:{tls}", f"--fdname={names}",
+                str(DAEMON), "--capacity", "1M", "--loops", "1", "--backend", "cpu", "--http-port", "0", *more]
+
+    def refused_start(names, *more):
+        process = subprocess.Popen(activate(names, *more), stdin=subprocess.DEVNULL, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        eventually(lambda: connects(tls), "a connection starts it")
+        said, _ = process.communicate(timeout=60)
+        equal(process.returncode, 1, said)
+        return said
+
+    def connects(port):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            return True
+        except OSError:
+            return False
+    check("passed a socket named tls: tls-cert and tls-key are needed with it" in refused_start("plain:tls"), "words")
+    check("passed a TCP socket that is not named tls" in
+          refused_start("plain:tls", "--tls-only", "yes", "--tls-cert", str(cert), "--tls-key", str(key)), "words")
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(activate("plain:tls", "--tls-cert", str(cert), "--tls-key", str(key)),
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            def ask(port, *words, secure=()):
+                return run("redis-cli", "-h", "127.0.0.1", "-p", port, *secure, *words, rc=None)
+            by_tls = ("--tls", "--cacert", authority.ca)
+            eventually(lambda: ask(tls, "SET", "1", "2", secure=by_tls) == "OK\n", "the socket named tls", 20)
+            equal(ask(plain, "GET", "1"), "2\n", "the other one")
+            check("this port speaks TLS" in ask(tls, "GET", "1"), "without TLS")
+            process.send_signal(signal.SIGTERM)
+            equal(process.wait(20), 0, "exit status")
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def run_with_authority():
+    global authority, identity  # pylint: disable=global-statement
+    with Authority() as authority:
+        identity = authority.sign("server")
+        main()
+
+
+if __name__ == "__main__":
+    run_with_authority()
