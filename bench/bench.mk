@@ -99,7 +99,7 @@ endif
 # BENCH_ARGS: of bench/run. The peers of the studies are built in if their folders are given.
 BENCH_ARGS ?= --all
 .PHONY: bench bench-memory-bandwidth
-bench: bench-timing bench-memory-bandwidth bench-cache ## build and run the studies on a GPU: make bench BENCH_ARGS="--all --quick"
+bench: bench-timing bench-memory-bandwidth bench-cuckoo bench-cache ## build and run the studies on a GPU: make bench BENCH_ARGS="--all --quick"
 	@bench/run --build $(BUILD) $(BENCH_ARGS)
 
 ifneq ($(NVCC),)
@@ -128,14 +128,15 @@ endif
 # Without nvcc it has the CPU backend only.
 CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c bench/cuckoo/set/*.c)))
 ifneq ($(NVCC),)
-CUCKOO_BENCH_OBJ += $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu bench/cuckoo/set/*.cu))
+CUCKOO_BENCH_OBJ += $(CUCKOO_PEER_OBJ) \
+  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu bench/cuckoo/set/*.cu))
 else
 CUCKOO_BENCH_OBJ += $(call obj,bench/cuckoo/device_absent.c)
 endif
 CUCKOO_BENCH_OBJ += $(BUILD)/libstudy.a
 
 .PHONY: bench-cuckoo
-bench-cuckoo: $(BUILD)/cuckoo ## build the cuckoo study: build/cuckoo --help
+bench-cuckoo: cuckoo-peers-notice $(BUILD)/cuckoo ## build the cuckoo study: build/cuckoo --help
 $(BUILD)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/libtable.a
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 ifneq ($(NVCC),)

@@ -14,6 +14,17 @@ struct under_test {
     uint32_t *left; /* host memory for keys handed back */
 };
 
+static bool succeeded(const struct under_test *self, int status, const char *what)
+{
+    struct sw_cset_facts facts;
+    if (status == SW_OK) {
+        return true;
+    }
+    sw_cset_facts(self->set, &facts);
+    fprintf(stderr, "cuckoo: %s: %s %s\n", what, sw_status_text(status), facts.failure);
+    return false;
+}
+
 static void cuckoo_close(void *table)
 {
     struct under_test *self = table;
@@ -31,9 +42,9 @@ static void *cuckoo_open(const struct sw_cbench_options *options,
     sw_cset_config_init(&config);
     config.backend = place == &sw_cbench_host ? SW_BACKEND_CPU : SW_BACKEND_CUDA;
     config.device = options->device;
-    config.functions = wanted->functions;
+    config.functions = sw_cbench_library_of(wanted->table)->functions;
     config.cells_each = options->size_is_total
-                            ? (wanted->size + wanted->functions - 1) / wanted->functions
+                            ? (wanted->size + config.functions - 1) / config.functions
                             : wanted->size;
     config.chain_max = wanted->bound;
     config.rehash_max = options->rehash_max;
@@ -41,6 +52,7 @@ static void *cuckoo_open(const struct sw_cbench_options *options,
     config.way = wanted->variant->way;
     config.insert_keys = wanted->variant->insert_keys;
     config.find_keys = wanted->variant->find_keys;
+    config.block_size = wanted->variant->block_size;
     config.find_together = wanted->variant->find_together;
     if (self != NULL) {
         self->place = place;
@@ -58,29 +70,16 @@ static void *cuckoo_open(const struct sw_cbench_options *options,
     return self;
 }
 
-static bool succeeded(const struct under_test *self, int status, const char *what)
-{
-    struct sw_cset_facts facts;
-    if (status == SW_OK) {
-        return true;
-    }
-    sw_cset_facts(self->set, &facts);
-    fprintf(stderr, "cuckoo: %s: %s %s\n", what, sw_status_text(status), facts.failure);
-    return false;
-}
-
 static bool cuckoo_clear(void *table)
 {
     struct under_test *self = table;
     return succeeded(self, sw_cset_clear(self->set), "clear");
 }
 
-static bool cuckoo_insert(void *table, const uint32_t *keys, uint64_t count,
-                          struct sw_cbench_inserted *inserted)
+/* What became of an insert. */
+static bool note(struct under_test *self, int status, struct sw_cbench_inserted *inserted)
 {
-    struct under_test *self = table;
     struct sw_cset_facts facts;
-    int status = sw_cset_insert(self->set, keys, count);
     sw_cset_facts(self->set, &facts);
     inserted->rehashes = facts.rehashes;
     inserted->left = facts.left;
@@ -88,6 +87,22 @@ static bool cuckoo_insert(void *table, const uint32_t *keys, uint64_t count,
         status = sw_cset_take_left(self->set, self->left);
     }
     return succeeded(self, status, "insert");
+}
+
+static bool cuckoo_insert(void *table, const uint32_t *keys, uint64_t count,
+                          struct sw_cbench_inserted *inserted)
+{
+    struct under_test *self = table;
+    return note(self, sw_cset_insert(self->set, keys, count), inserted);
+}
+
+static bool cuckoo_insert_and_find(void *table, const uint32_t *keys, uint64_t count,
+                                   struct sw_cbench_inserted *inserted, const uint32_t *queries,
+                                   uint32_t *found, uint64_t query_count)
+{
+    struct under_test *self = table;
+    int status = sw_cset_insert_and_find(self->set, keys, count, queries, found, query_count);
+    return note(self, status, inserted);
 }
 
 static bool cuckoo_find(void *table, const uint32_t *keys, uint32_t *found, uint64_t count)
@@ -106,11 +121,12 @@ static void cuckoo_facts(void *table, struct sw_cbench_facts *facts)
     facts->bytes = own.bytes_reserved;
 }
 
-const struct sw_cbench_library sw_cbench_cuckoo = {
-    .open = cuckoo_open,
-    .close = cuckoo_close,
-    .clear = cuckoo_clear,
-    .insert = cuckoo_insert,
-    .find = cuckoo_find,
-    .facts = cuckoo_facts,
-};
+#define CUCKOO(t)                                                                              \
+    {                                                                                          \
+        .name = "cuckoo" #t, .has_bound = true, .functions = (t), .open = cuckoo_open,         \
+        .close = cuckoo_close, .clear = cuckoo_clear, .insert = cuckoo_insert,                 \
+        .find = cuckoo_find, .insert_and_find = cuckoo_insert_and_find, .facts = cuckoo_facts, \
+    }
+
+const struct sw_cbench_library sw_cbench_cuckoo2 = CUCKOO(2);
+const struct sw_cbench_library sw_cbench_cuckoo3 = CUCKOO(3);

@@ -11,22 +11,23 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const uint32_t functions_list[] = {2, 3, 0};
+static const uint32_t tables_list[] = {SW_CBENCH_CUCKOO2, SW_CBENCH_CUCKOO3, SW_CBENCH_ROBIN_HOOD,
+                                       SW_CBENCH_BGHT_CHT, SW_CBENCH_BGHT_B16};
 
 /* An insert bound that never stops an insert early matters only where few keys are stored. */
-static uint32_t bound_of(const struct sw_cbench_study *study, uint32_t functions, uint64_t keys)
+static uint32_t bound_of(const struct sw_cbench_study *study, uint32_t table, uint64_t keys)
 {
     uint32_t bound = sw_cuckoo_chain_bound(study->options->bound, keys);
-    return functions == 0 ? 0 : bound;
+    return sw_cbench_library_of(table)->functions == 0 ? 0 : bound;
 }
 
-static struct sw_cbench_wanted wanted_of(const struct sw_cbench_study *study, uint32_t functions,
+static struct sw_cbench_wanted wanted_of(const struct sw_cbench_study *study, uint32_t table,
                                          uint64_t size, uint64_t keys)
 {
     struct sw_cbench_wanted wanted = {
         .size = size,
-        .functions = functions,
-        .bound = bound_of(study, functions, 1ULL << study->options->keys_log2),
+        .table = table,
+        .bound = bound_of(study, table, 1ULL << study->options->keys_log2),
         .keys_max = keys,
         .variant = &study->options->variant,
     };
@@ -41,21 +42,21 @@ static void name_insert(const struct sw_cbench_variant *variant, struct sw_cbenc
 /* --- (1) -------------------------------------------------------------------------------------- */
 
 /* One table for all s: it was made for the largest. */
-static void experiment_insert(struct sw_cbench_study *study, uint32_t functions)
+static void experiment_insert(struct sw_cbench_study *study, uint32_t table)
 {
     const struct sw_cbench_options *options = study->options;
     struct sw_cbench_subject subject = {.experiment = SW_CBENCH_INSERT, .x = "all"};
     struct sw_cbench_wanted wanted =
-        wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+        wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
     name_insert(&options->variant, &subject);
-    void *table = sw_cbench_study_table(study, &wanted, 1ULL << options->keys_log2, &subject);
-    for (uint32_t s = options->first_log2; s <= options->keys_log2 && table != NULL; s++) {
+    void *open = sw_cbench_study_table(study, &wanted, 1ULL << options->keys_log2, &subject);
+    for (uint32_t s = options->first_log2; s <= options->keys_log2 && open != NULL; s++) {
         snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)s);
         subject.keys = 1ULL << s;
         subject.load = (double)subject.keys / (double)subject.cells;
-        sw_cbench_measure_insert(study, &subject, table);
+        sw_cbench_measure_insert(study, &subject, open);
     }
-    sw_cbench_study_table_close(table, &subject);
+    sw_cbench_study_table_close(open, &subject);
 }
 
 /* --- (2) -------------------------------------------------------------------------------------- */
@@ -65,34 +66,54 @@ static void *filled_table(struct sw_cbench_study *study, const struct sw_cbench_
                           struct sw_cbench_subject *subject)
 {
     struct sw_cbench_inserted inserted = {0};
-    const struct sw_cbench_library *library =
-        wanted->functions == 0 ? &sw_cbench_robin_hood : &sw_cbench_cuckoo;
-    void *table = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
-    if (table == NULL) {
+    const struct sw_cbench_library *library = sw_cbench_library_of(wanted->table);
+    void *open = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
+    if (open == NULL) {
         return NULL;
     }
-    if (!library->insert(table, study->keys, wanted->keys_max, &inserted) || inserted.left > 0) {
+    if (!library->insert(open, study->keys, wanted->keys_max, &inserted) || inserted.left > 0) {
         sw_cbench_report_none(study->report, subject, "the keys could not be stored");
         study->is_complete = false;
-        sw_cbench_study_table_close(table, subject);
+        sw_cbench_study_table_close(open, subject);
         return NULL;
     }
-    return table;
+    return open;
 }
 
-static void experiment_lookup(struct sw_cbench_study *study, uint32_t functions)
+static void experiment_lookup(struct sw_cbench_study *study, uint32_t table)
 {
     const struct sw_cbench_options *options = study->options;
     struct sw_cbench_subject subject = {.experiment = SW_CBENCH_LOOKUP, .x = "all"};
     struct sw_cbench_wanted wanted =
-        wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+        wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
     sw_cbench_find_name(&options->variant, subject.variant, sizeof(subject.variant));
-    void *table = filled_table(study, &wanted, &subject);
-    for (uint32_t tenths = 0; tenths <= 10 && table != NULL; tenths++) {
+    void *open = filled_table(study, &wanted, &subject);
+    for (uint32_t tenths = 0; tenths <= 10 && open != NULL; tenths++) {
         snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)tenths);
-        sw_cbench_measure_find(study, &subject, table, tenths);
+        sw_cbench_measure_find(study, &subject, open, tenths);
     }
-    sw_cbench_study_table_close(table, &subject);
+    sw_cbench_study_table_close(open, &subject);
+}
+
+/* --- (1) and (2) in one call ---------------------------------------------------------------------
+ */
+
+static void experiment_both(struct sw_cbench_study *study, uint32_t table)
+{
+    const struct sw_cbench_options *options = study->options;
+    struct sw_cbench_subject subject = {.experiment = SW_CBENCH_BOTH, .x = "all"};
+    struct sw_cbench_wanted wanted =
+        wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+    name_insert(&options->variant, &subject);
+    void *open = sw_cbench_study_table(study, &wanted, 1ULL << options->keys_log2, &subject);
+    for (uint32_t s = options->first_log2; s <= options->keys_log2 && open != NULL; s++) {
+        snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)s);
+        subject.keys = 1ULL << s;
+        subject.operations = 2 * subject.keys;
+        subject.load = (double)subject.keys / (double)subject.cells;
+        sw_cbench_measure_both(study, &subject, open);
+    }
+    sw_cbench_study_table_close(open, &subject);
 }
 
 /* --- (3) and (4) ------------------------------------------------------------------------------ */
@@ -101,11 +122,11 @@ static void measure_table(struct sw_cbench_study *study, const struct sw_cbench_
                           struct sw_cbench_subject *subject)
 {
     name_insert(&study->options->variant, subject);
-    void *table = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
-    if (table != NULL) {
-        sw_cbench_measure_insert(study, subject, table);
+    void *open = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
+    if (open != NULL) {
+        sw_cbench_measure_insert(study, subject, open);
     }
-    sw_cbench_study_table_close(table, subject);
+    sw_cbench_study_table_close(open, subject);
 }
 
 static uint64_t sized(const struct sw_cbench_study *study, double factor)
@@ -113,29 +134,31 @@ static uint64_t sized(const struct sw_cbench_study *study, double factor)
     return (uint64_t)ceil(factor * (double)(1ULL << study->options->keys_log2));
 }
 
-static void experiment_size(struct sw_cbench_study *study, uint32_t functions)
+static void experiment_size(struct sw_cbench_study *study, uint32_t table)
 {
     static const char *const sizes[] = {"2.0", "1.9", "1.8", "1.7",  "1.6",  "1.5", "1.4",
                                         "1.3", "1.2", "1.1", "1.05", "1.02", "1.01"};
     for (size_t i = 0; i < COUNT(sizes); i++) {
         struct sw_cbench_subject subject = {.experiment = SW_CBENCH_SIZE};
-        struct sw_cbench_wanted wanted =
-            wanted_of(study, functions, sized(study, strtod(sizes[i], NULL)),
-                      1ULL << study->options->keys_log2);
+        struct sw_cbench_wanted wanted = wanted_of(
+            study, table, sized(study, strtod(sizes[i], NULL)), 1ULL << study->options->keys_log2);
         snprintf(subject.x, sizeof(subject.x), "%s", sizes[i]);
         measure_table(study, &wanted, &subject);
     }
 }
 
-static void experiment_bound(struct sw_cbench_study *study, uint32_t functions)
+static void experiment_bound(struct sw_cbench_study *study, uint32_t table)
 {
+    if (!sw_cbench_library_of(table)->has_bound) {
+        return;
+    }
     static const char *const bounds[] = {"0.2", "0.4", "0.6", "0.8", "1.0",  "1.2",
                                          "1.4", "1.6", "1.8", "2.0", "2.2",  "2.4",
                                          "3.6", "4.8", "7.2", "9.6", "14.4", "19.2"};
     uint64_t keys = 1ULL << study->options->keys_log2;
     for (size_t i = 0; i < COUNT(bounds); i++) {
         struct sw_cbench_subject subject = {.experiment = SW_CBENCH_BOUND};
-        struct sw_cbench_wanted wanted = wanted_of(study, functions, sized(study, 1.4), keys);
+        struct sw_cbench_wanted wanted = wanted_of(study, table, sized(study, 1.4), keys);
         wanted.bound = sw_cuckoo_chain_bound(strtod(bounds[i], NULL), keys);
         snprintf(subject.x, sizeof(subject.x), "%s", bounds[i]);
         measure_table(study, &wanted, &subject);
@@ -144,7 +167,7 @@ static void experiment_bound(struct sw_cbench_study *study, uint32_t functions)
 
 /* --- ways ------------------------------------------------------------------------------------- */
 
-static void insert_ways(struct sw_cbench_study *study, uint32_t functions)
+static void insert_ways(struct sw_cbench_study *study, uint32_t table)
 {
     static const struct sw_cbench_variant ways[] = {
         {.way = SW_CSET_WAY_DIRECT, .insert_keys = 1},
@@ -152,64 +175,73 @@ static void insert_ways(struct sw_cbench_study *study, uint32_t functions)
         {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4},
         {.way = SW_CSET_WAY_DIRECT, .insert_keys = 8},
         {.way = SW_CSET_WAY_PARTITIONED},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 64},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 128},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 512},
+        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 1024},
     };
     const struct sw_cbench_options *options = study->options;
     for (size_t w = 0; w < COUNT(ways); w++) {
         struct sw_cbench_subject subject = {.experiment = SW_CBENCH_VARIANTS, .x = "insert"};
         struct sw_cbench_wanted wanted =
-            wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+            wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
         wanted.variant = &ways[w];
         name_insert(&ways[w], &subject);
-        void *table = sw_cbench_study_table(study, &wanted, wanted.keys_max, &subject);
+        void *open = sw_cbench_study_table(study, &wanted, wanted.keys_max, &subject);
         uint32_t first = options->keys_log2 > 18 ? 18 : options->first_log2;
-        for (uint32_t s = first; s <= options->keys_log2 && table != NULL; s++) {
+        for (uint32_t s = first; s <= options->keys_log2 && open != NULL; s++) {
             snprintf(subject.x, sizeof(subject.x), "insert_%u", (unsigned)s);
             subject.keys = 1ULL << s;
             subject.load = (double)subject.keys / (double)subject.cells;
-            sw_cbench_measure_insert(study, &subject, table);
+            sw_cbench_measure_insert(study, &subject, open);
         }
-        sw_cbench_study_table_close(table, &subject);
+        sw_cbench_study_table_close(open, &subject);
     }
 }
 
-static void find_ways(struct sw_cbench_study *study, uint32_t functions)
+static void find_ways(struct sw_cbench_study *study, uint32_t table)
 {
     static const uint32_t misses[] = {0, 5, 10};
+    static const uint32_t block_sizes[] = {64, 128, 512, 1024};
     const struct sw_cbench_options *options = study->options;
-    for (uint32_t w = 0; w < 8; w++) {
+    for (uint32_t w = 0; w < 8 + COUNT(block_sizes); w++) {
         struct sw_cbench_variant way = {.find_keys = 1U << w % 4, .find_together = w >= 4};
+        if (w >= 8) {
+            way = (struct sw_cbench_variant){.find_keys = 4, .block_size = block_sizes[w - 8]};
+        }
         struct sw_cbench_subject subject = {.experiment = SW_CBENCH_VARIANTS, .x = "lookup"};
         struct sw_cbench_wanted wanted =
-            wanted_of(study, functions, 1ULL << options->table_log2, 1ULL << options->keys_log2);
+            wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
         wanted.variant = &way;
         sw_cbench_find_name(&way, subject.variant, sizeof(subject.variant));
-        void *table = filled_table(study, &wanted, &subject);
-        for (size_t m = 0; m < COUNT(misses) && table != NULL; m++) {
+        void *open = filled_table(study, &wanted, &subject);
+        for (size_t m = 0; m < COUNT(misses) && open != NULL; m++) {
             snprintf(subject.x, sizeof(subject.x), "lookup_%u", (unsigned)misses[m]);
-            sw_cbench_measure_find(study, &subject, table, misses[m]);
+            sw_cbench_measure_find(study, &subject, open, misses[m]);
         }
-        sw_cbench_study_table_close(table, &subject);
+        sw_cbench_study_table_close(open, &subject);
     }
 }
 
-static void experiment_variants(struct sw_cbench_study *study, uint32_t functions)
+static void experiment_variants(struct sw_cbench_study *study, uint32_t table)
 {
-    if (functions != 0) {
-        insert_ways(study, functions);
-        find_ways(study, functions);
+    if (sw_cbench_library_of(table)->functions != 0 && !sw_cbench_library_of(table)->is_peer) {
+        insert_ways(study, table);
+        find_ways(study, table);
     }
 }
 
 void sw_cbench_run(struct sw_cbench_study *study)
 {
     static const struct {
-        void (*run)(struct sw_cbench_study *study, uint32_t functions);
+        void (*run)(struct sw_cbench_study *study, uint32_t table);
         const char *what;
     } experiments[SW_CBENCH_EXPERIMENTS] = {
         [SW_CBENCH_INSERT] = {experiment_insert, "2^x keys into an empty table"},
         [SW_CBENCH_LOOKUP] = {experiment_lookup, "look-ups of which x tenths miss"},
         [SW_CBENCH_SIZE] = {experiment_size, "n keys into a table of size x n"},
         [SW_CBENCH_BOUND] = {experiment_bound, "n keys, chains of at most x log2 n"},
+        [SW_CBENCH_BOTH] = {experiment_both, "2^x keys into an empty table and as many look-ups"},
         [SW_CBENCH_VARIANTS] = {experiment_variants, "ways to insert and to look up"},
     };
     for (int e = 0; e < SW_CBENCH_EXPERIMENTS; e++) {
@@ -217,9 +249,9 @@ void sw_cbench_run(struct sw_cbench_study *study)
             continue;
         }
         sw_cbench_report_begin(study->report, (enum sw_cbench_experiment)e, experiments[e].what);
-        for (size_t f = 0; f < COUNT(functions_list); f++) {
-            if (study->options->functions[functions_list[f]]) {
-                experiments[e].run(study, functions_list[f]);
+        for (size_t f = 0; f < COUNT(tables_list); f++) {
+            if (study->options->tables[tables_list[f]]) {
+                experiments[e].run(study, tables_list[f]);
             }
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * library.h - a table under test in the cuckoo study: a cuckoo set with 2 or 3 functions, or
- * Sherwood's ordered Robin Hood table behind table.h.
+ * library.h - a table under test in the cuckoo study: a cuckoo set with 2 or 3 functions,
+ * Sherwood's ordered Robin Hood table behind table.h, or another library's table (bench/peers).
  *
  * Members return when their work is done; those that return bool say on stderr what failed.
  * Threads: one.
@@ -12,14 +12,18 @@
 #include "bench/cuckoo/options.h"
 #include "bench/cuckoo/place.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The table that an experiment asks for. */
 struct sw_cbench_wanted {
-    uint64_t size;      /* cells of one array, or of all (options->size_is_total); of Robin Hood:
-                           slots */
-    uint32_t functions; /* 2 or 3; 0: Robin Hood */
-    uint32_t bound;     /* exchanges of one insert; of Robin Hood the displacement in buckets, 0: no
-                           bound */
-    uint64_t keys_max;  /* of one call */
+    uint64_t size;     /* cells of one array, or of all (options->size_is_total); of Robin Hood:
+                          slots */
+    uint32_t table;    /* which one: SW_CBENCH_ROBIN_HOOD, or its number of functions, or a peer */
+    uint32_t bound;    /* exchanges of one insert; of Robin Hood the displacement in buckets, 0: no
+                          bound; peers have their own */
+    uint64_t keys_max; /* of one call */
     const struct sw_cbench_variant *variant;
 };
 
@@ -36,6 +40,12 @@ struct sw_cbench_facts {
 };
 
 struct sw_cbench_library {
+    const char *name;
+    const char *version; /* of a peer, for run_info.txt */
+    bool is_peer;       /* its faults are reported, and are no failure of the study; keys that found
+                           no place are counted by the study */
+    bool has_bound;     /* a bound can be chosen */
+    uint32_t functions; /* of hashing; 0: not a cuckoo table */
     /* NULL with a sentence in `reason`. */
     void *(*open)(const struct sw_cbench_options *options, const struct sw_cbench_place *place,
                   const struct sw_cbench_wanted *wanted, char *reason, size_t reason_size);
@@ -45,10 +55,30 @@ struct sw_cbench_library {
                    struct sw_cbench_inserted *inserted);
     /* Bits of `found` as in sw_batch.found; at least 8 bytes for each 64 keys. */
     bool (*find)(void *table, const uint32_t *keys, uint32_t *found, uint64_t count);
+    /* An insert, then a look-up in what it left, in one call. */
+    bool (*insert_and_find)(void *table, const uint32_t *keys, uint64_t count,
+                            struct sw_cbench_inserted *inserted, const uint32_t *queries,
+                            uint32_t *found, uint64_t query_count);
+    /* Called after each look-up, outside of what is timed: brings answers of another form to bits.
+     * NULL: they are. */
+    bool (*settle)(void *table, uint32_t *found, uint64_t count);
     void (*facts)(void *table, struct sw_cbench_facts *facts);
 };
 
-extern const struct sw_cbench_library sw_cbench_cuckoo;
+extern const struct sw_cbench_library sw_cbench_cuckoo2;
+extern const struct sw_cbench_library sw_cbench_cuckoo3;
 extern const struct sw_cbench_library sw_cbench_robin_hood;
+/* bench/peers/bght_cuckoo.cu: linked where peers.mk was given BGHT, so only libraries.c may name
+ * them. */
+extern const struct sw_cbench_library sw_cbench_bght_cht;
+extern const struct sw_cbench_library sw_cbench_bght_b16;
+
+/* The table of a number, NULL if it is not one of this build: Robin Hood, cuckoo with 2 and 3
+ * functions, then peers. */
+const struct sw_cbench_library *sw_cbench_library_of(uint32_t table);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,9 +10,9 @@
 #include "bench/cuckoo/study.h"
 #include "bench/study/report.h"
 
-static const struct sw_cbench_library *library_of(uint32_t functions)
+static const struct sw_cbench_library *library_of(const struct sw_cbench_subject *subject)
 {
-    return functions == 0 ? &sw_cbench_robin_hood : &sw_cbench_cuckoo;
+    return sw_cbench_library_of(subject->table);
 }
 
 bool sw_cbench_study_open(struct sw_cbench_study *study)
@@ -45,15 +45,13 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
 {
     char reason[256] = "";
     struct sw_cbench_facts facts;
-    const struct sw_cbench_library *library = library_of(wanted->functions);
-    subject->functions = wanted->functions;
+    const struct sw_cbench_library *library = sw_cbench_library_of(wanted->table);
+    subject->table = wanted->table;
+    subject->functions = library->functions;
     subject->keys = stored;
-    if (wanted->functions == 0) {
-        snprintf(subject->library, sizeof(subject->library), "robin_hood");
+    snprintf(subject->library, sizeof(subject->library), "%s", library->name);
+    if (library->is_peer || library->functions == 0) {
         snprintf(subject->variant, sizeof(subject->variant), "auto");
-    } else {
-        snprintf(subject->library, sizeof(subject->library), "cuckoo%u",
-                 (unsigned)wanted->functions);
     }
     void *table = library->open(study->options, study->place, wanted, reason, sizeof(reason));
     if (table == NULL) {
@@ -73,11 +71,17 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
 void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject)
 {
     if (table != NULL) {
-        library_of(subject->functions)->close(table);
+        library_of(subject)->close(table);
     }
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */
+
+static bool settle(struct sw_cbench_study *study, const struct sw_cbench_library *library,
+                   void *table, uint64_t count)
+{
+    return library->settle == NULL || library->settle(table, study->found, count);
+}
 
 /* Asks for `count` keys in another order each time, of which `misses` are absent. */
 static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *subject, void *table,
@@ -85,9 +89,10 @@ static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *s
 {
     struct sw_cbench_order order =
         sw_cbench_order(subject->keys, misses, misses + study->series.count, study->options->seed);
+    const struct sw_cbench_library *library = library_of(subject);
     return study->place->draw_queries(study->queries, &order) &&
-           library_of(subject->functions)
-               ->find(table, study->queries, study->found, subject->keys) &&
+           library->find(table, study->queries, study->found, subject->keys) &&
+           settle(study, library, table, subject->keys) &&
            study->place->judge(study->found, &order, verdict);
 }
 
@@ -101,6 +106,9 @@ static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_s
         !ask(study, subject, table, subject->keys, &absent)) {
         return false;
     }
+    if (library_of(subject)->is_peer) {
+        rep->left = stored.missed; /* it does not tell */
+    }
     rep->missed = stored.missed > rep->left ? stored.missed - rep->left : rep->left - stored.missed;
     rep->phantom = absent.phantom;
     return true;
@@ -108,9 +116,11 @@ static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_s
 
 /* --- series ----------------------------------------------------------------------------------- */
 
-static void take(struct sw_cbench_study *study, const struct sw_cbench_rep *rep, bool is_warm_up)
+static void take(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
+                 const struct sw_cbench_rep *rep, bool is_warm_up)
 {
-    study->is_correct = study->is_correct && rep->missed == 0 && rep->phantom == 0;
+    bool is_right = rep->missed == 0 && rep->phantom == 0;
+    study->is_correct = study->is_correct && (is_right || library_of(subject)->is_peer);
     if (!is_warm_up) {
         study->series.reps[study->series.count++] = *rep;
     }
@@ -131,7 +141,7 @@ static void end(struct sw_cbench_study *study, const struct sw_cbench_subject *s
     sw_cbench_report_series(study->report, subject, &study->series);
     if (series->left == 0) {
         fprintf(stderr, "%10.3f M/s  %10.4f ms +- %.4f",
-                (double)subject->keys * 1e-6 / series->mean, series->mean * 1e3,
+                (double)sw_cbench_operations(subject) * 1e-6 / series->mean, series->mean * 1e3,
                 series->deviation * 1e3);
     } else {
         fprintf(stderr, "did not end: %" PRIu64 " keys handed back, %10.4f ms", series->left,
@@ -144,7 +154,7 @@ static void end(struct sw_cbench_study *study, const struct sw_cbench_subject *s
 void sw_cbench_measure_insert(struct sw_cbench_study *study,
                               const struct sw_cbench_subject *subject, void *table)
 {
-    const struct sw_cbench_library *library = library_of(subject->functions);
+    const struct sw_cbench_library *library = library_of(subject);
     bool done = true;
     memset(&study->series, 0, sizeof(study->series));
     for (uint32_t r = 0; r <= study->options->reps && done; r++) {
@@ -158,7 +168,7 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
         rep.left = inserted.left;
         done = done && check_insert(study, subject, table, &rep);
         if (done) {
-            take(study, &rep, r == 0);
+            take(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);
@@ -167,7 +177,7 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
 void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                             void *table, uint32_t tenths)
 {
-    const struct sw_cbench_library *library = library_of(subject->functions);
+    const struct sw_cbench_library *library = library_of(subject);
     bool done = true;
     struct sw_cbench_order order = sw_cbench_order(subject->keys, subject->keys * tenths / 10,
                                                    1000 + tenths, study->options->seed);
@@ -179,11 +189,44 @@ void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbenc
         sw_study_span_begin(&rep.took);
         done = library->find(table, study->queries, study->found, subject->keys);
         sw_study_span_end(&rep.took);
-        done = done && study->place->judge(study->found, &order, &verdict);
+        done = done && settle(study, library, table, subject->keys) &&
+               study->place->judge(study->found, &order, &verdict);
         if (done) {
             rep.missed = verdict.missed;
             rep.phantom = verdict.phantom;
-            take(study, &rep, r == 0);
+            take(study, subject, &rep, r == 0);
+        }
+    }
+    end(study, subject, done);
+}
+
+void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
+                            void *table)
+{
+    const struct sw_cbench_library *library = library_of(subject);
+    bool done = true;
+    struct sw_cbench_order order =
+        sw_cbench_order(subject->keys, subject->keys / 2, 2000, study->options->seed);
+    memset(&study->series, 0, sizeof(study->series));
+    for (uint32_t r = 0; r <= study->options->reps && done; r++) {
+        struct sw_cbench_rep rep = {0};
+        struct sw_cbench_inserted inserted = {0};
+        struct sw_cbench_verdict verdict;
+        done = library->clear(table) && study->place->draw_queries(study->queries, &order);
+        sw_study_span_begin(&rep.took);
+        done = done && library->insert_and_find(table, study->keys, subject->keys, &inserted,
+                                                study->queries, study->found, subject->keys);
+        sw_study_span_end(&rep.took);
+        rep.rehashes = inserted.rehashes;
+        rep.left = inserted.left;
+        done = done && settle(study, library, table, subject->keys) &&
+               study->place->judge(study->found, &order, &verdict) &&
+               check_insert(study, subject, table, &rep);
+        if (done) {
+            /* where keys are left the look-ups of ours were not made */
+            rep.missed += rep.left == 0 ? verdict.missed : 0;
+            rep.phantom += rep.left == 0 ? verdict.phantom : 0;
+            take(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);

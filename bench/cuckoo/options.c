@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/cuckoo/library.h"
 #include "bench/study/lists.h"
 #include "bench/study/report.h"
 
@@ -37,6 +38,14 @@ const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment)
     return experiment_names[experiment];
 }
 
+static void name_block(const struct sw_cbench_variant *variant, char *name, size_t size)
+{
+    size_t used = strlen(name);
+    if (variant->block_size > 0) {
+        snprintf(name + used, size - used, "_block%u", (unsigned)variant->block_size);
+    }
+}
+
 void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, size_t size)
 {
     if (variant->way == SW_CSET_WAY_DIRECT && variant->insert_keys > 0) {
@@ -44,6 +53,7 @@ void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, 
     } else {
         snprintf(name, size, "%s", ways[variant->way]);
     }
+    name_block(variant, name, size);
 }
 
 void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, size_t size)
@@ -54,27 +64,39 @@ void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, si
     } else {
         snprintf(name, size, "%s", variant->find_together ? order : "auto");
     }
+    name_block(variant, name, size);
 }
 
 static bool take_tables(void *context, const char *text, char *why, size_t why_size)
 {
-    static const char *const names[] = {"robin_hood", "cuckoo2", "cuckoo3", NULL};
+    const char *names[SW_CBENCH_TABLES + 1];
+    uint32_t tables[SW_CBENCH_TABLES];
+    bool wanted[SW_CBENCH_TABLES];
+    uint32_t count = 0;
     struct sw_cbench_options *options = context;
-    bool wanted[3];
     (void)why;
     (void)why_size;
-    bool valid = sw_study_parse_names(text, names, wanted);
-    options->functions[0] = wanted[0];
-    options->functions[2] = wanted[1];
-    options->functions[3] = wanted[2];
+    for (uint32_t t = 0; t < SW_CBENCH_TABLES; t++) {
+        const struct sw_cbench_library *library = sw_cbench_library_of(t);
+        if (library != NULL) {
+            names[count] = library->name;
+            tables[count++] = t;
+        }
+    }
+    names[count] = NULL;
+    bool valid = strcmp(text, "all") == 0 || sw_study_parse_names(text, names, wanted);
+    for (uint32_t i = 0; i < count; i++) {
+        options->tables[tables[i]] = strcmp(text, "all") == 0 || wanted[i];
+    }
     return valid;
 }
 
 static const struct sw_study_option rows[] = {
     {"experiments", SW_STUDY_NAMES, FIELD(experiments), .words = experiment_names,
      .about = experiment_abouts, .help = "experiments to run, of"},
-    {"tables", SW_STUDY_OTHER, .take = take_tables, .usual = "cuckoo2,cuckoo3,robin_hood",
-     .help = "tables to measure"},
+    {"tables", SW_STUDY_OTHER, .take = take_tables, .usual = "all",
+     .help = "tables to measure: cuckoo2, cuckoo3, robin_hood, and peers' that\n"
+             "are built in: bght_cht, bght_b16"},
     {"backend", SW_STUDY_WORD, FIELD(on_host), .words = backends, .usual = "cuda",
      .value = "cpu|cuda", .help = "where the tables lie"},
     {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
@@ -100,6 +122,9 @@ static const struct sw_study_option rows[] = {
      .help = "keys in flight a thread: 1, 2, 4, 8; CUDA"},
     {"find-keys", SW_STUDY_U32, FIELD(variant.find_keys), .min = 1, .max = 8,
      .help = "the same of look-ups; CUDA"},
+    {"block-size", SW_STUDY_U32, FIELD(variant.block_size), .min = 64, .max = 1024,
+     .help = "threads of a block of inserts and look-ups: 64, 128, 256, 512,\n"
+             "1024; CUDA"},
     {"find-together", SW_STUDY_FLAG, FIELD(variant.find_together),
      .help = "look-ups read all arrays at once; CUDA"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
@@ -127,6 +152,14 @@ static const char *contradiction(const struct sw_cbench_options *options)
     if ((variant->insert_keys & (variant->insert_keys - 1)) != 0 ||
         (variant->find_keys & (variant->find_keys - 1)) != 0) {
         return "--insert-keys and --find-keys are 1, 2, 4 or 8";
+    }
+    if ((variant->block_size & (variant->block_size - 1)) != 0) {
+        return "--block-size is 64, 128, 256, 512 or 1024";
+    }
+    if (variant->block_size != 0 && variant->block_size != 256 &&
+        (variant->insert_keys % 4 != 0 || variant->find_keys % 4 != 0 ||
+         variant->insert_keys == 8 || variant->find_keys == 8)) {
+        return "--block-size other than 256 has 4 keys of a thread in flight";
     }
     if (options->keys_log2 > options->table_log2 || options->first_log2 > options->keys_log2) {
         return "--first-log2 <= --keys-log2 <= --table-log2 must hold";

@@ -19,7 +19,18 @@
     X(LOOKUP, "lookup", "2^24 look-ups of which 0, 10, .. 100 % miss, table of 2^25", true)    \
     X(SIZE, "size", "n = 2^24 keys into tables of 1.01n .. 2.0n", true)                        \
     X(BOUND, "bound", "n = 2^24 keys into a table of 1.4n, chains of 0.2 .. 19.2 log n", true) \
+    X(BOTH, "insert_and_lookup", "insert, and look-ups of which half miss, in one call", true) \
     X(VARIANTS, "variants", "each way of inserting and of looking up", false)
+
+/* The tables, by number. */
+enum sw_cbench_table {
+    SW_CBENCH_ROBIN_HOOD,
+    SW_CBENCH_CUCKOO2 = 2,
+    SW_CBENCH_CUCKOO3 = 3,
+    SW_CBENCH_BGHT_CHT, /* peers */
+    SW_CBENCH_BGHT_B16,
+    SW_CBENCH_TABLES
+};
 
 enum sw_cbench_experiment {
 #define SW_CBENCH_EXPERIMENT_ENUM(name, text, what, unasked) SW_CBENCH_##name,
@@ -33,6 +44,7 @@ struct sw_cbench_variant {
     enum sw_cset_way way;
     uint32_t insert_keys;
     uint32_t find_keys;
+    uint32_t block_size; /* threads */
     bool find_together;
 };
 
@@ -40,7 +52,7 @@ struct sw_cbench_options {
     unsigned on_host; /* 1: backend cpu; 0: cuda */
     int device;
     bool experiments[SW_CBENCH_EXPERIMENTS];
-    bool functions[4];   /* [0]: Robin Hood, [2], [3]: cuckoo with so many */
+    bool tables[SW_CBENCH_TABLES];
     uint32_t keys_log2;  /* n, and the largest s */
     uint32_t first_log2; /* the smallest s */
     uint32_t table_log2; /* of experiments 1 and 2 */
@@ -64,7 +76,7 @@ enum sw_study_parsed sw_cbench_options_parse(struct sw_cbench_options *options, 
 const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment);
 
 /* "auto", "direct4", "partitioned", ..: the insert half, or the find half ("one_by_one4",
- * "together2"). */
+ * "together2"); "_block512" behind it. */
 void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, size_t size);
 void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, size_t size);
 

@@ -82,7 +82,7 @@ static void write_raw(FILE *file, const struct sw_cbench_subject *subject,
                 subject->functions, subject->variant, subject->x, subject->keys, subject->cells,
                 subject->slot_bits, r + 1, rep->took.seconds * 1e3);
         if (rep->left == 0) {
-            fprintf(file, "%.6f", (double)subject->keys / rep->took.seconds * 1e-6);
+            fprintf(file, "%.6f", (double)sw_cbench_operations(subject) / rep->took.seconds * 1e-6);
         }
         fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,", rep->rehashes,
                 rep->left, rep->missed, rep->phantom, correctness(rep->missed, rep->phantom));
@@ -109,7 +109,7 @@ static void write_summary(FILE *file, const struct sw_cbench_subject *subject,
                           const struct sw_cbench_series *series)
 {
     if (series->left == 0) {
-        double mops = (double)subject->keys * 1e-6;
+        double mops = (double)sw_cbench_operations(subject) * 1e-6;
         write_metric(file, subject, "mops", mops / series->mean, "Mops/s");
         write_metric(file, subject, "mops_max", mops / series->fastest, "Mops/s");
         if (!isnan(series->mean_by_events)) {
@@ -137,7 +137,8 @@ void sw_cbench_report_series(struct sw_cbench_report *report,
     write_summary(report->summary, subject, series);
     fprintf(report->tables, "%-8s %-10s %-14s ", subject->x, subject->library, subject->variant);
     if (series->left == 0) {
-        fprintf(report->tables, "%14.6f ", (double)subject->keys * 1e-6 / series->mean);
+        fprintf(report->tables, "%14.6f ",
+                (double)sw_cbench_operations(subject) * 1e-6 / series->mean);
     } else {
         fprintf(report->tables, "%14s ", "N/A");
     }

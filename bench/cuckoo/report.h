@@ -25,14 +25,16 @@ struct sw_cbench_report {
 struct sw_cbench_subject {
     enum sw_cbench_experiment experiment;
     char x[32];         /* s, i, size or l, as text */
-    char library[24];   /* cuckoo2, cuckoo3, robin_hood */
-    uint32_t functions; /* 0: Robin Hood */
+    char library[24];   /* cuckoo2, cuckoo3, robin_hood, a peer's */
+    uint32_t table;     /* which one (library.h) */
+    uint32_t functions; /* 0: not a cuckoo table */
     char variant[32];
-    uint64_t keys;      /* of a call */
-    uint64_t cells;     /* of the table */
-    uint32_t slot_bits; /* of a cell */
-    uint64_t bytes;     /* reserved */
-    double load;        /* keys stored a cell, if every one finds a place */
+    uint64_t keys;       /* stored by a call, or looked up */
+    uint64_t operations; /* of a call; 0: as many as keys */
+    uint64_t cells;      /* of the table */
+    uint32_t slot_bits;  /* of a cell */
+    uint64_t bytes;      /* reserved */
+    double load;         /* keys stored a cell, if every one finds a place */
 };
 
 struct sw_cbench_rep {
@@ -56,6 +58,11 @@ struct sw_cbench_series {
     uint64_t missed; /* beyond those that were handed back */
     uint64_t phantom;
 };
+
+static inline uint64_t sw_cbench_operations(const struct sw_cbench_subject *subject)
+{
+    return subject->operations > 0 ? subject->operations : subject->keys;
+}
 
 /* Creates the folder and the files. On false one line on stderr says why, and nothing is open. */
 bool sw_cbench_report_open(struct sw_cbench_report *report, const char *folder);

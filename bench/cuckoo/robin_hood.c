@@ -90,20 +90,36 @@ static bool robin_hood_clear(void *table)
     return succeeded(sw_study_batch_run(self->queue, &batch), "clear");
 }
 
+static struct sw_batch set_of(const struct under_test *self, const uint32_t *keys, uint64_t count)
+{
+    return (struct sw_batch){
+        .kind = SW_BATCH_OPERATIONS,
+        .op = SW_SET,
+        .count = (uint32_t)count,
+        .keys = keys,
+        .values = keys,
+        .leftover_keys = self->leftovers,
+        .leftover_values =
+            self->leftovers == NULL ? NULL : (uint32_t *)self->leftovers + self->keys_max,
+    };
+}
+
+static struct sw_batch get_of(const uint32_t *keys, uint32_t *found, uint64_t count)
+{
+    return (struct sw_batch){
+        .kind = SW_BATCH_OPERATIONS,
+        .op = SW_GET,
+        .count = (uint32_t)count,
+        .keys = keys,
+        .found = (uint64_t *)(void *)found,
+    };
+}
+
 static bool robin_hood_insert(void *table, const uint32_t *keys, uint64_t count,
                               struct sw_cbench_inserted *inserted)
 {
     struct under_test *self = table;
-    struct sw_batch batch;
-    memset(&batch, 0, sizeof(batch));
-    batch.kind = SW_BATCH_OPERATIONS;
-    batch.op = SW_SET;
-    batch.count = (uint32_t)count;
-    batch.keys = keys;
-    batch.values = keys;
-    batch.leftover_keys = self->leftovers;
-    batch.leftover_values =
-        self->leftovers == NULL ? NULL : (uint32_t *)self->leftovers + self->keys_max;
+    struct sw_batch batch = set_of(self, keys, count);
     int status = sw_study_batch_run(self->queue, &batch);
     inserted->rehashes = 0;
     inserted->left = batch.leftover_count;
@@ -113,14 +129,22 @@ static bool robin_hood_insert(void *table, const uint32_t *keys, uint64_t count,
 static bool robin_hood_find(void *table, const uint32_t *keys, uint32_t *found, uint64_t count)
 {
     struct under_test *self = table;
-    struct sw_batch batch;
-    memset(&batch, 0, sizeof(batch));
-    batch.kind = SW_BATCH_OPERATIONS;
-    batch.op = SW_GET;
-    batch.count = (uint32_t)count;
-    batch.keys = keys;
-    batch.found = (uint64_t *)(void *)found;
+    struct sw_batch batch = get_of(keys, found, count);
     return succeeded(sw_study_batch_run(self->queue, &batch), "look-up");
+}
+
+/* The look-up is submitted behind the insert, and waits for it on the device. */
+static bool robin_hood_insert_and_find(void *table, const uint32_t *keys, uint64_t count,
+                                       struct sw_cbench_inserted *inserted, const uint32_t *queries,
+                                       uint32_t *found, uint64_t query_count)
+{
+    struct under_test *self = table;
+    struct sw_batch set = set_of(self, keys, count);
+    struct sw_batch get = get_of(queries, found, query_count);
+    int status = sw_study_batches_run(self->queue, &set, &get);
+    inserted->rehashes = 0;
+    inserted->left = set.leftover_count;
+    return succeeded(status, "insert and look-up");
 }
 
 static void robin_hood_facts(void *table, struct sw_cbench_facts *facts)
@@ -134,10 +158,13 @@ static void robin_hood_facts(void *table, struct sw_cbench_facts *facts)
 }
 
 const struct sw_cbench_library sw_cbench_robin_hood = {
+    .name = "robin_hood",
+    .has_bound = true,
     .open = robin_hood_open,
     .close = robin_hood_close,
     .clear = robin_hood_clear,
     .insert = robin_hood_insert,
     .find = robin_hood_find,
+    .insert_and_find = robin_hood_insert_and_find,
     .facts = robin_hood_facts,
 };

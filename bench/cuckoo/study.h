@@ -25,7 +25,7 @@ struct sw_cbench_study {
 bool sw_cbench_study_open(struct sw_cbench_study *study);
 void sw_cbench_study_close(struct sw_cbench_study *study);
 
-/* A table with `functions` (0: Robin Hood) under test; fills in the subject. NULL: the report says
+/* The table that is wanted, under test; fills in the subject. NULL: the report says
  * why. */
 void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
                             uint64_t stored, struct sw_cbench_subject *subject);
@@ -38,6 +38,11 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
 /* Look-ups of as many keys as are stored, of which tenths / 10 miss. */
 void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                             void *table, uint32_t tenths);
+
+/* Inserts of S's first subject->keys keys into the cleared table together with as many look-ups, of
+ * which half miss, each in one call and checked. */
+void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
+                            void *table);
 
 /* All that are asked for. */
 void sw_cbench_run(struct sw_cbench_study *study);

@@ -2,9 +2,11 @@
 # for each library whose include folder is given, README.md says where to get them.
 #   make bench-timing CUCO=/path/include WARPCORE=/path/include:/second/path BGHT=/path/include \
 #     GPURHH=/path/include
+#   make bench-cuckoo BGHT=/path/include
 #   make bench-cache HKV=/path/include
 # PEER_OBJ: what the timing study links: the adapters and the list of them. CACHE_PEER_OBJ: what the
-# cache study links; bench/cache/libraries.c is the list. VERSION_CUCO=.. and so on say what
+# cache study links; bench/cache/libraries.c is the list. CUCKOO_PEER_OBJ: of the cuckoo study;
+# bench/cuckoo/libraries.c. VERSION_CUCO=.. and so on say what
 # run_info.txt shall call a version that git does not know.
 
 CUCO ?=
@@ -38,6 +40,10 @@ PEER_LIST_OBJ := $(PEER_DIR)/list.o
 PEER_OBJ := $(PEER_LIST_OBJ) $(foreach p,$(PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
 CACHE_PEER_OBJ := $(foreach p,$(CACHE_PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
 CACHE_PEER_LIST_OBJ := $(BUILD)/obj/bench/cache/libraries.o
+# BGHT has an adapter for the cuckoo study, too.
+CUCKOO_PEERS_GIVEN := $(if $(NVCC),$(if $(BGHT),BGHT))
+CUCKOO_PEER_OBJ := $(if $(CUCKOO_PEERS_GIVEN),$(PEER_DIR)/bght_cuckoo.cu.o)
+CUCKOO_PEER_LIST_OBJ := $(BUILD)/obj/bench/cuckoo/libraries.o
 
 $(foreach p,$(PEERS_GIVEN) $(CACHE_PEERS_GIVEN),$(foreach d,$(subst :, ,$($(p))),$(if $(wildcard $(d)/.),,$(error $(p): there is no folder $(d)))))
 
@@ -62,22 +68,27 @@ $(PEER_LIST_OBJ): REAL_CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(PEERS_GIVEN))
 $(PEER_DIR)/cache_list.given: PEER_GIVEN = $(CACHE_PEERS_GIVEN)
 $(CACHE_PEER_LIST_OBJ): $(PEER_DIR)/cache_list.given
 $(CACHE_PEER_LIST_OBJ): REAL_CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(CACHE_PEERS_GIVEN))
+$(PEER_DIR)/cuckoo_list.given: PEER_GIVEN = $(CUCKOO_PEERS_GIVEN)
+$(CUCKOO_PEER_LIST_OBJ): $(PEER_DIR)/cuckoo_list.given
+$(CUCKOO_PEER_LIST_OBJ): REAL_CPPFLAGS += $(patsubst %,-DSW_PEER_%,$(CUCKOO_PEERS_GIVEN))
 
 # Later flags win. The peers' headers are system headers: their warnings are not ours to fix.
 define peer_rules
 $(PEER_DIR)/$(PEER_FILE_$(1)).given: PEER_GIVEN = $($(1)) $$(VERSION_$(1))
-$(PEER_DIR)/$(PEER_FILE_$(1)).cu.o: $(PEER_DIR)/$(PEER_FILE_$(1)).given
-$(PEER_DIR)/$(PEER_FILE_$(1)).cu.o: NVCCFLAGS := $(if $(filter -std=%,$(PEER_FLAGS_$(1))),$(filter-out -std=%,$(NVCCFLAGS)),$(NVCCFLAGS)) \
+$(PEER_DIR)/$(PEER_FILE_$(1)).cu.o $(PEER_DIR)/$(PEER_FILE_$(1))_cuckoo.cu.o: $(PEER_DIR)/$(PEER_FILE_$(1)).given
+$(PEER_DIR)/$(PEER_FILE_$(1)).cu.o $(PEER_DIR)/$(PEER_FILE_$(1))_cuckoo.cu.o: NVCCFLAGS := $(if $(filter -std=%,$(PEER_FLAGS_$(1))),$(filter-out -std=%,$(NVCCFLAGS)),$(NVCCFLAGS)) \
   $(PEER_FLAGS_$(1)) $(patsubst %,-isystem %,$(call peer_folders,$(1))) \
   -DSW_PEER_VERSION='"$$(VERSION_$(1))"'
 endef
 $(foreach p,$(PEERS_GIVEN) $(CACHE_PEERS_GIVEN),$(eval $(call peer_rules,$(p))))
 
 # Said by targets that build the studies.
-.PHONY: peers-notice cache-peers-notice
+.PHONY: peers-notice cache-peers-notice cuckoo-peers-notice
 peers-notice:
 	@$(foreach p,$(filter-out $(PEERS_GIVEN),$(PEERS)),echo 'bench: $(p) is not set, $(PEER_NAME_$(p)) is skipped';) true
 cache-peers-notice:
 	@$(foreach p,$(filter-out $(CACHE_PEERS_GIVEN),HKV),echo 'bench: $(p) is not set, $(PEER_NAME_$(p)) is skipped';) true
+cuckoo-peers-notice:
+	@$(if $(BGHT),,echo 'bench: BGHT is not set, BGHT is skipped';) true
 bench-timing: peers-notice
 bench-cache: cache-peers-notice

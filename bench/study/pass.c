@@ -92,6 +92,18 @@ int sw_study_batch_run(struct sw_queue *queue, struct sw_batch *batch)
     return status == SW_OK ? wait_for(queue, batch) : status;
 }
 
+int sw_study_batches_run(struct sw_queue *queue, struct sw_batch *one, struct sw_batch *two)
+{
+    int first = submit(queue, one);
+    if (first != SW_OK) {
+        return first;
+    }
+    int second = submit(queue, two);
+    first = wait_for(queue, one);
+    second = second == SW_OK ? wait_for(queue, two) : second;
+    return first == SW_OK ? second : first;
+}
+
 /* --- a pass ----------------------------------------------------------------------------------- */
 
 int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,

@@ -33,6 +33,10 @@ struct sw_study_passed {
 /* sw_batch_run, with marks. */
 int sw_study_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
+/* Two batches of one stream: the second is submitted before the first is waited for. The status of
+ * the first that failed. */
+int sw_study_batches_run(struct sw_queue *queue, struct sw_batch *one, struct sw_batch *two);
+
 /* Returns the status of the first batch that failed, or SW_OK. No batch is in flight after. */
 int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
                       struct sw_study_passed *out);

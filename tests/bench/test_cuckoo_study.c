@@ -99,7 +99,8 @@ Test(cuckoo_study, defaults_are_those_of_the_report)
     cr_expect_eq(options.table_log2, 25);
     cr_expect_eq(options.first_log2, 10);
     cr_expect_eq(options.reps, 5);
-    cr_expect(options.functions[0] && options.functions[2] && options.functions[3]);
+    cr_expect(options.tables[SW_CBENCH_ROBIN_HOOD] && options.tables[SW_CBENCH_CUCKOO2] &&
+              options.tables[SW_CBENCH_CUCKOO3]);
     for (int e = 0; e < SW_CBENCH_EXPERIMENTS; e++) {
         cr_expect_eq(options.experiments[e], e != SW_CBENCH_VARIANTS);
     }
@@ -107,14 +108,13 @@ Test(cuckoo_study, defaults_are_those_of_the_report)
 
 Test(cuckoo_study, wrong_values_are_refused)
 {
-    static const char *const wrong[][2] = {
-        {"--backend", "gpu"},       {"--experiments", "insert,x"},
-        {"--tables", "cuckoo4"},    {"--keys-log2", "40"},
-        {"--insert-keys", "3"},     {"--insert", "fast"},
-        {"--bound", "0"},           {"--reps", "0"},
-        {"--size", "both"},         {"--first-log2", "25"},
-        {"--find-keys", "16"},      {"--keys-log2", "26"},
-        {"--rehash-max", "1000000"}};
+    static const char *const wrong[][2] = {{"--backend", "gpu"},    {"--experiments", "insert,x"},
+                                           {"--tables", "cuckoo4"}, {"--keys-log2", "40"},
+                                           {"--insert-keys", "3"},  {"--insert", "fast"},
+                                           {"--bound", "0"},        {"--reps", "0"},
+                                           {"--size", "both"},      {"--first-log2", "25"},
+                                           {"--find-keys", "16"},   {"--block-size", "32"},
+                                           {"--keys-log2", "26"},   {"--rehash-max", "1000000"}};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct sw_cbench_options options;
         cr_expect_eq(parse(&options, wrong[i][0], wrong[i][1]), SW_STUDY_WRONG, "%s %s",
@@ -189,9 +189,9 @@ Test(cuckoo_study, a_small_run_is_complete_and_right)
     run_study(&options, &study, &report);
     cr_expect(study.is_correct);
     cr_expect(study.is_complete);
-    /* 3 s, 11 S_i, 13 sizes and 18 bounds for three tables, twice each */
-    cr_expect_eq(count_in(&options, "raw.csv", ",yes,\n"), 3 * (3 + 11 + 13 + 18) * 2);
-    cr_expect_eq(count_in(&options, "summary.csv", ",missed,0,"), 3 * (3 + 11 + 13 + 18));
+    /* 3 s, 11 S_i, 13 sizes, 18 bounds and 3 s again for three tables, twice each */
+    cr_expect_eq(count_in(&options, "raw.csv", ",yes,\n"), 3 * (3 + 11 + 13 + 18 + 3) * 2);
+    cr_expect_eq(count_in(&options, "summary.csv", ",missed,0,"), 3 * (3 + 11 + 13 + 18 + 3));
     remove_files(&options);
 }
 
@@ -203,8 +203,8 @@ Test(cuckoo_study, what_cannot_be_stored_is_reported)
     struct sw_cbench_report report;
     memset(options.experiments, 0, sizeof(options.experiments));
     options.experiments[SW_CBENCH_SIZE] = true;
-    options.functions[0] = false;
-    options.functions[3] = false;
+    options.tables[SW_CBENCH_ROBIN_HOOD] = false;
+    options.tables[SW_CBENCH_CUCKOO3] = false;
     options.size_is_total = true;
     run_study(&options, &study, &report);
     cr_expect(study.is_correct);

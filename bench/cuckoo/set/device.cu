@@ -171,7 +171,8 @@ cudaError_t insert(struct arrays *arrays, const struct sw_cuckoo_shape *shape, c
     put.count = count;
     return by_pieces(arrays, count)
                ? sw_cset_put_partitioned(arrays->partition, put, is_empty, arrays->stream)
-               : sw_cset_put_direct(put, arrays->config.insert_keys, arrays->stream);
+               : sw_cset_put_direct(put, arrays->config.insert_keys, arrays->config.block_size,
+                                    arrays->stream);
 }
 
 int arrays_insert(void *context, const struct sw_cuckoo_shape *shape, const uint32_t *keys,
@@ -228,22 +229,48 @@ void arrays_swap(void *context)
 
 /* --- find, and copies ------------------------------------------------------------------------- */
 
-int arrays_find(void *context, const struct sw_cuckoo_shape *shape, const uint32_t *keys,
-                uint32_t *found, uint64_t count)
+cudaError_t find(struct arrays *arrays, const struct sw_cuckoo_shape *shape, const uint32_t *keys,
+                 uint32_t *found, uint64_t count)
 {
-    struct arrays *arrays = (struct arrays *)context;
     sw_cset_ask ask = {};
     ask.view = put_of(arrays, shape, arrays->current).view;
     ask.keys = keys;
     ask.found = found;
     ask.count = count;
     ask.control = arrays->control;
-    cudaError_t error = sw_cset_ask_all(ask, arrays->config.find_keys, arrays->config.find_together,
-                                        arrays->stream);
+    return sw_cset_ask_all(ask, arrays->config.find_keys, arrays->config.block_size,
+                           arrays->config.find_together, arrays->stream);
+}
+
+int arrays_find(void *context, const struct sw_cuckoo_shape *shape, const uint32_t *keys,
+                uint32_t *found, uint64_t count)
+{
+    struct arrays *arrays = (struct arrays *)context;
+    cudaError_t error = find(arrays, shape, keys, found, count);
     if (error == cudaSuccess) {
         sw_study_span_mark(arrays->stream);
         error = cudaStreamSynchronize(arrays->stream);
     }
+    return checked(arrays, error);
+}
+
+int arrays_insert_and_find(void *context, const struct sw_cuckoo_shape *shape, const uint32_t *keys,
+                           uint64_t count, bool is_empty, uint64_t *left, const uint32_t *queries,
+                           uint32_t *found, uint64_t query_count)
+{
+    struct arrays *arrays = (struct arrays *)context;
+    struct sw_cset_control control = {};
+    cudaError_t error = reset(arrays);
+    if (error == cudaSuccess) {
+        error = insert(arrays, shape, keys, count, is_empty);
+    }
+    if (error == cudaSuccess) {
+        error = find(arrays, shape, queries, found, query_count);
+    }
+    if (error == cudaSuccess) {
+        error = finish(arrays, &control);
+    }
+    *left = control.left;
     return checked(arrays, error);
 }
 
@@ -273,8 +300,9 @@ const char *arrays_failure(const void *context)
 }
 
 const struct sw_cset_ops ops = {
-    arrays_open, arrays_close,     arrays_clear,      arrays_insert, arrays_move,    arrays_swap,
-    arrays_find, arrays_copy_left, arrays_copy_cells, arrays_bytes,  arrays_failure,
+    arrays_open,  arrays_close,   arrays_clear, arrays_insert,    arrays_insert_and_find,
+    arrays_move,  arrays_swap,    arrays_find,  arrays_copy_left, arrays_copy_cells,
+    arrays_bytes, arrays_failure,
 };
 
 } // namespace

@@ -15,14 +15,15 @@ static unsigned blocks_for(uint64_t count, uint64_t per_block)
 
 /* --- a batch ---------------------------------------------------------------------------------- */
 
-template <int FUNCTIONS, int KEYS> static __global__ void BOUNDS put_kernel(const sw_cset_put put)
+template <int FUNCTIONS, int KEYS, int BLOCK>
+static __global__ void __launch_bounds__(BLOCK, 1) put_kernel(const sw_cset_put put)
 {
-    uint64_t base = (uint64_t)blockIdx.x * (SW_CSET_BLOCK * KEYS) + threadIdx.x;
+    uint64_t base = (uint64_t)blockIdx.x * (BLOCK * KEYS) + threadIdx.x;
     struct sw_cuckoo_cell_k32 carried[KEYS];
     uint32_t live = 0;
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
-        uint64_t i = base + (uint64_t)k * SW_CSET_BLOCK;
+        uint64_t i = base + (uint64_t)k * BLOCK;
         if (i < put.count) {
             carried[k].key = __ldcs(put.keys + i);
             live |= 1U << k;
@@ -39,36 +40,50 @@ template <int FUNCTIONS, int KEYS> static __global__ void BOUNDS put_kernel(cons
     sw_cset_keep_left<KEYS>(put, carried, live);
 }
 
-template <int FUNCTIONS, int KEYS>
+template <int FUNCTIONS, int KEYS, int BLOCK>
 static cudaError_t put_keys(const sw_cset_put &put, cudaStream_t stream)
 {
-    put_kernel<FUNCTIONS, KEYS>
-        <<<blocks_for(put.count, SW_CSET_BLOCK * KEYS), SW_CSET_BLOCK, 0, stream>>>(put);
+    put_kernel<FUNCTIONS, KEYS, BLOCK>
+        <<<blocks_for(put.count, BLOCK * KEYS), BLOCK, 0, stream>>>(put);
     return cudaGetLastError();
 }
 
 template <int FUNCTIONS>
-static cudaError_t put_in_flight(const sw_cset_put &put, uint32_t keys, cudaStream_t stream)
+static cudaError_t put_in_flight(const sw_cset_put &put, uint32_t keys, uint32_t block,
+                                 cudaStream_t stream)
 {
+    switch (block) {
+    case 64:
+        return put_keys<FUNCTIONS, 4, 64>(put, stream);
+    case 128:
+        return put_keys<FUNCTIONS, 4, 128>(put, stream);
+    case 512:
+        return put_keys<FUNCTIONS, 4, 512>(put, stream);
+    case 1024:
+        return put_keys<FUNCTIONS, 4, 1024>(put, stream);
+    default:
+        break;
+    }
     switch (keys) {
     case 1:
-        return put_keys<FUNCTIONS, 1>(put, stream);
+        return put_keys<FUNCTIONS, 1, SW_CSET_BLOCK>(put, stream);
     case 2:
-        return put_keys<FUNCTIONS, 2>(put, stream);
+        return put_keys<FUNCTIONS, 2, SW_CSET_BLOCK>(put, stream);
     case 8:
-        return put_keys<FUNCTIONS, 8>(put, stream);
+        return put_keys<FUNCTIONS, 8, SW_CSET_BLOCK>(put, stream);
     default:
-        return put_keys<FUNCTIONS, 4>(put, stream);
+        return put_keys<FUNCTIONS, 4, SW_CSET_BLOCK>(put, stream);
     }
 }
 
-cudaError_t sw_cset_put_direct(const sw_cset_put &put, uint32_t in_flight, cudaStream_t stream)
+cudaError_t sw_cset_put_direct(const sw_cset_put &put, uint32_t in_flight, uint32_t block,
+                               cudaStream_t stream)
 {
     if (put.count == 0) {
         return cudaSuccess;
     }
-    return put.view.shape.functions == 2 ? put_in_flight<2>(put, in_flight, stream)
-                                         : put_in_flight<3>(put, in_flight, stream);
+    return put.view.shape.functions == 2 ? put_in_flight<2>(put, in_flight, block, stream)
+                                         : put_in_flight<3>(put, in_flight, block, stream);
 }
 
 /* --- a list ----------------------------------------------------------------------------------- */

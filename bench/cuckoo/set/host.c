@@ -153,6 +153,7 @@ const struct sw_cset_ops sw_cset_host_ops = {
     .close = host_close,
     .clear = host_clear,
     .insert = host_insert,
+    .insert_and_find = NULL,
     .move = host_move,
     .swap = host_swap,
     .find = host_find,

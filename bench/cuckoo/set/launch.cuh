@@ -52,8 +52,10 @@ sw_cset_keep_left(const sw_cset_put &put, const struct sw_cuckoo_cell_k32 *carri
     }
 }
 
-/* direct.cu. in_flight: 1, 2, 4 or 8; 0: the best known. */
-cudaError_t sw_cset_put_direct(const sw_cset_put &put, uint32_t in_flight, cudaStream_t stream);
+/* direct.cu. in_flight: 1, 2, 4 or 8; 0: the best known. block: threads, 0: SW_CSET_BLOCK; with any
+ * other 4 are in flight. */
+cudaError_t sw_cset_put_direct(const sw_cset_put &put, uint32_t in_flight, uint32_t block,
+                               cudaStream_t stream);
 /* The keys of a list, whose length *length is on the device; nothing was done with them yet. */
 cudaError_t sw_cset_put_list(const sw_cset_put &put, const uint32_t *list,
                              const unsigned long long *length, cudaStream_t stream);
@@ -62,7 +64,7 @@ cudaError_t sw_cset_put_list(const sw_cset_put &put, const uint32_t *list,
 cudaError_t sw_cset_move_cells(const sw_cset_put &put, const uint32_t *from, uint64_t cells,
                                cudaStream_t stream);
 
-/* find.cu. in_flight as above. */
+/* find.cu. in_flight and block as above. */
 struct sw_cset_ask {
     struct sw_cuckoo_view_k32 view;
     const uint32_t *keys;
@@ -70,8 +72,8 @@ struct sw_cset_ask {
     uint64_t count;
     const struct sw_cset_control *control;
 };
-cudaError_t sw_cset_ask_all(const sw_cset_ask &ask, uint32_t in_flight, bool together,
-                            cudaStream_t stream);
+cudaError_t sw_cset_ask_all(const sw_cset_ask &ask, uint32_t in_flight, uint32_t block,
+                            bool together, cudaStream_t stream);
 
 /* partition.cu: scratch of partitioned inserts, for batches of up to batch_max. */
 struct sw_cset_partition {

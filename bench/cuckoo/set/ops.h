@@ -24,6 +24,11 @@ struct sw_cset_ops {
      * is_empty: the set is. */
     int (*insert)(void *arrays, const struct sw_cuckoo_shape *shape, const uint32_t *keys,
                   uint64_t count, bool is_empty, uint64_t *left);
+    /* insert, and find behind it, which is of no use if any is left; NULL: there is nothing to be
+     * gained. */
+    int (*insert_and_find)(void *arrays, const struct sw_cuckoo_shape *shape, const uint32_t *keys,
+                           uint64_t count, bool is_empty, uint64_t *left, const uint32_t *queries,
+                           uint32_t *found, uint64_t query_count);
     /* Copies everything in the current arrays (of shape `from`) and in the list (`left` keys)
      * to the other ones (of shape `to`), which are emptied first. *complete: all of it found a
      * place. */

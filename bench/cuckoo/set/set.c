@@ -55,6 +55,18 @@ static bool is_keys_in_flight(uint32_t keys)
     return keys == 0 || keys == 1 || keys == 2 || keys == 4 || keys == 8;
 }
 
+static bool is_block_size(uint32_t threads)
+{
+    return threads == 0 || threads == 64 || threads == 128 || threads == 256 || threads == 512 ||
+           threads == 1024;
+}
+
+static bool has_usual_keys(const struct sw_cset_config *config)
+{
+    return (config->insert_keys == 0 || config->insert_keys == 4) &&
+           (config->find_keys == 0 || config->find_keys == 4);
+}
+
 static int validate(const struct sw_cset_config *config, char *reason, size_t size)
 {
     if (config->functions < 2 || config->functions > SW_CUCKOO_FUNCTIONS_MAX) {
@@ -71,6 +83,12 @@ static int validate(const struct sw_cset_config *config, char *reason, size_t si
     }
     if (!is_keys_in_flight(config->insert_keys) || !is_keys_in_flight(config->find_keys)) {
         return refuse(reason, size, "a thread has 1, 2, 4 or 8 keys on their way");
+    }
+    if (!is_block_size(config->block_size)) {
+        return refuse(reason, size, "a block has 64, 128, 256, 512 or 1024 threads");
+    }
+    if (config->block_size != 0 && config->block_size != 256 && !has_usual_keys(config)) {
+        return refuse(reason, size, "blocks of other sizes have 4 keys of a thread on their way");
     }
     if (config->way == SW_CSET_WAY_PARTITIONED &&
         config->cells_each * sizeof(struct sw_cuckoo_cell_k32) > SW_CSET_PARTITIONED_BYTES_MAX) {
@@ -170,21 +188,51 @@ static int rehash(struct sw_cset *set)
     return complete ? SW_OK : SW_E_FULL;
 }
 
-int sw_cset_insert(struct sw_cset *set, const uint32_t *keys, uint64_t count)
+static int may_insert(const struct sw_cset *set, uint64_t count)
 {
     if (count > set->config.batch_max) {
         return SW_E_INVALID;
     }
-    if (set->left > 0) {
-        return SW_E_FULL;
+    return set->left > 0 ? SW_E_FULL : SW_OK;
+}
+
+int sw_cset_insert(struct sw_cset *set, const uint32_t *keys, uint64_t count)
+{
+    int status = may_insert(set, count);
+    if (status != SW_OK) {
+        return status;
     }
-    int status =
+    status =
         set->ops->insert(set->arrays, &set->shape, keys, count, set->occupied == 0, &set->left);
     if (status != SW_OK) {
         return status;
     }
     set->occupied += count - set->left;
     return set->left == 0 ? SW_OK : rehash(set);
+}
+
+int sw_cset_insert_and_find(struct sw_cset *set, const uint32_t *keys, uint64_t count,
+                            const uint32_t *queries, uint32_t *found, uint64_t query_count)
+{
+    int status = may_insert(set, count);
+    if (status != SW_OK) {
+        return status;
+    }
+    if (set->ops->insert_and_find == NULL) {
+        status = sw_cset_insert(set, keys, count);
+        return status == SW_OK ? sw_cset_find(set, queries, found, query_count) : status;
+    }
+    status = set->ops->insert_and_find(set->arrays, &set->shape, keys, count, set->occupied == 0,
+                                       &set->left, queries, found, query_count);
+    if (status != SW_OK) {
+        return status;
+    }
+    set->occupied += count - set->left;
+    if (set->left == 0) {
+        return SW_OK;
+    }
+    status = rehash(set);
+    return status == SW_OK ? sw_cset_find(set, queries, found, query_count) : status;
 }
 
 int sw_cset_take_left(struct sw_cset *set, uint32_t *keys)

@@ -48,7 +48,9 @@ struct sw_cset_config {
     enum sw_cset_way way;
     uint32_t insert_keys; /* in flight a thread: 1, 2, 4, 8 */
     uint32_t find_keys;
-    bool find_together; /* read all arrays at once, not the next one where the last one missed */
+    uint32_t block_size; /* threads of insert's and find's blocks: 64, 128, 256, 512, 1024; but for
+                            256 with 4 keys in flight alone */
+    bool find_together;  /* read all arrays at once, not the next one where the last one missed */
 };
 
 /* All zero but: 3 functions, 2^20 cells each, chains of 128, 16 rehashes, batches of
@@ -69,6 +71,11 @@ int sw_cset_clear(struct sw_cset *set);
  * often older ones, and not among those that look-ups find. While they are not taken or cleared,
  * insert answers SW_E_FULL and does nothing. */
 int sw_cset_insert(struct sw_cset *set, const uint32_t *keys, uint64_t count);
+
+/* An insert, then a find in what it left, in one call: where no rehash is needed the host waits
+ * once. */
+int sw_cset_insert_and_find(struct sw_cset *set, const uint32_t *keys, uint64_t count,
+                            const uint32_t *queries, uint32_t *found, uint64_t query_count);
 
 /* Copies the keys left over to host memory and forgets them. */
 int sw_cset_take_left(struct sw_cset *set, uint32_t *keys);
