@@ -82,6 +82,9 @@ int sw_cli_snapshot(struct sw_cli *cli, int count, char **words);
 bool sw_cli_watches(const char *word);
 int sw_cli_watch(struct sw_cli *cli, int count, char **words);
 
+/* Runs summary: what keys and values there are, by a scan. Returns the exit status. */
+int sw_cli_summary(struct sw_cli *cli);
+
 /* Runs log check and log export on a data directory, which no daemon need have open: `words` are
  * those behind log. Returns the exit status. */
 int sw_cli_wal(struct sw_cli *cli, int count, char **words);

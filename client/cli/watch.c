@@ -182,11 +182,12 @@ static int run_stat(struct sw_cli *cli, uint64_t lines)
 
 /* --- latency ---------------------------------------------------------------------------------- */
 
-/* A line a second, of the round trips of PINGs in it. */
-static int run_latency(struct sw_cli *cli, uint64_t lines)
+/* A line for so many seconds, of the round trips of PINGs in them; a history says when they ended.
+ */
+static int run_latency(struct sw_cli *cli, uint64_t lines, uint64_t seconds, bool is_history)
 {
     for (uint64_t i = 0; (lines == 0 || i < lines) && is_over == 0; i++) {
-        double until = now_s() + 1, least = 1e9, most = 0, sum = 0;
+        double until = now_s() + (double)seconds, least = 1e9, most = 0, sum = 0;
         uint64_t count = 0;
         while (is_over == 0 && (now_s() < until || count == 0)) {
             double began = now_s();
@@ -199,6 +200,13 @@ static int run_latency(struct sw_cli *cli, uint64_t lines)
             sum += took;
             count++;
             (void)pause_ms(PING_PAUSE_MS, false);
+        }
+        if (count > 0 && is_history) {
+            char text[32];
+            time_t wall = time(NULL);
+            struct tm local;
+            strftime(text, sizeof(text), "%F %T", localtime_r(&wall, &local));
+            fprintf(cli->out, "%s  ", text);
         }
         if (count > 0) {
             fprintf(cli->out, "min %.3f ms, max %.3f ms, avg %.3f ms (%" PRIu64 " samples)\n",
@@ -359,31 +367,60 @@ static int run_top(struct sw_cli *cli, bool once)
 
 /* --- which ------------------------------------------------------------------------------------ */
 
+struct watched {
+    uint64_t lines;   /* 0: without an end */
+    uint64_t seconds; /* of a line */
+    bool is_history;
+    bool once;
+};
+
 bool sw_cli_watches(const char *word)
 {
     return strcasecmp(word, "stat") == 0 || strcasecmp(word, "latency") == 0 ||
            strcasecmp(word, "top") == 0;
 }
 
+/* The words behind the name. Returns false with a sentence printed. */
+static bool read_words(struct sw_cli *cli, int count, char **words, struct watched *watched)
+{
+    bool top = strcasecmp(words[0], "top") == 0;
+    int at = 1;
+    *watched = (struct watched){.seconds = 1};
+    if (top && count == 2 && strcmp(words[1], "--once") == 0) {
+        watched->once = true;
+        return true;
+    }
+    if (strcasecmp(words[0], "latency") == 0 && count > 2 && strcmp(words[1], "--history") == 0) {
+        watched->is_history = true;
+        if (!sw_cli_number(cli, "SECONDS", words[2], UINT32_MAX, &watched->seconds)) {
+            return false;
+        }
+        at = 3;
+    }
+    if (count > at + 1 || (top && count > at) || watched->seconds == 0) {
+        fprintf(cli->messages, "usage: sherwood-cli [options] %s\n",
+                top                                    ? "top [--once]"
+                : strcasecmp(words[0], "latency") == 0 ? "latency [--history SECONDS] [LINES]"
+                                                       : "stat [LINES]");
+        return false;
+    }
+    return count == at || sw_cli_number(cli, "LINES", words[at], UINT32_MAX, &watched->lines);
+}
+
 int sw_cli_watch(struct sw_cli *cli, int count, char **words)
 {
-    uint64_t lines = 0;
-    bool top = strcasecmp(words[0], "top") == 0;
-    bool once = top && count == 2 && strcmp(words[1], "--once") == 0;
-    if (count > 2 || (top && count == 2 && !once)) {
-        fprintf(cli->messages, "usage: sherwood-cli [options] %s\n",
-                top ? "top [--once]" : "stat|latency [LINES]");
-        return 2;
-    }
-    if (!top && count == 2 && !sw_cli_number(cli, "LINES", words[1], UINT32_MAX, &lines)) {
+    struct watched watched;
+    if (!read_words(cli, count, words, &watched)) {
         return 2;
     }
     if (!sw_cli_connect(cli)) {
         return 1;
     }
     catch_signals();
-    if (top) {
-        return run_top(cli, once);
+    if (strcasecmp(words[0], "top") == 0) {
+        return run_top(cli, watched.once);
     }
-    return strcasecmp(words[0], "stat") == 0 ? run_stat(cli, lines) : run_latency(cli, lines);
+    return strcasecmp(words[0], "stat") == 0
+               ? run_stat(cli, watched.lines)
+               : run_latency(cli, watched.lines, watched.seconds, watched.is_history);
 }

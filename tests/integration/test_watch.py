@@ -31,7 +31,12 @@ def cli_stat_and_latency():
         lines = run(CLI, "-p", server.port, "latency", "1").splitlines()
         equal(len(lines), 1, "lines")
         check(re.fullmatch(r"min [0-9.]+ ms, max [0-9.]+ ms, avg [0-9.]+ ms \([0-9]+ samples\)", lines[0]), lines)
-        for words in (("stat", "x"), ("latency", "1", "2"), ("top", "x"), ("top",)):
+        lines = run(CLI, "-p", server.port, "latency", "--history", "2", "1").splitlines()
+        equal(len(lines), 1, "lines")
+        found = re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  min .* \(([0-9]+) samples\)", lines[0])
+        check(found and int(found.group(1)) > 0, lines)
+        for words in (("latency", "--history", "0"), ("latency", "--history", "x"), ("latency", "--history"),
+                      ("latency", "--history", "1", "1", "1"), ("stat", "x"), ("latency", "1", "2"), ("top", "x"), ("top",)):
             run(CLI, "-p", server.port, *words, rc=2)
         process = subprocess.Popen([CLI, "-p", str(server.port), "--stat"], stdout=subprocess.PIPE, text=True)
         check(process.stdout.readline().split()[0] == "keys", "--stat")
