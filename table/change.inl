@@ -175,3 +175,41 @@ SW_HD static inline bool CH(change_apply)(const struct CH(change) * change,
                  change->add;
     return true;
 }
+
+/* Makes of a change what it and then another one come to. False if that is known of no value; then
+ * the change is of no use. */
+SW_HD static inline bool CH(change_then)(struct CH(change) * change, const struct CH(change) * then)
+{
+    struct CH(change) next = *then;
+    if (!CH(change_apply)(&next, &change->absent)) {
+        return false;
+    }
+    if (change->is_state) {
+        return CH(change_apply)(&next, &change->present);
+    }
+    if (next.is_state) {
+        change->is_state = true;
+        change->present = next.present;
+        return true;
+    }
+    if (next.low == 0 && next.high == CH_MAX) { /* sums of any value */
+        CH(change_present)(change, SW_SUM, next.add);
+        return true;
+    }
+    CH(change_order)(&next);
+    CH(change_order)(change);
+    const CH_WORD least = change->low + change->add;
+    const CH_WORD most = change->high + change->add;
+    if (most < next.from || least > next.to) {
+        return false;
+    }
+    if (least < next.from) {
+        change->from = change->low = next.from - change->add;
+    }
+    if (most > next.to) {
+        change->to = change->high = next.to - change->add;
+    }
+    CH(change_clamp)(change, next.low, next.high);
+    change->add += next.add;
+    return true;
+}

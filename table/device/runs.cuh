@@ -7,10 +7,14 @@
  * has a stretch of them, in shared memory, where one thread takes a key through as much of its run
  * as lies there; then each operation's answer can be told by a thread of its own.
  *
+ * A stretch of one run alone is cut into chunks, each of which is folded to a change (change.h),
+ * which does not depend on what the key is before it: so a warp does them side by side, and what
+ * the key is when it enters each chunk takes a step a chunk.
+ *
  * A run that goes on past a stretch, because its key is repeated very often, is done by many
- * blocks at once. First each stretch of nothing but that run is folded to a change (change.h),
- * which does not depend on what the key is before it (sw_runs_summarize); then one thread takes the
- * key from stretch to stretch, a step each (sw_runs_enter). So a block knows what the key is when
+ * blocks at once. First each stretch of nothing but that run is folded to a change
+ * (sw_runs_summarize); then one block takes the key from stretch to stretch, as above from chunk to
+ * chunk (sw_runs_enter). So a block knows what the key is when
  * it enters its stretch (sw_runs_fold). What all blocks did in one of the three must be visible to
  * all in the next.
  *
@@ -33,6 +37,10 @@
 #include "table/device/counts.cuh"
 
 #define SW_RUN_BLOCK 256
+/* What is all of one run is cut into chunks, which a warp takes side by side. */
+#define SW_RUN_CHUNK 8
+#define SW_RUN_CHUNKS (SW_RUN_BLOCK / SW_RUN_CHUNK)
+static_assert(SW_RUN_CHUNKS == 32, "a lane a chunk");
 
 template <int BITS> struct sw_run_kind;
 #define SW_RUN_KIND(bits, word_type, suffix)                                                   \
@@ -56,6 +64,10 @@ template <int BITS> struct sw_run_kind;
         static __device__ __forceinline__ bool apply(const change *made, key_state *key)       \
         {                                                                                      \
             return sw_change_apply_##suffix(made, key);                                        \
+        }                                                                                      \
+        static __device__ __forceinline__ bool then(change *made, const change *next)          \
+        {                                                                                      \
+            return sw_change_then_##suffix(made, next);                                        \
         }                                                                                      \
     };
 SW_RUN_KIND(64, uint32_t, s64)
@@ -85,6 +97,12 @@ struct sw_stretch {
     bool passed;  /* it has one run, and both is true of that */
 };
 
+/* Of each chunk, in shared memory: what it makes of the key, and what the key is before it. */
+template <int BITS> struct sw_chunk_memory {
+    typename sw_run_kind<BITS>::change changes[SW_RUN_CHUNKS];
+    typename sw_run_kind<BITS>::key_state entering[SW_RUN_CHUNKS];
+};
+
 /* They, in shared memory, and what their keys are before them. */
 template <int BITS> struct sw_run_memory {
     typename sw_run_kind<BITS>::word keys[SW_RUN_BLOCK];
@@ -92,11 +110,13 @@ template <int BITS> struct sw_run_memory {
     typename sw_run_kind<BITS>::word values[SW_RUN_BLOCK];
     uint8_t ops[SW_RUN_BLOCK];
     bool exists[SW_RUN_BLOCK];
+    struct sw_chunk_memory<BITS> chunks;
 };
 
 /* Shared memory of sw_runs_enter. */
 template <int BITS> struct sw_enter_memory {
     typename sw_run_kind<BITS>::change changes[SW_RUN_BLOCK];
+    struct sw_chunk_memory<BITS> chunks;
     uint32_t followed;
 };
 
@@ -153,6 +173,47 @@ static __device__ inline bool sw_is_first(const struct sw_run_memory<BITS> *own,
     return t < stretch.count && (t == 0 || own->keys[t - 1] != own->keys[t]);
 }
 
+/* Folds each chunk of a stretch of one run to a change. By all threads of a block. */
+template <int BITS> static __device__ inline void sw_fold_chunks(struct sw_run_memory<BITS> *own)
+{
+    typedef sw_run_kind<BITS> kind;
+    const uint32_t first = threadIdx.x * SW_RUN_CHUNK;
+    if (threadIdx.x < SW_RUN_CHUNKS) {
+        typename kind::change change = kind::none();
+        for (uint32_t t = first; t < first + SW_RUN_CHUNK; t++) {
+            kind::append(&change, own->ops[t], own->operands[t]);
+        }
+        own->chunks.changes[threadIdx.x] = change;
+    }
+    __syncthreads(); /* M2: `changes` */
+}
+
+/* What a stretch of one run makes of its key. By all threads of a block; the first one returns it.
+ */
+template <int BITS>
+static __device__ inline typename sw_run_kind<BITS>::change
+sw_change_of(struct sw_run_memory<BITS> *own)
+{
+    typedef sw_run_kind<BITS> kind;
+    typename kind::change *changes = own->chunks.changes;
+    bool fails = false;
+    sw_fold_chunks<BITS>(own);
+    for (uint32_t step = 1; step < SW_RUN_CHUNKS; step *= 2) { /* in pairs, in order */
+        if (threadIdx.x < SW_RUN_CHUNKS && threadIdx.x % (2 * step) == 0) {
+            fails |= !kind::then(&changes[threadIdx.x], &changes[threadIdx.x + step]);
+        }
+        __syncthreads();
+    }
+    fails = __syncthreads_or(fails) != 0;
+    if (threadIdx.x == 0 && fails) { /* two chunks know of no value that both know of */
+        changes[0] = kind::none();
+        for (uint32_t t = 0; t < SW_RUN_BLOCK; t++) {
+            kind::append(&changes[0], own->ops[t], own->operands[t]);
+        }
+    }
+    return changes[0];
+}
+
 /* Folds the run that goes on past a stretch as far as the stretch has it: to a change, if it
  * entered the stretch; else to what the key is when it enters the next one. By all threads of a
  * block. */
@@ -167,15 +228,14 @@ sw_runs_summarize(const SOURCE &source, const struct sw_stretch &stretch,
     }
     sw_read_stretch<BITS>(source, stretch, own);
     uint32_t t = threadIdx.x;
-    if (!sw_is_first<BITS>(own, stretch) || own->keys[t] != own->keys[SW_RUN_BLOCK - 1]) {
+    if (stretch.passed) {
+        const typename kind::change change = sw_change_of<BITS>(own);
+        if (t == 0) {
+            source.scratch.changes[stretch.number] = change;
+        }
         return;
     }
-    if (stretch.passed) {
-        typename kind::change change = kind::none();
-        for (; t < SW_RUN_BLOCK; t++) {
-            kind::append(&change, own->ops[t], own->operands[t]);
-        }
-        source.scratch.changes[stretch.number] = change;
+    if (!sw_is_first<BITS>(own, stretch) || own->keys[t] != own->keys[SW_RUN_BLOCK - 1]) {
         return;
     }
     typename kind::key_state key = {};
@@ -201,6 +261,46 @@ static __device__ inline uint32_t sw_follow(const struct sw_run_scratch<BITS> &s
     return at;
 }
 
+/* Takes a key through the SW_RUN_BLOCK stretches that follow `next`: chunks of their changes side
+ * by side, as sw_runs_fold those of operations. By all threads of a block; *key is the first one's.
+ * False, with nothing changed, if some change does not say what becomes of it. */
+template <int BITS>
+static __device__ inline bool sw_follow_chunks(const struct sw_run_scratch<BITS> &scratch,
+                                               struct sw_enter_memory<BITS> *memory, uint32_t next,
+                                               typename sw_run_kind<BITS>::key_state *key)
+{
+    typedef sw_run_kind<BITS> kind;
+    struct sw_chunk_memory<BITS> *chunks = &memory->chunks;
+    const uint32_t first = threadIdx.x * SW_RUN_CHUNK;
+    typename kind::key_state now = *key;
+    bool fails = false;
+    if (threadIdx.x < SW_RUN_CHUNKS) {
+        typename kind::change change = memory->changes[first];
+        for (uint32_t t = first + 1; t < first + SW_RUN_CHUNK; t++) {
+            fails |= !kind::then(&change, &memory->changes[t]);
+        }
+        chunks->changes[threadIdx.x] = change;
+    }
+    fails = __syncthreads_or(fails) != 0;
+    for (uint32_t c = 0; threadIdx.x == 0 && !fails && c < SW_RUN_CHUNKS; c++) {
+        chunks->entering[c] = now;
+        fails |= !kind::apply(&chunks->changes[c], &now);
+    }
+    if (__syncthreads_or(fails) != 0) {
+        return false;
+    }
+    *key = now; /* of the first thread only */
+    if (threadIdx.x < SW_RUN_CHUNKS) {
+        now = chunks->entering[threadIdx.x];
+        for (uint32_t t = first; t < first + SW_RUN_CHUNK; t++) {
+            kind::apply(&memory->changes[t], &now);
+            scratch.entering[next + t + 1] = now;
+        }
+    }
+    __syncthreads();
+    return true;
+}
+
 /* The block that has the stretch with the beginning of a run takes its key through all stretches
  * that the run passes. */
 template <int BITS, typename SOURCE>
@@ -224,6 +324,9 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
             memory->changes[threadIdx.x] = scratch.changes[next + threadIdx.x];
         }
         ready = (uint32_t)__syncthreads_count(is_passed);
+        if (ready == SW_RUN_BLOCK && sw_follow_chunks<BITS>(scratch, memory, next, &key)) {
+            continue;
+        }
         for (uint32_t at = 0; at < ready; at++) {
             if (threadIdx.x == 0) {
                 memory->followed = sw_follow<BITS>(scratch, memory->changes, next, at, ready, &key);
@@ -244,18 +347,16 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
     }
 }
 
-/* Takes the key of this thread's operation, the first of its run in the stretch, through the run as
- * far as the stretch has it, and notes what it is before each operation. Returns whether the run
- * ends there; then *place is the key's and *now what becomes of it. */
+/* What this thread's run, the first operation of which in the stretch it has, finds its key to be.
+ * Returns whether the run ends in the stretch; then *place is the key's. */
 template <int BITS, typename SOURCE>
 static __device__ inline bool
-sw_runs_fold(const SOURCE &source, const struct sw_stretch &stretch,
-             struct sw_run_memory<BITS> *own, typename SOURCE::place *place,
-             typename sw_run_kind<BITS>::key_state *now, struct fold_counts *counts)
+sw_run_begins(const SOURCE &source, const struct sw_stretch &stretch,
+              const struct sw_run_memory<BITS> *own, typename SOURCE::place *place,
+              typename sw_run_kind<BITS>::key_state *now, struct fold_counts *counts)
 {
-    uint32_t t = threadIdx.x;
-    const auto key = own->keys[t];
-    const bool ends = !stretch.goes_on || key != own->keys[SW_RUN_BLOCK - 1];
+    const uint32_t t = threadIdx.x;
+    const bool ends = !stretch.goes_on || own->keys[t] != own->keys[SW_RUN_BLOCK - 1];
     if (ends) {
         *place = source.look_up(stretch.first + t, own->ops[t], now, counts);
     }
@@ -264,10 +365,65 @@ sw_runs_fold(const SOURCE &source, const struct sw_stretch &stretch,
     } else if (!ends) {
         *now = source.scratch.begun[stretch.number];
     }
-    for (; t < stretch.count && own->keys[t] == key; t++) {
-        own->values[t] = now->value;
-        own->exists[t] = now->exists;
-        sw_run_kind<BITS>::step(now, own->ops[t], own->operands[t]);
+    return ends;
+}
+
+/* One operation; notes what the key is before it. */
+template <int BITS>
+static __device__ inline void sw_run_step(struct sw_run_memory<BITS> *own, uint32_t t,
+                                          typename sw_run_kind<BITS>::key_state *now)
+{
+    own->values[t] = now->value;
+    own->exists[t] = now->exists;
+    sw_run_kind<BITS>::step(now, own->ops[t], own->operands[t]);
+}
+
+/* Takes a key, *now of the first thread, through a stretch of its run alone. By all threads of a
+ * block. */
+template <int BITS>
+static __device__ inline void sw_run_chunks(struct sw_run_memory<BITS> *own,
+                                            typename sw_run_kind<BITS>::key_state *now)
+{
+    typedef sw_run_kind<BITS> kind;
+    struct sw_chunk_memory<BITS> *chunks = &own->chunks;
+    sw_fold_chunks<BITS>(own);
+    for (uint32_t c = 0; threadIdx.x == 0 && c < SW_RUN_CHUNKS; c++) {
+        chunks->entering[c] = *now;
+        if (!kind::apply(&chunks->changes[c], now)) {
+            for (uint32_t t = c * SW_RUN_CHUNK; t < (c + 1) * SW_RUN_CHUNK; t++) {
+                kind::step(now, own->ops[t], own->operands[t]);
+            }
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < SW_RUN_CHUNKS) {
+        typename kind::key_state key = chunks->entering[threadIdx.x];
+        for (uint32_t t = 0; t < SW_RUN_CHUNK; t++) {
+            sw_run_step<BITS>(own, threadIdx.x * SW_RUN_CHUNK + t, &key);
+        }
+    }
+}
+
+/* Takes each key of a stretch through its run as far as the stretch has it, and notes what it is
+ * before each operation. By all threads of a block. Returns whether this thread has the first
+ * operation, in the stretch, of a run that ends there; then *place is its key's and *now what
+ * becomes of it. */
+template <int BITS, typename SOURCE>
+static __device__ inline bool
+sw_runs_fold(const SOURCE &source, const struct sw_stretch &stretch,
+             struct sw_run_memory<BITS> *own, typename SOURCE::place *place,
+             typename sw_run_kind<BITS>::key_state *now, struct fold_counts *counts)
+{
+    const uint32_t first = threadIdx.x;
+    const bool is_first = sw_is_first<BITS>(own, stretch);
+    const bool ends = is_first && sw_run_begins<BITS>(source, stretch, own, place, now, counts);
+    if (stretch.count == SW_RUN_BLOCK && own->keys[0] == own->keys[SW_RUN_BLOCK - 1]) {
+        sw_run_chunks<BITS>(own, now);
+        return ends;
+    }
+    for (uint32_t t = first; is_first && t < stretch.count && own->keys[t] == own->keys[first];
+         t++) {
+        sw_run_step<BITS>(own, t, now);
     }
     return ends;
 }

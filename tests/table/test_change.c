@@ -61,6 +61,22 @@ Test(change, is_what_its_operations_make)
     }
 }
 
+Test(change, of_two_changes_is_one)
+{
+    struct random random = random_of(4);
+    for (size_t d = 0; d < sizeof(drawn) / sizeof(drawn[0]); d++) {
+        uint64_t known = 0;
+        uint64_t all = 0;
+        for (int n = 0; n < 400; n++) {
+            uint32_t length = (uint32_t)random_below(&random, 12);
+            try_parts_s64(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
+            try_parts_s128(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
+        }
+        cr_assert_gt(known, all / 10, "of set %zu %llu of %llu states are known of", d,
+                     (unsigned long long)known, (unsigned long long)all);
+    }
+}
+
 /* Of operations that say the same of all values nothing has to be found by going through them. */
 Test(change, knows_all_of_one_kind)
 {
@@ -77,6 +93,8 @@ Test(change, knows_all_of_one_kind)
         uint64_t all = 0;
         try_s64(&random, masks[m], false, 300, &known, &all);
         try_s128(&random, masks[m], false, 300, &known, &all);
+        try_parts_s64(&random, masks[m], false, 300, &known, &all);
+        try_parts_s128(&random, masks[m], false, 300, &known, &all);
         cr_assert_eq(known, all, "operations %x", masks[m]);
     }
 }

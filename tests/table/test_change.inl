@@ -60,6 +60,38 @@ static void T(try)(struct random *random, uint32_t mask, bool is_small, uint32_t
     }
 }
 
+/* The same of operations in two parts, each of which is a change. */
+static void T(try_parts)(struct random *random, uint32_t mask, bool is_small, uint32_t length,
+                         uint64_t *known, uint64_t *all)
+{
+    uint32_t ops[300];
+    WORD operands[300];
+    struct S(change) parts[2] = {S(change_none)(), S(change_none)()};
+    const uint32_t border = (uint32_t)random_below(random, length + 1);
+    for (uint32_t i = 0; i < length; i++) {
+        ops[i] = T(op_of)(random, mask);
+        operands[i] = T(word_of)(random, is_small);
+        S(change_append)(&parts[i >= border], ops[i], operands[i]);
+    }
+    const bool fits = S(change_then)(&parts[0], &parts[1]);
+    for (uint32_t k = 0; k < 60; k++) {
+        struct S(key_state) one = {0, k != 0, k % 2 != 0};
+        one.value = k == 0 ? 0 : T(word_of)(random, false);
+        struct S(key_state) whole = one;
+        for (uint32_t i = 0; i < length; i++) {
+            S(key_step)(&one, ops[i], operands[i]);
+        }
+        const bool is_known = fits && S(change_apply)(&parts[0], &whole);
+        *all += 1;
+        *known += is_known;
+        cr_assert(!is_known || (whole.exists == one.exists && whole.value == one.value &&
+                                whole.inserted == one.inserted),
+                  "in two parts a key becomes %llx, present %d, instead of %llx, %d",
+                  (unsigned long long)whole.value, whole.exists, (unsigned long long)one.value,
+                  one.exists);
+    }
+}
+
 /* Sums and bounds of small numbers, on values in the middle. */
 static void T(middle)(struct random *random)
 {

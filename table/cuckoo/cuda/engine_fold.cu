@@ -127,8 +127,7 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
     typename sw_run_kind<BITS>::key_state now = {};
     bool inserts = false;
     const uint32_t i = sw_read_stretch<BITS>(batch, stretch, &own);
-    if (sw_is_first<BITS>(&own, stretch) &&
-        sw_runs_fold<BITS>(batch, stretch, &own, &place, &now, &counts)) {
+    if (sw_runs_fold<BITS>(batch, stretch, &own, &place, &now, &counts)) {
         inserts = TELLS ? carry_out<BITS>(write, own.keys[threadIdx.x], place, now)
                         : now.inserted && !place.found;
     }

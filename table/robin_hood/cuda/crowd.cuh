@@ -22,7 +22,6 @@
  * all of them run at once. */
 #define CROWD_THREADS SW_RUN_BLOCK
 #define CROWD_BLOCKS_PER_SM 2
-#define NO_KEY_SLOT 0xffffffffU
 
 #define DIGIT_BITS 8
 #define DIGITS (1U << DIGIT_BITS)
@@ -360,7 +359,20 @@ sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
 static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
               "a list of removals has room for two of the crowd");
 
-/* Takes the keys of one stretch through their operations. By all threads of a block. */
+/* The keys of operations were there before them, if `found`. By all threads of a warp. */
+template <int BITS>
+static __device__ inline void set_found_alike(const struct sw_cuda_device<BITS> &device,
+                                              uint32_t operation, bool found)
+{
+    const uint32_t alike = __match_any_sync(SW_WARP_ALL, operation / 32);
+    const uint32_t bits = sw_combine_alike(alike, found ? 1U << operation % 32 : 0U,
+                                           [](uint32_t a, uint32_t b) { return a | b; });
+    if (bits != 0 && sw_is_first_alike(alike)) {
+        atomicOr((uint32_t *)device.scratch.found + operation / 32, bits);
+    }
+}
+
+/* Takes the keys of one stretch through their operations, by all threads of a block. */
 template <int BITS>
 static __device__ inline void
 fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs,
@@ -379,8 +391,7 @@ fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &r
         }
     };
     const uint32_t i = sw_read_stretch<BITS>(runs, stretch, own);
-    if (sw_is_first<BITS>(own, stretch) &&
-        sw_runs_fold<BITS>(runs, stretch, own, &held, &now, counts)) {
+    if (sw_runs_fold<BITS>(runs, stretch, own, &held, &now, counts)) {
         const struct folded<BITS> key = {
             now.value, now.exists, now.value != held.value
         };
@@ -388,6 +399,7 @@ fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &r
     }
     carry_out<BITS>(runs.device, effect);
     __syncthreads(); /* M2: values[] and exists[] of all runs */
+    bool found = false;
     if (t < stretch.count) {
         const struct operation<BITS> operation = {
             own->operands[t], i, own->ops[t]
@@ -395,8 +407,10 @@ fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &r
         struct folded<BITS> before = {
             own->values[t], own->exists[t], false
         };
-        fold_operation<BITS>(runs.device, wanted, operation, &before, counts);
+        found = wanted.found && before.exists;
+        fold_operation<BITS>(runs.device, {wanted.previous, false}, operation, &before, counts);
     }
+    set_found_alike<BITS>(runs.device, i, found);
 }
 
 /* Carries out the operations whose key slots are in index_sorted. */

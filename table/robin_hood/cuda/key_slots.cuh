@@ -10,7 +10,11 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_SLOTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_KEY_SLOTS_CUH
 
+#include "table/device/alike.cuh"
 #include "table/robin_hood/cuda/upsert.cuh"
+
+/* Instead of a key slot's number. */
+#define NO_KEY_SLOT 0xffffffffU
 
 /* In the `last` of a key slot: its key is present. */
 #define PRESENT (1U << 31)
@@ -84,30 +88,48 @@ static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<
     }
 }
 
-/* Adds operation i, on the key with mixed form m, to the key slot of its key. */
+/* Adds operation i, on the key with mixed form m, to the key slot of its key; `mine`: there is one.
+ * By all threads of a warp, whose operations follow each other. */
 template <int BITS>
 static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch, uint64_t i,
-                                          typename sw_width<BITS>::word m)
+                                          typename sw_width<BITS>::word m, bool mine)
 {
     typedef typename sw_width<BITS>::word word;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     const struct sw_cuda_key_slots<BITS> *key_slots = &scratch->key_slots;
-    word operand = batch.op != SW_DELETE ? batch.values[i] : 0;
-    uint32_t key_slot = claim_key_slot<BITS>(*key_slots, m, batch.count);
-    scratch->m[i] = m;
-    scratch->operands[i] = operand;
-    scratch->index_sorted[i] = key_slot;
-    atomicMax(key_slots->last + key_slot, (uint32_t)i + 1);
+    uint32_t key_slot = NO_KEY_SLOT;
+    word operand = 0;
+    if (mine) {
+        operand = batch.op != SW_DELETE ? batch.values[i] : 0;
+        key_slot = claim_key_slot<BITS>(*key_slots, m, batch.count);
+        scratch->m[i] = m;
+        scratch->operands[i] = operand;
+        scratch->index_sorted[i] = key_slot;
+    }
+    const uint32_t alike = __match_any_sync(SW_WARP_ALL, key_slot);
+    if (batch.op == SW_SUM) {
+        operand = sw_combine_alike(alike, operand, [](word a, word b) { return (word)(a + b); });
+    } else if (combines(batch.op)) {
+        operand = batch.op == SW_MIN ? (word)~operand : operand;
+        operand = sw_combine_alike(alike, operand, [](word a, word b) { return a > b ? a : b; });
+    }
+    if (!mine) {
+        return;
+    }
+    if (sw_is_last_alike(alike)) {
+        atomicMax(key_slots->last + key_slot, (uint32_t)i + 1);
+    }
+    if (!sw_is_first_alike(alike)) {
+        return;
+    }
     if (batch.found != NULL) {
         atomicMax(key_slots->first + key_slot, ~(uint32_t)i);
     }
     if (batch.op == SW_SUM) {
         atomic_add(key_slots->value + key_slot, operand);
-    } else if (batch.op == SW_MAX) {
+    } else if (combines(batch.op)) {
         atomic_max(key_slots->value + key_slot, operand);
-    } else if (batch.op == SW_MIN) {
-        atomic_max(key_slots->value + key_slot, (word)~operand);
     }
 }
 

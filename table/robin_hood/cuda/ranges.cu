@@ -298,17 +298,20 @@ collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_ba
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
-        typename W::word m = W::mix(&device.table, batch.keys[i]);
-        if (scratch->ranged.lengths[range_of<BITS>(m, layout)] <= layout.room) {
+    for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
+        typename W::word m = i < batch.count ? W::mix(&device.table, batch.keys[i]) : 0;
+        const bool mine =
+            i < batch.count && scratch->ranged.lengths[range_of<BITS>(m, layout)] > layout.room;
+        if (i < batch.count && !mine) {
             scratch->index_sorted[i] = NO_KEY_SLOT;
-        } else if (layout.in_order) {
+        }
+        if (!layout.in_order) {
+            collect_one<BITS>(device, batch, i, m, mine);
+        } else if (mine) {
             scratch->m[i] = m;
             scratch->operands[i] = operand_of<BITS>(batch, i);
             scratch->ops[i] = (uint8_t)op_of<BITS>(batch, i);
             scratch->index_sorted[i] = claim_key_slot<BITS>(scratch->key_slots, m, batch.count);
-        } else {
-            collect_one<BITS>(device, batch, i, m);
         }
     }
 }

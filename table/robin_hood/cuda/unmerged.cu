@@ -12,9 +12,10 @@ static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &devi
                                          const struct grid_stride &stride)
 {
     typedef sw_width<BITS> W;
-    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
-        collect_one<BITS>(device, batch, i, W::mix(&device.table, batch.keys[i]));
-        if (i % 64 == 0) {
+    for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
+        const bool mine = i < batch.count;
+        collect_one<BITS>(device, batch, i, mine ? W::mix(&device.table, batch.keys[i]) : 0, mine);
+        if (mine && i % 64 == 0) {
             device.scratch.found[i / 64] = 0;
         }
     }
