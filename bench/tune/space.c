@@ -2,10 +2,10 @@
  *
  * space.c - reads a kernel's comments.
  *
- *   %TUNES% table/robin_hood/cuda/get.cu                            the file that has the
- * parameters %AXIS% Slot{ct} {64,128}                             a workload axis %RANGE%
- * SW_GET_KEYS kif {1,2,4,8}                    a parameter, by its values %RANGE% SW_GET_BLOCK tpb
- * 64:512:64 Operation{ct}=[plain]   by a range; only there
+ *   %TUNES% table/robin_hood/cuda/get.cu            the file that has the parameters
+ *   %AXIS% Slot{ct} {64,128}                         a workload axis
+ *   %RANGE% SW_GET_KEYS kif {1,2,4,8}                a parameter, by its values
+ *   %RANGE% SW_GET_BLOCK tpb 64:512:64 Operation{ct}=[plain]      by a range; only there
  */
 #include "bench/tune/space.h"
 

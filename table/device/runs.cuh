@@ -4,18 +4,18 @@
  * SW_RUN_BLOCK threads.
  *
  * The operations are sorted by key, in order for each key: those of one key are its run. A block
- * has a stretch of them, in shared memory, where one thread takes a key through as much of its run
+ * has a slice of them, in shared memory, where one thread takes a key through as much of its run
  * as lies there; then each operation's answer can be told by a thread of its own.
  *
- * A stretch of one run alone is cut into chunks, each of which is folded to a change (change.h),
+ * A slice of one run alone is cut into chunks, each of which is folded to a change (change.h),
  * which does not depend on what the key is before it: so a warp does them side by side, and what
  * the key is when it enters each chunk takes a step a chunk.
  *
- * A run that goes on past a stretch, because its key is repeated very often, is done by many
- * blocks at once. First each stretch of nothing but that run is folded to a change
- * (sw_runs_summarize); then one block takes the key from stretch to stretch, as above from chunk to
+ * A run that goes on past a slice, because its key is repeated very often, is done by many
+ * blocks at once. First each slice of nothing but that run is folded to a change
+ * (sw_runs_summarize); then one block takes the key from slice to slice, as above from chunk to
  * chunk (sw_runs_enter). So a block knows what the key is when
- * it enters its stretch (sw_runs_fold). What all blocks did in one of the three must be visible to
+ * it enters its slice (sw_runs_fold). What all blocks did in one of the three must be visible to
  * all in the next.
  *
  * The table is looked up before any block writes what a run comes to: of a run that goes on by the
@@ -80,15 +80,15 @@ template <int BITS> struct sw_run_operation {
     uint32_t op;
 };
 
-/* What blocks tell each other, a stretch each, and one more. */
+/* What blocks tell each other, a slice each, and one more. */
 template <int BITS> struct sw_run_scratch {
     typename sw_run_kind<BITS>::change *changes;     /* of those that a run passes */
     typename sw_run_kind<BITS>::key_state *begun;    /* before the last run, if it goes on */
     typename sw_run_kind<BITS>::key_state *entering; /* before the first, if it began before */
 };
 
-/* Which of the sorted operations are in a stretch. */
-struct sw_stretch {
+/* Which of the sorted operations are in a slice. */
+struct sw_slice {
     uint32_t number;
     uint32_t first;
     uint32_t count;
@@ -120,43 +120,42 @@ template <int BITS> struct sw_enter_memory {
     uint32_t followed;
 };
 
-static inline __host__ __device__ uint32_t sw_stretches_of(uint32_t count)
+static inline __host__ __device__ uint32_t sw_slices_of(uint32_t count)
 {
     return (count + SW_RUN_BLOCK - 1) / SW_RUN_BLOCK;
 }
 
 template <typename SOURCE>
-static __device__ inline struct sw_stretch sw_stretch_of(const SOURCE &source, uint32_t number)
+static __device__ inline struct sw_slice sw_slice_of(const SOURCE &source, uint32_t number)
 {
-    struct sw_stretch stretch = {number, number * SW_RUN_BLOCK, 0, false, false, false};
-    if (stretch.first >= source.count) {
-        return stretch;
+    struct sw_slice slice = {number, number * SW_RUN_BLOCK, 0, false, false, false};
+    if (slice.first >= source.count) {
+        return slice;
     }
-    const uint32_t rest = source.count - stretch.first;
-    stretch.count = rest < SW_RUN_BLOCK ? rest : SW_RUN_BLOCK;
-    const uint32_t end = stretch.first + stretch.count;
-    const auto first = source.key(stretch.first);
+    const uint32_t rest = source.count - slice.first;
+    slice.count = rest < SW_RUN_BLOCK ? rest : SW_RUN_BLOCK;
+    const uint32_t end = slice.first + slice.count;
+    const auto first = source.key(slice.first);
     const auto last = source.key(end - 1);
-    stretch.entered = stretch.first != 0 && source.key(stretch.first - 1) == first;
-    stretch.goes_on = end < source.count && source.key(end) == last;
-    stretch.passed = stretch.entered && stretch.goes_on && first == last;
-    return stretch;
+    slice.entered = slice.first != 0 && source.key(slice.first - 1) == first;
+    slice.goes_on = end < source.count && source.key(end) == last;
+    slice.passed = slice.entered && slice.goes_on && first == last;
+    return slice;
 }
 
-/* Reads a stretch's operations, by all threads of the block. Returns which operation of the batch
+/* Reads a slice's operations, by all threads of the block. Returns which operation of the batch
  * is this thread's. */
 template <int BITS, typename SOURCE>
-static __device__ inline uint32_t sw_read_stretch(const SOURCE &source,
-                                                  const struct sw_stretch &stretch,
-                                                  struct sw_run_memory<BITS> *own)
+static __device__ inline uint32_t sw_read_slice(const SOURCE &source, const struct sw_slice &slice,
+                                                struct sw_run_memory<BITS> *own)
 {
     const uint32_t t = threadIdx.x;
     struct sw_run_operation<BITS> operation = {
     };
     __syncthreads(); /* what was there is used no more */
-    if (t < stretch.count) {
-        operation = source.operation(stretch.first + t);
-        own->keys[t] = source.key(stretch.first + t);
+    if (t < slice.count) {
+        operation = source.operation(slice.first + t);
+        own->keys[t] = source.key(slice.first + t);
         own->operands[t] = operation.operand;
         own->ops[t] = (uint8_t)operation.op;
     }
@@ -164,16 +163,16 @@ static __device__ inline uint32_t sw_read_stretch(const SOURCE &source,
     return operation.number;
 }
 
-/* Whether this thread's operation is the first of its run in the stretch. */
+/* Whether this thread's operation is the first of its run in the slice. */
 template <int BITS>
 static __device__ inline bool sw_is_first(const struct sw_run_memory<BITS> *own,
-                                          const struct sw_stretch &stretch)
+                                          const struct sw_slice &slice)
 {
     const uint32_t t = threadIdx.x;
-    return t < stretch.count && (t == 0 || own->keys[t - 1] != own->keys[t]);
+    return t < slice.count && (t == 0 || own->keys[t - 1] != own->keys[t]);
 }
 
-/* Folds each chunk of a stretch of one run to a change. By all threads of a block. */
+/* Folds each chunk of a slice of one run to a change. By all threads of a block. */
 template <int BITS> static __device__ inline void sw_fold_chunks(struct sw_run_memory<BITS> *own)
 {
     typedef sw_run_kind<BITS> kind;
@@ -188,7 +187,7 @@ template <int BITS> static __device__ inline void sw_fold_chunks(struct sw_run_m
     __syncthreads(); /* M2: `changes` */
 }
 
-/* What a stretch of one run makes of its key. By all threads of a block; the first one returns it.
+/* What a slice of one run makes of its key. By all threads of a block; the first one returns it.
  */
 template <int BITS>
 static __device__ inline typename sw_run_kind<BITS>::change
@@ -214,40 +213,40 @@ sw_change_of(struct sw_run_memory<BITS> *own)
     return changes[0];
 }
 
-/* Folds the run that goes on past a stretch as far as the stretch has it: to a change, if it
- * entered the stretch; else to what the key is when it enters the next one. By all threads of a
+/* Folds the run that goes on past a slice as far as the slice has it: to a change, if it
+ * entered the slice; else to what the key is when it enters the next one. By all threads of a
  * block. */
 template <int BITS, typename SOURCE>
-static __device__ inline void
-sw_runs_summarize(const SOURCE &source, const struct sw_stretch &stretch,
-                  struct sw_run_memory<BITS> *own, struct fold_counts *counts)
+static __device__ inline void sw_runs_summarize(const SOURCE &source, const struct sw_slice &slice,
+                                                struct sw_run_memory<BITS> *own,
+                                                struct fold_counts *counts)
 {
     typedef sw_run_kind<BITS> kind;
-    if (!stretch.goes_on) {
+    if (!slice.goes_on) {
         return;
     }
-    sw_read_stretch<BITS>(source, stretch, own);
+    sw_read_slice<BITS>(source, slice, own);
     uint32_t t = threadIdx.x;
-    if (stretch.passed) {
+    if (slice.passed) {
         const typename kind::change change = sw_change_of<BITS>(own);
         if (t == 0) {
-            source.scratch.changes[stretch.number] = change;
+            source.scratch.changes[slice.number] = change;
         }
         return;
     }
-    if (!sw_is_first<BITS>(own, stretch) || own->keys[t] != own->keys[SW_RUN_BLOCK - 1]) {
+    if (!sw_is_first<BITS>(own, slice) || own->keys[t] != own->keys[SW_RUN_BLOCK - 1]) {
         return;
     }
     typename kind::key_state key = {};
-    source.look_up(stretch.first + t, own->ops[t], &key, counts);
-    source.scratch.begun[stretch.number] = key;
+    source.look_up(slice.first + t, own->ops[t], &key, counts);
+    source.scratch.begun[slice.number] = key;
     for (; t < SW_RUN_BLOCK; t++) {
         kind::step(&key, own->ops[t], own->operands[t]);
     }
-    source.scratch.entering[stretch.number + 1] = key;
+    source.scratch.entering[slice.number + 1] = key;
 }
 
-/* Takes a key through the stretches [at, ready) that follow `next`, by one thread. Returns the
+/* Takes a key through the slices [at, ready) that follow `next`, by one thread. Returns the
  * first whose change does not say what becomes of it, or `ready`. */
 template <int BITS>
 static __device__ inline uint32_t sw_follow(const struct sw_run_scratch<BITS> &scratch,
@@ -261,7 +260,7 @@ static __device__ inline uint32_t sw_follow(const struct sw_run_scratch<BITS> &s
     return at;
 }
 
-/* Takes a key through the SW_RUN_BLOCK stretches that follow `next`: chunks of their changes side
+/* Takes a key through the SW_RUN_BLOCK slices that follow `next`: chunks of their changes side
  * by side, as sw_runs_fold those of operations. By all threads of a block; *key is the first one's.
  * False, with nothing changed, if some change does not say what becomes of it. */
 template <int BITS>
@@ -301,23 +300,23 @@ static __device__ inline bool sw_follow_chunks(const struct sw_run_scratch<BITS>
     return true;
 }
 
-/* The block that has the stretch with the beginning of a run takes its key through all stretches
+/* The block that has the slice with the beginning of a run takes its key through all slices
  * that the run passes. */
 template <int BITS, typename SOURCE>
-static __device__ inline void sw_runs_enter(const SOURCE &source, const struct sw_stretch &stretch,
+static __device__ inline void sw_runs_enter(const SOURCE &source, const struct sw_slice &slice,
                                             struct sw_run_memory<BITS> *passed,
                                             struct sw_enter_memory<BITS> *memory)
 {
     typedef sw_run_kind<BITS> kind;
-    if (!stretch.goes_on || stretch.passed) {
+    if (!slice.goes_on || slice.passed) {
         return;
     }
     const struct sw_run_scratch<BITS> &scratch = source.scratch;
-    uint32_t next = stretch.number + 1;
-    uint32_t ready = SW_RUN_BLOCK; /* of the stretches from `next` on, those that the run passes */
+    uint32_t next = slice.number + 1;
+    uint32_t ready = SW_RUN_BLOCK; /* of the slices from `next` on, those that the run passes */
     typename kind::key_state key = scratch.entering[next]; /* the first thread's */
     for (; ready == SW_RUN_BLOCK; next += SW_RUN_BLOCK) {
-        const struct sw_stretch mine = sw_stretch_of(source, next + threadIdx.x);
+        const struct sw_slice mine = sw_slice_of(source, next + threadIdx.x);
         const bool is_passed =
             mine.passed && source.key(mine.first) == source.key(next * SW_RUN_BLOCK);
         if (is_passed) {
@@ -334,7 +333,7 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
             __syncthreads(); /* M2: `followed` */
             at = memory->followed;
             if (at < ready) { /* one by one */
-                sw_read_stretch<BITS>(source, sw_stretch_of(source, next + at), passed);
+                sw_read_slice<BITS>(source, sw_slice_of(source, next + at), passed);
                 for (uint32_t t = 0; threadIdx.x == 0 && t < SW_RUN_BLOCK; t++) {
                     kind::step(&key, passed->ops[t], passed->operands[t]);
                 }
@@ -347,23 +346,23 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
     }
 }
 
-/* What this thread's run, the first operation of which in the stretch it has, finds its key to be.
- * Returns whether the run ends in the stretch; then *place is the key's. */
+/* What this thread's run, the first operation of which in the slice it has, finds its key to be.
+ * Returns whether the run ends in the slice; then *place is the key's. */
 template <int BITS, typename SOURCE>
 static __device__ inline bool
-sw_run_begins(const SOURCE &source, const struct sw_stretch &stretch,
+sw_run_begins(const SOURCE &source, const struct sw_slice &slice,
               const struct sw_run_memory<BITS> *own, typename SOURCE::place *place,
               typename sw_run_kind<BITS>::key_state *now, struct fold_counts *counts)
 {
     const uint32_t t = threadIdx.x;
-    const bool ends = !stretch.goes_on || own->keys[t] != own->keys[SW_RUN_BLOCK - 1];
+    const bool ends = !slice.goes_on || own->keys[t] != own->keys[SW_RUN_BLOCK - 1];
     if (ends) {
-        *place = source.look_up(stretch.first + t, own->ops[t], now, counts);
+        *place = source.look_up(slice.first + t, own->ops[t], now, counts);
     }
-    if (t == 0 && stretch.entered) {
-        *now = source.scratch.entering[stretch.number];
+    if (t == 0 && slice.entered) {
+        *now = source.scratch.entering[slice.number];
     } else if (!ends) {
-        *now = source.scratch.begun[stretch.number];
+        *now = source.scratch.begun[slice.number];
     }
     return ends;
 }
@@ -378,7 +377,7 @@ static __device__ inline void sw_run_step(struct sw_run_memory<BITS> *own, uint3
     sw_run_kind<BITS>::step(now, own->ops[t], own->operands[t]);
 }
 
-/* Takes a key, *now of the first thread, through a stretch of its run alone. By all threads of a
+/* Takes a key, *now of the first thread, through a slice of its run alone. By all threads of a
  * block. */
 template <int BITS>
 static __device__ inline void sw_run_chunks(struct sw_run_memory<BITS> *own,
@@ -404,25 +403,24 @@ static __device__ inline void sw_run_chunks(struct sw_run_memory<BITS> *own,
     }
 }
 
-/* Takes each key of a stretch through its run as far as the stretch has it, and notes what it is
+/* Takes each key of a slice through its run as far as the slice has it, and notes what it is
  * before each operation. By all threads of a block. Returns whether this thread has the first
- * operation, in the stretch, of a run that ends there; then *place is its key's and *now what
+ * operation, in the slice, of a run that ends there; then *place is its key's and *now what
  * becomes of it. */
 template <int BITS, typename SOURCE>
 static __device__ inline bool
-sw_runs_fold(const SOURCE &source, const struct sw_stretch &stretch,
-             struct sw_run_memory<BITS> *own, typename SOURCE::place *place,
-             typename sw_run_kind<BITS>::key_state *now, struct fold_counts *counts)
+sw_runs_fold(const SOURCE &source, const struct sw_slice &slice, struct sw_run_memory<BITS> *own,
+             typename SOURCE::place *place, typename sw_run_kind<BITS>::key_state *now,
+             struct fold_counts *counts)
 {
     const uint32_t first = threadIdx.x;
-    const bool is_first = sw_is_first<BITS>(own, stretch);
-    const bool ends = is_first && sw_run_begins<BITS>(source, stretch, own, place, now, counts);
-    if (stretch.count == SW_RUN_BLOCK && own->keys[0] == own->keys[SW_RUN_BLOCK - 1]) {
+    const bool is_first = sw_is_first<BITS>(own, slice);
+    const bool ends = is_first && sw_run_begins<BITS>(source, slice, own, place, now, counts);
+    if (slice.count == SW_RUN_BLOCK && own->keys[0] == own->keys[SW_RUN_BLOCK - 1]) {
         sw_run_chunks<BITS>(own, now);
         return ends;
     }
-    for (uint32_t t = first; is_first && t < stretch.count && own->keys[t] == own->keys[first];
-         t++) {
+    for (uint32_t t = first; is_first && t < slice.count && own->keys[t] == own->keys[first]; t++) {
         sw_run_step<BITS>(own, t, now);
     }
     return ends;

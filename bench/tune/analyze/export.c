@@ -102,14 +102,43 @@ static void write_struct_name(FILE *out, const struct sw_tune_workload *about)
     fprintf(out, ">");
 }
 
+/* The members that the kernels of table/ have for the labels of parameters; any other label is the
+ * member's name itself. */
+static const struct {
+    const char *label;
+    const char *member;
+} MEMBERS[] = {
+    {"hin", "reads_hints"},
+    {"kif", "keys_in_flight"},
+    {"kih", "keys_in_flight"},
+    {"kps", "operations_per_thread"},
+    {"lpk", "lanes_per_key"},
+    {"tpb", "threads_per_block"},
+    {"tpm", "threads_per_multiprocessor"},
+    {"tps", "threads_per_block"},
+};
+
+static void write_member(FILE *out, const char *label, int length)
+{
+    for (size_t i = 0; i < sizeof(MEMBERS) / sizeof(MEMBERS[0]); i++) {
+        if (strlen(MEMBERS[i].label) == (size_t)length &&
+            strncmp(MEMBERS[i].label, label, (size_t)length) == 0) {
+            fprintf(out, "%s", MEMBERS[i].member);
+            return;
+        }
+    }
+    fprintf(out, "%.*s", length, label);
+}
+
 /* kif_4.tpb_256 as members. */
 static void write_members(FILE *out, const char *variant)
 {
     while (*variant != '\0') {
         int length = (int)strcspn(variant, ".");
         int label = (int)strcspn(variant, "_");
-        fprintf(out, "    static constexpr int %.*s = %.*s;\n", label, variant, length - label - 1,
-                variant + label + 1);
+        fprintf(out, "    static constexpr int ");
+        write_member(out, variant, label);
+        fprintf(out, " = %.*s;\n", length - label - 1, variant + label + 1);
         variant += length + (variant[length] == '.');
     }
 }

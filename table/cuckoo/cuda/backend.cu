@@ -36,7 +36,7 @@ void table_close(void *context)
 template <int BITS>
 size_t cut(struct sw_cuckoo_scratch<BITS> *scratch, char *base, size_t n, size_t sort_bytes)
 {
-    const size_t stretches = sw_stretches_of((uint32_t)n) + 1;
+    const size_t slices = sw_slices_of((uint32_t)n) + 1;
     size_t at = 0;
     const auto take = [&at, base](auto **array, size_t bytes) {
         if (base != NULL) {
@@ -54,9 +54,9 @@ size_t cut(struct sw_cuckoo_scratch<BITS> *scratch, char *base, size_t n, size_t
     take(&scratch->found, n);
     take(&scratch->inserts, n * sizeof(*scratch->inserts));
     take(&scratch->undo, n * sizeof(*scratch->undo));
-    take(&scratch->runs.changes, stretches * sizeof(*scratch->runs.changes));
-    take(&scratch->runs.begun, stretches * sizeof(*scratch->runs.begun));
-    take(&scratch->runs.entering, stretches * sizeof(*scratch->runs.entering));
+    take(&scratch->runs.changes, slices * sizeof(*scratch->runs.changes));
+    take(&scratch->runs.begun, slices * sizeof(*scratch->runs.begun));
+    take(&scratch->runs.entering, slices * sizeof(*scratch->runs.entering));
     take((char **)&scratch->sort, sort_bytes);
     scratch->sort_bytes = sort_bytes;
     return at;

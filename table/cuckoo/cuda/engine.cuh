@@ -119,7 +119,7 @@ template <int BITS>
 cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
 /* engine_fold.cu: of the sorted batch. The first finds out what keys are where their runs enter a
- * stretch; the second does something only if the mode is COMMIT (TELLS) or ASK. */
+ * slice; the second does something only if the mode is COMMIT (TELLS) or ASK. */
 template <int BITS>
 cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 template <int BITS, bool TELLS>

@@ -48,10 +48,10 @@ static __global__ void __launch_bounds__(BLOCK) summarize_kernel(const sw_cuckoo
 {
     __shared__ struct sw_run_memory<BITS> own;
     const source<BITS> batch(write);
-    const struct sw_stretch stretch = sw_stretch_of(batch, blockIdx.x);
+    const struct sw_slice slice = sw_slice_of(batch, blockIdx.x);
     struct fold_counts counts = {};
-    if (stretch.goes_on) {
-        sw_runs_summarize<BITS>(batch, stretch, &own, &counts);
+    if (slice.goes_on) {
+        sw_runs_summarize<BITS>(batch, slice, &own, &counts);
         add_counts(&write.control->counters, &counts);
     }
 }
@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(BLOCK) enter_kernel(const sw_cuckoo_wri
     __shared__ struct sw_run_memory<BITS> passed;
     __shared__ struct sw_enter_memory<BITS> memory;
     const source<BITS> batch(write);
-    sw_runs_enter<BITS>(batch, sw_stretch_of(batch, blockIdx.x), &passed, &memory);
+    sw_runs_enter<BITS>(batch, sw_slice_of(batch, blockIdx.x), &passed, &memory);
 }
 
 /* --- every run -------------------------------------------------------------------------------- */
@@ -121,13 +121,13 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
         return;
     }
     const source<BITS> batch(write);
-    const struct sw_stretch stretch = sw_stretch_of(batch, blockIdx.x);
+    const struct sw_slice slice = sw_slice_of(batch, blockIdx.x);
     struct fold_counts counts = {};
     typename kind::place place = {};
     typename sw_run_kind<BITS>::key_state now = {};
     bool inserts = false;
-    const uint32_t i = sw_read_stretch<BITS>(batch, stretch, &own);
-    if (sw_runs_fold<BITS>(batch, stretch, &own, &place, &now, &counts)) {
+    const uint32_t i = sw_read_slice<BITS>(batch, slice, &own);
+    if (sw_runs_fold<BITS>(batch, slice, &own, &place, &now, &counts)) {
         inserts = TELLS ? carry_out<BITS>(write, own.keys[threadIdx.x], place, now)
                         : now.inserted && !place.found;
     }
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
         write.scratch.inserts[at] = kind::cell_of(own.keys[threadIdx.x], now.value);
     }
     __syncthreads(); /* M2: values[] and exists[] of all runs */
-    if (threadIdx.x < stretch.count) {
+    if (threadIdx.x < slice.count) {
         tell<BITS>(write, i, &own, &counts);
     }
     add_counts(&control->counters, &counts);
@@ -153,10 +153,10 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
 template <int BITS>
 cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream_t stream)
 {
-    const uint32_t stretches = sw_stretches_of(write.work.count);
-    if (stretches > 1) {
-        summarize_kernel<BITS><<<stretches, BLOCK, 0, stream>>>(write);
-        enter_kernel<BITS><<<stretches, BLOCK, 0, stream>>>(write);
+    const uint32_t slices = sw_slices_of(write.work.count);
+    if (slices > 1) {
+        summarize_kernel<BITS><<<slices, BLOCK, 0, stream>>>(write);
+        enter_kernel<BITS><<<slices, BLOCK, 0, stream>>>(write);
     }
     return cudaGetLastError();
 }
@@ -164,8 +164,8 @@ cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream
 template <int BITS, bool TELLS>
 cudaError_t sw_cuckoo_launch_fold(const sw_cuckoo_write<BITS> &write, cudaStream_t stream)
 {
-    const uint32_t stretches = sw_stretches_of(write.work.count);
-    const uint32_t blocks = stretches == 0 ? 1 : stretches;
+    const uint32_t slices = sw_slices_of(write.work.count);
+    const uint32_t blocks = slices == 0 ? 1 : slices;
     fold_kernel<BITS, TELLS><<<blocks, BLOCK, 0, stream>>>(write);
     return cudaGetLastError();
 }

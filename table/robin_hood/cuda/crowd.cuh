@@ -327,14 +327,14 @@ template <int BITS>
 static __device__ inline struct sw_run_scratch<BITS>
 run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
     typedef sw_run_kind<BITS> kind;
-    const uint32_t stretches = sw_stretches_of(count) + 1;
+    const uint32_t slices = sw_slices_of(count) + 1;
     struct sw_run_scratch<BITS> runs;
     static_assert(SW_RUN_BLOCK * sizeof(struct sw_cuda_update<BITS>) >=
                       3 * (sizeof(typename kind::change) + 2 * sizeof(typename kind::key_state)),
-                  "as many stretches as there are whole blocks of updates, and two more");
+                  "as many slices as there are whole blocks of updates, and two more");
     runs.changes = (typename kind::change *)scratch->updates;
-    runs.begun = (typename kind::key_state *)(runs.changes + stretches);
-    runs.entering = runs.begun + stretches;
+    runs.begun = (typename kind::key_state *)(runs.changes + slices);
+    runs.entering = runs.begun + slices;
     return runs;
 }
 
@@ -372,13 +372,13 @@ static __device__ inline void set_found_alike(const struct sw_cuda_device<BITS> 
     }
 }
 
-/* Takes the keys of one stretch through their operations, by all threads of a block. */
+/* Takes the keys of one slice through their operations, by all threads of a block. */
 template <int BITS>
 static __device__ inline void
-fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs,
-             uint32_t number, struct sw_run_memory<BITS> *own, struct fold_counts *counts)
+fold_slice(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs, uint32_t number,
+           struct sw_run_memory<BITS> *own, struct fold_counts *counts)
 {
-    const struct sw_stretch stretch = sw_stretch_of(runs, number);
+    const struct sw_slice slice = sw_slice_of(runs, number);
     const uint32_t t = threadIdx.x;
     struct sw_cuda_update<BITS> held = {
         NOWHERE, 0
@@ -390,17 +390,17 @@ fold_stretch(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &r
             0, 0
         }
     };
-    const uint32_t i = sw_read_stretch<BITS>(runs, stretch, own);
-    if (sw_runs_fold<BITS>(runs, stretch, own, &held, &now, counts)) {
+    const uint32_t i = sw_read_slice<BITS>(runs, slice, own);
+    if (sw_runs_fold<BITS>(runs, slice, own, &held, &now, counts)) {
         const struct folded<BITS> key = {
             now.value, now.exists, now.value != held.value
         };
-        effect = effect_of<BITS>(runs.device, runs.m(stretch.first + t), held, key);
+        effect = effect_of<BITS>(runs.device, runs.m(slice.first + t), held, key);
     }
     carry_out<BITS>(runs.device, effect);
     __syncthreads(); /* M2: values[] and exists[] of all runs */
     bool found = false;
-    if (t < stretch.count) {
+    if (t < slice.count) {
         const struct operation<BITS> operation = {
             own->operands[t], i, own->ops[t]
         };
@@ -424,18 +424,18 @@ apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_b
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     const struct crowd_runs<BITS> runs = sort_crowd<BITS>(device, batch.count);
-    const uint32_t stretches = sw_stretches_of(runs.count);
+    const uint32_t slices = sw_slices_of(runs.count);
     struct fold_counts counts = {};
-    for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
-        sw_runs_summarize<BITS>(runs, sw_stretch_of(runs, s), &own, &counts);
+    for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
+        sw_runs_summarize<BITS>(runs, sw_slice_of(runs, s), &own, &counts);
     }
-    grid.sync(); /* M4: changes of all stretches */
-    for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
-        sw_runs_enter<BITS>(runs, sw_stretch_of(runs, s), &own, &entering);
+    grid.sync(); /* M4: changes of all slices */
+    for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
+        sw_runs_enter<BITS>(runs, sw_slice_of(runs, s), &own, &entering);
     }
-    grid.sync(); /* M4: every stretch knows its key on entry */
-    for (uint32_t s = blockIdx.x; s < stretches; s += gridDim.x) {
-        fold_stretch<BITS>(wanted, runs, s, &own, &counts);
+    grid.sync(); /* M4: every slice knows its key on entry */
+    for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
+        fold_slice<BITS>(wanted, runs, s, &own, &counts);
     }
     add_counts(&device.control->counters, &counts);
     grid.sync(); /* M4: no block needs a key slot any more */

@@ -39,16 +39,16 @@
 #define SW_GET_RESIDENT 0
 #endif
 template <int ARCH, int BITS> struct sw_policy_get_plain {
-    static constexpr int kif = SW_GET_KEYS;
-    static constexpr int lpk = SW_GET_LANES;
-    static constexpr int tpb = SW_GET_BLOCK;
-    static constexpr int tpm = SW_GET_RESIDENT;
+    static constexpr int keys_in_flight = SW_GET_KEYS;
+    static constexpr int lanes_per_key = SW_GET_LANES;
+    static constexpr int threads_per_block = SW_GET_BLOCK;
+    static constexpr int threads_per_multiprocessor = SW_GET_RESIDENT;
 };
 template <int ARCH, int BITS> struct sw_policy_get_hinted {
-    static constexpr int kih = SW_GET_HINTED_KEYS;
-    static constexpr int lpk = SW_GET_LANES;
-    static constexpr int tpb = SW_GET_BLOCK;
-    static constexpr int tpm = SW_GET_RESIDENT;
+    static constexpr int keys_in_flight = SW_GET_HINTED_KEYS;
+    static constexpr int lanes_per_key = SW_GET_LANES;
+    static constexpr int threads_per_block = SW_GET_BLOCK;
+    static constexpr int threads_per_multiprocessor = SW_GET_RESIDENT;
 };
 #define SW_POLICY_GET
 #include "table/robin_hood/cuda/policy.cuh"
@@ -359,8 +359,8 @@ static cudaError_t launch_shaped(const struct sw_cuda_device<BITS> *device,
                                  struct sw_cuda_reads<BITS, N> *reads, uint32_t threads,
                                  cudaStream_t stream)
 {
-    uint32_t blocks = lay_out<BITS, N>(reads, threads / POLICY::lpk * KEYS);
-    get_kernel<BITS, N, KEYS, POLICY::lpk, HINTS, COUNTS, SHAPE>
+    uint32_t blocks = lay_out<BITS, N>(reads, threads / POLICY::lanes_per_key * KEYS);
+    get_kernel<BITS, N, KEYS, POLICY::lanes_per_key, HINTS, COUNTS, SHAPE>
         <<<blocks, threads, 0, stream>>>(device->table, device->hints, *reads);
     return cudaGetLastError();
 }
@@ -371,7 +371,7 @@ template <int BITS, int N, int KEYS, bool HINTS, bool COUNTS, typename POLICY>
 static cudaError_t launch(const struct sw_cuda_device<BITS> *device,
                           struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)
 {
-    typedef sw_cuda_shape<POLICY::tpb, POLICY::tpm> own;
+    typedef sw_cuda_shape<POLICY::threads_per_block, POLICY::threads_per_multiprocessor> own;
     uint32_t threads = device->block_size != 0 ? device->block_size : own::block;
     if (threads == own::block) {
         return launch_shaped<BITS, N, KEYS, HINTS, COUNTS, POLICY, own>(device, reads, threads,
@@ -402,12 +402,14 @@ static cudaError_t launch_get(const struct sw_cuda_device<BITS> *device, bool us
     }
     if (hints) {
         return device->counts_probes
-                   ? launch<BITS, N, hinted::kih, true, true, hinted>(device, reads, stream)
-                   : launch<BITS, N, hinted::kih, true, false, hinted>(device, reads, stream);
+                   ? launch<BITS, N, hinted::keys_in_flight, true, true, hinted>(device, reads,
+                                                                                 stream)
+                   : launch<BITS, N, hinted::keys_in_flight, true, false, hinted>(device, reads,
+                                                                                  stream);
     }
     return device->counts_probes
-               ? launch<BITS, N, plain::kif, false, true, plain>(device, reads, stream)
-               : launch<BITS, N, plain::kif, false, false, plain>(device, reads, stream);
+               ? launch<BITS, N, plain::keys_in_flight, false, true, plain>(device, reads, stream)
+               : launch<BITS, N, plain::keys_in_flight, false, false, plain>(device, reads, stream);
 }
 
 template <int BITS, int N>

@@ -16,10 +16,10 @@
  * score 1.0430, speed-ups 0.9918 .. 1.0911, mean 1.0399 over 32 workloads;
  * 29 of 72 variants tried; measured 2026-11-22 02:31:55 UTC. */
 template <> struct sw_policy_get_hinted<90, 64> {
-    static constexpr int kih = 4;
-    static constexpr int lpk = 1;
-    static constexpr int tpb = 256;
-    static constexpr int tpm = 1024;
+    static constexpr int keys_in_flight = 4;
+    static constexpr int lanes_per_key = 1;
+    static constexpr int threads_per_block = 256;
+    static constexpr int threads_per_multiprocessor = 1024;
 };
 
 /* Slot=128 Operation=plain: base
@@ -30,10 +30,10 @@ template <> struct sw_policy_get_hinted<90, 64> {
  * score 1.1653, speed-ups 0.9887 .. 1.2926, mean 1.1448 over 32 workloads;
  * 28 of 72 variants tried; measured 2026-11-22 02:31:27 UTC. */
 template <> struct sw_policy_get_hinted<90, 128> {
-    static constexpr int kih = 4;
-    static constexpr int lpk = 2;
-    static constexpr int tpb = 128;
-    static constexpr int tpm = 1024;
+    static constexpr int keys_in_flight = 4;
+    static constexpr int lanes_per_key = 2;
+    static constexpr int threads_per_block = 128;
+    static constexpr int threads_per_multiprocessor = 1024;
 };
 
 #endif
@@ -44,8 +44,8 @@ template <> struct sw_policy_get_hinted<90, 128> {
  * score 1.3263, speed-ups 1.2267 .. 1.4826, mean 1.3606 over 12 workloads;
  * 2 of 12 variants tried; measured 2026-11-22 02:32:14 UTC. */
 template <> struct sw_policy_ranges_scatter<90, 64> {
-    static constexpr int tps = 512;
-    static constexpr int kps = 2;
+    static constexpr int threads_per_block = 512;
+    static constexpr int operations_per_thread = 2;
 };
 
 /* Slot=64 Operation=apply: base
@@ -56,8 +56,8 @@ template <> struct sw_policy_ranges_scatter<90, 64> {
  * score 1.1762, speed-ups 1.0263 .. 1.5028, mean 1.2565 over 12 workloads;
  * 2 of 12 variants tried; measured 2026-11-22 02:32:09 UTC. */
 template <> struct sw_policy_ranges_scatter<90, 128> {
-    static constexpr int tps = 1024;
-    static constexpr int kps = 2;
+    static constexpr int threads_per_block = 1024;
+    static constexpr int operations_per_thread = 2;
 };
 
 /* Slot=128 Operation=apply: base

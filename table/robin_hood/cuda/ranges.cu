@@ -43,13 +43,13 @@
 #define SW_RANGES_HINTS 1
 #endif
 template <int ARCH, int BITS> struct sw_policy_ranges_scatter {
-    static constexpr int tps = SW_RANGES_SCATTER_BLOCK;
-    static constexpr int kps = SW_RANGES_SCATTER_KEYS;
+    static constexpr int threads_per_block = SW_RANGES_SCATTER_BLOCK;
+    static constexpr int operations_per_thread = SW_RANGES_SCATTER_KEYS;
 };
 template <int ARCH, int BITS> struct sw_policy_ranges_apply {
-    static constexpr int tpb = SW_RANGES_BLOCK;
-    static constexpr int tpm = SW_RANGES_RESIDENT;
-    static constexpr int hin = SW_RANGES_HINTS;
+    static constexpr int threads_per_block = SW_RANGES_BLOCK;
+    static constexpr int threads_per_multiprocessor = SW_RANGES_RESIDENT;
+    static constexpr int reads_hints = SW_RANGES_HINTS;
 };
 #define SW_POLICY_RANGES
 #include "table/robin_hood/cuda/policy.cuh"
@@ -364,10 +364,10 @@ template <int BITS, typename POLICY>
 static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    const uint32_t share = POLICY::tps * POLICY::kps;
-    scatter_kernel<BITS, POLICY::tps, POLICY::kps>
-        <<<(batch->count + share - 1) / share, POLICY::tps, 0, stream>>>(*device, *batch,
-                                                                         layout_for<BITS>(batch));
+    const uint32_t share = POLICY::threads_per_block * POLICY::operations_per_thread;
+    scatter_kernel<BITS, POLICY::threads_per_block, POLICY::operations_per_thread>
+        <<<(batch->count + share - 1) / share, POLICY::threads_per_block, 0, stream>>>(
+            *device, *batch, layout_for<BITS>(batch));
     return cudaGetLastError();
 }
 
@@ -389,16 +389,16 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch,
                                  struct range_layout layout, cudaStream_t stream)
 {
-    typedef sw_ranges_shape<POLICY::tpb, POLICY::tpm> shape;
+    typedef sw_ranges_shape<POLICY::threads_per_block, POLICY::threads_per_multiprocessor> shape;
     struct sw_cuda_device<BITS> to = *device;
-    if (!POLICY::hin) {
+    if (!POLICY::reads_hints) {
         to.hints = NULL;
     }
     if (layout.in_order) {
-        range_in_order_kernel<BITS, shape>
-            <<<layout.ranges, POLICY::tpb, 0, stream>>>(to, wanted_of<BITS>(device, batch), layout);
+        range_in_order_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
+            to, wanted_of<BITS>(device, batch), layout);
     } else {
-        range_kernel<BITS, shape><<<layout.ranges, POLICY::tpb, 0, stream>>>(
+        range_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
             to, batch->op, batch->found != NULL, layout);
     }
     return cudaGetLastError();
