@@ -63,8 +63,8 @@ static void verify(struct sw_load_worker *worker, const struct sw_load_slot *slo
     }
 }
 
-/* The same for a frame of a lane, against its model. */
-static void verify_lane(struct sw_load_worker *worker, const struct sw_load_slot *slot)
+/* The same for a frame of a share, against its model. */
+static void verify_share(struct sw_load_worker *worker, const struct sw_load_slot *slot)
 {
     const bool is_get = slot->request.operation == SHERWOOD_GET;
     const bool has_found = slot->request.found != NULL;
@@ -86,15 +86,16 @@ void sw_load_bulk_use(struct sw_load_worker *worker, const struct sw_load_slot *
 {
     const struct sw_load_unit *unit = &slot->unit;
     const bool is_delete = worker->phase->operation == SW_LOAD_DELETE;
-    if (unit->lane) {
+    if (unit->share) {
         worker->operations[unit->operation] += unit->count;
     }
-    worker->hits += !unit->lane || slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
+    worker->hits +=
+        !unit->share || slot->request.operation == SHERWOOD_GET ? slot->request.hits : 0;
     if (worker->options->no_verify) {
         return;
     }
-    if (unit->lane) {
-        verify_lane(worker, slot);
+    if (unit->share) {
+        verify_share(worker, slot);
     } else if (worker->phase->operation == SW_LOAD_GET || (is_delete && slot->request.previous)) {
         verify(worker, slot, unit->count);
     } else if (is_delete || worker->phase->is_fresh) {

@@ -232,7 +232,7 @@ static void start_all(struct sw_load_worker *worker)
     for (uint32_t i = 0; i < resp->count; i++) {
         struct sw_load_resp_client *client = &resp->clients[i];
         client->unit.count = 0;
-        sw_load_lane_rewind(&client->lane);
+        sw_load_share_rewind(&client->share);
         put_idle(resp, client);
     }
 }

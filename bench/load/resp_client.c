@@ -33,10 +33,10 @@ int sw_load_resp_prepare(struct sw_load_resp_client *client, const struct sw_loa
     if (!client->unit.keys || !client->output || !client->input) {
         return SW_LOAD_E_NOMEM;
     }
-    if (setup->lanes) {
-        client->unit.lane = &client->lane;
+    if (setup->shares) {
+        client->unit.share = &client->share;
         client->unit.operands = calloc(unit_keys, workload->value_bytes);
-        if (!sw_load_lane_init(&client->lane, setup->lanes, number) || !client->unit.operands) {
+        if (!sw_load_share_init(&client->share, setup->shares, number) || !client->unit.operands) {
             return SW_LOAD_E_NOMEM;
         }
     }
@@ -49,7 +49,7 @@ void sw_load_resp_fini(struct sw_load_resp_client *client)
     free(client->unit.operands);
     free(client->output);
     free(client->input);
-    sw_load_lane_fini(&client->lane);
+    sw_load_share_fini(&client->share);
     sw_load_link_close(&client->link);
     *client = (struct sw_load_resp_client){.link.fd = -1};
 }
@@ -120,7 +120,7 @@ bool sw_load_resp_take(struct sw_load_resp_client *client, struct sw_load_worker
         return false;
     }
     char *end = client->output;
-    if (unit->lane) {
+    if (unit->share) {
         end = sw_load_resp_mix_format(worker, unit, end);
     } else if (worker->phase->operation == SW_LOAD_SET) {
         end = format_sets(workload, unit->keys, unit->count, end);
@@ -172,7 +172,7 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
                      const struct sw_load_reply *reply)
 {
     const struct sw_load_unit *unit = &client->unit;
-    if (unit->lane) {
+    if (unit->share) {
         bool fits = sw_load_resp_mix_use(worker, unit, client->keys_answered, reply);
         client->keys_answered += fits;
         return fits ? SW_LOAD_OK : unexpected(worker, reply);

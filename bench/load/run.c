@@ -40,9 +40,9 @@ struct run {
     struct sw_load_workload workload;
     struct sw_load_server server;
     struct sw_load_distribution distribution;
-    struct sw_load_lane_setup lanes; /* if the operation is MIX */
-    struct sw_load_prefill frames;   /* of every unit, if they are drawn before */
-    uint32_t workers_count;          /* with connections */
+    struct sw_load_share_setup shares; /* if the operation is MIX */
+    struct sw_load_prefill frames;     /* of every unit, if they are drawn before */
+    uint32_t workers_count;            /* with connections */
     struct sw_load_worker *workers;
     struct thread_argument *arguments;
     struct gate gate;
@@ -95,7 +95,7 @@ static int init_worker(struct run *run, uint32_t i, char *error)
 static int prepare_workers(struct run *run, char *error)
 {
     const struct sw_load_options *options = run->options;
-    const bool has_lanes = options->operation == SW_LOAD_MIX;
+    const bool has_shares = options->operation == SW_LOAD_MIX;
     int status = sw_load_plan_memory(options, &run->workload, error);
     if (status) {
         return status;
@@ -108,12 +108,12 @@ static int prepare_workers(struct run *run, char *error)
     const struct sw_load_setup setup = {
         .options = options,
         .workload = &run->workload,
-        .lanes = has_lanes ? &run->lanes : NULL,
+        .shares = has_shares ? &run->shares : NULL,
         .distribution = &run->distribution,
         .frames = is_prefilled ? &run->frames : NULL,
     };
     status =
-        has_lanes ? sw_load_plan_lanes(options, &run->workload, &run->lanes, error) : SW_LOAD_OK;
+        has_shares ? sw_load_plan_shares(options, &run->workload, &run->shares, error) : SW_LOAD_OK;
     uint32_t first = 0;
     for (uint32_t i = 0; i < options->threads && status == SW_LOAD_OK; i++) {
         status = run->transport->prepare(run->workers[i].connections, &setup, first, error);

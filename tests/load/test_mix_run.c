@@ -409,7 +409,7 @@ Test(mix_run, a_rate_that_is_out_of_reach)
     }
 }
 
-Test(mix_run, too_few_keys_for_the_lanes)
+Test(mix_run, too_few_keys_for_the_shares)
 {
     struct sw_load_options options = options_for(SW_LOAD_BULK, "get=1");
     options.keys = IN_FLIGHT - 1;

@@ -44,23 +44,23 @@ static void tell_built(void *context, const struct sw_tune_product *product, uin
     (void)fflush(stdout);
 }
 
-static bool build(const struct sw_tune_search_options *options, struct sw_tune_plan *plan,
+static bool build(const struct sw_tune_search_options *options, struct sw_tune_worklist *worklist,
                   struct sw_tune_interrupt *interrupt, double began, struct sw_tune_reason *reason)
 {
     struct told told = {.began = sw_study_clock()};
     uint32_t there = 0;
-    if (!sw_tune_build(plan->products, plan->count, &options->tools, interrupt,
+    if (!sw_tune_build(worklist->products, worklist->count, &options->tools, interrupt,
                        began + 60 * options->budget_minutes, tell_built, &told, reason)) {
         return false;
     }
-    for (uint32_t p = 0; p < plan->count; p++) {
-        there += plan->products[p].is_built;
+    for (uint32_t p = 0; p < worklist->count; p++) {
+        there += worklist->products[p].is_built;
     }
-    printf("%" PRIu32 " of %" PRIu32 " variants are built, in %s\n", there, plan->count,
+    printf("%" PRIu32 " of %" PRIu32 " variants are built, in %s\n", there, worklist->count,
            options->tools.folder);
     if (options->builds_only) { /* what failed to build matters only here: else it is stored */
-        for (uint32_t p = 0; p < plan->count; p++) {
-            const struct sw_tune_product *product = &plan->products[p];
+        for (uint32_t p = 0; p < worklist->count; p++) {
+            const struct sw_tune_product *product = &worklist->products[p];
             if (!product->is_built && product->is_base && product->reason.text[0] != '\0') {
                 return sw_tune_refuse(reason, "base of %s does not build: %s",
                                       product->kernel->space->kernel, product->reason.text);
@@ -70,11 +70,11 @@ static bool build(const struct sw_tune_search_options *options, struct sw_tune_p
     return true;
 }
 
-static bool write_spaces(const struct sw_tune_plan *plan, struct sw_tune_store *store,
+static bool write_spaces(const struct sw_tune_worklist *worklist, struct sw_tune_store *store,
                          struct sw_tune_reason *reason)
 {
-    for (uint32_t k = 0; k < plan->kernel_count; k++) {
-        if (!sw_tune_store_space(store, plan->kernels[k].space, plan->kernels[k].sources)) {
+    for (uint32_t k = 0; k < worklist->kernel_count; k++) {
+        if (!sw_tune_store_space(store, worklist->kernels[k].space, worklist->kernels[k].sources)) {
             sw_tune_store_failure(store, reason);
             return false;
         }
@@ -99,7 +99,8 @@ static int finish(const char *program, enum sw_tune_ended ended,
 }
 
 static int measure(const char *program, const struct sw_tune_search_options *options,
-                   struct sw_tune_plan *plan, struct sw_tune_interrupt *interrupt, double began)
+                   struct sw_tune_worklist *worklist, struct sw_tune_interrupt *interrupt,
+                   double began)
 {
     struct sw_tune_reason reason = {""};
     struct sw_tune_store *store = NULL;
@@ -116,15 +117,15 @@ static int measure(const char *program, const struct sw_tune_search_options *opt
         return fail(program, &reason, EXIT_FAILURE);
     }
     enum sw_tune_ended ended = SW_TUNE_IMPOSSIBLE;
-    if (write_spaces(plan, store, &reason)) {
-        ended = sw_tune_measure(plan, options, store, interrupt, began, &reason);
+    if (write_spaces(worklist, store, &reason)) {
+        ended = sw_tune_measure(worklist, options, store, interrupt, began, &reason);
     }
     sw_tune_store_close(store);
     return finish(program, ended, interrupt, &reason);
 }
 
 static int search(const char *program, const struct sw_tune_search_options *options,
-                  struct sw_tune_plan *plan)
+                  struct sw_tune_worklist *worklist)
 {
     struct sw_tune_reason reason = {""};
     struct sw_tune_interrupt interrupt;
@@ -133,13 +134,13 @@ static int search(const char *program, const struct sw_tune_search_options *opti
         return fail(program, &(struct sw_tune_reason){"signals cannot be awaited"}, EXIT_FAILURE);
     }
     int status = EXIT_FAILURE;
-    if (!options->builds_nothing && !build(options, plan, &interrupt, began, &reason)) {
+    if (!options->builds_nothing && !build(options, worklist, &interrupt, began, &reason)) {
         status = fail(program, &reason, EXIT_FAILURE);
     } else if (options->builds_only || interrupt.came) {
         status = finish(program, interrupt.came ? SW_TUNE_STOPPED : SW_TUNE_THROUGH, &interrupt,
                         &reason);
     } else {
-        status = measure(program, options, plan, &interrupt, began);
+        status = measure(program, options, worklist, &interrupt, began);
     }
     sw_tune_interrupt_close(&interrupt);
     return status;
@@ -156,7 +157,7 @@ static void find_runner(const char *program, char path[SW_TUNE_PATH_MAX])
 int main(int argc, char **argv)
 {
     struct sw_tune_search_options options;
-    struct sw_tune_plan plan;
+    struct sw_tune_worklist worklist;
     struct sw_tune_reason reason = {""};
     enum sw_study_parsed parsed = sw_tune_search_options_parse(&options, argc, argv);
     if (parsed != SW_STUDY_RUN) {
@@ -166,9 +167,9 @@ int main(int argc, char **argv)
         find_runner(argv[0], options.runner);
     }
     int status = EXIT_MISUSED;
-    if (sw_tune_plan_make(&plan, &options, &reason)) {
-        status = search(argv[0], &options, &plan);
-        sw_tune_plan_free(&plan);
+    if (sw_tune_worklist_make(&worklist, &options, &reason)) {
+        status = search(argv[0], &options, &worklist);
+        sw_tune_worklist_free(&worklist);
     } else {
         (void)fail(argv[0], &reason, status);
     }

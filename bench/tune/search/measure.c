@@ -13,7 +13,7 @@
 #include "bench/tune/subject.h"
 
 struct run {
-    struct sw_tune_plan *plan;
+    struct sw_tune_worklist *worklist;
     const struct sw_tune_search_options *options;
     struct sw_tune_store *store;
     struct sw_tune_interrupt *interrupt;
@@ -54,12 +54,12 @@ static void say(const struct run *run, const struct sw_tune_product *product, co
 {
     double now = sw_study_clock();
     double each = (now - run->timing_began) / (run->measured > 0 ? run->measured : 1);
-    double left = fmin(run->end - now, each * (double)(run->plan->count - run->next - 1));
+    double left = fmin(run->end - now, each * (double)(run->worklist->count - run->next - 1));
     bool in_minutes = left >= 90;
     printf("[%7.1f s] %u/%u %s%s%s %s: %s, about %.0f %s left\n", now - run->began, run->next + 1,
-           run->plan->count, product->kernel->space->kernel, product->point[0] != '\0' ? " " : "",
-           product->point, product->name, what, fmax(in_minutes ? left / 60 : left, 0),
-           in_minutes ? "min" : "s");
+           run->worklist->count, product->kernel->space->kernel,
+           product->point[0] != '\0' ? " " : "", product->point, product->name, what,
+           fmax(in_minutes ? left / 60 : left, 0), in_minutes ? "min" : "s");
     (void)fflush(stdout);
 }
 
@@ -305,19 +305,19 @@ static enum sw_tune_ended measure_one(struct run *run, const struct sw_tune_prod
 static enum sw_tune_ended measure_all(struct run *run, struct sw_tune_reason *reason)
 {
     enum sw_tune_ended ended = SW_TUNE_THROUGH;
-    for (run->next = 0; ended == SW_TUNE_THROUGH && run->next < run->plan->count; run->next++) {
+    for (run->next = 0; ended == SW_TUNE_THROUGH && run->next < run->worklist->count; run->next++) {
         ended = is_over(run) ? SW_TUNE_STOPPED
-                             : measure_one(run, &run->plan->products[run->next], reason);
+                             : measure_one(run, &run->worklist->products[run->next], reason);
     }
     run->next -= ended != SW_TUNE_THROUGH;
     printf("%u of %u variants: %u measured now (%u of them refused), %u stored before, %u not "
            "built, %u left\n",
-           run->next, run->plan->count, run->measured, run->refused, run->kept, run->missing,
-           run->plan->count - run->next);
+           run->next, run->worklist->count, run->measured, run->refused, run->kept, run->missing,
+           run->worklist->count - run->next);
     return ended;
 }
 
-enum sw_tune_ended sw_tune_measure(struct sw_tune_plan *plan,
+enum sw_tune_ended sw_tune_measure(struct sw_tune_worklist *worklist,
                                    const struct sw_tune_search_options *options,
                                    struct sw_tune_store *store, struct sw_tune_interrupt *interrupt,
                                    double began, struct sw_tune_reason *reason)
@@ -325,7 +325,7 @@ enum sw_tune_ended sw_tune_measure(struct sw_tune_plan *plan,
     static struct sw_tune_subject subject; /* tens of KiB each */
     static struct sw_tune_samples samples;
     struct run run = {
-        .plan = plan,
+        .worklist = worklist,
         .options = options,
         .store = store,
         .interrupt = interrupt,

@@ -41,7 +41,7 @@ enum sw_study_parsed sw_tune_search_options_parse(struct sw_tune_search_options 
 /* Products: base of every workload first; then the other variants, workload after workload in turn,
  * in a shuffled order that is the same each time, so that a search that ends early has seen
  * something of all. */
-struct sw_tune_plan {
+struct sw_tune_worklist {
     struct sw_tune_kernel kernels[SW_TUNE_KERNELS_MAX];
     uint32_t kernel_count;
     struct sw_tune_product *products;
@@ -50,9 +50,10 @@ struct sw_tune_plan {
 
 /* On false `reason` says what is wrong with the kernels or the filters, and nothing is allocated.
  */
-bool sw_tune_plan_make(struct sw_tune_plan *plan, const struct sw_tune_search_options *options,
-                       struct sw_tune_reason *reason);
-void sw_tune_plan_free(struct sw_tune_plan *plan);
+bool sw_tune_worklist_make(struct sw_tune_worklist *worklist,
+                           const struct sw_tune_search_options *options,
+                           struct sw_tune_reason *reason);
+void sw_tune_worklist_free(struct sw_tune_worklist *worklist);
 
 enum sw_tune_ended {
     SW_TUNE_THROUGH,   /* nothing is left to do */
@@ -60,10 +61,10 @@ enum sw_tune_ended {
     SW_TUNE_IMPOSSIBLE /* `reason` says why */
 };
 
-/* Runs the variants of a plan and stores what they do. Results of the present sources are not
+/* Runs the variants of a worklist and stores what they do. Results of the present sources are not
  * measured again, unless asked for. A line on stdout for each variant. `began`: of sw_study_clock,
  * what the budget counts from. */
-enum sw_tune_ended sw_tune_measure(struct sw_tune_plan *plan,
+enum sw_tune_ended sw_tune_measure(struct sw_tune_worklist *worklist,
                                    const struct sw_tune_search_options *options,
                                    struct sw_tune_store *store, struct sw_tune_interrupt *interrupt,
                                    double began, struct sw_tune_reason *reason);

@@ -41,9 +41,9 @@ struct sw_cuckoo_tally {
 
 /* What becomes of a write batch. */
 enum sw_cuckoo_mode {
-    SW_CUCKOO_ASK,    /* the limit is in question: count the new keys */
-    SW_CUCKOO_COMMIT, /* everything fits: a thread a key */
-    SW_CUCKOO_SERIAL  /* something may be refused: one thread, one operation after the other */
+    SW_CUCKOO_COUNT_NEW, /* the limit is in question: count the new keys */
+    SW_CUCKOO_ADMITTED,  /* everything fits: a thread a key */
+    SW_CUCKOO_SERIAL     /* something may be refused: one thread, one operation after the other */
 };
 
 struct sw_cuckoo_engine_control {
@@ -119,7 +119,7 @@ template <int BITS>
 cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
 /* engine_fold.cu: of the sorted batch. The first finds out what keys are where their runs enter a
- * slice; the second does something only if the mode is COMMIT (TELLS) or ASK. */
+ * slice; the second does something only if the mode is ADMITTED (TELLS) or COUNT_NEW. */
 template <int BITS>
 cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 template <int BITS, bool TELLS>

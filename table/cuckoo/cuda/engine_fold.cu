@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_writ
     typedef sw_cuckoo_kind<BITS> kind;
     __shared__ struct sw_run_memory<BITS> own;
     struct sw_cuckoo_engine_control *control = write.control;
-    if (control->mode != (TELLS ? SW_CUCKOO_COMMIT : SW_CUCKOO_ASK)) {
+    if (control->mode != (TELLS ? SW_CUCKOO_ADMITTED : SW_CUCKOO_COUNT_NEW)) {
         return;
     }
     const source<BITS> batch(write);

@@ -47,18 +47,18 @@ template <int BITS> static __global__ void begin_kernel(const sw_cuckoo_write<BI
     const typename sw_cuckoo_kind<BITS>::table *table = write.table;
     bool room = write.state->stash_occupied <= table->stash_max &&
                 write.state->occupied + write.work.count <= table->occupied_max;
-    write.control->mode = room ? SW_CUCKOO_COMMIT : SW_CUCKOO_ASK;
+    write.control->mode = room ? SW_CUCKOO_ADMITTED : SW_CUCKOO_COUNT_NEW;
 }
 
 template <int BITS> static __global__ void decide_kernel(const sw_cuckoo_write<BITS> write)
 {
     struct sw_cuckoo_engine_control *control = write.control;
     const typename sw_cuckoo_kind<BITS>::table *table = write.table;
-    if (control->mode == SW_CUCKOO_ASK) {
+    if (control->mode == SW_CUCKOO_COUNT_NEW) {
         bool fits = control->inserting == 0 ||
                     (write.state->stash_occupied <= table->stash_max &&
                      write.state->occupied + control->new_keys <= table->occupied_max);
-        control->mode = fits ? SW_CUCKOO_COMMIT : SW_CUCKOO_SERIAL;
+        control->mode = fits ? SW_CUCKOO_ADMITTED : SW_CUCKOO_SERIAL;
     }
 }
 
@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) insert_kernel(const sw_cuckoo
     typedef sw_cuckoo_kind<BITS> kind;
     const typename kind::table table = *write.table;
     struct sw_cuckoo_engine_control *control = write.control;
-    uint32_t count = control->mode == SW_CUCKOO_COMMIT ? control->inserts : 0;
+    uint32_t count = control->mode == SW_CUCKOO_ADMITTED ? control->inserts : 0;
     for (uint32_t i = thread_number(); i < count; i += gridDim.x * BLOCK) {
         typename kind::cell carried = write.scratch.inserts[i];
         if (kind::insert_from(&table.view, &carried, 1, 0, 1, table.view.shape.functions) != 0) {
@@ -113,7 +113,7 @@ static __global__ void __launch_bounds__(BLOCK) answer_kernel(const sw_cuckoo_wr
 {
     uint32_t i = thread_number();
     uint32_t count = write.work.count;
-    if (write.control->mode != SW_CUCKOO_COMMIT) {
+    if (write.control->mode != SW_CUCKOO_ADMITTED) {
         return;
     }
     bool found = i < count && write.scratch.found[i] != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.c - reads kernels and lists the variants that the command line selects.
+ * worklist.c - reads kernels and lists the variants that the command line selects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,20 +96,21 @@ static int compare(const void *a, const void *b)
 }
 
 /* Into products, in order, with the names of their files. */
-static bool settle(struct sw_tune_plan *plan, struct entries *entries,
-                   const struct sw_tune_search_options *options, struct sw_tune_reason *reason)
+static bool name_products(struct sw_tune_worklist *worklist, struct entries *entries,
+                          const struct sw_tune_search_options *options,
+                          struct sw_tune_reason *reason)
 {
     if (entries->count == 0) {
         return sw_tune_refuse(reason, "nothing is selected: the filters leave no workload");
     }
     qsort(entries->list, entries->count, sizeof(entries->list[0]), compare);
-    plan->products = calloc(entries->count, sizeof(plan->products[0]));
-    if (plan->products == NULL) {
+    worklist->products = calloc(entries->count, sizeof(worklist->products[0]));
+    if (worklist->products == NULL) {
         return sw_tune_refuse(reason, "not enough memory");
     }
-    for (; plan->count < entries->count; plan->count++) {
-        plan->products[plan->count] = entries->list[plan->count].product;
-        if (!sw_tune_product_name(&plan->products[plan->count], &options->tools, reason)) {
+    for (; worklist->count < entries->count; worklist->count++) {
+        worklist->products[worklist->count] = entries->list[worklist->count].product;
+        if (!sw_tune_product_name(&worklist->products[worklist->count], &options->tools, reason)) {
             return false;
         }
     }
@@ -117,11 +118,12 @@ static bool settle(struct sw_tune_plan *plan, struct entries *entries,
 }
 
 /* The kernels whose names match, and whether the filters fit their axes. */
-static bool read_kernels(struct sw_tune_plan *plan, const struct sw_tune_search_options *options,
+static bool read_kernels(struct sw_tune_worklist *worklist,
+                         const struct sw_tune_search_options *options,
                          struct sw_tune_reason *reason)
 {
     for (uint32_t i = 0; i < options->file_count; i++) {
-        struct sw_tune_kernel *kernel = &plan->kernels[plan->kernel_count];
+        struct sw_tune_kernel *kernel = &worklist->kernels[worklist->kernel_count];
         uint64_t own = 0;
         uint64_t tuned = 0;
         if (!sw_tune_space_read(options->files[i], &kernel->space, reason)) {
@@ -132,7 +134,7 @@ static bool read_kernels(struct sw_tune_plan *plan, const struct sw_tune_search_
             kernel->space = NULL;
             continue;
         }
-        plan->kernel_count++;
+        worklist->kernel_count++;
         /* the file that is tuned counts even if the kernel does not include it */
         if (!sw_tune_selection_fits(&options->select, kernel->space, reason) ||
             !sw_tune_hash_sources(options->files[i], &own, reason) ||
@@ -143,39 +145,40 @@ static bool read_kernels(struct sw_tune_plan *plan, const struct sw_tune_search_
         sw_tune_hash_text(sw_tune_hash(own, kernel->sources, strlen(kernel->sources)),
                           kernel->sources);
     }
-    return plan->kernel_count > 0 ||
+    return worklist->kernel_count > 0 ||
            sw_tune_refuse(reason, "nothing is selected: no kernel's name matches");
 }
 
-bool sw_tune_plan_make(struct sw_tune_plan *plan, const struct sw_tune_search_options *options,
-                       struct sw_tune_reason *reason)
+bool sw_tune_worklist_make(struct sw_tune_worklist *worklist,
+                           const struct sw_tune_search_options *options,
+                           struct sw_tune_reason *reason)
 {
     struct entries entries = {.list = NULL};
-    memset(plan, 0, sizeof(*plan));
-    bool good = read_kernels(plan, options, reason);
-    for (uint32_t k = 0; good && k < plan->kernel_count; k++) {
-        const struct sw_tune_space *space = plan->kernels[k].space;
+    memset(worklist, 0, sizeof(*worklist));
+    bool good = read_kernels(worklist, options, reason);
+    for (uint32_t k = 0; good && k < worklist->kernel_count; k++) {
+        const struct sw_tune_space *space = worklist->kernels[k].space;
         for (uint32_t w = 0; good && w < sw_tune_point_count(space, true); w++) {
             if (sw_tune_point_taken(space, true, w, options->select.filters,
                                     options->select.filter_count) &&
-                !add_workload(&entries, options, &plan->kernels[k], w)) {
+                !add_workload(&entries, options, &worklist->kernels[k], w)) {
                 good = sw_tune_refuse(reason, "not enough memory");
             }
         }
     }
-    good = good && settle(plan, &entries, options, reason);
+    good = good && name_products(worklist, &entries, options, reason);
     free(entries.list);
     if (!good) {
-        sw_tune_plan_free(plan);
+        sw_tune_worklist_free(worklist);
     }
     return good;
 }
 
-void sw_tune_plan_free(struct sw_tune_plan *plan)
+void sw_tune_worklist_free(struct sw_tune_worklist *worklist)
 {
     for (uint32_t k = 0; k < SW_TUNE_KERNELS_MAX; k++) {
-        free(plan->kernels[k].space);
+        free(worklist->kernels[k].space);
     }
-    free(plan->products);
-    memset(plan, 0, sizeof(*plan));
+    free(worklist->products);
+    memset(worklist, 0, sizeof(*worklist));
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * lane.h - a share of the keys that one unit at a time works on, and a model of what it must hold.
+ * share.h - a share of the keys, on which one unit at a time works, and a model of what it must
+ * hold.
  *
  * A run with --mix gives every place for a unit in flight (bulk: each frame of --depth of each
- * connection; RESP: each connection) a lane, and lane l of L the keys number l, l + L, l + 2L, ...
- * Nobody else touches them and the lane has one unit in flight, so the answers to it are decided:
- * operations of a unit take effect in their order, and the model says what each must answer.
+ * connection; RESP: each connection) a share. Share l of L has the keys number l, l + L, l + 2L,
+ * ... No other share writes them and the share has one unit in flight, so the right answers are
+ * known: operations of a unit take effect in their order, and the model says what each must answer.
  *
- * A key of a lane is named by its position 0, 1, ... First come those that the fill phase writes.
- * If the mix inserts, as many places again follow; when they are used up, an insert writes the
- * oldest place anew, so the model is bounded. Reads that shall miss use other keys, which no run
- * with this seed writes.
+ * A key of a share is named by its position 0, 1, ... The fill phase writes the first positions. If
+ * the mix inserts, as many positions again follow; when they are used up, an insert writes the
+ * oldest position again, so the model is bounded. Reads that are to miss use other keys, which no
+ * run with this seed writes.
  *
  * Drawing and checking cost no allocation and no clock. One thread at a time.
  */
-#ifndef SHERWOOD_LOAD_LANE_H
-#define SHERWOOD_LOAD_LANE_H
+#ifndef SHERWOOD_LOAD_SHARE_H
+#define SHERWOOD_LOAD_SHARE_H
 
 #include "bench/load/mix.h"
 
 /* Positions of keys that nobody writes. */
 #define SW_LOAD_NOWHERE UINT64_MAX
 
-/* What lanes of a run have in common. */
-struct sw_load_lane_setup {
+/* The position of a key that no share writes. */
+struct sw_load_share_setup {
     const struct sw_load_workload *workload;
     const struct sw_load_mix *mix;
     enum sw_load_distribution_kind distribution;
@@ -34,11 +35,11 @@ struct sw_load_lane_setup {
     uint32_t unit_keys; /* of a full unit */
     bool per_key;       /* an operation is drawn for each key, not for each unit */
     bool verify;        /* keep the model */
-    uint32_t lanes;     /* of the run; at most workload->keys */
+    uint32_t shares;    /* of the run; at most workload->keys */
 };
 
-struct sw_load_lane {
-    const struct sw_load_lane_setup *setup;
+struct sw_load_share {
+    const struct sw_load_share_setup *setup;
     uint32_t number;
     uint64_t loaded;    /* keys that the fill phase writes */
     uint64_t positions; /* loaded, or twice that */
@@ -71,26 +72,26 @@ struct sw_load_verdict {
     uint64_t expected;
 };
 
-/* Bytes that all lanes of a run allocate together. */
-uint64_t sw_load_lanes_bytes(const struct sw_load_lane_setup *setup);
-/* Lane `number` of setup->lanes; `setup` is borrowed. False if memory is short; fini is owed then
- * too. A zeroed lane may be given to fini. */
-bool sw_load_lane_init(struct sw_load_lane *lane, const struct sw_load_lane_setup *setup,
-                       uint32_t number);
-void sw_load_lane_fini(struct sw_load_lane *lane);
+/* Bytes that all shares of a run allocate together. */
+uint64_t sw_load_shares_bytes(const struct sw_load_share_setup *setup);
+/* Share `number` of setup->shares; `setup` is borrowed. False if memory is short; fini is owed then
+ * too. A zeroed share may be given to fini. */
+bool sw_load_share_init(struct sw_load_share *share, const struct sw_load_share_setup *setup,
+                        uint32_t number);
+void sw_load_share_fini(struct sw_load_share *share);
 
 /* Begins a sweep, or sequential draws, at the first key. */
-void sw_load_lane_rewind(struct sw_load_lane *lane);
+void sw_load_share_rewind(struct sw_load_share *share);
 /* The next unit of a sweep: every key of the fill with its first value (SET), or every key that the
  * model knows (GET; only if setup->verify). Writes keys and operands from element 0. Returns how
  * many, 0 at the end. */
-uint32_t sw_load_lane_sweep(struct sw_load_lane *lane, bool is_fill, void *keys, void *operands);
+uint32_t sw_load_share_sweep(struct sw_load_share *share, bool is_fill, void *keys, void *operands);
 /* Draws a unit of the mix, of `count` keys. */
-void sw_load_lane_draw(struct sw_load_lane *lane, uint32_t count, void *keys, void *operands);
+void sw_load_share_draw(struct sw_load_share *share, uint32_t count, void *keys, void *operands);
 
 /* Compares the answer to element i of the unit with the model, to which it applies the operation.
  * Elements are given in their order. Only if setup->verify. */
-struct sw_load_verdict sw_load_lane_check(struct sw_load_lane *lane, uint32_t i, uint64_t operand,
-                                          const struct sw_load_answer *answer);
+struct sw_load_verdict sw_load_share_check(struct sw_load_share *share, uint32_t i,
+                                           uint64_t operand, const struct sw_load_answer *answer);
 
 #endif
