@@ -327,7 +327,7 @@ enum sw_batch_kind {
  * Keys and values may be changed by others while the batch runs: each element is loaded once, so
  * the batch is one on some values that each element had; a value of a cache may be part of one and
  * part of another. What else a batch points to, `ops` and `group_ends`, must not change. Answers
- * are written and not read back: what others write there spoils the answers alone. This holds of
+ * are written and not read back: what others write there changes the answers alone. This holds of
  * the CPU backends; of CUDA's not yet, where keys and values must not change either. */
 struct sw_batch {
     enum sw_batch_kind kind;

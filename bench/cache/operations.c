@@ -11,7 +11,7 @@
 
 /* A library may look at its load every few calls and choose its kernels by it: as many calls of one
  * operation as HierarchicalKV's own benchmark makes come before the ones that are timed. */
-#define SETTLING_CALLS 9
+#define WARM_UP_CALLS 9
 #define REPS_MIN 2 /* of a series that is out of time */
 
 #define CAPACITY_DEFAULT (128ULL << 20)
@@ -35,11 +35,11 @@ static struct sw_cachebench_subject subject_of(const struct sw_cachebench_study 
     return subject;
 }
 
-static bool settle(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
-                   double load, struct sw_cachebench_verdict *verdict)
+static bool warm_up(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
+                    double load, struct sw_cachebench_verdict *verdict)
 {
     bool done = true;
-    for (int i = 0; i < SETTLING_CALLS && done; i++) {
+    for (int i = 0; i < WARM_UP_CALLS && done; i++) {
         struct sw_cachebench_rep rep;
         done = sw_cachebench_measure(table, operation, 1, load, &rep);
         for (int a = 0; a < SW_CACHEBENCH_ANSWERS; a++) {
@@ -58,7 +58,7 @@ static bool measure_series(struct sw_cachebench_table *table, struct sw_cacheben
     memset(&series, 0, sizeof(series));
     snprintf(subject->operation, sizeof(subject->operation), "%s",
              sw_cachebench_operation_name(operation));
-    bool done = settle(table, operation, subject->load, &series.verdict);
+    bool done = warm_up(table, operation, subject->load, &series.verdict);
     for (uint32_t r = 0; r <= study->options->reps && done; r++) {
         struct sw_cachebench_rep rep;
         bool is_late = sw_study_clock() - begun > study->options->seconds;

@@ -183,8 +183,8 @@ static enum sw_tune_ended note_failure(struct run *run, const struct stored *sto
     return SW_TUNE_IMPOSSIBLE;
 }
 
-static enum sw_tune_ended conclude(struct run *run, const struct stored *stored,
-                                   enum sw_tune_outcome outcome, struct sw_tune_reason *reason)
+static enum sw_tune_ended end_variant(struct run *run, const struct stored *stored,
+                                      enum sw_tune_outcome outcome, struct sw_tune_reason *reason)
 {
     bool is_whole = true;
     if (outcome != SW_TUNE_GOOD) {
@@ -218,7 +218,7 @@ static enum sw_tune_ended measure_points(struct run *run, const struct stored *s
         ended = time_points(run, stored, &outcome, reason);
         sw_tune_subject_close(run->subject);
     }
-    return ended == SW_TUNE_THROUGH ? conclude(run, stored, outcome, reason) : ended;
+    return ended == SW_TUNE_THROUGH ? end_variant(run, stored, outcome, reason) : ended;
 }
 
 /* Measures the points that are not stored. */

@@ -26,7 +26,7 @@ static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
 
 /* Corrects the bound of the entries: submit added all that the batch might insert; now it is known
  * what it did. */
-static void settle_entries(struct sw_cuda_table *table, const struct sw_batch *batch)
+static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     const struct sw_counters *counters = &batch->counters;
     uint64_t change =
@@ -97,7 +97,7 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
         batch->_way = 1 + (uint32_t)way_taken(batch, record);
         sw_cuda_count_way(queue->table, batch, 1, batch->count);
     }
-    settle_entries(queue->table, batch);
+    correct_bound(queue->table, batch);
     note_new_keys(queue->table, batch);
     return record->status;
 }
