@@ -245,7 +245,16 @@ class Study:
                  *(f"started: {text}" for text in self.described),
                  *(f"error: {text}" for text in self.errors),
                  f"end: {ended} after {time.monotonic() - self.begun:.0f} s, {len(self.errors)} errors"]
-        (self.options.output / "run_info.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (self.options.output / "run_info.txt").write_text(self.without_paths("\n".join(lines) + "\n"), encoding="utf-8")
+
+    def without_paths(self, text):
+        """Folders of this machine by what they are for, the innermost first."""
+        options = self.options
+        names = {str(options.output.resolve()): "OUTPUT", str(options.output): "OUTPUT", str(self.build): "BUILD",
+                 str(options.build): "BUILD", str(self.work): "WORK", str(getattr(options, "data", options.output)): "DATA"}
+        for path in sorted((path for path in names if path.startswith("/")), key=len, reverse=True):
+            text = text.replace(path, names[path])
+        return text
 
     def run(self):
         ended = "broken off"
