@@ -61,16 +61,22 @@ static struct sw_cset_facts facts_of(struct sw_cset *set)
     return facts;
 }
 
-/* Looks all of them up; the first `stored` must be there but for those marked in `gone`. */
-static void check_found(struct sw_cset *set, struct keys *drawn, uint64_t stored, const bool *gone)
+/* What a look-up of all of them answered: the first `stored` must be there but for those marked in
+ * `gone`. */
+static void check_answers(const struct keys *drawn, uint64_t stored, const bool *gone)
 {
-    cr_assert_eq(sw_cset_find(set, drawn->keys, drawn->found, 2 * drawn->count), SW_OK);
     for (uint64_t i = 0; i < 2 * drawn->count; i++) {
         bool wanted = i < stored && (gone == NULL || !gone[i]);
         bool found = (drawn->found[i / 32] >> i % 32 & 1) != 0;
         cr_assert_eq(found, wanted, "key %" PRIu64 " of %" PRIu64 " stored: found %d", i, stored,
                      found);
     }
+}
+
+static void check_found(struct sw_cset *set, struct keys *drawn, uint64_t stored, const bool *gone)
+{
+    cr_assert_eq(sw_cset_find(set, drawn->keys, drawn->found, 2 * drawn->count), SW_OK);
+    check_answers(drawn, stored, gone);
 }
 
 /* As many cells are not EMPTY as the set says it holds, without the key of all ones. */
@@ -133,8 +139,13 @@ Test(cuckoo_set, a_tiny_bound_forces_rehashes_and_loses_nothing)
             struct keys drawn = draw(400, seed);
             struct sw_cset *set =
                 open_set(functions, functions == 2 ? 480 : 240, functions == 2 ? 12 : 9, 400);
-            cr_assert_eq(sw_cset_insert(set, drawn.keys, 400), SW_OK, "t %u, seed %" PRIu64,
-                         functions, seed);
+            int status = seed % 2 == 0 ? sw_cset_insert(set, drawn.keys, 400)
+                                       : sw_cset_insert_and_find(set, drawn.keys, 400, drawn.keys,
+                                                                 drawn.found, 2 * drawn.count);
+            cr_assert_eq(status, SW_OK, "t %u, seed %" PRIu64, functions, seed);
+            if (seed % 2 != 0) {
+                check_answers(&drawn, 400, NULL);
+            }
             check_found(set, &drawn, 400, NULL);
             check_cells(set, true);
             rehashes += facts_of(set).rehashes;
@@ -219,8 +230,8 @@ Test(cuckoo_set, configurations_that_cannot_be)
     struct sw_cset_config good;
     sw_cset_config_init(&good);
     good.backend = SW_BACKEND_CPU;
-    struct sw_cset_config bad[7];
-    for (size_t b = 0; b < 7; b++) {
+    struct sw_cset_config bad[9];
+    for (size_t b = 0; b < 9; b++) {
         bad[b] = good;
     }
     bad[0].functions = 1;
@@ -230,7 +241,10 @@ Test(cuckoo_set, configurations_that_cannot_be)
     bad[4].chain_max = 0;
     bad[5].batch_max = 0;
     bad[6].insert_keys = 3;
-    for (size_t b = 0; b < 7; b++) {
+    bad[7].block_size = 96;
+    bad[8].block_size = 512;
+    bad[8].find_keys = 2;
+    for (size_t b = 0; b < 9; b++) {
         struct sw_cset *set = NULL;
         char reason[128] = "";
         cr_expect_eq(sw_cset_open(&bad[b], &set, reason, sizeof(reason)), SW_E_INVALID,
