@@ -117,7 +117,7 @@ template <int BITS> struct sw_run_memory {
 template <int BITS> struct sw_enter_memory {
     typename sw_run_kind<BITS>::change changes[SW_RUN_BLOCK];
     struct sw_chunk_memory<BITS> chunks;
-    uint32_t followed;
+    uint32_t applied;
 };
 
 static inline __host__ __device__ uint32_t sw_slices_of(uint32_t count)
@@ -201,10 +201,10 @@ sw_change_of(struct sw_run_memory<BITS> *own)
         if (threadIdx.x < SW_RUN_CHUNKS && threadIdx.x % (2 * step) == 0) {
             fails |= !kind::then(&changes[threadIdx.x], &changes[threadIdx.x + step]);
         }
-        __syncthreads();
+        __syncthreads(); /* M2: the changes that the next step joins */
     }
-    fails = __syncthreads_or(fails) != 0;
-    if (threadIdx.x == 0 && fails) { /* two chunks know of no value that both know of */
+    fails = __syncthreads_or(fails) != 0; /* M2: changes[0], and whether any join failed */
+    if (threadIdx.x == 0 && fails) {      /* two chunks know of no value that both know of */
         changes[0] = kind::none();
         for (uint32_t t = 0; t < SW_RUN_BLOCK; t++) {
             kind::append(&changes[0], own->ops[t], own->operands[t]);
@@ -249,10 +249,10 @@ static __device__ inline void sw_runs_summarize(const SOURCE &source, const stru
 /* Takes a key through the slices [at, ready) that follow `next`, by one thread. Returns the
  * first whose change does not say what becomes of it, or `ready`. */
 template <int BITS>
-static __device__ inline uint32_t sw_follow(const struct sw_run_scratch<BITS> &scratch,
-                                            const typename sw_run_kind<BITS>::change *changes,
-                                            uint32_t next, uint32_t at, uint32_t ready,
-                                            typename sw_run_kind<BITS>::key_state *key)
+static __device__ inline uint32_t
+sw_apply_changes(const struct sw_run_scratch<BITS> &scratch,
+                 const typename sw_run_kind<BITS>::change *changes, uint32_t next, uint32_t at,
+                 uint32_t ready, typename sw_run_kind<BITS>::key_state *key)
 {
     for (; at < ready && sw_run_kind<BITS>::apply(&changes[at], key); at++) {
         scratch.entering[next + at + 1] = *key;
@@ -264,9 +264,9 @@ static __device__ inline uint32_t sw_follow(const struct sw_run_scratch<BITS> &s
  * by side, as sw_runs_fold those of operations. By all threads of a block; *key is the first one's.
  * False, with nothing changed, if some change does not say what becomes of it. */
 template <int BITS>
-static __device__ inline bool sw_follow_chunks(const struct sw_run_scratch<BITS> &scratch,
-                                               struct sw_enter_memory<BITS> *memory, uint32_t next,
-                                               typename sw_run_kind<BITS>::key_state *key)
+static __device__ inline bool sw_apply_chunks(const struct sw_run_scratch<BITS> &scratch,
+                                              struct sw_enter_memory<BITS> *memory, uint32_t next,
+                                              typename sw_run_kind<BITS>::key_state *key)
 {
     typedef sw_run_kind<BITS> kind;
     struct sw_chunk_memory<BITS> *chunks = &memory->chunks;
@@ -280,12 +280,12 @@ static __device__ inline bool sw_follow_chunks(const struct sw_run_scratch<BITS>
         }
         chunks->changes[threadIdx.x] = change;
     }
-    fails = __syncthreads_or(fails) != 0;
+    fails = __syncthreads_or(fails) != 0; /* M2: the changes of all chunks */
     for (uint32_t c = 0; threadIdx.x == 0 && !fails && c < SW_RUN_CHUNKS; c++) {
         chunks->entering[c] = now;
         fails |= !kind::apply(&chunks->changes[c], &now);
     }
-    if (__syncthreads_or(fails) != 0) {
+    if (__syncthreads_or(fails) != 0) { /* M2: entering[] */
         return false;
     }
     *key = now; /* of the first thread only */
@@ -296,7 +296,7 @@ static __device__ inline bool sw_follow_chunks(const struct sw_run_scratch<BITS>
             scratch.entering[next + t + 1] = now;
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: read before it is used again */
     return true;
 }
 
@@ -322,16 +322,17 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
         if (is_passed) {
             memory->changes[threadIdx.x] = scratch.changes[next + threadIdx.x];
         }
-        ready = (uint32_t)__syncthreads_count(is_passed);
-        if (ready == SW_RUN_BLOCK && sw_follow_chunks<BITS>(scratch, memory, next, &key)) {
+        ready = (uint32_t)__syncthreads_count(is_passed); /* M2: changes[] of all slices */
+        if (ready == SW_RUN_BLOCK && sw_apply_chunks<BITS>(scratch, memory, next, &key)) {
             continue;
         }
         for (uint32_t at = 0; at < ready; at++) {
             if (threadIdx.x == 0) {
-                memory->followed = sw_follow<BITS>(scratch, memory->changes, next, at, ready, &key);
+                memory->applied =
+                    sw_apply_changes<BITS>(scratch, memory->changes, next, at, ready, &key);
             }
-            __syncthreads(); /* M2: `followed` */
-            at = memory->followed;
+            __syncthreads(); /* M2: `applied` */
+            at = memory->applied;
             if (at < ready) { /* one by one */
                 sw_read_slice<BITS>(source, sw_slice_of(source, next + at), passed);
                 for (uint32_t t = 0; threadIdx.x == 0 && t < SW_RUN_BLOCK; t++) {
@@ -394,7 +395,7 @@ static __device__ inline void sw_run_chunks(struct sw_run_memory<BITS> *own,
             }
         }
     }
-    __syncthreads();
+    __syncthreads(); /* M2: entering[] of all chunks */
     if (threadIdx.x < SW_RUN_CHUNKS) {
         typename kind::key_state key = chunks->entering[threadIdx.x];
         for (uint32_t t = 0; t < SW_RUN_CHUNK; t++) {

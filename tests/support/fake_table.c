@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake_table.c - the script that tells the truth.
+ * fake_table.c - a script that answers correctly.
  */
 #include <stdlib.h>
 #include <string.h>

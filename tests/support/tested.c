@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tested.c - reads from the environment what is tested.
+ * tested.c - reads from the environment which backend and engine are tested.
  */
 #include "tests/support/tested.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cache_check.c - the scanner finds what is wrong: each invariant broken by hand, once.
+ * test_cache_check.c - the scanner finds faults: breaks each invariant once, by hand.
  */
 #include <criterion/criterion.h>
 #include <string.h>

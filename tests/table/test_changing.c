@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_changing.c - keys and operands that somebody else changes while a batch runs, as a client
+ * test_changing.c - keys and operands that another thread changes while a batch runs, as a client
  * may that shares its memory. Each is loaded once: the table stays whole, and the batch is one on
- * some values that were there.
+ * values that each element had.
  *
  * Meant to be run under ThreadSanitizer too: the changes are relaxed stores, so it reports every
- * load by the table that is not meant to meet them.
+ * load by the table that is not made for them.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

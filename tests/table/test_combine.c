@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combine.c - the combiner of writes, by several threads, over a backend that takes its time.
+ * test_combine.c - the combiner of writes, by several threads, over a backend that is slow.
  *
- * Each stream of each queue has a key that nobody else writes. So what a read must find, and what a
- * write must replace, is known when it is submitted, whatever is launched in between.
+ * Each stream of each queue has a key that no other stream writes. So what a read must find, and
+ * what a write must replace, is known when it is submitted, whatever is launched in between.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_geometry.c - sizes of a table's arrays, and what is refused.
+ * test_geometry.c - sizes of a table's arrays, and the configurations that are refused.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_growth.c - a table that grows by itself: when, how far, and that nobody can tell but by its
- * size.
+ * test_growth.c - a table that grows by itself: when, how far, and that only its size shows it.
  */
 #include <criterion/criterion.h>
 #include <unistd.h>

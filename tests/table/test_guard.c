@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_guard.c - an array that is written while somebody reads it as it was.
+ * test_guard.c - an array that is written while another thread reads it as it was at one instant.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>

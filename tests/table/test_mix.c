@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_mix.c - the mixing functions are bijections, and spread what is dense.
+ * test_mix.c - the mixing functions are bijections, and spread dense keys.
  */
 #include <criterion/criterion.h>
 

@@ -150,6 +150,7 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         repeated |= !fold_one<BITS>(fold, op, e);
     }
+    /* M2: keys have met; entries tell which is alive */
     if (__syncthreads_or(repeated) && answers && op != SW_SET_PRESENT) {
         find_repeated<BITS, THREADS>(device, fold, op, moved, count);
     }

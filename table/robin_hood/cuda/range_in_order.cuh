@@ -121,7 +121,7 @@ static __device__ inline bool read_range(struct range<BITS> *range,
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         repeated |= join_list<BITS>(range, e);
     }
-    return __syncthreads_or(repeated) != 0;
+    return __syncthreads_or(repeated) != 0; /* M2: the lists of all keys */
 }
 
 /* The keys with one operation. By all threads of the block. */
