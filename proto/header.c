@@ -55,6 +55,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
     struct sw_arena arena;
     const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
     if (in == NULL) {
+        explicit_bzero(memory, sizeof(memory)); /* a password may be in what was read */
         return SW_FRAME_E_HEADER;
     }
     *request = (struct sw_request){
@@ -83,7 +84,27 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
     if (request->want_evicted != 0) {
         request->want_evicted |= SW_FRAME_EVICTED_KEYS;
     }
+    if (in->password.len > 0) {
+        explicit_bzero(memory, sizeof(memory));
+    }
     return 0;
+}
+
+/* Returns false if the message has no login that will do. */
+static bool copy_login(const Sherwood__Request *in, struct sw_frame_login *login)
+{
+    if (in == NULL || in->user.len >= sizeof(login->user) ||
+        in->password.len > sizeof(login->password) ||
+        (in->user.len > 0 && memchr(in->user.data, '\0', in->user.len) != NULL)) {
+        return false;
+    }
+    login->is_there = in->user.len > 0 || in->password.len > 0;
+    copy_text(login->user, sizeof(login->user), in->user);
+    login->password_bytes = (uint32_t)in->password.len;
+    if (in->password.len > 0) {
+        memcpy(login->password, in->password.data, in->password.len);
+    }
+    return true;
 }
 
 int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_login *login)
@@ -92,20 +113,9 @@ int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_lo
     struct sw_arena arena;
 
     *login = (struct sw_frame_login){0};
-    const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
-    if (in == NULL || in->user.len >= sizeof(login->user) ||
-        in->password.len > sizeof(login->password) ||
-        (in->user.len > 0 && memchr(in->user.data, '\0', in->user.len) != NULL)) {
-        return SW_FRAME_E_HEADER;
-    }
-    login->is_there = in->user.len > 0 || in->password.len > 0;
-    copy_text(login->user, sizeof(login->user), in->user);
-    login->password_bytes = (uint32_t)in->password.len;
-    if (in->password.len > 0) {
-        memcpy(login->password, in->password.data, in->password.len);
-        explicit_bzero(memory, sizeof(memory));
-    }
-    return 0;
+    bool good = copy_login(unpack_request(header, size, &arena, memory), login);
+    explicit_bzero(memory, sizeof(memory));
+    return good ? 0 : SW_FRAME_E_HEADER;
 }
 
 static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out)
