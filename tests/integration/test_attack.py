@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Attacks by strangers, where there are logins and where there are none: damaged frames and commands, requests whose
+replies nobody reads, connections that never log in. Nothing of theirs reaches the table, others are served, and
+memory stays within what is stated."""
+
+import random
+import resource
+import socket
+import time
+
+import wire
+from harness import SANITIZED, SLOWER, Server, Skip, case, check, drawn_seed, equal, eventually, main
+from people import NOAUTH, guarded, session, text
+
+MIB = 1 << 20
+
+
+class Watched:
+    """A bystander with a login, and what must not change while a block runs: keys, batches, memory."""
+
+    def __init__(self, server, *login, memory=32 * MIB):
+        self.server, self.memory = server, memory
+        self.known = session(server, *login)
+
+    def __enter__(self):
+        equal(self.known.ask("SET", "7", "42"), "OK", "SET")
+        self.batches = self.server.metrics()["sherwood_batches_total"]
+        self.resident = self.server.resident_bytes()
+        return self
+
+    def look(self):
+        """The bystander is served at once."""
+        began = time.monotonic()
+        equal(self.known.ask("PING"), "PONG", "PING")
+        check(time.monotonic() - began < 2 * SLOWER, "a PING took long")
+        grown = self.server.resident_bytes() - self.resident
+        check(grown < self.memory * SLOWER, f"memory grew by {grown}")
+
+    def __exit__(self, kind, value, trace):
+        if kind is None:
+            self.look()
+            equal(self.server.metrics()["sherwood_batches_total"], self.batches, "batches")
+            equal(text(self.known.ask("GET", "7")), "42", "GET")
+            equal(self.known.ask("DBSIZE"), 1, "DBSIZE")
+
+
+def throw(server, data):
+    """Sends it by a connection of its own and returns what comes back soon."""
+    with server.connect() as connection:
+        connection.settimeout(0.005)
+        got = b""
+        try:
+            connection.sendall(data)
+            while chunk := connection.recv(65536):
+                got += chunk
+        except OSError:
+            pass
+        return got
+
+
+def damaged(data):
+    """The bytes with up to three of them changed, cut, or with others between them."""
+    data = bytearray(data)
+    for _ in range(random.randrange(4)):
+        at = random.randrange(len(data))
+        kind = random.randrange(3)
+        if kind == 0:
+            data[at] = random.randrange(256)
+        elif kind == 1:
+            data[at:at] = random.randbytes(random.randrange(1, 9))
+        else:
+            del data[at:at + random.randrange(1, 9)]
+        if not data:
+            return b"\0"
+    return bytes(data)
+
+
+@case
+def damaged_frames_before_login():
+    """frames of every operation, damaged by chance and whole, of strangers: none reaches the table"""
+    random.seed(drawn_seed())
+    with guarded() as server, Watched(server, "default", "top") as watched:
+        for i in range(400 // SLOWER):
+            keys = [random.randrange(99) for _ in range(random.randrange(12))]
+            operation = random.choice([*range(1, 21), *range(33, 42)])
+            throw(server, damaged(wire.frame(operation, keys, keys if random.random() < 0.6 else None)))
+            if i % 50 == 0:
+                watched.look()
+
+
+@case
+def damaged_commands_before_login():
+    """commands with keys, in pipelines, transactions and inline, damaged by chance: none reaches the table"""
+    random.seed(drawn_seed())
+    commands = [("SET", "7", "1"), ("DEL", "7"), ("MSET", "1", "1", "2", "2"), ("FLUSHALL",), ("MULTI",), ("EXEC",),
+                ("INCR", "7"), ("GET", "7"), ("SCAN", "0"), ("CONFIG", "SET", "maxclients", "1"), ("SHUTDOWN",),
+                ("RESIZE", "8"), ("HELLO", "3"), ("AUTH", "alice", "x"), ("ACL", "SETUSER", "x", "on", "nopass", "+@all"),
+                ("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"), ("RESET",), ("SAVE",), ("DEBUG", "SLEEP", "9")]
+    with guarded() as server, Watched(server, "default", "top") as watched:
+        for i in range(400 // SLOWER):
+            several = b"".join(random.choice((
+                wire.command(*words), " ".join(words).encode() + b"\r\n"))
+                for words in random.choices(commands, k=random.randrange(1, 6)))
+            got = throw(server, damaged(several))
+            check(b"+QUEUED" not in got and b"42" not in got, got)
+            if i % 50 == 0:
+                watched.look()
+
+
+def flood(server, watched, request, connections):
+    """So many connections send requests for some seconds and read no reply."""
+    sockets = []
+    data = request * (256 * 1024 // len(request))
+    sent = 0
+    for _ in range(connections):
+        connection = server.connect()
+        connection.setblocking(False)
+        sockets.append(connection)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        for connection in sockets:
+            try:
+                sent += connection.send(data)
+            except OSError:
+                pass # it takes no more, or was closed
+        watched.look()
+    for connection in sockets:
+        connection.close()
+    check(sent >= connections * 1024, f"{sent} bytes were sent")
+
+
+@case
+def unread_replies():
+    """60 connections ask for the longest replies and read none: memory is bounded, others are served, with and without logins"""
+    longest = (b"COMMAND\r\n", b"INFO everything\r\n", wire.command("COMMAND", "DOCS"))
+    with guarded() as server, Watched(server, "default", "top") as watched:
+        for request in longest:
+            flood(server, watched, request, 60)
+        reply = session(server).ask("COMMAND")
+        check(reply == NOAUTH, reply)
+    # without logins a connection may have output-bytes-max of replies unsent, and the socket what the kernel gives it
+    with Server("--output-bytes-max", "2M", "--output-bytes-pause", "256K") as server, \
+            Watched(server, memory=60 * 2 * MIB + 32 * MIB) as watched:
+        for request in longest:
+            flood(server, watched, request, 60)
+
+
+def many_connections(count):
+    """Lets this process, and the daemons it starts, have as many; or skips the case."""
+    need = count + 2000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < need:
+        raise Skip(f"a process may have {hard} descriptors here, and this needs {need}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, need), hard))
+
+
+HALF = b"*3\r\n$4\r\nAUTH\r\n$5\r\nalice\r\n$16000\r\n" + b"x" * 15900
+
+
+@case
+def ten_thousand_half_logins():
+    """10,000 connections with most of an AUTH each: 18 KiB each at most, none reaches the table, others are served"""
+    count = 1000 if SANITIZED else 10000
+    many_connections(count)
+    with guarded("--connections-max", "12000", "--connections-before-login-max", "12000", "--input-bytes-max", "1G",
+                 "--login-timeout-ms", "120000") as server, \
+            Watched(server, "default", "top", memory=count * (18 << 10) + 8 * MIB) as watched:
+        sockets = []
+        for i in range(count):
+            connection = socket.create_connection((server.host, server.port), timeout=60)
+            connection.sendall(HALF)
+            sockets.append(connection)
+            if i % 1000 == 0:
+                watched.look()
+        def arrived():
+            metrics = server.metrics()
+            return (metrics["sherwood_connections_without_login"] == count and
+                    metrics["sherwood_net_input_bytes_total"] >= count * len(HALF))
+        eventually(arrived, "all of it has arrived", 60)
+        watched.look()
+        print(f"# {count} of them: {(server.resident_bytes() - watched.resident) / count / 1024:.1f} KiB each", flush=True)
+        for connection in sockets:
+            connection.close()
+        eventually(lambda: server.metrics()["sherwood_connections_without_login"] == 0, "they are gone", 60)
+
+
+@case
+def limit_of_strangers():
+    """of 10,000 connections that do not log in 1,000 wait, the default of connections-before-login-max: memory of these alone"""
+    count = 1500 if SANITIZED else 10000
+    many_connections(count)
+    with guarded("--connections-max", "12000", "--login-timeout-ms", "120000") as server, \
+            Watched(server, "default", "top", memory=1000 * (18 << 10) + 16 * MIB) as watched:
+        sockets = []
+        for i in range(count):
+            connection = socket.create_connection((server.host, server.port), timeout=60)
+            try:
+                connection.sendall(HALF)
+            except OSError:
+                pass # it was refused before that
+            sockets.append(connection)
+            if i % 1000 == 0:
+                watched.look()
+        eventually(lambda: server.metrics()["sherwood_login_limit_refusals_total"] == count - 1000, "the others are refused",
+                   60)
+        eventually(lambda: server.metrics()["sherwood_connections_without_login"] == 1000, "those who wait are left", 60)
+        watched.look()
+        equal(still_open(sockets), 1000, "connections that are open")
+        for connection in sockets:
+            connection.close()
+
+
+def still_open(sockets):
+    """How many of the connections the server has not ended."""
+    count = 0
+    for connection in sockets:
+        connection.setblocking(False)
+        try:
+            connection.recv(1)
+        except BlockingIOError:
+            count += 1
+        except OSError:
+            pass
+    return count
+
+
+if __name__ == "__main__":
+    main()
