@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "table/device/bits.cuh"
 #include "table/device/cutter.cuh"
 #include "table/device/follow.cuh"
 #include "table/device/parts.cuh"
@@ -110,14 +111,13 @@ static __device__ inline void count_operation(const struct arrays &all,
     count_one(words, op, found, old, operand, memory->value_bytes, not_admitted);
 }
 
-/* The bits of a chunk, 32 operations a warp at a time, and its counts. The bits go to the host from
- * neighbouring threads: alone, each word would be a transaction of its own. */
+/* The bits of a chunk, 32 operations a warp at a time, and its counts. */
 static __device__ inline void deal_bits(const struct arrays &all, const struct sw_cuda_part *part,
                                         uint32_t begin, uint32_t end, bool some_refused,
                                         uint32_t *words)
 {
-    __shared__ uint64_t found_bits[SW_TOGETHER_CHUNK / 64];
-    __shared__ uint64_t not_admitted_bits[SW_TOGETHER_CHUNK / 64];
+    __shared__ uint32_t found_bits[SW_TOGETHER_CHUNK / 32];
+    __shared__ uint32_t not_admitted_bits[SW_TOGETHER_CHUNK / 32];
     const struct sw_cuda_together *memory = &all.memory;
     const uint32_t lane = threadIdx.x % 32;
     for (uint32_t base = begin + threadIdx.x / 32 * 32; base < end; base += SW_CUDA_BLOCK) {
@@ -127,27 +127,20 @@ static __device__ inline void deal_bits(const struct arrays &all, const struct s
                                   bit_of(memory->not_admitted, part->first + i);
         const uint32_t found_here = __ballot_sync(SW_WARP_ALL, found);
         const uint32_t not_admitted_here = __ballot_sync(SW_WARP_ALL, not_admitted);
-        if (lane == 0) { /* low half first */
-            ((uint32_t *)found_bits)[(base - begin) / 32] = found_here;
-            ((uint32_t *)not_admitted_bits)[(base - begin) / 32] = not_admitted_here;
+        if (lane == 0) {
+            found_bits[(base - begin) / 32] = found_here;
+            not_admitted_bits[(base - begin) / 32] = not_admitted_here;
         }
         if (i < end) {
             count_operation(all, part, i, found, not_admitted, some_refused, words);
         }
     }
     const uint32_t halves = (end - begin + 31) / 32;
-    if (halves % 2 == 1 && threadIdx.x == 0) {
-        ((uint32_t *)found_bits)[halves] = 0;
-        ((uint32_t *)not_admitted_bits)[halves] = 0;
+    if (part->found != NULL) {
+        sw_bits_store((uint32_t *)part->found, end, begin, found_bits, halves);
     }
-    __syncthreads(); /* M2: the bits of all warps */
-    if (threadIdx.x < (halves + 1) / 2) {
-        if (part->found != NULL) {
-            part->found[begin / 64 + threadIdx.x] = found_bits[threadIdx.x];
-        }
-        if (part->not_admitted != NULL) {
-            part->not_admitted[begin / 64 + threadIdx.x] = not_admitted_bits[threadIdx.x];
-        }
+    if (part->not_admitted != NULL) {
+        sw_bits_store((uint32_t *)part->not_admitted, end, begin, not_admitted_bits, halves);
     }
 }
 

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * table_end.cuh - how a table's batch ends: its bits, and the record.
+ * table_end.cuh - how a table's batch ends: the record.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_END_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_TABLE_END_CUH
 
 #include "table/cache/cuda/table.cuh"
-
-/* Every lane of a warp: writes the bit of its operation in `halves` of words, unless that is NULL.
- * Both halves of the last word are written. */
-static __device__ __forceinline__ void sw_cache_answer_bit(uint32_t *halves, uint32_t count,
-                                                           uint32_t index, bool is)
-{
-    uint32_t bits = __ballot_sync(0xffffffffU, is);
-    if (halves != NULL && index % 32 == 0 && index / 32 < (count + 63) / 64 * 2) {
-        halves[index / 32] = bits;
-    }
-}
 
 static __device__ __forceinline__ void sw_cache_fill_class(struct sw_op_counters *counters,
                                                            const uint64_t *words)

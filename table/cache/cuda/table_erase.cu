@@ -9,6 +9,7 @@
  */
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/table_end.cuh"
+#include "table/device/bits.cuh"
 
 static __device__ __forceinline__ uint64_t find(const struct sw_cache_table_batch *batch,
                                                 uint32_t index)
@@ -111,8 +112,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 4)
         if (valid && batch.scores_out != NULL) {
             batch.scores_out[index] = 0;
         }
-        sw_cache_answer_bit(batch.found, batch.count, index, hit);
-        sw_cache_answer_bit(batch.not_admitted, batch.count, index, false);
+        sw_bits_answer<SW_CACHE_THREADS>(batch.found, batch.count, first, hit);
+        sw_bits_answer<SW_CACHE_THREADS>(batch.not_admitted, batch.count, first, false);
         uint32_t warp_first = index - threadIdx.x % 32;
         if (batch.previous != NULL && warp_first < batch.count) {
             sw_cache_copy_values<true>(&batch.slots, hit ? slot : SW_CACHE_NOWHERE,

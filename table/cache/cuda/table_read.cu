@@ -4,6 +4,7 @@
  */
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/table_end.cuh"
+#include "table/device/bits.cuh"
 
 /* The score of the entry at `slot` after operation `index`. Where nothing is asked but GET and
  * nothing is said of scores (PLAIN), it is used and its score is anything. */
@@ -26,7 +27,7 @@ static __device__ __forceinline__ uint64_t use(const struct sw_cache_table_batch
 }
 
 /* Looks up key `index`, if there is such a one, and answers; adds misses, hits and probes to
- * `words`. All lanes of a warp. */
+ * `words`. All threads of a block. */
 template <bool PLAIN>
 static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch *batch,
                                                uint32_t index, uint32_t *words)
@@ -41,8 +42,9 @@ static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch
     if (!PLAIN && valid && batch->scores_out != NULL) {
         batch->scores_out[index] = score;
     }
-    sw_cache_answer_bit(batch->found, batch->count, index, found);
-    sw_cache_answer_bit(batch->not_admitted, batch->count, index, false);
+    const uint32_t block_first = index - threadIdx.x;
+    sw_bits_answer<SW_CACHE_THREADS>(batch->found, batch->count, block_first, found);
+    sw_bits_answer<SW_CACHE_THREADS>(batch->not_admitted, batch->count, block_first, false);
     uint32_t warp_first = index - threadIdx.x % 32;
     if (batch->previous != NULL && warp_first < batch->count) {
         sw_cache_copy_values<true>(slots, slot,

@@ -5,6 +5,7 @@
 #include "table/cache/cuda/bins.cuh"
 #include "table/cache/cuda/rows.cuh"
 #include "table/cache/cuda/table_end.cuh"
+#include "table/device/bits.cuh"
 
 /* Answers the bits, copies the keys of evicted entries, and fills the record. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
@@ -16,8 +17,10 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     if (answers && index < batch.count) {
         result = batch.scratch.results[index];
     }
-    sw_cache_answer_bit(batch.found, batch.count, index, result == SW_CACHE_HIT);
-    sw_cache_answer_bit(batch.not_admitted, batch.count, index, result == SW_CACHE_REFUSED);
+    const uint32_t first = blockIdx.x * SW_CACHE_THREADS;
+    sw_bits_answer<SW_CACHE_THREADS>(batch.found, batch.count, first, result == SW_CACHE_HIT);
+    sw_bits_answer<SW_CACHE_THREADS>(batch.not_admitted, batch.count, first,
+                                     result == SW_CACHE_REFUSED);
     if (batch.leftover_keys != NULL && index < __ldcg(&batch.tally->list.listed)) {
         if (batch.key_bytes == 4) {
             ((uint32_t *)batch.leftover_keys)[index] = (uint32_t)batch.scratch.left[index];

@@ -3,7 +3,7 @@
  * engine_read.cu - batches of GET: a few keys of a thread at once.
  */
 #include "table/cuckoo/cuda/engine.cuh"
-#include "table/device/reduce.cuh"
+#include "table/device/bits.cuh"
 
 #define BLOCK SW_CUCKOO_ENGINE_BLOCK
 #define KEYS 4
@@ -43,6 +43,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) read_kernel(const sw_cuckoo_r
 {
     typedef sw_cuckoo_kind<BITS> kind;
     typedef typename kind::word word;
+    __shared__ uint32_t block_found[BLOCK * KEYS / 32];
     const typename kind::table table = *read.table;
     uint64_t base = (uint64_t)blockIdx.x * (BLOCK * KEYS) + threadIdx.x;
     word keys[KEYS];
@@ -72,15 +73,18 @@ static __global__ void __launch_bounds__(BLOCK, 1) read_kernel(const sw_cuckoo_r
             hit = place.found;
             value = place.value;
         }
-        uint32_t bits = __ballot_sync(0xffffffffU, hit);
-        if (read.found != NULL && threadIdx.x % 32 == 0 &&
-            i < ((uint64_t)read.count + 63) / 64 * 64) {
-            read.found[i / 32] = bits;
+        uint32_t bits = __ballot_sync(SW_WARP_ALL, hit);
+        if (threadIdx.x % 32 == 0) {
+            block_found[(k * BLOCK + threadIdx.x) / 32] = bits;
         }
         if (read.previous != NULL && i < read.count) {
             read.previous[i] = value;
         }
         hits += hit;
+    }
+    if (read.found != NULL) {
+        sw_bits_store(read.found, read.count, blockIdx.x * (BLOCK * KEYS), block_found,
+                      BLOCK * KEYS / 32);
     }
     report<BITS>(read, probes, hits);
 }

@@ -11,6 +11,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "table/cuckoo/cuda/engine.cuh"
+#include "table/device/bits.cuh"
 
 #define BLOCK SW_CUCKOO_ENGINE_BLOCK
 
@@ -117,10 +118,7 @@ static __global__ void __launch_bounds__(BLOCK) answer_kernel(const sw_cuckoo_wr
         return;
     }
     bool found = i < count && write.scratch.found[i] != 0;
-    uint32_t bits = __ballot_sync(0xffffffffU, found);
-    if (write.work.found != NULL && threadIdx.x % 32 == 0 && i < (count + 63) / 64 * 64) {
-        ((uint32_t *)write.work.found)[i / 32] = bits;
-    }
+    sw_bits_answer<BLOCK>((uint32_t *)write.work.found, count, blockIdx.x * BLOCK, found);
     if (write.work.previous != NULL && i < count) {
         write.work.previous[i] = write.scratch.previous[i];
     }

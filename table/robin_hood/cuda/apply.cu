@@ -8,6 +8,7 @@
  *
  * The grids fit the whole batch; the lengths of the lists are known on the device only.
  */
+#include "table/device/bits.cuh"
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
@@ -231,8 +232,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (i < batch.count && batch.previous != NULL) {
         batch.previous[i] = scratch->previous[i];
     }
-    if (i % 64 == 0 && i < batch.count && batch.found != NULL) {
-        ((uint64_t *)batch.found)[i / 64] = scratch->found[i / 64];
+    if (batch.found != NULL) {
+        const uint32_t first = blockIdx.x * SW_CUDA_BLOCK;
+        sw_bits_store(batch.found, batch.count, first, (uint32_t *)scratch->found + first / 32,
+                      SW_CUDA_BLOCK / 32);
     }
     if (i < device.control->leftovers) {
         typename sw_width<BITS>::slot entry = scratch->leftovers[i];

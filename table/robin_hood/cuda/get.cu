@@ -8,6 +8,7 @@
  * LANES above 1 so many neighbouring threads share each of their keys, and read a part of its
  * bucket each; the first of them does the rest.
  */
+#include "table/device/bits.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 
 /* Batches above this fill the device with several keys a thread. */
@@ -258,22 +259,6 @@ static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint
     }
 }
 
-/* Writes the bits of a block side by side: into host memory every store is a packet of its own. The
- * last 64-bit word of `found` has zeros; its upper half may belong to no block. */
-static __device__ inline void write_found(uint32_t *found, uint32_t count, uint32_t first_key,
-                                          const uint32_t *block_found, uint32_t words)
-{
-    __syncthreads(); /* M2: the bits of all warps */
-    uint32_t first = first_key / 32;
-    uint32_t end = (count + 63) / 64 * 2;
-    for (uint32_t w = threadIdx.x; w < words && first + w < end; w += blockDim.x) {
-        found[first + w] = block_found[w];
-    }
-    if (threadIdx.x == 0 && (first + words) * 32 >= count && first + words < end) {
-        found[first + words] = 0;
-    }
-}
-
 template <int BITS, int N, int KEYS, int LANES, bool HINTS, bool COUNTS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
@@ -334,7 +319,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
         }
     }
     if (batch.found != NULL) {
-        write_found(batch.found, count, block * (step * KEYS), block_found, step * KEYS / 32);
+        sw_bits_store(batch.found, count, block * (step * KEYS), block_found, step * KEYS / 32);
     }
     finish_block<BITS, COUNTS>(batch, probes, hits,
                                reads.first_block[b + 1] - reads.first_block[b]);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bits.cuh - a bit for each operation of a batch, as `found` and `not_admitted` have them.
+ *
+ * A block stores its bits side by side: in host memory each store of a warp is a packet of its own.
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_BITS_CUH
+#define SHERWOOD_TABLE_DEVICE_BITS_CUH
+
+#include "table/device/reduce.cuh"
+
+/* Stores `words` words of 32 bits, those of the operations from `first` on, a multiple of 32, into
+ * `halves`: the 64-bit words of a batch of `count`, low half first. The last 64-bit word ends in
+ * zeros; its upper half may belong to no block. Every thread of the block must call it; what they
+ * wrote into block_bits, in shared memory, is read after a barrier. */
+static __device__ inline void sw_bits_store(uint32_t *halves, uint32_t count, uint32_t first,
+                                            const uint32_t *block_bits, uint32_t words)
+{
+    __syncthreads(); /* M2: the bits of all warps */
+    const uint32_t at = first / 32;
+    const uint32_t end = (count + 63) / 64 * 2;
+    for (uint32_t w = threadIdx.x; w < words && at + w < end; w += blockDim.x) {
+        halves[at + w] = block_bits[w];
+    }
+    if (threadIdx.x == 0 && (at + words) * 32 >= count && at + words < end) {
+        halves[at + words] = 0;
+    }
+}
+
+/* The same of a block whose THREADS threads have one operation each, from `first` on. `halves` may
+ * be NULL. */
+template <uint32_t THREADS>
+static __device__ inline void sw_bits_answer(uint32_t *halves, uint32_t count, uint32_t first,
+                                             bool is)
+{
+    __shared__ uint32_t block_bits[THREADS / 32];
+    const uint32_t word = __ballot_sync(SW_WARP_ALL, is);
+    if (halves == NULL) { /* to all threads alike */
+        return;
+    }
+    __syncthreads(); /* M2: the bits of the last call have been read */
+    if (threadIdx.x % 32 == 0) {
+        block_bits[threadIdx.x / 32] = word;
+    }
+    sw_bits_store(halves, count, first, block_bits, THREADS / 32);
+}
+
+#endif
