@@ -18,20 +18,10 @@
 
 #include "table/operation.h"
 
-#define CH_WORD uint32_t
-#define CH_MAX UINT32_MAX
-#define CH(name) sw_##name##_s64
-#include "table/change.inl"
-#undef CH_WORD
-#undef CH_MAX
-#undef CH
-
-#define CH_WORD uint64_t
-#define CH_MAX UINT64_MAX
-#define CH(name) sw_##name##_s128
-#include "table/change.inl"
-#undef CH_WORD
-#undef CH_MAX
-#undef CH
+#define CH_WORD SW_WIDTH_WORD
+#define CH_MAX SW_WIDTH_ONES
+#define CH(name) SW_WIDTH_NAMED(sw_##name)
+#define SW_WIDTH_BODY "table/change.inl"
+#include "table/each_width.inl"
 
 #endif

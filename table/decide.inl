@@ -5,15 +5,17 @@
  */
 
 /* What `op` does to a key whose value is `old` (found) or that is absent; *out is the new value. */
-SW_HD static inline enum sw_effect SW_DECIDE(uint32_t op, bool found, SW_WORD old, SW_WORD operand,
-                                             SW_WORD *out)
+SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
+                                                             SW_WIDTH_WORD old,
+                                                             SW_WIDTH_WORD operand,
+                                                             SW_WIDTH_WORD *out)
 {
     *out = operand;
     switch (op) {
     case SW_SET:
         return SW_EFFECT_WRITE;
     case SW_SUM:
-        *out = found ? (SW_WORD)(old + operand) : operand;
+        *out = found ? (SW_WIDTH_WORD)(old + operand) : operand;
         return SW_EFFECT_WRITE;
     case SW_MIN:
         *out = found && old < operand ? old : operand;
@@ -27,11 +29,11 @@ SW_HD static inline enum sw_effect SW_DECIDE(uint32_t op, bool found, SW_WORD ol
         return found ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
     case SW_INCREMENT:
         old = found ? old : 0;
-        *out = (SW_WORD)(old + operand);
+        *out = (SW_WIDTH_WORD)(old + operand);
         return *out < old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
     case SW_DECREMENT:
         old = found ? old : 0;
-        *out = (SW_WORD)(old - operand);
+        *out = (SW_WIDTH_WORD)(old - operand);
         return operand > old ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
     case SW_DELETE:
         return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;

@@ -13,6 +13,7 @@
 
 #include "table/mix.h"
 #include "table/table.h"
+#include "table/widths.h"
 
 /* What an operation does to the table once the state of its key is known. */
 enum sw_effect { SW_EFFECT_NONE, SW_EFFECT_WRITE, SW_EFFECT_REMOVE };
@@ -32,16 +33,7 @@ struct sw_state {
     uint64_t side_present; /* 0 or 1 */
 };
 
-#define SW_WORD uint32_t
-#define SW_DECIDE sw_decide_s64
-#include "table/decide.inl"
-#undef SW_WORD
-#undef SW_DECIDE
-
-#define SW_WORD uint64_t
-#define SW_DECIDE sw_decide_s128
-#include "table/decide.inl"
-#undef SW_WORD
-#undef SW_DECIDE
+#define SW_WIDTH_BODY "table/decide.inl"
+#include "table/each_width.inl"
 
 #endif

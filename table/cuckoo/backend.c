@@ -6,8 +6,8 @@
 
 #include "table/cuckoo/cuckoo_backend.h"
 
-#define CK_BODY "table/cuckoo/backend.inl"
-#include "table/cuckoo/each_width.inl"
+#define SW_WIDTH_BODY "table/cuckoo/backend.inl"
+#include "table/each_width.inl"
 
 int sw_cuckoo_check(uint32_t slot_bits, const void *table, char *violation, size_t violation_size)
 {
@@ -15,8 +15,7 @@ int sw_cuckoo_check(uint32_t slot_bits, const void *table, char *violation, size
     bool wanted = violation != NULL && violation_size > 0;
     char *text = wanted ? violation : unwanted;
     size_t size = wanted ? violation_size : sizeof(unwanted);
-    return slot_bits == 64 ? sw_cuckoo_check_s64(table, text, size)
-                           : sw_cuckoo_check_s128(table, text, size);
+    return SW_BY_WIDTH(slot_bits, sw_cuckoo_check, table, text, size);
 }
 
 void sw_cuckoo_backend_facts(const struct sw_cuckoo_geometry *geometry, uint64_t bytes,

@@ -80,9 +80,13 @@ __extension__ typedef unsigned __int128 sw_cuckoo_u128;
 typedef unsigned __int128 sw_cuckoo_u128;
 #endif
 
-#define CK_BODY "table/cuckoo/cell.inl"
-#include "table/cuckoo/each_width.inl"
-#define CK_BODY "table/cuckoo/cuckoo.inl"
-#include "table/cuckoo/each_width.inl"
+#define CK_BITS SW_WIDTH_BITS
+#define CK_WORD SW_WIDTH_WORD
+#define CK_ONES SW_WIDTH_ONES
+#define CK(name) SW_WIDTH_NAMED(sw_cuckoo_##name)
+#define SW_WIDTH_BODY "table/cuckoo/cell.inl"
+#include "table/each_width.inl"
+#define SW_WIDTH_BODY "table/cuckoo/cuckoo.inl"
+#include "table/each_width.inl"
 
 #endif

@@ -65,8 +65,8 @@ static void rehash(struct cuckoo *cuckoo,
     cuckoo->failed = cuckoo->state;
 }
 
-#define CK_BODY "table/cuckoo/cpu.inl"
-#include "table/cuckoo/each_width.inl"
+#define SW_WIDTH_BODY "table/cuckoo/cpu.inl"
+#include "table/each_width.inl"
 
 /* --- open and close --------------------------------------------------------------------------- */
 
@@ -157,20 +157,12 @@ static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
 {
     if (sw_batch_only_reads(batch)) {
         sw_phase_lock_enter_read(&cuckoo->lock);
-        if (cuckoo->slot_bits == 64) {
-            sw_cuckoo_run_reads_s64(cuckoo, batch);
-        } else {
-            sw_cuckoo_run_reads_s128(cuckoo, batch);
-        }
+        SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_run_reads, cuckoo, batch);
         sw_phase_lock_leave_read(&cuckoo->lock);
         return;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
-    if (cuckoo->slot_bits == 64) {
-        sw_cuckoo_run_writes_s64(cuckoo, batch);
-    } else {
-        sw_cuckoo_run_writes_s128(cuckoo, batch);
-    }
+    SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_run_writes, cuckoo, batch);
     sw_phase_lock_leave_write(&cuckoo->lock);
 }
 

@@ -78,8 +78,8 @@ SW_CUCKOO_INLINE void sw_cuckoo_add_counters(struct sw_counters *to, const struc
 /* What an operation does is the same for every engine. */
 #define sw_cuckoo_decide_s64 sw_decide_s64
 #define sw_cuckoo_decide_s128 sw_decide_s128
-#define CK_BODY "table/cuckoo/engine.inl"
-#include "table/cuckoo/each_width.inl"
+#define SW_WIDTH_BODY "table/cuckoo/engine.inl"
+#include "table/each_width.inl"
 
 #ifdef __cplusplus
 }

@@ -70,8 +70,7 @@ template <int BITS> struct sw_run_kind;
             return sw_change_then_##suffix(made, next);                                        \
         }                                                                                      \
     };
-SW_RUN_KIND(64, uint32_t, s64)
-SW_RUN_KIND(128, uint64_t, s128)
+SW_WIDTHS(SW_RUN_KIND)
 #undef SW_RUN_KIND
 
 template <int BITS> struct sw_run_operation {

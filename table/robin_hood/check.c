@@ -26,8 +26,8 @@ __attribute__((format(printf, 2, 3))) static int report(struct text *text, const
     return SW_E_INVALID;
 }
 
-#define RH_BODY "table/robin_hood/check.inl"
-#include "table/robin_hood/each_width.inl"
+#define SW_WIDTH_BODY "table/robin_hood/check.inl"
+#include "table/each_width.inl"
 
 int sw_check_slots(uint32_t slot_bits, const struct sw_geometry *geometry,
                    const struct sw_state *state, const void *slots, char *violation,
@@ -37,6 +37,5 @@ int sw_check_slots(uint32_t slot_bits, const struct sw_geometry *geometry,
     if (violation != NULL && violation_size > 0) {
         violation[0] = '\0';
     }
-    return slot_bits == 64 ? sw_check_s64(geometry, state, slots, &text)
-                           : sw_check_s128(geometry, state, slots, &text);
+    return SW_BY_WIDTH(slot_bits, sw_check, geometry, state, slots, &text);
 }

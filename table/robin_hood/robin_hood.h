@@ -145,38 +145,20 @@ __extension__ typedef unsigned __int128 sw_u128;
 typedef unsigned __int128 sw_u128;
 #endif
 
-#define RH_BITS 64
-#define RH_WORD uint32_t
-#define RH_EMPTY UINT32_MAX
-#define RH(name) sw_##name##_s64
-/* Each needs the one before it. clang-format would sort them. */
-/* clang-format off */
-#include "table/robin_hood/slot.inl"
-#include "table/robin_hood/robin_hood.inl"
-#include "table/robin_hood/execute.inl"
-#include "table/robin_hood/rebuild.inl"
-#include "table/robin_hood/hints.inl"
-/* clang-format on */
-#undef RH_BITS
-#undef RH_WORD
-#undef RH_EMPTY
-#undef RH
-
-#define RH_BITS 128
-#define RH_WORD uint64_t
-#define RH_EMPTY UINT64_MAX
-#define RH(name) sw_##name##_s128
-/* Each needs the one before it. clang-format would sort them. */
-/* clang-format off */
-#include "table/robin_hood/slot.inl"
-#include "table/robin_hood/robin_hood.inl"
-#include "table/robin_hood/execute.inl"
-#include "table/robin_hood/rebuild.inl"
-#include "table/robin_hood/hints.inl"
-/* clang-format on */
-#undef RH_BITS
-#undef RH_WORD
-#undef RH_EMPTY
-#undef RH
+#define RH_BITS SW_WIDTH_BITS
+#define RH_WORD SW_WIDTH_WORD
+#define RH_EMPTY SW_WIDTH_ONES
+#define RH(name) SW_WIDTH_NAMED(sw_##name)
+/* Each needs the one before it. */
+#define SW_WIDTH_BODY "table/robin_hood/slot.inl"
+#include "table/each_width.inl"
+#define SW_WIDTH_BODY "table/robin_hood/robin_hood.inl"
+#include "table/each_width.inl"
+#define SW_WIDTH_BODY "table/robin_hood/execute.inl"
+#include "table/each_width.inl"
+#define SW_WIDTH_BODY "table/robin_hood/rebuild.inl"
+#include "table/each_width.inl"
+#define SW_WIDTH_BODY "table/robin_hood/hints.inl"
+#include "table/each_width.inl"
 
 #endif

@@ -4,13 +4,12 @@
  */
 #include "table/robin_hood/robin_hood_backend.h"
 
-#define RH_BODY "table/robin_hood/scan.inl"
-#include "table/robin_hood/each_width.inl"
+#define SW_WIDTH_BODY "table/robin_hood/scan.inl"
+#include "table/each_width.inl"
 
 bool sw_scan_collect(uint32_t slot_bits, const struct sw_scan_shape *shape,
                      const struct sw_state *state, const struct sw_scan_window *main,
                      const struct sw_scan_window *stash, struct sw_batch *batch)
 {
-    return slot_bits == 64 ? sw_collect_s64(shape, state, main, stash, batch)
-                           : sw_collect_s128(shape, state, main, stash, batch);
+    return SW_BY_WIDTH(slot_bits, sw_collect, shape, state, main, stash, batch);
 }

@@ -19,8 +19,8 @@ struct seen {
     uint64_t kept;  /* hints that deletes left */
 };
 
-#define RH_BODY "tests/table/test_hints.inl"
-#include "table/robin_hood/each_width.inl"
+#define SW_WIDTH_BODY "tests/table/test_hints.inl"
+#include "table/each_width.inl"
 
 Test(hints, encoding)
 {

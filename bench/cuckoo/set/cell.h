@@ -44,15 +44,15 @@ sw_cuckoo_cell_exchange_k32(struct sw_cuckoo_cell_k32 *cell, struct sw_cuckoo_ce
 #endif
 }
 
-#define CK_BITS 32
-#define CK_WORD uint32_t
-#define CK_ONES SW_CSET_EMPTY
-#define CK(name) sw_cuckoo_##name##_k32
+#define SW_WIDTH_BITS 32
+#define SW_WIDTH_WORD uint32_t
+#define SW_WIDTH_ONES SW_CSET_EMPTY
+#define SW_WIDTH_NAMED(name) name##_k32
 #include "table/cuckoo/cuckoo.inl"
-#undef CK_BITS
-#undef CK_WORD
-#undef CK_ONES
-#undef CK
+#undef SW_WIDTH_BITS
+#undef SW_WIDTH_WORD
+#undef SW_WIDTH_ONES
+#undef SW_WIDTH_NAMED
 
 /* Looks up the keys of `wanted` (bits; EMPTY must not be among them), `count` of which are here, in
  * one array after the other, as far as needed. Returns the bits of those found. */

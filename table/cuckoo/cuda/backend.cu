@@ -214,13 +214,13 @@ int table_open(const struct sw_table_config *config, void **out, char *reason, s
     sw_cuckoo_geometry_compute(config, &table->geometry);
     cudaError_t error = sw_cuda_owner_open(table, config->device);
     if (error == cudaSuccess) {
-        error = config->slot_bits == 64 ? allocate_all<64>(table) : allocate_all<128>(table);
+        error = SW_BY_BITS(config->slot_bits, allocate_all, table);
     }
     if (error == cudaSuccess) {
         error = open_together(table);
     }
     if (error == cudaSuccess) {
-        error = config->slot_bits == 64 ? warm_up<64>(table) : warm_up<128>(table);
+        error = SW_BY_BITS(config->slot_bits, warm_up, table);
     }
     if (error == cudaSuccess) {
         error = cudaDeviceSynchronize();

@@ -20,11 +20,12 @@ struct sw_cuckoo_device_table : sw_cuda_channel_owner {
     struct sw_state *state;
     struct sw_cuckoo_engine_control *control;
     void *scratch;
-    struct sw_cuda_together together;  /* of the queue of the writes */
-    void *device_table;                /* device: struct sw_cuckoo_table_s64 or _s128 */
-    uint64_t bytes;                    /* of device memory */
-    struct sw_cuckoo_write<64> narrow; /* of slot_bits, without a batch */
-    struct sw_cuckoo_write<128> wide;
+    struct sw_cuda_together together; /* of the queue of the writes */
+    void *device_table;               /* device: struct sw_cuckoo_table_s64 or _s128 */
+    uint64_t bytes;                   /* of device memory */
+#define PARTS(bits, word, suffix) struct sw_cuckoo_write<bits> suffix;
+    SW_WIDTHS(PARTS) /* the one of slot_bits is filled in, without a batch */
+#undef PARTS
 
     uint64_t stashed;       /* atomic: entries of the stash, after the batches polled so far */
     uint64_t rehash_wanted; /* more entries than this make a rehash worth it; under `order` */
@@ -38,13 +39,14 @@ struct sw_cuckoo_queue : sw_cuda_channel {
 
 template <int BITS>
 static inline struct sw_cuckoo_write<BITS> *sw_cuckoo_parts(struct sw_cuckoo_device_table *table);
-template <>
-inline struct sw_cuckoo_write<64> *sw_cuckoo_parts<64>(struct sw_cuckoo_device_table *table) {
-    return &table->narrow;
-} template <>
-inline struct sw_cuckoo_write<128> *sw_cuckoo_parts<128>(struct sw_cuckoo_device_table *table) {
-    return &table->wide;
-}
+#define PARTS_OF(bits, word, suffix)                                                           \
+    template <>                                                                                \
+    inline struct sw_cuckoo_write<bits> *sw_cuckoo_parts<bits>(struct sw_cuckoo_device_table * \
+                                                               table) {                        \
+        return &table->suffix;                                                                 \
+    }
+SW_WIDTHS(PARTS_OF)
+#undef PARTS_OF
 
 /* submit and poll of a batch of SW_BATCH_IMAGE (backend_image.cu). */
 int sw_cuckoo_submit_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch);

@@ -28,7 +28,7 @@ static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
     const uint32_t bits = table->config.slot_bits;
     const void *cells = NULL;
     bool done = false;
-    cudaError_t error = bits == 64 ? find_cells<64>(queue, &cells) : find_cells<128>(queue, &cells);
+    cudaError_t error = SW_BY_BITS(bits, find_cells, queue, &cells);
     if (error != cudaSuccess) {
         return error;
     }

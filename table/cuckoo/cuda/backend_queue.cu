@@ -198,8 +198,7 @@ int sw_cuckoo_submit(void *context, struct sw_batch *batch)
     if (!sw_cuda_channel_begin(queue)) {
         return SW_E_DEVICE;
     }
-    cudaError_t error = queue->table->config.slot_bits == 64 ? enqueue<64>(queue, batch, ticket)
-                                                             : enqueue<128>(queue, batch, ticket);
+    cudaError_t error = SW_BY_BITS(queue->table->config.slot_bits, enqueue, queue, batch, ticket);
     if (!sw_cuda_channel_end(queue, error)) {
         return SW_E_DEVICE;
     }
@@ -235,9 +234,8 @@ int sw_cuckoo_submit_together(void *context, struct sw_together *together)
 {
     struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
     return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
-        return queue->table->config.slot_bits == 64
-                   ? enqueue_together<64>(queue, together, ticket)
-                   : enqueue_together<128>(queue, together, ticket);
+        return SW_BY_BITS(queue->table->config.slot_bits, enqueue_together, queue, together,
+                          ticket);
     });
 }
 

@@ -186,15 +186,16 @@ template <int BITS> static cudaError_t load()
 
 cudaError_t sw_cuckoo_load_fold()
 {
-    cudaError_t error = load<64>();
-    return error == cudaSuccess ? load<128>() : error;
+    cudaError_t error = cudaSuccess;
+#define LOAD(bits, ...) error = error == cudaSuccess ? load<bits>() : error;
+    SW_WIDTHS(LOAD)
+    return error;
 }
 
-#define INSTANTIATE(bits)                                                                          \
+#define INSTANTIATE(bits, ...)                                                                     \
     template cudaError_t sw_cuckoo_launch_runs<bits>(const sw_cuckoo_write<bits> &, cudaStream_t); \
     template cudaError_t sw_cuckoo_launch_fold<bits, false>(const sw_cuckoo_write<bits> &,         \
                                                             cudaStream_t);                         \
     template cudaError_t sw_cuckoo_launch_fold<bits, true>(const sw_cuckoo_write<bits> &,          \
                                                            cudaStream_t);
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)

@@ -97,11 +97,15 @@ cudaError_t sw_cuckoo_launch_read(const sw_cuckoo_read<BITS> &read, cudaStream_t
     return cudaGetLastError();
 }
 
-template cudaError_t sw_cuckoo_launch_read<64>(const sw_cuckoo_read<64> &, cudaStream_t);
-template cudaError_t sw_cuckoo_launch_read<128>(const sw_cuckoo_read<128> &, cudaStream_t);
+#define INSTANTIATE(BITS, ...) \
+    template cudaError_t sw_cuckoo_launch_read<BITS>(const sw_cuckoo_read<BITS> &, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)
 
 cudaError_t sw_cuckoo_load_read()
 {
-    cudaError_t error = sw_cuckoo_load_kernel(read_kernel<64>);
-    return error == cudaSuccess ? sw_cuckoo_load_kernel(read_kernel<128>) : error;
+    cudaError_t error = cudaSuccess;
+#define LOAD(bits, ...) \
+    error = error == cudaSuccess ? sw_cuckoo_load_kernel(read_kernel<bits>) : error;
+    SW_WIDTHS(LOAD)
+    return error;
 }

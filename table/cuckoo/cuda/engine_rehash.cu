@@ -151,13 +151,14 @@ template <int BITS> static cudaError_t load()
 
 cudaError_t sw_cuckoo_load_rehash()
 {
-    cudaError_t error = load<64>();
-    return error == cudaSuccess ? load<128>() : error;
+    cudaError_t error = cudaSuccess;
+#define LOAD(bits, ...) error = error == cudaSuccess ? load<bits>() : error;
+    SW_WIDTHS(LOAD)
+    return error;
 }
 
-#define INSTANTIATE(bits)                                                                       \
+#define INSTANTIATE(bits, ...)                                                                  \
     template cudaError_t sw_cuckoo_launch_rehash<bits>(const sw_cuckoo_write<bits> &, uint64_t, \
                                                        cudaStream_t);                           \
     template cudaError_t sw_cuckoo_launch_clear<bits>(const sw_cuckoo_write<bits> &, cudaStream_t);
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)

@@ -53,8 +53,7 @@ template <int BITS> struct sw_cuckoo_kind;
             return sw_cuckoo_execute_in_order_##suffix(t, w, counters);                            \
         }                                                                                          \
     };
-SW_CUCKOO_KIND(64, uint32_t, s64)
-SW_CUCKOO_KIND(128, uint64_t, s128)
+SW_WIDTHS(SW_CUCKOO_KIND)
 #undef SW_CUCKOO_KIND
 
 #endif

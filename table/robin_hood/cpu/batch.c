@@ -50,30 +50,20 @@ static void admit_all(struct sw_batch *batch)
     }
 }
 
-#define RH_FIELD RH_FIELD_OF(RH_BITS)
-#define RH_FIELD_OF(bits) RH_FIELD_JOIN(bits)
-#define RH_FIELD_JOIN(bits) s##bits
-#define RH_BODY "table/robin_hood/cpu/batch.inl"
-#include "table/robin_hood/each_width.inl"
+#define RH_FIELD SW_WIDTH_SUFFIX
+#define SW_WIDTH_BODY "table/robin_hood/cpu/batch.inl"
+#include "table/each_width.inl"
 
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     struct mix mix = mix_of(batch);
     if (!mix.writes) {
         sw_phase_lock_enter_read(&cpu->lock);
-        if (cpu->config.slot_bits == 64) {
-            sw_run_reads_s64(cpu, batch);
-        } else {
-            sw_run_reads_s128(cpu, batch);
-        }
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_reads, cpu, batch);
         sw_phase_lock_leave_read(&cpu->lock);
         return;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
-    if (cpu->config.slot_bits == 64) {
-        sw_run_writes_s64(cpu, batch, &mix);
-    } else {
-        sw_run_writes_s128(cpu, batch, &mix);
-    }
+    SW_BY_WIDTH(cpu->config.slot_bits, sw_run_writes, cpu, batch, &mix);
     sw_phase_lock_leave_write(&cpu->lock);
 }

@@ -12,11 +12,9 @@ static uint32_t take(uint32_t *next)
     return __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
 }
 
-#define RH_FIELD RH_FIELD_OF(RH_BITS)
-#define RH_FIELD_OF(bits) RH_FIELD_JOIN(bits)
-#define RH_FIELD_JOIN(bits) s##bits
-#define RH_BODY "table/robin_hood/cpu/parallel.inl"
-#include "table/robin_hood/each_width.inl"
+#define RH_FIELD SW_WIDTH_SUFFIX
+#define SW_WIDTH_BODY "table/robin_hood/cpu/parallel.inl"
+#include "table/each_width.inl"
 
 uint64_t sw_parallel_record_bytes(uint32_t slot_bits)
 {

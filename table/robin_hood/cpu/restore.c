@@ -18,11 +18,9 @@
 #define SEGMENTS_MAX 4096U
 #define LINE_BYTES 64U
 
-#define RH_FIELD RH_FIELD_OF(RH_BITS)
-#define RH_FIELD_OF(bits) RH_FIELD_JOIN(bits)
-#define RH_FIELD_JOIN(bits) s##bits
-#define RH_BODY "table/robin_hood/cpu/restore.inl"
-#include "table/robin_hood/each_width.inl"
+#define RH_FIELD SW_WIDTH_SUFFIX
+#define SW_WIDTH_BODY "table/robin_hood/cpu/restore.inl"
+#include "table/each_width.inl"
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
@@ -123,11 +121,7 @@ static void lay_out_job(void *context, uint32_t thread, uint32_t threads)
         if (segment >= restore->segments) {
             break;
         }
-        if (slot_bits == 64) {
-            sw_lay_out_s64(restore, segment, entries, bins);
-        } else {
-            sw_lay_out_s128(restore, segment, entries, bins);
-        }
+        SW_BY_WIDTH(slot_bits, sw_lay_out, restore, segment, entries, bins);
     }
     free(entries);
     free(bins);
@@ -156,7 +150,7 @@ static int finish(struct sw_cpu_restore *restore)
     cpu->state = (struct sw_state){.occupied = total - restore->overflow_count,
                                    .side_value = restore->side_value,
                                    .side_present = restore->side};
-    return cpu->config.slot_bits == 64 ? sw_insert_rest_s64(restore) : sw_insert_rest_s128(restore);
+    return SW_BY_WIDTH(cpu->config.slot_bits, sw_insert_rest, restore);
 }
 
 int sw_cpu_restore_end(void *context, bool keep, struct sw_batch *batch)

@@ -277,7 +277,7 @@ cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
                                        dim3(ADMIT_BLOCK), arguments, 0, stream);
 }
 
-template cudaError_t sw_cuda_launch_groups<64>(const struct sw_cuda_device<64> *,
-                                               const struct sw_cuda_batch<64> *, cudaStream_t);
-template cudaError_t sw_cuda_launch_groups<128>(const struct sw_cuda_device<128> *,
-                                                const struct sw_cuda_batch<128> *, cudaStream_t);
+#define INSTANTIATE(BITS, ...)                        \
+    template cudaError_t sw_cuda_launch_groups<BITS>( \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)

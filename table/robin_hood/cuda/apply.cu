@@ -385,7 +385,7 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-#define INSTANTIATE(BITS)                                                                          \
+#define INSTANTIATE(BITS, ...)                                                                     \
     template cudaError_t sw_cuda_launch_apply<BITS>(const struct sw_cuda_device<BITS> *,           \
                                                     const struct sw_cuda_batch<BITS> *, bool,      \
                                                     bool, cudaStream_t);                           \
@@ -401,5 +401,4 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                                     cudaStream_t);                                 \
     template cudaError_t sw_cuda_launch_finish<BITS>(                                              \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)

@@ -100,5 +100,7 @@ void sw_cuda_arrays_use(const struct sw_cuda_arrays *arrays, struct sw_cuda_devi
     device->status = arrays->status;
 }
 
-template void sw_cuda_arrays_use<64>(const struct sw_cuda_arrays *, struct sw_cuda_device<64> *);
-template void sw_cuda_arrays_use<128>(const struct sw_cuda_arrays *, struct sw_cuda_device<128> *);
+#define INSTANTIATE(BITS, ...)                                            \
+    template void sw_cuda_arrays_use<BITS>(const struct sw_cuda_arrays *, \
+                                           struct sw_cuda_device<BITS> *);
+SW_WIDTHS(INSTANTIATE)

@@ -371,7 +371,7 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
     return cudaGetLastError();
 }
 
-#define INSTANTIATE(BITS)                                                                       \
+#define INSTANTIATE(BITS, ...)                                                                  \
     template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *);                    \
     template cudaError_t sw_cuda_launch_merge_sort<BITS>(const struct sw_cuda_device<BITS> *,   \
                                                          const struct sw_cuda_batch<BITS> *,    \
@@ -385,5 +385,4 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
         const struct sw_cuda_device<BITS> *, typename sw_width<BITS>::slot *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_hints<BITS>(const struct sw_cuda_device<BITS> *,        \
                                                     cudaStream_t);
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)

@@ -164,13 +164,13 @@ static cudaError_t open_together(struct sw_cuda_table *table)
     return error;
 }
 
-/* Allocates everything on the device, fills in *device and empties the table. Waits for it, so that
- * a binary built for other GPUs fails here. */
+/* Allocates everything on the device, fills in its view of the table and empties the table. Waits
+ * for it, so that a binary built for other GPUs fails here. */
 template <int BITS>
-static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometry *geometry,
-                            struct sw_cuda_device<BITS> *device)
+static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometry *geometry)
 {
     const struct sw_table_config *config = &table->config;
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     cudaError_t error = sw_cuda_pool_open(&table->pool, table->device);
     if (error == cudaSuccess) {
         error = allocate_scratch<BITS>(table, device);
@@ -277,8 +277,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
     pthread_mutex_init(&table->growth, NULL); /* as the owner's: this cannot fail */
     cudaError_t error = sw_cuda_owner_open(table, config->device);
     if (error == cudaSuccess) {
-        error = config->slot_bits == 64 ? allocate<64>(table, &geometry, &table->narrow)
-                                        : allocate<128>(table, &geometry, &table->wide);
+        error = SW_BY_BITS(config->slot_bits, allocate, table, &geometry);
     }
     if (error != cudaSuccess) {
         uint64_t bytes = table->scratch_bytes + geometry.bytes_total;

@@ -35,8 +35,9 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */
     struct sw_cuda_together together; /* of the queue of the writes */
     uint64_t scratch_bytes;           /* of device memory: all but the arrays */
-    struct sw_cuda_device<64> narrow; /* the one of slot_bits is filled in */
-    struct sw_cuda_device<128> wide;
+#define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
+    SW_WIDTHS(DEVICE) /* the one of slot_bits is filled in */
+#undef DEVICE
     uint64_t hints_age;     /* upserts since the hints were exact, at most */
     uint64_t grow_after_ns; /* a growth failed: none is tried before this time */
     bool stream_failed;     /* no memory for a second set of arrays: it is not tried again */
@@ -78,19 +79,13 @@ struct sw_cuda_queue : sw_cuda_channel {
 /* The device view of the table's width. */
 template <int BITS>
 static inline struct sw_cuda_device<BITS> *sw_cuda_device_of(struct sw_cuda_table *t);
-/* clang-format would take the second template for a part of the first. */
-/* clang-format off */
-template <>
-inline struct sw_cuda_device<64> *sw_cuda_device_of<64>(struct sw_cuda_table *table)
-{
-    return &table->narrow;
-}
-template <>
-inline struct sw_cuda_device<128> *sw_cuda_device_of<128>(struct sw_cuda_table *table)
-{
-    return &table->wide;
-}
-/* clang-format on */
+#define DEVICE_OF(bits, word, suffix)                                                           \
+    template <>                                                                                 \
+    inline struct sw_cuda_device<bits> *sw_cuda_device_of<bits>(struct sw_cuda_table * table) { \
+        return &table->suffix;                                                                  \
+    }
+SW_WIDTHS(DEVICE_OF)
+#undef DEVICE_OF
 
 /* Members of sw_backend. */
 int sw_cuda_queue_open(void *table, void **out);

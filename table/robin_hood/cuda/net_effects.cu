@@ -188,11 +188,10 @@ cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
     return cudaGetLastError();
 }
 
-#define INSTANTIATE(BITS)                                                                       \
+#define INSTANTIATE(BITS, ...)                                                                  \
     template cudaError_t sw_cuda_sort_bytes<BITS>(uint32_t, size_t *);                          \
     template cudaError_t sw_cuda_launch_net_effects<BITS>(                                      \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_fold_again<BITS>(                                       \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)

@@ -230,8 +230,7 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch
         error = sw_cuda_grow_for(queue, mix.upserts, ticket);
     }
     if (error == cudaSuccess) {
-        error = queue->table->slot_bits == 64 ? enqueue<64>(queue, batch, mix, ticket)
-                                              : enqueue<128>(queue, batch, mix, ticket);
+        error = SW_BY_BITS(queue->table->slot_bits, enqueue, queue, batch, mix, ticket);
     }
     return sw_cuda_channel_end(queue, error);
 }
@@ -352,8 +351,7 @@ int sw_cuda_submit_together(void *context, struct sw_together *together)
         if (error != cudaSuccess) {
             return error;
         }
-        return queue->table->slot_bits == 64 ? enqueue_together<64>(queue, together, mix, ticket)
-                                             : enqueue_together<128>(queue, together, mix, ticket);
+        return SW_BY_BITS(queue->table->slot_bits, enqueue_together, queue, together, mix, ticket);
     });
 }
 

@@ -449,7 +449,7 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, u
     return error;
 }
 
-#define INSTANTIATE(BITS)                                                                       \
+#define INSTANTIATE(BITS, ...)                                                                  \
     template cudaError_t sw_cuda_range_blocks<BITS>(uint32_t, uint32_t *);                      \
     template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
@@ -458,6 +458,5 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, u
 #ifdef SW_TUNE
 INSTANTIATE(SW_TUNE_SLOT)
 #else
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)
 #endif

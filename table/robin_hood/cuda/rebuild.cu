@@ -448,7 +448,7 @@ cudaError_t sw_cuda_launch_rebuild(const struct sw_cuda_rebuild<BITS> *rebuild, 
                                    : launch_passes<BITS, REBUILD_COMBINE>(rebuild, stream);
 }
 
-template cudaError_t sw_cuda_launch_rebuild<64>(const struct sw_cuda_rebuild<64> *, uint32_t,
-                                                uint32_t *, cudaStream_t);
-template cudaError_t sw_cuda_launch_rebuild<128>(const struct sw_cuda_rebuild<128> *, uint32_t,
-                                                 uint32_t *, cudaStream_t);
+#define INSTANTIATE(BITS, ...)                                                              \
+    template cudaError_t sw_cuda_launch_rebuild<BITS>(const struct sw_cuda_rebuild<BITS> *, \
+                                                      uint32_t, uint32_t *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)

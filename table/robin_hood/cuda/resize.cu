@@ -125,29 +125,40 @@ static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arra
     return error;
 }
 
+template <int BITS>
+static cudaError_t move_nothing(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
+                                struct sw_cuda_arrays *replaced)
+{
+    const struct sw_cuda_batch<BITS> none = {
+    };
+    return move<BITS>(queue, arrays, &none, replaced);
+}
+
 /* Without a batch. */
 static cudaError_t move_only(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
                              struct sw_cuda_arrays *replaced)
 {
     struct sw_cuda_table *table = queue->table;
-    const struct sw_cuda_batch<64> narrow = {
-    };
-    const struct sw_cuda_batch<128> wide = {
-    };
     table->hints_age = 0;
     table->stream_failed = false; /* there may be memory from now on */
-    return table->slot_bits == 64 ? move<64>(queue, arrays, &narrow, replaced)
-                                  : move<128>(queue, arrays, &wide, replaced);
+    return SW_BY_BITS(table->slot_bits, move_nothing, queue, arrays, replaced);
+}
+
+template <int BITS> static cudaError_t launch_reset(struct sw_cuda_queue *queue)
+{
+    return sw_cuda_launch_reset<BITS>(sw_cuda_device_of<BITS>(queue->table), queue->stream);
+}
+
+template <int BITS>
+static void use_arrays(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays)
+{
+    sw_cuda_arrays_use<BITS>(arrays, sw_cuda_device_of<BITS>(table));
 }
 
 static void use(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays)
 {
     table->arrays = *arrays;
-    if (table->slot_bits == 64) {
-        sw_cuda_arrays_use<64>(arrays, &table->narrow);
-    } else {
-        sw_cuda_arrays_use<128>(arrays, &table->wide);
-    }
+    SW_BY_BITS(table->slot_bits, use_arrays, table, arrays);
 }
 
 /* Reads what the device holds of the table besides its arrays, once it has done all that is on the
@@ -300,8 +311,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
     if (error != cudaSuccess) {
         return error;
     }
-    return table->slot_bits == 64 ? sw_cuda_launch_reset<64>(&table->narrow, queue->stream)
-                                  : sw_cuda_launch_reset<128>(&table->wide, queue->stream);
+    return SW_BY_BITS(table->slot_bits, launch_reset, queue);
 }
 
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
@@ -400,7 +410,7 @@ bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS
     return true;
 }
 
-template bool sw_cuda_stream<64>(struct sw_cuda_queue *, const struct sw_cuda_batch<64> *,
-                                 cudaError_t *);
-template bool sw_cuda_stream<128>(struct sw_cuda_queue *, const struct sw_cuda_batch<128> *,
-                                  cudaError_t *);
+#define INSTANTIATE(BITS, ...)                                                                     \
+    template bool sw_cuda_stream<BITS>(struct sw_cuda_queue *, const struct sw_cuda_batch<BITS> *, \
+                                       cudaError_t *);
+SW_WIDTHS(INSTANTIATE)

@@ -88,8 +88,7 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
 
 cudaError_t sw_cuda_scan_copy(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
-    return queue->table->slot_bits == 64 ? copy_windows<64>(queue, batch)
-                                         : copy_windows<128>(queue, batch);
+    return SW_BY_BITS(queue->table->slot_bits, copy_windows, queue, batch);
 }
 
 bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)

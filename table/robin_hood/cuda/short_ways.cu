@@ -113,10 +113,9 @@ cudaError_t sw_cuda_launch_short_removals(const struct sw_cuda_device<BITS> *dev
                                     SW_CUDA_BLOCK, stream, *device);
 }
 
-#define INSTANTIATE(BITS)                                                                         \
+#define INSTANTIATE(BITS, ...)                                                                    \
     template cudaError_t sw_cuda_launch_short_inserts<BITS>(const struct sw_cuda_device<BITS> *,  \
                                                             uint32_t, cudaStream_t);              \
     template cudaError_t sw_cuda_launch_short_removals<BITS>(const struct sw_cuda_device<BITS> *, \
                                                              uint32_t, cudaStream_t);
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)

@@ -76,7 +76,7 @@ cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
                                        dim3(CROWD_THREADS), arguments, 0, stream);
 }
 
-template cudaError_t sw_cuda_launch_unmerged<64>(const struct sw_cuda_device<64> *,
-                                                 const struct sw_cuda_batch<64> *, cudaStream_t);
-template cudaError_t sw_cuda_launch_unmerged<128>(const struct sw_cuda_device<128> *,
-                                                  const struct sw_cuda_batch<128> *, cudaStream_t);
+#define INSTANTIATE(BITS, ...)                          \
+    template cudaError_t sw_cuda_launch_unmerged<BITS>( \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)

@@ -448,10 +448,9 @@ cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, u
     return error;
 }
 
-#define INSTANTIATE(BITS)                                                                   \
+#define INSTANTIATE(BITS, ...)                                                              \
     template cudaError_t sw_cuda_launch_inserts<BITS>(const struct sw_cuda_device<BITS> *,  \
                                                       uint32_t, cudaStream_t);              \
     template cudaError_t sw_cuda_launch_removals<BITS>(const struct sw_cuda_device<BITS> *, \
                                                        uint32_t, cudaStream_t);
-INSTANTIATE(64)
-INSTANTIATE(128)
+SW_WIDTHS(INSTANTIATE)

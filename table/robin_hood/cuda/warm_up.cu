@@ -207,5 +207,7 @@ static_assert(sizeof(struct sw_cuda_tally) <= SW_CUDA_CUT_ALIGN,
 static_assert(sizeof(struct sw_cuda_record) <= SW_CUDA_CUT_ALIGN,
               "fits in any piece of the scratch");
 
-template cudaError_t sw_cuda_warm_up<64>(const struct sw_cuda_device<64> *, uint32_t, uint64_t);
-template cudaError_t sw_cuda_warm_up<128>(const struct sw_cuda_device<128> *, uint32_t, uint64_t);
+#define INSTANTIATE(BITS, ...)                                                                \
+    template cudaError_t sw_cuda_warm_up<BITS>(const struct sw_cuda_device<BITS> *, uint32_t, \
+                                               uint64_t);
+SW_WIDTHS(INSTANTIATE)

@@ -108,8 +108,7 @@ template <int BITS> struct sw_width;
         }                                                                                        \
     };
 
-SW_WIDTH(64, uint32_t, s64)
-SW_WIDTH(128, uint64_t, s128)
+SW_WIDTHS(SW_WIDTH)
 #undef SW_WIDTH
 
 #endif

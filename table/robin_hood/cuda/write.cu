@@ -299,7 +299,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                : sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), typed, queue->stream);
 }
 
-template cudaError_t sw_cuda_write<64>(struct sw_cuda_queue *, struct sw_batch *,
-                                       const struct sw_cuda_batch<64> *, uint32_t, bool);
-template cudaError_t sw_cuda_write<128>(struct sw_cuda_queue *, struct sw_batch *,
-                                        const struct sw_cuda_batch<128> *, uint32_t, bool);
+#define INSTANTIATE(BITS, ...)                                                          \
+    template cudaError_t sw_cuda_write<BITS>(struct sw_cuda_queue *, struct sw_batch *, \
+                                             const struct sw_cuda_batch<BITS> *, uint32_t, bool);
+SW_WIDTHS(INSTANTIATE)
