@@ -99,7 +99,11 @@ const char *sw_frame_error_text(int error);
     X(COUNT_SCORES, 38, TABLE)      \
     X(ERASE_SCORES, 39, TABLE)      \
     X(EPOCH, 40, TABLE)             \
-    X(WAIT_DURABLE, 41, SERVER)
+    X(WAIT_DURABLE, 41, SERVER)     \
+    X(ATTACH, 42, SERVER)           \
+    X(REGION, 43, SERVER)           \
+    X(RELEASE, 44, SERVER)          \
+    X(BELL, 45, SERVER)
 #define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
 /* Numbers are smaller than this, so that a set of operations fits in a uint64_t. */
 #define SW_OPERATION_NUMBERS 64
@@ -226,6 +230,14 @@ struct sw_server_info {
     uint64_t incarnation; /* another one at each start; 0: writes are not logged */
 };
 
+/* ATTACH: what a connection may register. */
+struct sw_sharing {
+    uint32_t regions_max, ring_entries_max;
+    uint64_t region_bytes_max;
+    bool has_device; /* regions can be memory of the server's CUDA device, of this number */
+    uint8_t device_uuid[16];
+};
+
 struct sw_reply {
     uint64_t request_id;
     uint32_t status;
@@ -250,6 +262,8 @@ struct sw_reply {
     char message[SW_FRAME_TEXT_BYTES_MAX]; /* ends with a NUL; empty if the status is OK */
     bool has_info;
     struct sw_server_info info;
+    bool has_sharing;
+    struct sw_sharing sharing;
 };
 
 /* `bytes` rounded up to a multiple of 64: the length of an array with its padding. */

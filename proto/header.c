@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/arena.h"
+#include "proto/region.h"
 #include "proto/sherwood.pb-c.h"
 
 /* A full Reply takes about 2 KiB. The rest is for fields of later versions. An unknown field takes
@@ -118,6 +119,37 @@ int sw_frame_login_decode(const uint8_t *header, size_t size, struct sw_frame_lo
     return good ? 0 : SW_FRAME_E_HEADER;
 }
 
+/* Copies bytes that are all there or not at all. Returns false if there is another number. */
+static bool copy_bytes(uint8_t *out, size_t bytes, ProtobufCBinaryData in)
+{
+    if (in.len == bytes) {
+        memcpy(out, in.data, bytes);
+    }
+    return in.len == bytes || in.len == 0;
+}
+
+int sw_region_request_decode(const uint8_t *header, size_t size, struct sw_region_request *region)
+{
+    alignas(SW_ARENA_ALIGN) uint8_t memory[ARENA_BYTES];
+    struct sw_arena arena;
+
+    *region = (struct sw_region_request){0};
+    const Sherwood__Request *request = unpack_request(header, size, &arena, memory);
+    if (request == NULL || request->region == NULL) {
+        return SW_FRAME_E_HEADER;
+    }
+    const Sherwood__Region *in = request->region;
+    region->kind = (uint32_t)in->kind;
+    region->index = in->index;
+    region->bytes = in->bytes;
+    region->offset = in->offset;
+    region->entries = in->entries;
+    return copy_bytes(region->device_uuid, sizeof(region->device_uuid), in->device_uuid) &&
+                   copy_bytes(region->handle, sizeof(region->handle), in->handle)
+               ? 0
+               : SW_FRAME_E_HEADER;
+}
+
 static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out)
 {
     copy_text(out->version, sizeof(out->version), in->version);
@@ -134,6 +166,17 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     copy_text(out->policy, sizeof(out->policy), in->policy);
     out->frame_bytes_max = in->frame_bytes_max;
     out->incarnation = in->incarnation;
+}
+
+static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
+{
+    out->regions_max = in->regions_max;
+    out->ring_entries_max = in->ring_entries_max;
+    out->region_bytes_max = in->region_bytes_max;
+    out->has_device = in->device_uuid.len == sizeof(out->device_uuid);
+    if (out->has_device) {
+        memcpy(out->device_uuid, in->device_uuid.data, sizeof(out->device_uuid));
+    }
 }
 
 int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
@@ -172,10 +215,14 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .write_sequence = in->write_sequence,
         .durable_through = in->durable_through,
         .has_info = in->info != NULL,
+        .has_sharing = in->sharing != NULL,
     };
     copy_text(reply->message, sizeof(reply->message), in->message);
     if (in->info != NULL) {
         read_info(in->info, &reply->info);
+    }
+    if (in->sharing != NULL) {
+        read_sharing(in->sharing, &reply->sharing);
     }
     return 0;
 }
@@ -264,6 +311,39 @@ int sw_frame_login_encode(const struct sw_request *request, const struct sw_fram
     return encode(&message.base, 0, out, out_bytes);
 }
 
+int sw_region_request_encode(const struct sw_request *request,
+                             const struct sw_region_request *region, uint8_t *out, size_t out_bytes)
+{
+    Sherwood__Request message = message_of(request);
+    Sherwood__Region said;
+    sherwood__region__init(&said);
+    said.kind = (Sherwood__RegionKind)region->kind;
+    said.index = region->index;
+    said.bytes = region->bytes;
+    said.offset = region->offset;
+    said.entries = region->entries;
+    if (region->kind == SW_REGION_CUDA_IPC) { /* protobuf-c only reads it */
+        said.device_uuid = (ProtobufCBinaryData){sizeof(region->device_uuid),
+                                                 (uint8_t *)(uintptr_t)region->device_uuid};
+        said.handle =
+            (ProtobufCBinaryData){sizeof(region->handle), (uint8_t *)(uintptr_t)region->handle};
+    }
+    message.region = &said;
+    return encode(&message.base, 0, out, out_bytes);
+}
+
+static void write_sharing(const struct sw_sharing *in, Sherwood__Sharing *out)
+{
+    sherwood__sharing__init(out);
+    out->regions_max = in->regions_max;
+    out->ring_entries_max = in->ring_entries_max;
+    out->region_bytes_max = in->region_bytes_max;
+    if (in->has_device) {
+        out->device_uuid =
+            (ProtobufCBinaryData){sizeof(in->device_uuid), (uint8_t *)(uintptr_t)in->device_uuid};
+    }
+}
+
 static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *out)
 {
     sherwood__server_info__init(out);
@@ -288,6 +368,7 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
 {
     Sherwood__Reply message;
     Sherwood__ServerInfo info;
+    Sherwood__Sharing sharing;
 
     sherwood__reply__init(&message);
     message.request_id = reply->request_id;
@@ -317,6 +398,10 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     if (reply->has_info) {
         write_info(&reply->info, &info);
         message.info = &info;
+    }
+    if (reply->has_sharing) {
+        write_sharing(&reply->sharing, &sharing);
+        message.sharing = &sharing;
     }
     return encode(&message.base, body_bytes, out, out_bytes);
 }

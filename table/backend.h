@@ -8,7 +8,7 @@
 #ifndef SHERWOOD_TABLE_BACKEND_H
 #define SHERWOOD_TABLE_BACKEND_H
 
-#include "table/table.h"
+#include "table/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,12 +73,24 @@ struct sw_restoring {
     int (*end)(void *restore, bool keep, struct sw_batch *batch);
 };
 
+/* Memory of others, as table.h says. */
+struct sw_importing {
+    int (*import)(void *table, const struct sw_memory_source *source, struct sw_memory *out,
+                  char *reason, size_t reason_size);
+    void (*release)(void *table, struct sw_memory *memory);
+    int (*load)(void *table, const struct sw_memory *memory, uint64_t offset, uint64_t bytes,
+                void *to); /* NULL: the host reads all of its memory itself */
+    bool (*device)(const void *table, uint8_t uuid[16]); /* NULL: there is none */
+};
+
 /* What a backend in C may leave out without a word, one in C++ (CUDA) is warned of, and that is an
  * error. */
 #ifdef __cplusplus
 #define SW_NONE_BY_DEFAULT = nullptr
+#define SW_ZERO_BY_DEFAULT = 0
 #else
 #define SW_NONE_BY_DEFAULT
+#define SW_ZERO_BY_DEFAULT
 #endif
 
 /* Growth is the backend's: before a batch that might not fit it takes the capacity of
@@ -134,6 +146,9 @@ struct sw_backend {
      * there are no more: SW_OK or SW_E_DEVICE. NULL: submit takes no SW_BATCH_IMAGE. */
     int (*image_read)(void *image, struct sw_image_columns *columns);
     void (*image_drop)(void *image);
+    /* sw_memory_import, sw_memory_release, sw_memory_load, sw_memory_device. NULL: memory of this
+     * process is used as it is, and there is no other. */
+    const struct sw_importing *importing;
     /* No batch in flight: the next write has the number after this. NULL where writes are combined.
      */
     void (*set_sequence)(void *table, uint64_t sequence);
@@ -141,6 +156,7 @@ struct sw_backend {
     uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
     /* NULL: entries are restored by batches. */
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
+    uint32_t load_once SW_ZERO_BY_DEFAULT; /* CUDA: as sw_table_load_once */
 };
 
 /* Whether a batch of operations has none but GET and PEEK. */

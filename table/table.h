@@ -328,7 +328,7 @@ enum sw_batch_kind {
  * the batch is one on some values that each element had; a value of a cache may be part of one and
  * part of another. What else a batch points to, `ops` and `group_ends`, must not change. Answers
  * are written and not read back: what others write there changes the answers alone. This holds of
- * the CPU backends; of CUDA's not yet, where keys and values must not change either. */
+ * the operations of sw_table_load_once (memory.h); of others neither may change. */
 struct sw_batch {
     enum sw_batch_kind kind;
     enum sw_op op;      /* what every operation does, if ops is NULL */

@@ -488,6 +488,7 @@ const struct sw_backend backend = {
     NULL,
     sw_cache_cuda_image_read,
     sw_cache_cuda_image_drop,
+    &sw_cuda_importing<sw_cache_cuda_table>,
     NULL,
 };
 

@@ -9,6 +9,7 @@
 #include "table/cache/cuda/arrays.cuh"
 #include "table/cache/cuda/table.cuh"
 #include "table/cache/growth.h"
+#include "table/device/memory.cuh"
 #include "table/device/together.cuh"
 
 struct sw_cache_cuda_table : sw_cuda_channel_owner {

@@ -8,6 +8,7 @@
 
 #include "table/cuckoo/cuda/backend.cuh"
 #include "table/device/image.cuh"
+#include "table/device/memory.cuh"
 
 /* 128-bit cells are exchanged by one instruction from this compute capability on. */
 #define MAJOR_FOR_128_BITS 9
@@ -330,7 +331,11 @@ const struct sw_backend backend = {
     NULL,
     sw_cuda_slots_image_read,
     sw_cuda_slots_image_drop,
+    &sw_cuda_importing<sw_cuckoo_device_table>,
     NULL,
+    NULL,
+    NULL,
+    1U << SW_GET,
 };
 
 } // namespace

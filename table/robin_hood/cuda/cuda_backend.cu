@@ -4,6 +4,7 @@
  */
 #include "table/device/cutter.cuh"
 #include "table/device/image.cuh"
+#include "table/device/memory.cuh"
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cuda/host.cuh"
 
@@ -388,7 +389,11 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void)
         cuda_raw_copy,
         sw_cuda_slots_image_read,
         sw_cuda_slots_image_drop,
+        &sw_cuda_importing<sw_cuda_table>,
         NULL,
+        NULL,
+        NULL,
+        1U << SW_GET,
     };
     return &backend;
 }

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * region.c - the records of a ring: what they ask for, and which arrays they need.
+ */
+#include "proto/region.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "proto/sherwood.pb-c.h"
+
+static_assert(sizeof(struct sw_submission) == 128, "two lines");
+static_assert(sizeof(struct sw_completion) == 384, "six lines");
+static_assert((int)SW_REGION_RING == (int)SHERWOOD__REGION_KIND__REGION_RING &&
+                  (int)SW_REGION_MEMFD == (int)SHERWOOD__REGION_KIND__REGION_MEMFD &&
+                  (int)SW_REGION_CUDA_IPC == (int)SHERWOOD__REGION_KIND__REGION_CUDA_IPC,
+              "sherwood.proto: RegionKind");
+
+bool sw_ring_entries_are_valid(uint32_t entries)
+{
+    return entries >= SW_RING_ENTRIES_MIN && entries <= SW_RING_ENTRIES_MAX &&
+           (entries & (entries - 1)) == 0;
+}
+
+uint64_t sw_ring_bytes(uint32_t entries)
+{
+    const uint64_t pair = sizeof(struct sw_submission) + sizeof(struct sw_completion);
+    uint64_t bytes = SW_RING_RECORDS + pair * entries;
+    return (bytes + SW_REGION_PAGE - 1) / SW_REGION_PAGE * SW_REGION_PAGE;
+}
+
+/* --- submissions ------------------------------------------------------------------------------ */
+
+static bool goes_by_socket(uint32_t operation)
+{
+    return operation == SW_OPERATION_HELLO || operation == SW_OPERATION_ATTACH ||
+           operation == SW_OPERATION_REGION || operation == SW_OPERATION_RELEASE ||
+           operation == SW_OPERATION_BELL;
+}
+
+static bool has_place(const struct sw_submission *submission, enum sw_ring_array array)
+{
+    return submission->places[array] != SW_RING_NONE;
+}
+
+static uint32_t evicted_of(const struct sw_submission *submission)
+{
+    uint32_t wanted =
+        (has_place(submission, SW_RING_EVICTED_VALUES) ? SW_FRAME_EVICTED_VALUES : 0U) |
+        (has_place(submission, SW_RING_EVICTED_SCORES) ? SW_FRAME_EVICTED_SCORES : 0U);
+    return wanted != 0 || has_place(submission, SW_RING_EVICTED_KEYS)
+               ? wanted | SW_FRAME_EVICTED_KEYS
+               : 0;
+}
+
+static void decode_arguments(const struct sw_submission *submission, struct sw_request *request)
+{
+    const uint64_t *arguments = submission->arguments;
+    switch (request->operation) {
+    case SW_OPERATION_SCAN:
+    case SW_OPERATION_COUNT_SCORES:
+    case SW_OPERATION_ERASE_SCORES:
+        request->cursor = arguments[0];
+        request->score_min = arguments[1];
+        request->score_max = arguments[2];
+        break;
+    case SW_OPERATION_RESIZE:
+        request->capacity_slots = arguments[0];
+        break;
+    case SW_OPERATION_EPOCH:
+        request->epoch = arguments[0];
+        break;
+    case SW_OPERATION_WAIT_DURABLE:
+        request->sequence = arguments[0];
+        request->incarnation = arguments[1];
+        request->timeout_ms = arguments[2] < UINT32_MAX ? (uint32_t)arguments[2] : UINT32_MAX;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Has the record exactly the arrays that its request needs? */
+static const char *check_places(const struct sw_submission *submission,
+                                const struct sw_request *request)
+{
+    struct sw_ring_extent extents[SW_RING_ARRAYS];
+    sw_submission_extents(request, extents);
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        if (extents[i].bytes > 0 && submission->places[i] == SW_RING_NONE) {
+            return "a record lacks an array that its operation needs";
+        }
+        if (extents[i].bytes == 0 && submission->places[i] != SW_RING_NONE) {
+            return "a record has an array that its operation does not have";
+        }
+    }
+    return NULL;
+}
+
+const char *sw_submission_decode(const struct sw_submission *submission, uint32_t key_bytes,
+                                 uint32_t value_bytes, struct sw_request *request)
+{
+    uint32_t operation = submission->operation;
+    *request = (struct sw_request){
+        .request_id = submission->id,
+        .operation = operation,
+        .count = submission->count,
+        .key_bytes = key_bytes,
+        .value_bytes = value_bytes,
+    };
+    if (submission->unused != 0 || submission->unused_2 != 0 || submission->by_score > 1) {
+        return "what a record does not use is not 0";
+    }
+    if (goes_by_socket(operation)) {
+        return "HELLO, ATTACH, REGION, RELEASE and BELL go by the socket";
+    }
+    if (!sw_operation_is_known(operation)) {
+        return NULL; /* refused as that of a frame */
+    }
+    if (sw_operation_is_data(operation)) {
+        request->want_values = has_place(submission, SW_RING_VALUES);
+        request->declines_found = !has_place(submission, SW_RING_FOUND);
+        request->has_scores = has_place(submission, SW_RING_SCORES);
+        request->want_not_admitted = has_place(submission, SW_RING_NOT_ADMITTED);
+        request->want_evicted = evicted_of(submission);
+    }
+    if (sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN) {
+        request->want_scores = has_place(submission, SW_RING_SCORES_OUT);
+    }
+    request->by_score = submission->by_score != 0;
+    decode_arguments(submission, request);
+    return check_places(submission, request);
+}
+
+static void encode_arguments(const struct sw_request *request, uint64_t *arguments)
+{
+    switch (request->operation) {
+    case SW_OPERATION_SCAN:
+    case SW_OPERATION_COUNT_SCORES:
+    case SW_OPERATION_ERASE_SCORES:
+        arguments[0] = request->cursor;
+        arguments[1] = request->score_min;
+        arguments[2] = request->score_max;
+        break;
+    case SW_OPERATION_RESIZE:
+        arguments[0] = request->capacity_slots;
+        break;
+    case SW_OPERATION_EPOCH:
+        arguments[0] = request->epoch;
+        break;
+    case SW_OPERATION_WAIT_DURABLE:
+        arguments[0] = request->sequence;
+        arguments[1] = request->incarnation;
+        arguments[2] = request->timeout_ms;
+        break;
+    default:
+        break;
+    }
+}
+
+void sw_submission_encode(const struct sw_request *request, struct sw_submission *submission)
+{
+    *submission = (struct sw_submission){
+        .id = request->request_id,
+        .operation = (uint8_t)request->operation,
+        .by_score = request->by_score,
+        .count = request->count,
+    };
+    encode_arguments(request, submission->arguments);
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        submission->places[i] = SW_RING_NONE;
+    }
+}
+
+static struct sw_ring_extent words(bool is, uint64_t count)
+{
+    return (struct sw_ring_extent){is ? count * sizeof(uint64_t) : 0, sizeof(uint64_t)};
+}
+
+void sw_submission_extents(const struct sw_request *request, struct sw_ring_extent *extents)
+{
+    const uint64_t count = request->count;
+    const uint32_t wide = request->value_bytes;
+    const uint32_t value_align = wide % 16 == 0 ? 16 : wide % 8 == 0 ? 8 : 4;
+    const struct sw_ring_extent none = {0, 1};
+    const struct sw_ring_extent keys = {count * request->key_bytes, request->key_bytes};
+    const struct sw_ring_extent values = {count * wide, value_align};
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        extents[i] = none;
+    }
+    if (request->operation == SW_OPERATION_STATS) {
+        extents[SW_RING_KEYS] =
+            (struct sw_ring_extent){count * sizeof(struct sw_figure), SW_FRAME_ALIGN};
+    } else if (request->operation == SW_OPERATION_SCAN) {
+        extents[SW_RING_KEYS] = keys;
+        extents[SW_RING_VALUES] = values;
+        extents[SW_RING_SCORES_OUT] = words(request->want_scores, count);
+    } else if (sw_operation_is_data(request->operation)) {
+        const uint32_t evicted = request->want_evicted;
+        const uint64_t found = sw_found_bytes(request->count) / sizeof(uint64_t);
+        extents[SW_RING_KEYS] = keys;
+        extents[SW_RING_OPERANDS] = sw_operation_has_operands(request->operation) ? values : none;
+        extents[SW_RING_SCORES] = words(request->has_scores, count);
+        extents[SW_RING_VALUES] = request->want_values ? values : none;
+        extents[SW_RING_FOUND] = words(!request->declines_found, found);
+        extents[SW_RING_NOT_ADMITTED] = words(request->want_not_admitted, found);
+        extents[SW_RING_SCORES_OUT] = words(request->want_scores, count);
+        extents[SW_RING_EVICTED_KEYS] = evicted & SW_FRAME_EVICTED_KEYS ? keys : none;
+        extents[SW_RING_EVICTED_VALUES] = evicted & SW_FRAME_EVICTED_VALUES ? values : none;
+        extents[SW_RING_EVICTED_SCORES] = words(evicted & SW_FRAME_EVICTED_SCORES, count);
+    }
+}
+
+/* --- completions ------------------------------------------------------------------------------ */
+
+void sw_completion_encode(const struct sw_reply *reply, struct sw_completion *completion)
+{
+    completion->id = reply->request_id;
+    completion->status = reply->status;
+    completion->count = reply->count;
+    completion->hits = reply->hits;
+    completion->overflows = reply->overflows;
+    completion->cursor = reply->cursor;
+    completion->capacity_slots = reply->capacity_slots;
+    completion->evicted_count = reply->evicted_count;
+    completion->not_admitted = reply->not_admitted;
+    completion->matched = reply->matched;
+    completion->epoch = reply->epoch;
+    completion->write_sequence = reply->write_sequence;
+    completion->durable_through = reply->durable_through;
+    if (reply->status != SW_REPLY_OK) {
+        memcpy(completion->text, reply->message, sizeof(completion->text));
+    }
+}
+
+void sw_completion_decode(const struct sw_completion *completion, const struct sw_request *request,
+                          struct sw_reply *reply)
+{
+    bool is_scan = request->operation == SW_OPERATION_SCAN;
+    *reply = (struct sw_reply){
+        .request_id = completion->id,
+        .status = completion->status,
+        .count = completion->count,
+        .key_bytes = request->key_bytes,
+        .value_bytes = request->value_bytes,
+        .has_values = request->want_values || is_scan,
+        .lacks_found = request->declines_found,
+        .hits = completion->hits,
+        .overflows = completion->overflows,
+        .cursor = completion->cursor,
+        .capacity_slots = completion->capacity_slots,
+        .has_scores = request->want_scores,
+        .has_not_admitted = request->want_not_admitted,
+        .has_evicted = request->want_evicted,
+        .evicted_count = (uint32_t)completion->evicted_count,
+        .not_admitted = completion->not_admitted,
+        .matched = completion->matched,
+        .epoch = completion->epoch,
+        .write_sequence = completion->write_sequence,
+        .durable_through = completion->durable_through,
+    };
+    if (completion->status != SW_REPLY_OK) {
+        memcpy(reply->message, completion->text, sizeof(reply->message));
+        reply->message[sizeof(reply->message) - 1] = '\0';
+    }
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * region.h - requests without bytes: the records of a ring in memory that client and server share,
+ * and the regions, memory of the client's, that they name. Nothing here does I/O or allocates.
+ *
+ * On a connection of frames over a Unix socket, ATTACH asks for the limits; from then on the server
+ * takes descriptors (SCM_RIGHTS) that come with a frame. REGION registers memory: first that of the
+ * ring, then regions, by an index that the client chooses. RELEASE gives a region back. All are
+ * frames without a body, and are answered in the order of their arrival; a client sends one at a
+ * time.
+ *
+ * | REGION kind | descriptors           | what                                                    |
+ * | RING        | 1: memfd              | the ring, of sw_ring_bytes(entries) bytes; index 0      |
+ * | MEMFD       | 1: memfd              | a region of host memory                                 |
+ * | CUDA_IPC    | none                  | a region of the server's device: the handle by which    |
+ * |             |                       | CUDA shares an allocation, and an offset into it        |
+ *
+ * A memfd is of tmpfs, sealed against shrinking, and has just the bytes that the request says.
+ *
+ * The ring has one writer and one reader for each word. Counters run modulo 2^32; the slot of
+ * number n is n % entries. Every word has a line of 64 bytes:
+ *
+ * | offset                  | writer | what | | 0                       | client | u32: submissions
+ * that were written                          | | 64                      | server | u32:
+ * submissions that were taken                            | | 128                     | server |
+ * u32: completions that were written                          | | 192                     | client
+ * | u32: completions that were taken                            | | 256                     | both
+ * | u32: 1: the server sleeps. The client sets it 0 and sends   | |                         | |
+ * BELL by the socket, which has no reply                      | | 320                     | both |
+ * u32: 1: the client sleeps. The server sets it 0 and sends   | |                         | | a
+ * reply with the request_id 0 by the socket                 | | 4096                    | client |
+ * submissions                                                 | | 4096 + 128 * entries    | server
+ * | completions                                                 |
+ *
+ * Who goes to sleep sets its word, then looks again; who writes looks at that word afterwards; both
+ * all of these accesses are sequentially consistent. Neither side reads back what it wrote itself,
+ * and a server copies a record before it looks at it. All integers are little-endian.
+ */
+#ifndef SHERWOOD_PROTO_REGION_H
+#define SHERWOOD_PROTO_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/frame.h"
+
+/* Values are those of enum RegionKind. */
+enum sw_region_kind { SW_REGION_RING = 1, SW_REGION_MEMFD = 2, SW_REGION_CUDA_IPC = 3 };
+
+#define SW_REGION_UUID_BYTES 16
+#define SW_REGION_HANDLE_BYTES 64
+/* Regions are whole pages. */
+#define SW_REGION_PAGE 4096
+/* Indices of regions are smaller, whatever the server allows. */
+#define SW_REGIONS_MAX 1024
+
+/* What REGION and RELEASE say. It is no part of struct sw_request, which every frame copies. */
+struct sw_region_request {
+    uint32_t kind; /* may be any number */
+    uint32_t index;
+    uint64_t bytes;
+    uint64_t offset;                           /* CUDA_IPC: of the region in the allocation */
+    uint32_t entries;                          /* RING */
+    uint8_t device_uuid[SW_REGION_UUID_BYTES]; /* CUDA_IPC */
+    uint8_t handle[SW_REGION_HANDLE_BYTES];
+};
+/* Decodes what a header of REGION or RELEASE says. Returns 0, or SW_FRAME_E_HEADER if it says
+ * nothing of a region, or an array has another length. */
+int sw_region_request_decode(const uint8_t *header, size_t size, struct sw_region_request *region);
+/* As sw_request_encode, of a request with a region. */
+int sw_region_request_encode(const struct sw_request *request,
+                             const struct sw_region_request *region, uint8_t *out,
+                             size_t out_bytes);
+
+/* --- the ring --------------------------------------------------------------------------------- */
+
+enum sw_ring_word {
+    SW_RING_SUBMITTED,
+    SW_RING_TAKEN,
+    SW_RING_COMPLETED,
+    SW_RING_SEEN,
+    SW_RING_SERVER_SLEEPS,
+    SW_RING_CLIENT_SLEEPS
+};
+#define SW_RING_LINE 64
+#define SW_RING_RECORDS 4096
+#define SW_RING_ENTRIES_MIN 8
+#define SW_RING_ENTRIES_MAX 4096
+
+/* Where the arrays of a submission lie. Those that a request wants decide what it wants: `found`,
+ * and all behind it, are NONE where they are declined. SCAN: its keys, values and scores go to
+ * KEYS, VALUES and SCORES_OUT; STATS: the figures go to KEYS. */
+enum sw_ring_array {
+    SW_RING_KEYS,
+    SW_RING_OPERANDS,
+    SW_RING_SCORES,
+    SW_RING_VALUES,
+    SW_RING_FOUND,
+    SW_RING_NOT_ADMITTED,
+    SW_RING_SCORES_OUT,
+    SW_RING_EVICTED_KEYS,
+    SW_RING_EVICTED_VALUES,
+    SW_RING_EVICTED_SCORES,
+    SW_RING_ARRAYS
+};
+
+/* A place: the index of a region in the high 16 bits, an offset into it in the low 48. */
+#define SW_RING_NONE UINT64_MAX
+static inline uint64_t sw_ring_place(uint32_t region, uint64_t offset)
+{
+    return (uint64_t)region << 48 | (offset & ((UINT64_C(1) << 48) - 1));
+}
+static inline uint32_t sw_ring_place_region(uint64_t place)
+{
+    return (uint32_t)(place >> 48);
+}
+static inline uint64_t sw_ring_place_offset(uint64_t place)
+{
+    return place & ((UINT64_C(1) << 48) - 1);
+}
+
+/* `arguments`: SCAN: cursor, score_min, score_max. COUNT_SCORES, ERASE_SCORES: 0, score_min,
+ * score_max. RESIZE: capacity_slots. EPOCH: epoch. WAIT_DURABLE: sequence, incarnation, timeout_ms.
+ * Others: 0. */
+struct sw_submission {
+    uint64_t id;
+    uint8_t operation;
+    uint8_t by_score; /* SCAN: 1: only entries between the scores; otherwise 0 */
+    uint16_t unused;  /* 0, as all that is not used */
+    uint32_t count;
+    uint64_t arguments[3];
+    uint64_t unused_2;
+    uint64_t places[SW_RING_ARRAYS];
+};
+
+/* As the fields of a Reply. The text is there if the status is not OK. */
+struct sw_completion {
+    uint64_t id;
+    uint32_t status;
+    uint32_t count;
+    uint64_t hits;
+    uint64_t overflows;
+    uint64_t cursor;
+    uint64_t capacity_slots;
+    uint64_t evicted_count;
+    uint64_t not_admitted;
+    uint64_t matched;
+    uint64_t epoch;
+    uint64_t write_sequence;
+    uint64_t durable_through;
+    uint64_t unused[4];
+    char text[SW_FRAME_TEXT_BYTES_MAX];
+};
+
+bool sw_ring_entries_are_valid(uint32_t entries); /* a power of two within the bounds */
+uint64_t sw_ring_bytes(uint32_t entries);
+static inline uint32_t *sw_ring_word(uint8_t *ring, enum sw_ring_word word)
+{
+    return (uint32_t *)(void *)(ring + (size_t)word * SW_RING_LINE);
+}
+static inline struct sw_submission *sw_ring_submission(uint8_t *ring, uint32_t entries, uint32_t n)
+{
+    return (struct sw_submission *)(void *)(ring + SW_RING_RECORDS) + (n & (entries - 1));
+}
+static inline struct sw_completion *sw_ring_completion(uint8_t *ring, uint32_t entries, uint32_t n)
+{
+    uint8_t *first = ring + SW_RING_RECORDS + (size_t)entries * sizeof(struct sw_submission);
+    return (struct sw_completion *)(void *)first + (n & (entries - 1));
+}
+
+/* What a submission asks for, as a frame's header would say it. Returns NULL, or a sentence that
+ * says what is wrong with the record. Whether the operation can be carried out is judged as that of
+ * a frame. */
+const char *sw_submission_decode(const struct sw_submission *submission, uint32_t key_bytes,
+                                 uint32_t value_bytes, struct sw_request *request);
+/* The reverse, but for the places. */
+void sw_submission_encode(const struct sw_request *request, struct sw_submission *submission);
+
+/* The bytes of each array of a request, by enum sw_ring_array, and to how many bytes it has to be
+ * aligned; 0 where the request has no such array. */
+struct sw_ring_extent {
+    uint64_t bytes;
+    uint32_t align;
+};
+void sw_submission_extents(const struct sw_request *request, struct sw_ring_extent *extents);
+
+/* Of a reply, what a completion has, and back. */
+void sw_completion_encode(const struct sw_reply *reply, struct sw_completion *completion);
+void sw_completion_decode(const struct sw_completion *completion, const struct sw_request *request,
+                          struct sw_reply *reply);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory.cuh - memory of others that batches of a CUDA table point into: sw_importing of each
+ * engine's backend.
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_MEMORY_CUH
+#define SHERWOOD_TABLE_DEVICE_MEMORY_CUH
+
+#include "table/backend.h"
+#include "table/device/channel.cuh"
+
+int sw_cuda_memory_import(const struct sw_cuda_channel_owner *owner,
+                          const struct sw_memory_source *source, struct sw_memory *out,
+                          char *reason, size_t reason_size);
+void sw_cuda_memory_release(const struct sw_cuda_channel_owner *owner, struct sw_memory *memory);
+
+/* sw_importing of a table that begins with its struct sw_cuda_channel_owner. */
+template <class Table>
+int sw_cuda_import(void *table, const struct sw_memory_source *source, struct sw_memory *out,
+                   char *reason, size_t reason_size)
+{
+    return sw_cuda_memory_import((Table *)table, source, out, reason, reason_size);
+}
+template <class Table> void sw_cuda_release(void *table, struct sw_memory *memory)
+{
+    sw_cuda_memory_release((Table *)table, memory);
+}
+template <class Table>
+const struct sw_importing sw_cuda_importing = {sw_cuda_import<Table>, sw_cuda_release<Table>, NULL,
+                                               NULL};
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory.c - importing memory of others. A backend in host memory uses it where it is.
+ */
+#include "table/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "table/instance.h"
+
+int sw_memory_import(struct sw_table *table, const struct sw_memory_source *source,
+                     struct sw_memory *out, char *reason, size_t reason_size)
+{
+    const struct sw_importing *importing = table->backend->importing;
+    *out = (struct sw_memory){.kind = source->kind};
+    if (importing != NULL) {
+        return importing->import(table->memory, source, out, reason, reason_size);
+    }
+    if (source->kind != SW_MEMORY_HOST) {
+        snprintf(reason, reason_size, "the %s backend has no device whose memory could be shared",
+                 table->backend->name);
+        return SW_E_UNSUPPORTED;
+    }
+    out->address = source->host;
+    out->bytes = source->bytes;
+    return SW_OK;
+}
+
+void sw_memory_release(struct sw_table *table, struct sw_memory *memory)
+{
+    if (table->backend->importing != NULL) {
+        table->backend->importing->release(table->memory, memory);
+    }
+    *memory = (struct sw_memory){0};
+}
+
+int sw_memory_load(struct sw_table *table, const struct sw_memory *memory, uint64_t offset,
+                   uint64_t bytes, void *to)
+{
+    const struct sw_importing *importing = table->backend->importing;
+    if (memory->kind != SW_MEMORY_HOST) {
+        return importing->load(table->memory, memory, offset, bytes, to);
+    }
+    memcpy(to, (const uint8_t *)memory->address + offset, bytes);
+    return SW_OK;
+}
+
+bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16])
+{
+    const struct sw_importing *importing = table->backend->importing;
+    return importing != NULL && importing->device != NULL && importing->device(table->memory, uuid);
+}
+
+uint32_t sw_table_load_once(const struct sw_table *table)
+{
+    /* those in host memory load all keys and values once */
+    return table->kind == SW_BACKEND_CPU ? table->operations
+                                         : table->backend->load_once & table->operations;
+}
