@@ -37,6 +37,10 @@
 #define SW_TURN_BYTES_ALONE (4 * 1024 * 1024)
 #define SW_TURN_SHARED_MS 1000
 
+/* What is taken from a ring in a turn: no more once one of these is reached. */
+#define SW_RING_TURN_RECORDS 64
+#define SW_RING_TURN_KEYS (256 * 1024)
+
 /* Bytes of text replies (INFO, errors and others that do not come from the table) that one
  * connection, and all connections of a loop, may cause in one turn. A KiB costs about 10 us, so
  * this is a few milliseconds. */

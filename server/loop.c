@@ -11,6 +11,7 @@
 
 #include "server/bulk/output.h"
 #include "server/bulk/request.h"
+#include "server/bulk/ring_frames.h"
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
@@ -98,18 +99,20 @@ static bool follow_log(struct sw_loop *loop)
  * needs no event: then the next turn must not sleep. */
 static bool turn(struct sw_loop *loop)
 {
-    bool decrypted = sw_tls_resume(&loop->net.tls);
+    bool began = sw_tls_resume(&loop->net.tls);
+    began |= sw_bulk_take_rings(&loop->bulk);
     bool moved = sw_resp_submit(&loop->resp);
     if (moved) {
         loop->net.turn.single_at_ms = now_ms(loop);
     }
-    moved |= decrypted;
+    moved |= began;
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     moved |= sw_control_poll_waits(&loop->resp);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= follow_log(loop);
     moved |= sw_net_retry_stalled(&loop->net);
+    sw_bulk_publish_rings(&loop->bulk);
     moved |= sw_bulk_flush(&loop->bulk);
     if (loop->sweep_due) {
         sweep(loop);
@@ -134,7 +137,8 @@ static bool is_finished(const struct sw_loop *loop)
 static bool is_awake(struct sw_loop *loop)
 {
     uint64_t window_ns = SW_LIVE(loop->config->busy_poll_us) * 1000ULL;
-    uint64_t bytes = loop->counters.net_input_bytes + loop->counters.net_output_bytes;
+    uint64_t bytes = loop->counters.net_input_bytes + loop->counters.net_output_bytes +
+                     loop->counters.ring_requests;
     if (window_ns == 0) {
         return false;
     }
@@ -161,7 +165,11 @@ static void run(void *argument)
     bool moved = false;
     while (!is_finished(loop)) {
         bool busy = moved || sw_batches_in_flight(&loop->batches) || is_awake(loop);
-        uv_run(&loop->uv, busy ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+        bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
+        uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+        if (!busy) {
+            sw_bulk_rings_are_awake(&loop->bulk);
+        }
         moved = turn(loop);
     }
     close_handles(loop);
@@ -256,7 +264,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
                                              owner->clients, owner->saver,    owner->live,
                                              owner->timings};
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
-                                             owner->timings};
+                                             owner->timings, owner->region_budget};
     if (init_net(loop, index, loops) != 0 ||
         sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
         sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=

@@ -33,11 +33,12 @@
 struct sw_loop_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
-    void (*stop)(void *server, bool save); /* begins the shutdown, and returns at once */
-    void (*device_lost)(void *server);     /* the same; the process will exit with a failure */
-    struct sw_input_budget *input_budget;  /* shared by all loops */
-    struct sw_clients *clients;            /* shared by all loops */
-    struct sw_roster *roster;              /* shared by all loops; NULL: none */
+    void (*stop)(void *server, bool save);  /* begins the shutdown, and returns at once */
+    void (*device_lost)(void *server);      /* the same; the process will exit with a failure */
+    struct sw_input_budget *input_budget;   /* shared by all loops */
+    struct sw_region_budget *region_budget; /* shared by all loops; NULL: no memory is shared */
+    struct sw_clients *clients;             /* shared by all loops */
+    struct sw_roster *roster;               /* shared by all loops; NULL: none */
     struct sw_saver *saver; /* shared by all loops; NULL: there is no data directory */
     struct sw_users *users; /* shared by all loops; NULL: everybody may do everything */
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
@@ -47,9 +48,9 @@ struct sw_loop_owner {
     struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
 };
 
-/* When the loop last received or sent a byte, for busy-poll-us. */
+/* When the loop last received or sent a byte or took a request from a ring, for busy-poll-us. */
 struct sw_loop_activity {
-    uint64_t bytes; /* bytes received and sent by then, since the start */
+    uint64_t bytes; /* bytes and requests of rings by then, since the start */
     uint64_t at_ns; /* when this number last changed */
 };
 

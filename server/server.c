@@ -23,6 +23,7 @@
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/observe/log.h"
+#include "server/region/memory.h"
 #include "server/reload.h"
 #include "server/resp/clients.h"
 #include "server/selftest.h"
@@ -36,6 +37,7 @@ struct sw_server {
     struct sw_table *table;
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
     struct sw_input_budget input_budget;
+    struct sw_region_budget region_budget;
     struct sw_clients clients;
     struct sw_access access;
     struct sw_roster roster;
@@ -266,6 +268,7 @@ static int init_loops(struct sw_server *server)
         .stop = stop_from_loop,
         .device_lost = on_device_lost,
         .input_budget = &server->input_budget,
+        .region_budget = &server->region_budget,
         .clients = &server->clients,
         .roster = &server->roster,
         .saver = server->saver,
@@ -384,6 +387,8 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     sw_clients_init(&server->clients);
     sw_roster_init(&server->roster);
     server->input_budget.bytes_max = config->input_bytes_max;
+    server->region_budget.bytes_max = config->region_bytes_max;
+    server->region_budget.rings_max = config->rings_max;
     if (server->config.loops == 0) {
         server->config.loops = default_loops();
         server->config.derived |= SW_DERIVED_LOOPS;
@@ -444,6 +449,8 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     snapshot->counters.input_memory_bytes = sw_input_budget_used(&server->input_budget);
     snapshot->counters.input_memory_max_bytes =
         __atomic_load_n(&server->input_budget.bytes_max, __ATOMIC_RELAXED);
+    sw_region_budget_show(&server->region_budget, &snapshot->counters.region_bytes,
+                          &snapshot->counters.regions, &snapshot->counters.rings);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
     sw_snapshot_process(snapshot);
     snapshot->start_time_seconds = (uint64_t)server->started_at;

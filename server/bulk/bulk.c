@@ -7,14 +7,15 @@
 #include <assert.h>
 #include <string.h>
 
-#include "server/batch/refusals.h"
+#include "server/bulk/admit.h"
 #include "server/bulk/figures.h"
-#include "server/bulk/judge.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
-#include "server/config/live.h"
+#include "server/bulk/ring_frames.h"
+#include "server/bulk/sharing.h"
 #include "server/limits.h"
+#include "table/memory.h"
 
 /* --- memory of a frame ------------------------------------------------------------------------ */
 
@@ -95,30 +96,6 @@ static void refuse_bytes(struct sw_conn *conn, int error)
     }
 }
 
-/* Stalls the connection, and returns true, if the request must wait. It must wait if the connection
- * has frames-in-flight-max requests in flight; unsent replies count too, because their frames take
- * memory. A STATS request also waits for the earlier requests of its connection, so that its
- * figures include them. A write waits while the log has no room for it. */
-static bool must_wait(struct sw_conn *conn, const struct sw_request *request)
-{
-    uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;
-    if (without_reply >= SW_LIVE(conn->net->config->frames_in_flight_max)) {
-        SW_COUNT(conn->net->counters, frames_in_flight_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
-        return true;
-    }
-    if (sw_operation_writes(request->operation) &&
-        sw_batches_door(sw_bulk_of(conn)->bulk->batches) == SW_DOOR_WAIT) {
-        sw_conn_stall(conn, SW_STALL_LOG);
-        return true;
-    }
-    if (request->operation == SW_OPERATION_STATS && conn->in_flight > 0) {
-        sw_conn_stall(conn, SW_STALL_BARRIER);
-        return true;
-    }
-    return false;
-}
-
 static uint64_t body_bytes_max(const struct sw_bulk *bulk)
 {
     const struct sw_table_shape *shape = &bulk->batches->shape;
@@ -157,35 +134,16 @@ static int decode_head(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
     return error < 0 ? error : 1;
 }
 
-/* Is the request valid, and supported by the engine? If not, an error is sent as its reply. */
-static bool is_served(struct sw_conn *conn, const struct head *head)
-{
-    const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
-    char message[SW_FRAME_TEXT_BYTES_MAX] = SW_NOT_DURABLE;
-    enum sw_reply_status status =
-        sw_bulk_judge(bulk, &head->request, head->body_bytes, reply_layout(&head->request).bytes,
-                      message, sizeof(message));
-    if (status == SW_REPLY_OK) {
-        if (!sw_operation_writes(head->request.operation) ||
-            sw_batches_door(bulk->batches) != SW_DOOR_REFUSE) {
-            return true;
-        }
-        status = SW_REPLY_NOT_DURABLE;
-    }
-    if (!sw_bulk_refuse(conn, head->request.request_id, status, message)) {
-        sw_conn_abort(conn);
-    }
-    return false;
-}
-
-/* May the connection send the request? If not, an error is sent as its reply. */
-static bool is_permitted(struct sw_conn *conn, const uint8_t *bytes, const struct head *head)
+/* May the connection send the request, and can it be carried out? If not, an error is sent as its
+ * reply. */
+static bool is_admitted(struct sw_conn *conn, const uint8_t *bytes, const struct head *head)
 {
     char message[SW_FRAME_TEXT_BYTES_MAX];
-    enum sw_reply_status status = SW_REPLY_OK;
     bool closes = false;
-    if (sw_bulk_permits(conn, &head->request, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes,
-                        &status, message, sizeof(message), &closes)) {
+    enum sw_reply_status status = sw_bulk_admit(
+        conn, &head->request, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes, head->body_bytes,
+        reply_layout(&head->request).bytes, message, sizeof(message), &closes);
+    if (status == SW_REPLY_OK) {
         return true;
     }
     if (!sw_bulk_refuse(conn, head->request.request_id, status, message)) {
@@ -217,6 +175,11 @@ static size_t receive(struct sw_conn *conn, struct sw_bulk_frame *frame, const u
     return here;
 }
 
+static bool names_region(uint32_t operation)
+{
+    return operation == SW_OPERATION_REGION || operation == SW_OPERATION_RELEASE;
+}
+
 /* Begins to receive the frame whose head is at `bytes`. Returns the bytes consumed: the head and
  * the part of the body that is there. Returns 0 if the head is incomplete or the connection stalls.
  */
@@ -228,12 +191,25 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         refuse_bytes(conn, result);
         return size;
     }
-    if (result == 0 || must_wait(conn, &head.request)) {
+    if (result == 0) {
         return 0;
     }
-    if (!is_permitted(conn, bytes, &head) || !is_served(conn, &head)) {
+    if (head.request.operation == SW_OPERATION_BELL) { /* the turn looks at all rings */
+        SW_COUNT(conn->net->counters, ring_bells, 1);
         sw_bulk_of(conn)->discard_bytes = head.body_bytes;
         return head.bytes;
+    }
+    if (sw_bulk_must_wait(conn, &head.request)) {
+        return 0;
+    }
+    if (!is_admitted(conn, bytes, &head)) {
+        sw_bulk_of(conn)->discard_bytes = head.body_bytes;
+        return head.bytes;
+    }
+    if (names_region(head.request.operation) &&
+        !sw_bulk_sharing_note(conn, bytes + SW_FRAME_PREFIX_BYTES, head.header_bytes)) {
+        refuse_bytes(conn, SW_FRAME_E_HEADER);
+        return size;
     }
     struct sw_bulk_frame *frame = take_frame(conn, &head.request, head.body_bytes);
     if (frame == NULL) {
@@ -339,7 +315,7 @@ static void close_conn(struct sw_conn *conn)
 {
     assert(sw_list_is_empty(&sw_bulk_of(conn)->unsent.frames));
     assert(!sw_list_is_linked(&sw_bulk_of(conn)->ready));
-    (void)conn;
+    sw_bulk_sharing_close(conn);
 }
 
 static void check(const struct sw_conn *conn)
@@ -362,6 +338,7 @@ const struct sw_protocol sw_bulk_protocol = {
     .unsent_replies_min = SW_UNSENT_FRAMES_MIN,
     .open = open_conn,
     .feed = feed,
+    .resumed = sw_bulk_resumed,
     .body_room = body_room,
     .body_received = body_received,
     .refuse = refuse,
@@ -378,12 +355,14 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
                   const struct sw_bulk_owner *owner)
 {
     memset(bulk, 0, sizeof(*bulk));
+    bulk->load_once = sw_table_load_once(batches->table);
     bulk->net = net;
     bulk->batches = batches;
     bulk->owner = *owner;
     bulk->operations = sw_bulk_operations(&batches->shape);
     sw_bulk_rights_init(&bulk->rights, net->users);
     sw_list_init(&bulk->waits);
+    sw_list_init(&bulk->rings);
     sw_list_init(&bulk->ready);
     sw_bulk_pool_init(&bulk->pool);
 }

@@ -20,14 +20,17 @@
 #include "server/observe/snapshot.h"
 #include "server/observe/timings.h"
 
+struct sw_bulk_sharing;
+struct sw_region_budget;
 struct sw_saver;
 
 /* The functions of the server that this protocol uses; see struct sw_loop_owner. */
 struct sw_bulk_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
-    const struct sw_saver *saver; /* NULL: there is no data directory */
-    struct sw_timings *timings;   /* NULL: nothing is timed */
+    const struct sw_saver *saver;           /* NULL: there is no data directory */
+    struct sw_timings *timings;             /* NULL: nothing is timed */
+    struct sw_region_budget *region_budget; /* NULL: no memory is shared */
 };
 
 struct sw_bulk {
@@ -38,6 +41,8 @@ struct sw_bulk {
     struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
     struct sw_list waits; /* frames of WAIT_DURABLE */
+    struct sw_list rings; /* of connections; struct sw_bulk_sharing */
+    uint32_t load_once;   /* sw_table_load_once */
     struct sw_list ready; /* connections that have replies to send and are not writing */
 };
 
@@ -55,6 +60,7 @@ struct sw_bulk_conn {
     struct sw_list ready; /* link in bulk->ready */
     struct sw_bulk_unsent unsent;
     struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
+    struct sw_bulk_sharing *sharing; /* what it shares with its client, owned; NULL: nothing */
     uint64_t discard_bytes;          /* rest of the body of a refused frame, to be discarded */
 };
 

@@ -16,11 +16,14 @@
 #include <uv.h>
 
 #include "proto/frame.h"
+#include "proto/region.h"
 #include "server/batch/batches.h"
 #include "server/list.h"
 
 struct sw_bulk;
+struct sw_bulk_sharing;
 struct sw_conn;
+struct sw_region;
 
 /* Most stretches of memory in the body of a reply: arrays as long as the request's, which follow
  * each other, and three of entries that were evicted; or keys, values and scores of a SCAN. */
@@ -33,6 +36,11 @@ struct sw_bulk_frame {
     struct sw_list link;  /* link in the pool, in the unsent replies, or in bulk->waits */
     uint64_t deadline_ms; /* WAIT_DURABLE: by the loop's clock */
     struct sw_request request;
+    struct sw_bulk_sharing *ring; /* it came through this ring; NULL: as a frame */
+    /* Where the arrays lie that the request has: in `memory`, or in these regions; NULL: nowhere.
+     */
+    void *arrays[SW_RING_ARRAYS];
+    struct sw_region *regions[SW_RING_ARRAYS];
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;
     uint64_t body_bytes; /* size of the request's body */

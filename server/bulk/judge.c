@@ -62,7 +62,8 @@ static bool scores_fit(const struct sw_table_shape *shape, const struct sw_reque
 static bool needs_table(uint32_t operation)
 {
     return operation != SW_OPERATION_HELLO && operation != SW_OPERATION_PING &&
-           operation != SW_OPERATION_STATS;
+           operation != SW_OPERATION_STATS && operation != SW_OPERATION_ATTACH &&
+           operation != SW_OPERATION_REGION && operation != SW_OPERATION_RELEASE;
 }
 
 static bool writes(uint32_t operation)

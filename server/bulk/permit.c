@@ -43,6 +43,9 @@ static const struct {
     {SW_OPERATION_ERASE_SCORES, "flushall"},
     {SW_OPERATION_EPOCH, "config|set"},
     {SW_OPERATION_WAIT_DURABLE, "waitaof"},
+    {SW_OPERATION_ATTACH, "ping"},
+    {SW_OPERATION_REGION, "ping"},
+    {SW_OPERATION_RELEASE, "ping"},
 };
 
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)

@@ -10,6 +10,7 @@
 
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
+#include "server/bulk/complete.h"
 #include "server/bulk/output.h"
 
 void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
@@ -18,6 +19,13 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
     struct sw_conn *conn = frame->conn;
     struct sw_loop_counters *counters = frame->bulk->net->counters;
     bool data = sw_operation_is_data(frame->request.operation);
+    SW_COUNT(counters, frames_processed, 1);
+    SW_COUNT(counters, frame_errors, reply->status != SW_REPLY_OK);
+    if (frame->ring != NULL) { /* the arrays are where the client wants them */
+        sw_bulk_complete(frame, reply);
+        sw_conn_request_done(conn, data);
+        return;
+    }
     uint64_t body_bytes = 0;
     assert(count <= SW_BULK_ARRAYS_MAX && (count == 0 || frame->memory != NULL));
     for (unsigned i = 0; i < count; i++) {
@@ -25,8 +33,6 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
         body_bytes += arrays[i].len;
     }
     int head_bytes = sw_reply_encode(reply, body_bytes, frame->head, sizeof(frame->head));
-    SW_COUNT(counters, frames_processed, 1);
-    SW_COUNT(counters, frame_errors, reply->status != SW_REPLY_OK);
     if (head_bytes < 0) { /* cannot happen: texts are cut to fit */
         sw_bulk_frame_put(frame);
         sw_conn_abort(conn);
@@ -53,6 +59,21 @@ bool sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_sta
     return true;
 }
 
+void sw_bulk_send_bell(struct sw_conn *conn)
+{
+    const struct sw_reply bell = {0};
+    struct sw_bulk_frame *frame = sw_bulk_frame_take(sw_bulk_of(conn)->bulk, conn);
+    int bytes = frame == NULL ? -1 : sw_reply_encode(&bell, 0, frame->head, sizeof(frame->head));
+    if (bytes < 0) { /* there is no memory */
+        sw_conn_abort(conn);
+        return;
+    }
+    frame->pieces[0] = uv_buf_init((char *)frame->head, (unsigned)bytes);
+    frame->piece_count = 1;
+    frame->reply_bytes = (uint64_t)bytes;
+    sw_bulk_send(conn, frame);
+}
+
 /* --- the reply to a batch --------------------------------------------------------------------- */
 
 static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply, enum sw_reply_status status,
@@ -63,7 +84,8 @@ static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply, enum sw_
     sw_bulk_reply(frame, reply, NULL, 0);
 }
 
-/* Clears the padding of an array of so many bytes. Returns it with its padding. */
+/* Clears the padding of an array of so many bytes, which lies in the frame's memory. Returns it
+ * with its padding. */
 static uv_buf_t padded(void *array, uint64_t bytes)
 {
     uint64_t whole = sw_frame_align(bytes);
@@ -81,11 +103,11 @@ static void reply_to_scan(struct sw_bulk_frame *frame, struct sw_reply *reply)
     reply->cursor = batch->cursor;
     reply->has_values = true;
     reply->has_scores = batch->scan_scores != NULL;
-    if (count > 0) {
+    if (count > 0 && frame->ring == NULL) {
         arrays[n++] = padded(batch->scan_keys, count * reply->key_bytes);
         arrays[n++] = padded(batch->scan_values, count * reply->value_bytes);
     }
-    if (count > 0 && reply->has_scores) {
+    if (count > 0 && frame->ring == NULL && reply->has_scores) {
         arrays[n++] = padded(batch->scan_scores, count * sizeof(uint64_t));
     }
     sw_bulk_reply(frame, reply, arrays, n);
@@ -96,7 +118,6 @@ static unsigned add_evicted(const struct sw_batch *batch, struct sw_reply *reply
 {
     uint64_t count = batch->leftover_count;
     unsigned n = 0;
-    reply->evicted_count = batch->leftover_count;
     if (count > 0) {
         arrays[n++] = padded(batch->leftover_keys, count * reply->key_bytes);
     }
@@ -127,6 +148,13 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     }
     if (sw_operation_may_overflow(request->operation)) {
         reply->overflows = reply->count - counters->inserted - counters->updated;
+    }
+    if (request->want_evicted != 0) {
+        reply->evicted_count = frame->flight.batch.leftover_count;
+    }
+    if (frame->ring != NULL) {
+        sw_bulk_reply(frame, reply, NULL, 0);
+        return;
     }
     if (frame->reply_layout.evicted_keys > 0) { /* what is as long as the request's arrays */
         arrays[n++] = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.evicted_keys);

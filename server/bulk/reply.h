@@ -23,6 +23,9 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
 bool sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_status status,
                     const char *message);
 
+/* Sends a reply to no request: the client is to look at its ring. */
+void sw_bulk_send_bell(struct sw_conn *conn);
+
 /* The `done` of a frame's flight: replies with the results of the batch. */
 void sw_bulk_reply_to_batch(struct sw_flight *flight);
 

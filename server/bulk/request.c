@@ -12,6 +12,7 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/figures.h"
 #include "server/bulk/reply.h"
+#include "server/bulk/sharing.h"
 #include "server/bulk/values.h"
 #include "server/config/live.h"
 
@@ -23,7 +24,7 @@ static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
 static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_END,
               "a frame can ask for every operation of the table");
 
-static enum sw_op op_of(uint32_t operation)
+enum sw_op sw_bulk_op(uint32_t operation)
 {
     return (enum sw_op)table_ops[operation];
 }
@@ -85,32 +86,58 @@ static void *wanted(const struct sw_bulk_frame *frame, bool is, uint64_t offset)
     return is ? frame->reply + offset : NULL;
 }
 
-static void start_data(struct sw_bulk_frame *frame)
+/* Of a request that came as a frame: its arrays lie in its body and in that of the reply. */
+static void place_arrays(struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;
     const struct sw_body_layout body = sw_request_layout(request);
     const struct sw_body_layout *reply = &frame->reply_layout;
     const uint32_t evicted = request->want_evicted;
+    void **arrays = frame->arrays;
+    if (!sw_operation_is_data(request->operation)) { /* of a SCAN or STATS, if any */
+        arrays[SW_RING_KEYS] = frame->reply;
+        arrays[SW_RING_VALUES] = frame->reply + reply->second;
+        arrays[SW_RING_SCORES_OUT] = wanted(frame, request->want_scores, reply->scores);
+        return;
+    }
+    arrays[SW_RING_KEYS] = frame->memory + body.first;
+    if (sw_operation_has_operands(request->operation)) {
+        arrays[SW_RING_OPERANDS] = frame->memory + body.second;
+    }
+    if (request->has_scores) {
+        arrays[SW_RING_SCORES] = frame->memory + body.scores;
+    }
+    arrays[SW_RING_VALUES] = wanted(frame, request->want_values, reply->first);
+    arrays[SW_RING_FOUND] = wanted(frame, !request->declines_found, reply->second);
+    arrays[SW_RING_NOT_ADMITTED] = wanted(frame, request->want_not_admitted, reply->not_admitted);
+    arrays[SW_RING_SCORES_OUT] = wanted(frame, request->want_scores, reply->scores);
+    arrays[SW_RING_EVICTED_KEYS] = wanted(frame, evicted != 0, reply->evicted_keys);
+    arrays[SW_RING_EVICTED_VALUES] =
+        wanted(frame, evicted & SW_FRAME_EVICTED_VALUES, reply->evicted_values);
+    arrays[SW_RING_EVICTED_SCORES] =
+        wanted(frame, evicted & SW_FRAME_EVICTED_SCORES, reply->evicted_scores);
+}
+
+static void start_data(struct sw_bulk_frame *frame)
+{
+    const struct sw_request *request = &frame->request;
+    void *const *arrays = frame->arrays;
     struct sw_batch *batch = &frame->flight.batch;
     *batch = (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
-        .op = op_of(request->operation),
+        .op = sw_bulk_op(request->operation),
         .count = request->count,
-        .keys = frame->memory + body.first,
-        .previous = wanted(frame, request->want_values, reply->first),
-        .found = wanted(frame, !request->declines_found, reply->second),
-        .not_admitted = wanted(frame, request->want_not_admitted, reply->not_admitted),
-        .scores_out = wanted(frame, request->want_scores, reply->scores),
-        .leftover_keys = wanted(frame, evicted != 0, reply->evicted_keys),
-        .leftover_values = wanted(frame, evicted & SW_FRAME_EVICTED_VALUES, reply->evicted_values),
-        .leftover_scores = wanted(frame, evicted & SW_FRAME_EVICTED_SCORES, reply->evicted_scores),
+        .keys = arrays[SW_RING_KEYS],
+        .values = arrays[SW_RING_OPERANDS],
+        .scores = arrays[SW_RING_SCORES],
+        .previous = arrays[SW_RING_VALUES],
+        .found = arrays[SW_RING_FOUND],
+        .not_admitted = arrays[SW_RING_NOT_ADMITTED],
+        .scores_out = arrays[SW_RING_SCORES_OUT],
+        .leftover_keys = arrays[SW_RING_EVICTED_KEYS],
+        .leftover_values = arrays[SW_RING_EVICTED_VALUES],
+        .leftover_scores = arrays[SW_RING_EVICTED_SCORES],
     };
-    if (sw_operation_has_operands(request->operation)) {
-        batch->values = frame->memory + body.second;
-    }
-    if (request->has_scores) {
-        batch->scores = (const uint64_t *)(const void *)(frame->memory + body.scores);
-    }
     if (check_keys(frame, batch->keys) && check_values(frame, batch->values)) {
         launch(frame);
     }
@@ -123,9 +150,9 @@ static void start_scan(struct sw_bulk_frame *frame)
         .kind = SW_BATCH_SCAN,
         .count = request->count,
         .cursor = request->cursor,
-        .scan_keys = frame->reply,
-        .scan_values = frame->reply + frame->reply_layout.second,
-        .scan_scores = wanted(frame, request->want_scores, frame->reply_layout.scores),
+        .scan_keys = frame->arrays[SW_RING_KEYS],
+        .scan_values = frame->arrays[SW_RING_VALUES],
+        .scan_scores = frame->arrays[SW_RING_SCORES_OUT],
         .by_score = request->by_score,
         .score_min = request->score_min,
         .score_max = request->score_max,
@@ -210,9 +237,11 @@ static void start_stats(struct sw_bulk_frame *frame)
     struct sw_reply reply = {.request_id = frame->request.request_id,
                              .count = sw_bulk_figures_count(frame->request.count)};
     struct sw_snapshot snapshot;
+    if (frame->ring != NULL && reply.count > frame->request.count) {
+        reply.count = frame->request.count; /* 0 asks for all, which has no place in a region */
+    }
     owner->snapshot(owner->server, &snapshot);
-    reply.count =
-        sw_bulk_figures_write(&snapshot, (struct sw_figure *)(void *)frame->reply, reply.count);
+    reply.count = sw_bulk_figures_write(&snapshot, frame->arrays[SW_RING_KEYS], reply.count);
     frame->reply_layout = sw_reply_layout(&reply, SW_OPERATION_STATS);
     uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)frame->reply_layout.bytes);
     sw_bulk_reply(frame, &reply, &body, 1);
@@ -291,6 +320,9 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
     struct sw_reply reply = {.request_id = frame->request.request_id};
     assert(frame->received == frame->body_bytes);
     frame->flight.done = sw_bulk_reply_to_batch;
+    if (frame->ring == NULL) {
+        place_arrays(frame);
+    }
     conn->last_request = sw_roster_frame((uint32_t)frame->request.operation);
     sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
     if (sw_operation_is_data(frame->request.operation)) {
@@ -326,6 +358,15 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
         return;
     case SW_OPERATION_WAIT_DURABLE:
         start_wait(frame);
+        return;
+    case SW_OPERATION_ATTACH:
+        sw_bulk_attach(frame);
+        return;
+    case SW_OPERATION_REGION:
+        sw_bulk_register(frame);
+        return;
+    case SW_OPERATION_RELEASE:
+        sw_bulk_release(frame);
         return;
     default: /* PING */
         break;

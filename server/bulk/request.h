@@ -13,6 +13,9 @@
 /* The operations of the protocol that the engine supports: bit 1 << enum sw_operation. */
 uint64_t sw_bulk_operations(const struct sw_table_shape *shape);
 
+/* The table's number of an operation on keys. */
+enum sw_op sw_bulk_op(uint32_t operation);
+
 /* Accepts and carries out a frame that has been received completely, and takes it. Its reply is
  * sent now, or when its batch is done. */
 void sw_bulk_start(struct sw_bulk_frame *frame);

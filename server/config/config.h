@@ -129,6 +129,10 @@ struct sw_config {
     uint32_t resp_arguments_max;     /* of a command */
     uint64_t resp_request_bytes_max; /* of a command, 4 MiB */
     uint64_t input_bytes_max;        /* of all connections, in incomplete requests, 256 MiB */
+    uint32_t rings_max;              /* connections with a ring, 64 */
+    uint32_t ring_entries_max;       /* 1024 */
+    uint32_t regions_max;            /* of a connection, 64 */
+    uint64_t region_bytes_max;       /* of all connections, 16 GiB */
     uint32_t request_timeout_ms;     /* from a request's first byte to its last, 30000; 0: none */
     uint32_t tls_handshake_timeout_ms; /* from connecting to its end, 10000 */
     uint32_t write_timeout_ms; /* without the peer taking a byte of its replies, 60000; 0: none */

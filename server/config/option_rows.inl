@@ -276,6 +276,18 @@ SW_LIVE_OPTION(
     "at least twice resp-request-bytes-max. Where it is used up, the connection that holds "
     "the most is closed. Commands that wait for EXEC take at most half of it. Bodies of "
     "large bulk frames lie in arena-bytes.")
+SW_OPTION(rings_max, "rings-max", "limits", SW_ANY, SW_NUMBER(0, 10000), "64", "N",
+          "Connections by Unix sockets that may have a ring, through which programs of this "
+          "machine send requests on memory that they share with the server (sherwood_region). 0: "
+          "none.")
+SW_OPTION(ring_entries_max, "ring-entries-max", "limits", SW_ANY, SW_NUMBER(8, 4096), "1024", "N",
+          "Requests for which a ring may have room, a power of two.")
+SW_OPTION(regions_max, "regions-max", "limits", SW_ANY, SW_NUMBER(1, 1024), "64", "N",
+          "Regions, pieces of shared memory, that a connection may register.")
+SW_OPTION(region_bytes_max, "region-bytes-max", "limits", SW_ANY, SW_SIZE(0, SW_T), "16G", "BYTES",
+          "Bytes of the regions of all connections together. They are the clients' memory, and "
+          "with the CUDA backend cannot be swapped out; but pages that a client takes back while "
+          "the server uses them are the server's.")
 SW_LIVE_OPTION(
     request_timeout_ms, "request-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "30000",
     "MS",

@@ -252,6 +252,9 @@ void sw_conn_resume(struct sw_conn *conn)
     sw_conn_end_stall(conn);
     conn->retried = true;
     feed_input(conn);
+    if (conn->state == SW_CONN_OPEN && conn->protocol != NULL && conn->protocol->resumed != NULL) {
+        conn->protocol->resumed(conn);
+    }
     conn->retried = false;
     if (conn->state != SW_CONN_CLOSED) {
         sw_conn_update_reading(conn);

@@ -50,6 +50,9 @@ struct sw_protocol {
      * is an incomplete request (conn->input.need says how many bytes it needs at least), or the
      * connection is stalled (conn->stall). */
     size_t (*feed)(struct sw_conn *conn, const uint8_t *bytes, size_t size);
+    /* Optional (NULL). A stall has ended, and what it held back was fed; the connection may have
+     * stalled again. */
+    void (*resumed)(struct sw_conn *conn);
     /* While conn->receives_body: body_room returns where the next bytes go, and body_received tells
      * that this many have been written there. */
     uv_buf_t (*body_room)(struct sw_conn *conn);

@@ -94,7 +94,7 @@ static void close_handle(struct sw_transport *transport)
     uv_close(&transport->uv.handle, on_closed);
 }
 
-static const struct sw_transport_functions plain = {
+const struct sw_transport_functions sw_transport_plain = {
     .read_start = read_start,
     .read_stop = read_stop,
     .try_write = try_write,
@@ -126,7 +126,7 @@ int sw_transport_open(struct sw_transport *transport, uv_loop_t *uv, int fd, boo
                       struct sw_socket_sizes sizes, const struct sw_transport_events *events)
 {
     memset(transport, 0, sizeof(*transport));
-    transport->functions = &plain;
+    transport->functions = &sw_transport_plain;
     transport->events = events;
     if (is_unix) {
         size_buffer(fd, SO_SNDBUF, sizes.unix_socket);

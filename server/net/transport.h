@@ -21,6 +21,7 @@
 
 struct sw_transport;
 struct sw_tls;
+struct sw_descriptors;
 
 /* What is worth a counter and a line of the log, of transports that encrypt. */
 enum sw_transport_news {
@@ -60,9 +61,10 @@ struct sw_transport_functions {
 struct sw_transport {
     const struct sw_transport_functions *functions;
     const struct sw_transport_events *events;
-    struct sw_tls *tls; /* owned by tls.c; NULL: the transport does not encrypt */
-    bool writing;       /* between sw_transport_write and its `written` */
-    bool opening;       /* the handshake is not complete: nothing is sent or received yet */
+    struct sw_tls *tls;                 /* owned by tls.c; NULL: the transport does not encrypt */
+    struct sw_descriptors *descriptors; /* owned by descriptors.c; NULL: it takes none */
+    bool writing;                       /* between sw_transport_write and its `written` */
+    bool opening; /* the handshake is not complete: nothing is sent or received yet */
     union {
         uv_handle_t handle;
         uv_stream_t stream;
@@ -73,6 +75,9 @@ struct sw_transport {
     uv_write_t write;
     uv_shutdown_t shutdown;
 };
+
+/* Those of an unencrypted transport. */
+extern const struct sw_transport_functions sw_transport_plain;
 
 /* Sizes in bytes of the kernel's buffers of one socket; 0 leaves the kernel's default. */
 struct sw_socket_sizes {

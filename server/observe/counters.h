@@ -22,6 +22,15 @@
     X(command_errors, "RESP commands whose reply was an error.")                                 \
     X(frames_processed, "Bulk frames replied to, errors included.")                              \
     X(frame_errors, "Bulk frames whose reply had a status other than OK.")                       \
+    X(ring_requests, "Requests that came through rings; frames_processed has them, too.")        \
+    X(ring_bells, "Times a client woke the server, to look at a ring.")                          \
+    X(ring_wakes, "Times the server woke a client that waited for its ring.")                    \
+    X(ring_copies,                                                                               \
+      "Requests through rings whose keys and operands were copied before they were carried "     \
+      "out: for the log, key ranges or strings, or since the backend reads them twice.")         \
+    X(ring_errors, "Connections closed because of what was in the counters of their ring.")      \
+    X(region_refusals, "Regions and rings that were refused: a limit, or memory that will not "  \
+                       "do.")                                                                    \
     X(resp_protocol_errors, "Connections closed for a RESP protocol error.")                     \
     X(frame_protocol_errors, "Connections closed for a malformed bulk frame.")                   \
     X(request_timeouts, "Connections closed because a request did not arrive in time.")          \
@@ -77,6 +86,9 @@
     X(http_connections, "HTTP connections open now.")                                            \
     X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.") \
     X(input_memory_max_bytes, "What this memory may be at most: input-bytes-max.")               \
+    X(rings, "Connections with a ring; rings-max limits them.")                                  \
+    X(regions, "Regions that are registered.")                                                   \
+    X(region_bytes, "Bytes of these; region-bytes-max limits them.")                             \
     X(arena_bytes, "I/O memory of all loops.")                                                   \
     X(arena_used_bytes, "I/O memory in use by requests and replies.")
 

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ring_frames.c - taking the records of rings, and completing them.
+ *
+ * Invariant: a batch has only keys, operands and scores that stay as they are, or that its table
+ * loads once (sw_table_load_once), and nobody but the table looks at these. Others are copied
+ * to the arena before anything is judged by them.
+ */
+#include "server/bulk/ring_frames.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/bulk/admit.h"
+#include "server/bulk/bulk.h"
+#include "server/bulk/output.h"
+#include "server/bulk/reply.h"
+#include "server/bulk/request.h"
+#include "server/bulk/sharing.h"
+#include "server/limits.h"
+
+static const char *const array_names[] = {
+    [SW_RING_KEYS] = "keys",
+    [SW_RING_OPERANDS] = "operands",
+    [SW_RING_SCORES] = "scores",
+    [SW_RING_VALUES] = "values",
+    [SW_RING_FOUND] = "found bits",
+    [SW_RING_NOT_ADMITTED] = "bits of what was not admitted",
+    [SW_RING_SCORES_OUT] = "scores of the reply",
+    [SW_RING_EVICTED_KEYS] = "evicted keys",
+    [SW_RING_EVICTED_VALUES] = "evicted values",
+    [SW_RING_EVICTED_SCORES] = "scores of what was evicted",
+};
+
+/* --- where the arrays lie --------------------------------------------------------------------- */
+
+/* Does the loop's thread write the answers itself? */
+static bool host_answers(uint32_t operation)
+{
+    return operation == SW_OPERATION_SCAN || operation == SW_OPERATION_STATS;
+}
+
+/* Finds the arrays of a record in the regions. Returns false with a sentence in `message`. */
+static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submission,
+                  const struct sw_ring_extent *extents, char *message, size_t message_bytes)
+{
+    const struct sw_bulk_sharing *sharing = frame->ring;
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        if (extents[i].bytes == 0) {
+            continue;
+        }
+        uint32_t index = sw_ring_place_region(submission->places[i]);
+        uint64_t offset = sw_ring_place_offset(submission->places[i]);
+        struct sw_region *region = index < sharing->regions_max ? sharing->regions[index] : NULL;
+        frame->arrays[i] = sw_region_at(region, offset, extents[i].bytes, extents[i].align);
+        if (frame->arrays[i] == NULL) {
+            snprintf(message, message_bytes,
+                     "the %s, %llu bytes at %llu, do not lie in region %u, aligned to %u",
+                     array_names[i], (unsigned long long)extents[i].bytes,
+                     (unsigned long long)offset, index, extents[i].align);
+            return false;
+        }
+        if (region->mapping == NULL && host_answers(frame->request.operation)) {
+            snprintf(message, message_bytes, "%s answers to host memory alone",
+                     sw_operation_name(frame->request.operation));
+            return false;
+        }
+        frame->regions[i] = region;
+    }
+    return true;
+}
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+/* Must keys and operands be such as the client cannot change? */
+static bool needs_copies(const struct sw_bulk_frame *frame)
+{
+    const struct sw_bulk *bulk = frame->bulk;
+    uint32_t operation = frame->request.operation;
+    if (!sw_operation_is_data(operation)) {
+        return false;
+    }
+    return frame->conn->login.ranges != NULL ||
+           (bulk->load_once >> sw_bulk_op(operation) & 1) == 0 ||
+           (bulk->batches->wal != NULL && sw_operation_writes(operation)) ||
+           (bulk->batches->shape.value_format == SW_VALUE_STRING &&
+            sw_operation_has_operands(operation));
+}
+
+static const enum sw_ring_array inputs[] = {SW_RING_KEYS, SW_RING_OPERANDS, SW_RING_SCORES};
+#define INPUTS (sizeof(inputs) / sizeof(inputs[0]))
+
+/* Reserves memory of the arena for the inputs. Returns false, with the connection stalled, if there
+ * is none now. */
+static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents)
+{
+    struct sw_conn *conn = frame->conn;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < INPUTS; i++) {
+        bytes += sw_frame_align(extents[inputs[i]].bytes);
+    }
+    if (!sw_conn_arena_is_reserved(conn) && sw_bulk_frame_reserve(frame, bytes)) {
+        return true;
+    }
+    SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
+    sw_conn_stall(conn, SW_STALL_ARENA);
+    return false;
+}
+
+/* Copies the inputs to the memory that was reserved. Returns the status. */
+static int copy(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents)
+{
+    uint8_t *to = frame->memory;
+    int status = SW_OK;
+    for (size_t i = 0; i < INPUTS && status == SW_OK; i++) {
+        enum sw_ring_array array = inputs[i];
+        uint64_t bytes = extents[array].bytes;
+        if (bytes == 0) {
+            continue;
+        }
+        const struct sw_region *region = frame->regions[array];
+        uint64_t offset =
+            (uint64_t)((uint8_t *)frame->arrays[array] - (uint8_t *)region->memory.address);
+        status = sw_memory_load(region->table, &region->memory, offset, bytes, to);
+        frame->arrays[array] = to;
+        to += sw_frame_align(bytes);
+    }
+    SW_COUNT(frame->bulk->net->counters, ring_copies, 1);
+    return status;
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+static void count_users(const struct sw_bulk_frame *frame)
+{
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        if (frame->regions[i] != NULL) {
+            sw_region_use(frame->regions[i]);
+        }
+    }
+}
+
+/* Replies with a refusal to a record that was taken; no region is used. */
+static void refuse(struct sw_bulk_frame *frame, enum sw_reply_status status, const char *message)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id, .status = status};
+    memset(frame->regions, 0, sizeof(frame->regions));
+    frame->request = (struct sw_request){.request_id = reply.request_id};
+    snprintf(reply.message, sizeof(reply.message), "%s", message);
+    sw_conn_accept(frame->conn, false);
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+/* Begins a record. Returns false, with the record not taken, if the connection has to wait. */
+static bool begin(struct sw_bulk_sharing *sharing, const struct sw_submission *submission)
+{
+    struct sw_conn *conn = sharing->conn;
+    struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    const struct sw_table_shape *shape = &bulk->batches->shape;
+    char message[SW_FRAME_TEXT_BYTES_MAX];
+    struct sw_ring_extent extents[SW_RING_ARRAYS];
+    struct sw_request request;
+    bool closes = false;
+    const char *wrong =
+        sw_submission_decode(submission, shape->key_bytes, shape->value_bytes, &request);
+    if (wrong == NULL && sw_bulk_must_wait(conn, &request)) {
+        return false;
+    }
+    struct sw_bulk_frame *frame = sw_bulk_frame_take(bulk, conn);
+    if (frame == NULL) {
+        sw_conn_abort(conn);
+        return false;
+    }
+    frame->ring = sharing;
+    frame->request = request;
+    sw_submission_extents(&request, extents);
+    enum sw_reply_status status = SW_REPLY_BAD_REQUEST;
+    if (wrong != NULL) {
+        snprintf(message, sizeof(message), "%s", wrong);
+    } else {
+        status = sw_bulk_admit(conn, &request, NULL, 0, sw_request_layout(&request).bytes, 0,
+                               message, sizeof(message), &closes);
+    }
+    if (status == SW_REPLY_OK && !place(frame, submission, extents, message, sizeof(message))) {
+        status = SW_REPLY_BAD_REQUEST;
+    }
+    bool copies = status == SW_REPLY_OK && needs_copies(frame);
+    if (copies && !reserve(frame, extents)) {
+        sw_bulk_frame_put(frame);
+        return false;
+    }
+    sw_ring_take(&sharing->ring);
+    SW_COUNT(bulk->net->counters, ring_requests, 1);
+    if (copies && copy(frame, extents) != SW_OK) {
+        status = SW_REPLY_SERVER_ERROR;
+        snprintf(message, sizeof(message), "%s", sw_status_text(SW_E_DEVICE));
+    }
+    if (status != SW_REPLY_OK) {
+        refuse(frame, status, message);
+    } else {
+        count_users(frame);
+        sw_bulk_start(frame);
+    }
+    if (closes) {
+        sw_conn_drain(conn, false);
+    }
+    return true;
+}
+
+/* Ends a connection whose ring is not one. */
+static void refuse_ring(struct sw_conn *conn)
+{
+    SW_COUNT(conn->net->counters, ring_errors, 1);
+    if (sw_bulk_refuse(conn, 0, SW_REPLY_BAD_REQUEST,
+                       "the counters of the ring tell of more records than it has entries")) {
+        sw_conn_drain(conn, false);
+    } else {
+        sw_conn_abort(conn);
+    }
+}
+
+/* Begins what is in one ring, up to its share of a turn. Returns true if there was anything. */
+static bool take(struct sw_bulk_sharing *sharing)
+{
+    struct sw_conn *conn = sharing->conn;
+    uint64_t keys = 0;
+    uint32_t records = 0;
+    int found = 0;
+    while (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE &&
+           records < SW_RING_TURN_RECORDS && keys < SW_RING_TURN_KEYS) {
+        struct sw_submission submission;
+        found = sw_ring_peek(&sharing->ring, &submission);
+        if (found <= 0 || !begin(sharing, &submission)) {
+            break;
+        }
+        keys += submission.count;
+        records++;
+    }
+    if (records > 0) {
+        conn->times.input_at = sw_net_now_ms(conn->net);
+    }
+    if (found < 0) {
+        refuse_ring(conn);
+    }
+    return records > 0;
+}
+
+bool sw_bulk_take_rings(struct sw_bulk *bulk)
+{
+    bool took = false;
+    if (sw_list_is_empty(&bulk->rings)) {
+        return false;
+    }
+    SW_LIST_EACH(&bulk->rings, link)
+    {
+        took |= take(SW_CONTAINER(link, struct sw_bulk_sharing, link));
+    }
+    if (took) { /* the next turn begins with another one */
+        sw_list_push(&bulk->rings, sw_list_pop(&bulk->rings));
+    }
+    return took;
+}
+
+void sw_bulk_resumed(struct sw_conn *conn)
+{
+    struct sw_bulk_sharing *sharing = sw_bulk_of(conn)->sharing;
+    if (sharing != NULL && sharing->ring.memory != NULL) {
+        (void)take(sharing);
+    }
+}
+
+/* --- completing ------------------------------------------------------------------------------- */
+
+/* Wakes a client that sleeps on its socket, unless something there wakes it already. */
+static void send_bell(struct sw_conn *conn)
+{
+    if (conn->unsent_replies > 0 || conn->state >= SW_CONN_LINGERING) {
+        return;
+    }
+    SW_COUNT(conn->net->counters, ring_wakes, 1);
+    sw_bulk_send_bell(conn);
+}
+
+void sw_bulk_publish_rings(struct sw_bulk *bulk)
+{
+    SW_LIST_EACH(&bulk->rings, link)
+    {
+        struct sw_bulk_sharing *sharing = SW_CONTAINER(link, struct sw_bulk_sharing, link);
+        if (sw_ring_publish(&sharing->ring)) {
+            send_bell(sharing->conn);
+        }
+    }
+}
+
+/* --- sleeping --------------------------------------------------------------------------------- */
+
+bool sw_bulk_rings_may_sleep(struct sw_bulk *bulk)
+{
+    SW_LIST_EACH(&bulk->rings, link)
+    {
+        sw_ring_set_asleep(&SW_CONTAINER(link, struct sw_bulk_sharing, link)->ring, true);
+    }
+    SW_LIST_EACH(&bulk->rings, link)
+    {
+        const struct sw_bulk_sharing *sharing = SW_CONTAINER(link, struct sw_bulk_sharing, link);
+        const struct sw_conn *conn = sharing->conn;
+        if (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE &&
+            sw_ring_look(&sharing->ring) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void sw_bulk_rings_are_awake(struct sw_bulk *bulk)
+{
+    SW_LIST_EACH(&bulk->rings, link)
+    {
+        sw_ring_set_asleep(&SW_CONTAINER(link, struct sw_bulk_sharing, link)->ring, false);
+    }
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sharing.c - ATTACH, REGION and RELEASE.
+ */
+#include "server/bulk/sharing.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "server/bulk/bulk.h"
+#include "server/bulk/reply.h"
+#include "server/net/descriptors.h"
+#include "table/memory.h"
+
+static void reply_ok(struct sw_bulk_frame *frame)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+static void refuse(struct sw_bulk_frame *frame, const char *why)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_BAD_REQUEST};
+    snprintf(reply.message, sizeof(reply.message), "%s", why);
+    SW_COUNT(frame->bulk->net->counters, region_refusals, 1);
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+/* --- ATTACH ----------------------------------------------------------------------------------- */
+
+/* Returns NULL, or why the connection cannot share anything. */
+static const char *refuse_attach(const struct sw_bulk_frame *frame)
+{
+    const struct sw_conn *conn = frame->conn;
+    if (conn->transport.tls != NULL || conn->transport.uv.handle.type != UV_NAMED_PIPE) {
+        return "memory is shared by Unix sockets alone";
+    }
+    return frame->bulk->owner.region_budget == NULL || conn->net->config->rings_max == 0
+               ? "rings-max is 0: this server shares no memory"
+               : NULL;
+}
+
+static bool open_sharing(struct sw_conn *conn)
+{
+    uint32_t regions = conn->net->config->regions_max;
+    struct sw_bulk_sharing *sharing = calloc(1, sizeof(*sharing) + regions * sizeof(void *));
+    if (sharing == NULL || sw_descriptors_open(&conn->transport, conn->reading) != 0) {
+        free(sharing);
+        return false;
+    }
+    sharing->conn = conn;
+    sharing->regions_max = regions;
+    sw_list_init(&sharing->link);
+    sw_bulk_of(conn)->sharing = sharing;
+    return true;
+}
+
+void sw_bulk_attach(struct sw_bulk_frame *frame)
+{
+    struct sw_conn *conn = frame->conn;
+    const struct sw_config *config = conn->net->config;
+    const char *why = refuse_attach(frame);
+    if (why == NULL && sw_bulk_of(conn)->sharing == NULL && !open_sharing(conn)) {
+        why = "no memory or no descriptor for sharing";
+    }
+    if (why != NULL) {
+        refuse(frame, why);
+        return;
+    }
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .has_sharing = true,
+                             .sharing = {.regions_max = config->regions_max,
+                                         .ring_entries_max = config->ring_entries_max,
+                                         .region_bytes_max = config->region_bytes_max}};
+    reply.sharing.has_device =
+        sw_memory_device(frame->bulk->batches->table, reply.sharing.device_uuid);
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+/* --- REGION ----------------------------------------------------------------------------------- */
+
+bool sw_bulk_sharing_note(struct sw_conn *conn, const uint8_t *header, size_t header_bytes)
+{
+    struct sw_bulk_sharing *sharing = sw_bulk_of(conn)->sharing;
+    struct sw_region_request said;
+    if (sw_region_request_decode(header, header_bytes, &said) != 0) {
+        return false;
+    }
+    if (sharing != NULL && sharing->pending == NULL) {
+        sharing->said = said;
+    }
+    return true;
+}
+
+/* Returns NULL, or why such a ring cannot be. */
+static const char *check_ring(const struct sw_bulk_sharing *sharing)
+{
+    const struct sw_region_request *said = &sharing->said;
+    if (sharing->ring.memory != NULL) {
+        return "the connection has a ring";
+    }
+    if (!sw_ring_entries_are_valid(said->entries) ||
+        said->entries > sharing->conn->net->config->ring_entries_max) {
+        return "a ring has a power of two entries, from 8 to ring-entries-max";
+    }
+    return said->bytes == sw_ring_bytes(said->entries) ? NULL
+                                                       : "a ring of these entries has other bytes";
+}
+
+/* Maps the ring, which is small, at once. Returns NULL, or why not. */
+static const char *open_ring(struct sw_bulk_sharing *sharing, int fd,
+                             char reason[SW_FRAME_TEXT_BYTES_MAX])
+{
+    struct sw_bulk *bulk = sw_bulk_of(sharing->conn)->bulk;
+    struct sw_region_budget *budget = bulk->owner.region_budget;
+    const char *why = check_ring(sharing);
+    if (why != NULL) {
+        return why;
+    }
+    if (!sw_region_take_ring(budget)) {
+        return "there are rings-max rings";
+    }
+    uint8_t *memory = sw_region_map(fd, sharing->said.bytes, reason);
+    if (memory == NULL) {
+        sw_region_put_ring(budget);
+        return reason;
+    }
+    sharing->ring = (struct sw_ring){.memory = memory, .entries = sharing->said.entries};
+    sw_list_push(&bulk->rings, &sharing->link);
+    return NULL;
+}
+
+/* Returns NULL, or why such a region cannot be. */
+static const char *check_region(const struct sw_bulk_sharing *sharing)
+{
+    const struct sw_region_request *said = &sharing->said;
+    uint64_t unit = said->kind == SW_REGION_MEMFD ? SW_REGION_PAGE : 256;
+    if (said->index >= sharing->regions_max) {
+        return "the index is not below regions-max";
+    }
+    if (sharing->regions[said->index] != NULL) {
+        return "there is a region of this index";
+    }
+    return said->bytes > 0 && said->bytes % unit == 0
+               ? NULL
+               : "the bytes of a region are a multiple of 4096, on a device of 256, and not 0";
+}
+
+static void on_registered(struct sw_region *region)
+{
+    struct sw_bulk_sharing *sharing = region->user;
+    struct sw_bulk_frame *frame = sharing->pending;
+    sharing->pending = NULL;
+    if (!region->failed) {
+        sharing->regions[region->said.index] = region;
+        reply_ok(frame);
+        return;
+    }
+    char reason[SW_FRAME_TEXT_BYTES_MAX];
+    snprintf(reason, sizeof(reason), "%s", region->reason);
+    sw_region_free(region);
+    refuse(frame, reason);
+}
+
+/* Begins to register a region. Returns NULL, or why not. Takes the descriptor. */
+static const char *open_region(struct sw_bulk_sharing *sharing, struct sw_bulk_frame *frame, int fd,
+                               char reason[SW_FRAME_TEXT_BYTES_MAX])
+{
+    struct sw_bulk *bulk = frame->bulk;
+    const char *why = check_region(sharing);
+    if (why != NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return why;
+    }
+    struct sw_region *region =
+        sw_region_register(bulk->net->uv, bulk->batches->table, bulk->owner.region_budget,
+                           &sharing->said, fd, on_registered, sharing, reason);
+    sharing->pending = region != NULL ? frame : NULL;
+    return region != NULL ? NULL : reason;
+}
+
+/* Returns NULL, or why the request cannot be carried out at all. */
+static const char *check_request(const struct sw_bulk_sharing *sharing)
+{
+    if (sharing == NULL) {
+        return "memory is shared after an ATTACH";
+    }
+    return sharing->pending != NULL ? "another region is being registered or released" : NULL;
+}
+
+void sw_bulk_register(struct sw_bulk_frame *frame)
+{
+    struct sw_bulk_sharing *sharing = sw_bulk_of(frame->conn)->sharing;
+    char reason[SW_FRAME_TEXT_BYTES_MAX];
+    const char *why = check_request(sharing);
+    int fd = why == NULL ? sw_descriptors_take(&frame->conn->transport) : -1;
+    if (why == NULL) {
+        uint32_t kind = sharing->said.kind;
+        bool needs_fd = kind == SW_REGION_RING || kind == SW_REGION_MEMFD;
+        if (!needs_fd && kind != SW_REGION_CUDA_IPC) {
+            why = "there is no such kind of region";
+        } else if (needs_fd != (fd >= 0)) {
+            why = needs_fd ? "no descriptor has come with the request"
+                           : "a descriptor has come that the request has no use for";
+        } else if (kind != SW_REGION_RING) {
+            why = open_region(sharing, frame, fd, reason);
+            if (why == NULL) {
+                return;
+            }
+            fd = -1;
+        } else {
+            why = open_ring(sharing, fd, reason);
+        }
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (why != NULL) {
+        refuse(frame, why);
+    } else {
+        reply_ok(frame);
+    }
+}
+
+/* --- RELEASE ---------------------------------------------------------------------------------- */
+
+static void on_released(struct sw_region *region)
+{
+    struct sw_bulk_sharing *sharing = region->user;
+    struct sw_bulk_frame *frame = sharing->pending;
+    sharing->regions[region->said.index] = NULL;
+    sharing->pending = NULL;
+    reply_ok(frame);
+}
+
+void sw_bulk_release(struct sw_bulk_frame *frame)
+{
+    struct sw_bulk_sharing *sharing = sw_bulk_of(frame->conn)->sharing;
+    const char *why = check_request(sharing);
+    struct sw_region *region = NULL;
+    if (why == NULL && sharing->said.index < sharing->regions_max) {
+        region = sharing->regions[sharing->said.index];
+    }
+    if (region == NULL) {
+        refuse(frame, why != NULL ? why : "there is no region of this index");
+        return;
+    }
+    sharing->pending = frame;
+    sw_region_release(region, on_released, sharing);
+}
+
+void sw_bulk_sharing_close(struct sw_conn *conn)
+{
+    struct sw_bulk_conn *state = sw_bulk_of(conn);
+    struct sw_bulk_sharing *sharing = state->sharing;
+    if (sharing == NULL) {
+        return;
+    }
+    assert(sharing->pending == NULL);
+    sw_list_remove(&sharing->link);
+    for (uint32_t i = 0; i < sharing->regions_max; i++) {
+        if (sharing->regions[i] != NULL) {
+            sw_region_release(sharing->regions[i], NULL, NULL);
+        }
+    }
+    if (sharing->ring.memory != NULL) {
+        munmap(sharing->ring.memory, sw_ring_bytes(sharing->ring.entries));
+        sw_region_put_ring(state->bulk->owner.region_budget);
+    }
+    free(sharing);
+    state->sharing = NULL;
+}

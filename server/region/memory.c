@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory.c - mapping and releasing the memory of clients.
+ */
+#include "server/region/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* --- memfds ----------------------------------------------------------------------------------- */
+
+/* Returns NULL, or what is wrong with the descriptor. Only memory that nobody can shrink is mapped:
+ * a read behind its end would be a SIGBUS. Nor is memory whose pages the client does not have yet,
+ * since they would be the server's. */
+static const char *check_memfd(int fd, uint64_t bytes)
+{
+    struct stat status;
+    struct statfs system;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0) {
+        return "the descriptor is not of a memfd";
+    }
+    if ((seals & F_SEAL_SHRINK) == 0) {
+        return "the memfd is not sealed against shrinking: set F_SEAL_SHRINK";
+    }
+    if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC) {
+        return "the memfd is not of ordinary pages";
+    }
+    if (fstat(fd, &status) != 0 || (uint64_t)status.st_size != bytes) {
+        return "the memfd has another size than the request says";
+    }
+    return (uint64_t)status.st_blocks * 512 < bytes
+               ? "the memfd has no pages for all of its bytes: use fallocate"
+               : NULL;
+}
+
+uint8_t *sw_region_map(int fd, uint64_t bytes, char reason[SW_FRAME_TEXT_BYTES_MAX])
+{
+    const char *wrong = check_memfd(fd, bytes);
+    if (wrong != NULL) {
+        snprintf(reason, SW_FRAME_TEXT_BYTES_MAX, "%s", wrong);
+        return NULL;
+    }
+    void *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapping == MAP_FAILED) {
+        snprintf(reason, SW_FRAME_TEXT_BYTES_MAX, "the memfd cannot be mapped: %s",
+                 strerror(errno));
+        return NULL;
+    }
+    (void)madvise(mapping, bytes, MADV_DONTDUMP);
+    return mapping;
+}
+
+/* --- on a worker ------------------------------------------------------------------------------ */
+
+static void unmap(struct sw_region *region)
+{
+    if (region->mapping != NULL) {
+        munmap(region->mapping, region->said.bytes);
+        region->mapping = NULL;
+    }
+}
+
+static void register_region(uv_work_t *work)
+{
+    struct sw_region *region = work->data;
+    struct sw_memory_source source = {
+        .kind = SW_MEMORY_CUDA_IPC, .bytes = region->said.bytes, .offset = region->said.offset};
+    memcpy(source.device_uuid, region->said.device_uuid, sizeof(source.device_uuid));
+    memcpy(source.handle, region->said.handle, sizeof(source.handle));
+    if (region->said.kind == SW_REGION_MEMFD) {
+        region->mapping = sw_region_map(region->fd, region->said.bytes, region->reason);
+        source.kind = SW_MEMORY_HOST;
+        source.host = region->mapping;
+    }
+    region->failed = region->said.kind == SW_REGION_MEMFD && region->mapping == NULL;
+    if (!region->failed) {
+        region->failed = sw_memory_import(region->table, &source, &region->memory, region->reason,
+                                          sizeof(region->reason)) != SW_OK;
+    }
+    if (region->failed) {
+        unmap(region);
+    }
+}
+
+static void release_region(uv_work_t *work)
+{
+    struct sw_region *region = work->data;
+    sw_memory_release(region->table, &region->memory);
+    unmap(region);
+}
+
+/* --- on the loop ------------------------------------------------------------------------------ */
+
+/* Adds to what is in use, unless that would pass `most`. */
+static bool charge(uint64_t *used, uint64_t bytes, uint64_t most)
+{
+    uint64_t before = __atomic_load_n(used, __ATOMIC_RELAXED);
+    do {
+        if (bytes > most || before > most - bytes) {
+            return false;
+        }
+    } while (!__atomic_compare_exchange_n(used, &before, before + bytes, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+bool sw_region_take_ring(struct sw_region_budget *budget)
+{
+    return charge(&budget->rings, 1, budget->rings_max);
+}
+
+void sw_region_put_ring(struct sw_region_budget *budget)
+{
+    __atomic_fetch_sub(&budget->rings, 1, __ATOMIC_RELAXED);
+}
+
+void sw_region_free(struct sw_region *region)
+{
+    assert(region->mapping == NULL && region->users == 0);
+    if (region->fd >= 0) {
+        close(region->fd);
+    }
+    __atomic_fetch_sub(&region->budget->bytes, region->said.bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&region->budget->regions, 1, __ATOMIC_RELAXED);
+    free(region);
+}
+
+static void on_registered(uv_work_t *work, int status)
+{
+    struct sw_region *region = work->data;
+    assert(status == 0); /* nobody cancels it */
+    (void)status;
+    if (region->fd >= 0) {
+        close(region->fd);
+        region->fd = -1;
+    }
+    region->ready = !region->failed;
+    region->done(region);
+}
+
+static void on_released(uv_work_t *work, int status)
+{
+    struct sw_region *region = work->data;
+    assert(status == 0);
+    (void)status;
+    if (region->done != NULL) {
+        region->done(region);
+    }
+    sw_region_free(region);
+}
+
+struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
+                                     struct sw_region_budget *budget,
+                                     const struct sw_region_request *said, int fd,
+                                     void (*done)(struct sw_region *region), void *user,
+                                     char reason[SW_FRAME_TEXT_BYTES_MAX])
+{
+    struct sw_region *region = NULL;
+    if (!charge(&budget->bytes, said->bytes, budget->bytes_max)) {
+        snprintf(reason, SW_FRAME_TEXT_BYTES_MAX,
+                 "%llu bytes more of regions than %llu would pass region-bytes-max, %llu",
+                 (unsigned long long)said->bytes,
+                 (unsigned long long)__atomic_load_n(&budget->bytes, __ATOMIC_RELAXED),
+                 (unsigned long long)budget->bytes_max);
+        if (fd >= 0) {
+            close(fd);
+        }
+        return NULL;
+    }
+    region = calloc(1, sizeof(*region));
+    if (region == NULL) {
+        snprintf(reason, SW_FRAME_TEXT_BYTES_MAX, "no memory for a region");
+        __atomic_fetch_sub(&budget->bytes, said->bytes, __ATOMIC_RELAXED);
+        if (fd >= 0) {
+            close(fd);
+        }
+        return NULL;
+    }
+    __atomic_fetch_add(&budget->regions, 1, __ATOMIC_RELAXED);
+    region->uv = uv;
+    region->table = table;
+    region->budget = budget;
+    region->said = *said;
+    region->fd = fd;
+    region->done = done;
+    region->user = user;
+    region->work.data = region;
+    uv_queue_work(uv, &region->work, register_region, on_registered);
+    return region;
+}
+
+static void begin_release(struct sw_region *region)
+{
+    uv_queue_work(region->uv, &region->work, release_region, on_released);
+}
+
+void sw_region_unuse(struct sw_region *region)
+{
+    assert(region->users > 0);
+    region->users--;
+    if (region->users == 0 && region->leaving) {
+        begin_release(region);
+    }
+}
+
+void sw_region_release(struct sw_region *region, void (*done)(struct sw_region *region), void *user)
+{
+    assert(region->ready && !region->leaving);
+    region->leaving = true;
+    region->done = done;
+    region->user = user;
+    if (region->users == 0) {
+        begin_release(region);
+    }
+}
+
+void *sw_region_at(const struct sw_region *region, uint64_t offset, uint64_t bytes, uint32_t align)
+{
+    if (region == NULL || !region->ready || region->leaving || offset > region->memory.bytes ||
+        bytes > region->memory.bytes - offset || offset % align != 0) {
+        return NULL;
+    }
+    return (uint8_t *)region->memory.address + offset;
+}

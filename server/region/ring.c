@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ring.c - taking submissions and writing completions.
+ */
+#include "server/region/ring.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint32_t load(const struct sw_ring *ring, enum sw_ring_word word)
+{
+    return __atomic_load_n(sw_ring_word(ring->memory, word), __ATOMIC_SEQ_CST);
+}
+
+int sw_ring_look(const struct sw_ring *ring)
+{
+    uint32_t written = load(ring, SW_RING_SUBMITTED) - ring->taken;
+    if (written == 0) {
+        return 0;
+    }
+    uint32_t unseen = ring->completed - load(ring, SW_RING_SEEN);
+    if (written > ring->entries || unseen > ring->entries) {
+        return -1;
+    }
+    return ring->taken - ring->completed + unseen < ring->entries;
+}
+
+int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission)
+{
+    int found = sw_ring_look(ring);
+    if (found <= 0) {
+        return found;
+    }
+    memcpy(submission, sw_ring_submission(ring->memory, ring->entries, ring->taken),
+           sizeof(*submission));
+    __asm__ volatile("" ::: "memory"); /* what is judged is the copy, and not read again */
+    return 1;
+}
+
+void sw_ring_take(struct sw_ring *ring)
+{
+    ring->taken++;
+    ring->moved = true;
+}
+
+void sw_ring_complete(struct sw_ring *ring, const struct sw_reply *reply)
+{
+    assert(ring->completed != ring->taken);
+    sw_completion_encode(reply, sw_ring_completion(ring->memory, ring->entries, ring->completed));
+    ring->completed++;
+    ring->moved = true;
+}
+
+bool sw_ring_publish(struct sw_ring *ring)
+{
+    uint32_t *sleeps = sw_ring_word(ring->memory, SW_RING_CLIENT_SLEEPS);
+    if (!ring->moved) {
+        return false;
+    }
+    ring->moved = false;
+    __atomic_store_n(sw_ring_word(ring->memory, SW_RING_TAKEN), ring->taken, __ATOMIC_RELEASE);
+    __atomic_store_n(sw_ring_word(ring->memory, SW_RING_COMPLETED), ring->completed,
+                     __ATOMIC_SEQ_CST);
+    return __atomic_load_n(sleeps, __ATOMIC_SEQ_CST) != 0 &&
+           __atomic_exchange_n(sleeps, 0, __ATOMIC_SEQ_CST) != 0;
+}
+
+void sw_ring_set_asleep(const struct sw_ring *ring, bool asleep)
+{
+    __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SERVER_SLEEPS), asleep, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ring.h - the server's side of a ring (proto/region.h).
+ *
+ * Each submission that is taken gets one completion, and is taken only if there is a slot for that:
+ * taken - seen <= entries, so completions never overtake the client. What the server has counted it
+ * keeps here, and never reads back. Everything belongs to the loop's thread; the client writes into
+ * the memory at any time.
+ */
+#ifndef SHERWOOD_SERVER_REGION_RING_H
+#define SHERWOOD_SERVER_REGION_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/region.h"
+
+struct sw_ring {
+    uint8_t *memory; /* sw_ring_bytes(entries), mapped shared; owned */
+    uint32_t entries;
+    uint32_t taken;     /* submissions */
+    uint32_t completed; /* completions that were written */
+    bool moved;         /* since the last sw_ring_publish */
+};
+
+/* Is there a submission? Returns 1; 0 if there is none, or no slot for its completion; -1 if the
+ * client's counters cannot be, which ends its connection. */
+int sw_ring_look(const struct sw_ring *ring);
+/* Does the same, and copies it, without taking it. */
+int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission);
+/* Takes the submission that sw_ring_peek has copied. */
+void sw_ring_take(struct sw_ring *ring);
+/* Writes the completion of a submission that was taken. */
+void sw_ring_complete(struct sw_ring *ring, const struct sw_reply *reply);
+/* Shows the client what was taken and completed. Returns true if it sleeps, and has to get a bell.
+ */
+bool sw_ring_publish(struct sw_ring *ring);
+
+/* The client is to send a bell, or need not. What is looked at afterwards is newer. */
+void sw_ring_set_asleep(const struct sw_ring *ring, bool asleep);
+#endif
