@@ -34,6 +34,11 @@
 /* A long call is split at multiples of this many keys, so that the found bitmap of each frame
  * begins at a word of the caller's. */
 #define SW_CLIENT_SPLIT_KEYS 64
+/* How long a call looks for its answer in a ring before it sleeps, where there are cores for that.
+ */
+#define SW_CLIENT_SPIN_US 50
+/* Looks into a ring without a wait, before the socket is looked at, too. */
+#define SW_CLIENT_RING_LOOKS 256
 #define SW_CLIENT_CONNECT_TIMEOUT_MS 5000
 #define SW_CLIENT_REQUEST_TIMEOUT_MS 30000
 /* Of the time that passes between two calls of the library, at most this much counts towards a

@@ -30,6 +30,7 @@ struct span {
     struct sherwood_cache *cache; /* of the whole call, of which this begins at key `cache_at` */
     uint64_t cache_at;
     uint32_t count;
+    bool is_split; /* it is not the whole call, and the server tells what was evicted */
 };
 
 static struct sw_request header_of(const struct sherwood *client, uint32_t operation,
@@ -51,20 +52,17 @@ static struct sw_request header_of(const struct sherwood *client, uint32_t opera
     return header;
 }
 
-static struct sw_client_flight *queue_span(struct sw_client_stripe *stripe, const struct span *span)
+static struct sw_client_frame frame_of_span(const struct sherwood *client, const struct span *span)
 {
-    const struct sw_client_frame frame = {
-        .header = header_of(stripe->client, (uint32_t)span->operation, span->count,
-                            span->previous != NULL, span->found != NULL, span->cache),
+    return (struct sw_client_frame){
+        .header = header_of(client, (uint32_t)span->operation, span->count, span->previous != NULL,
+                            span->found != NULL, span->cache),
         .single = {span->keys, span->values, span->previous, span->count},
+        .second = span->found,
         .cache = span->cache,
         .cache_at = span->cache_at,
+        .is_split = span->is_split,
     };
-    struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
-    if (flight != NULL) {
-        flight->second = span->found;
-    }
-    return flight;
 }
 
 static int check_arguments(struct sherwood *client, enum sherwood_operation operation,
@@ -174,21 +172,27 @@ static bool wants_values(const struct sherwood_request *request)
     return wants;
 }
 
-static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
-                                              struct sherwood_request *request)
+static struct sw_client_frame frame_of_request(const struct sherwood *client,
+                                               const struct sherwood_request *request)
 {
-    const struct sw_client_frame frame = {
-        .header = header_of(stripe->client, (uint32_t)request->operation, request->count,
+    return (struct sw_client_frame){
+        .header = header_of(client, (uint32_t)request->operation, request->count,
                             wants_values(request), request->found != NULL, cache_of(request)),
         .single = {request->keys, request->values, request->previous, request->count},
         .pieces = request->pieces,
         .pieces_count = request->pieces_count,
+        .second = request->found,
         .is_constant = (request->flags & SHERWOOD_CONSTANT) != 0,
         .cache = cache_of(request),
     };
-    struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
+}
+
+static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
+                                              const struct sw_client_frame *frame,
+                                              struct sherwood_request *request)
+{
+    struct sw_client_flight *flight = sw_client_flight_queue(stripe, frame);
     if (flight != NULL) {
-        flight->second = request->found;
         flight->request = request;
         request->_id = flight->id;
         request->_state = SW_CLIENT_REQUEST_FLYING;
@@ -209,11 +213,12 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     if (rc != SHERWOOD_OK) {
         return rc;
     }
-    struct sw_client_stripe *stripe = sw_client_stripe_pick(client);
+    struct sw_client_frame frame = frame_of_request(client, request);
+    struct sw_client_stripe *stripe = sw_client_stripe_for(client, &frame);
     if (stripe == NULL) {
         sw_client_send_all(client);
         sw_client_step(client, 0);
-        stripe = sw_client_stripe_pick(client);
+        stripe = sw_client_stripe_for(client, &frame);
     }
     if (client->broken != 0) {
         return client->broken;
@@ -222,7 +227,7 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
         return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests have no reply yet",
                               client->in_flight);
     }
-    if (queue_request(stripe, request) == NULL) {
+    if (queue_request(stripe, &frame, request) == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: the frame cannot be encoded");
     }
     if ((request->flags & SHERWOOD_DELAY) == 0) {
@@ -270,9 +275,14 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
 {
     struct sw_client_stripe *only = NULL;
     for (size_t at = 0; at < count && call->status == SHERWOOD_OK;) {
-        struct sw_client_stripe *stripe = only == NULL ? sw_client_stripe_pick(client)
-                                          : sw_client_stripe_is_free(only) ? only
-                                                                           : NULL;
+        struct span span = cut(client, whole, at, frame_keys(client, whole, count - at));
+        span.is_split = whole->cache != NULL && span.count < count &&
+                        sw_client_cache_evicted(whole->cache) != 0;
+        struct sw_client_frame frame = frame_of_span(client, &span);
+        struct sw_client_stripe *stripe = sw_client_stripe_for(client, &frame);
+        if (only != NULL && !frame.by_ring) {
+            stripe = sw_client_stripe_is_free(only) ? only : NULL;
+        }
         if (client->broken != 0 || (only != NULL && only->broken != 0)) {
             return only != NULL ? only->broken : client->broken;
         }
@@ -281,8 +291,7 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
             sw_client_step(client, -1);
             continue;
         }
-        struct span span = cut(client, whole, at, frame_keys(client, whole, count - at));
-        struct sw_client_flight *flight = queue_span(stripe, &span);
+        struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
         if (flight == NULL) {
             return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
         }

@@ -11,6 +11,7 @@
 
 #include "client/error.h"
 #include "client/handle.h"
+#include "client/region.h"
 #include "client/secure.h"
 
 static bool is_width(uint32_t bytes)
@@ -133,6 +134,12 @@ static const char *take_options(const struct sherwood_options *given, struct she
     return NULL;
 }
 
+/* Where there is no core to spare, looking for an answer delays it. */
+static int default_spin_us(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SW_CLIENT_SPIN_US : 0;
+}
+
 /* Writes the sentence of a failure to the caller's text, as there is no handle then. */
 static int open_client(const struct sw_client_dialer *dialer, const char *address,
                        const struct sherwood_options *options, struct sherwood **out, char *text,
@@ -165,6 +172,9 @@ static int open_client(const struct sw_client_dialer *dialer, const char *addres
         return SHERWOOD_E_NOMEM;
     }
     client->epoll = -1;
+    client->spin_us = chosen->spin_us > 0    ? chosen->spin_us
+                      : chosen->spin_us == 0 ? default_spin_us()
+                                             : 0;
     client->flights_max = 1;
     client->request_timeout_ms =
         chosen->request_timeout_ms > 0 ? chosen->request_timeout_ms : SW_CLIENT_REQUEST_TIMEOUT_MS;
@@ -243,6 +253,7 @@ void sherwood_close(struct sherwood *client)
     for (uint32_t i = 0; i < client->stripes_count; i++) {
         sw_client_stripe_close(client->stripes[i]);
     }
+    sw_client_regions_close(client);
     if (client->epoll >= 0) {
         close(client->epoll);
     }

@@ -17,21 +17,19 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
 {
     struct sw_client_call call = {.flights = 1, .reply = reply};
     struct sw_client_stripe *stripe;
-    while ((stripe = sw_client_stripe_pick(client)) == NULL && client->broken == 0) {
+    struct sw_client_frame frame = {
+        .header = *header, .first = first, .second = second, .scores = scores};
+    while ((stripe = sw_client_stripe_for(client, &frame)) == NULL && client->broken == 0) {
         sw_client_send_all(client);
         sw_client_step(client, -1);
     }
     if (stripe == NULL) {
         return client->broken;
     }
-    const struct sw_client_frame frame = {.header = *header};
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
     }
-    flight->first = first;
-    flight->second = second;
-    flight->scores = scores;
     flight->call = &call;
     return sw_client_finish_call(client, &call);
 }

@@ -36,8 +36,8 @@ static bool is_direct(const struct sw_client_flight *flight)
            (uint64_t)flight->header.count * flight->header.value_bytes >= SW_CLIENT_LONG_BYTES;
 }
 
-struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
-                                                const struct sw_client_frame *frame)
+struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
+                                               const struct sw_client_frame *frame)
 {
     struct sherwood *client = stripe->client;
     struct sw_client_flight *flight = sw_client_stripe_is_free(stripe) ? take_slot(stripe) : NULL;
@@ -46,12 +46,40 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
     }
     flight->header = frame->header;
     flight->header.request_id = flight->id;
+    flight->first = frame->first;
+    flight->second = frame->second;
+    flight->scores = frame->scores;
     flight->single = frame->single;
     flight->pieces = frame->pieces != NULL ? frame->pieces : &flight->single;
     flight->pieces_count = frame->pieces != NULL ? frame->pieces_count : frame->single.keys != NULL;
     flight->is_constant = frame->is_constant;
     flight->cache = frame->cache;
     flight->cache_at = frame->cache_at;
+    stripe->moved = stripe->in_flight == 0 ? client->clock : stripe->moved;
+    stripe->in_flight++;
+    client->in_flight++;
+    return flight;
+}
+
+/* Gives a flight back of which nothing was sent. */
+static void put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
+{
+    flight->id = 0;
+    stripe->in_flight--;
+    stripe->client->in_flight--;
+}
+
+struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
+                                                const struct sw_client_frame *frame)
+{
+    struct sw_client_flight *flight = sw_client_flight_take(stripe, frame);
+    if (flight == NULL) {
+        return NULL;
+    }
+    if (frame->by_ring) {
+        sw_client_ring_submit(stripe, flight, &frame->submission);
+        return flight;
+    }
     flight->is_direct = is_direct(flight);
     uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
     int head_bytes =
@@ -60,7 +88,7 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
                                     sizeof(flight->head))
             : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
     if (head_bytes <= 0) {
-        flight->id = 0;
+        put_back(stripe, flight);
         return NULL;
     }
     flight->head_bytes = (uint32_t)head_bytes;
@@ -68,10 +96,7 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
     uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;
     stripe->queue[last] = (uint32_t)(flight - stripe->flights);
     stripe->queue_count++;
-    stripe->moved = stripe->in_flight == 0 ? client->clock : stripe->moved;
-    stripe->in_flight++;
     stripe->direct += flight->is_direct;
-    client->in_flight++;
     return flight;
 }
 
@@ -117,6 +142,7 @@ void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_f
     flight->call = NULL;
     stripe->in_flight--;
     stripe->direct -= flight->is_direct;
+    stripe->ring.in_flight -= flight->by_ring;
     stripe->client->in_flight--;
     if (call != NULL) {
         call->flights--;

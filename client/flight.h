@@ -14,6 +14,7 @@
 #include "client/bounds.h"
 #include "client/sherwood.h"
 #include "proto/frame.h"
+#include "proto/region.h"
 
 struct sw_client_stripe;
 
@@ -45,6 +46,7 @@ struct sw_client_flight {
     const struct sherwood_piece *pieces;
     uint32_t pieces_count; /* 0: the request has no keys */
     bool sent;
+    bool by_ring;
     bool is_constant;
     bool is_direct;                   /* its reply has a long body for the caller's arrays */
     void *first;                      /* receives the keys of a SCAN, or the figures of STATS */
@@ -57,9 +59,12 @@ struct sw_client_flight {
     struct sw_client_call *call;      /* or NULL */
 };
 
-/* What a frame is made of. */
+/* What a frame is made of, and where its reply goes, as in the flight. */
 struct sw_client_frame {
-    struct sw_request header;            /* without the id */
+    struct sw_request header; /* without the id */
+    void *first;
+    void *second;
+    uint64_t *scores;
     const struct sherwood_piece *pieces; /* NULL: `single` is the only one, if it has keys */
     uint32_t pieces_count;
     struct sherwood_piece single;
@@ -67,10 +72,16 @@ struct sw_client_frame {
     struct sherwood_cache *cache;
     uint64_t cache_at;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */
+    bool is_split;                      /* the places of what is evicted are not known yet */
+    bool by_ring;                       /* sw_client_ring_place has found that it can go there */
+    struct sw_submission submission;    /* .. as this record */
 };
 
-/* Queues a frame. Returns its flight, of which the caller sets request, call, first and second; or
- * NULL if no flight is free or the head cannot be encoded. */
+/* Takes a flight for a frame, which the caller sends. NULL: none is free. */
+struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
+                                               const struct sw_client_frame *frame);
+/* Queues a frame, or submits it to the ring. Returns its flight, of which the caller sets request
+ * and call; or NULL if no flight is free or the head cannot be encoded. */
 struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
                                                 const struct sw_client_frame *frame);
 /* Returns the flight that has this request_id, or NULL. */

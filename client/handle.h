@@ -24,6 +24,10 @@ struct sherwood {
 
     uint64_t overflows; /* of the last sherwood_run */
 
+    struct sherwood_region *regions; /* of the first stripe; NULL: none */
+    struct sw_sharing sharing;       /* what the server allows, once it was asked */
+    int spin_us;
+
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* of the server; 0: it does not log writes */
 

@@ -25,6 +25,7 @@
 static int connection_lost(struct sw_client_stripe *stripe, int error)
 {
     const struct sherwood *client = stripe->client;
+    (void)sw_client_ring_receive(stripe); /* what was answered before the end */
     const char *trouble = stripe->transport->trouble;
     const char *reason = error == 0        ? "the server closed the connection"
                          : trouble != NULL ? trouble

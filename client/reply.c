@@ -21,11 +21,11 @@ static int contradiction(struct sw_client_stripe *stripe, const char *what)
 }
 
 /* Copies the message of the server, or the text of the status if there is none. */
-static void server_said(const struct sw_client_stripe *stripe, char *out, size_t out_bytes)
+static void server_said(const struct sw_reply *reply, char *out, size_t out_bytes)
 {
-    sw_client_clean(stripe->reply.message, sizeof(stripe->reply.message), out, out_bytes);
+    sw_client_clean(reply->message, sizeof(reply->message), out, out_bytes);
     if (out[0] == '\0') {
-        const char *text = sherwood_status_text(sw_client_status(stripe->reply.status));
+        const char *text = sherwood_status_text(sw_client_status(reply->status));
         sw_client_clean(text, strlen(text), out, out_bytes);
     }
 }
@@ -39,16 +39,17 @@ int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said)
 }
 
 /* Handles a reply whose status is not OK; it has no body. */
-static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
+static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+                   const struct sw_reply *reply)
 {
     struct sherwood *client = stripe->client;
     char said[SW_FRAME_TEXT_BYTES_MAX];
-    int status = sw_client_status(stripe->reply.status);
-    server_said(stripe, said, sizeof(said));
+    int status = sw_client_status(reply->status);
+    server_said(reply, said, sizeof(said));
     if (status == SHERWOOD_E_PROTOCOL) {
         return contradiction(stripe, "has an unknown status");
     }
-    if (stripe->reply.status == SW_REPLY_TOO_MANY_CONNECTIONS) {
+    if (reply->status == SW_REPLY_TOO_MANY_CONNECTIONS) {
         return sw_client_turned_away(stripe, said);
     }
     if (flight == NULL || !flight->sent) {
@@ -58,7 +59,7 @@ static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *fli
                                "%s: the server ended the connection: %s", client->address, said);
     }
     sw_client_fail(client, status, "the server refused the request: %s", said);
-    sw_client_flight_finish(stripe, flight, status, &stripe->reply);
+    sw_client_flight_finish(stripe, flight, status, reply);
     return SHERWOOD_OK;
 }
 
@@ -215,6 +216,9 @@ int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
 {
     const struct sw_reply *reply = &stripe->reply;
     struct sw_client_flight *flight = sw_client_flight_find(stripe, reply->request_id);
+    if (reply->request_id == 0 && reply->status == SW_REPLY_OK && stripe->ring.memory != NULL) {
+        return SHERWOOD_OK; /* a bell: whoever waits looks at the ring */
+    }
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
         return contradiction(stripe, "is to a request that was never made");
     }
@@ -222,9 +226,9 @@ int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
         if (body_bytes != 0) {
             return contradiction(stripe, "refuses, yet has a body");
         }
-        return refused(stripe, flight);
+        return refused(stripe, flight, reply);
     }
-    if (!flight->sent) {
+    if (!flight->sent || flight->by_ring) {
         return contradiction(stripe, "came before the request had been sent");
     }
     const char *wrong = check_ok(reply, flight, body_bytes);
@@ -240,5 +244,28 @@ int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
     }
     stripe->receiving = flight;
     set_parts(stripe, flight);
+    return SHERWOOD_OK;
+}
+
+int sw_client_completion(struct sw_client_stripe *stripe, const struct sw_completion *completion)
+{
+    struct sw_client_flight *flight = sw_client_flight_find(stripe, completion->id);
+    struct sw_reply reply;
+    if (flight == NULL || !flight->by_ring) {
+        return contradiction(stripe, "is to a request that was never made");
+    }
+    sw_completion_decode(completion, &flight->header, &reply);
+    if (reply.status != SW_REPLY_OK) {
+        return refused(stripe, flight, &reply);
+    }
+    uint64_t bytes = sw_reply_layout(&reply, flight->header.operation).bytes;
+    const char *wrong = check_ok(&reply, flight, bytes);
+    if (wrong != NULL) {
+        return contradiction(stripe, wrong);
+    }
+    if (stripe->client->last_write < reply.write_sequence) {
+        stripe->client->last_write = reply.write_sequence;
+    }
+    sw_client_flight_finish(stripe, flight, SHERWOOD_OK, &reply);
     return SHERWOOD_OK;
 }

@@ -107,6 +107,9 @@ struct sherwood_options {
      * take. */
     const char *user; /* NULL, where there is a password: "default" */
     const char *password;
+    /* How long a call looks for its answer in a region before it sleeps, if answers come as fast.
+     * 0: 50, but on a machine of one or two cores none; negative: it sleeps at once. */
+    int spin_us;
 };
 #define SHERWOOD_OPTIONS_INIT                   \
     {                                           \
@@ -334,8 +337,63 @@ struct sherwood_traffic {
     uint64_t reads, writes, polls, options; /* system calls: receive, send, wait, socket options */
     uint64_t bytes_received, bytes_sent;
     uint64_t bytes_spliced; /* of those sent: as pages, without a copy */
+    uint64_t ring_requests; /* requests on regions: of these no byte is sent or received */
+    uint64_t ring_bells;    /* times the server had to be woken for them */
 };
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
+
+/* Memory that is shared with a server of this machine; the address is "unix:/path". Arrays that lie
+ * in regions are read and written by the server where they are: no byte of them is sent, and while
+ * both sides are awake a request takes no system call. Every call above takes such arrays. A
+ * request goes this way if all of its arrays lie in regions, values aligned to 16, 8 or 4 bytes,
+ * whatever divides value_bytes; any other one by the socket (sherwood_traffic counts). Requests
+ * that are in flight by both ways at the same time may take effect in any order. With
+ * SHERWOOD_DISCARD, with more than one piece, and with entries evicted by a call of several frames,
+ * they go by the socket. If a handle has several connections, the first one has the regions.
+ *
+ * What lies in a region may be changed at any time; a request that is in flight then takes the
+ * value before or after, and only its own answers suffer. */
+struct sherwood_region;
+/* Makes a region of so many bytes, rounded up to pages, which are 0. SHERWOOD_E_REQUEST: the server
+ * shares no memory, or no more; sherwood_error says which limit. The handle owns it. */
+int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwood_region **out);
+/* Returns its memory, and in *bytes, which may be NULL, how many there are. */
+void *sherwood_region_memory(const struct sherwood_region *region, size_t *bytes);
+/* Takes the next bytes of a region, aligned to 64. Returns NULL if there are no more. */
+void *sherwood_region_allocate(struct sherwood_region *region, size_t bytes);
+/* Takes back everything that was allocated. */
+void sherwood_region_reset(struct sherwood_region *region);
+/* Waits for the requests in flight that use the region, and frees it. NULL is allowed. After an
+ * error it is freed, too. sherwood_close frees all regions of its handle. */
+int sherwood_region_destroy(struct sherwood_region *region);
+
+/* Memory of the caller's as a region. */
+enum sherwood_memory_kind {
+    SHERWOOD_MEMORY_DESCRIPTOR = 2, /* a memfd, sealed against shrinking (F_SEAL_SHRINK), of just
+                                       `bytes` bytes, a multiple of 4096, all of them allocated;
+                                       `address`: where the caller has mapped it */
+    SHERWOOD_MEMORY_CUDA_IPC = 3    /* of the server's device: `address` lies `offset` bytes behind
+                                       the allocation of which `handle` is the IPC handle */
+};
+struct sherwood_memory {
+    size_t size; /* sizeof(struct sherwood_memory) */
+    enum sherwood_memory_kind kind;
+    int descriptor; /* stays the caller's */
+    void *address;
+    size_t bytes;
+    uint64_t offset;
+    uint8_t device_uuid[16];
+    uint8_t handle[64];
+};
+#define SHERWOOD_MEMORY_INIT                   \
+    {                                          \
+        .size = sizeof(struct sherwood_memory) \
+    }
+/* The memory must stay until the region is destroyed; it is the caller's to free. */
+int sherwood_region_register(struct sherwood *client, const struct sherwood_memory *memory,
+                             struct sherwood_region **out);
+/* The UUID of the CUDA device that regions can be of. SHERWOOD_E_REQUEST: there is none. */
+int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
 
 /* Operations without keys. */
 int sherwood_ping(struct sherwood *client);

@@ -99,12 +99,23 @@ void sw_client_stripe_close(struct sw_client_stripe *stripe)
     if (stripe->transport != NULL) {
         stripe->transport->calls->close(stripe->transport);
     }
+    sw_client_ring_close(&stripe->ring);
     free(stripe);
 }
 
 bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe)
 {
     return stripe->broken == 0 && stripe->in_flight < stripe->client->flights_max;
+}
+
+struct sw_client_stripe *sw_client_stripe_for(struct sherwood *client,
+                                              struct sw_client_frame *frame)
+{
+    sw_client_ring_place(client, frame);
+    if (frame->by_ring) {
+        return sw_client_stripe_is_free(client->stripes[0]) ? client->stripes[0] : NULL;
+    }
+    return sw_client_stripe_pick(client);
 }
 
 struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client)

@@ -7,6 +7,7 @@
 #define SHERWOOD_CLIENT_STRIPE_H
 
 #include "client/flight.h"
+#include "client/ring.h"
 #include "client/transport.h"
 
 /* A part of a reply's body: `bytes` bytes that are stored at `data`, or dropped if that is NULL. */
@@ -40,8 +41,9 @@ struct sw_client_stripe {
     uint32_t part, parts_count;
     uint32_t low_water; /* the low-water mark of the transport */
     size_t buffer_begin, buffer_end;
-    bool received_any;  /* a reply has been received on this connection */
-    bool watches_write; /* the descriptor reports when the transport can be written to */
+    bool received_any;          /* a reply has been received on this connection */
+    struct sw_client_ring ring; /* of the first stripe alone */
+    bool watches_write;         /* the descriptor reports when the transport can be written to */
 
     struct sw_client_flight flights[SW_CLIENT_FLIGHTS_MAX];
     uint8_t buffer[SW_CLIENT_BUFFER_BYTES];
@@ -59,6 +61,9 @@ void sw_client_stripe_close(struct sw_client_stripe *stripe);
 bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe);
 /* Returns the free stripe that has the fewest frames in flight, or NULL if none is free. */
 struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client);
+/* Returns the one whose ring the frame can go through, or else does the same. */
+struct sw_client_stripe *sw_client_stripe_for(struct sherwood *client,
+                                              struct sw_client_frame *frame);
 /* Updates what the descriptor of sherwood_descriptor waits for on this stripe, and removes a stripe
  * that has ended from it. */
 void sw_client_stripe_watch(struct sw_client_stripe *stripe);

@@ -110,8 +110,57 @@ static void serve(struct sw_client_stripe *stripe, short events, bool nothing_ca
     }
 }
 
+/* Looks for completions in the ring, and waits a little for one. Returns true if something has
+ * moved, so that the sockets need not be looked at now. If not, the server wakes a poll that
+ * follows; *limit_ms is 0 where it must not wait. */
+static bool look_at_ring(struct sherwood *client, int *limit_ms)
+{
+    struct sw_client_stripe *stripe = client->stripes[0];
+    struct sw_client_ring *ring = &stripe->ring;
+    if (ring->memory == NULL || ring->in_flight == 0) {
+        return false;
+    }
+    bool alone = ring->in_flight == client->in_flight;
+    bool moved = sw_client_ring_receive(stripe) > 0;
+    if (!moved && alone && *limit_ms != 0 && sw_client_ring_spin(stripe)) {
+        moved = sw_client_ring_receive(stripe) > 0;
+    }
+    if (moved && alone) {
+        ring->looks = 0;
+        return true;
+    }
+    if (moved) { /* others are in flight by sockets */
+        *limit_ms = 0;
+        return false;
+    }
+    if (alone && *limit_ms == 0 && client->epoll < 0 && ++ring->looks % SW_CLIENT_RING_LOOKS != 0) {
+        return true;
+    }
+    if (!sw_client_ring_sleep(stripe, true)) {
+        (void)sw_client_ring_receive(stripe);
+        *limit_ms = 0;
+    }
+    return false;
+}
+
+/* The poll is over. A program that waits on the handle's descriptor is still to be woken. */
+static void leave_ring(struct sherwood *client)
+{
+    struct sw_client_stripe *stripe = client->stripes[0];
+    if (stripe->ring.memory == NULL) {
+        return;
+    }
+    if (client->epoll < 0) {
+        (void)sw_client_ring_sleep(stripe, false);
+    }
+    (void)sw_client_ring_receive(stripe);
+}
+
 void sw_client_step(struct sherwood *client, int limit_ms)
 {
+    if (look_at_ring(client, &limit_ms)) {
+        return;
+    }
     struct pollfd fds[SHERWOOD_STRIPES_MAX];
     struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
     uint64_t left_ms, before = now_ms();
@@ -132,6 +181,7 @@ void sw_client_step(struct sherwood *client, int limit_ms)
         }
         return;
     }
+    leave_ring(client);
     for (nfds_t i = 0; i < n; i++) {
         serve(stripes[i], ready > 0 ? fds[i].revents : 0, ready == 0);
     }

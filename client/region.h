@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * region.h - the regions of a handle: which memory the server shares. Used by the thread that uses
+ * the handle.
+ */
+#ifndef SHERWOOD_CLIENT_REGION_H
+#define SHERWOOD_CLIENT_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/sherwood.h"
+#include "client/stripe.h"
+#include "proto/region.h"
+
+struct sherwood_region {
+    struct sherwood *client;
+    struct sherwood_region *next; /* of the handle's, by no order */
+    uint32_t index;
+    uint8_t *memory;
+    size_t bytes;
+    size_t used;    /* by sherwood_region_allocate */
+    bool is_mapped; /* it was mapped here, and is unmapped with the region */
+};
+
+/* Makes a memfd of so many bytes, sealed, and maps it. Returns NULL with the handle's sentence.
+ * sw_client_memfd_close closes the descriptor. */
+uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd);
+void sw_client_memfd_close(int fd);
+
+/* Sends REGION or RELEASE, with a descriptor unless it is -1, and waits for the reply. */
+int sw_client_region_exchange(struct sw_client_stripe *stripe, uint32_t operation,
+                              const struct sw_region_request *said, int fd);
+
+/* The place of an array, if it lies in a region as it must. */
+bool sw_client_region_find(const struct sherwood *client, const void *array,
+                           struct sw_ring_extent extent, uint64_t *place);
+
+/* Frees all regions of a handle that is being closed. */
+void sw_client_regions_close(struct sherwood *client);
+
+#endif

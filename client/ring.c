@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ring.c - requests through a ring.
+ */
+#include "client/ring.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "client/error.h"
+#include "client/handle.h"
+#include "client/region.h"
+#include "client/reply.h"
+
+/* A wait that took no longer than twice the limit lately spins; of the others one in so many does,
+ * to notice a change. */
+#define SPIN_TRIALS 64
+/* Between two looks at the clock. */
+#define SPIN_PAUSES 64
+
+int sw_client_ring_open(struct sw_client_stripe *stripe, uint32_t entries_max)
+{
+    uint32_t entries = SW_RING_ENTRIES_MIN;
+    while (entries < SW_CLIENT_FLIGHTS_MAX && entries * 2 <= entries_max) {
+        entries *= 2;
+    }
+    struct sw_region_request said = {
+        .kind = SW_REGION_RING, .entries = entries, .bytes = sw_ring_bytes(entries)};
+    int fd = -1;
+    uint8_t *memory = sw_client_memfd(stripe->client, "sherwood ring", said.bytes, &fd);
+    if (memory == NULL) {
+        return SHERWOOD_E_NOMEM;
+    }
+    int status = sw_client_region_exchange(stripe, SW_OPERATION_REGION, &said, fd);
+    sw_client_memfd_close(fd);
+    if (status != SHERWOOD_OK) {
+        munmap(memory, said.bytes);
+        return status;
+    }
+    stripe->ring = (struct sw_client_ring){.memory = memory, .entries = entries};
+    return SHERWOOD_OK;
+}
+
+void sw_client_ring_close(struct sw_client_ring *ring)
+{
+    if (ring->memory != NULL) {
+        munmap(ring->memory, sw_ring_bytes(ring->entries));
+        ring->memory = NULL;
+    }
+}
+
+/* --- submitting ------------------------------------------------------------------------------- */
+
+/* Lists the arrays of a frame, by enum sw_ring_array. */
+static void arrays_of(const struct sw_client_frame *frame, const void **arrays)
+{
+    const struct sherwood_piece *piece = frame->pieces != NULL ? frame->pieces : &frame->single;
+    const struct sherwood_cache *cache = frame->cache;
+    if (frame->header.operation == SW_OPERATION_SCAN) {
+        arrays[SW_RING_KEYS] = frame->first;
+        arrays[SW_RING_VALUES] = frame->second;
+        arrays[SW_RING_SCORES_OUT] = frame->scores;
+        return;
+    }
+    arrays[SW_RING_KEYS] = piece->keys;
+    arrays[SW_RING_OPERANDS] = piece->values;
+    arrays[SW_RING_VALUES] = piece->previous;
+    arrays[SW_RING_FOUND] = frame->second;
+    if (cache != NULL) {
+        uint64_t at = frame->cache_at;
+        arrays[SW_RING_SCORES] = cache->scores + (cache->scores != NULL ? at : 0);
+        arrays[SW_RING_NOT_ADMITTED] =
+            cache->not_admitted + (cache->not_admitted != NULL ? at / 64 : 0);
+        arrays[SW_RING_SCORES_OUT] = cache->scores_out + (cache->scores_out != NULL ? at : 0);
+        arrays[SW_RING_EVICTED_KEYS] = cache->evicted_keys;
+        arrays[SW_RING_EVICTED_VALUES] = cache->evicted_values;
+        arrays[SW_RING_EVICTED_SCORES] = cache->evicted_scores;
+    }
+}
+
+void sw_client_ring_place(const struct sherwood *client, struct sw_client_frame *frame)
+{
+    const struct sw_client_stripe *stripe = client->stripes[0];
+    struct sw_ring_extent extents[SW_RING_ARRAYS];
+    const void *arrays[SW_RING_ARRAYS] = {0};
+    frame->by_ring = false;
+    if (stripe->ring.memory == NULL || stripe->broken != 0 || frame->is_split ||
+        frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS) {
+        return;
+    }
+    arrays_of(frame, arrays);
+    sw_submission_encode(&frame->header, &frame->submission);
+    sw_submission_extents(&frame->header, extents);
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        if (extents[i].bytes > 0 &&
+            !sw_client_region_find(client, arrays[i], extents[i], &frame->submission.places[i])) {
+            return;
+        }
+    }
+    frame->by_ring = true;
+}
+
+/* Wakes the server. Where the socket is full, what is in it does. */
+static void send_bell(struct sw_client_stripe *stripe)
+{
+    const struct sw_request bell = {.operation = SW_OPERATION_BELL};
+    uint8_t head[SW_CLIENT_HEAD_BYTES_MAX];
+    int bytes = sw_request_encode(&bell, 0, head, sizeof(head));
+    struct iovec part = {head, (size_t)bytes};
+    if (stripe->queue_count > 0 || stripe->send_errno != 0) {
+        return; /* what is being sent wakes it */
+    }
+    stripe->client->traffic.ring_bells++;
+    int64_t sent = stripe->transport->calls->write(stripe->transport, &part, 1, false);
+    if (sent != bytes && !(sent < 0 && (errno == EAGAIN || errno == EINTR))) {
+        stripe->send_errno = sent < 0 ? errno : EPIPE; /* receiving finds the end */
+    }
+}
+
+static void wake_server(struct sw_client_stripe *stripe)
+{
+    uint32_t *sleeps = sw_ring_word(stripe->ring.memory, SW_RING_SERVER_SLEEPS);
+    if (__atomic_load_n(sleeps, __ATOMIC_SEQ_CST) != 0 &&
+        __atomic_exchange_n(sleeps, 0, __ATOMIC_SEQ_CST) != 0) {
+        send_bell(stripe);
+    }
+}
+
+void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+                           const struct sw_submission *submission)
+{
+    struct sw_client_ring *ring = &stripe->ring;
+    struct sw_submission *slot = sw_ring_submission(ring->memory, ring->entries, ring->submitted);
+    *slot = *submission;
+    slot->id = flight->id;
+    flight->by_ring = true;
+    flight->sent = true;
+    ring->in_flight++;
+    ring->submitted++;
+    stripe->client->traffic.ring_requests++;
+    __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SUBMITTED), ring->submitted,
+                     __ATOMIC_SEQ_CST);
+    wake_server(stripe);
+}
+
+/* --- receiving -------------------------------------------------------------------------------- */
+
+static uint32_t completed(const struct sw_client_ring *ring)
+{
+    return __atomic_load_n(sw_ring_word(ring->memory, SW_RING_COMPLETED), __ATOMIC_SEQ_CST);
+}
+
+uint32_t sw_client_ring_receive(struct sw_client_stripe *stripe)
+{
+    struct sw_client_ring *ring = &stripe->ring;
+    uint32_t count = 0;
+    if (ring->memory == NULL || stripe->broken != 0) {
+        return 0;
+    }
+    uint32_t there = completed(ring) - ring->seen;
+    bool was_full = there == ring->entries;
+    if (there > ring->entries) {
+        sw_client_break(stripe, SHERWOOD_E_PROTOCOL, "%s: the ring of the server is damaged",
+                        stripe->client->address);
+        return there;
+    }
+    for (; count < there && stripe->broken == 0; count++) {
+        struct sw_completion *completion =
+            sw_ring_completion(ring->memory, ring->entries, ring->seen++);
+        (void)sw_client_completion(stripe, completion);
+    }
+    if (count > 0) {
+        stripe->moved = stripe->client->clock;
+        __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SEEN), ring->seen, __ATOMIC_SEQ_CST);
+    }
+    if (was_full && stripe->broken == 0) {
+        wake_server(stripe);
+    }
+    return count;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+bool sw_client_ring_spin(struct sw_client_stripe *stripe)
+{
+    struct sw_client_ring *ring = &stripe->ring;
+    const uint64_t limit = (uint64_t)stripe->client->spin_us * 1000;
+    if (limit == 0 || (ring->waited_ns > 2 * limit && ++ring->waits % SPIN_TRIALS != 0)) {
+        return false;
+    }
+    uint64_t begin = now_ns(), waited = 0;
+    bool there = false;
+    while (!there && waited < limit) {
+        for (int i = 0; i < SPIN_PAUSES && !there; i++) {
+            there = completed(ring) != ring->seen;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        waited = now_ns() - begin;
+    }
+    /* one that was not there in time counts as if it had taken long */
+    ring->waited_ns += ((there ? waited : 4 * limit) + 7) / 8 - ring->waited_ns / 8;
+    return there;
+}
+
+bool sw_client_ring_sleep(struct sw_client_stripe *stripe, bool sleeps)
+{
+    const struct sw_client_ring *ring = &stripe->ring;
+    __atomic_store_n(sw_ring_word(ring->memory, SW_RING_CLIENT_SLEEPS), sleeps, __ATOMIC_SEQ_CST);
+    return !sleeps || completed(ring) == ring->seen;
+}

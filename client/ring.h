@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ring.h - the client's side of a ring (proto/region.h): a stripe's requests on regions, and their
+ * completions. Used by the thread that uses the handle.
+ */
+#ifndef SHERWOOD_CLIENT_RING_H
+#define SHERWOOD_CLIENT_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/flight.h"
+#include "proto/region.h"
+
+struct sherwood;
+
+struct sw_client_ring {
+    uint8_t *memory; /* NULL: the stripe has no ring */
+    uint32_t entries;
+    uint32_t submitted;
+    uint32_t seen;      /* completions that were taken */
+    uint32_t in_flight; /* flights that go through it */
+    uint32_t looks;     /* that found nothing, since the socket was last looked at */
+    uint64_t waited_ns; /* how long waits took lately: an average */
+    uint32_t waits;
+};
+
+/* Makes a ring and registers it. The stripe has attached. Returns a status. */
+int sw_client_ring_open(struct sw_client_stripe *stripe, uint32_t entries_max);
+void sw_client_ring_close(struct sw_client_ring *ring);
+
+/* Decides whether a frame goes through the ring of its handle: if there is one, and all arrays lie
+ * in regions, aligned as they must be. Then it notes that in the frame, and where they lie. */
+void sw_client_ring_place(const struct sherwood *client, struct sw_client_frame *frame);
+/* Submits a flight, whose frame was placed. */
+void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
+                           const struct sw_submission *submission);
+/* Takes the completions that are there. Returns how many. The stripe may end. */
+uint32_t sw_client_ring_receive(struct sw_client_stripe *stripe);
+/* Waits for a completion without a system call, for as long as that is likely to be less than it
+ * takes to sleep. Returns true if one is there. */
+bool sw_client_ring_spin(struct sw_client_stripe *stripe);
+/* From now on the server sends a bell for completions, or need not. Returns false if it is to, and
+ * completions are there already. */
+bool sw_client_ring_sleep(struct sw_client_stripe *stripe, bool sleeps);
+
+#endif
