@@ -32,7 +32,9 @@ static void bulk_destroy(void *context)
         sw_load_share_fini(&bulk->slots[i].share);
     }
     sw_load_prefill_fini(&bulk->prefill);
-    free(bulk->arrays);
+    if (!bulk->region) {
+        free(bulk->arrays);
+    }
     free(bulk->slots);
     free(bulk->idle);
     free(bulk);
@@ -163,6 +165,24 @@ static void assign_arrays(struct sw_load_bulk *bulk, uint64_t keys_bytes, uint64
     }
 }
 
+/* Takes memory for the arrays of all slots, and in *prefill that of the frames drawn before, if it
+ * is shared. */
+static int take_memory(struct sw_load_bulk *bulk, bool is_shared, uint64_t slots_bytes,
+                       uint64_t prefill_bytes, char **prefill, char *error)
+{
+    if (!is_shared) {
+        bulk->arrays = aligned_alloc(ALIGN, slots_bytes);
+        return bulk->arrays ? SW_LOAD_OK : SW_LOAD_E_NOMEM;
+    }
+    if (sherwood_region_create(bulk->client, slots_bytes + prefill_bytes, &bulk->region)) {
+        snprintf(error, SW_LOAD_ERROR_BYTES, "%s", sherwood_error(bulk->client));
+        return SW_LOAD_E_PEER;
+    }
+    bulk->arrays = sherwood_region_allocate(bulk->region, slots_bytes);
+    *prefill = prefill_bytes ? sherwood_region_allocate(bulk->region, prefill_bytes) : NULL;
+    return SW_LOAD_OK;
+}
+
 static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32_t first,
                         char *error)
 {
@@ -176,9 +196,12 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     const uint32_t first_slot = first * (bulk->slots_count / bulk->connections);
     snprintf(error, SW_LOAD_ERROR_BYTES, "not enough memory for %u frames of %u keys",
              bulk->slots_count + prefilled, bulk->frame);
-    bulk->arrays = aligned_alloc(ALIGN, bulk->slots_count * slot_bytes);
-    if (!bulk->arrays) {
-        return SW_LOAD_E_NOMEM;
+    char *prefill_memory = NULL;
+    int status = take_memory(bulk, setup->options->region, bulk->slots_count * slot_bytes,
+                             sw_load_prefill_bytes(setup->workload, prefilled, bulk->frame),
+                             &prefill_memory, error);
+    if (status) {
+        return status;
     }
     assign_arrays(bulk, keys_bytes, values_bytes, slot_bytes);
     /* Page faults belong here, not in the first phase. Of prefilled frames only the bitmap of their
@@ -198,6 +221,7 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
         .frames = prefilled,
         .frame = bulk->frame,
         .frame_min = setup->options->frame_min ? setup->options->frame_min : bulk->frame,
+        .memory = prefill_memory,
     };
     if (prefilled != 0 && !sw_load_prefill_init(&bulk->prefill, &plan)) {
         return SW_LOAD_E_NOMEM;
@@ -256,10 +280,10 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
         .count = unit->count,
         .keys = unit->keys,
         .values = takes_operands ? unit->operands : NULL,
-        .previous = wants_values && !options->no_verify ? slot->got : NULL,
+        .previous = wants_values && (!options->no_verify || bulk->region) ? slot->got : NULL,
         .found = wants_found ? slot->found : NULL,
-        .flags = (wants_values && options->no_verify ? SHERWOOD_DISCARD : 0U) |
-                 (unit->is_filled && bulk->splices ? SHERWOOD_CONSTANT : 0U) |
+        .flags = (wants_values && options->no_verify && !bulk->region ? SHERWOOD_DISCARD : 0U) |
+                 (unit->is_filled && bulk->splices && !bulk->region ? SHERWOOD_CONSTANT : 0U) |
                  (is_batched && !unit->due_ns ? SHERWOOD_DELAY : 0U),
         .user = slot,
     };
@@ -434,6 +458,8 @@ static int bulk_run(struct sw_load_worker *worker)
         .bytes_received = after.bytes_received - before.bytes_received,
         .bytes_sent = after.bytes_sent - before.bytes_sent,
         .bytes_spliced = after.bytes_spliced - before.bytes_spliced,
+        .ring_requests = after.ring_requests - before.ring_requests,
+        .ring_bells = after.ring_bells - before.ring_bells,
     };
     return status;
 }

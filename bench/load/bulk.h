@@ -30,7 +30,8 @@ struct sw_load_bulk {
     uint32_t frame;
     uint32_t slots_count; /* connections times depth */
     uint32_t in_flight;
-    void *arrays; /* of all slots, one block */
+    void *arrays;                   /* of all slots, one block; in the region, if there is one */
+    struct sherwood_region *region; /* the handle's; NULL: arrays go by the socket */
     struct sw_load_slot *slots;
     struct sw_load_slot **idle; /* open loop: a stack */
     uint32_t idle_count;

@@ -260,6 +260,9 @@ static const struct sw_study_option rows[] = {
     {"splice", SW_STUDY_WORD, FIELD(splice), .words = splice_names, .usual = "auto", .value = "W",
      .help = "prefilled frames, as pages that the kernel need not copy: auto (by\n"
              "unix sockets), always, never"},
+    {"region", SW_STUDY_FLAG, FIELD(region),
+     .help = "bulk, unix sockets: arrays lie in memory that is shared with the\n"
+             "server, and requests go through a ring; each connection has a thread"},
     {"socket-buffer", SW_STUDY_U32, FIELD(socket_buffer), .min = 1,
      .max = SW_LOAD_SOCKET_BUFFER_MAX,
      .help = "bulk: bytes of SO_SNDBUF and SO_RCVBUF (the kernel's; unix 1Mi)"},
@@ -337,7 +340,10 @@ static void fill_defaults(struct sw_load_options *out)
                      : out->rate ? SW_LOAD_BULK_RATE_DEPTH_DEFAULT
                                  : SW_LOAD_BULK_DEPTH_DEFAULT;
     }
-    if (out->threads == 0) {
+    if (out->threads == 0 && out->region) {
+        out->threads =
+            out->connections < SW_LOAD_THREADS_MAX ? out->connections : SW_LOAD_THREADS_MAX;
+    } else if (out->threads == 0) {
         const uint32_t share = SW_LOAD_BULK_THREAD_CONNECTIONS_MAX;
         long processors = sysconf(_SC_NPROCESSORS_ONLN);
         uint32_t most = processors < 1 ? 1 : (uint32_t)processors;

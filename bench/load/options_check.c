@@ -62,6 +62,25 @@ static const char *contradiction_of_frames(const struct sw_load_options *options
     return NULL;
 }
 
+/* The same of memory that is shared with the server. */
+static const char *contradiction_of_region(const struct sw_load_options *options)
+{
+    if (!options->region) {
+        return NULL;
+    }
+    if (strncmp(options->address, "unix:", strlen("unix:")) != 0) {
+        return "--region shares memory with a server of this machine: --address unix:/path";
+    }
+    if (options->connections != options->threads) {
+        return "--region: each connection has a thread of its own, so that --threads is "
+               "--connections";
+    }
+    if (options->frames_prefilled == SW_LOAD_PREFILLED_ALL) {
+        return "--region: the frames of --frames-prefilled all are of no connection";
+    }
+    return options->splice != SW_LOAD_SPLICE_AUTO ? "--region sends no pages: no --splice" : NULL;
+}
+
 /* The same of what only bulk frames have. */
 static const char *contradiction_of_resp(const struct sw_load_options *options)
 {
@@ -76,6 +95,9 @@ static const char *contradiction_of_resp(const struct sw_load_options *options)
     }
     if (options->want_previous) {
         return "--want-previous is for bulk frames";
+    }
+    if (options->region) {
+        return "--region is for bulk frames";
     }
     if (options->value_bytes) {
         return "--value-bytes is for bulk frames";
@@ -124,5 +146,6 @@ const char *sw_load_options_contradiction(const struct sw_load_options *options,
     }
     const char *wrong = bulk ? NULL : contradiction_of_resp(options);
     wrong = wrong ? wrong : contradiction_of_draws(options, given);
+    wrong = wrong ? wrong : contradiction_of_region(options);
     return wrong ? wrong : contradiction_of_frames(options);
 }

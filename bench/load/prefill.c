@@ -43,15 +43,16 @@ static bool lay_out(struct sw_load_prefill *prefill, const struct sw_load_prefil
     if (!prefill->each) {
         return false;
     }
-    void *memory =
-        mmap(NULL, prefill->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        return false;
+    char *at = plan->memory;
+    if (!at) {
+        at = mmap(NULL, prefill->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED) {
+            return false;
+        }
+        (void)madvise(at, prefill->bytes, MADV_HUGEPAGE);
+        prefill->memory = at;
     }
-    (void)madvise(memory, prefill->bytes, MADV_HUGEPAGE);
-    prefill->memory = memory;
     prefill->frames = plan->frames;
-    char *at = memory;
     for (uint32_t i = 0; i < plan->frames; i++) {
         prefill->each[i].keys = at;
         at += keys_bytes(workload, plan->frame);

@@ -22,6 +22,7 @@ struct sw_load_prefill_plan {
     uint32_t frames;
     uint32_t frame;     /* the most keys of a frame */
     uint32_t frame_min; /* the fewest; each frame has its own number */
+    char *memory;       /* of the caller's, of sw_load_prefill_bytes; NULL: some is taken */
 };
 
 /* A frame. Its arrays have `frame` elements, of which `count` are to be sent. */
@@ -35,7 +36,7 @@ struct sw_load_prefill {
     uint32_t frames; /* 0: none */
     uint32_t next;
     size_t bytes;                   /* of `memory` */
-    char *memory;                   /* owned */
+    char *memory;                   /* owned, unless the plan had some: then NULL */
     struct sw_load_prefilled *each; /* owned: a frame each */
 };
 

@@ -156,7 +156,9 @@ static void text_costs(FILE *out, const struct sw_load_options *options,
             sw_load_operation_name(phase->operation), phase->cpu_seconds, unit_name(options),
             (double)traffic->reads / units, (double)traffic->writes / units,
             (double)traffic->polls / units, (double)traffic->options / units,
-            traffic->bytes_spliced ? "; sent as pages, not copied" : "");
+            traffic->bytes_spliced   ? "; sent as pages, not copied"
+            : traffic->ring_requests ? "; through a ring, in shared memory"
+                                     : "");
 }
 
 /* How much of all this was verified. */
@@ -252,12 +254,13 @@ void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result)
 
 static json_t *json_traffic(const struct sw_load_traffic *traffic)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "reads", (json_int_t)traffic->reads,
-                     "writes", (json_int_t)traffic->writes, "polls", (json_int_t)traffic->polls,
-                     "socket_options", (json_int_t)traffic->options, "bytes_received",
-                     (json_int_t)traffic->bytes_received, "bytes_sent",
-                     (json_int_t)traffic->bytes_sent, "bytes_spliced",
-                     (json_int_t)traffic->bytes_spliced);
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "reads", (json_int_t)traffic->reads,
+        "writes", (json_int_t)traffic->writes, "polls", (json_int_t)traffic->polls,
+        "socket_options", (json_int_t)traffic->options, "bytes_received",
+        (json_int_t)traffic->bytes_received, "bytes_sent", (json_int_t)traffic->bytes_sent,
+        "bytes_spliced", (json_int_t)traffic->bytes_spliced, "ring_requests",
+        (json_int_t)traffic->ring_requests, "ring_bells", (json_int_t)traffic->ring_bells);
 }
 
 static json_t *json_phase(const struct sw_load_options *options,

@@ -311,6 +311,8 @@ static void add_traffic(struct sw_load_traffic *sum, const struct sw_load_traffi
     sum->bytes_received += traffic->bytes_received;
     sum->bytes_sent += traffic->bytes_sent;
     sum->bytes_spliced += traffic->bytes_spliced;
+    sum->ring_requests += traffic->ring_requests;
+    sum->ring_bells += traffic->ring_bells;
 }
 
 /* Adds up what the workers found, and adds that to `result`. */

@@ -75,7 +75,8 @@ struct sw_load_unit {
 struct sw_load_traffic {
     uint64_t reads, writes, polls, options;
     uint64_t bytes_received, bytes_sent;
-    uint64_t bytes_spliced; /* of those sent: as pages, without a copy */
+    uint64_t bytes_spliced;             /* of those sent: as pages, without a copy */
+    uint64_t ring_requests, ring_bells; /* on memory that is shared */
 };
 
 struct sw_load_worker {
