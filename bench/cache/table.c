@@ -212,7 +212,7 @@ static bool translate(struct sw_cachebench_table *table, enum sw_cachebench_oper
 bool sw_cachebench_call(struct sw_cachebench_table *table, enum sw_cachebench_operation operation,
                         uint64_t count, struct sw_study_took *took)
 {
-    struct sw_study_took unwanted;
+    struct sw_study_took unwanted = {0};
     took = took == NULL ? &unwanted : took;
     sw_study_span_begin(took);
     bool done = table->library->call(table->cache, operation, &table->study->arrays, count);

@@ -70,8 +70,8 @@ void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, si
 static bool take_tables(void *context, const char *text, char *why, size_t why_size)
 {
     const char *names[SW_CBENCH_TABLES + 1];
-    uint32_t tables[SW_CBENCH_TABLES];
-    bool wanted[SW_CBENCH_TABLES];
+    uint32_t tables[SW_CBENCH_TABLES] = {0};
+    bool wanted[SW_CBENCH_TABLES] = {false};
     uint32_t count = 0;
     struct sw_cbench_options *options = context;
     (void)why;

@@ -195,7 +195,7 @@ bool sw_timing_study_insert(struct sw_timing_study *study, struct sw_study_took 
 bool sw_timing_study_ask(struct sw_timing_study *study, const void *keys, uint64_t count,
                          struct sw_study_took *took)
 {
-    struct sw_study_took unwanted;
+    struct sw_study_took unwanted = {0};
     const struct sw_timing_library *library = study->library;
     if (!sw_timing_poison(&study->arrays, count)) {
         return false;
