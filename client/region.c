@@ -2,16 +2,17 @@
  *
  * region.c - memory that is shared with the server: made, registered, looked up, given back.
  */
-
 #include "client/region.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/memfd.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "client/error.h"
@@ -28,7 +29,8 @@
 uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd)
 {
     void *memory = MAP_FAILED;
-    *fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    /* the C library has had the function since 2.27 only */
+    *fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int error = *fd < 0 ? errno : 0;
     if (error == 0 && (ftruncate(*fd, (off_t)bytes) != 0 ||
                        fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)) {

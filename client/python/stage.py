@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # Of proto/ what frames need; the rest is the server's.
-PROTO = ("arena", "decimal", "frame", "header")
+PROTO = ("arena", "decimal", "frame", "header", "region")
 
 
 def put(source: pathlib.Path, target: pathlib.Path) -> None:
