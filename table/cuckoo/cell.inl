@@ -52,21 +52,9 @@ SW_CUCKOO_INLINE struct CK(cell) CK(cell_exchange)(struct CK(cell) * cell, struc
 #endif
     return CK(cell_of)((uint32_t)(word >> 32), (uint32_t)word);
 #elif defined(__CUDA_ARCH__)
-#if __CUDA_ARCH__ >= 900
-    struct CK(cell) was;
-    asm volatile("{\n\t"
-                 ".reg .b128 put, old;\n\t"
-                 "mov.b128 put, {%2, %3};\n\t"
-                 "atom.relaxed.gpu.global.exch.b128 old, [%4], put;\n\t"
-                 "mov.b128 {%0, %1}, old;\n\t"
-                 "}"
-                 : "=l"(was.value), "=l"(was.key)
-                 : "l"(entry.value), "l"(entry.key), "l"(__cvta_generic_to_global(cell))
-                 : "memory");
-    return was;
-#else
-#error "128-bit cells need atom.exch.b128: build for sm_90 or newer (make ARCH=sm_90)"
-#endif
+    const struct sw_wide put = {entry.value, entry.key};
+    const struct sw_wide was = sw_wide_exchange(cell, put);
+    return CK(cell_of)(was.high, was.low);
 #else
     sw_cuckoo_u128 put = ((sw_cuckoo_u128)entry.key << 64) | entry.value;
     sw_cuckoo_u128 held = 0;

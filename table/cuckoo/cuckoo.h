@@ -78,6 +78,7 @@ SW_CUCKOO_INLINE uint64_t sw_cuckoo_place_of(const struct sw_cuckoo_shape *shape
 __extension__ typedef unsigned __int128 sw_cuckoo_u128;
 #else
 typedef unsigned __int128 sw_cuckoo_u128;
+#include "table/device/wide.cuh"
 #endif
 
 #define CK_BITS SW_WIDTH_BITS

@@ -72,10 +72,9 @@ struct sw_cuda_channel {
 
 /* --- tables (owner.cu) ------------------------------------------------------------------------ */
 
-/* Makes device `ordinal` current and tells its properties; its name goes to `reason`. SW_OK, or
+/* Makes device `ordinal` current; its name and the code that runs on it go to `reason`. SW_OK, or
  * SW_E_NODEVICE with a sentence in `reason`. */
-int sw_cuda_choose_device(int ordinal, struct cudaDeviceProp *properties, char *reason,
-                          size_t reason_size);
+int sw_cuda_choose_device(int ordinal, char *reason, size_t reason_size);
 /* The status and the sentence for an error while a table of `bytes` of device memory was made, of
  * which nothing is left. */
 int sw_cuda_explain(cudaError_t error, uint64_t bytes, char *reason, size_t reason_size);

@@ -57,8 +57,8 @@ static __device__ inline void add_counts(struct sw_counters *total,
     __syncthreads(); /* M2: the sums are zero */
 #pragma unroll
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
-        uint32_t operations = __reduce_add_sync(SW_WARP_ALL, counts->operations[c]);
-        uint32_t hits = __reduce_add_sync(SW_WARP_ALL, counts->hits[c]);
+        uint32_t operations = sw_reduce_add(counts->operations[c]);
+        uint32_t hits = sw_reduce_add(counts->hits[c]);
         sw_warp_add(&sum.by_class[c].probes, counts->probes[c]);
         if (threadIdx.x % 32 == 0 && operations != 0) {
             atomicAdd((unsigned long long *)&sum.by_class[c].operations, operations);

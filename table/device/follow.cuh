@@ -2,7 +2,8 @@
  *
  * follow.cuh - kernels of a batch that follow each other (programmatic dependent launch): one
  * begins while the last blocks of the one before it run, and waits for them before it touches
- * memory.
+ * memory. Code below compute capability 9.0 has no such waiting: there a kernel begins when the one
+ * before it is complete.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
 #define SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
@@ -10,6 +11,8 @@
 #include <stdint.h>
 
 #include <cuda_runtime.h>
+
+#include "table/device/code.cuh"
 
 /* Launches a kernel, which calls sw_cuda_follow before anything else. `follows`: the kernel before
  * it on the stream does so too. With so many bytes of dynamic shared memory. */
@@ -21,14 +24,14 @@ static cudaError_t sw_cuda_launch_following_with(bool follows, void (*kernel)(PA
 {
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = follows;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(threads);
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
     config.attrs = &attribute;
-    config.numAttrs = 1;
+    config.numAttrs = follows && sw_cuda_code_follows() ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
@@ -46,8 +49,10 @@ static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMET
  * before this call. */
 static __device__ __forceinline__ void sw_cuda_follow(void)
 {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
+#endif
 }
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "table/device/code.cuh"
+
 bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) {
@@ -19,9 +21,9 @@ bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const
     return false;
 }
 
-int sw_cuda_choose_device(int ordinal, struct cudaDeviceProp *properties, char *reason,
-                          size_t reason_size)
+int sw_cuda_choose_device(int ordinal, char *reason, size_t reason_size)
 {
+    struct cudaDeviceProp properties;
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && (ordinal < 0 || ordinal >= count)) {
@@ -33,19 +35,28 @@ int sw_cuda_choose_device(int ordinal, struct cudaDeviceProp *properties, char *
         error = cudaSetDevice(ordinal);
     }
     if (error == cudaSuccess) {
-        error = cudaGetDeviceProperties(properties, ordinal);
+        error = cudaGetDeviceProperties(&properties, ordinal);
     }
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
         snprintf(reason, reason_size, "the CUDA runtime says: %s", cudaGetErrorString(error));
         return SW_E_NODEVICE;
     }
-    if (!properties->unifiedAddressing || !properties->canMapHostMemory) {
+    if (!properties.unifiedAddressing || !properties.canMapHostMemory) {
         snprintf(reason, reason_size, "%s cannot reach host memory by the host's addresses",
-                 properties->name);
+                 properties.name);
         return SW_E_NODEVICE;
     }
-    snprintf(reason, reason_size, "%s", properties->name);
+    snprintf(reason, reason_size, "%s", properties.name);
+    error = sw_cuda_look_at_code(reason, reason_size);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        snprintf(reason, reason_size,
+                 "%s has compute capability %d.%d, for which this program has no code (make "
+                 "ARCH=all): %s",
+                 properties.name, properties.major, properties.minor, cudaGetErrorString(error));
+        return SW_E_NODEVICE;
+    }
     return SW_OK;
 }
 

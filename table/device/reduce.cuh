@@ -6,6 +6,7 @@
 #define SHERWOOD_TABLE_DEVICE_REDUCE_CUH
 
 #include "table/device/record.cuh"
+#include "table/device/warp_reduce.cuh"
 
 /* Threads of a block, unless a kernel has reason for others. */
 #define SW_CUDA_BLOCK 256

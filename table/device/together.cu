@@ -8,6 +8,7 @@
 #include "table/device/cutter.cuh"
 #include "table/device/follow.cuh"
 #include "table/device/parts.cuh"
+#include "table/device/warp_reduce.cuh"
 #include "table/operation.h"
 
 /* Bytes of values, and of the values before, of one launch. */
@@ -154,7 +155,7 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
     __syncthreads(); /* M2: the sums are zero */
 #pragma unroll
     for (int w = 0; w < SW_PART_WORDS; w++) {
-        uint32_t sum = __reduce_add_sync(SW_WARP_ALL, words[w]);
+        uint32_t sum = sw_reduce_add(words[w]);
         if (threadIdx.x % 32 == 0 && sum != 0) {
             atomicAdd(&sums[w], sum);
         }

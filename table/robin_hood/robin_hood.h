@@ -143,6 +143,7 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 __extension__ typedef unsigned __int128 sw_u128;
 #else
 typedef unsigned __int128 sw_u128;
+#include "table/device/wide.cuh"
 #endif
 
 #define RH_BITS SW_WIDTH_BITS

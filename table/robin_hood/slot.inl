@@ -101,21 +101,11 @@ SW_HD static inline struct RH(slot)
     held.value = (uint32_t)word;
     held.m = (uint32_t)(word >> 32);
 #elif defined(__CUDA_ARCH__)
-#if __CUDA_ARCH__ >= 900
-    asm volatile("{\n\t"
-                 ".reg .b128 want, put, old;\n\t"
-                 "mov.b128 want, {%2, %3};\n\t"
-                 "mov.b128 put, {%4, %5};\n\t"
-                 "atom.relaxed.gpu.global.cas.b128 old, [%6], want, put;\n\t"
-                 "mov.b128 {%0, %1}, old;\n\t"
-                 "}"
-                 : "=l"(held.value), "=l"(held.m)
-                 : "l"(expected.value), "l"(expected.m), "l"(desired.value), "l"(desired.m),
-                   "l"(__cvta_generic_to_global(slot))
-                 : "memory");
-#else
-#error "128-bit slots need atom.cas.b128: build for sm_90 or newer (make ARCH=sm_90)"
-#endif
+    const struct sw_wide want = {expected.value, expected.m};
+    const struct sw_wide put = {desired.value, desired.m};
+    const struct sw_wide was = sw_wide_cas(slot, want, put);
+    held.value = was.low;
+    held.m = was.high;
 #else
     sw_u128 want = ((sw_u128)expected.m << 64) | expected.value;
     sw_u128 word = ((sw_u128)desired.m << 64) | desired.value;

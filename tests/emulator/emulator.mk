@@ -15,6 +15,9 @@ EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=
   --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 \
   -D__CUDACC__ -D__CUDA_ARCH__=900 -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
 
+# The code of the oldest GPU: 128-bit slots are written another way there (wide.cuh).
+EMU_OLDER := -U__CUDA_ARCH__ -D__CUDA_ARCH__=750
+
 # What is read through rewrite.py, each time: it writes what has changed.
 EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda bench/cuckoo/set tests/gpu,\
   $(foreach e,h inl cu cuh,$(d)/*.$(e))))
@@ -39,6 +42,20 @@ $(EMU)/libemulated.a: $(EMU_OBJ)
 	@rm -f $@
 	ar qcs $@ $^
 
+# The same kernels as on the oldest GPU; but for the cache's, which write no 128 bits at once.
+$(EMU)/older/%.cu.o: $(EMU)/src/%.cu tests/emulator/emulator.mk
+	@mkdir -p $(@D)
+	@echo "  EMU  $*.cu, older"
+	@$(EMU_CXX) $(EMU_KERNEL_FLAGS) $(EMU_OLDER) -MMD -MP -c -o $@ -x c++ $<
+$(EMU)/older/runtime.o: tests/emulator/runtime.cpp
+	@mkdir -p $(@D)
+	@$(EMU_CXX) $(EMU_FLAGS) $(EMU_OLDER) -Wall -Wextra -O2 $(EMU_INCLUDE) -MMD -MP -c -o $@ $<
+EMU_AS_EVER := $(filter $(EMU)/obj/table/cache/%,$(EMU_OBJ))
+$(EMU)/libemulated_older.a: $(EMU_AS_EVER) $(patsubst $(EMU)/obj/%.cu.o,$(EMU)/older/%.cu.o,$(filter-out %/runtime.o $(EMU_AS_EVER),$(EMU_OBJ))) \
+  $(EMU)/older/runtime.o
+	@rm -f $@
+	ar qcs $@ $^
+
 # Of the tests what calls the CUDA runtime itself.
 $(EMU)/obj/tests/gpu/cache/%.o: tests/gpu/cache/%.c
 	@mkdir -p $(@D)
@@ -60,6 +77,10 @@ $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c) tests/support/random.c) $(EMU)/libemulated.a
 $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) tests/support/random.c) \
   $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
+EMU_TESTS += test_table_gpu_older test_cuckoo_engine_gpu_older
+$(EMU)/test_table_gpu_older: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated_older.a
+$(EMU)/test_cuckoo_engine_gpu_older: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
+  $(wildcard tests/gpu/together*.c) tests/support/random.c) $(EMU)/libemulated_older.a
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm
 
@@ -79,16 +100,30 @@ EMU_TINY := --set LANES=2 --set SW_CUDA_BLOCK=2
 $(EMU)/walks/src: EMU_REPLACE :=
 $(EMU)/walks_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 0;' 'return true;'
 # The lock of a stretch is given back before the next one's is taken.
-$(EMU)/walks_one_lock/src: EMU_REPLACE := --replace 'unlock(device.locks, step.lock - 1);' ';' \
+$(EMU)/walks_one_lock/src: EMU_REPLACE := --replace 'sw_unlock_bit(device.locks, step.lock - 1);' ';' \
   --replace 'if (!keeps) {' 'if (true) {'
-$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/walk.cu table/device/reduce.cuh
+$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/walk.cu table/device/reduce.cuh table/device/lock_bits.cuh
 	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
 	@touch $@
 $(EMU_WALKS:%=$(EMU)/%/test_walks.o): $(EMU)/%/test_walks.o: $(EMU)/%/src | $(EMU)/rewritten
 	@echo "  EMU  $*"
 	@$(EMU_CXX) -I$</ $(EMU_KERNEL_FLAGS) -DSW_BUCKET_SLOTS=2 -Itests/emulator -MMD -MP -c -o $@ -x c++ $</tests/emulator/test_walks.cu
-$(EMU_WALKS:%=$(EMU)/test_%): $(EMU)/test_%: $(EMU)/%/test_walks.o $(filter $(EMU)/obj/tests/emulator/%,$(EMU_OBJ))
+$(EMU_WALKS:%=$(EMU)/test_%): $(EMU)/test_%: $(EMU)/%/test_walks.o $(EMU)/obj/table/device/code.cu.o $(filter $(EMU)/obj/tests/emulator/%,$(EMU_OBJ))
 EMU_TESTS += $(EMU_WALKS:%=test_%)
+
+# What 128-bit slots are written by below compute capability 9.0, for test_wide.cu; and the same without
+# locks.
+EMU_WIDES := wide wide_without_locks
+$(EMU)/wide/src: EMU_REPLACE :=
+$(EMU)/wide_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 0;' 'return true;'
+$(EMU_WIDES:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_wide.cu table/device/wide.cuh table/device/lock_bits.cuh
+	python3 $< $(EMU_REPLACE) $@ $(filter-out $<,$^)
+	@touch $@
+$(EMU_WIDES:%=$(EMU)/%/test_wide.o): $(EMU)/%/test_wide.o: $(EMU)/%/src | $(EMU)/rewritten
+	@echo "  EMU  $*"
+	@$(EMU_CXX) -I$</ $(EMU_KERNEL_FLAGS) $(EMU_OLDER) -Itests/emulator -MMD -MP -c -o $@ -x c++ $</tests/emulator/test_wide.cu
+$(EMU_WIDES:%=$(EMU)/test_%): $(EMU)/test_%: $(EMU)/%/test_wide.o $(filter $(EMU)/obj/tests/emulator/%,$(EMU_OBJ))
+EMU_TESTS += $(EMU_WIDES:%=test_%)
 
 EMU_TESTS += $(EMU_SUITE)
 

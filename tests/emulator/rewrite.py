@@ -20,6 +20,7 @@ SMALLER = {
     "SW_CUDA_FEW_BLOCKS": "3",
     "SW_CSET_FEW_BLOCKS": "3",
     "SW_CUCKOO_ENGINE_FEW_BLOCKS": "3",
+    "SW_WIDE_LOCKS": "64U",
     "WARM_UP_OPS": "256U",
 }
 

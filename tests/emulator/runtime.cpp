@@ -212,9 +212,17 @@ cudaError_t cudaSetDevice(int number)
     return number == 0 ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
-/* A very small one of the newest kind. */
+/* A very small one of the newest kind, or of the oldest (emulator.mk). */
 #define MULTIPROCESSORS 2
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define MAJOR 7
+#define MINOR 5
+#define SHARED_BYTES (64 << 10)
+#else
 #define MAJOR 9
+#define MINOR 0
+#define SHARED_BYTES (227 << 10)
+#endif
 
 /* Asked for when a table is opened: then a case that fails fails alone, too. */
 cudaError_t cudaDeviceGetPCIBusId(char *bus_id, int size, int number)
@@ -234,8 +242,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
     memset(properties, 0, sizeof(*properties));
     strcpy(properties->name, "an emulated GPU");
     properties->totalGlobalMem = EMU_DEVICE_BYTES;
-    properties->sharedMemPerBlock = 227 << 10;
+    properties->sharedMemPerBlock = 48 << 10;
     properties->major = MAJOR;
+    properties->minor = MINOR;
     properties->multiProcessorCount = MULTIPROCESSORS;
     properties->unifiedAddressing = 1;
     properties->canMapHostMemory = 1;
@@ -246,9 +255,11 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
     EMU_MAY_FAIL(emu_called());
-    *value = attribute == cudaDevAttrMultiProcessorCount      ? MULTIPROCESSORS
-             : attribute == cudaDevAttrComputeCapabilityMajor ? MAJOR
-                                                              : 0;
+    *value = attribute == cudaDevAttrMultiProcessorCount            ? MULTIPROCESSORS
+             : attribute == cudaDevAttrComputeCapabilityMajor       ? MAJOR
+             : attribute == cudaDevAttrComputeCapabilityMinor       ? MINOR
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? SHARED_BYTES
+                                                                    : 0;
     return cudaSuccess;
 }
 

@@ -15,6 +15,7 @@
 #include <cub/block/block_scan.cuh>
 
 #include "bench/cuckoo/set/launch.cuh"
+#include "table/device/resident.cuh"
 
 #define PART_BYTES (64U << 10)
 #define PART_CELLS (PART_BYTES / (uint32_t)sizeof(uint32_t))
@@ -70,7 +71,7 @@ static __device__ void take_room(struct scatter_shared *shared, const sw_cset_pa
     }
 }
 
-static __global__ void __launch_bounds__(SCATTER_BLOCK, 2)
+static __global__ void __launch_bounds__(SCATTER_BLOCK, SW_CUDA_RESIDENT_BLOCKS(SCATTER_BLOCK, 2))
     scatter_kernel(const sw_cset_put put, const sw_cset_partition partition)
 {
     extern __shared__ unsigned char memory[];

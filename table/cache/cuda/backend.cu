@@ -125,9 +125,8 @@ cudaError_t warm_up(struct sw_cache_cuda_table *table)
 
 int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
 {
-    struct cudaDeviceProp properties;
     *out = NULL;
-    int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
+    int status = sw_cuda_choose_device(config->device, reason, reason_size);
     if (status != SW_OK) {
         return status;
     }

@@ -15,10 +15,14 @@ static __device__ __forceinline__ uint64_t sw_cache_from_wide(struct sw_cache_ti
     return __shfl_sync(g.mask, value, (int)lane, SW_CACHE_LANES);
 }
 
-/* Brings the 128 bytes of a line nearer: device memory. */
+/* Brings the 128 bytes of a line nearer: device memory. In older code the 32 that are asked for. */
 static __device__ __forceinline__ void sw_cache_prefetch_line(const uint8_t *line)
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(line)) : "memory");
+#else
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], 128;" : : "l"(line) : "memory");
+#endif
 }
 
 /* --- locks ------------------------------------------------------------------------------------ */

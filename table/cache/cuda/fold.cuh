@@ -16,8 +16,15 @@
 #define THREADS 512
 #define WARPS (THREADS / 32)
 
-/* Shared memory for values that are added. */
-#define ARENA_BYTES (64U << 10)
+/* Shared memory for values that are added. A block has 64 KiB of all kinds on GPUs of compute
+ * capability 7.5, and at least 99 on newer ones. */
+#define ARENA_BYTES_LARGE (64U << 10)
+#define ARENA_BYTES_SMALL (40U << 10)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define ARENA_BYTES ARENA_BYTES_SMALL
+#else
+#define ARENA_BYTES ARENA_BYTES_LARGE
+#endif
 static_assert(SW_CACHE_VALUE_BYTES_MAX / 4 <= THREADS, "a thread a number");
 
 /* The operations up to one: the last that writes and the last use, as 1 + the place, or 0; and the

@@ -7,6 +7,7 @@
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/fold.cuh"
 #include "table/device/follow.cuh"
+#include "table/device/resident.cuh"
 
 #define BLOCKS_MAX 264U
 
@@ -15,7 +16,7 @@
 #define WORDS 16U
 #define SORTED_AT_ONCE (32 * WORDS * THREADS)
 
-static_assert((WORDS + 1) * THREADS * 4 <= ARENA_BYTES, "the bits have room");
+static_assert((WORDS + 1) * THREADS * 4 <= ARENA_BYTES_SMALL, "the bits have room");
 
 /* --- order ------------------------------------------------------------------------------------ */
 
@@ -267,10 +268,23 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* What a block is given; a GPU that has no room for more runs code that needs no more. */
+static cudaError_t arena_bytes(uint32_t *bytes)
+{
+    size_t most = 0;
+    cudaError_t error = sw_cuda_shared_most(&most);
+    *bytes = most > ARENA_BYTES_LARGE ? ARENA_BYTES_LARGE : ARENA_BYTES_SMALL;
+    return error;
+}
+
 cudaError_t sw_cache_allow_many(void)
 {
-    return cudaFuncSetAttribute(many_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                (int)ARENA_BYTES);
+    uint32_t bytes = 0;
+    cudaError_t error = arena_bytes(&bytes);
+    return error == cudaSuccess
+               ? cudaFuncSetAttribute(many_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)bytes)
+               : error;
 }
 
 cudaError_t sw_cache_launch_many(const struct sw_cache_table_batch *batch, uint64_t first,
@@ -278,6 +292,9 @@ cudaError_t sw_cache_launch_many(const struct sw_cache_table_batch *batch, uint6
 {
     uint32_t bins_max = limit / SW_CACHE_BIN_FEW + 1;
     uint32_t blocks = bins_max < BLOCKS_MAX ? bins_max : BLOCKS_MAX;
-    return sw_cuda_launch_following_with(true, many_kernel, blocks, THREADS, ARENA_BYTES, stream,
-                                         *batch, first, limit);
+    uint32_t bytes = 0;
+    cudaError_t error = arena_bytes(&bytes);
+    return error == cudaSuccess ? sw_cuda_launch_following_with(true, many_kernel, blocks, THREADS,
+                                                                bytes, stream, *batch, first, limit)
+                                : error;
 }

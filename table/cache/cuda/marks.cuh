@@ -7,6 +7,7 @@
 
 #include "table/cache/score.h"
 #include "table/cache/slots.h"
+#include "table/device/warp_reduce.cuh"
 
 /* As sw_cache_mark_bucket, by a whole warp: four slots a lane. */
 static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_at, uint32_t stride,
@@ -33,7 +34,7 @@ static __device__ __noinline__ void sw_cache_mark_by_warp(const uint8_t *scores_
         for (uint32_t k = 0; k < 4; k++) {
             within += sw_cache_shift_for(scores[k] - base) < shift + step;
         }
-        within = __reduce_add_sync(0xffffffffU, within);
+        within = sw_reduce_add(within);
         shift += within < SW_CACHE_BUCKET_SLOTS / 2 ? step : 0;
     }
     uint32_t fresh = 0;

@@ -304,8 +304,8 @@ static __device__ __forceinline__ void count_rows(const struct sw_cache_slice *s
     sw_cache_open_counts(counts);
 #pragma unroll
     for (uint32_t kind = 0; kind < SW_CACHE_RESULTS; kind++) {
-        uint32_t sum = __reduce_add_sync(0xffffffffU, (uint32_t)(results >> (RESULT_BITS * kind)) &
-                                                          ((1U << RESULT_BITS) - 1));
+        uint32_t sum =
+            sw_reduce_add((uint32_t)(results >> (RESULT_BITS * kind)) & ((1U << RESULT_BITS) - 1));
         if (threadIdx.x % 32 == 0 && sum != 0) {
             atomicAdd(&counts[kind], sum);
         }

@@ -10,6 +10,7 @@
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/table_end.cuh"
 #include "table/device/bits.cuh"
+#include "table/device/warp_reduce.cuh"
 
 static __device__ __forceinline__ uint64_t find(const struct sw_cache_table_batch *batch,
                                                 uint32_t index)
@@ -29,8 +30,8 @@ static __device__ __forceinline__ void count(const struct sw_cache_table_batch *
         sums[threadIdx.x] = 0;
     }
     __syncthreads(); /* M2: the sums are zero */
-    hits = __reduce_add_sync(0xffffffffU, hits);
-    misses = __reduce_add_sync(0xffffffffU, misses);
+    hits = sw_reduce_add(hits);
+    misses = sw_reduce_add(misses);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&sums[0], misses);
         atomicAdd(&sums[1], hits);

@@ -4,6 +4,7 @@
  */
 #include "table/cache/cuda/device.cuh"
 #include "table/cache/cuda/table_move.cuh"
+#include "table/device/warp_reduce.cuh"
 
 /* Copies the entry at `slot`, under the locks of its new buckets (M5). False if another tile has
  * them. *left counts entries without room. */
@@ -58,7 +59,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
             }
         }
     }
-    left = __reduce_add_sync(0xffffffffU, left);
+    left = sw_reduce_add(left);
     if (threadIdx.x % 32 == 0) {
         sw_cache_add_to(evicted, left);
     }

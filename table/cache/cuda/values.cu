@@ -5,6 +5,7 @@
  */
 #include "table/cache/cuda/copy.cuh"
 #include "table/cache/cuda/places.cuh"
+#include "table/device/resident.cuh"
 
 /* Where the value of operation `id` goes; from NULL: nowhere. */
 static __device__ __forceinline__ struct sw_cache_way way_of(const struct sw_cache_slice *slice,
@@ -38,7 +39,8 @@ static __device__ __forceinline__ void answer(const struct sw_cache_slice *slice
     sw_cache_count_results(&batch->tally->list, result, result == SW_CACHE_ROW_REST);
 }
 
-static __global__ void __launch_bounds__(SW_CACHE_THREADS, 6)
+static __global__ void __launch_bounds__(SW_CACHE_THREADS,
+                                         SW_CUDA_RESIDENT_BLOCKS(SW_CACHE_THREADS, 6))
     values_kernel(const struct sw_cache_slice slice)
 {
     __shared__ struct sw_cache_way ways[SW_CACHE_THREADS];

@@ -10,9 +10,6 @@
 #include "table/device/image.cuh"
 #include "table/device/memory.cuh"
 
-/* 128-bit cells are exchanged by one instruction from this compute capability on. */
-#define MAJOR_FOR_128_BITS 9
-
 namespace
 {
 
@@ -185,23 +182,10 @@ cudaError_t open_together(struct sw_cuckoo_device_table *table)
     return error;
 }
 
-int choose_device(const struct sw_table_config *config, char *reason, size_t reason_size)
-{
-    struct cudaDeviceProp properties;
-    int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
-    if (status == SW_OK && config->slot_bits == 128 && properties.major < MAJOR_FOR_128_BITS) {
-        snprintf(reason, reason_size,
-                 "%s has compute capability %d.%d; 128-bit slots need %d.0: use 64-bit slots",
-                 properties.name, properties.major, properties.minor, MAJOR_FOR_128_BITS);
-        return SW_E_NODEVICE;
-    }
-    return status;
-}
-
 int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
 {
     *out = NULL;
-    int status = choose_device(config, reason, reason_size);
+    int status = sw_cuda_choose_device(config->device, reason, reason_size);
     if (status != SW_OK) {
         return status;
     }

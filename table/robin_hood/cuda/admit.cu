@@ -180,7 +180,7 @@ static __device__ inline void find_peaks(const struct sw_cuda_groups *groups, ui
             }
             before += __popc(enter) - __popc(leave);
         }
-        peak = __reduce_max_sync(SW_WARP_ALL, peak);
+        peak = sw_reduce_max(peak);
         if (lane == 0) {
             groups->peaks[g] = peak;
         }

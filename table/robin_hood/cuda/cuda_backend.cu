@@ -15,8 +15,6 @@
 /* Up to this load a key is mostly found in its home bucket: hints would cost more than they save.
  */
 #define HINTS_MAX_LOAD 0.86
-/* 128-bit slots are written by atom.cas.b128. */
-#define MAJOR_FOR_128_BITS 9
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -203,20 +201,6 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-/* Chooses the device. Its name goes to `reason`. */
-static int choose_device(const struct sw_table_config *config, char *reason, size_t reason_size)
-{
-    struct cudaDeviceProp properties;
-    int status = sw_cuda_choose_device(config->device, &properties, reason, reason_size);
-    if (status == SW_OK && config->slot_bits == 128 && properties.major < MAJOR_FOR_128_BITS) {
-        snprintf(reason, reason_size,
-                 "%s has compute capability %d.%d; 128-bit slots need %d.0: use 64-bit slots",
-                 properties.name, properties.major, properties.minor, MAJOR_FOR_128_BITS);
-        return SW_E_NODEVICE;
-    }
-    return status;
-}
-
 static void cuda_close(void *context)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
@@ -258,7 +242,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
     *out = NULL;
     int status = sw_geometry_compute(config, &geometry, reason, reason_size);
     if (status == SW_OK) {
-        status = choose_device(config, reason, reason_size);
+        status = sw_cuda_choose_device(config->device, reason, reason_size);
     }
     if (status != SW_OK) {
         return status;

@@ -56,12 +56,16 @@ template <int ARCH, int BITS> struct sw_policy_get_hinted {
 
 /* The 16 bytes at p. With hints, lines of the table are the first to leave the L2 cache, so that
  * the hints stay: a hint is read for every key, a line of the table hardly twice. The non-coherent
- * path is allowed, since no kernel writes the table in a read phase (rule 5, M1). */
+ * path is allowed, since no kernel writes the table in a read phase (rule 5, M1). Below compute
+ * capability 8.0 the L2 cache takes no such wishes. */
 template <bool FIRST_OUT> static __device__ inline uint4 load_16(const void *p)
 {
     if (!FIRST_OUT) {
         return *(const uint4 *)p;
     }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return __ldg((const uint4 *)p);
+#else
     uint4 out;
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -69,10 +73,14 @@ template <bool FIRST_OUT> static __device__ inline uint4 load_16(const void *p)
                  : "=r"(out.x), "=r"(out.y), "=r"(out.z), "=r"(out.w)
                  : "l"(p), "l"(policy));
     return out;
+#endif
 }
 
 static __device__ inline uint8_t load_hint(const uint8_t *p)
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return __ldg(p);
+#else
     uint32_t out;
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
@@ -80,6 +88,7 @@ static __device__ inline uint8_t load_hint(const uint8_t *p)
                  : "=r"(out)
                  : "l"(p), "l"(policy));
     return (uint8_t)out;
+#endif
 }
 
 /* One lane's part of bucket b, of LANES lanes: as many slots, from part * that many on. */
@@ -209,7 +218,7 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
         }
         __syncthreads(); /* M2: the sums are zero */
         /* a thread's probes fit 32 bits: max_probe does, and it has few keys */
-        uint32_t warp_probes = __reduce_add_sync(SW_WARP_ALL, (uint32_t)probes);
+        uint32_t warp_probes = sw_reduce_add((uint32_t)probes);
         if (threadIdx.x % 32 == 0) {
             atomicAdd(&block_probes, (unsigned long long)warp_probes);
             atomicAdd(&block_hits, hits);

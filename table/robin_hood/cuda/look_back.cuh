@@ -78,8 +78,8 @@ static __device__ inline sw_look_back_run sw_look_back_join(int32_t n, int32_t e
     sw_look_back_run all;
     n = counts ? n : 0;
     int32_t nearer = sw_sum_lanes(n) - n;
-    all.n = (int32_t)__reduce_add_sync(SW_WARP_ALL, (uint32_t)n);
-    all.e = __reduce_max_sync(SW_WARP_ALL, counts ? e + nearer : SW_NOWHERE);
+    all.n = (int32_t)sw_reduce_add((uint32_t)n);
+    all.e = sw_reduce_max(counts ? e + nearer : SW_NOWHERE);
     all.ends = ended != 0;
     return all;
 }

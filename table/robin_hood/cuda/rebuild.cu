@@ -14,6 +14,7 @@
  * it can be done. The second pass goes from right to left, and a block waits until the segments it
  * is about to overwrite have been read; their blocks started before it.
  */
+#include "table/device/resident.cuh"
 #include "table/robin_hood/cuda/borders.cuh"
 #include "table/robin_hood/cuda/ends.cuh"
 #include "table/robin_hood/cuda/merge.cuh"
@@ -37,8 +38,8 @@ static __device__ inline int32_t max_of_warps(int32_t warps[SW_SEGMENT_WARPS], i
     }
     __syncthreads(); /* M2: all warps have written */
     int32_t other = lane < SW_SEGMENT_WARPS ? warps[lane] : SW_NOWHERE;
-    *all = __reduce_max_sync(SW_WARP_ALL, other);
-    return __reduce_max_sync(SW_WARP_ALL, lane < threadIdx.x / 32 ? other : SW_NOWHERE);
+    *all = sw_reduce_max(other);
+    return sw_reduce_max(lane < threadIdx.x / 32 ? other : SW_NOWHERE);
 }
 
 /* The largest `most` of the threads before this one, and of all. Entry i of a segment whose entries
@@ -254,8 +255,8 @@ static __device__ inline void tell(const struct sw_cuda_rebuild<BITS> &rebuild, 
             ahead = max(ahead, -from);
         }
     }
-    max_of_warps(memory->warps[0], __reduce_max_sync(SW_WARP_ALL, ahead), &ahead);
-    max_of_warps(memory->warps[1], __reduce_max_sync(SW_WARP_ALL, far), &all);
+    max_of_warps(memory->warps[0], sw_reduce_max(ahead), &ahead);
+    max_of_warps(memory->warps[1], sw_reduce_max(far), &all);
     if (threadIdx.x == 0) {
         rebuild.status[number] = sw_measured_pack(count, most + (int32_t)count, ahead, all);
     }
@@ -324,7 +325,9 @@ static constexpr int blocks_for(int bits, enum sw_rebuild_role role)
 }
 
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int ITEMS>
-static __global__ void __launch_bounds__(SW_SEGMENT_BLOCK, blocks_for(BITS, ROLE))
+static __global__ void __launch_bounds__(SW_SEGMENT_BLOCK,
+                                         SW_CUDA_RESIDENT_BLOCKS(SW_SEGMENT_BLOCK,
+                                                                 blocks_for(BITS, ROLE)))
     rebuild_kernel(const __grid_constant__ struct sw_cuda_rebuild<BITS> rebuild)
 {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -395,6 +398,7 @@ bool sw_cuda_fits_in_place(uint64_t buckets, uint64_t max_probe)
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH>
 static cudaError_t launch(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStream_t stream)
 {
+    size_t most = 0;
     typedef typename sw_width<BITS>::word word;
     constexpr int items = ROLE == REBUILD_WRITE ? SW_SEGMENT_BUILT : SW_SEGMENT_MERGED;
     typedef sw_segment_work<BITS, items> work;
@@ -402,8 +406,14 @@ static cudaError_t launch(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStrea
     const size_t bytes = BATCH == REBUILD_ALONE ? sizeof(sw_segment_memory<BITS>)
                          : BATCH == REBUILD_SET ? sizeof(work)
                                                 : sizeof(work) + work::room * sizeof(word);
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    cudaError_t error = sw_cuda_shared_most(&most);
+    if (error == cudaSuccess && bytes > most) { /* 128-bit slots on 7.5 */
+        return cudaMemsetAsync(&rebuild->control->rebuild_failed, 1, 1, stream);
+    }
+    if (error == cudaSuccess) {
+        error =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    }
     if (error == cudaSuccess) {
         kernel<<<rebuild->segments, SW_SEGMENT_BLOCK, bytes, stream>>>(*rebuild);
         error = cudaGetLastError();

@@ -98,8 +98,8 @@ static __device__ inline uint32_t sw_sum_warps(int32_t warps[SW_SEGMENT_WARPS], 
     }
     __syncthreads(); /* M2: all warps have written */
     uint32_t other = lane < SW_SEGMENT_WARPS ? (uint32_t)warps[lane] : 0;
-    *all = __reduce_add_sync(SW_WARP_ALL, other);
-    return __reduce_add_sync(SW_WARP_ALL, lane < threadIdx.x / 32 ? other : 0);
+    *all = sw_reduce_add(other);
+    return sw_reduce_add(lane < threadIdx.x / 32 ? other : 0);
 }
 
 /* The bucket of a chunk that is this thread's in a round. */

@@ -27,39 +27,18 @@
  * one direction only, so where a key was when it was looked up tells on which side it is now.
  */
 #include "table/device/follow.cuh"
+#include "table/device/lock_bits.cuh"
+#include "table/device/resident.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 
 /* Buckets of a stretch. On an H200 at load 0.93, 2^16 removals: 459 us with 8, 336 with 16, 299
  * with 32; 2^20 at 0.85: 1141, 1313, 1892. */
 #define LANES 16
-/* Blocks that a multiprocessor holds at once, of the kernels that walk. */
+/* Blocks that a multiprocessor holds at once, of the kernels that walk; smaller ones hold fewer. */
 #define WALK_BLOCKS 6
 
 /* --- stretches and their locks ---------------------------------------------------------------- */
-
-/* Tries the lock of a stretch; `stretch` counts those of both arrays. True if it is taken now. M5:
- * acquires, so that what the last holder stored is seen. A failed try needs no order. */
-static __device__ inline bool try_lock(uint32_t *locks, uint64_t stretch)
-{
-    uint32_t bit = 1U << (stretch % 32);
-    uint32_t was;
-    asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
-                 : "=r"(was)
-                 : "l"(__cvta_generic_to_global(locks + stretch / 32)), "r"(bit)
-                 : "memory");
-    return (was & bit) == 0;
-}
-
-/* M5: releases what this lane stored, and after a __syncwarp what the other lanes of the walk
- * stored (M3: the barrier makes their stores come before this). */
-static __device__ inline void unlock(uint32_t *locks, uint64_t stretch)
-{
-    asm volatile("red.release.gpu.global.and.b32 [%0], %1;"
-                 :
-                 : "l"(__cvta_generic_to_global(locks + stretch / 32)), "r"(~(1U << (stretch % 32)))
-                 : "memory");
-}
 
 static __device__ inline void prefetch(const void *at)
 {
@@ -83,9 +62,9 @@ template <int BITS> struct step {
     typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS];
     typename sw_width<BITS>::slot *bucket;
     uint64_t number; /* number of the bucket */
-    uint64_t lock;
-    bool stepped; /* the lock was taken */
-    bool inside;  /* the lock was taken, and the array has such a bucket */
+    uint64_t lock;   /* its number: those of both arrays are counted */
+    bool stepped;    /* the lock was taken */
+    bool inside;     /* the lock was taken, and the array has such a bucket */
 };
 
 /* The lowest lane of the walk for which `yes` holds; LANES if there is none. All lanes of the warp
@@ -140,7 +119,7 @@ static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device
                                   relies on */
     }
     if (walk.active && lane == 0) {
-        stepped = try_lock(device.locks, step.lock);
+        stepped = sw_try_lock_bit(device.locks, step.lock);
     }
     step.stepped = __shfl_sync(SW_WARP_ALL, stepped, 0, LANES);
     __syncwarp(); /* M3, M5: what lane 0 acquired the other lanes see too */
@@ -165,10 +144,10 @@ static __device__ inline void step_out(const struct sw_cuda_device<BITS> &device
     __syncwarp(); /* M3, M5: the stores of all lanes come before lane 0's release */
     if (step.stepped && threadIdx.x % LANES == 0) {
         if (walk->holds) {
-            unlock(device.locks, step.lock - 1);
+            sw_unlock_bit(device.locks, step.lock - 1);
         }
         if (!keeps) {
-            unlock(device.locks, step.lock);
+            sw_unlock_bit(device.locks, step.lock);
         }
     }
     if (step.stepped) {
@@ -274,7 +253,8 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
 }
 
 template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK, WALK_BLOCKS)
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK,
+                                         SW_CUDA_RESIDENT_BLOCKS(SW_CUDA_BLOCK, WALK_BLOCKS))
     insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
     sw_cuda_follow();
@@ -384,7 +364,8 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
 }
 
 template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK, WALK_BLOCKS)
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK,
+                                         SW_CUDA_RESIDENT_BLOCKS(SW_CUDA_BLOCK, WALK_BLOCKS))
     removal_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
     sw_cuda_follow();

@@ -42,7 +42,8 @@ enum cudaMemcpyKind {
 enum cudaDeviceAttr {
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold = 4 };
@@ -72,6 +73,8 @@ struct cudaDeviceProp {
 };
 struct cudaFuncAttributes {
     int numRegs;
+    int ptxVersion;
+    int binaryVersion;
     size_t localSizeBytes;
 };
 struct cudaMemLocation {

@@ -16,6 +16,13 @@ struct dim3 {
     }
 };
 
+/* What the kernels are compiled for. */
+#ifdef __CUDA_ARCH__
+#define EMU_ARCH (__CUDA_ARCH__ / 10)
+#else
+#define EMU_ARCH 0 /* not a kernel's file: it asks for none */
+#endif
+
 /* A kernel is launched with it; also by whoever is not CUDA's syntax. */
 struct emu_launched {
     dim3 blocks, threads;
@@ -112,6 +119,7 @@ template <typename KERNEL>
 static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, KERNEL *)
 {
     *attributes = cudaFuncAttributes();
+    attributes->ptxVersion = attributes->binaryVersion = EMU_ARCH;
     return cudaSuccess;
 }
 template <typename KERNEL>

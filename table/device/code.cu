@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * code.cu - asks the runtime about a kernel, of which there is as much code as of any other.
+ */
+#include "table/device/code.cuh"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Programmatic dependent launch. */
+#define FOLLOWS_FROM 90
+
+/* A build of nothing but PTX says so (Makefile): such code, compiled for the GPU that it was
+ * written for, looks like code that nvcc compiled. */
+#ifdef SW_CUDA_ONLY_PTX
+#define ONLY_PTX true
+#else
+#define ONLY_PTX false
+#endif
+
+enum follows { UNKNOWN, YES, NO };
+static int follows; /* atomic: enum follows; NO for good once one device has older code */
+
+static __global__ void no_kernel(void)
+{
+}
+
+static void note(bool may_follow)
+{
+    int unknown = UNKNOWN;
+    if (!may_follow) {
+        __atomic_store_n(&follows, NO, __ATOMIC_RELAXED);
+    } else {
+        __atomic_compare_exchange_n(&follows, &unknown, YES, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+    }
+}
+
+bool sw_cuda_code_follows(void)
+{
+    return __atomic_load_n(&follows, __ATOMIC_RELAXED) == YES;
+}
+
+cudaError_t sw_cuda_look_at_code(char *text, size_t text_size)
+{
+    cudaFuncAttributes code;
+    cudaError_t error = cudaFuncGetAttributes(&code, no_kernel);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    note(code.ptxVersion >= FOLLOWS_FROM);
+    const size_t length = strlen(text);
+    if (!ONLY_PTX && code.binaryVersion == code.ptxVersion) {
+        snprintf(text + length, text_size - length, ", code of sm_%d", code.binaryVersion);
+    } else {
+        snprintf(text + length, text_size - length,
+                 ", PTX of compute_%d compiled by the driver for sm_%d", code.ptxVersion,
+                 code.binaryVersion);
+    }
+    return cudaSuccess;
+}

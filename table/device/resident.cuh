@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * resident.cuh - what a multiprocessor has room for: threads, of the GPU that is compiled for, and
+ * a block's shared memory, of the one that is there.
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_RESIDENT_CUH
+#define SHERWOOD_TABLE_DEVICE_RESIDENT_CUH
+
+#include <stddef.h>
+
+#include <cuda_runtime.h>
+
+#if !defined(__CUDA_ARCH__)
+#define SW_CUDA_RESIDENT_MAX 2048 /* on the host this bounds nothing */
+#elif __CUDA_ARCH__ < 800
+#define SW_CUDA_RESIDENT_MAX 1024
+#elif (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100
+#define SW_CUDA_RESIDENT_MAX 1536
+#else
+#define SW_CUDA_RESIDENT_MAX 2048
+#endif
+
+/* For __launch_bounds__: so many blocks, or as many as there is room for. */
+#define SW_CUDA_RESIDENT_BLOCKS(threads, blocks) \
+    ((threads) * (blocks) <= SW_CUDA_RESIDENT_MAX ? (blocks) : SW_CUDA_RESIDENT_MAX / (threads))
+
+/* The bytes of shared memory that a block may ask for on the current device. */
+static inline cudaError_t sw_cuda_shared_most(size_t *most)
+{
+    int device = 0;
+    int bytes = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) {
+        error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    }
+    *most = (size_t)bytes;
+    return error;
+}
+
+#endif

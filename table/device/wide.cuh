@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wide.cuh - a compare-and-swap and an exchange of 16 bytes of device memory.
+ *
+ * From compute capability 9.0 on each is one instruction. Below there is none, and a lock is taken:
+ * one bit, which the address of the 16 bytes names. Bits are shared by what lies SW_WIDE_LOCKS * 16
+ * bytes apart.
+ *
+ * Invariant: while a kernel runs that calls these functions on some 16 bytes, nothing else writes
+ * them. So whoever holds their lock sees both halves as one call left them, and writes both before
+ * anybody else does: what is returned was whole, and each call is as one step among the others.
+ * (M5 of table/README.md: acquire and release order the halves after the lock was taken and before
+ * it is given back.)
+ * A load that takes no lock may see halves of different times, as it may where 16 bytes are one
+ * instruction: slot.inl says why that is harmless. Kernels that only read begin after that kernel.
+ *
+ * Nobody waits while holding a lock, or holds two, so somebody always goes on. The lanes of a warp
+ * that want the same lock need threads that are scheduled independently, which every GPU from 7.0
+ * on has; all of an attempt is in one turn of the loop, so that not even that is relied on.
+ *
+ * The bits are variables of the file that includes this: one file's kernels must make all writes of
+ * a phase. They do, since a phase is one kernel.
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_WIDE_CUH
+#define SHERWOOD_TABLE_DEVICE_WIDE_CUH
+
+#include <stdint.h>
+
+#include "table/device/lock_bits.cuh"
+
+/* Two halves, as they lie in memory. */
+struct sw_wide {
+    uint64_t low;
+    uint64_t high;
+};
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+
+/* Far more than threads that run at once on any GPU without the instructions. */
+#define SW_WIDE_LOCKS (1U << 20)
+
+static __device__ inline uint32_t *sw_wide_locks(void)
+{
+    static uint32_t locks[SW_WIDE_LOCKS / 32]; /* zero at the start */
+    return locks;
+}
+
+/* Puts `put` into *at if `want` is there, or whatever is there if ALWAYS; returns what was. */
+template <bool ALWAYS>
+static __device__ inline struct sw_wide sw_wide_change(void *at, struct sw_wide want,
+                                                       struct sw_wide put)
+{
+    uint32_t *locks = sw_wide_locks();
+    const uint64_t number = (uint64_t)__cvta_generic_to_global(at) / 16 % SW_WIDE_LOCKS;
+    volatile uint64_t *halves = (volatile uint64_t *)at;
+    struct sw_wide was = {};
+    bool done = false;
+    while (!done) {
+        if (sw_try_lock_bit(locks, number)) {
+            was.low = halves[0];
+            was.high = halves[1];
+            if (ALWAYS || (was.low == want.low && was.high == want.high)) {
+                halves[0] = put.low;
+                halves[1] = put.high;
+            }
+            sw_unlock_bit(locks, number);
+            done = true;
+        }
+    }
+    return was;
+}
+
+#endif
+
+/* If *at holds `want`, replaces it by `put`, in one step; returns what it held. */
+static __device__ inline struct sw_wide sw_wide_cas(void *at, struct sw_wide want,
+                                                    struct sw_wide put)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    return sw_wide_change<false>(at, want, put);
+#else
+    struct sw_wide was;
+    asm volatile("{\n\t"
+                 ".reg .b128 want, put, old;\n\t"
+                 "mov.b128 want, {%2, %3};\n\t"
+                 "mov.b128 put, {%4, %5};\n\t"
+                 "atom.relaxed.gpu.global.cas.b128 old, [%6], want, put;\n\t"
+                 "mov.b128 {%0, %1}, old;\n\t"
+                 "}"
+                 : "=l"(was.low), "=l"(was.high)
+                 : "l"(want.low), "l"(want.high), "l"(put.low), "l"(put.high),
+                   "l"(__cvta_generic_to_global(at))
+                 : "memory");
+    return was;
+#endif
+}
+
+/* Puts `put` into *at and takes out what was there, in one step. */
+static __device__ inline struct sw_wide sw_wide_exchange(void *at, struct sw_wide put)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    return sw_wide_change<true>(at, put, put);
+#else
+    struct sw_wide was;
+    asm volatile("{\n\t"
+                 ".reg .b128 put, old;\n\t"
+                 "mov.b128 put, {%2, %3};\n\t"
+                 "atom.relaxed.gpu.global.exch.b128 old, [%4], put;\n\t"
+                 "mov.b128 {%0, %1}, old;\n\t"
+                 "}"
+                 : "=l"(was.low), "=l"(was.high)
+                 : "l"(put.low), "l"(put.high), "l"(__cvta_generic_to_global(at))
+                 : "memory");
+    return was;
+#endif
+}
+
+#endif
