@@ -15,6 +15,9 @@
 # BUCKET_SLOTS=2|8 builds tables of another shape under build/spb2, build/spb8.
 # CFLAGS, CPPFLAGS and LDFLAGS, of the environment or the command line, are added to our own flags.
 # NVCC= builds without CUDA where nvcc is installed. Objects are built again when flags change.
+# ARCH says for which GPUs the CUDA code is compiled: sm_80, or several such names; native, those of this
+# machine; all, every one from compute capability 7.5 on; compute_80, nothing but PTX, for the driver to
+# compile. By default native, and sm_90 where there is no GPU: compiling for all takes seven times as long.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -29,9 +32,9 @@ ifeq ($(origin CC),default)
 endif
 PREFIX ?= /usr/local
 DESTDIR ?=
-ARCH ?= sm_90
 NVCC ?= $(if $(SAN),,$(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null))
 
+, := ,
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -93,8 +96,21 @@ ifneq ($(NVCC),)
   CUDA_OBJ := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(CUDA_SRC))
   CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
   CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl
+  NATIVE_ARCH := $(if $(wildcard /dev/nvidiactl),$(patsubst %,sm_%,$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sort -u))))
+  ARCH ?= $(or $(NATIVE_ARCH),sm_90)
+  # Of each generation what its other members run too, and PTX for what is newer or between.
+  ALL_ARCH := sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120
+  ALL_PTX := compute_90
+  ARCHES := $(foreach a,$(ARCH),$(if $(filter all,$a),$(ALL_ARCH) $(ALL_PTX),$(if $(filter native,$a),$(or $(NATIVE_ARCH),\
+    $(error ARCH=native: nvidia-smi shows no GPU here; say ARCH=sm_80 or ARCH=all)),$a)))
+  ifneq ($(filter-out sm_% compute_%,$(ARCHES)),)
+    $(error ARCH=$(ARCH): native, all, or names like sm_80 and compute_80)
+  endif
+  # One architecture by its name comes with its PTX.
+  GENCODE := $(if $(filter 1,$(words $(ARCHES))),$(ARCHES:sm_%=compute_%)) $(ARCHES)
+  GENCODE := $(foreach a,$(sort $(GENCODE)),-gencode arch=$(a:sm_%=compute_%)$(,)code=$a) $(if $(filter sm_%,$(ARCHES)),,-DSW_CUDA_ONLY_PTX)
   # host code is C++17 here; the ABI with C is table/backend.h
-  NVCCFLAGS := -std=c++17 -O3 $(if $(SHAPE),-Xfatbin -compress-all,-lineinfo) -arch=$(ARCH) -D_GNU_SOURCE -I. $(SHAPE_FLAGS) -Xcompiler -fPIC,-Wall,-Wextra,-pthread \
+  NVCCFLAGS := -std=c++17 -O3 $(if $(SHAPE),-Xfatbin -compress-all,-lineinfo) $(GENCODE) -D_GNU_SOURCE -I. $(SHAPE_FLAGS) -Xcompiler -fPIC,-Wall,-Wextra,-pthread \
                --expt-relaxed-constexpr -Werror all-warnings
   TABLE_OBJ := $(call obj,$(TABLE_SRC)) $(CUDA_OBJ)
 else
@@ -142,7 +158,6 @@ $(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
 	ln -sf libsherwood.so.$(VERSION) $(BUILD)/libsherwood.so.$(SOVERSION)
 	ln -sf libsherwood.so.$(VERSION) $@
-, := ,
 
 SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl 2>/dev/null) $(CUDA_LIBS) -lm
 CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm
@@ -176,6 +191,9 @@ $(BUILD)/obj/gen/status_page.o: $(BUILD)/gen/status_page.c $(BUILD)/flags
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@
+$(BUILD)/nvccflags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(NVCC) $(NVCCFLAGS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(NVCC) $(NVCCFLAGS))' >$@
 .PHONY: FORCE
 FORCE:
 
@@ -191,7 +209,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GEN)
 	@mkdir -p $(@D)
 	@echo "  CC  $<"
 	@$(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/obj/%.cu.o: %.cu
+$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/nvccflags
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"
 	@$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<

@@ -193,7 +193,7 @@ $(TUNE)/search $(TUNE)/analyze: $(TUNE)/%: $(BUILD)/obj/bench/tune/%/main.o $(BU
 	@mkdir -p $(@D)
 	$(CC) $(TUNE_LDFLAGS) -o $@ $^ -lsqlite3 -lm
 ifneq ($(NVCC),)
-$(BUILD)/obj/bench/tune/search/options.o: REAL_CPPFLAGS += -DSW_TUNE_NVCC='"$(NVCC)"' -DSW_TUNE_ARCH='"$(ARCH)"'
+$(BUILD)/obj/bench/tune/search/options.o: REAL_CPPFLAGS += -DSW_TUNE_NVCC='"$(NVCC)"' -DSW_TUNE_ARCH='"$(firstword $(filter sm_%,$(ARCHES)) sm_90)"'
 # Variants are shared objects, so the runtime is a shared library here.
 $(TUNE)/runner: $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/tune/runner/*.cu)) $(BUILD)/libtable.a
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
 .PHONY: deb
 deb: ## build the Debian packages, into build/deb
 	@deploy/deps deb $(if $(NVCC),g++)
-	@ARCH='$(ARCH)' deploy/deb $(BUILD) '$(NVCC)'
+	@ARCH='$(if $(filter command environment,$(firstword $(origin ARCH))),$(ARCH),all)' deploy/deb $(BUILD) '$(NVCC)'
 
 .PHONY: test-packages
 test-packages: ## build the packages twice, install them in a bare Debian, build the images; needs root and the network

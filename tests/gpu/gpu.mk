@@ -1,7 +1,9 @@
 # The GPU tests, and a folder that carries them to a machine with a GPU.
 #   make test-gpu        builds and runs the GPU tests here; fails where no CUDA device answers
 #   make test-gpu-cases  runs its cases on two CPU tables: are the cases right?
-#   make bundle          build/bundle: programs, the libraries they need, run-gpu-tests.sh
+#   make bundle          build/bundle: programs, the libraries they need, run-gpu-tests.sh; for the GPUs of
+#                        ARCH. ARCH=compute_80 on a newer GPU tests what older ones run: nothing but PTX
+#                        of 8.0 is there, and the driver compiles it
 
 GPU_OUT := $(BUILD)/tests/gpu
 GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(wildcard tests/gpu/*.c)) tests/support/random.c)
