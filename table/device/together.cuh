@@ -29,8 +29,8 @@ static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a channel takes the reads 
 /* The most operations of a launch. While it runs no read does: this bounds what a read may wait
  * for. */
 #define SW_TOGETHER_OPERATIONS_MAX (512U * 1024)
-/* .. and of one that streams the table: with half of them it would take as long. */
-#define SW_TOGETHER_STREAMED_MAX (1024U * 1024)
+/* .. and of one that streams the table: with half of them it would take almost as long. */
+#define SW_TOGETHER_STREAMED_MAX (4096U * 1024)
 /* And the most chunks: each part may have one that is not full. */
 #define SW_TOGETHER_CHUNKS_MAX (SW_TOGETHER_STREAMED_MAX / SW_TOGETHER_CHUNK + SW_TOGETHER_MAX)
 
