@@ -66,7 +66,14 @@ class Results:
             if metric == "latency_p99" and operation == "resp_get_p1":
                 base = self.values.get((key, "latency_p50", unit))
                 out += self.ratio(key, values, "p99_to_p50", base)
-        return out
+        return out + self.ceilings(out)
+
+    def ceilings(self, figures):
+        """What a ratio to gets is without a table: parsing, sockets and cores allow no more."""
+        null = {(key[0], *key[2:4], key[5]): value for key, metric, _, value in figures
+                if key[1] == "sherwood-null" and metric == "ratio_to_get"}
+        return [(key, "ceiling_ratio_to_get", "", null[key[0], *key[2:4], key[5]]) for key, metric, _, _ in figures
+                if key[1] == "sherwood" and metric == "ratio_to_get" and (key[0], *key[2:4], key[5]) in null]
 
     def write_summary(self):
         with open(self.output / "summary.csv", "w", encoding="ascii") as file:

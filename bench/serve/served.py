@@ -203,9 +203,13 @@ class Served(Study):
             with self.start("sherwoodd-null", "--key-bits", str(bits), "--capacity", str(self.options.slots)) as daemon:
                 def gets(daemon=daemon, bits=bits):
                     for frame in self.options.frames:
-                        words = (daemon.unix(), "-n", int(FILL * self.options.slots), *self.shape(frame), "-o", "get")
-                        self.note(Row("get", 2 * bits, None, frame, "sherwood-null"),
-                                  self.load(*words, *self.drawn(frame), hits=1)[0], "p50", "p99")
+                        filled = int(FILL * self.options.slots)
+                        words = (daemon.unix(), "-n", filled, *self.shape(frame), "-o", "get")
+                        get = self.load(*words, *self.drawn(frame), hits=1)[0]
+                        self.note(Row("get", 2 * bits, None, frame, "sherwood-null"), get, "p50", "p99")
+                        beside = Row("get_beside_updates", 2 * bits, None, frame, "sherwood-null")
+                        self.attempt("gets beside updates, no table", lambda r=beside, f=frame, n=filled, g=get:
+                                     self.beside_updates(daemon, r, f, n, g))
                     if bits == 32:
                         self.get_tcp(daemon, "sherwood-null", int(0.5 * self.options.slots), None)
                         self.resp(daemon.address(), "sherwood-null", None, 32, "--no-verify")
