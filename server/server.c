@@ -387,8 +387,8 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     sw_clients_init(&server->clients);
     sw_roster_init(&server->roster);
     server->input_budget.bytes_max = config->input_bytes_max;
-    server->region_budget.bytes_max = config->region_bytes_max;
-    server->region_budget.rings_max = config->rings_max;
+    sw_region_budget_init(&server->region_budget, config->region_bytes_max,
+                          config->device_region_bytes_max, config->rings_max);
     if (server->config.loops == 0) {
         server->config.loops = default_loops();
         server->config.derived |= SW_DERIVED_LOOPS;
@@ -447,10 +447,10 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
         sw_http_add_counters(server->http, &snapshot->counters);
     }
     snapshot->counters.input_memory_bytes = sw_input_budget_used(&server->input_budget);
-    snapshot->counters.input_memory_max_bytes =
-        __atomic_load_n(&server->input_budget.bytes_max, __ATOMIC_RELAXED);
+    snapshot->counters.input_memory_max_bytes = sw_input_budget_most(&server->input_budget);
     sw_region_budget_show(&server->region_budget, &snapshot->counters.region_bytes,
-                          &snapshot->counters.regions, &snapshot->counters.rings);
+                          &snapshot->counters.device_region_bytes, &snapshot->counters.regions,
+                          &snapshot->counters.rings);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
     sw_snapshot_process(snapshot);
     snapshot->start_time_seconds = (uint64_t)server->started_at;

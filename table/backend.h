@@ -31,13 +31,15 @@ struct sw_backend_facts {
     uint64_t resize_failed;
     uint64_t epoch;
     struct sw_way_counters ways[SW_WAY_COUNT]; /* of the batches polled */
-    uint32_t together_ops_max; /* operations that submit_together takes, at least 1; 0: there is no
-                                  submit_together. Always the same */
+    uint32_t together_ops_max;  /* operations that submit_together takes, at least 1; 0: there is no
+                                   submit_together. Always the same */
+    uint32_t collected_ops_max; /* that it takes of one batch, at least as many; likewise */
 };
 
 /* Batches of operations that are carried out by one launch, as if one after the other. None has
  * only reads, or a place for left-overs. Their counts sum to at most together_ops_max, or to what
- * together_ops says, and none has more groups than operations. */
+ * together_ops says, or one batch has at most collected_ops_max, and none has more groups than
+ * operations. */
 #define SW_READS_MAX 64      /* batches of reads in flight on a queue, of which one may be a scan */
 #define SW_TOGETHERS 2       /* launches in flight */
 #define SW_TOGETHER_MAX 1024 /* batches of a launch */
@@ -87,10 +89,8 @@ struct sw_importing {
  * error. */
 #ifdef __cplusplus
 #define SW_NONE_BY_DEFAULT = nullptr
-#define SW_ZERO_BY_DEFAULT = 0
 #else
 #define SW_NONE_BY_DEFAULT
-#define SW_ZERO_BY_DEFAULT
 #endif
 
 /* Growth is the backend's: before a batch that might not fit it takes the capacity of
@@ -156,7 +156,6 @@ struct sw_backend {
     uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
     /* NULL: entries are restored by batches. */
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
-    uint32_t load_once SW_ZERO_BY_DEFAULT; /* CUDA: as sw_table_load_once */
 };
 
 /* Whether a batch of operations has none but GET and PEEK. */

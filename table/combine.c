@@ -27,12 +27,13 @@ static void set_stage(struct sw_batch *batch, enum stage stage)
 /* --- open and close --------------------------------------------------------------------------- */
 
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max)
+                     uint32_t operations_max, uint32_t collected_max)
 {
     memset(combiner, 0, sizeof(*combiner));
     combiner->backend = backend;
     combiner->table = table;
     combiner->operations_max = operations_max;
+    combiner->collected_max = collected_max;
     combiner->waiting_end = &combiner->waiting;
     for (uint32_t i = 0; i < SW_TOGETHERS; i++) {
         combiner->together[i].number = i;
@@ -76,13 +77,26 @@ void sw_combine_queue_init(struct sw_combine_queue *queue, struct sw_combiner *c
 
 /* --- launches; the leader's ------------------------------------------------------------------- */
 
-/* Whether a batch may be launched together with others. One that hands entries back has room for
- * its own only, and scores are not collected. */
-static bool shares(const struct sw_combiner *combiner, const struct sw_batch *batch)
+/* One that hands entries back has room for its own only, and scores are not collected. */
+bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS && batch->leftover_keys == NULL &&
            batch->scores == NULL && batch->scores_out == NULL &&
-           batch->count <= combiner->operations_max && batch->group_count <= batch->count;
+           batch->count <= combiner->collected_max && batch->group_count <= batch->count;
+}
+
+/* Whether a batch may be launched together with others. */
+static bool shares(const struct sw_combiner *combiner, const struct sw_batch *batch)
+{
+    return batch->count <= combiner->operations_max && sw_combiner_collects(combiner, batch);
+}
+
+/* Whether a batch is collected although no other is: where others may change it meanwhile, and
+ * where it is large. */
+static bool is_collected_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
+{
+    return batch->shared ? sw_combiner_collects(combiner, batch)
+                         : batch->count >= SW_COLLECTED_MIN && shares(combiner, batch);
 }
 
 /* What all operations of a batch do; SW_OP_END if they differ. */
@@ -187,8 +201,7 @@ static void launch(struct sw_combiner *combiner, struct sw_together *together)
 {
     const struct sw_backend *backend = combiner->backend;
     uint64_t sequence = place_of(together->parts[together->count - 1]);
-    together->alone = together->count == 1 && (together->parts[0]->count < SW_COLLECTED_MIN ||
-                                               !shares(combiner, together->parts[0]));
+    together->alone = together->count == 1 && !is_collected_alone(combiner, together->parts[0]);
     int status = together->alone ? backend->submit(combiner->queue, together->parts[0])
                                  : backend->submit_together(combiner->queue, together);
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);

@@ -46,6 +46,7 @@ struct sw_combiner {
     void *table;             /* the backend's */
     void *queue;             /* the backend's, of all launches; the leader's */
     uint32_t operations_max; /* of a launch of several batches */
+    uint32_t collected_max;  /* of one that is collected, at least as many */
 
     pthread_mutex_t lock;
     struct sw_batch *waiting; /* under `lock`: oldest first */
@@ -75,16 +76,21 @@ struct sw_combine_queue {
     bool scans;     /* one of them is a scan */
 };
 
-/* Opens a queue of the backend for the launches. Returns the backend's status; after a failure
- * nothing is owed. Every queue must be idle before it is closed. */
+/* Opens a queue of the backend for the launches; the limits are those of sw_backend_facts. Returns
+ * the backend's status; after a failure nothing is owed. Every queue must be idle before it is
+ * closed. */
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max);
+                     uint32_t operations_max, uint32_t collected_max);
 void sw_combiner_close(struct sw_combiner *combiner);
 
 /* The next write has the number after this. Nothing may be waiting or in flight, and no queue may
  * have written. */
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence);
 uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner);
+
+/* Whether a write can be launched as several together are, if it is alone too: its operations are
+ * then collected, each key and operand loaded once, into memory of the table. */
+bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_batch *batch);
 
 /* How many launches there were. Any thread may ask. */
 static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)

@@ -52,9 +52,8 @@ bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16])
     return importing != NULL && importing->device != NULL && importing->device(table->memory, uuid);
 }
 
-uint32_t sw_table_load_once(const struct sw_table *table)
+bool sw_batch_loads_once(const struct sw_table *table, const struct sw_batch *batch)
 {
-    /* those in host memory load all keys and values once */
-    return table->kind == SW_BACKEND_CPU ? table->operations
-                                         : table->backend->load_once & table->operations;
+    return !table->combines || sw_batch_is_read(batch) ||
+           sw_combiner_collects(&table->combiner, batch);
 }

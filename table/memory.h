@@ -45,8 +45,11 @@ int sw_memory_load(struct sw_table *table, const struct sw_memory *memory, uint6
                    uint64_t bytes, void *to);
 /* The number of the device that CUDA_IPC memory may be of. Returns false if there is none. */
 bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16]);
-/* Bit 1 << enum sw_op: keys and values of a batch of this operation may change while it runs. */
-uint32_t sw_table_load_once(const struct sw_table *table);
+/* Whether others may change keys and values of such a batch while it runs, which is `shared` then.
+ * With a backend of the CPU they may. With CUDA they may of reads, and of writes without scores or
+ * left-overs that have no more operations than there is room for (2^20, batch_ops_max, 32 MiB of
+ * keys and values): they are copied to arrays of the table first. */
+bool sw_batch_loads_once(const struct sw_table *table, const struct sw_batch *batch);
 
 #ifdef __cplusplus
 }

@@ -134,7 +134,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     table->combines = facts.together_ops_max > 0;
     if (table->combines) {
         status = sw_combiner_open(&table->combiner, table->backend, table->memory,
-                                  facts.together_ops_max);
+                                  facts.together_ops_max, facts.collected_ops_max);
     }
     if (status != SW_OK) {
         snprintf(reason, reason_size, "the queue of the writes: %s", sw_status_text(status));
@@ -358,6 +358,9 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
         return SW_E_INVALID;
     }
     if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen)) {
+        return SW_E_INVALID;
+    }
+    if (batch->shared && !sw_batch_loads_once(table, batch)) {
         return SW_E_INVALID;
     }
     return (seen & ~table->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;

@@ -324,14 +324,14 @@ enum sw_batch_kind {
  * 64 bits. `found` words are 64 bits: the answer of operation i is bit i % 64 of word i / 64;
  * unused bits of the last word are zero.
  *
- * Keys and values may be changed by others while the batch runs: each element is loaded once, so
- * the batch is one on some values that each element had; a value of a cache may be part of one and
- * part of another. What else a batch points to, `ops` and `group_ends`, must not change. Answers
- * are written and not read back: what others write there changes the answers alone. This holds of
- * the operations of sw_table_load_once (memory.h); of others neither may change. */
+ * Others may change keys and values of a `shared` batch while it runs: each element is loaded once,
+ * so the batch is one on some values that each had; a value of a cache may be part of one and part
+ * of another. Answers are written and not read back: what others write there spoils these alone. */
 struct sw_batch {
     enum sw_batch_kind kind;
     enum sw_op op;      /* what every operation does, if ops is NULL */
+    bool shared;        /* others may change keys and values: memory.h */
+    bool on_device;     /* .. which are in the device's memory */
     uint32_t count;     /* operations; SCAN: entries wanted, at least 1 */
     const uint8_t *ops; /* [count] enum sw_op each, or NULL */
     const void *keys;   /* [count] */

@@ -355,7 +355,6 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
                   const struct sw_bulk_owner *owner)
 {
     memset(bulk, 0, sizeof(*bulk));
-    bulk->load_once = sw_table_load_once(batches->table);
     bulk->net = net;
     bulk->batches = batches;
     bulk->owner = *owner;

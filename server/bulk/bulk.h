@@ -42,7 +42,6 @@ struct sw_bulk {
     struct sw_bulk_pool pool;
     struct sw_list waits; /* frames of WAIT_DURABLE */
     struct sw_list rings; /* of connections; struct sw_bulk_sharing */
-    uint32_t load_once;   /* sw_table_load_once */
     struct sw_list ready; /* connections that have replies to send and are not writing */
 };
 

@@ -15,6 +15,7 @@
 #include "server/bulk/sharing.h"
 #include "server/bulk/values.h"
 #include "server/config/live.h"
+#include "server/region/memory.h"
 
 /* Operations of the protocol, translated to those of the table. */
 #define OP_OF(name, number, operands) [number] = SW_##name,
@@ -118,14 +119,24 @@ static void place_arrays(struct sw_bulk_frame *frame)
         wanted(frame, evicted & SW_FRAME_EVICTED_SCORES, reply->evicted_scores);
 }
 
-static void start_data(struct sw_bulk_frame *frame)
+/* Whether keys and operands of a request are those of the client, and it has them on the device. */
+static bool are_on_device(const struct sw_bulk_frame *frame)
+{
+    const struct sw_region *keys = frame->regions[SW_RING_KEYS];
+    const struct sw_region *operands = frame->regions[SW_RING_OPERANDS];
+    return frame->memory == NULL && keys != NULL && keys->mapping == NULL &&
+           (operands == NULL || operands->mapping == NULL);
+}
+
+struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;
     void *const *arrays = frame->arrays;
-    struct sw_batch *batch = &frame->flight.batch;
-    *batch = (struct sw_batch){
+    return (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
         .op = sw_bulk_op(request->operation),
+        .shared = frame->ring != NULL && frame->memory == NULL,
+        .on_device = are_on_device(frame),
         .count = request->count,
         .keys = arrays[SW_RING_KEYS],
         .values = arrays[SW_RING_OPERANDS],
@@ -138,6 +149,12 @@ static void start_data(struct sw_bulk_frame *frame)
         .leftover_values = arrays[SW_RING_EVICTED_VALUES],
         .leftover_scores = arrays[SW_RING_EVICTED_SCORES],
     };
+}
+
+static void start_data(struct sw_bulk_frame *frame)
+{
+    struct sw_batch *batch = &frame->flight.batch;
+    *batch = sw_bulk_batch_of(frame);
     if (check_keys(frame, batch->keys) && check_values(frame, batch->values)) {
         launch(frame);
     }

@@ -3,7 +3,7 @@
  * ring_frames.c - taking the records of rings, and completing them.
  *
  * Invariant: a batch has only keys, operands and scores that stay as they are, or that its table
- * loads once (sw_table_load_once), and nobody but the table looks at these. Others are copied
+ * loads once (sw_batch_loads_once), and nobody but the table looks at these. Others are copied
  * to the arena before anything is judged by them.
  */
 #include "server/bulk/ring_frames.h"
@@ -81,8 +81,9 @@ static bool needs_copies(const struct sw_bulk_frame *frame)
     if (!sw_operation_is_data(operation)) {
         return false;
     }
+    const struct sw_batch batch = sw_bulk_batch_of(frame);
     return frame->conn->login.ranges != NULL ||
-           (bulk->load_once >> sw_bulk_op(operation) & 1) == 0 ||
+           !sw_batch_loads_once(bulk->batches->table, &batch) ||
            (bulk->batches->wal != NULL && sw_operation_writes(operation)) ||
            (bulk->batches->shape.value_format == SW_VALUE_STRING &&
             sw_operation_has_operands(operation));

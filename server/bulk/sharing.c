@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/bulk/bulk.h"
@@ -139,7 +140,7 @@ static const char *open_ring(struct sw_bulk_sharing *sharing, int fd,
 static const char *check_region(const struct sw_bulk_sharing *sharing)
 {
     const struct sw_region_request *said = &sharing->said;
-    uint64_t unit = said->kind == SW_REGION_MEMFD ? SW_REGION_PAGE : 256;
+    uint64_t unit = said->kind == SW_REGION_MEMFD ? SW_REGION_PAGE : 1;
     if (said->index >= sharing->regions_max) {
         return "the index is not below regions-max";
     }
@@ -148,7 +149,7 @@ static const char *check_region(const struct sw_bulk_sharing *sharing)
     }
     return said->bytes > 0 && said->bytes % unit == 0
                ? NULL
-               : "the bytes of a region are a multiple of 4096, on a device of 256, and not 0";
+               : "the bytes of a region are a multiple of 4096, but on a device, and not 0";
 }
 
 static void on_registered(struct sw_region *region)
@@ -168,11 +169,37 @@ static void on_registered(struct sw_region *region)
 }
 
 /* Begins to register a region. Returns NULL, or why not. Takes the descriptor. */
+/* Whether a client might as well end the server otherwise: it is of the same user, or root. */
+static bool is_own(const struct sw_conn *conn)
+{
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t size = sizeof(peer);
+    int fd = -1;
+    return uv_fileno(&conn->transport.uv.handle, &fd) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* Of whom memory of the device is taken. A handle of CUDA can be made up, and the driver opens one
+ * that says more than there is: the first kernel that reads it ends the process. */
+static const char *check_device(const struct sw_bulk_sharing *sharing)
+{
+    const struct sw_conn *conn = sharing->conn;
+    return sharing->said.kind != SW_REGION_CUDA_IPC ||
+                   conn->net->config->device_region_users == SW_DEVICE_REGIONS_ANY || is_own(conn)
+               ? NULL
+               : "memory of the GPU is taken of processes of the server's own user and of root "
+                 "(device-region-users own)";
+}
+
 static const char *open_region(struct sw_bulk_sharing *sharing, struct sw_bulk_frame *frame, int fd,
                                char reason[SW_FRAME_TEXT_BYTES_MAX])
 {
     struct sw_bulk *bulk = frame->bulk;
     const char *why = check_region(sharing);
+    if (why == NULL) {
+        why = check_device(sharing);
+    }
     if (why != NULL) {
         if (fd >= 0) {
             close(fd);

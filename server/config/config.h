@@ -118,22 +118,24 @@ struct sw_config {
     uint32_t connections_before_login_max; /* 1000 */
     uint32_t login_timeout_ms;             /* 10000; 0: none */
     uint64_t arena_bytes;                  /* I/O memory of a loop, for frames in flight, 256 MiB */
-    uint32_t round_ops_max;          /* RESP operations in one batch of a loop. Here and in the two
-                                        limits like it, 0 stands for a default that sw_config_load
-                                        derives from other options (sw_config_fit) */
-    uint32_t frame_ops_max;          /* keys in a bulk frame */
-    uint32_t frames_in_flight_max;   /* of a connection, 64 */
-    uint64_t output_bytes_max;       /* unsent RESP replies of a connection before it is closed,
-                                        64 MiB */
-    uint64_t output_bytes_pause;     /* unsent replies at which its input is paused, 1 MiB */
-    uint32_t resp_arguments_max;     /* of a command */
-    uint64_t resp_request_bytes_max; /* of a command, 4 MiB */
-    uint64_t input_bytes_max;        /* of all connections, in incomplete requests, 256 MiB */
-    uint32_t rings_max;              /* connections with a ring, 64 */
-    uint32_t ring_entries_max;       /* 1024 */
-    uint32_t regions_max;            /* of a connection, 64 */
-    uint64_t region_bytes_max;       /* of all connections, 16 GiB */
-    uint32_t request_timeout_ms;     /* from a request's first byte to its last, 30000; 0: none */
+    uint32_t round_ops_max;           /* RESP operations in one batch of a loop. Here and in the two
+                                         limits like it, 0 stands for a default that sw_config_load
+                                         derives from other options (sw_config_fit) */
+    uint32_t frame_ops_max;           /* keys in a bulk frame */
+    uint32_t frames_in_flight_max;    /* of a connection, 64 */
+    uint64_t output_bytes_max;        /* unsent RESP replies of a connection before it is closed,
+                                         64 MiB */
+    uint64_t output_bytes_pause;      /* unsent replies at which its input is paused, 1 MiB */
+    uint32_t resp_arguments_max;      /* of a command */
+    uint64_t resp_request_bytes_max;  /* of a command, 4 MiB */
+    uint64_t input_bytes_max;         /* of all connections, in incomplete requests, 256 MiB */
+    uint32_t rings_max;               /* connections with a ring, 64 */
+    uint32_t ring_entries_max;        /* 1024 */
+    uint32_t regions_max;             /* of a connection, 64 */
+    uint64_t region_bytes_max;        /* of all connections, in host memory, 16 GiB */
+    uint64_t device_region_bytes_max; /* in memory of the GPU, 16 GiB */
+    uint32_t device_region_users;     /* SW_DEVICE_REGIONS_OWN or .._ANY */
+    uint32_t request_timeout_ms;      /* from a request's first byte to its last, 30000; 0: none */
     uint32_t tls_handshake_timeout_ms; /* from connecting to its end, 10000 */
     uint32_t write_timeout_ms; /* without the peer taking a byte of its replies, 60000; 0: none */
     uint32_t idle_timeout_ms;  /* without a request, 0: none */
@@ -141,6 +143,9 @@ struct sw_config {
     uint32_t http_timeout_ms;        /* of a request and its reply as a whole, 10000 */
     uint64_t http_request_bytes_max; /* memory of an HTTP connection, 16 KiB */
 };
+
+/* Of whom memory of the GPU is taken: of processes of the server's user and of root, or of any. */
+enum sw_device_regions { SW_DEVICE_REGIONS_OWN, SW_DEVICE_REGIONS_ANY };
 
 /* What a value of the table is to clients. */
 enum sw_value_format {

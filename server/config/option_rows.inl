@@ -288,6 +288,15 @@ SW_OPTION(region_bytes_max, "region-bytes-max", "limits", SW_ANY, SW_SIZE(0, SW_
           "Bytes of the regions of all connections together. They are the clients' memory, and "
           "with the CUDA backend cannot be swapped out; but pages that a client takes back while "
           "the server uses them are the server's.")
+SW_OPTION(device_region_bytes_max, "device-region-bytes-max", "limits", SW_ANY, SW_SIZE(0, SW_T),
+          "16G", "BYTES",
+          "Bytes of the regions of all connections together that are memory of the GPU, which "
+          "clients share by CUDA IPC (libsherwood-cuda). 0: none.")
+SW_OPTION(device_region_users, "device-region-users", "limits", SW_ANY, SW_CHOICE(region_users),
+          "own", "own|any",
+          "Of whom memory of the GPU is taken: own: of processes of the server's user and of root; "
+          "any: of every client of the Unix socket. Trust these as the server itself: a handle of "
+          "CUDA can be made up, and one that says more than there is ends the table.")
 SW_LIVE_OPTION(
     request_timeout_ms, "request-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS), "30000",
     "MS",

@@ -23,6 +23,8 @@ static const struct sw_option_choice engines[] = {{"robin_hood", SW_ENGINE_ROBIN
                                                   {"cache", SW_ENGINE_CACHE},
                                                   {NULL, 0}};
 static const struct sw_option_choice functions[] = {{"2", 2}, {"3", 3}, {NULL, 0}};
+static const struct sw_option_choice region_users[] = {
+    {"own", SW_DEVICE_REGIONS_OWN}, {"any", SW_DEVICE_REGIONS_ANY}, {NULL, 0}};
 static const struct sw_option_choice formats[] = {
     {"string", SW_VALUE_STRING}, {"fixed", SW_VALUE_FIXED}, {NULL, 0}};
 static const struct sw_option_choice policies[] = {{"lru", SW_CACHE_LRU},

@@ -57,5 +57,9 @@ static inline uint64_t sw_input_budget_used(const struct sw_input_budget *budget
 {
     return __atomic_load_n(&budget->bytes_used, __ATOMIC_RELAXED);
 }
+static inline uint64_t sw_input_budget_most(const struct sw_input_budget *budget)
+{
+    return __atomic_load_n(&budget->bytes_max, __ATOMIC_RELAXED);
+}
 
 #endif

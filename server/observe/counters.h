@@ -88,7 +88,9 @@
     X(input_memory_max_bytes, "What this memory may be at most: input-bytes-max.")               \
     X(rings, "Connections with a ring; rings-max limits them.")                                  \
     X(regions, "Regions that are registered.")                                                   \
-    X(region_bytes, "Bytes of these; region-bytes-max limits them.")                             \
+    X(device_region_bytes,                                                                       \
+      "Bytes of those that are memory of the GPU; device-region-bytes-max limits them.")         \
+    X(region_bytes, "Bytes of the others; region-bytes-max limits them.")                        \
     X(arena_bytes, "I/O memory of all loops.")                                                   \
     X(arena_used_bytes, "I/O memory in use by requests and replies.")
 

@@ -114,6 +114,35 @@ static bool charge(uint64_t *used, uint64_t bytes, uint64_t most)
     return true;
 }
 
+static bool is_of_device(const struct sw_region_request *said)
+{
+    return said->kind == SW_REGION_CUDA_IPC;
+}
+
+/* Adds the bytes of a region to those in use. Returns false with a sentence in `reason`. */
+static bool charge_region(struct sw_region_budget *budget, const struct sw_region_request *said,
+                          char reason[SW_FRAME_TEXT_BYTES_MAX])
+{
+    const bool device = is_of_device(said);
+    uint64_t *used = device ? &budget->device_bytes : &budget->bytes;
+    uint64_t most = device ? budget->device_bytes_max : budget->bytes_max;
+    if (charge(used, said->bytes, most)) {
+        return true;
+    }
+    snprintf(reason, SW_FRAME_TEXT_BYTES_MAX,
+             "%llu bytes more of regions than %llu would pass %sregion-bytes-max, %llu",
+             (unsigned long long)said->bytes,
+             (unsigned long long)__atomic_load_n(used, __ATOMIC_RELAXED), device ? "device-" : "",
+             (unsigned long long)most);
+    return false;
+}
+
+static void discharge_region(struct sw_region_budget *budget, const struct sw_region_request *said)
+{
+    uint64_t *used = is_of_device(said) ? &budget->device_bytes : &budget->bytes;
+    __atomic_fetch_sub(used, said->bytes, __ATOMIC_RELAXED);
+}
+
 bool sw_region_take_ring(struct sw_region_budget *budget)
 {
     return charge(&budget->rings, 1, budget->rings_max);
@@ -130,7 +159,7 @@ void sw_region_free(struct sw_region *region)
     if (region->fd >= 0) {
         close(region->fd);
     }
-    __atomic_fetch_sub(&region->budget->bytes, region->said.bytes, __ATOMIC_RELAXED);
+    discharge_region(region->budget, &region->said);
     __atomic_fetch_sub(&region->budget->regions, 1, __ATOMIC_RELAXED);
     free(region);
 }
@@ -166,12 +195,7 @@ struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
                                      char reason[SW_FRAME_TEXT_BYTES_MAX])
 {
     struct sw_region *region = NULL;
-    if (!charge(&budget->bytes, said->bytes, budget->bytes_max)) {
-        snprintf(reason, SW_FRAME_TEXT_BYTES_MAX,
-                 "%llu bytes more of regions than %llu would pass region-bytes-max, %llu",
-                 (unsigned long long)said->bytes,
-                 (unsigned long long)__atomic_load_n(&budget->bytes, __ATOMIC_RELAXED),
-                 (unsigned long long)budget->bytes_max);
+    if (!charge_region(budget, said, reason)) {
         if (fd >= 0) {
             close(fd);
         }
@@ -180,7 +204,7 @@ struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
     region = calloc(1, sizeof(*region));
     if (region == NULL) {
         snprintf(reason, SW_FRAME_TEXT_BYTES_MAX, "no memory for a region");
-        __atomic_fetch_sub(&budget->bytes, said->bytes, __ATOMIC_RELAXED);
+        discharge_region(budget, said);
         if (fd >= 0) {
             close(fd);
         }

@@ -18,16 +18,24 @@
 
 /* What all connections together may register. Any thread. */
 struct sw_region_budget {
-    uint64_t bytes_max; /* region-bytes-max */
+    uint64_t bytes_max;        /* region-bytes-max */
+    uint64_t device_bytes_max; /* device-region-bytes-max */
     uint64_t rings_max;
-    uint64_t bytes, regions, rings; /* atomics: in use */
+    uint64_t bytes, device_bytes, regions, rings; /* atomics: in use */
 };
+
+static inline void sw_region_budget_init(struct sw_region_budget *budget, uint64_t bytes_max,
+                                         uint64_t device_bytes_max, uint64_t rings_max)
+{
+    *budget = (struct sw_region_budget){bytes_max, device_bytes_max, rings_max, 0, 0, 0, 0};
+}
 
 /* What is in use now. Any thread. */
 static inline void sw_region_budget_show(const struct sw_region_budget *budget, uint64_t *bytes,
-                                         uint64_t *regions, uint64_t *rings)
+                                         uint64_t *device_bytes, uint64_t *regions, uint64_t *rings)
 {
     *bytes = __atomic_load_n(&budget->bytes, __ATOMIC_RELAXED);
+    *device_bytes = __atomic_load_n(&budget->device_bytes, __ATOMIC_RELAXED);
     *regions = __atomic_load_n(&budget->regions, __ATOMIC_RELAXED);
     *rings = __atomic_load_n(&budget->rings, __ATOMIC_RELAXED);
 }

@@ -42,7 +42,7 @@ void sw_cache_growth_resized(struct sw_cache_growth *growth, bool done);
 uint64_t sw_cache_growth_cursor(const struct sw_cache_growth *growth, uint64_t slot);
 uint64_t sw_cache_growth_slot(const struct sw_cache_growth *growth, uint64_t cursor);
 
-/* All but the epoch and together_ops_max. */
+/* All but the epoch and the limits of the combiner. */
 void sw_cache_growth_facts(const struct sw_cache_growth *growth, struct sw_backend_facts *facts);
 
 /* Sets batch->_upserts. */

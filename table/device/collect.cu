@@ -7,6 +7,8 @@
 /* Enough blocks to keep the bus busy while they collect. With more, what the bus is late with holds
  * up the kernels beside them: on an H200 with 256 blocks one of 5 us took 45. */
 #define COLLECT_BLOCKS_MAX 48
+/* .. and the memory of the device, if no part is in that of the host. */
+#define COLLECT_BLOCKS_DEVICE 512
 
 /* All threads of the block. */
 static __device__ inline void collect_chunk(const struct arrays &all, uint32_t chunk)
@@ -40,10 +42,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-cudaError_t sw_cuda_launch_collect_parts(const struct arrays &all, uint32_t chunks,
+cudaError_t sw_cuda_launch_collect_parts(const struct arrays &all, uint32_t chunks, bool on_device,
                                          cudaStream_t stream)
 {
-    const uint32_t blocks = chunks < COLLECT_BLOCKS_MAX ? chunks : COLLECT_BLOCKS_MAX;
+    const uint32_t most = on_device ? COLLECT_BLOCKS_DEVICE : COLLECT_BLOCKS_MAX;
+    const uint32_t blocks = chunks < most ? chunks : most;
     collect_kernel<<<blocks, SW_CUDA_BLOCK, 0, stream>>>(all, chunks);
     return cudaGetLastError();
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.cu - host memory that a CUDA table did not allocate: it is pinned and mapped where it
- * lies, so that kernels use the addresses of the host.
+ * memory.cu - memory that a CUDA table did not allocate. That of the host is pinned and mapped
+ * where it lies, so that kernels use the addresses of the host; that of the device is opened
+ * (ipc.cuh).
  */
 #include "table/device/memory.cuh"
 
 #include <cstdio>
 #include <unistd.h>
+
+#include "table/device/ipc.cuh"
 
 /* The driver holds up everybody's launches while it pins memory, 8 ms for 256 MiB on an H200: so it
  * gets pieces, with pauses between them. Their addresses are one range to kernels. */
@@ -40,7 +43,6 @@ static cudaError_t pin(uint8_t *host, uint64_t bytes)
     }
     return error;
 }
-
 static int import_host(const struct sw_cuda_channel_owner *owner,
                        const struct sw_memory_source *source, struct sw_memory *out, char *reason,
                        size_t reason_size)
@@ -77,15 +79,36 @@ int sw_cuda_memory_import(const struct sw_cuda_channel_owner *owner,
         snprintf(reason, reason_size, "cudaSetDevice: %s", cudaGetErrorString(error));
         return SW_E_DEVICE;
     }
-    if (source->kind != SW_MEMORY_HOST) {
-        snprintf(reason, reason_size, "this build imports host memory alone");
-        return SW_E_UNSUPPORTED;
-    }
-    return import_host(owner, source, out, reason, reason_size);
+    return source->kind == SW_MEMORY_CUDA_IPC
+               ? sw_cuda_ipc_import(owner->device, source, out, reason, reason_size)
+               : import_host(owner, source, out, reason, reason_size);
 }
 
 void sw_cuda_memory_release(const struct sw_cuda_channel_owner *owner, struct sw_memory *memory)
 {
     (void)cudaSetDevice(owner->device);
-    unpin((uint8_t *)memory->address, memory->bytes);
+    if (memory->kind == SW_MEMORY_CUDA_IPC) {
+        sw_cuda_ipc_release(memory);
+    } else {
+        unpin((uint8_t *)memory->address, memory->bytes);
+    }
+}
+
+int sw_cuda_memory_load(struct sw_cuda_channel_owner *owner, const struct sw_memory *memory,
+                        uint64_t offset, uint64_t bytes, void *to)
+{
+    cudaError_t error = cudaSetDevice(owner->device);
+    if (error == cudaSuccess) {
+        error = cudaMemcpyAsync(to, (const char *)memory->address + offset, bytes,
+                                cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(cudaStreamPerThread);
+    }
+    return sw_cuda_check(owner, error, "loading memory of others") ? SW_OK : SW_E_DEVICE;
+}
+
+bool sw_cuda_memory_device(const struct sw_cuda_channel_owner *owner, uint8_t uuid[16])
+{
+    return sw_cuda_ipc_device(owner->device, uuid);
 }

@@ -13,6 +13,9 @@ int sw_cuda_memory_import(const struct sw_cuda_channel_owner *owner,
                           const struct sw_memory_source *source, struct sw_memory *out,
                           char *reason, size_t reason_size);
 void sw_cuda_memory_release(const struct sw_cuda_channel_owner *owner, struct sw_memory *memory);
+int sw_cuda_memory_load(struct sw_cuda_channel_owner *owner, const struct sw_memory *memory,
+                        uint64_t offset, uint64_t bytes, void *to);
+bool sw_cuda_memory_device(const struct sw_cuda_channel_owner *owner, uint8_t uuid[16]);
 
 /* sw_importing of a table that begins with its struct sw_cuda_channel_owner. */
 template <class Table>
@@ -26,7 +29,17 @@ template <class Table> void sw_cuda_release(void *table, struct sw_memory *memor
     sw_cuda_memory_release((Table *)table, memory);
 }
 template <class Table>
-const struct sw_importing sw_cuda_importing = {sw_cuda_import<Table>, sw_cuda_release<Table>, NULL,
-                                               NULL};
+int sw_cuda_load_memory(void *table, const struct sw_memory *memory, uint64_t offset,
+                        uint64_t bytes, void *to)
+{
+    return sw_cuda_memory_load((Table *)table, memory, offset, bytes, to);
+}
+template <class Table> bool sw_cuda_uuid(const void *table, uint8_t uuid[16])
+{
+    return sw_cuda_memory_device((const Table *)table, uuid);
+}
+template <class Table>
+const struct sw_importing sw_cuda_importing = {sw_cuda_import<Table>, sw_cuda_release<Table>,
+                                               sw_cuda_load_memory<Table>, sw_cuda_uuid<Table>};
 
 #endif

@@ -62,7 +62,7 @@ static __device__ inline void copy_elements(uint8_t *to, const uint8_t *from, ui
 }
 
 /* Enqueues the kernel that collects, and loads it. */
-cudaError_t sw_cuda_launch_collect_parts(const struct arrays &all, uint32_t chunks,
+cudaError_t sw_cuda_launch_collect_parts(const struct arrays &all, uint32_t chunks, bool on_device,
                                          cudaStream_t stream);
 cudaError_t sw_cuda_load_collect_parts(void);
 

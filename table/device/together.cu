@@ -387,6 +387,17 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     whole->group_refused = in->group_refused;
 }
 
+/* Whether the keys and values of all parts are in memory of the device. */
+static bool on_device(const struct sw_together *together)
+{
+    for (uint32_t p = 0; p < together->count; p++) {
+        if (!together->parts[p]->on_device) {
+            return false;
+        }
+    }
+    return true;
+}
+
 cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
                                      cudaStream_t stream)
 {
@@ -399,7 +410,8 @@ cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_
     if (error != cudaSuccess) {
         return error;
     }
-    error = sw_cuda_launch_collect_parts(all, chunks_of_all(memory, together), memory->stream);
+    error = sw_cuda_launch_collect_parts(all, chunks_of_all(memory, together), on_device(together),
+                                         memory->stream);
     if (error == cudaSuccess) {
         error = cudaEventRecord(memory->done[together->number], memory->stream);
     }

@@ -26,8 +26,8 @@ static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a channel takes the reads 
 
 /* A block collects or deals so many operations of one part at a time, and as many groups. */
 #define SW_TOGETHER_CHUNK 1024
-/* The most operations of a launch. While it runs no read does: this bounds what a read may wait
- * for. */
+/* The most operations that are gathered for a launch. While it runs no read does: this bounds what
+ * a read may wait for. */
 #define SW_TOGETHER_OPERATIONS_MAX (512U * 1024)
 /* .. and of one that streams the table: with half of them it would take almost as long. */
 #define SW_TOGETHER_STREAMED_MAX (4096U * 1024)
@@ -80,7 +80,7 @@ struct sw_cuda_collected {
 
 /* Memory of a table for this. All arrays but those of the host are device memory. */
 struct sw_cuda_together {
-    uint32_t operations_max; /* of all parts */
+    uint32_t operations_max; /* there is room for */
     uint32_t key_bytes;
     uint32_t value_bytes;
     size_t record_bytes; /* of the engine's records, a multiple of 8 */

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 struct emu_pool {
@@ -26,6 +27,8 @@ struct allocation {
     size_t map_bytes, bytes;
 };
 std::map<char *, allocation> allocations;
+std::map<char *, size_t> registered; /* memory of the host's */
+std::map<char *, int> opened;        /* how many times, by handles */
 size_t allocated;
 std::mutex mutex; /* guards these */
 const size_t PAGE = 4096, ALIGN = 256;
@@ -65,6 +68,9 @@ cudaError_t give_back(void *memory)
     if (found == allocations.end()) {
         emu_fail("%p is given back and was never allocated", memory);
     }
+    if (opened.count((char *)memory) != 0) {
+        emu_fail("%p is given back and is still open elsewhere", memory);
+    }
     allocated -= found->second.bytes;
     munmap(found->second.map, found->second.map_bytes);
     allocations.erase(found);
@@ -72,6 +78,17 @@ cudaError_t give_back(void *memory)
 }
 
 } // namespace
+
+/* The allocation that an address is of; the end where there is none. Under the mutex. */
+static std::map<char *, allocation>::iterator allocation_of(const void *memory)
+{
+    auto after = allocations.upper_bound((char *)memory);
+    if (after == allocations.begin()) {
+        return allocations.end();
+    }
+    --after;
+    return after->first + after->second.bytes > (const char *)memory ? after : allocations.end();
+}
 
 size_t emu_allocated(void)
 {
@@ -82,9 +99,10 @@ size_t emu_allocated(void)
 bool emu_is_reached(const void *memory)
 {
     std::lock_guard<std::mutex> lock(mutex);
-    auto after = allocations.upper_bound((char *)memory);
-    return after != allocations.begin() &&
-           (--after)->first + after->second.bytes > (const char *)memory;
+    auto after = registered.upper_bound((char *)memory);
+    return allocation_of(memory) != allocations.end() ||
+           (after != registered.begin() &&
+            (--after)->first + after->second > (const char *)memory);
 }
 
 static void fault(int, siginfo_t *info, void *)
@@ -143,6 +161,92 @@ cudaError_t cudaFreeHost(void *memory)
     cudaDeviceSynchronize();
     give_back(memory);
     return emu_gives_back();
+}
+
+/* --- memory of others ------------------------------------------------------------------------- */
+
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned int)
+{
+    EMU_MAY_FAIL(emu_allocates());
+    std::lock_guard<std::mutex> lock(mutex);
+    return registered.emplace((char *)memory, bytes).second ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaHostUnregister(void *memory)
+{
+    cudaDeviceSynchronize();
+    std::lock_guard<std::mutex> lock(mutex);
+    if (registered.erase((char *)memory) == 0) {
+        emu_fail("%p is unregistered and was not registered", memory);
+    }
+    return emu_gives_back();
+}
+
+/* Handles have the address of the allocation, and are for this process too, unlike CUDA's. */
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
+{
+    EMU_MAY_FAIL(emu_called());
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = allocation_of(memory);
+    if (found == allocations.end()) {
+        return cudaErrorInvalidValue;
+    }
+    memset(handle, 0, sizeof(*handle));
+    memcpy(handle, &found->first, sizeof(found->first));
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned int)
+{
+    EMU_MAY_FAIL(emu_allocates());
+    std::lock_guard<std::mutex> lock(mutex);
+    char *first;
+    memcpy(&first, &handle, sizeof(first));
+    if (allocations.find(first) == allocations.end()) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    opened[first]++;
+    *memory = first;
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *memory)
+{
+    cudaDeviceSynchronize();
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = opened.find((char *)memory);
+    if (found == opened.end()) {
+        emu_fail("%p is closed and was not open", memory);
+    }
+    if (--found->second == 0) {
+        opened.erase(found);
+    }
+    return emu_gives_back();
+}
+
+static int address_range(uintptr_t *base, size_t *bytes, uintptr_t address)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = allocation_of((void *)address);
+    if (found == allocations.end()) {
+        return cudaErrorInvalidValue;
+    }
+    *base = (uintptr_t)found->first;
+    *bytes = found->second.bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int,
+                                             unsigned long long,
+                                             enum cudaDriverEntryPointQueryResult *found)
+{
+    EMU_MAY_FAIL(emu_called());
+    if (strcmp(symbol, "cuMemGetAddressRange") != 0) {
+        return cudaErrorInvalidValue;
+    }
+    *function = (void *)address_range;
+    *found = cudaDriverEntryPointSuccess;
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)

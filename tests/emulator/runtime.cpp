@@ -241,6 +241,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
     }
     memset(properties, 0, sizeof(*properties));
     strcpy(properties->name, "an emulated GPU");
+    strcpy(properties->uuid.bytes, "emulated");
     properties->totalGlobalMem = EMU_DEVICE_BYTES;
     properties->sharedMemPerBlock = 48 << 10;
     properties->major = MAJOR;
@@ -255,11 +256,12 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int numbe
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
     EMU_MAY_FAIL(emu_called());
-    *value = attribute == cudaDevAttrMultiProcessorCount            ? MULTIPROCESSORS
-             : attribute == cudaDevAttrComputeCapabilityMajor       ? MAJOR
-             : attribute == cudaDevAttrComputeCapabilityMinor       ? MINOR
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? SHARED_BYTES
-                                                                    : 0;
+    *value = attribute == cudaDevAttrMultiProcessorCount                  ? MULTIPROCESSORS
+             : attribute == cudaDevAttrComputeCapabilityMajor             ? MAJOR
+             : attribute == cudaDevAttrComputeCapabilityMinor             ? MINOR
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin       ? SHARED_BYTES
+             : attribute == cudaDevAttrCanUseHostPointerForRegisteredMem ? 1
+                                                                          : 0;
     return cudaSuccess;
 }
 

@@ -26,7 +26,10 @@ $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 CUCKOO_SET_GPU_TEST := $(patsubst %,$(BUILD)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
   $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
-$(GPU_OUT)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
+$(GPU_OUT)/test_ways_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
+ATTACH_GPU_TEST := $(BUILD)/obj/tests/gpu/test_attach_gpu.cu.o $(call obj,$(CLIENT_CUDA_SRC)) $(BUILD)/libsherwood.a
+$(GPU_OUT)/test_attach_gpu: $(ATTACH_GPU_TEST)
+$(GPU_OUT)/test_attach_gpu: GPU_LIBS := -lprotobuf-c -lssl -lcrypto
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) \
   $(wildcard tests/gpu/cache/*.c) tests/support/random.c) $(BUILD)/libtable.a
 $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/include
@@ -39,8 +42,9 @@ $(GPU_OUT)/%:
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(GPU_LIBS) $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
-GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu
-test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
+GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu \
+  test_shared_gpu test_attach_gpu
+test-gpu: $(BUILD)/sherwoodd $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
 	for suite in $(CUDA_SUITE:%=%@robin_hood) $(ENGINE_TESTS); do \
 	  SW_TEST_BACKEND=cuda SW_TEST_ENGINE=$${suite#*@} $(GPU_OUT)/suite_$${suite%@*} || exit 1; done
 	$(GPU_OUT)/test_table_gpu --full
@@ -48,6 +52,8 @@ test-gpu: $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tes
 	$(GPU_OUT)/test_cuckoo_set_gpu
 	$(GPU_OUT)/test_cuckoo_engine_gpu
 	$(GPU_OUT)/test_cache_gpu
+	$(GPU_OUT)/test_shared_gpu
+	$(GPU_OUT)/test_attach_gpu $(BUILD)/sherwoodd
 
 # The bundle's programs look for libraries beside themselves. RPATH, not RUNPATH: the libraries'
 # own libraries lie there too.
@@ -62,13 +68,15 @@ $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $
 $(BUNDLE)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
-$(BUNDLE)/test_ways_gpu: $(BUILD)/obj/tests/gpu/test_ways_gpu.cu.o $(BUILD)/libtable.a
+$(BUNDLE)/test_ways_gpu $(BUNDLE)/test_shared_gpu: $(BUNDLE)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
+$(BUNDLE)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 $(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+$(BUNDLE)/test_attach_gpu: BUNDLE_LIBS += -lprotobuf-c -lssl -lcrypto
 $(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = -lcriterion $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
 $(BUNDLE)/sherwood-load: BUNDLE_LIBS = $(CLIENT_LIBS)

@@ -66,7 +66,7 @@ static const struct sw_backend backend = {
 };
 
 /* Runs one write of `count` operations where a launch takes `most`. */
-static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
+static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers, bool shared)
 {
     struct counts counts = {0, 0};
     struct sw_combiner combiner;
@@ -74,11 +74,12 @@ static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
     uint64_t unused = 0;
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = SW_SET,
+                             .shared = shared,
                              .count = count,
                              .keys = &unused,
                              .values = &unused,
                              .leftover_keys = leftovers};
-    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most), SW_OK);
+    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most, 2 * most), SW_OK);
     sw_combine_queue_init(&own, &combiner, &counts);
     cr_assert_eq(sw_combine_submit(&own, &batch), SW_OK);
     while (sw_combine_poll(&own, &batch) == SW_PENDING) {
@@ -86,6 +87,11 @@ static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
     cr_assert_eq(sw_combiner_launches(&combiner), 1);
     sw_combiner_close(&combiner);
     return counts;
+}
+
+static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
+{
+    return launch_batch(count, most, leftovers, false);
 }
 
 Test(combine_alone, a_large_batch_is_collected)
@@ -111,4 +117,14 @@ Test(combine_alone, nor_one_that_hands_entries_back)
     uint64_t leftovers;
     struct counts counts = launch(SW_COLLECTED_MIN, SW_COLLECTED_MIN, &leftovers);
     cr_assert(counts.together == 0 && counts.alone == 1);
+}
+
+/* Others may change its keys: each is loaded once, into the table's memory. */
+Test(combine_alone, one_of_shared_memory_is_however_large_it_is)
+{
+    static const uint32_t sizes[] = {1, SW_COLLECTED_MIN, 2 * SW_COLLECTED_MIN};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct counts counts = launch_batch(sizes[i], SW_COLLECTED_MIN, NULL, true);
+        cr_assert(counts.together == 1 && counts.alone == 0);
+    }
 }

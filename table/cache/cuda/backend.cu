@@ -166,7 +166,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     const struct sw_cache_cuda_table *table = (const struct sw_cache_cuda_table *)context;
     sw_cache_growth_facts(&table->growth, facts);
     facts->bus_id = table->bus_id;
-    facts->together_ops_max = table->together.operations_max;
+    facts->together_ops_max = facts->collected_ops_max = table->together.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
     facts->image_bytes = sw_cache_cuda_image_bytes(table);
 }

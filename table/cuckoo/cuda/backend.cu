@@ -226,7 +226,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     facts->bus_id = table->bus_id;
     facts->image_bytes =
         (table->geometry.cells + table->geometry.stash_room) * (table->config.slot_bits / 8);
-    facts->together_ops_max = table->together.operations_max;
+    facts->together_ops_max = facts->collected_ops_max = table->together.operations_max;
 }
 
 void *table_io_alloc(void *context, size_t bytes)
@@ -319,7 +319,6 @@ const struct sw_backend backend = {
     NULL,
     NULL,
     NULL,
-    1U << SW_GET,
 };
 
 } // namespace

@@ -302,6 +302,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
     facts->together_ops_max = sw_cuda_together_usual(table);
+    facts->collected_ops_max = table->together.operations_max;
     for (int w = 0; w < SW_WAY_COUNT; w++) {
         facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
         facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
@@ -392,7 +393,6 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void)
         NULL,
         NULL,
         NULL,
-        1U << SW_GET,
     };
     return &backend;
 }

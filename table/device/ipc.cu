@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ipc.cu - opening allocations of other processes, and finding out what of them there is.
+ */
+#include "table/device/ipc.cuh"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The driver's own word for the allocation an address is of. */
+typedef int (*address_range_function)(uintptr_t *base, size_t *bytes, uintptr_t address);
+
+static address_range_function address_range(void)
+{
+    void *function = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+    cudaError_t error = cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000,
+                                                         cudaEnableDefault, &found);
+#else
+    cudaError_t error =
+        cudaGetDriverEntryPoint("cuMemGetAddressRange", &function, cudaEnableDefault, &found);
+#endif
+    return error == cudaSuccess && found == cudaDriverEntryPointSuccess
+               ? (address_range_function)function
+               : NULL;
+}
+
+bool sw_cuda_ipc_device(int device, uint8_t uuid[16])
+{
+    struct cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    memcpy(uuid, properties.uuid.bytes, sizeof(properties.uuid.bytes));
+    return true;
+}
+
+/* Whether [offset, offset + bytes) lies in what was opened at `base`. */
+static bool lies_within(void *base, const struct sw_memory_source *source)
+{
+    const address_range_function range = address_range();
+    uintptr_t first = 0;
+    size_t all = 0;
+    if (range == NULL || range(&first, &all, (uintptr_t)base) != 0) {
+        return false;
+    }
+    const uint64_t after = all - ((uintptr_t)base - first);
+    return source->offset <= after && source->bytes <= after - source->offset;
+}
+
+int sw_cuda_ipc_import(int device, const struct sw_memory_source *source, struct sw_memory *out,
+                       char *reason, size_t reason_size)
+{
+    uint8_t uuid[16];
+    cudaIpcMemHandle_t handle;
+    void *base = NULL;
+    static_assert(sizeof(handle) == sizeof(source->handle), "a handle is what a source has");
+    if (!sw_cuda_ipc_device(device, uuid) || memcmp(uuid, source->device_uuid, sizeof(uuid)) != 0) {
+        snprintf(reason, reason_size, "the memory is of another device than the table");
+        return SW_E_UNSUPPORTED;
+    }
+    memcpy(&handle, source->handle, sizeof(handle));
+    cudaError_t error = cudaIpcOpenMemHandle(&base, handle, cudaIpcMemLazyEnablePeerAccess);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
+        snprintf(reason, reason_size, "cudaIpcOpenMemHandle: %s", cudaGetErrorString(error));
+        return error == cudaErrorMemoryAllocation ? SW_E_NOMEM : SW_E_UNSUPPORTED;
+    }
+    out->_backend = base;
+    out->bytes = source->bytes;
+    out->address = (char *)base + source->offset;
+    if (!lies_within(base, source)) {
+        snprintf(reason, reason_size, "the allocation of the handle ends before the memory does");
+        sw_cuda_ipc_release(out);
+        return SW_E_UNSUPPORTED;
+    }
+    return SW_OK;
+}
+
+void sw_cuda_ipc_release(struct sw_memory *memory)
+{
+    (void)cudaIpcCloseMemHandle(memory->_backend);
+    (void)cudaGetLastError(); /* its owner may be gone */
+}
