@@ -7,6 +7,7 @@
 #   proto/tls/*.c                             -> libtls.a      (TLS streams over sockets)
 #   server/*.c server/*/*.c                    -> libserver.a, sherwoodd (main.c)
 #   client/*.c                                -> libsherwood.a, libsherwood.so
+#   client/cuda/*.c                           -> libsherwood-cuda.so
 #   client/cli/*.c                            -> sherwood-cli
 #   bench/load/*.c                            -> sherwood-load
 #   tests/<folder>/test_*.c                   -> tests/<folder>/test_*  (Criterion)
@@ -80,6 +81,7 @@ PROTO_SRC := $(wildcard proto/*.c)
 TLS_SRC := $(wildcard proto/tls/*.c)
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 CLIENT_SRC := $(wildcard client/*.c)
+CLIENT_CUDA_SRC := $(wildcard client/cuda/*.c)
 CLI_SRC := $(wildcard client/cli/*.c)
 LOAD_SRC := $(wildcard bench/load/*.c) client/cli/login.c bench/study/options.c bench/study/lists.c
 TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/tls/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
@@ -123,7 +125,7 @@ include $(wildcard tests/gpu/gpu.mk) $(wildcard tests/emulator/emulator.mk) $(wi
 # --- programs ------------------------------------------------------------------------------------
 PROGRAMS := $(if $(wildcard server/main.c),$(BUILD)/sherwoodd) $(if $(CLI_SRC),$(BUILD)/sherwood-cli) \
             $(if $(LOAD_SRC),$(BUILD)/sherwood-load)
-LIBS_PUBLIC := $(if $(CLIENT_SRC),$(BUILD)/libsherwood.a $(BUILD)/libsherwood.so)
+LIBS_PUBLIC := $(if $(CLIENT_SRC),$(BUILD)/libsherwood.a $(BUILD)/libsherwood.so $(BUILD)/libsherwood-cuda.so)
 
 .PHONY: all
 all: $(PROGRAMS) $(LIBS_PUBLIC) ## build the daemon, the tools and the client library
@@ -158,6 +160,13 @@ $(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
 	ln -sf libsherwood.so.$(VERSION) $(BUILD)/libsherwood.so.$(SOVERSION)
 	ln -sf libsherwood.so.$(VERSION) $@
+# It loads CUDA's driver itself, and needs nothing of CUDA to be built.
+$(BUILD)/libsherwood-cuda.so.$(VERSION): $(call obj,$(CLIENT_CUDA_SRC)) client/cuda/sherwood-cuda.map $(BUILD)/libsherwood.so
+	$(CC) -shared $(REAL_LDFLAGS) -Wl,-soname,libsherwood-cuda.so.$(SOVERSION) \
+	  -Wl,--version-script=client/cuda/sherwood-cuda.map -o $@ $(filter %.o,$^) -L$(BUILD) -lsherwood -ldl
+$(BUILD)/libsherwood-cuda.so: $(BUILD)/libsherwood-cuda.so.$(VERSION)
+	ln -sf libsherwood-cuda.so.$(VERSION) $(BUILD)/libsherwood-cuda.so.$(SOVERSION)
+	ln -sf libsherwood-cuda.so.$(VERSION) $@
 
 SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl 2>/dev/null) $(CUDA_LIBS) -lm
 CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm

@@ -284,8 +284,11 @@ int sherwood_region_device(struct sherwood *client, uint8_t uuid[16])
     }
     int status = attach(client);
     if (status == SHERWOOD_OK && !client->sharing.has_device) {
-        status = sw_client_fail(client, SHERWOOD_E_REQUEST,
-                                "the server has no device whose memory could be shared");
+        status =
+            sw_client_fail(client, SHERWOOD_E_REQUEST,
+                           "the server is not on a GPU, whose memory could be shared (its backend "
+                           "is %s)",
+                           client->server.backend);
     }
     if (status == SHERWOOD_OK) {
         memcpy(uuid, client->sharing.device_uuid, sizeof(client->sharing.device_uuid));

@@ -1,6 +1,7 @@
 # make install [PREFIX=/usr/local] [DESTDIR=]: programs, client library, man pages, units.
 #   bin/                    sherwoodd, sherwood-cli, sherwood-load
-#   include/ LIBDIR/        sherwood.h, libsherwood.so (and soname links), libsherwood.a, sherwood.pc; LIBDIR is PREFIX/lib
+#   include/ LIBDIR/        sherwood.h, libsherwood.so (and soname links), libsherwood.a, sherwood.pc, and
+#                           the like of libsherwood-cuda, but for the archive; LIBDIR is PREFIX/lib
 #   share/man/              man pages, made from deploy/man/*.scd by scdoc
 #   share/doc/sherwood/     examples
 #   lib/systemd/, sysusers.d, tmpfiles.d   what deploy/ has of it, @PREFIX@ filled in
@@ -24,7 +25,9 @@ TMPFILES := $(wildcard deploy/tmpfiles.d/*.conf deploy/*.tmpfiles deploy/systemd
 $(BUILD)/man/%: deploy/man/%.scd
 	@mkdir -p $(@D)
 	scdoc < $< > $@
-$(BUILD)/sherwood.pc: client/sherwood.pc.in FORCE
+$(BUILD)/sherwood-cuda.pc: client/cuda/sherwood-cuda.pc.in
+$(BUILD)/sherwood.pc: client/sherwood.pc.in
+$(BUILD)/sherwood.pc $(BUILD)/sherwood-cuda.pc: FORCE
 	@mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${exec_prefix}/%)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
@@ -43,14 +46,15 @@ install-programs: all
 	install -d $(INSTALL_ROOT)/bin
 	install -m 755 $(PROGRAMS) $(INSTALL_ROOT)/bin/
 
-install-library: all $(BUILD)/sherwood.pc
+install-library: all $(BUILD)/sherwood.pc $(BUILD)/sherwood-cuda.pc
 	install -d $(INSTALL_ROOT)/include $(INSTALL_LIB)/pkgconfig $(INSTALL_ROOT)/share/doc/sherwood/examples
-	install -m 644 client/sherwood.h $(INSTALL_ROOT)/include/
+	install -m 644 client/sherwood.h client/sherwood-cuda.h $(INSTALL_ROOT)/include/
 	install -m 644 $(BUILD)/libsherwood.a $(INSTALL_LIB)/
-	install -m 755 $(BUILD)/libsherwood.so.$(VERSION) $(INSTALL_LIB)/
-	ln -sf libsherwood.so.$(VERSION) $(INSTALL_LIB)/libsherwood.so.$(SOVERSION)
-	ln -sf libsherwood.so.$(VERSION) $(INSTALL_LIB)/libsherwood.so
-	install -m 644 $(BUILD)/sherwood.pc $(INSTALL_LIB)/pkgconfig/
+	for name in libsherwood libsherwood-cuda; do \
+	  install -m 755 $(BUILD)/$$name.so.$(VERSION) $(INSTALL_LIB)/ && \
+	  ln -sf $$name.so.$(VERSION) $(INSTALL_LIB)/$$name.so.$(SOVERSION) && \
+	  ln -sf $$name.so.$(VERSION) $(INSTALL_LIB)/$$name.so || exit 1; done
+	install -m 644 $(BUILD)/sherwood.pc $(BUILD)/sherwood-cuda.pc $(INSTALL_LIB)/pkgconfig/
 	install -m 644 $(wildcard client/examples/*.c) $(INSTALL_ROOT)/share/doc/sherwood/examples/
 
 install-man: $(MAN_PAGES)

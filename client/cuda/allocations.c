@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * allocations.c - which allocations of the device the server shares.
+ *
+ * Invariant: no two entries overlap, and each is the allocation that had its addresses when it was
+ * last used. An allocator may free memory and get the same addresses again, so every use asks the
+ * driver for the number of the buffer.
+ */
+#include <string.h>
+
+#include "client/cuda/attached.h"
+
+static bool overlaps(const struct sw_cuda_allocation *entry, uintptr_t base, size_t bytes)
+{
+    return entry->region != NULL && entry->base < base + bytes && base < entry->base + entry->bytes;
+}
+
+static int forget(struct sw_cuda_allocation *entry)
+{
+    int status = sherwood_region_destroy(entry->region);
+    entry->region = NULL;
+    return status;
+}
+
+/* The entry of an allocation, or a free one for it; what overlaps it is gone then. */
+static struct sw_cuda_allocation *entry_of(struct sherwood_cuda *cuda, uintptr_t base, size_t bytes,
+                                           uint64_t buffer)
+{
+    struct sw_cuda_allocation *best = NULL;
+    for (int i = 0; i < SW_CUDA_ALLOCATIONS_MAX; i++) {
+        struct sw_cuda_allocation *entry = &cuda->allocations[i];
+        if (entry->region != NULL && entry->base == base && entry->bytes == bytes &&
+            entry->buffer == buffer) {
+            return entry;
+        }
+        if (overlaps(entry, base, bytes)) {
+            (void)forget(entry); /* a connection that ended is noticed by what follows */
+        }
+        if (best == NULL ||
+            (best->region != NULL && (entry->region == NULL || entry->used < best->used))) {
+            best = entry;
+        }
+    }
+    return best;
+}
+
+static int share(struct sherwood_cuda *cuda, struct sw_cuda_allocation *entry, uintptr_t base,
+                 size_t bytes, uint64_t buffer)
+{
+    struct sherwood_memory memory = SHERWOOD_MEMORY_INIT;
+    memory.kind = SHERWOOD_MEMORY_CUDA_IPC;
+    memory.address = (void *)base;
+    memory.bytes = bytes;
+    memcpy(memory.device_uuid, cuda->uuid, sizeof(memory.device_uuid));
+    int error = cuda->driver.memory_handle(memory.handle, base);
+    if (error != 0) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the memory at %p cannot be shared (%s): it has to be an ordinary "
+                            "allocation, not of a pool, managed, or an expandable segment of torch",
+                            (void *)base, sw_driver_text(&cuda->driver, error));
+    }
+    if (entry->region != NULL) {
+        (void)forget(entry);
+    }
+    int status = sherwood_region_register(cuda->client, &memory, &entry->region);
+    if (status != SHERWOOD_OK) {
+        entry->region = NULL;
+        return sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
+    }
+    entry->base = base;
+    entry->bytes = bytes;
+    entry->buffer = buffer;
+    return SHERWOOD_OK;
+}
+
+int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what)
+{
+    static const int attributes[] = {SW_DRIVER_RANGE_BEGIN, SW_DRIVER_RANGE_BYTES,
+                                     SW_DRIVER_BUFFER_ID};
+    uintptr_t base = 0;
+    size_t all = 0;
+    uint64_t buffer = 0;
+    void *values[] = {&base, &all, &buffer};
+    if (pointer == NULL) {
+        return SHERWOOD_OK;
+    }
+    int error = cuda->driver.pointer_attributes(3, attributes, values, (uintptr_t)pointer);
+    if (error != 0 || all == 0 || (uintptr_t)pointer - base >= all) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID, "the %s at %p are not in memory of the device",
+                            what, pointer);
+    }
+    const uint64_t after = all - ((uintptr_t)pointer - base);
+    if (bytes > after) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the %s have %llu bytes, of which the allocation has %llu", what,
+                            (unsigned long long)bytes, (unsigned long long)after);
+    }
+    struct sw_cuda_allocation *entry = entry_of(cuda, base, all, buffer);
+    int status = entry->region != NULL && entry->base == base && entry->buffer == buffer
+                     ? SHERWOOD_OK
+                     : share(cuda, entry, base, all, buffer);
+    entry->used = ++cuda->clock;
+    return status;
+}
+
+int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operation,
+                      const void *keys, const void *values, size_t count, const void *previous,
+                      const void *found)
+{
+    const struct sherwood_server *server = sherwood_server(cuda->client);
+    const uint64_t value_bytes = (uint64_t)count * server->value_bytes;
+    const uint32_t align = server->value_bytes % 16 == 0  ? 16
+                           : server->value_bytes % 8 == 0 ? 8
+                                                          : 4;
+    if (count > UINT64_MAX / 2048 || keys == NULL) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID, "there are no keys, or too many");
+    }
+    if ((uintptr_t)keys % server->key_bytes != 0 || (uintptr_t)values % align != 0 ||
+        (uintptr_t)previous % align != 0 || (uintptr_t)found % sizeof(uint64_t) != 0) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "keys have to be aligned to %u bytes, values to %u, found to 8",
+                            server->key_bytes, align);
+    }
+    const bool takes = operation != SHERWOOD_GET && operation != SHERWOOD_DELETE &&
+                       operation != SHERWOOD_PEEK && operation != SHERWOOD_SET_SCORE;
+    if (takes && values == NULL) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID, "the operation takes values, and there are none");
+    }
+    int status = sw_cuda_share(cuda, keys, (uint64_t)count * server->key_bytes, "keys");
+    if (status == SHERWOOD_OK && takes) {
+        status = sw_cuda_share(cuda, values, value_bytes, "values");
+    }
+    if (status == SHERWOOD_OK) {
+        status = sw_cuda_share(cuda, previous, value_bytes, "values of the answer");
+    }
+    if (status == SHERWOOD_OK) {
+        status = sw_cuda_share(cuda, found, sherwood_found_words(count) * sizeof(uint64_t),
+                               "found bits");
+    }
+    return status;
+}
+
+int sw_cuda_unshare(struct sherwood_cuda *cuda, const void *pointer)
+{
+    for (int i = 0; i < SW_CUDA_ALLOCATIONS_MAX; i++) {
+        struct sw_cuda_allocation *entry = &cuda->allocations[i];
+        if (overlaps(entry, (uintptr_t)pointer, 1)) {
+            int status = forget(entry);
+            return status == SHERWOOD_OK ? status
+                                         : sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
+        }
+    }
+    return SHERWOOD_OK;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * driver.c - loading CUDA's driver.
+ */
+#include "client/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* A pointer to a function from one to an object, which ISO C has no conversion for. */
+static void take_symbol(void *library, const char *symbol, void *function)
+{
+    void *found = dlsym(library, symbol);
+    memcpy(function, &found, sizeof(found));
+}
+
+const char *sw_driver_open(struct sw_driver *driver)
+{
+    int count = 0;
+    memset(driver, 0, sizeof(*driver));
+    driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (driver->library == NULL) {
+        return "there is no CUDA driver here: libcuda.so.1 was not found";
+    }
+#define TAKE(name, symbol, arguments)                            \
+    take_symbol(driver->library, symbol, (void *)&driver->name); \
+    if (driver->name == NULL) {                                  \
+        sw_driver_close(driver);                                 \
+        return "the CUDA driver is too old: it has no " symbol;  \
+    }
+    SW_DRIVER_MAP(TAKE)
+#undef TAKE
+    if (driver->init(0) != 0 || driver->device_count(&count) != 0 || count == 0) {
+        sw_driver_close(driver);
+        return "the CUDA driver finds no device";
+    }
+    return NULL;
+}
+
+void sw_driver_close(struct sw_driver *driver)
+{
+    if (driver->library != NULL) {
+        dlclose(driver->library);
+        driver->library = NULL;
+    }
+}
+
+const char *sw_driver_text(const struct sw_driver *driver, int error)
+{
+    const char *text = NULL;
+    return driver->error_text(error, &text) == 0 && text != NULL ? text : "unknown error";
+}

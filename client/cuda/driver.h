@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * driver.h - what is used of CUDA's driver, loaded when it is needed: nothing of CUDA is needed to
+ * build, and a program without a GPU learns so in a sentence.
+ */
+#ifndef SHERWOOD_CLIENT_CUDA_DRIVER_H
+#define SHERWOOD_CLIENT_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Names of the driver's functions, of the versions whose arguments are these. */
+#define SW_DRIVER_MAP(X)                                                              \
+    X(init, "cuInit", (unsigned flags))                                               \
+    X(device_count, "cuDeviceGetCount", (int *count))                                 \
+    X(device_get, "cuDeviceGet", (int *device, int ordinal))                          \
+    X(device_uuid, "cuDeviceGetUuid_v2", (uint8_t uuid[16], int device))              \
+    X(context_retain, "cuDevicePrimaryCtxRetain", (void **context, int device))       \
+    X(context_release, "cuDevicePrimaryCtxRelease_v2", (int device))                  \
+    X(context_push, "cuCtxPushCurrent_v2", (void *context))                           \
+    X(context_pop, "cuCtxPopCurrent_v2", (void **context))                            \
+    X(pointer_attributes, "cuPointerGetAttributes",                                   \
+      (unsigned count, const int *attributes, void **values, uintptr_t pointer))      \
+    X(memory_handle, "cuIpcGetMemHandle", (uint8_t handle[64], uintptr_t base))       \
+    X(host_allocate, "cuMemHostAlloc", (void **memory, size_t bytes, unsigned flags)) \
+    X(host_free, "cuMemFreeHost", (void *memory))                                     \
+    X(host_address, "cuMemHostGetDevicePointer_v2",                                   \
+      (uintptr_t * device, void *memory, unsigned flags))                             \
+    X(stream_write, "cuStreamWriteValue32_v2",                                        \
+      (void *stream, uintptr_t address, uint32_t value, unsigned flags))              \
+    X(stream_wait, "cuStreamWaitValue32_v2",                                          \
+      (void *stream, uintptr_t address, uint32_t value, unsigned flags))              \
+    X(stream_capturing, "cuStreamIsCapturing", (void *stream, int *status))           \
+    X(error_text, "cuGetErrorString", (int error, const char **text))
+
+/* All return 0 or an error of CUDA. */
+struct sw_driver {
+    void *library;
+#define SW_DRIVER_MEMBER(name, symbol, arguments) int(*name) arguments;
+    SW_DRIVER_MAP(SW_DRIVER_MEMBER)
+#undef SW_DRIVER_MEMBER
+};
+
+/* Attributes of pointers: a number that no two allocations have; where one begins; its bytes. What
+ * a pointer does not have is 0. */
+#define SW_DRIVER_BUFFER_ID 7
+#define SW_DRIVER_RANGE_BEGIN 11
+#define SW_DRIVER_RANGE_BYTES 12
+#define SW_DRIVER_HOST_PORTABLE 1U
+#define SW_DRIVER_HOST_MAPPED 2U
+#define SW_DRIVER_WAIT_AT_LEAST 0U /* modulo 2^32 */
+
+/* Loads and initialises it. Returns NULL, or a sentence in static storage. */
+const char *sw_driver_open(struct sw_driver *driver);
+void sw_driver_close(struct sw_driver *driver);
+/* The text of an error. */
+const char *sw_driver_text(const struct sw_driver *driver, int error);
+
+#endif

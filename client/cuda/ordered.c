@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ordered.c - calls in the order of a stream.
+ *
+ *   the caller   enqueues on its stream: ready = ticket; wait until done >= ticket
+ *   the thread   sees ready, submits the request, sees its answer, sets done = ticket
+ *
+ * The words lie in host memory that the device reads and writes. So the server knows nothing of
+ * streams, and a stream that never comes that far holds up nobody but its own calls. Whatever goes
+ * wrong, `done` is set, and the stream goes on.
+ *
+ * A ticket's words are used again when `done` was set. Then the stream has written `ready`, and may
+ * still have to look at `done`, which only grows.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cuda/attached.h"
+
+/* Looks that find nothing before the thread sleeps between them, while no request is in flight. */
+#define IDLE_LOOKS 2000
+#define SLEEP_US 20
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static void finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, int status,
+                   const char *text)
+{
+    const size_t slot = (size_t)(ordered - cuda->ordered);
+    __atomic_store_n(&cuda->words[slot].done, ordered->ticket, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&cuda->lock);
+    if (status != SHERWOOD_OK && cuda->failure == SHERWOOD_OK) {
+        cuda->failure = status;
+        (void)snprintf(cuda->failure_text, sizeof(cuda->failure_text), "%s", text);
+    }
+    ordered->state = SW_ORDERED_FREE;
+    cuda->under_way--;
+    pthread_cond_broadcast(&cuda->changed);
+    pthread_mutex_unlock(&cuda->lock);
+}
+
+/* With the turn. */
+static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
+{
+    struct sherwood_request *request = &ordered->request;
+    const enum sherwood_operation operation = request->operation;
+    int status = sw_cuda_share_all(cuda, operation, request->keys, request->values, ordered->count,
+                                   request->previous, request->found);
+    if (status != SHERWOOD_OK) {
+        finish(cuda, ordered, status, sherwood_cuda_error());
+        return;
+    }
+    if (ordered->count > sherwood_server(cuda->client)->frame_ops_max) {
+        status = sherwood_run(cuda->client, operation, request->keys, request->values,
+                              ordered->count, request->previous, request->found);
+        finish(cuda, ordered, status, sherwood_error(cuda->client));
+        return;
+    }
+    request->count = (uint32_t)ordered->count;
+    status = sherwood_submit(cuda->client, request);
+    if (status == SHERWOOD_E_BUSY) {
+        return; /* it is looked at again */
+    }
+    if (status != SHERWOOD_OK) {
+        finish(cuda, ordered, status, sherwood_error(cuda->client));
+        return;
+    }
+    pthread_mutex_lock(&cuda->lock);
+    ordered->state = SW_ORDERED_FLIES;
+    pthread_mutex_unlock(&cuda->lock);
+}
+
+/* Finishes what is answered. Returns whether there was anything. */
+static bool receive(struct sherwood_cuda *cuda)
+{
+    struct sherwood_request *request = NULL;
+    bool any = false;
+    for (;;) {
+        int status = sherwood_wait_any_for(cuda->client, &request, 0);
+        if (request == NULL) {
+            return any;
+        }
+        finish(cuda, request->user, status, sherwood_error(cuda->client));
+        any = true;
+    }
+}
+
+static bool is_ready(const struct sherwood_cuda *cuda, int slot)
+{
+    const uint32_t ready = __atomic_load_n(&cuda->words[slot].ready, __ATOMIC_ACQUIRE);
+    return (int32_t)(ready - cuda->ordered[slot].ticket) >= 0;
+}
+
+/* Lets calls that wait on the host go first. */
+static void take_turn_last(struct sherwood_cuda *cuda)
+{
+    while (__atomic_load_n(&cuda->wanted, __ATOMIC_RELAXED) != 0) {
+        sched_yield();
+    }
+    pthread_mutex_lock(&cuda->turn);
+}
+
+/* Looks at all calls once. Returns whether anything happened; *flies: whether requests are in
+ * flight. */
+static bool look(struct sherwood_cuda *cuda, bool *flies)
+{
+    int ready[SHERWOOD_CUDA_ORDERED_MAX];
+    int count = 0;
+    bool any = false;
+    *flies = false;
+    pthread_mutex_lock(&cuda->lock);
+    for (int i = 0; i < SHERWOOD_CUDA_ORDERED_MAX; i++) {
+        *flies |= cuda->ordered[i].state == SW_ORDERED_FLIES;
+        if (cuda->ordered[i].state == SW_ORDERED_WAITS && is_ready(cuda, i)) {
+            ready[count++] = i;
+        }
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    if (count == 0 && !*flies) {
+        return false;
+    }
+    take_turn_last(cuda);
+    for (int i = 0; i < count; i++) {
+        submit(cuda, &cuda->ordered[ready[i]]);
+        any = true;
+    }
+    any |= receive(cuda);
+    sw_cuda_give_turn(cuda);
+    *flies |= any;
+    return any;
+}
+
+static void *run_thread(void *argument)
+{
+    struct sherwood_cuda *cuda = argument;
+    uint32_t idle = 0;
+    (void)cuda->driver.context_push(cuda->context);
+    pthread_mutex_lock(&cuda->lock);
+    while (!cuda->ends || cuda->under_way > 0) {
+        if (cuda->under_way == 0) {
+            pthread_cond_wait(&cuda->changed, &cuda->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&cuda->lock);
+        bool flies;
+        if (look(cuda, &flies)) {
+            idle = 0;
+        } else if (flies || ++idle < IDLE_LOOKS) {
+            sched_yield();
+        } else {
+            usleep(SLEEP_US);
+        }
+        pthread_mutex_lock(&cuda->lock);
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    return NULL;
+}
+
+/* --- the callers ------------------------------------------------------------------------------ */
+
+/* Allocates the words and starts the thread, the first time. Under `lock`. */
+static int start(struct sherwood_cuda *cuda)
+{
+    const size_t bytes = SHERWOOD_CUDA_ORDERED_MAX * sizeof(*cuda->words);
+    int error = 0;
+    if (cuda->words == NULL) {
+        error = cuda->driver.host_allocate((void **)&cuda->words, bytes,
+                                           SW_DRIVER_HOST_PORTABLE | SW_DRIVER_HOST_MAPPED);
+        if (error == 0) {
+            memset(cuda->words, 0, bytes);
+            error = cuda->driver.host_address(&cuda->words_address, cuda->words, 0);
+        }
+    }
+    if (error != 0) {
+        return sw_cuda_fail(SHERWOOD_E_NOMEM, "memory that host and device share: %s",
+                            sw_driver_text(&cuda->driver, error));
+    }
+    if (!cuda->has_thread) {
+        cuda->has_thread = pthread_create(&cuda->thread, NULL, run_thread, cuda) == 0;
+    }
+    return cuda->has_thread ? SHERWOOD_OK
+                            : sw_cuda_fail(SHERWOOD_E_NOMEM, "no thread can be started");
+}
+
+/* Takes a free entry; waits for one. Under `lock`. */
+static struct sw_cuda_ordered *take(struct sherwood_cuda *cuda)
+{
+    for (;;) {
+        for (int i = 0; i < SHERWOOD_CUDA_ORDERED_MAX; i++) {
+            struct sw_cuda_ordered *ordered = &cuda->ordered[i];
+            if (ordered->state == SW_ORDERED_FREE) {
+                memset(ordered, 0, sizeof(*ordered));
+                ordered->state = SW_ORDERED_TAKEN;
+                ordered->ticket = ++cuda->tickets;
+                cuda->words[i].ready = ordered->ticket - 1;
+                __atomic_store_n(&cuda->words[i].done, ordered->ticket - 1, __ATOMIC_RELEASE);
+                cuda->under_way++;
+                return ordered;
+            }
+        }
+        pthread_cond_wait(&cuda->changed, &cuda->lock);
+    }
+}
+
+static void set_state(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered,
+                      enum sw_cuda_ordered_state state)
+{
+    pthread_mutex_lock(&cuda->lock);
+    ordered->state = state;
+    cuda->under_way -= state == SW_ORDERED_FREE;
+    pthread_cond_broadcast(&cuda->changed);
+    pthread_mutex_unlock(&cuda->lock);
+}
+
+/* Not under `lock`: the stream may be full until calls before this one are done. */
+static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, void *stream)
+{
+    const uintptr_t words =
+        cuda->words_address + (size_t)(ordered - cuda->ordered) * sizeof(*cuda->words);
+    const uint32_t ticket =
+        ordered->ticket; /* it may be done, and another's, before this returns */
+    int error =
+        cuda->driver.stream_write(stream, words + offsetof(struct sw_cuda_words, ready), ticket, 0);
+    set_state(cuda, ordered, error == 0 ? SW_ORDERED_WAITS : SW_ORDERED_FREE);
+    if (error == 0) {
+        error = cuda->driver.stream_wait(stream, words + offsetof(struct sw_cuda_words, done),
+                                         ticket, SW_DRIVER_WAIT_AT_LEAST);
+    }
+    return error == 0 ? SHERWOOD_OK
+                      : sw_cuda_fail(SHERWOOD_E_INVALID, "the stream: %s",
+                                     sw_driver_text(&cuda->driver, error));
+}
+
+static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *request, size_t count,
+                  void *stream)
+{
+    int capturing = 0;
+    if (cuda->driver.stream_capturing(stream, &capturing) != 0 || capturing != 0) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the stream is captured, or is none of this device");
+    }
+    sw_cuda_take_turn(cuda);
+    int status = sw_cuda_share_all(cuda, request->operation, request->keys, request->values, count,
+                                   request->previous, request->found);
+    sw_cuda_give_turn(cuda);
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    struct sw_cuda_ordered *ordered = NULL;
+    pthread_mutex_lock(&cuda->lock);
+    status = start(cuda);
+    if (status == SHERWOOD_OK) {
+        ordered = take(cuda);
+        ordered->request = *request;
+        ordered->request.user = ordered;
+        ordered->count = count;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    return status == SHERWOOD_OK ? enqueue(cuda, ordered, stream) : status;
+}
+
+int sherwood_cuda_run_on(struct sherwood_cuda *cuda, enum sherwood_operation operation,
+                         const void *keys, const void *values, size_t count, void *previous,
+                         uint64_t *found, sherwood_cuda_stream stream)
+{
+    void *context;
+    if (cuda == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    if (count == 0) {
+        return SHERWOOD_OK;
+    }
+    struct sherwood_request request = SHERWOOD_REQUEST_INIT;
+    request.operation = operation;
+    request.keys = keys;
+    request.values = values;
+    request.previous = previous;
+    request.found = found;
+    (void)cuda->driver.context_push(cuda->context);
+    int status = run_on(cuda, &request, count, stream);
+    (void)cuda->driver.context_pop(&context);
+    return status;
+}
+
+int sherwood_cuda_get(struct sherwood_cuda *cuda, const void *keys, size_t count, void *values,
+                      uint64_t *found, sherwood_cuda_stream stream)
+{
+    return sherwood_cuda_run_on(cuda, SHERWOOD_GET, keys, NULL, count, values, found, stream);
+}
+
+int sherwood_cuda_set(struct sherwood_cuda *cuda, const void *keys, const void *values,
+                      size_t count, sherwood_cuda_stream stream)
+{
+    return sherwood_cuda_run_on(cuda, SHERWOOD_SET, keys, values, count, NULL, NULL, stream);
+}
+
+int sherwood_cuda_delete(struct sherwood_cuda *cuda, const void *keys, size_t count,
+                         uint64_t *found, sherwood_cuda_stream stream)
+{
+    return sherwood_cuda_run_on(cuda, SHERWOOD_DELETE, keys, NULL, count, NULL, found, stream);
+}
+
+/* Returns the first failure since this was last asked. Under `lock`. */
+static int take_failure(struct sherwood_cuda *cuda)
+{
+    int status = cuda->failure;
+    cuda->failure = SHERWOOD_OK;
+    return status == SHERWOOD_OK ? status : sw_cuda_fail(status, "%s", cuda->failure_text);
+}
+
+int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits)
+{
+    if (cuda == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    pthread_mutex_lock(&cuda->lock);
+    while (waits && cuda->under_way > 0) {
+        pthread_cond_wait(&cuda->changed, &cuda->lock);
+    }
+    int status = take_failure(cuda);
+    pthread_mutex_unlock(&cuda->lock);
+    return status;
+}
+
+void sw_cuda_ordered_close(struct sherwood_cuda *cuda)
+{
+    void *context;
+    if (cuda->has_thread) {
+        pthread_mutex_lock(&cuda->lock);
+        cuda->ends = true;
+        pthread_cond_broadcast(&cuda->changed);
+        pthread_mutex_unlock(&cuda->lock);
+        pthread_join(cuda->thread, NULL);
+    }
+    if (cuda->words != NULL && cuda->driver.context_push(cuda->context) == 0) {
+        (void)cuda->driver.host_free(cuda->words);
+        (void)cuda->driver.context_pop(&context);
+    }
+}
