@@ -8,9 +8,10 @@
 """
 
 from ._client import Client, connect
+from ._device import Device
 from ._errors import Denied, Error, Failed, Full, Lost, Refused, Timeout
 from ._facts import Server
 from ._version import __version__
 
-__all__ = ["Client", "Denied", "Error", "Failed", "Full", "Lost", "Refused", "Server", "Timeout", "connect",
+__all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "Lost", "Refused", "Server", "Timeout", "connect",
            "__version__"]

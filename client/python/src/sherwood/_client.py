@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _cache, _files, _plans
 from ._aio import Aio
+from ._device import Device
 from ._errors import Refused
 from ._facts import Layout, Server
 from ._link import Link, Options, milliseconds
@@ -63,6 +64,14 @@ class Client(ClientCalls):
     def clone(self) -> Client:
         """Another client of the same server, with connections of its own."""
         return Client(self._link.options)
+
+    def attach(self, device: Any = "cuda") -> Device:
+        """The same calls for arrays in the memory of the GPU that the server uses, without a copy.
+
+        The server is one of this machine ("unix:/path"), with the CUDA backend. device: "cuda:0", or
+        "cuda" for whichever it is.
+        """
+        return Device(self._link.options, self._layout(), device)
 
     def close(self) -> None:
         """Closes the connections, once the calls of `submit` are done; a second time it does nothing.

@@ -37,6 +37,15 @@ class Options:
     password: Optional[str] = dataclasses.field(default=None, repr=False)
     password_file: Optional[str] = None
 
+    def secret(self) -> Optional[str]:
+        """The password, or the first line of its file as it is now: so it may change meanwhile."""
+        if self.password_file is None:
+            return self.password
+        if self.password is not None:
+            raise Refused("password and password_file: give one of the two")
+        with open(self.password_file, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline().rstrip("\r\n")
+
 
 def milliseconds(seconds: float, name: str) -> int:
     """A time for libsherwood, which knows no fraction of a millisecond and takes 0 for its default."""
@@ -52,16 +61,6 @@ def _c_text(text: str, name: str) -> bytes:
     return os.fsencode(text)
 
 
-def _password_of(options: Options) -> Optional[str]:
-    """The password, or the first line of its file as it is now: so it may change meanwhile."""
-    if options.password_file is None:
-        return options.password
-    if options.password is not None:
-        raise Refused("password and password_file: give one of the two")
-    with open(options.password_file, encoding="utf-8", errors="surrogateescape") as file:
-        return file.readline().rstrip("\r\n")
-
-
 def dial(options: Options) -> Any:
     """Connects, and returns a handle that is closed when nobody has it any more."""
     if not 1 <= options.stripes <= lib.SHERWOOD_STRIPES_MAX:
@@ -74,7 +73,7 @@ def dial(options: Options) -> Any:
     given.tls_insecure = options.tls_insecure
     texts = []  # they live as long as the struct is read
     for name in ("tls_ca", "tls_cert", "tls_key", "tls_server_name", "user", "password"):
-        text = _password_of(options) if name == "password" else getattr(options, name)
+        text = options.secret() if name == "password" else getattr(options, name)
         if text is not None:
             texts.append(ffi.new("char[]", _c_text(text, name)))
             setattr(given, name, texts[-1])

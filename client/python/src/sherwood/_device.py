@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""Calls on arrays in the memory of the GPU that the server uses: torch's and cupy's, without a copy.
+
+This is libsherwood-cuda, which is loaded when a client is attached, as is CUDA's driver.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+from cffi import FFI
+
+from ._device_arrays import Kind, Taken, kind_of, named, take
+from ._errors import Lost, Refused, error_of
+from ._facts import Layout
+from ._link import Options, milliseconds
+from ._native import lib as constants
+
+_DECLARATIONS = """
+struct sherwood_options {
+    size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes, send_buffer_bytes,
+    receive_buffer_bytes; const char *tls_ca, *tls_cert, *tls_key, *tls_server_name;
+    uint32_t tls_insecure; const char *user, *password; };
+struct sherwood_cuda;
+int sherwood_cuda_attach(const char *address, const struct sherwood_options *options,
+                         struct sherwood_cuda **out, char *text, size_t text_bytes);
+void sherwood_cuda_close(struct sherwood_cuda *cuda);
+int sherwood_cuda_device(const struct sherwood_cuda *cuda);
+const char *sherwood_cuda_error(void);
+int sherwood_cuda_run(struct sherwood_cuda *cuda, int operation, uintptr_t keys, uintptr_t values,
+                      size_t count, uintptr_t previous, uintptr_t found);
+int sherwood_cuda_run_on(struct sherwood_cuda *cuda, int operation, uintptr_t keys, uintptr_t values,
+                         size_t count, uintptr_t previous, uintptr_t found, uintptr_t stream);
+int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
+int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
+"""
+_TEXT_BYTES = 512
+_LIBRARY = "libsherwood-cuda.so.0"
+_ONLY = {None: constants.SHERWOOD_SET, "absent": constants.SHERWOOD_SET_ABSENT,
+         "present": constants.SHERWOOD_SET_PRESENT}
+
+ffi = FFI()
+ffi.cdef(_DECLARATIONS)
+
+
+def _load() -> Any:
+    name = os.environ.get("SHERWOOD_CUDA_LIBRARY", _LIBRARY)
+    try:
+        return ffi.dlopen(name)
+    except OSError as error:
+        raise Refused(f"attach: {name} cannot be loaded; it comes with libsherwood ({error})") from None
+
+
+class Device:
+    """The calls of a client on arrays of one GPU; `Client.attach` makes it.
+
+    Keys, values and `out` are torch tensors or cupy arrays on that device, or others that have DLPack,
+    contiguous and of memory of cudaMalloc: not of torch's expandable segments, nor of cudaMallocAsync.
+    Results are of the same library, on the same device. dtypes and shapes are those of the client's
+    calls, and so are the errors.
+
+    Without `stream` a call waits: it begins when what the library's current stream was given before is
+    done, and its results are there when it returns. With a stream (torch's, cupy's, or its number) it
+    returns at once and takes place in the order of that stream; what goes wrong then `check` raises.
+    """
+
+    def __init__(self, options: Options, layout: Layout, name: Any) -> None:
+        self._ordinal = named(name)
+        self._layout = layout
+        self._address = options.address
+        self._lib = _load()
+        given = ffi.new("struct sherwood_options *")
+        given.size = ffi.sizeof("struct sherwood_options")
+        given.request_timeout_ms = milliseconds(options.timeout, "timeout")
+        given.connect_timeout_ms = milliseconds(options.connect_timeout, "connect_timeout")
+        texts = [None if text is None else ffi.new("char[]", os.fsencode(text))
+                 for text in (options.user, options.secret())]
+        given.user, given.password = (ffi.NULL if text is None else text for text in texts)
+        out = ffi.new("struct sherwood_cuda **")
+        said = ffi.new("char[]", _TEXT_BYTES)
+        rc = self._lib.sherwood_cuda_attach(os.fsencode(options.address), given, out, said, _TEXT_BYTES)
+        if rc != constants.SHERWOOD_OK:
+            raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
+        self._process = os.getpid()
+        self._pointer: Any = ffi.gc(out[0], self._lib.sherwood_cuda_close)
+        found = self._lib.sherwood_cuda_device(self._pointer)
+        if self._ordinal is not None and self._ordinal != found:
+            self.close()
+            raise Refused(f"attach: {name!r} is not the server's device, which is cuda:{found} here")
+        self._ordinal = found
+
+    def __repr__(self) -> str:
+        state = "closed" if self._pointer is None else f"cuda:{self._ordinal}"
+        return f"<sherwood.Device {self._address} {state}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Device belongs to one process: attach again in the other one")
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Waits for calls in the order of streams, and detaches."""
+        pointer, self._pointer = self._pointer, None
+        if pointer is not None and self._process == os.getpid():
+            ffi.release(pointer)
+
+    # --- calls -----------------------------------------------------------------------------------
+    def get_many(self, keys: Any, *, default: Any = None, out: Any = None, found: Any = None,
+                 stream: Any = None) -> Any:
+        """Reads the values of keys: (values, found), or with `default` the values alone.
+
+        With default=0 the device has nothing else to do, since an absent key has the value 0.
+        """
+        taken = self._take(keys)
+        values = self._into(out, taken, "out", stream)
+        fills = default is not None and default != 0
+        wants = default is None or found is not None or fills
+        mask = self._run(constants.SHERWOOD_GET, taken, None, values, wants, found, stream)
+        if fills:
+            taken.kind.fill(values, mask, default, stream)
+        return values if default is not None and found is None else (values, mask)
+
+    def set_many(self, keys: Any, values: Any, *, only: Optional[str] = None, previous: bool = False,
+                 stream: Any = None) -> Any:
+        """Stores values. Returns as the client's set_many does."""
+        if only not in _ONLY:
+            raise ValueError(f'only is {only!r}: give "absent", "present" or None')
+        result = self._write(_ONLY[only], keys, values, previous, stream,
+                             only is not None and not previous)
+        if only == "absent" and not previous:
+            return kind_of(keys).invert(result, stream)
+        return result
+
+    def add_many(self, keys: Any, amounts: Any, *, previous: bool = False, stream: Any = None) -> Any:
+        """Adds to values, modulo 2 to the power of their width; an absent key is stored."""
+        operation = constants.SHERWOOD_SUM
+        if self._layout.is_cache:
+            if not self._layout.adds:
+                raise Refused(f"add_many: this server's values are {self._layout.value_dtype}")
+            operation = getattr(constants, f"SHERWOOD_ADD_{self._layout.adds.upper()}")
+        return self._write(operation, keys, amounts, previous, stream, False)
+
+    def min_many(self, keys: Any, values: Any, *, previous: bool = False, stream: Any = None) -> Any:
+        """Keeps the smaller value (as unsigned integers); an absent key is stored."""
+        return self._write(constants.SHERWOOD_MIN, keys, values, previous, stream, False)
+
+    def max_many(self, keys: Any, values: Any, *, previous: bool = False, stream: Any = None) -> Any:
+        """Keeps the larger value (as unsigned integers); an absent key is stored."""
+        return self._write(constants.SHERWOOD_MAX, keys, values, previous, stream, False)
+
+    def delete_many(self, keys: Any, *, found: Any = None, stream: Any = None) -> Any:
+        """Deletes keys. Returns bool, of the shape of the keys: which were present."""
+        taken = self._take(keys)
+        return self._run(constants.SHERWOOD_DELETE, taken, None, None, True, found, stream)
+
+    def contains_many(self, keys: Any, *, found: Any = None, stream: Any = None) -> Any:
+        """Which keys are present: bool, of the shape of the keys."""
+        operation = constants.SHERWOOD_PEEK if self._layout.is_cache else constants.SHERWOOD_GET
+        return self._run(operation, self._take(keys), None, None, True, found, stream)
+
+    def check(self, *, wait: bool = False) -> None:
+        """Raises the first error of a call on a stream that ended since this was last called; with
+        `wait` once all of them have ended."""
+        self._raise(self._lib.sherwood_cuda_check(self._use(), wait))
+
+    def forget(self, array: Any) -> None:
+        """Gives back the allocation that an array is part of, so that freeing it frees its memory."""
+        pointer = take(array, None, self._ordinal, "array").pointer
+        self._raise(self._lib.sherwood_cuda_unregister(self._use(), pointer))
+
+    # --- what they are made of -------------------------------------------------------------------
+    def _use(self) -> Any:
+        if self._process != os.getpid():
+            raise Lost("this device belongs to the process that attached it: attach again")
+        if self._pointer is None:
+            raise Refused("this device was closed")
+        return self._pointer
+
+    def _raise(self, code: int) -> None:
+        if code < 0:
+            raise error_of(code, ffi.string(self._lib.sherwood_cuda_error()).decode("utf-8", "replace"))
+
+    def _take(self, keys: Any) -> Taken:
+        return take(keys, self._layout.key_dtype, self._ordinal, "keys")
+
+    def _into(self, given: Any, keys: Taken, what: str, stream: Any) -> Any:
+        """The caller's array for values, or a new one."""
+        shape = keys.shape + self._layout.value_shape
+        if given is None:
+            return keys.kind.empty(shape, self._layout.value_dtype, keys.array, stream)
+        into = take(given, self._layout.value_dtype, self._ordinal, what)
+        if into.shape != shape:
+            raise ValueError(f"{what}: shape {into.shape}, and for these keys it is {shape}")
+        return given
+
+    def _write(self, operation: int, keys: Any, values: Any, previous: bool, stream: Any,
+               wants_mask: bool) -> Any:
+        taken = self._take(keys)
+        shape = taken.shape + self._layout.value_shape
+        sent = taken.kind.values(values, shape, self._layout.value_dtype, taken.array, stream)
+        held = take(sent, self._layout.value_dtype, self._ordinal, "values")
+        if held.shape != shape:
+            raise ValueError(f"values: shape {held.shape}, and for these keys it is {shape}")
+        old = self._into(None, taken, "old", stream) if previous else None
+        mask = self._run(operation, taken, held, old, previous or wants_mask, None, stream)
+        return (old, mask) if previous else mask
+
+    def _run(self, operation: int, keys: Taken, values: Optional[Taken], previous: Any, wants: bool,
+             found: Any, stream: Any) -> Any:
+        """Carries an operation out. Returns the mask, or None where nobody wants one."""
+        kind: Kind = keys.kind
+        bits = kind.bits(keys.count, keys.array, stream) if wants else None
+        arrays = [keys, values] + [None if array is None else take(array, None, self._ordinal, "array")
+                                   for array in (previous, bits)]
+        pointers = [0 if array is None else array.pointer for array in arrays]
+        pointer = self._use()
+        if stream is None:
+            kind.synchronise(keys.array)
+            code = self._lib.sherwood_cuda_run(pointer, operation, pointers[0], pointers[1], keys.count,
+                                               pointers[2], pointers[3])
+        else:
+            for array in arrays:
+                if array is not None:
+                    kind.keep(array.array, stream)
+            code = self._lib.sherwood_cuda_run_on(pointer, operation, pointers[0], pointers[1],
+                                                  keys.count, pointers[2], pointers[3],
+                                                  kind.number(stream))
+        self._raise(code)
+        return None if bits is None else kind.spread(bits, keys.count, keys.shape, found, stream)

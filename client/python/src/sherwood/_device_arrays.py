@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Arrays in the memory of a GPU: what of torch and cupy calls on them need.
+
+An array is taken where it lies, by __cuda_array_interface__. One that has only DLPack becomes an array
+of cupy's or torch's over the same memory.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from . import _arrays
+
+_DLPACK_CUDA = 2
+
+
+def named(name: Any) -> Optional[int]:
+    """The number in "cuda:N", torch.device or an integer; None of "cuda", which is any."""
+    text = f"cuda:{name}" if isinstance(name, int) else str(name)
+    match = re.fullmatch(r"cuda(?::(\d+))?", text)
+    if match is None:
+        raise ValueError(f'attach: {name!r}: give "cuda:0", or the number of a device')
+    return None if match.group(1) is None else int(match.group(1))
+
+
+class Kind:
+    """What is done with the arrays of a library. A stream is the library's, or its number."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any, stream: Any) -> Any:
+        """A new array on the device of another one."""
+        raise NotImplementedError
+
+    def values(self, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any,
+               stream: Any) -> Any:
+        """The caller's values; one integer stands for the same value everywhere."""
+        if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+            made = self.empty(shape, dtype, like, stream)
+            self.fill(made, None, given, stream)
+            return made
+        return given
+
+    def fill(self, array: Any, mask: Any, value: Any, stream: Any) -> None:
+        """Stores a value where the mask is false; without a mask everywhere."""
+        raise NotImplementedError
+
+    def bits(self, count: int, like: Any, stream: Any) -> Any:
+        """Room for found bits."""
+        return self.empty(((count + 63) // 64,), np.dtype(np.int64), like, stream)
+
+    def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
+        """Found bits as bool, in the caller's array if there is one."""
+        raise NotImplementedError
+
+    def invert(self, mask: Any, stream: Any) -> Any:
+        raise NotImplementedError
+
+    def synchronise(self, like: Any) -> None:
+        """Waits for the library's current stream."""
+        raise NotImplementedError
+
+    def number(self, stream: Any) -> int:
+        """A stream as the driver takes it."""
+        return int(getattr(stream, "cuda_stream", getattr(stream, "ptr", stream)))
+
+    def keep(self, array: Any, stream: Any) -> None:
+        """The memory of an array is not used for another one before the stream has got so far."""
+
+
+class Torch(Kind):
+    """Tensors of torch."""
+
+    def __init__(self) -> None:
+        self.torch = importlib.import_module("torch")
+
+    def _on(self, stream: Any, like: Any) -> Any:
+        """The stream for what torch does itself; its current one where there is none."""
+        cuda = self.torch.cuda
+        if stream is None:
+            return cuda.stream(cuda.current_stream(like.device))
+        is_torchs = hasattr(stream, "cuda_stream")
+        return cuda.stream(stream if is_torchs
+                           else cuda.ExternalStream(self.number(stream), device=like.device))
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any, stream: Any) -> Any:
+        # torch reckons with signed integers
+        name = f"int{dtype.itemsize * 8}" if dtype.kind == "u" and dtype.itemsize > 1 else dtype.name
+        with self._on(stream, like):
+            return self.torch.empty(shape, dtype=getattr(self.torch, name), device=like.device)
+
+    def fill(self, array: Any, mask: Any, value: Any, stream: Any) -> None:
+        with self._on(stream, array):
+            if mask is None:
+                array.fill_(int(np.array(value, np.uint64).astype(np.int64))
+                            if isinstance(value, (int, np.integer)) and value > 2 ** 63 - 1 else value)
+            else:
+                away = mask.logical_not()
+                array.masked_fill_(away.reshape(away.shape + (1,) * (array.dim() - away.dim())), value)
+
+    def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
+        torch = self.torch
+        with self._on(stream, bits):
+            select = torch.bitwise_left_shift(
+                torch.ones(8, dtype=torch.uint8, device=bits.device),
+                torch.arange(8, dtype=torch.uint8, device=bits.device))
+            wide = bits.view(torch.uint8).unsqueeze(1).bitwise_and(select).ne(0)
+            mask = wide.reshape(-1)[:count].reshape(shape)
+            if found is None:
+                return mask
+            found.copy_(mask)
+            return found
+
+    def invert(self, mask: Any, stream: Any) -> Any:
+        with self._on(stream, mask):
+            return mask.logical_not_()
+
+    def synchronise(self, like: Any) -> None:
+        self.torch.cuda.current_stream(like.device).synchronize()
+
+    def keep(self, array: Any, stream: Any) -> None:
+        on = (stream if hasattr(stream, "cuda_stream")
+              else self.torch.cuda.ExternalStream(self.number(stream), device=array.device))
+        array.record_stream(on)
+
+
+class Cupy(Kind):
+    """Arrays of cupy, and of whatever cupy takes."""
+
+    def __init__(self) -> None:
+        self.cupy = importlib.import_module("cupy")
+
+    def _on(self, stream: Any) -> Any:
+        cuda = self.cupy.cuda
+        if stream is None:
+            return cuda.get_current_stream()
+        return stream if hasattr(stream, "ptr") else cuda.ExternalStream(self.number(stream))
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], like: Any, stream: Any) -> Any:
+        with self._on(stream):
+            return self.cupy.empty(shape, dtype)
+
+    def fill(self, array: Any, mask: Any, value: Any, stream: Any) -> None:
+        with self._on(stream):
+            if mask is None:
+                array.fill(value)
+            else:
+                array[~mask] = value
+
+    def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
+        with self._on(stream):
+            wide = self.cupy.unpackbits(bits.view(np.uint8), bitorder="little")
+            mask = wide[:count].view(np.bool_).reshape(shape)
+            if found is None:
+                return mask
+            found[...] = mask
+            return found
+
+    def invert(self, mask: Any, stream: Any) -> Any:
+        with self._on(stream):
+            return self.cupy.logical_not(mask)
+
+    def synchronise(self, like: Any) -> None:
+        self.cupy.cuda.get_current_stream().synchronize()
+
+
+_kinds: dict[str, Kind] = {}
+
+
+def kind_of(array: Any) -> Kind:
+    """The library of an array."""
+    name = "torch" if _arrays.is_torch(array) else "cupy"
+    if name not in _kinds:
+        _kinds[name] = Torch() if name == "torch" else Cupy()
+    return _kinds[name]
+
+
+class Taken(NamedTuple):
+    """A caller's array on the device."""
+
+    array: Any
+    kind: Kind
+    pointer: int
+    shape: tuple[int, ...]
+    count: int
+
+
+def _with_interface(given: Any, what: str) -> Any:
+    """The array, or one of cupy's or torch's over its memory."""
+    if hasattr(given, "__cuda_array_interface__"):
+        return given
+    if hasattr(given, "__dlpack__") and given.__dlpack_device__()[0] == _DLPACK_CUDA:
+        return importlib.import_module("torch" if "torch" in sys.modules else "cupy").from_dlpack(given)
+    raise TypeError(f"{what}: {type(given).__name__} is no array in the memory of a GPU: give a torch"
+                    " tensor on the device, a cupy array, or one that has DLPack")
+
+
+def _device_of(array: Any) -> Optional[int]:
+    device = getattr(array, "device", None)
+    number = getattr(device, "index", getattr(device, "id", None))
+    return number if isinstance(number, int) else None
+
+
+def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], what: str) -> Taken:
+    """An array on this device, contiguous, of this dtype unless that is None."""
+    array = _with_interface(given, what)
+    interface = array.__cuda_array_interface__
+    shape = tuple(interface["shape"])
+    found = np.dtype(interface["typestr"])
+    if dtype is not None:
+        _arrays.check_dtype(found, dtype, what)
+    expected, strides = found.itemsize, interface.get("strides")
+    for length, stride in zip(reversed(shape), reversed(strides or ())):
+        if length > 1 and stride != expected:
+            raise ValueError(f"{what}: the array has gaps (it is not C-contiguous)")
+        expected *= length
+    if ordinal is not None and _device_of(array) not in (None, ordinal):
+        raise ValueError(f"{what}: the array is on cuda:{_device_of(array)}, and the server's device is"
+                         f" cuda:{ordinal}")
+    count = 1
+    for length in shape:
+        count *= length
+    return Taken(array, kind_of(array), int(interface["data"][0]), shape, count)
