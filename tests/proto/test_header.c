@@ -207,6 +207,7 @@ static struct sw_reply largest_reply(void)
     reply.has_scores = true;
     reply.has_not_admitted = true;
     reply.has_info = true;
+    reply.has_sharing = reply.sharing.has_device = true;
     return reply;
 }
 

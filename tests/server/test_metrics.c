@@ -12,7 +12,7 @@
 #include "server/observe/http.h"
 #include "tests/server/facts.h"
 
-#define LINES_MAX 512
+#define LINES_MAX 1024
 
 struct page {
     char *text;
