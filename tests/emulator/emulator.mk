@@ -72,7 +72,7 @@ $(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc
 $(EMU)/test_failing: $(call obj,tests/emulator/test_failing.c) $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
-  $(call obj,$(wildcard bench/cuckoo/set/*.c) bench/study/span_absent.c) $(EMU)/libemulated.a
+  $(call obj,$(wildcard bench/cuckoo/set/*.c) bench/study/span_absent.c bench/study/report.c) $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c) tests/support/random.c) $(EMU)/libemulated.a
 $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) tests/support/random.c) \
