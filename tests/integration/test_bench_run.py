@@ -190,7 +190,7 @@ def failures():
         equal(len(folder.calls()), 2)
         check("timing FAILED with status 3" in text and
               "FAILED: timing memory_bandwidth" in text and
-              "2 of 3 studies ran, 2 failed" in text, text)
+              "2 of 4 studies ran, 2 failed" in text, text)
     with Folder("timing", "memory_bandwidth", list_status=1) as folder:
         text = folder.run("--all", rc=1)
         equal(folder.calls(), [call("memory_bandwidth", folder, *COMMIT)])
