@@ -348,7 +348,8 @@ def full():
 
 
 def mypy(*paths):
-    result = subprocess.run(["mypy", "--strict", "--no-error-summary", "--cache-dir",
+    result = subprocess.run(["mypy", "--config-file", str(ROOT / "client" / "python" / "pyproject.toml"),
+                             "--strict", "--no-error-summary", "--cache-dir",
                              str(ROOT / "build" / "python" / "mypy"), *map(str, paths)], text=True,
                             env={**os.environ, "MYPYPATH": str(LIB)}, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, check=False)

@@ -214,21 +214,21 @@ class Device:
              found: Any, stream: Any) -> Any:
         """Carries an operation out. Returns the mask, or None where nobody wants one."""
         kind: Kind = keys.kind
-        bits = kind.bits(keys.count, keys.array, stream) if wants else None
+        bits = kind.bits(keys.size, keys.array, stream) if wants else None
         arrays = [keys, values] + [None if array is None else take(array, None, self._ordinal, "array")
                                    for array in (previous, bits)]
         pointers = [0 if array is None else array.pointer for array in arrays]
         pointer = self._use()
         if stream is None:
             kind.synchronise(keys.array)
-            code = self._lib.sherwood_cuda_run(pointer, operation, pointers[0], pointers[1], keys.count,
+            code = self._lib.sherwood_cuda_run(pointer, operation, pointers[0], pointers[1], keys.size,
                                                pointers[2], pointers[3])
         else:
             for array in arrays:
                 if array is not None:
                     kind.keep(array.array, stream)
             code = self._lib.sherwood_cuda_run_on(pointer, operation, pointers[0], pointers[1],
-                                                  keys.count, pointers[2], pointers[3],
+                                                  keys.size, pointers[2], pointers[3],
                                                   kind.number(stream))
         self._raise(code)
-        return None if bits is None else kind.spread(bits, keys.count, keys.shape, found, stream)
+        return None if bits is None else kind.spread(bits, keys.size, keys.shape, found, stream)

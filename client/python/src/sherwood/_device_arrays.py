@@ -185,7 +185,7 @@ class Taken(NamedTuple):
     kind: Kind
     pointer: int
     shape: tuple[int, ...]
-    count: int
+    size: int  # elements
 
 
 def _with_interface(given: Any, what: str) -> Any:
@@ -220,7 +220,7 @@ def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], wha
     if ordinal is not None and _device_of(array) not in (None, ordinal):
         raise ValueError(f"{what}: the array is on cuda:{_device_of(array)}, and the server's device is"
                          f" cuda:{ordinal}")
-    count = 1
+    size = 1
     for length in shape:
-        count *= length
-    return Taken(array, kind_of(array), int(interface["data"][0]), shape, count)
+        size *= length
+    return Taken(array, kind_of(array), int(interface["data"][0]), shape, size)
