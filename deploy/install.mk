@@ -29,7 +29,7 @@ $(BUILD)/sherwood-cuda.pc: client/cuda/sherwood-cuda.pc.in
 $(BUILD)/sherwood.pc: client/sherwood.pc.in
 $(BUILD)/sherwood.pc $(BUILD)/sherwood-cuda.pc: FORCE
 	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${exec_prefix}/%)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${exec_prefix}/%)|' -e 's|@VERSION@|$(VERSION)|' $(filter %.in,$^) > $@
 
 # In install_filled: a file, a folder, a name.
 define install_filled
