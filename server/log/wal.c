@@ -166,11 +166,14 @@ void sw_wal_figures(struct sw_wal *wal, struct sw_wal_figures *figures)
     *figures = (struct sw_wal_figures){
         .has_begun = __atomic_load_n(&wal->has_begun, __ATOMIC_ACQUIRE),
         .state = sw_wal_state(wal),
-        .durable = sw_wal_durable(wal),
-        .written = __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE),
-        .backlog_bytes = __atomic_load_n(&wal->backlog_bytes, __ATOMIC_RELAXED),
-        .log_bytes = __atomic_load_n(&wal->current_bytes, __ATOMIC_RELAXED),
     };
+    if (!figures->has_begun) { /* sw_wal_open may be at work */
+        return;
+    }
+    figures->durable = sw_wal_durable(wal);
+    figures->written = __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE);
+    figures->backlog_bytes = __atomic_load_n(&wal->backlog_bytes, __ATOMIC_RELAXED);
+    figures->log_bytes = __atomic_load_n(&wal->current_bytes, __ATOMIC_RELAXED);
     pthread_mutex_lock(&wal->lock);
     figures->segments = wal->old_count + wal->unsynced_count + (wal->current.fd >= 0);
     for (size_t i = 0; i < wal->old_count; i++) {
