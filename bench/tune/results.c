@@ -106,10 +106,12 @@ static bool load_points(struct sw_tune_store *store, const struct sw_tune_result
 {
     char point[SW_TUNE_TEXT_MAX];
     char text[SW_TUNE_TEXT_MAX];
-    sqlite3_stmt *rows =
-        sw_tune_prepare(store, "SELECT point, median FROM point WHERE id = ?", "i", result->id);
+    sqlite3_stmt *rows = sw_tune_prepare(
+        store, "SELECT point, median, bytes FROM point WHERE id = ?", "i", result->id);
     while (sw_tune_next(rows)) {
+        double bandwidth = sqlite3_column_double(rows, 2) / sqlite3_column_double(rows, 1);
         sw_tune_column(rows, 0, point, sizeof(point));
+        result->bandwidth = bandwidth > result->bandwidth ? bandwidth : result->bandwidth;
         for (uint32_t p = 0; p < results->points; p++) {
             sw_tune_point_text(results->space, false, p, text);
             if (strcmp(text, point) == 0) {

@@ -24,6 +24,7 @@ struct sw_tune_result {
     char date[32];
     double *medians;   /* [points] seconds, 0: not measured */
     uint32_t measured; /* points */
+    double bandwidth;  /* bytes a second at the point where they are most; 0: not known */
     bool has_score;    /* it, and base, have a point in common, and its answers are right */
     struct sw_tune_score score;
 };

@@ -27,6 +27,7 @@ struct sw_tune_summary {
     double low; /* the median lies in [low, high] with a confidence of 95 % */
     double high;
     uint32_t count;
+    double bytes; /* of a pass; 0: the program does not say */
 };
 
 /* At least one sample. Sorts them. The interval is that of order statistics: nothing is assumed of

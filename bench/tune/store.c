@@ -12,6 +12,7 @@
 
 /* Another program's write takes milliseconds. */
 #define BUSY_MS 10000
+#define VERSION 2 /* of the schema */
 
 struct sw_tune_store {
     sqlite3 *db;
@@ -31,8 +32,11 @@ static const char schema[] =
     " UNIQUE(kernel, workload, variant, sources, device));"
     "CREATE TABLE IF NOT EXISTS point("
     " id INTEGER, point TEXT, median REAL, low REAL, high REAL, count INTEGER, samples BLOB,"
-    " PRIMARY KEY(id, point));"
-    "PRAGMA user_version = 1;";
+    " bytes REAL, PRIMARY KEY(id, point));"
+    "PRAGMA user_version = 2;";
+
+/* Files of version 1 know no bytes. */
+static const char from_1[] = "ALTER TABLE point ADD COLUMN bytes REAL;";
 
 const char *sw_tune_store_name(const struct sw_tune_store *store)
 {
@@ -54,10 +58,12 @@ static bool prepare(struct sw_tune_store *store, struct sw_tune_reason *reason)
         version = sqlite3_column_int(statement, 0);
     }
     (void)sqlite3_finalize(statement);
-    if (version > 1) {
+    if (version > VERSION) {
         return sw_tune_refuse(reason, "%s is of a newer version of this program", store->file);
     }
-    if (version < 0 || sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+    if (version < 0 ||
+        (version == 1 && sqlite3_exec(store->db, from_1, NULL, NULL, NULL) != SQLITE_OK) ||
+        sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
         sw_tune_store_failure(store, reason);
         return false;
     }
@@ -253,9 +259,12 @@ bool sw_tune_store_add_point(struct sw_tune_store *store, int64_t id, const char
                              const struct sw_tune_samples *samples)
 {
     sqlite3_stmt *statement = sw_tune_prepare(
-        store, "INSERT OR REPLACE INTO point VALUES(?, ?, ?, ?, ?, ?, ?)", "itdddi", id, point,
-        summary->median, summary->low, summary->high, (int64_t)summary->count);
-    if (statement == NULL || sqlite3_bind_blob(statement, 7, samples->seconds,
+        store,
+        "INSERT OR REPLACE INTO point(id, point, median, low, high, count, bytes, samples)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        "itdddid", id, point, summary->median, summary->low, summary->high, (int64_t)summary->count,
+        summary->bytes);
+    if (statement == NULL || sqlite3_bind_blob(statement, 8, samples->seconds,
                                                (int)(samples->count * sizeof(samples->seconds[0])),
                                                SQLITE_STATIC) != SQLITE_OK) {
         (void)sqlite3_finalize(statement);

@@ -228,6 +228,14 @@ static enum sw_tune_outcome time_it(struct sw_tune_subject *subject,
     return SW_TUNE_GOOD;
 }
 
+/* "bytes 4096", or nothing: 0. */
+static double bytes_in(const char *text)
+{
+    static const char word[] = "bytes ";
+    double bytes = strncmp(text, word, strlen(word)) == 0 ? strtod(text + strlen(word), NULL) : 0;
+    return isfinite(bytes) && bytes > 0 ? bytes : 0;
+}
+
 enum sw_tune_outcome sw_tune_subject_point(struct sw_tune_subject *subject, const char *point,
                                            const struct sw_tune_stop_rule *rule,
                                            struct sw_tune_samples *samples,
@@ -238,7 +246,9 @@ enum sw_tune_outcome sw_tune_subject_point(struct sw_tune_subject *subject, cons
     const char *rest = NULL;
     snprintf(question, sizeof(question), "point %s\n", point);
     enum sw_tune_outcome outcome = ask(subject, question, "ok", &rest, reason);
+    double bytes = outcome == SW_TUNE_GOOD ? bytes_in(rest) : 0;
     outcome = outcome != SW_TUNE_GOOD ? outcome : ask(subject, "check\n", "ok", &rest, reason);
     outcome = outcome != SW_TUNE_GOOD ? outcome : time_it(subject, rule, samples, summary, reason);
+    summary->bytes = bytes;
     return outcome != SW_TUNE_GOOD ? outcome : ask(subject, "check\n", "ok", &rest, reason);
 }

@@ -57,7 +57,7 @@ static int64_t add_variant(const char *variant, const double medians[POINTS], co
     cr_assert(sw_tune_store_find(store, &key, &id, found));
     for (uint32_t p = 0; p < POINTS; p++) {
         struct sw_tune_samples samples = {{medians[p], medians[p]}, 2};
-        struct sw_tune_summary summary = {medians[p], medians[p], medians[p], 2};
+        struct sw_tune_summary summary = {medians[p], medians[p], medians[p], 2, 0};
         char point[SW_TUNE_TEXT_MAX];
         sw_tune_point_text(&space, false, p, point);
         cr_assert(medians[p] <= 0 || sw_tune_store_add_point(store, id, point, &summary, &samples));
@@ -79,7 +79,7 @@ Test(tune_store, comes_back)
 {
     struct sw_tune_key key = key_of("kif_1");
     struct sw_tune_samples samples = {{1, 2, 3}, 3};
-    struct sw_tune_summary summary = {2, 1, 3, 3};
+    struct sw_tune_summary summary = {2, 1, 3, 3, 4096};
     char state[SW_TUNE_STATE_MAX];
     int64_t id = 0;
     int64_t again = 0;

@@ -99,7 +99,7 @@ def end_to_end():
               "0 failed, 2 not built\n" in coverage, coverage)
         equal(folder.analyze(), coverage, "without options")
         top = folder.analyze("--top", "3")
-        equal(re.findall(r"^ +(\S+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)  +4/4$", top, re.M)[::3],
+        equal(re.findall(r"^ +(\S+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)  +4/4 +[\d.]+$", top, re.M)[::3],
               [("unr_8.blk_128", "1.613333", "0.880000", "1.540000", "1.760000"),
                ("unr_2.blk_192.pre_1", "1.644500", "1.644500", "1.644500", "1.644500")], top)
         check("unr_3" not in folder.analyze("--top", "60"), "a wrong variant has a score")
@@ -114,8 +114,13 @@ def written(folder):
     out = folder.path / "out"
     folder.analyze("--files", out)
     raw = (out / "raw.csv").read_text().splitlines()
-    equal(raw[0], "kernel,workload,variant,state,load,size,median_s,low_s,high_s,samples")
+    equal(raw[0], "kernel,workload,variant,state,load,size,median_s,low_s,high_s,samples,bytes,"
+          "bytes_per_second")
     equal(len(raw) - 1, 4 * (VARIANTS - WRONG - UNBUILT), "points")
+    for row in (line.split(",") for line in raw[1:]):
+        size = 2 ** int(row[5].split("^")[1])
+        equal(int(row[10]), 4 * size, "the bytes of a pass")
+        check(abs(float(row[11]) * float(row[6]) / (4 * size) - 1) < 1e-4, f"bytes a second: {row}")
     summary = (out / "summary.csv").read_text()
     equal(summary.splitlines()[0], "study,library,operation,slot_bits,F,batch,metric,value,unit")
     for row in ("tune,sherwood,synthetic,64,,,coverage,1.000000,1\n",

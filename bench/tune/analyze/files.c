@@ -64,7 +64,8 @@ static bool write_rows(FILE *out, struct sw_tune_store *store, const struct colu
                        const struct sw_tune_workload *about, const struct sw_tune_result *result)
 {
     sqlite3_stmt *rows = sw_tune_prepare(
-        store, "SELECT point, median, low, high, count FROM point WHERE id = ? ORDER BY rowid", "i",
+        store,
+        "SELECT point, median, low, high, count, bytes FROM point WHERE id = ? ORDER BY rowid", "i",
         result->id);
     while (sw_tune_next(rows)) {
         char point[SW_TUNE_TEXT_MAX];
@@ -74,9 +75,16 @@ static bool write_rows(FILE *out, struct sw_tune_store *store, const struct colu
             fprintf(out, ",");
             write_value(out, point, columns->names[c]);
         }
-        fprintf(out, ",%.6g,%.6g,%.6g,%d\n", sqlite3_column_double(rows, 1),
-                sqlite3_column_double(rows, 2), sqlite3_column_double(rows, 3),
-                sqlite3_column_int(rows, 4));
+        const double median = sqlite3_column_double(rows, 1);
+        const double bytes = sqlite3_column_double(rows, 5);
+        fprintf(out, ",%.6g,%.6g,%.6g,%d,", median, sqlite3_column_double(rows, 2),
+                sqlite3_column_double(rows, 3), sqlite3_column_int(rows, 4));
+        if (bytes > 0) {
+            fprintf(out, "%.0f,%.6g", bytes, bytes / median);
+        } else {
+            fprintf(out, ",");
+        }
+        fprintf(out, "\n");
     }
     return sw_tune_end(rows);
 }
@@ -93,7 +101,7 @@ static bool write_raw(FILE *out, struct sw_tune_store *store, const struct sw_tu
             (void)fputc(tolower((unsigned char)*at), out);
         }
     }
-    fprintf(out, ",median_s,low_s,high_s,samples\n");
+    fprintf(out, ",median_s,low_s,high_s,samples,bytes,bytes_per_second\n");
     for (uint32_t i = 0; i < loaded->count; i++) {
         const struct sw_tune_results *results = &loaded->list[i];
         for (uint32_t r = 0; r < results->count && good; r++) {
@@ -124,21 +132,24 @@ static void name_operation(const struct sw_tune_results *results, char operation
 }
 
 static void write_metric(FILE *out, const struct sw_tune_results *results, const char *library,
-                         const char *metric, double value)
+                         const char *metric, double value, const char *unit)
 {
     char operation[SW_TUNE_TEXT_MAX];
     char bits[SW_TUNE_NAME_MAX];
     name_operation(results, operation, bits);
-    fprintf(out, "tune,%s,%s,%s,,,%s,%.6f,1\n", library, operation, bits, metric, value);
+    fprintf(out, "tune,%s,%s,%s,,,%s,%.6f,%s\n", library, operation, bits, metric, value, unit);
 }
 
 static void write_variant(FILE *out, const struct sw_tune_results *results,
                           const struct sw_tune_result *result)
 {
-    write_metric(out, results, result->variant, "score", result->score.score);
-    write_metric(out, results, result->variant, "speed_up_min", result->score.min);
-    write_metric(out, results, result->variant, "speed_up_mean", result->score.mean);
-    write_metric(out, results, result->variant, "speed_up_max", result->score.max);
+    write_metric(out, results, result->variant, "score", result->score.score, "1");
+    if (result->bandwidth > 0) {
+        write_metric(out, results, result->variant, "bandwidth", result->bandwidth * 1e-9, "GB/s");
+    }
+    write_metric(out, results, result->variant, "speed_up_min", result->score.min, "1");
+    write_metric(out, results, result->variant, "speed_up_mean", result->score.mean, "1");
+    write_metric(out, results, result->variant, "speed_up_max", result->score.max, "1");
 }
 
 static void write_summary(FILE *out, const struct sw_tune_loaded *loaded,
@@ -149,15 +160,16 @@ static void write_summary(FILE *out, const struct sw_tune_loaded *loaded,
         const struct sw_tune_results *results = &loaded->list[i];
         const struct sw_tune_result *choice = NULL;
         struct sw_tune_reason none = {""};
-        write_metric(out, results, "sherwood", "coverage", sw_tune_coverage(results));
+        write_metric(out, results, "sherwood", "coverage", sw_tune_coverage(results), "1");
         for (uint32_t r = 0; r < results->count && r < top && results->list[r].has_score; r++) {
             write_variant(out, results, &results->list[r]);
         }
         /* without base there is no choice, which is no failure here */
         if (sw_tune_choose(results, options, false, &choice, &none)) {
             choice = choice != NULL ? choice : results->base;
-            write_metric(out, results, choice->variant, "choice", choice->score.score);
-            write_metric(out, results, results->base->variant, "base", results->base->score.score);
+            write_metric(out, results, choice->variant, "choice", choice->score.score, "1");
+            write_metric(out, results, results->base->variant, "base", results->base->score.score,
+                         "1");
         }
     }
 }

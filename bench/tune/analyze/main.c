@@ -62,12 +62,12 @@ static void show_top(const struct sw_tune_results *results, uint32_t top)
         printf("  base is not measured, so nothing can be compared\n");
         return;
     }
-    printf("  %*s     score       min      mean       max   points\n", width, "variant");
+    printf("  %*s     score       min      mean       max   points    GB/s\n", width, "variant");
     for (uint32_t r = 0; r < results->count && r < top && results->list[r].has_score; r++) {
         const struct sw_tune_result *result = &results->list[r];
-        printf("  %*s  %8.6f  %8.6f  %8.6f  %8.6f  %3" PRIu32 "/%" PRIu32 "%s\n", width,
+        printf("  %*s  %8.6f  %8.6f  %8.6f  %8.6f  %3" PRIu32 "/%" PRIu32 "  %6.1f%s\n", width,
                result->variant, result->score.score, result->score.min, result->score.mean,
-               result->score.max, result->score.points, results->points,
+               result->score.max, result->score.points, results->points, result->bandwidth * 1e-9,
                result == results->base ? "  base" : "");
     }
 }

@@ -22,8 +22,9 @@ struct sw_serve {
     const char *arch;   /* "sm_90" */
     const char *device; /* "NVIDIA H200" */
     void *context;
-    /* Sets a run-time workload up: "Load=0.5 Batch=2^20". */
-    bool (*setup)(void *context, const char *point, char why[SW_SERVE_TEXT_MAX]);
+    /* Sets a run-time workload up: "Load=0.5 Batch=2^20". *bytes, which is 0 before: what a pass
+     * reads and writes at least. */
+    bool (*setup)(void *context, const char *point, double *bytes, char why[SW_SERVE_TEXT_MAX]);
     /* Whether the answers are right: those of a pass of its own, or of the last timed one. */
     bool (*check)(void *context, char why[SW_SERVE_TEXT_MAX]);
     /* Times `count` passes, in seconds each. */
@@ -95,10 +96,13 @@ static inline int sw_serve(const struct sw_serve *serve)
         char why[SW_SERVE_TEXT_MAX] = "";
         line[strcspn(line, "\n")] = '\0';
         if (strncmp(line, "point ", 6) == 0) {
-            if (serve->setup(serve->context, line + 6, why)) {
-                printf("ok\n");
-            } else {
+            double bytes = 0;
+            if (!serve->setup(serve->context, line + 6, &bytes, why)) {
                 printf("error %s\n", why);
+            } else if (bytes > 0) {
+                printf("ok bytes %.0f\n", bytes);
+            } else {
+                printf("ok\n");
             }
         } else if (strcmp(line, "check") == 0) {
             if (serve->check(serve->context, why)) {

@@ -99,7 +99,7 @@ static double speed_up(const struct synthetic *self)
     return unroll * block * (SW_SYNTHETIC_PREFETCH != 0 ? 1.1 : 1.0);
 }
 
-static bool setup(void *context, const char *point, char why[SW_SERVE_TEXT_MAX])
+static bool setup(void *context, const char *point, double *bytes, char why[SW_SERVE_TEXT_MAX])
 {
     struct synthetic *self = (struct synthetic *)context;
     double size = 0;
@@ -112,6 +112,7 @@ static bool setup(void *context, const char *point, char why[SW_SERVE_TEXT_MAX])
     for (uint32_t i = 0; i < self->size; i++) {
         self->numbers[i] = i + 1;
     }
+    *bytes = self->size * sizeof(self->numbers[0]);
     return true;
 }
 

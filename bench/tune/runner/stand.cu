@@ -281,10 +281,20 @@ static bool check_upserts(struct sw_tune_stand<BITS> *stand, char why[SW_SERVE_T
            sw_tune_verify<BITS>(stand, SW_TUNE_ALL_STORED, why) && take_back(stand, why);
 }
 
+/* Keys, operands or answers, and bits once, and of each key one bucket; of scatter, which looks at
+ * no bucket, the operations once more, as they are written. */
+template <int BITS> static double bytes_of(const struct sw_tune_stand<BITS> *stand)
+{
+    const double operation = 2 * sizeof(typename sw_width<BITS>::word);
+    const double bucket = SW_BUCKET_SLOTS * sizeof(typename sw_width<BITS>::slot);
+    const bool is_scatter = stand->variant->operation == SW_TUNE_RANGES_SCATTER;
+    return stand->batch * (is_scatter ? 2 * operation : operation + 1.0 / 8 + bucket);
+}
+
 /* --- for sw_serve ----------------------------------------------------------------------------- */
 
 template <int BITS>
-bool sw_tune_setup(void *context, const char *point, char why[SW_SERVE_TEXT_MAX])
+bool sw_tune_setup(void *context, const char *point, double *bytes, char why[SW_SERVE_TEXT_MAX])
 {
     struct sw_tune_stand<BITS> *stand = (struct sw_tune_stand<BITS> *)context;
     double load = 0;
@@ -298,6 +308,7 @@ bool sw_tune_setup(void *context, const char *point, char why[SW_SERVE_TEXT_MAX]
     }
     stand->batch = (uint32_t)batch / 64 * 64; /* whole words of found */
     stand->answered = false;
+    *bytes = bytes_of(stand);
     if (load != stand->load && !sw_tune_fill<BITS>(stand, load, why)) {
         return false;
     }
@@ -342,7 +353,7 @@ bool sw_tune_time(void *context, uint32_t count, double *seconds, char why[SW_SE
     template bool sw_tune_stand_open<BITS>(                                                        \
         struct sw_tune_stand<BITS> *, const struct sw_tune_cuda_variant *, uint64_t, int, char *); \
     template bool sw_tune_fill<BITS>(struct sw_tune_stand<BITS> *, double, char *);                \
-    template bool sw_tune_setup<BITS>(void *, const char *, char *);                               \
+    template bool sw_tune_setup<BITS>(void *, const char *, double *, char *);                     \
     template bool sw_tune_check<BITS>(void *, char *);                                             \
     template bool sw_tune_time<BITS>(void *, uint32_t, double *, char *);
 INSTANTIATE(64)

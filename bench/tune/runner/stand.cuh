@@ -61,7 +61,8 @@ template <int BITS>
 bool sw_tune_fill(struct sw_tune_stand<BITS> *stand, double load, char why[SW_SERVE_TEXT_MAX]);
 
 /* For sw_serve. */
-template <int BITS> bool sw_tune_setup(void *stand, const char *point, char why[SW_SERVE_TEXT_MAX]);
+template <int BITS>
+bool sw_tune_setup(void *stand, const char *point, double *bytes, char why[SW_SERVE_TEXT_MAX]);
 template <int BITS> bool sw_tune_check(void *stand, char why[SW_SERVE_TEXT_MAX]);
 template <int BITS>
 bool sw_tune_time(void *stand, uint32_t count, double *seconds, char why[SW_SERVE_TEXT_MAX]);
