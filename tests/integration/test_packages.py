@@ -112,14 +112,17 @@ def configuration():
 
 @case
 def symbols():
-    """libsherwood0 lists what the library exports with the version it came with; who links it depends on it"""
+    """libsherwood0 lists what its libraries export with the version it came with; who links one depends on it"""
+    def listed(text):
+        return {library: set(re.findall(r"^ (\w+)@Base \d", lines, re.M))
+                for library, lines in re.findall(r"^(\S+)\.so\.\d+ .*\n((?: .*\n)+)", text, re.M)}
     text = (ROOT / "deploy" / "debian" / "libsherwood0.symbols").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^ (\w+)@Base \d", text, re.M))
-    exported = {line.split()[2] for line in
-                run("nm", "-D", "--defined-only", BUILD / "libsherwood.so").splitlines()}
-    equal(listed, exported, "symbols; make docs writes them")
+    exported = {library: {line.split()[2] for line in
+                          run("nm", "-D", "--defined-only", BUILD / f"{library}.so").splitlines()}
+                for library in ("libsherwood", "libsherwood-cuda")}
+    equal(listed(text), exported, "symbols; make docs writes them")
     shipped = run("dpkg-deb", "-I", packages()["libsherwood0"], "symbols")
-    equal(set(re.findall(r"^ (\w+)@Base", shipped, re.M)), exported, "symbols of the package")
+    equal(listed(shipped), exported, "symbols of the package")
     equal(field("libsherwood-dev", "Depends").split(", ")[0],
           f"libsherwood0 (= {field('libsherwood0', 'Version')})", "libsherwood-dev")
 
