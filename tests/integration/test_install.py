@@ -24,8 +24,10 @@ def files_of(folder):
 
 @case
 def example():
-    """the example builds with nothing but pkg-config's answer, and finds its million keys"""
-    with tempfile.TemporaryDirectory() as prefix, Server("--capacity", "4M") as server:
+    """the examples build with nothing but pkg-config's answer, and find their million keys"""
+    with tempfile.TemporaryDirectory() as prefix, \
+            Server("--capacity", "4M", "--unix-socket", prefix + "/socket") as server:
+        addresses = {"million.c": server.address(), "region.c": f"unix:{prefix}/socket"}
         install(prefix)
         environment = {**os.environ, "PKG_CONFIG_PATH": prefix + "/lib/pkgconfig",
                        "LD_LIBRARY_PATH": prefix + "/lib"}
@@ -38,8 +40,9 @@ def example():
             for static in ("", "--static"):
                 shell(f"gcc -std=c11 -Wall -Wextra -Werror {source} -o example "
                       f"$(pkg-config --cflags --libs {static} sherwood)")
-                shell(f"./example {server.address()}")
+                shell(f"./example {addresses[source.name]}")
         equal(server.redis_cli("GET", str(7919 * 3)).strip(), "9", "a key of the example")
+        check("-lsherwood-cuda" in shell("pkg-config --libs sherwood-cuda").split(), "sherwood-cuda.pc")
         exported = shell("nm -D --defined-only lib/libsherwood.so | awk '{ print $3 }'").split()
         check(exported and all(n.startswith("sherwood_") for n in exported), f"exports {exported}")
 
@@ -52,7 +55,8 @@ def staged():
         names = files_of(stage)
         for name in ("usr/bin/sherwoodd", "usr/bin/sherwood-cli", "usr/bin/sherwood-load",
                      "usr/include/sherwood.h", "usr/lib/libsherwood.a", "usr/lib/libsherwood.so",
-                     "usr/lib/pkgconfig/sherwood.pc", "usr/lib/systemd/system/sherwoodd.service",
+                     "usr/lib/pkgconfig/sherwood.pc", "usr/include/sherwood-cuda.h",
+                     "usr/lib/libsherwood-cuda.so", "usr/lib/pkgconfig/sherwood-cuda.pc", "usr/lib/systemd/system/sherwoodd.service",
                      "etc/sherwood/sherwood.conf"):
             check(name in names, f"{name} is missing from {names}")
         for name in names:
