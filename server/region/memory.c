@@ -29,6 +29,10 @@ static const char *check_memfd(int fd, uint64_t bytes)
     if (seals < 0) {
         return "the descriptor is not of a memfd";
     }
+    if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == F_SEAL_SEAL) { /* any file of tmpfs, too */
+        return "the descriptor is not of a memfd that can be sealed against shrinking: "
+               "MFD_ALLOW_SEALING makes one";
+    }
     if ((seals & F_SEAL_SHRINK) == 0) {
         return "the memfd is not sealed against shrinking: set F_SEAL_SHRINK";
     }

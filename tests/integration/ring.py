@@ -32,12 +32,13 @@ def ring_bytes(entries):
     return -(-(RECORDS + (SUBMISSION + COMPLETION) * entries) // 4096) * 4096
 
 
-def memfd(size, seals=SEAL_SHRINK | SEAL_GROW, filled=True):
-    fd = os.memfd_create("ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+def memfd(size, seals=SEAL_SHRINK | SEAL_GROW, filled=True, sealable=True):
+    fd = os.memfd_create("ring", os.MFD_CLOEXEC | (os.MFD_ALLOW_SEALING if sealable else 0))
     os.ftruncate(fd, size)
     if filled:
         os.posix_fallocate(fd, 0, size)
-    fcntl.fcntl(fd, F_ADD_SEALS, seals)
+    if sealable:
+        fcntl.fcntl(fd, F_ADD_SEALS, seals)
     return fd
 
 

@@ -33,6 +33,8 @@ def refused_memory():
         plain.truncate(MIB)
         cases = (
             ("not sealed", ring.memfd(MIB, seals=0), {}, "sealed against shrinking"),
+            ("sealed against seals", ring.memfd(MIB, seals=ring.SEAL_SEAL), {}, "not of a memfd that can be sealed"),
+            ("not to be sealed", ring.memfd(MIB, sealable=False), {}, "not of a memfd that can be sealed"),
             ("sealed against writes", ring.memfd(MIB, seals=ring.SEAL_SHRINK | ring.SEAL_WRITE), {},
              "cannot be mapped"),
             ("a file", os.dup(plain.fileno()), {}, "not of a memfd"),
