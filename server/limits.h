@@ -87,6 +87,9 @@
 #define SW_LOGIN_ARGUMENTS_MAX 10
 #define SW_LOGIN_REQUEST_BYTES_MAX (16 * 1024)
 
+/* Unsent replies at which its input is paused then, if output-bytes-pause is not less. */
+#define SW_LOGIN_OUTPUT_BYTES_PAUSE (16 * 1024)
+
 /* A turn that took longer than this moves the deadlines of all connections. */
 #define SW_LONG_TURN_MS 200
 

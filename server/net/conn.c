@@ -10,6 +10,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "server/limits.h"
+
 static void set_state(struct sw_conn *conn, enum sw_conn_state state)
 {
     assert(state > conn->state); /* states only go forward */
@@ -182,10 +184,18 @@ static bool has_few_unsent(const struct sw_conn *conn)
     return least > 0 && conn->unsent_replies <= least / 2;
 }
 
+/* Unsent replies at which the connection's input is paused. */
+static uint64_t output_pause_of(const struct sw_conn *conn)
+{
+    uint64_t pause = SW_LIVE(conn->net->config->output_bytes_pause);
+    return conn->lacks_login && pause > SW_LOGIN_OUTPUT_BYTES_PAUSE ? SW_LOGIN_OUTPUT_BYTES_PAUSE
+                                                                    : pause;
+}
+
 void sw_conn_output_changed(struct sw_conn *conn)
 {
     uint64_t unsent = sw_conn_unsent_bytes(conn);
-    uint64_t pause = SW_LIVE(conn->net->config->output_bytes_pause);
+    uint64_t pause = output_pause_of(conn);
     if (!conn->output_paused && unsent > pause && has_many_unsent(conn)) {
         conn->output_paused = true;
         SW_COUNT(conn->net->counters, output_pauses, 1);

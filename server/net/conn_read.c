@@ -100,7 +100,8 @@ uv_buf_t sw_conn_room(struct sw_transport *transport)
     if (conn->state == SW_CONN_OPEN && sw_input_held(&conn->input) > 0) {
         return room_for_rest(conn);
     }
-    return uv_buf_init((char *)conn->net->read_buffer, conn->read_bytes);
+    size_t most = conn->lacks_login ? SW_LOGIN_REQUEST_BYTES_MAX : conn->read_bytes;
+    return uv_buf_init((char *)conn->net->read_buffer, (unsigned)most);
 }
 
 /* Will the protocol never be given the rest of the input? */

@@ -134,14 +134,16 @@ def flood(server, watched, request, connections):
 def unread_replies():
     """60 connections ask for the longest replies and read none: memory is bounded, others are served, with and without logins"""
     longest = (b"COMMAND\r\n", b"INFO everything\r\n", wire.command("COMMAND", "DOCS"))
-    with guarded() as server, Watched(server, "default", "top") as watched:
+    # SW_LOGIN_REQUEST_BYTES_MAX, SW_LOGIN_OUTPUT_BYTES_PAUSE, SW_TURN_TEXT_BYTES each; SW_ROUND_TEXT_BYTES_MAX of all
+    with guarded() as server, \
+            Watched(server, "default", "top", memory=60 * (16 + 16 + 64 << 10) + 16 * MIB) as watched:
         for request in longest:
             flood(server, watched, request, 60)
         reply = session(server).ask("COMMAND")
         check(reply == NOAUTH, reply)
-    # without logins a connection may have output-bytes-max of replies unsent, and the socket what the kernel gives it
+    # without logins output-bytes-max and SW_READ_BYTES each
     with Server("--output-bytes-max", "2M", "--output-bytes-pause", "256K") as server, \
-            Watched(server, memory=60 * 2 * MIB + 32 * MIB) as watched:
+            Watched(server, memory=60 * (2 * MIB + (256 << 10)) + 16 * MIB) as watched:
         for request in longest:
             flood(server, watched, request, 60)
 
