@@ -11,7 +11,7 @@ import threading
 
 import ring
 import wire
-from harness import BUILD, SANITIZED, Skip, case, check, drawn_seed, equal, main, run
+from harness import BACKEND, BUILD, SANITIZED, Skip, case, check, drawn_seed, equal, main, run
 from ring import (EVICTED_KEYS, EVICTED_SCORES, EVICTED_VALUES, FOUND, KEYS, NOT_ADMITTED, OPERANDS,
                   SCORES, SCORES_OUT, VALUES, Ring, all_gone, by_socket, everything, numbers, place,
                   scan_frames, serving)
@@ -114,6 +114,8 @@ WIDE = 24
 @case
 def cache():
     """every operation of a cache, with scores, what was evicted and what was not admitted"""
+    if BACKEND != "cpu":
+        raise Skip("two caches on a GPU need not evict the same of entries with equal scores")
     rng = random.Random(drawn_seed())
     flags = ("--engine", "cache", "--value-bytes", str(WIDE), "--value-format", "fixed", "--policy",
              "custom", "--capacity", "1K", "--loops", "1")
