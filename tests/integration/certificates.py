@@ -56,3 +56,10 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+def run_signed(names, cases):
+    """Calls cases() while a script's `authority` and `identity`, the server's, are there: `names` are its globals()."""
+    with Authority() as authority:
+        names.update(authority=authority, identity=authority.sign("server"))
+        cases()

@@ -246,9 +246,12 @@ class Server:
     def redis_cli(self, *arguments, **options):
         return run("redis-cli", "-h", self.host, "-p", self.port, *arguments, **options)
 
+    def http_connection(self):
+        return http.client.HTTPConnection(self.host, self.http_port, timeout=10 * SLOWER)
+
     def http(self, path, method="GET", headers=None):
         """(status, headers, text); status 0 if nobody answers."""
-        connection = http.client.HTTPConnection(self.host, self.http_port, timeout=10 * SLOWER)
+        connection = self.http_connection()
         try:
             connection.request(method, path, headers=headers or {})
             response = connection.getresponse()

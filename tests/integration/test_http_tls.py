@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 
-from certificates import Authority
+from certificates import run_signed
 from harness import SLOWER, Moves, Server, case, check, equal, eventually, main, run
 
 authority = None
@@ -31,16 +31,8 @@ class HttpsServer(Server):
             context.load_cert_chain(*map(str, self.client))
         return context
 
-    def http(self, path, method="GET", headers=None):
-        connection = http.client.HTTPSConnection(self.host, self.http_port, timeout=10 * SLOWER, context=self.context())
-        try:
-            connection.request(method, path, headers=headers or {})
-            response = connection.getresponse()
-            return response.status, dict(response.getheaders()), response.read().decode()
-        except OSError:
-            return 0, {}, ""
-        finally:
-            connection.close()
+    def http_connection(self):
+        return http.client.HTTPSConnection(self.host, self.http_port, timeout=10 * SLOWER, context=self.context())
 
     def raw(self):
         return socket.create_connection((self.host, self.http_port), timeout=20 * SLOWER)
@@ -189,12 +181,5 @@ def many():
         eventually(lambda: server.open_files() <= files, "all are closed")
 
 
-def run_with_authority():
-    global authority, identity  # pylint: disable=global-statement
-    with Authority() as authority:
-        identity = authority.sign("server")
-        main()
-
-
 if __name__ == "__main__":
-    run_with_authority()
+    run_signed(globals(), main)

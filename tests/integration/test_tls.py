@@ -16,7 +16,7 @@ import warnings
 import redis
 import redis.asyncio
 
-from certificates import Authority, free_port
+from certificates import free_port, run_signed
 from harness import (BUILD, SANITIZED, Bystander, Moves, Server, case, check, drawn_seed, equal, eventually,
                      main, relay, run)
 import wire
@@ -445,12 +445,5 @@ def load_beside_reloads():
         eventually(lambda: server.log().count("new connections by TLS use") >= 1, "the reload")
 
 
-def run_with_authority():
-    global authority, identity  # pylint: disable=global-statement
-    with Authority() as authority:
-        identity = authority.sign("server")
-        main()
-
-
 if __name__ == "__main__":
-    run_with_authority()
+    run_signed(globals(), main)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 
-from certificates import Authority, free_port
+from certificates import free_port, run_signed
 from harness import DAEMON, Skip, case, check, equal, eventually, main, run
 
 authority = None
@@ -62,12 +62,5 @@ def passed_by_the_service_manager():
                 process.wait()
 
 
-def run_with_authority():
-    global authority, identity  # pylint: disable=global-statement
-    with Authority() as authority:
-        identity = authority.sign("server")
-        main()
-
-
 if __name__ == "__main__":
-    run_with_authority()
+    run_signed(globals(), main)
