@@ -42,10 +42,13 @@ static void name_insert(const struct sw_cbench_variant *variant, struct sw_cbenc
 /* --- (1) -------------------------------------------------------------------------------------- */
 
 /* One table for all s: it was made for the largest. */
-static void experiment_insert(struct sw_cbench_study *study, uint32_t table)
+static void experiment_of_calls(struct sw_cbench_study *study, uint32_t table,
+                                enum sw_cbench_experiment experiment, uint64_t operations_a_key,
+                                void (*measure)(struct sw_cbench_study *,
+                                                const struct sw_cbench_subject *, void *table))
 {
     const struct sw_cbench_options *options = study->options;
-    struct sw_cbench_subject subject = {.experiment = SW_CBENCH_INSERT, .x = "all"};
+    struct sw_cbench_subject subject = {.experiment = experiment, .x = "all"};
     struct sw_cbench_wanted wanted =
         wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
     name_insert(&options->variant, &subject);
@@ -53,10 +56,16 @@ static void experiment_insert(struct sw_cbench_study *study, uint32_t table)
     for (uint32_t s = options->first_log2; s <= options->keys_log2 && open != NULL; s++) {
         snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)s);
         subject.keys = 1ULL << s;
+        subject.operations = operations_a_key * subject.keys;
         subject.load = (double)subject.keys / (double)subject.cells;
-        sw_cbench_measure_insert(study, &subject, open);
+        measure(study, &subject, open);
     }
     sw_cbench_study_table_close(open, &subject);
+}
+
+static void experiment_insert(struct sw_cbench_study *study, uint32_t table)
+{
+    experiment_of_calls(study, table, SW_CBENCH_INSERT, 1, sw_cbench_measure_insert);
 }
 
 /* --- (2) -------------------------------------------------------------------------------------- */
@@ -100,20 +109,7 @@ static void experiment_lookup(struct sw_cbench_study *study, uint32_t table)
 
 static void experiment_both(struct sw_cbench_study *study, uint32_t table)
 {
-    const struct sw_cbench_options *options = study->options;
-    struct sw_cbench_subject subject = {.experiment = SW_CBENCH_BOTH, .x = "all"};
-    struct sw_cbench_wanted wanted =
-        wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
-    name_insert(&options->variant, &subject);
-    void *open = sw_cbench_study_table(study, &wanted, 1ULL << options->keys_log2, &subject);
-    for (uint32_t s = options->first_log2; s <= options->keys_log2 && open != NULL; s++) {
-        snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)s);
-        subject.keys = 1ULL << s;
-        subject.operations = 2 * subject.keys;
-        subject.load = (double)subject.keys / (double)subject.cells;
-        sw_cbench_measure_both(study, &subject, open);
-    }
-    sw_cbench_study_table_close(open, &subject);
+    experiment_of_calls(study, table, SW_CBENCH_BOTH, 2, sw_cbench_measure_both);
 }
 
 /* --- (3) and (4) ------------------------------------------------------------------------------ */

@@ -45,36 +45,33 @@ static const struct {
     {1U << SW_DELETE | 1U << SW_INCREMENT | 1U << SW_MIN, false},
 };
 
-Test(change, is_what_its_operations_make)
+typedef void try_fn(struct random *, uint32_t mask, bool is_small, uint32_t length, uint64_t *known,
+                    uint64_t *all);
+
+static void try_all_drawn(uint64_t stream, try_fn *narrow, try_fn *wide)
 {
-    struct random random = random_of(1);
+    struct random random = random_of(stream);
     for (size_t d = 0; d < sizeof(drawn) / sizeof(drawn[0]); d++) {
         uint64_t known = 0;
         uint64_t all = 0;
         for (int n = 0; n < 400; n++) {
             uint32_t length = (uint32_t)random_below(&random, 12);
-            try_s64(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
-            try_s128(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
+            narrow(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
+            wide(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
         }
         cr_assert_gt(known, all / 10, "of set %zu %llu of %llu states are known of", d,
                      (unsigned long long)known, (unsigned long long)all);
     }
 }
 
+Test(change, is_what_its_operations_make)
+{
+    try_all_drawn(1, try_s64, try_s128);
+}
+
 Test(change, of_two_changes_is_one)
 {
-    struct random random = random_of(4);
-    for (size_t d = 0; d < sizeof(drawn) / sizeof(drawn[0]); d++) {
-        uint64_t known = 0;
-        uint64_t all = 0;
-        for (int n = 0; n < 400; n++) {
-            uint32_t length = (uint32_t)random_below(&random, 12);
-            try_parts_s64(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
-            try_parts_s128(&random, drawn[d].mask, drawn[d].is_small, length, &known, &all);
-        }
-        cr_assert_gt(known, all / 10, "of set %zu %llu of %llu states are known of", d,
-                     (unsigned long long)known, (unsigned long long)all);
-    }
+    try_all_drawn(4, try_parts_s64, try_parts_s128);
 }
 
 /* Of operations that say the same of all values nothing has to be found by going through them. */
