@@ -5,6 +5,7 @@
 #                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
 #   proto/tls/*.c                             -> libtls.a      (TLS streams over sockets)
+#   proto/cluster/*.c                         -> libcluster.a  (slots, topologies)
 #   server/*.c server/*/*.c                    -> libserver.a, sherwoodd (main.c)
 #   client/*.c                                -> libsherwood.a, libsherwood.so
 #   client/cuda/*.c                           -> libsherwood-cuda.so
@@ -79,12 +80,13 @@ FLAGS := $(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) $(REAL_LDFLAGS) $(i
 TABLE_SRC := $(wildcard table/*.c table/*/*.c table/*/cpu/*.c)
 PROTO_SRC := $(wildcard proto/*.c)
 TLS_SRC := $(wildcard proto/tls/*.c)
+CLUSTER_SRC := $(wildcard proto/cluster/*.c)
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 CLIENT_SRC := $(wildcard client/*.c)
 CLIENT_CUDA_SRC := $(wildcard client/cuda/*.c)
 CLI_SRC := $(wildcard client/cli/*.c)
 LOAD_SRC := $(wildcard bench/load/*.c) client/cli/login.c bench/study/options.c bench/study/lists.c
-TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/tls/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
+TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/tls/test_*.c tests/cluster/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 CUDA_SRC := $(wildcard table/device/*.cu table/*/cuda/*.cu)
@@ -145,6 +147,7 @@ run: deps ## build, and run the daemon in the foreground: make run ARGS="--port 
 $(BUILD)/libtable.a: $(TABLE_OBJ)
 $(BUILD)/libproto.a: $(call obj,$(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 $(BUILD)/libtls.a: $(call obj,$(TLS_SRC))
+$(BUILD)/libcluster.a: $(call obj,$(CLUSTER_SRC))
 $(BUILD)/libserver.a: $(call obj,$(SERVER_SRC)) $(BUILD)/obj/gen/status_page.o
 $(BUILD)/libclient.a: $(call obj,$(CLIENT_SRC))
 $(BUILD)/lib%.a:
@@ -171,11 +174,11 @@ $(BUILD)/libsherwood-cuda.so: $(BUILD)/libsherwood-cuda.so.$(VERSION)
 SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl 2>/dev/null) $(CUDA_LIBS) -lm
 CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm
 
-$(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a
+$(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
-$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
+$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -ledit
-$(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
+$(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # --- objects -------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # Tests: what is linked with what, and the targets. tests/run runs them; tests/README.md explains.
-#   tests/{table,proto,tls,client,server,load,bench}/test_*.c  Criterion, one program a file
+#   tests/{table,proto,tls,cluster,client,server,load,bench}/test_*.c  Criterion, one program a file
 #   tests/integration/test_*.py                      the daemon and its peers, TAP
 #   tests/integration/peer_*.c                       C programs those start
 #   tests/fuzz/fuzz_*.c                              libFuzzer
@@ -37,9 +37,10 @@ archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
 $(filter $(BUILD)/tests/table/%,$(UNIT_TESTS)): $(call archives,support table)
 $(filter $(BUILD)/tests/proto/%,$(UNIT_TESTS)): $(call archives,support proto)
 $(filter $(BUILD)/tests/tls/%,$(UNIT_TESTS)): $(call archives,support tls)
-$(filter $(BUILD)/tests/client/%,$(UNIT_TESTS)): $(call archives,support cli client server table proto tls)
-$(filter $(BUILD)/tests/server/%,$(UNIT_TESTS)): $(call archives,support client server table proto tls)
-$(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load client server table proto tls)
+$(filter $(BUILD)/tests/cluster/%,$(UNIT_TESTS)): $(call archives,support cluster proto)
+$(filter $(BUILD)/tests/client/%,$(UNIT_TESTS)): $(call archives,support cli client server table proto tls cluster)
+$(filter $(BUILD)/tests/server/%,$(UNIT_TESTS)): $(call archives,support client server table proto tls cluster)
+$(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load client server table proto tls cluster)
 # The timing study's host code, with host_arrays.c for what it has of the device.
 $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
 # The cuckoo study without its device.
