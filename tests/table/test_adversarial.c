@@ -414,8 +414,8 @@ Test(adversarial, key_left_over_and_written)
     key_left_over_and_written(128);
 }
 
-/* One bucket is looked at where one is enough, by the way that the table chooses for so few: a drawn
- * tuning may have every bucket read. */
+/* One bucket is looked at where one is enough, by the way that the table chooses for so few: a
+ * drawn tuning may have every bucket read. */
 Test(adversarial, probes_are_counted)
 {
     struct sw_table_config config = fixture_config(128);
