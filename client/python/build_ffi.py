@@ -112,13 +112,13 @@ def tls_kind() -> str:
 
 
 def libraries(tls: str) -> "tuple[list[str], list[str]]":
-    """(archives, names of shared libraries). protobuf-c's archive leaves no library to be found."""
+    """(archives, names of shared libraries). But for kind system an archive leaves no library to be found."""
+    if tls == "system":
+        return [], ["ssl", "crypto", "protobuf-c"]
     protobuf = archive("libprotobuf-c.a")
     archives, names = ([protobuf], []) if protobuf else ([], ["protobuf-c"])
     if tls == "static":
         archives += [archive("libssl.a"), archive("libcrypto.a")]
-    elif tls == "system":
-        names += ["ssl", "crypto"]
     return archives, names
 
 

@@ -3,7 +3,7 @@
 
 It may need glibc alone, export its entry alone, and search no folder of the machine that built it.
 The platform names the oldest glibc that has every symbol it asks for, and at least 2.17. A module that
-needs the system's OpenSSL is for machines like this one: its platform is "linux".
+needs the system's OpenSSL and protobuf-c is for machines like this one: its platform is "linux".
 """
 
 import platform
@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-OPENSSL = ("libssl.so.3", "libcrypto.so.3")
+SYSTEM = ("libssl.so.3", "libcrypto.so.3", "libprotobuf-c.so.1")
 ALLOWED = ("libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
 
 
@@ -25,7 +25,8 @@ def needed(module: str) -> "list[str]":
 
 def problems(module: str) -> "list[str]":
     dynamic = told("readelf", "--wide", "--dynamic", module)
-    found = [f"needs {name}" for name in needed(module) if name not in ALLOWED + OPENSSL]
+    own = ("sw_", "sherwood_", "swpy_", *(() if SYSTEM[2] in needed(module) else ("protobuf_c_",)))
+    found = [f"needs {name}" for name in needed(module) if name not in ALLOWED + SYSTEM]
     found += [f"searches {path}" for path in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)]
     for line in told("readelf", "--wide", "--dyn-syms", module).splitlines():
         parts = line.split()
@@ -33,7 +34,7 @@ def problems(module: str) -> "list[str]":
             continue
         if parts[6] != "UND" and parts[7] != "PyInit__native":
             found.append(f"exports {parts[7]}")
-        if parts[6] == "UND" and parts[7].startswith(("sw_", "sherwood_", "swpy_", "protobuf_c_")):
+        if parts[6] == "UND" and parts[7].startswith(own):
             found.append(f"lacks {parts[7]}")
     return found
 
@@ -50,7 +51,7 @@ def main() -> int:
     for problem in found:
         print(f"{module} {problem}", file=sys.stderr)
     major, minor = oldest_glibc(module)
-    kind = "linux" if set(needed(module)) & set(OPENSSL) else f"manylinux_{major}_{minor}"
+    kind = "linux" if set(needed(module)) & set(SYSTEM) else f"manylinux_{major}_{minor}"
     print(f"{kind}_{platform.machine()}")
     return 1 if found else 0
 

@@ -1,7 +1,7 @@
 # The Python package. Its sources are put together in build/python/KIND, as in a source distribution,
-# and built there; KIND is how OpenSSL gets into it (build_ffi.py).
+# and built there; KIND is how OpenSSL and protobuf-c get into it (build_ffi.py).
 #   make wheel    build/dist/sherwood-*.whl, which needs no library but glibc: KIND static
-#   make python   build/python/lib, for the tests: KIND system, which is built in seconds
+#   make python   build/python/lib, for the tests and the Debian package: KIND system, which is built in seconds
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 WHEEL_TLS ?= static
