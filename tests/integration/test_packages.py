@@ -16,7 +16,7 @@ import tempfile
 
 from harness import BUILD, ROOT, SANITIZED, Skip, case, check, equal, main, run
 
-PACKAGES = {"sherwood-server", "libsherwood0", "libsherwood-dev", "sherwood-tools", "sherwood-doc"}
+PACKAGES = {"sherwood-server", "libsherwood0", "libsherwood-dev", "sherwood-tools", "python3-sherwood", "sherwood-doc"}
 
 
 @functools.cache
@@ -24,8 +24,8 @@ def packages():
     """{name: its file}, made once for all cases."""
     if SANITIZED:
         raise Skip("packages are made of a plain build")
-    if not shutil.which("dh_installsysusers") or not shutil.which("lintian"):
-        raise Skip("debhelper or lintian is not installed")
+    if not shutil.which("dh_installsysusers") or not shutil.which("dh_python3") or not shutil.which("lintian"):
+        raise Skip("debhelper, dh-python or lintian is not installed")
     if "without CUDA" not in (BUILD / "flags").read_text():
         raise Skip("build/ was made with nvcc; tests/packages/run builds packages as a whole")
     result = subprocess.run([ROOT / "deploy" / "deb", "build"], text=True, timeout=200, capture_output=True,
@@ -101,9 +101,11 @@ def configuration():
             unit = file.read()
         check("\nExecStart=/usr/bin/sherwoodd --config /etc/sherwood/sherwood.conf\n" in unit, unit)
         check("\nStateDirectory=sherwood\n" in unit, unit)
+        check("\nCacheDirectory=sherwood\n" in unit and "\nEnvironment=CUDA_CACHE_PATH=/var/cache/sherwood\n" in unit, unit)
         with open(root + "/lib/systemd/system/sherwoodd@.service", encoding="utf-8") as file:
             template = file.read()
         for line in ("ExecStart=/usr/bin/sherwoodd --config /etc/sherwood/%i.conf", "StateDirectory=sherwood/%i",
+                     "CacheDirectory=sherwood/%i", "Environment=CUDA_CACHE_PATH=/var/cache/sherwood/%i",
                      "RuntimeDirectory=sherwood/%i"):
             check(f"\n{line}\n" in template, f"{line}: {template}")
         equal(len(re.findall(r"^\w+=", template, re.M)), len(re.findall(r"^\w+=", unit, re.M)) - 1,
@@ -136,6 +138,19 @@ def versions():
         equal(field(package, "Source"), "sherwood", package)
     depends = field("sherwood-server", "Depends")
     check("libuv1" in depends and "libc6" in depends and "systemd-sysusers" in depends, depends)
+
+
+@case
+def python_module():
+    """python3-sherwood has the module and its types, and needs OpenSSL, protobuf-c, numpy and cffi of Debian"""
+    have = {name.removeprefix("/usr/lib/python3/dist-packages/") for name in names("python3-sherwood")}
+    sources = {path.name for path in (ROOT / "client/python/src/sherwood").iterdir() if path.is_file()}
+    equal({f"sherwood/{name}" for name in sources | {"_native.abi3.so"}} - have, set(), "files of the module")
+    equal({name for name in have if "dist-info" in name}, {f"sherwood-{field('python3-sherwood', 'Version').split('-')[0]}"
+                                                           ".dist-info/METADATA"}, "what pip and importlib.metadata read")
+    depends = field("python3-sherwood", "Depends")
+    for name in ("libssl3", "libprotobuf-c1", "python3-numpy", "python3-cffi", "python3-cffi-backend-api-min"):
+        check(re.search(rf"(^|, ){name}( |,|$)", depends), f"{name}: {depends}")
 
 
 @case

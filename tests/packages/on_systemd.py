@@ -135,7 +135,7 @@ def restarted_after(act, times, reason):
 @case
 def installed():
     """dpkg installs the packages: user, directories, service enabled and started; the tools reach it"""
-    dpkg("-i", *map(package, ("sherwood-server", "libsherwood0", "libsherwood-dev", "sherwood-tools", "sherwood-doc")))
+    dpkg("-i", *map(package, ("sherwood-server", "libsherwood0", "libsherwood-dev", "sherwood-tools", "python3-sherwood", "sherwood-doc")))
     equal([show(name) for name in ("ActiveState", "SubState", "UnitFileState", "Type", "NotifyAccess")],
           ["active", "running", "enabled", "notify", "main"], "the service")
     equal(show("UnitFileState", "sherwoodd.socket"), "disabled", "the sockets")
@@ -143,6 +143,8 @@ def installed():
     equal((user.pw_dir, user.pw_shell), ("/nonexistent", "/usr/sbin/nologin"), "the user")
     state = STATE.stat()
     equal((state.st_uid, stat.S_IMODE(state.st_mode)), (user.pw_uid, 0o700), "the state directory")
+    cache = pathlib.Path("/var/cache/sherwood").stat()
+    equal((cache.st_uid, stat.S_IMODE(cache.st_mode)), (user.pw_uid, 0o700), "what the driver's compiled code is kept in")
     check("127.0.0.1:7379" in show("StatusText"), show("StatusText"))
     equal(run("sherwood-cli", "SET", "1", "10"), "OK\n", "sherwood-cli")
     equal(ask("GET", 1), b"10", "GET")
@@ -151,6 +153,29 @@ def installed():
     flags = run("pkg-config", "--cflags", "--libs", "sherwood").split()
     run("gcc", "/root/million.c", "-o", "/root/million", *flags)
     check("libsherwood.so.0 => /lib/" in run("ldd", "/root/million"), "the library that programs find")
+
+
+PROGRAM = """
+import importlib.metadata, numpy, sherwood
+with sherwood.connect("127.0.0.1:7379") as client:
+    keys = numpy.arange(100_000)
+    client.set_many(keys, keys * 3)
+    values, found = client.get_many(keys)
+    assert found.all() and (values == keys * 3).all()
+print(sherwood.__file__, importlib.metadata.version("sherwood") == sherwood.__version__)
+"""
+
+
+@case
+def from_python():
+    """python3-sherwood: a program of another user imports it and uses the daemon; a purge leaves nothing of it"""
+    module = pathlib.Path("/usr/lib/python3/dist-packages/sherwood")
+    configured(options(slots="256K"))
+    shown = run("runuser", "-u", "nobody", "--", "/usr/bin/python3", "-I", "-c", PROGRAM)
+    equal(shown, f"{module}/__init__.py True\n", "the module")
+    check(list(module.glob("__pycache__/*.pyc")), "it is compiled")
+    dpkg("-P", "python3-sherwood")
+    equal([path.name for path in module.parent.glob("sherwood*")], [], "after a purge")
 
 
 @case
@@ -407,7 +432,7 @@ def purge_without_traces(name):
             left.unlink()
     dpkg("-P", name)
     check(not serves(), "purged")
-    left = [path for path in ("/etc/sherwood", "/var/lib/sherwood", "/usr/bin/sherwoodd",
+    left = [path for path in ("/etc/sherwood", "/var/lib/sherwood", "/var/cache/sherwood", "/usr/bin/sherwoodd",
                               "/etc/systemd/system/multi-user.target.wants/sherwoodd.service") if os.path.lexists(path)]
     equal(left, [], "after a purge")
 
